@@ -1,0 +1,63 @@
+#include "runtime/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int os_open(const char *path, int flags, int mode) {
+  return open(path, flags, mode);
+}
+struct tfc_os_calls tfc_os = {os_open, write, fsync, rename};
+
+tfc_status tfc_file_map(const char *path, struct tfc_file *out) {
+  tfc_status s = NULL;
+  void *mapping = NULL;
+  struct stat st;
+  int fd = tfc_os.open(path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0)
+    return tfc_status_make(errno == ENOENT || errno == ENOTDIR ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT, "%s: %s", path,
+                           strerror(errno));
+  if (fstat(fd, &st) != 0) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: %s", path, strerror(errno));
+  if (!S_ISREG(st.st_mode)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: not a regular file", path);
+  if (st.st_size > 0) {
+    mapping = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping == MAP_FAILED) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: %s", path, strerror(errno));
+  }
+  *out = (struct tfc_file){mapping, (size_t)st.st_size, mapping};
+out:
+  close(fd);
+  return s;
+}
+
+void tfc_file_unmap(struct tfc_file *file) {
+  if (file->mapping) munmap(file->mapping, file->size);
+  *file = (struct tfc_file){0};
+}
+
+tfc_status tfc_file_write(const char *path, tfc_str content) {
+  tfc_status s = NULL;
+  char *temporary = tfc_format("%s.%d.tmp", path, (int)getpid());
+  int fd = -1;
+  if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  fd = tfc_os.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+  for (size_t at = 0; at < content.size;) {
+    ssize_t n = tfc_os.write(fd, content.data + at, content.size - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, n < 0 ? strerror(errno) : "disk full");
+    at += (size_t)n;
+  }
+  if (tfc_os.fsync(fd) != 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+  if (tfc_os.rename(temporary, path) != 0)
+    TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+out:
+  if (fd >= 0) close(fd);
+  if (s && fd >= 0) unlink(temporary);
+  free(temporary);
+  return s;
+}

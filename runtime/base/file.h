@@ -1,0 +1,34 @@
+// Files: mapping one for reading, and writing one so that nobody ever sees half of it. The calls that the operating
+// system can fail go through tfc_os, which tests replace.
+#ifndef TFC_RUNTIME_BASE_FILE_H
+#define TFC_RUNTIME_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "runtime/base/status.h"
+#include "runtime/base/str.h"
+
+struct tfc_file { // read-only view of a whole file
+  const uint8_t *data;
+  size_t size;
+  void *mapping; // NULL for an empty file
+};
+// NOT_FOUND where there is none, INVALID_ARGUMENT where it cannot be read (a directory, no permission).
+TFC_MUST_USE tfc_status tfc_file_map(const char *path, struct tfc_file *out);
+void tfc_file_unmap(struct tfc_file *file);
+
+// Writes a temporary file beside `path`, syncs, renames. On failure (DATA_LOSS) an old file stays as it was.
+TFC_MUST_USE tfc_status tfc_file_write(const char *path, tfc_str content);
+
+// Replaceable operating-system calls: a test fails the n-th of them for every n.
+struct tfc_os_calls {
+  int (*open)(const char *path, int flags, int mode);
+  ssize_t (*write)(int fd, const void *data, size_t size);
+  int (*fsync)(int fd);
+  int (*rename)(const char *from, const char *to);
+};
+extern struct tfc_os_calls tfc_os;
+
+#endif

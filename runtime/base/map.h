@@ -1,0 +1,38 @@
+// Hash maps: from a string view, or a 64-bit number, to a 64-bit value. Keys of the string map are views: the bytes
+// must outlive the map. Zeroed is empty. One writer at a time; any number of readers when nobody writes.
+#ifndef TFC_RUNTIME_BASE_MAP_H
+#define TFC_RUNTIME_BASE_MAP_H
+
+#include "runtime/base/str.h"
+
+struct tfc_strmap_slot {
+  tfc_str key; // data == NULL: free
+  uint64_t hash, value;
+};
+struct tfc_strmap {
+  struct tfc_strmap_slot *slots;
+  size_t count, capacity; // capacity: a power of two, or 0
+};
+bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count);
+// Finds the key or adds it with `value`; *out_found (optional) says which. Returns the value's place, valid until the
+// next put; NULL when memory is out.
+uint64_t *tfc_strmap_put(struct tfc_strmap *map, tfc_str key, uint64_t value, bool *out_found);
+const uint64_t *tfc_strmap_get(const struct tfc_strmap *map, tfc_str key); // NULL: not there
+void tfc_strmap_deinit(struct tfc_strmap *map);
+
+struct tfc_intmap_slot {
+  uint64_t key, value;
+};
+struct tfc_intmap {
+  struct tfc_intmap_slot *slots;
+  uint8_t *used;
+  size_t count, capacity;
+};
+bool tfc_intmap_reserve(struct tfc_intmap *map, size_t count);
+uint64_t *tfc_intmap_put(struct tfc_intmap *map, uint64_t key, uint64_t value, bool *out_found);
+const uint64_t *tfc_intmap_get(const struct tfc_intmap *map, uint64_t key);
+void tfc_intmap_deinit(struct tfc_intmap *map);
+
+uint64_t tfc_hash_bytes(const void *data, size_t size); // stable within a process run, not between versions
+
+#endif
