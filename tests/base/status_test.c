@@ -1,8 +1,4 @@
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/common/test.h"
 
 #include "runtime/base/map.h"
 #include "runtime/base/status.h"
