@@ -74,7 +74,6 @@ endfunction()
 # One executable a suite: a crash ends one suite, and ctest runs them side by side. A suite named *_long_test is
 # labelled "long" and left out of quick runs; *_tsan_test and *_thread_test are what the thread sanitizer runs.
 function(tfc_tests)
-  enable_testing()
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
   if(NOT TARGET PkgConfig::CMOCKA)
