@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Makes the example graphs with TensorFlow 2.15, and TensorFlow's golden values beside them.
+
+    python3 -m venv .venv && .venv/bin/pip install tensorflow-cpu==2.15.1
+    .venv/bin/python examples/make_graphs.py --list
+    .venv/bin/python examples/make_graphs.py --only nmt            # the graph alone
+    .venv/bin/python examples/make_graphs.py --only nmt --golden   # and its golden values
+
+The same TensorFlow makes the same graphs, byte for byte: --check compares with the committed files.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+
+NAMES = ["nmt", "rnnlm", "mlp", "ridge"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="list the examples")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this example alone (may be repeated)")
+    parser.add_argument("--golden", action="store_true", help="also run it and write golden/NAME/")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed graph differs")
+    options = parser.parse_args()
+    unknown = sorted(set(options.only or []) - set(NAMES))
+    if unknown:
+        parser.error("unknown example: " + ", ".join(unknown))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    differ = 0
+    for name in options.only or NAMES:
+        module = importlib.import_module("models." + name)
+        if options.list:
+            print("%-16s %s" % (name, module.__doc__.strip().splitlines()[0]))
+            continue
+        import common
+        common.tf.compat.v1.disable_v2_behavior()
+        example = module.example()
+        if options.check:
+            with open(example.path, "rb") as f:
+                committed = f.read()
+            same = example.graph_bytes() == committed
+            print("%-16s %s" % (name, "as committed" if same else "DIFFERS"))
+            differ += not same
+            continue
+        print(common.describe(example, example.make()), flush=True)
+        if options.golden:
+            print(common.write_golden(example), flush=True)
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
