@@ -1,0 +1,49 @@
+// Placing without a runtime: a cost graph, a machine file, one call. This is what `tfc-place --graph costs.json
+// --machine m.yaml` does, searches and --evaluate alike; the program only parses flags, prints and exits.
+//
+//   struct tfc_place_outcome outcome = {0};
+//   tfc_status s = tfc_place_modelled(&options, &outcome);
+//   ... print outcome.placement (also when exit_code is 5 or 7), or the status's message; exit(outcome.exit_code);
+//   tfc_place_outcome_deinit(&outcome);
+#ifndef TFC_PLACER_PLACE_H
+#define TFC_PLACER_PLACE_H
+
+#include "placer/placement.h"
+#include "placer/search.h"
+
+struct tfc_place_options {
+  const char *graph;   // path of a cost graph
+  const char *machine; // path of a machine file
+  const char *devices; // --devices, NULL: all
+  tfc_objective objective;
+  const char *evaluate;    // --evaluate: path, "-", "single:DEVICE"; NULL: search
+  const char *const *pins; // [pin_count] "REGEX=DEVICE"
+  uint32_t pin_count;
+  const char *const *limits; // [limit_count] "DEVICE=SIZE"
+  uint32_t limit_count;
+  const char *const *baselines; // [baseline_count] "NAME=FILE" placement files
+  uint32_t baseline_count;
+  const char *save_problem;         // directory (made if it is not there): graph.json and machine.yaml; NULL: none
+  struct tfc_search_options search; // algorithms, budget, seed, threads, cancel, progress
+};
+
+struct tfc_place_outcome {
+  int exit_code;                    // always set: 0, 1, 2, 3, 4, 5, 6, 7, or 130 when cancelled
+  struct tfc_placement *placement;  // what to print and to write; NULL only where the status is an error
+  struct tfc_search_outcome search; // entries of each algorithm, bound (searches only)
+  char *summary;                    // a few lines for people, with the gap; NULL for none
+};
+// The status says what failed (outcome.exit_code is right in either case). Under --evaluate: 4 for an unknown device
+// or kind of device, checked before 3; 5 above a memory limit, with the document (`feasible: false`).
+TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
+void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
+
+// The exit code that a status from the placer stands for.
+int tfc_place_exit_code(tfc_status status);
+
+// The document of a solution by simulation: devices, value, step, transfers, placement, order. `bound` may be NULL.
+TFC_MUST_USE tfc_status tfc_placement_from_solution(const struct tfc_problem *problem,
+                                                    const struct tfc_solution *solution, const struct tfc_bound *bound,
+                                                    struct tfc_placement **out);
+
+#endif
