@@ -1,0 +1,162 @@
+// Devices: one const vtable per kind. The executor hands a driver prepared segments and waits on timeline semaphores;
+// it never launches node by node where shapes are static.
+//
+// Every driver passes tests/device/conformance (shapes, order of waits and signals, limits, errors).
+#ifndef TFC_RUNTIME_DEVICE_DRIVER_H
+#define TFC_RUNTIME_DEVICE_DRIVER_H
+
+#include <stdatomic.h>
+
+#include "runtime/ops/kernel.h"
+#include "runtime/trace.h"
+
+struct tfc_device_info {
+  char name[48];       // "cpu:0"
+  char kind[16];       // "cpu": operations take equally long on devices of one kind
+  char tensorflow[96]; // "/job:localhost/replica:0/task:0/device:CPU:0"
+  char model[96];      // what the hardware calls itself
+  char label[16];      // "measured", "oversubscribed", "virtual", "emulated"
+  uint64_t memory;     // limit in bytes, UINT64_MAX: none
+  uint32_t cores;      // threads that one operation is split over
+  // Devices with the same address space hand buffers over; host code may read tensors of address space 0 only.
+  uint32_t address_space;
+};
+
+struct tfc_device_driver;
+struct tfc_device { // embedded first in the driver's own record
+  const struct tfc_device_driver *driver;
+  struct tfc_device_info info;
+  uint16_t index; // in the session: trace records carry it
+};
+
+// A value that only grows; a wait is over when it has reached the wanted value. Made by tfc_semaphore_create, used by
+// any thread and any driver. A driver with events of its own keeps them in `native`.
+struct tfc_semaphore {
+  _Atomic uint64_t value;
+  _Atomic uint32_t waiters; // threads that sleep on it
+  _Atomic uint32_t futex;
+  void *native;
+  void (*native_free)(void *native);
+};
+TFC_MUST_USE tfc_status tfc_semaphore_create(struct tfc_semaphore **out);
+void tfc_semaphore_free(struct tfc_semaphore *s);
+void tfc_semaphore_signal(struct tfc_semaphore *s, uint64_t value); // from the host; wakes sleepers
+// Blocks until the value is reached; spins for at most spin_ns first. DEADLINE_EXCEEDED after timeout_ns (< 0: never).
+TFC_MUST_USE tfc_status tfc_semaphore_wait(struct tfc_semaphore *s, uint64_t value, int64_t spin_ns,
+                                           int64_t timeout_ns);
+
+struct tfc_timepoint {
+  struct tfc_semaphore *semaphore;
+  uint64_t value;
+};
+
+// One step in flight. A failing kernel records the first status here; after that every segment of the step is skipped
+// but still signals, so that a step always ends everywhere.
+struct tfc_step {
+  int64_t id;
+  _Atomic bool failed;
+  _Atomic bool cancelled;
+  tfc_status status;               // the first failure, owned; guarded by `failed` (set once, by exchange)
+  struct tfc_trace_sink *trace;    // NULL: not traced
+  struct tfc_resources *resources; // of the session
+  struct tfc_resources *step_resources;
+  uint64_t seed;
+};
+void tfc_step_fail(struct tfc_step *step, tfc_status status); // takes it; only the first is kept
+
+// An operation of a segment. Tensors are slots that the plan owns: a producer's output slot is its consumers' input
+// slot. With static shapes their data is set when planned; slots of feeds and variables change between steps.
+struct tfc_segment_op {
+  uint32_t node; // id in graph, what traces name
+  const struct tfc_op_def *def;
+  const struct tfc_tensor **inputs;
+  struct tfc_tensor **outputs;
+  struct tfc_variable **variables;        // [input_count]
+  struct tfc_variable **output_variables; // [output_count]
+  uint32_t input_count, output_count;
+  void *node_state;
+  const struct tfc_shape *input_shapes, *output_shapes; // static
+  const struct tfc_tensor *const *input_values;         // constants, else NULL entries
+};
+struct tfc_segment {
+  const struct tfc_graph *graph;
+  struct tfc_segment_op *ops;
+  uint32_t op_count;
+};
+
+struct tfc_prepared; // a driver's own: chosen kernels, packed weights, a captured CUDA graph
+
+// A copy of one tensor between two places; `source_device` or `target_device` NULL: host memory.
+struct tfc_copy {
+  struct tfc_device *source_device, *target_device;
+  const struct tfc_tensor *source; // read when the waits are over
+  struct tfc_tensor *target;       // its data is set; its size equals the source's
+  uint32_t id;                     // for the trace
+};
+
+struct tfc_driver_options {
+  const char *spec;       // what the user asked for ("cpu:0-3"), NULL: the driver's best
+  uint32_t count;         // how many devices; 0: as many as there are
+  const uint64_t *memory; // limits by device, NULL: none
+  bool whole;             // the undivided machine as one device
+};
+
+struct tfc_device_driver {
+  const char *kind;
+  // Lists what is there, without opening it. `out` is malloc'd. UNAVAILABLE says why there is none.
+  tfc_status (*discover)(const struct tfc_driver_options *options, struct tfc_device_info **out, uint32_t *out_count);
+  tfc_status (*open)(const struct tfc_device_info *info, struct tfc_device **out);
+  void (*close)(struct tfc_device *device); // idle by then
+
+  // Device memory, counted against info.memory. RESOURCE_EXHAUSTED names request, in use, limit, largest free block.
+  tfc_status (*allocate)(struct tfc_device *device, size_t bytes, struct tfc_buffer **out);
+  uint64_t (*in_use)(struct tfc_device *device);
+
+  // Off the step path: choose kernels, read attributes, pack constants. A missing kernel is UNIMPLEMENTED with node
+  // and op. The segment and its slots must outlive the handle.
+  tfc_status (*prepare)(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out);
+  void (*release)(struct tfc_device *device, struct tfc_prepared *prepared);
+  // Appends to the device's queue and returns at once. Work of a device starts in the order of its submissions, each
+  // after its waits. The arrays are read before the call returns.
+  tfc_status (*submit)(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
+                       const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
+                       uint32_t signal_count);
+  // Appends to the device's copy queue, beside compute. The executor asks the target's driver, or the source's where
+  // the target is the host. Between address spaces of two drivers it stages through the host.
+  tfc_status (*copy)(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step,
+                     const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
+                     uint32_t signal_count);
+  // One operation now, on the calling thread or the device's (frames, dynamic shapes). Returns when outputs' shapes
+  // are known; host-addressable devices: when it is done.
+  tfc_status (*launch)(struct tfc_device *device, struct tfc_kernel_ctx *ctx, const struct tfc_op_def *def);
+  // Synchronous copies for feeds, fetches and checkpoints, and waiting for all that was submitted.
+  tfc_status (*read)(struct tfc_device *device, const struct tfc_tensor *source, void *target);
+  tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);
+  tfc_status (*synchronize)(struct tfc_device *device);
+
+  // Is there a kernel for this op and these types here? `out_reason` (optional): a static text when not.
+  bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
+};
+
+extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
+// The driver of a kind ("cpu", "emu", "gpu", "vgpu"), loading its plug-in if need be. UNAVAILABLE with the reason.
+TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);
+
+// What the user asked for with --devices: "4" or "cpu:0-3,emu:0". Opens them in order. `memory`: limits by device
+// name pattern. Freed by tfc_devices_close.
+struct tfc_device_set {
+  struct tfc_device **devices;
+  uint32_t count;
+  char *note; // what was decided ("4 devices share 2 cores: oversubscribed"), or NULL
+};
+struct tfc_memory_limit {
+  const char *pattern; // "cpu:*"
+  uint64_t bytes;
+};
+TFC_MUST_USE tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *limits, uint32_t limit_count,
+                                         struct tfc_device_set *out);
+// The undivided machine as one device of the kind of `like` ("whole:").
+TFC_MUST_USE tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_device_set *out);
+void tfc_devices_close(struct tfc_device_set *set);
+
+#endif

@@ -1,0 +1,104 @@
+// Session: a graph, its devices, its state (variables, queues, generators), and the plans that run it.
+//
+// A plan is made once for a signature (feeds, fetches, targets, placement, order) and run many times; the step path
+// does no hashing, string work, locking or allocation per node where shapes are static. Several threads may run plans
+// of one session at once (their state is shared, as control edges say); then plans run in ready order.
+//
+//   struct tfc_session *session = NULL;
+//   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
+//   TFC_TRY(s, tfc_session_run(session, &(struct tfc_run_spec){.targets = init, .target_count = 1}, NULL, NULL));
+//   struct tfc_plan *plan = NULL;
+//   TFC_TRY(s, tfc_plan_create(session, &spec, &plan));
+//   for (int i = 0; i < 100; i++) TFC_TRY(s, tfc_plan_run(plan, feeds, fetched, NULL));
+#ifndef TFC_RUNTIME_EXEC_SESSION_H
+#define TFC_RUNTIME_EXEC_SESSION_H
+
+#include "runtime/device/driver.h"
+
+struct tfc_session;
+struct tfc_plan;
+
+struct tfc_session_options {
+  const struct tfc_device_set *devices; // borrowed; must outlive the session
+  bool all_rewrites;                    // --rewrites all: also those that change rounding
+  bool no_rewrites;                     // run the graph as it stands (tests, dispatch benchmarks)
+  uint64_t seed;
+};
+TFC_MUST_USE tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
+                                           struct tfc_session **out); // retains the graph
+void tfc_session_free(struct tfc_session *session);
+
+struct tfc_run_spec {
+  const struct tfc_output *feeds;
+  uint32_t feed_count;
+  const struct tfc_output *fetches;
+  uint32_t fetch_count;
+  const uint32_t *targets; // node ids
+  uint32_t target_count;
+  const struct tfc_shape *feed_shapes; // NULL, or one per feed: static shapes make a static plan
+  // Device index by node of the graph (node_count of them); NULL: everything on device 0. Nodes that the step does
+  // not run are ignored. Colocation must hold; otherwise INVALID_ARGUMENT names both nodes.
+  const uint16_t *placement;
+  // Position by node (any finite numbers; NaN: none), NULL: none. A priority for the simulation that gives the
+  // executed order; see `sequence`.
+  const double *order;
+  // Executed order by device, strict positions, from the placer's simulation: node ids in order of start. NULL: the
+  // plan makes one by list scheduling on op costs.
+  const uint32_t *sequence;
+  uint32_t sequence_count;
+  bool dynamic; // force ready order (tests)
+};
+
+struct tfc_run_options {
+  struct tfc_trace_sink *trace;
+  int64_t deadline_ns;        // for the step, 0: none
+  const _Atomic bool *cancel; // set by anyone: the step ends with CANCELLED
+};
+
+TFC_MUST_USE tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec,
+                                        struct tfc_plan **out);
+void tfc_plan_free(struct tfc_plan *plan);
+// feeds: host tensors in the order of the spec; fetches: filled with host tensors that the caller releases. An error
+// names node, op, device, input types and shapes; the session stays usable.
+TFC_MUST_USE tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                                     const struct tfc_run_options *options);
+// Plan (cached by signature) and run.
+TFC_MUST_USE tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spec *spec,
+                                        const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                                        const struct tfc_run_options *options);
+
+// What a plan is: what the profiler measures and the placer models.
+struct tfc_plan_op {
+  uint32_t node;
+  uint16_t device;
+  uint32_t position; // in its device's order
+};
+struct tfc_plan_transfer { // one tensor to one device
+  struct tfc_output tensor;
+  uint16_t source, target;
+  uint64_t bytes;
+  bool handed_over; // no copy: the devices share an address space
+};
+struct tfc_plan_info {
+  const struct tfc_plan_op *ops; // operations that really run; elided nodes are not among them
+  uint32_t op_count;
+  const struct tfc_plan_transfer *transfers;
+  uint32_t transfer_count;
+  const uint64_t *peak_bytes; // by device: arena and variables
+  uint32_t device_count;
+  bool is_static;
+};
+const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan); // lives as long as the plan
+double tfc_plan_last_step_us(const struct tfc_plan *plan); // first op's start to last op's end, all devices
+
+// Variables. Snapshot copies every variable and generator; restore puts them back (measuring has no side effects).
+struct tfc_snapshot;
+TFC_MUST_USE tfc_status tfc_session_snapshot(struct tfc_session *session, struct tfc_snapshot **out);
+TFC_MUST_USE tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot);
+void tfc_snapshot_free(struct tfc_snapshot *snapshot);
+TFC_MUST_USE tfc_status tfc_session_get_variable(struct tfc_session *session, tfc_str name, struct tfc_tensor *out);
+TFC_MUST_USE tfc_status tfc_session_set_variable(struct tfc_session *session, tfc_str name,
+                                                 const struct tfc_tensor *value);
+uint64_t tfc_session_variable_bytes(const struct tfc_session *session, uint16_t device);
+
+#endif

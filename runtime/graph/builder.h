@@ -1,0 +1,92 @@
+// Builds a graph, or a new graph from an old one with more nodes. One thread. Node ids are given in order of adding
+// and stay what they are in the finished graph; those of a graph added whole keep their ids when it is added first.
+//
+//   struct tfc_builder *b = NULL;
+//   TFC_TRY(s, tfc_builder_create(NULL, &b));
+//   struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2, 2));
+//   struct tfc_output y = tfc_add(b, "MatMul", "y", (struct tfc_output[]){x, x}, 2, NULL, 0);
+//   TFC_TRY(s, tfc_builder_finish(b, &graph)); // the first error of any call above comes out here
+#ifndef TFC_RUNTIME_GRAPH_BUILDER_H
+#define TFC_RUNTIME_GRAPH_BUILDER_H
+
+#include "runtime/graph/graph.h"
+
+struct tfc_builder;
+
+// `base` (optional, retained): its nodes come first with their ids, its function library is kept.
+TFC_MUST_USE tfc_status tfc_builder_create(const struct tfc_graph *base, struct tfc_builder **out);
+void tfc_builder_free(struct tfc_builder *b); // NULL is fine
+// Checks (unique names, arity and types by op definition, no cycles but through NextIteration) and makes the graph.
+// The builder is empty afterwards and still has to be freed.
+TFC_MUST_USE tfc_status tfc_builder_finish(struct tfc_builder *b, struct tfc_graph **out);
+
+// The general call. Inputs and attributes are copied. An empty name gives "<op>", an occupied one "<name>_1" and so
+// on. Attributes that follow from the inputs (T, N, ...) may be left out. The first failure is kept in the builder
+// and every later call returns TFC_NO_NODE.
+struct tfc_node_spec {
+  const char *op, *name;
+  const struct tfc_output *inputs;
+  uint32_t input_count;
+  const uint32_t *controls; // node ids
+  uint32_t control_count;
+  const struct tfc_attr *attrs;
+  uint32_t attr_count;
+  tfc_str device;
+  uint32_t colocate_with; // node id, or TFC_NO_NODE: adds its loc:@ class
+};
+uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec);
+tfc_status tfc_builder_status(const struct tfc_builder *b);      // borrowed: the first failure, NULL if none
+void tfc_builder_fail(struct tfc_builder *b, tfc_status status); // takes it
+
+// New nodes get this device / scope prefix / colocation until changed; NULL or TFC_NO_NODE for none.
+void tfc_builder_set_device(struct tfc_builder *b, tfc_str device);
+void tfc_builder_set_scope(struct tfc_builder *b, const char *prefix);
+
+// Reading what is there so far (ids below the number of nodes added).
+uint32_t tfc_builder_node_count(const struct tfc_builder *b);
+const struct tfc_node *tfc_builder_node(const struct tfc_builder *b, uint32_t id); // valid until the next add
+tfc_dtype tfc_builder_dtype(const struct tfc_builder *b, struct tfc_output o);
+const struct tfc_attr *tfc_builder_attr(const struct tfc_builder *b, uint32_t id, const char *name);
+struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, uint32_t input);
+// Rewires one data input of a node; appends a control input; appends a data input (Merge of a loop). Used by passes.
+void tfc_builder_set_input(struct tfc_builder *b, uint32_t id, uint32_t input, struct tfc_output from);
+void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
+
+// Short forms, output 0 of the new node.
+struct tfc_output tfc_add(struct tfc_builder *b, const char *op, const char *name, const struct tfc_output *inputs,
+                          uint32_t input_count, const struct tfc_attr *attrs, uint32_t attr_count);
+struct tfc_output tfc_add1(struct tfc_builder *b, const char *op, struct tfc_output x);
+struct tfc_output tfc_add2(struct tfc_builder *b, const char *op, struct tfc_output x, struct tfc_output y);
+struct tfc_output tfc_add3(struct tfc_builder *b, const char *op, struct tfc_output x, struct tfc_output y,
+                           struct tfc_output z);
+struct tfc_output tfc_add_const(struct tfc_builder *b, const char *name, const struct tfc_tensor *value); // copied
+struct tfc_output tfc_add_i32(struct tfc_builder *b, int32_t value);                                      // scalar
+struct tfc_output tfc_add_i32_vector(struct tfc_builder *b, const int32_t *values, uint32_t count);
+struct tfc_output tfc_add_scalar(struct tfc_builder *b, tfc_dtype dtype, double value); // any numeric type
+struct tfc_output tfc_add_placeholder(struct tfc_builder *b, const char *name, tfc_dtype dtype,
+                                      const struct tfc_shape *shape);
+
+// Attribute values for specs (views: what they point to must live until the add).
+static inline struct tfc_attr tfc_attr_int(const char *name, int64_t i) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_INT, .i = i};
+}
+static inline struct tfc_attr tfc_attr_float(const char *name, double f) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_FLOAT, .f = f};
+}
+static inline struct tfc_attr tfc_attr_bool(const char *name, bool b) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_BOOL, .b = b};
+}
+static inline struct tfc_attr tfc_attr_type(const char *name, tfc_dtype type) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_TYPE, .type = type};
+}
+static inline struct tfc_attr tfc_attr_string(const char *name, tfc_str s) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_STRING, .s = s};
+}
+static inline struct tfc_attr tfc_attr_shape(const char *name, const struct tfc_shape *shape) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_SHAPE, .shape = shape};
+}
+static inline struct tfc_attr tfc_attr_tensor(const char *name, const struct tfc_tensor *tensor) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_TENSOR, .tensor = tensor};
+}
+
+#endif

@@ -1,0 +1,189 @@
+// The Graph: nodes, data and control edges, attributes, and the library of functions, as TensorFlow's GraphDef has
+// them.
+//
+// A graph is immutable once finalized; a pass returns a new one. Nodes and edges are flat arrays indexed by 32-bit
+// ids. Everything, the mapped file included, lives as long as the graph: views into it stay good until the last
+// tfc_graph_release. Any number of threads may read.
+//
+//   struct tfc_graph *g = NULL;
+//   TFC_TRY(s, tfc_graph_load("nmt.pb", NULL, &g));
+//   for (uint32_t i = 0; i < g->node_count; i++) printf("%.*s\n", TFC_STR_ARG(g->nodes[i].name));
+//   tfc_graph_release(g);
+#ifndef TFC_RUNTIME_GRAPH_GRAPH_H
+#define TFC_RUNTIME_GRAPH_GRAPH_H
+
+#include "runtime/base/arena.h"
+#include "runtime/base/map.h"
+#include "runtime/graph/tensor.h"
+
+#define TFC_NO_NODE UINT32_MAX
+
+// One output of one node; index TFC_CONTROL is the node's control output.
+enum { TFC_CONTROL = -1 };
+struct tfc_output {
+  uint32_t node;
+  int32_t index;
+};
+#define TFC_NO_OUTPUT ((struct tfc_output){TFC_NO_NODE, 0})
+static inline bool tfc_output_valid(struct tfc_output o) {
+  return o.node != TFC_NO_NODE;
+}
+
+// Attribute values: AttrValue of the field. Lists are arrays in the graph's arena.
+typedef enum tfc_attr_kind {
+  TFC_ATTR_NONE,
+  TFC_ATTR_INT,
+  TFC_ATTR_FLOAT,
+  TFC_ATTR_BOOL,
+  TFC_ATTR_STRING,
+  TFC_ATTR_TYPE,
+  TFC_ATTR_SHAPE,
+  TFC_ATTR_TENSOR,
+  TFC_ATTR_FUNC,
+  TFC_ATTR_PLACEHOLDER, // inside function bodies: the name of an attribute of the function
+  TFC_ATTR_LIST_INT,
+  TFC_ATTR_LIST_FLOAT,
+  TFC_ATTR_LIST_BOOL,
+  TFC_ATTR_LIST_STRING,
+  TFC_ATTR_LIST_TYPE,
+  TFC_ATTR_LIST_SHAPE,
+  TFC_ATTR_LIST_TENSOR,
+  TFC_ATTR_LIST_FUNC,
+} tfc_attr_kind;
+
+struct tfc_attr;
+struct tfc_func_attr { // NameAttrList
+  tfc_str name;
+  const struct tfc_attr *attrs;
+  uint32_t attr_count;
+};
+struct tfc_attr {
+  tfc_str name;
+  tfc_attr_kind kind;
+  uint32_t count; // items of a list
+  union {
+    int64_t i;
+    double f;
+    bool b;
+    tfc_str s; // STRING, PLACEHOLDER
+    tfc_dtype type;
+    const struct tfc_shape *shape;
+    const struct tfc_tensor *tensor; // host memory owned by the graph
+    const struct tfc_func_attr *func;
+    const int64_t *ints;
+    const double *floats;
+    const bool *bools;
+    const tfc_str *strings;
+    const tfc_dtype *types;
+    const struct tfc_shape *shapes;
+    const struct tfc_tensor *tensors;
+    const struct tfc_func_attr *funcs;
+  };
+};
+
+struct tfc_op_def;
+struct tfc_node {
+  tfc_str name, op;
+  tfc_str device;               // as in the file, "" if none
+  const struct tfc_op_def *def; // NULL: an op that tfc does not know, or a function call by name
+  uint32_t function;            // index into functions when `op` names a function, else TFC_NO_NODE
+  uint32_t input_begin;         // into graph->inputs: data inputs first, then control inputs
+  uint32_t input_count;         // data inputs
+  uint32_t control_count;       // control inputs
+  uint32_t attr_begin, attr_count;
+  uint32_t output_begin, output_count; // into graph->output_dtypes; a node's outputs are numbered from output_begin
+  tfc_str raw;                         // the NodeDef's bytes in the file ("" for nodes made by a builder)
+};
+
+struct tfc_graph;
+struct tfc_function { // FunctionDef
+  tfc_str name;
+  const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
+  const uint32_t *args, *rets;  // node ids in body, in order of the signature
+  const tfc_str *arg_names, *ret_names;
+  uint32_t arg_count, ret_count;
+  const uint32_t *control_rets; // nodes that must run
+  uint32_t control_ret_count;
+  const struct tfc_attr *attrs; // of the FunctionDef
+  uint32_t attr_count;
+  tfc_str gradient; // name of its gradient function, "" if none
+  bool stateful;
+};
+
+struct tfc_collection { // of a MetaGraphDef; only lists of node names, bytes or ints are kept
+  tfc_str name;
+  const tfc_str *values;
+  uint32_t count;
+};
+struct tfc_signature { // of a SavedModel
+  tfc_str name;
+  const tfc_str *input_keys, *input_tensors, *output_keys, *output_tensors;
+  uint32_t input_count, output_count;
+};
+
+struct tfc_graph {
+  struct tfc_node *nodes;
+  uint32_t node_count;
+  struct tfc_output *inputs; // edges, by consumer
+  uint32_t edge_count;
+  struct tfc_attr *attrs;
+  tfc_dtype *output_dtypes; // reference types where the op says so
+  uint32_t output_total;
+
+  // Consumers in CSR form: those of node n are consumers[consumer_begin[n] … consumer_begin[n+1]).
+  uint32_t *consumer_begin;
+  struct tfc_consumer {
+    uint32_t node;
+    int32_t input;  // index among the consumer's data inputs, or TFC_CONTROL
+    int32_t output; // which output of the producer, or TFC_CONTROL
+  } * consumers;
+
+  struct tfc_function *functions;
+  uint32_t function_count;
+  struct tfc_collection *collections;
+  uint32_t collection_count;
+  struct tfc_signature *signatures;
+  uint32_t signature_count;
+  int32_t producer_version;
+  bool has_frames;          // Enter/NextIteration somewhere
+  tfc_str path;             // where it came from, "" if built
+  tfc_str variables_prefix; // SavedModel: path prefix of its checkpoint, "" otherwise
+
+  // private
+  struct tfc_strmap by_name, functions_by_name;
+  struct tfc_arena arena;
+  _Atomic int32_t references;
+  void *source;                   // the mapped file and what else export needs
+  const struct tfc_graph *parent; // retained: views point into it
+};
+
+void tfc_graph_retain(const struct tfc_graph *g);
+void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
+
+uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE: not there
+// "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT names what is wrong.
+TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out);
+const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name); // NULL: not there
+
+static inline const struct tfc_output *tfc_node_inputs(const struct tfc_graph *g, const struct tfc_node *n) {
+  return g->inputs + n->input_begin; // control inputs follow at input_count
+}
+static inline tfc_dtype tfc_output_dtype(const struct tfc_graph *g, struct tfc_output o) {
+  return o.index < 0 ? TFC_DTYPE_NONE : g->output_dtypes[g->nodes[o.node].output_begin + (uint32_t)o.index];
+}
+
+// Attributes. The finders give NULL / the default when the node has none and the op definition has no default; kernels
+// read attributes when they are prepared, not on the step path.
+const struct tfc_attr *tfc_node_attr(const struct tfc_graph *g, const struct tfc_node *n, const char *name);
+int64_t tfc_node_attr_int(const struct tfc_graph *g, const struct tfc_node *n, const char *name, int64_t otherwise);
+double tfc_node_attr_float(const struct tfc_graph *g, const struct tfc_node *n, const char *name, double otherwise);
+bool tfc_node_attr_bool(const struct tfc_graph *g, const struct tfc_node *n, const char *name, bool otherwise);
+tfc_dtype tfc_node_attr_type(const struct tfc_graph *g, const struct tfc_node *n, const char *name,
+                             tfc_dtype otherwise);
+tfc_str tfc_node_attr_string(const struct tfc_graph *g, const struct tfc_node *n, const char *name,
+                             const char *otherwise);
+// All nodes in an order in which every data and control input comes first (edges out of NextIteration left out).
+// `out_order` holds node_count ids. INVALID_ARGUMENT names the nodes of a cycle.
+TFC_MUST_USE tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order);
+
+#endif

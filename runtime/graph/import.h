@@ -1,0 +1,29 @@
+// Reading and writing graphs. GraphDef (.pb), text GraphDef (.pbtxt), MetaGraphDef (.meta), SavedModel (directory),
+// told apart by content. Nothing in a file is trusted: every length is checked, sizes and depth are capped, and an
+// error names the file, the node and the field.
+#ifndef TFC_RUNTIME_GRAPH_IMPORT_H
+#define TFC_RUNTIME_GRAPH_IMPORT_H
+
+#include "runtime/graph/graph.h"
+
+typedef enum tfc_graph_format {
+  TFC_FORMAT_GRAPHDEF,
+  TFC_FORMAT_PBTXT,
+  TFC_FORMAT_META,
+  TFC_FORMAT_SAVEDMODEL,
+} tfc_graph_format;
+
+// NOT_FOUND/INVALID_ARGUMENT name the culprit. Binary files are mapped, and names, devices and raw attributes are
+// views into the mapping. `out_format` optional. A graph with ops that tfc does not know loads: their node.def is NULL.
+TFC_MUST_USE tfc_status tfc_graph_load(const char *path, tfc_graph_format *out_format, struct tfc_graph **out);
+TFC_MUST_USE tfc_status tfc_graph_parse(tfc_str bytes, const char *path, tfc_graph_format *out_format,
+                                        struct tfc_graph **out); // bytes are copied
+// Device of every node in the file, functions included: key "name" or "function/NAME:node"; the callback returns the
+// new device string, or a view with data == NULL to keep what is there.
+typedef tfc_str (*tfc_device_fn)(void *arg, tfc_str key, tfc_str device);
+// Writes `g` (as loaded, unknown fields and all) with devices replaced. SAVEDMODEL: `path` is a new directory that
+// gets the variables and assets too.
+TFC_MUST_USE tfc_status tfc_graph_save(const struct tfc_graph *g, tfc_graph_format format, tfc_device_fn device,
+                                       void *arg, const char *path);
+
+#endif

@@ -1,0 +1,148 @@
+// What an op is: one const row in its family's file (runtime/ops). TensorFlow's signature, the shape function, the
+// gradient, the cost, the plain reference kernel, and sample inputs for tests.
+#ifndef TFC_RUNTIME_GRAPH_OP_DEF_H
+#define TFC_RUNTIME_GRAPH_OP_DEF_H
+
+#include "runtime/graph/builder.h"
+#include "runtime/graph/graph.h"
+
+struct tfc_kernel_ctx;
+struct tfc_prepare_ctx;
+
+// --- Shape functions ---------------------------------------------------------------------------------------------
+// Called in topological order with all that is known; sets every output shape (they come in as unknown). An error is
+// INVALID_ARGUMENT with what contradicts what; the caller adds the node's name.
+struct tfc_handle_info { // what a resource or variant handle holds
+  tfc_dtype dtype;       // NONE: unknown
+  struct tfc_shape shape;
+};
+struct tfc_shape_ctx {
+  const struct tfc_graph *graph;
+  const struct tfc_node *node;
+  const struct tfc_shape *const *inputs;        // [node->input_count]
+  const struct tfc_tensor *const *input_values; // constant value of an input, or NULL
+  // An integer input read as a shape whose dimensions may be unknown or symbols (what Shape, Pack, StridedSlice of a
+  // partly known tensor give); rank -1: nothing known. Filled from constants too.
+  const struct tfc_shape *const *input_as_shape;
+  const struct tfc_handle_info *const *input_handles; // of resource and variant inputs; dtype NONE if unknown
+  struct tfc_shape *outputs;                          // [node->output_count]
+  struct tfc_shape *output_as_shape;                  // optional: partial values of small integer outputs
+  struct tfc_handle_info *output_handles;
+  int64_t (*new_symbol)(struct tfc_shape_ctx *ctx); // a fresh symbol
+  void *owner;
+};
+typedef tfc_status (*tfc_shape_fn)(struct tfc_shape_ctx *ctx);
+
+// --- Gradients ---------------------------------------------------------------------------------------------------
+// Adds the nodes of dL/d(inputs) to the builder, as TensorFlow's registered gradient does (same formula, so that
+// rounding agrees). `grad_outputs[i]` is TFC_NO_OUTPUT where no gradient arrives; `grad_inputs` come in as
+// TFC_NO_OUTPUT: leave that where an input has none. Gradients of IndexedSlices kind are dense here unless
+// `grad_indexed` is set by the function (values in grad_inputs[i], indices and dense shape in the record).
+struct tfc_indexed_slices {
+  struct tfc_output values, indices, dense_shape; // values.node == TFC_NO_NODE: the gradient is dense
+};
+struct tfc_grad_ctx {
+  struct tfc_builder *builder;
+  uint32_t node; // the forward node's id in the builder
+  const struct tfc_output *grad_outputs;
+  struct tfc_output *grad_inputs;
+  struct tfc_indexed_slices *grad_indexed;                            // [input_count]
+  const struct tfc_shape *const *input_shapes, *const *output_shapes; // as inferred; may be unknown
+  void *owner;
+};
+typedef tfc_status (*tfc_grad_fn)(struct tfc_grad_ctx *ctx);
+
+// --- Cost --------------------------------------------------------------------------------------------------------
+struct tfc_op_cost {
+  double flops; // additions and multiplications (a multiply-add is two); transcendental functions count once
+  double bytes; // read and written, each operand once
+};
+// Shapes are static here. NULL in the row: no FLOP, bytes of all inputs and outputs.
+typedef void (*tfc_cost_fn)(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                            const struct tfc_shape *outputs, struct tfc_op_cost *out);
+
+// --- The row -----------------------------------------------------------------------------------------------------
+enum tfc_op_flags {
+  TFC_OP_STATEFUL = 1 << 0, // never dropped, merged or folded: variables, queues, random numbers
+  TFC_OP_COMMUTATIVE = 1 << 1,
+  TFC_OP_VIEW = 1 << 2,     // output 0 is input 0's buffer with another shape or none changed (Identity, Reshape)
+  TFC_OP_INPLACE = 1 << 3,  // output 0 may be computed in the buffer of an input of the same size (element-wise)
+  TFC_OP_UPDATE = 1 << 4,   // writes the variable that its first (reference or resource) input names
+  TFC_OP_VARIABLE = 1 << 5, // makes a variable (reference) or its handle (VarHandleOp)
+  TFC_OP_HOST = 1 << 6,     // runs on the host only (strings, queues, files)
+  TFC_OP_ASYNC = 1 << 7,    // completes by callback (tfc_kernel_done) and holds no device
+  TFC_OP_SAVES = 1 << 8,    // writes files or summaries: never run by measuring
+  TFC_OP_SWITCH = 1 << 9,   // control flow that the executor itself runs
+  TFC_OP_MERGE = 1 << 10,
+  TFC_OP_ENTER = 1 << 11,
+  TFC_OP_EXIT = 1 << 12,
+  TFC_OP_NEXT_ITERATION = 1 << 13,
+  TFC_OP_LOOP_COND = 1 << 14,
+  TFC_OP_FUNCTIONAL = 1 << 15,         // calls functions: If, While, PartitionedCall: lowered before running
+  TFC_OP_NOP = 1 << 16,                // nothing to run: NoOp, Const (its value is in the plan)
+  TFC_OP_PLACEHOLDER = 1 << 17,        // must be fed
+  TFC_OP_NOT_DIFFERENTIABLE = 1 << 18, // gradients stop here quietly
+  TFC_OP_DEAD_INPUTS = 1 << 19,        // runs with dead inputs too (Merge, Send)
+};
+
+#define TFC_TYPE_BIT(t) (1u << (t))
+
+struct tfc_op_def {
+  const char *name;
+  // TensorFlow's registration, as its op definitions print: "a: T, b: T", "value: N * T", "x: Tin" (list(type)),
+  // "ref: Ref(T)"; "T: {float, double, int32}", "transpose_a: bool = false", "N: int >= 1", "shape: shape = []".
+  const char *inputs, *outputs, *attrs;
+  uint32_t flags;
+  uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
+  uint32_t host_inputs, host_outputs; // bit i: lives in host memory on every device (TensorFlow's HostMemory)
+  size_t node_state;                  // bytes that live with the node for the whole session, zero at first (generators)
+  tfc_shape_fn shape;
+  tfc_grad_fn gradient;
+  tfc_cost_fn cost;
+  // Reads attributes once, when a plan is made; NULL: nothing to prepare.
+  tfc_status (*prepare)(struct tfc_prepare_ctx *ctx);
+  tfc_status (*kernel)(struct tfc_kernel_ctx *ctx); // NULL: not run as an op (control flow, or not supported)
+  // Inputs for generated tests and random graphs: "float[3,4], float[4,5]; float[0,2], float[2,1] {transpose_b=true}".
+  const char *samples;
+};
+
+// A family's file ends with TFC_REGISTER_OPS(rows): the linker gathers the families, so that a new op touches one file.
+struct tfc_op_family {
+  const struct tfc_op_def *rows;
+  size_t count;
+};
+#define TFC_REGISTER_OPS(rows)                                                                                         \
+  static const struct tfc_op_family tfc_family_##rows                                                                  \
+      __attribute__((used, section("tfc_op_families"))) = {rows, sizeof(rows) / sizeof *(rows)}
+
+// The registry (runtime/ops/registry.c): NULL for an unknown op. Any thread.
+const struct tfc_op_def *tfc_op_find(tfc_str name);
+// All rows in order of name.
+const struct tfc_op_def *const *tfc_op_list(size_t *out_count);
+
+// Parsed signatures, made once on first use. Any thread.
+struct tfc_op_arg {
+  tfc_str name;
+  tfc_dtype type;      // fixed type, or NONE
+  tfc_str type_attr;   // "T": type from this attribute; or a list(type) attribute when is_list
+  tfc_str number_attr; // "N": that many of them; "" for one
+  bool is_list, is_ref;
+};
+struct tfc_op_attr {
+  tfc_str name;
+  tfc_attr_kind kind;
+  uint32_t allowed_types; // bits; 0: any
+  bool has_default;
+  struct tfc_attr default_value;
+  bool has_minimum;
+  int64_t minimum;
+};
+struct tfc_op_signature {
+  const struct tfc_op_arg *inputs, *outputs;
+  uint32_t input_count, output_count;
+  const struct tfc_op_attr *attrs;
+  uint32_t attr_count;
+};
+const struct tfc_op_signature *tfc_op_signature(const struct tfc_op_def *def);
+
+#endif

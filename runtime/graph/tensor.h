@@ -1,0 +1,85 @@
+// Tensors: a type, a static shape, and memory.
+//
+// Memory is a reference-counted buffer, or, where a plan owns it, borrowed (`buffer == NULL`). `data` may be a device
+// address: only the driver whose device it is on may look inside; host code reads tensors of host-addressable devices.
+//
+// Elements of string tensors are struct tfc_string (each piece malloc'd, freed with the buffer), those of resource
+// and variant tensors are struct tfc_object pointers (one reference each, released with the buffer).
+//
+// Reference counts are atomic: tensors may be shared between threads as long as nobody writes.
+#ifndef TFC_RUNTIME_GRAPH_TENSOR_H
+#define TFC_RUNTIME_GRAPH_TENSOR_H
+
+#include <stdatomic.h>
+
+#include "runtime/graph/dtype.h"
+#include "runtime/graph/shape.h"
+
+struct tfc_buffer {
+  _Atomic int32_t references;
+  void *data;
+  size_t size;                              // bytes
+  void (*destroy)(struct tfc_buffer *self); // frees data and the record; called when the last reference goes
+  void *owner;                              // for destroy: the allocator, the mapped file
+};
+
+struct tfc_tensor {
+  tfc_dtype dtype; // never a reference type
+  struct tfc_shape shape;
+  void *data;
+  size_t size; // bytes of the elements
+  struct tfc_buffer *buffer;
+};
+
+struct tfc_string {
+  char *data; // malloc'd, NULL for ""
+  size_t size;
+};
+
+// Anything behind a resource handle or in a variant: variables, queues, tables, lists, iterators, optionals.
+struct tfc_object;
+struct tfc_object_type {
+  const char *name;
+  void (*destroy)(struct tfc_object *self);
+};
+struct tfc_object {
+  const struct tfc_object_type *type;
+  _Atomic int32_t references;
+};
+static inline void tfc_object_retain(struct tfc_object *o) {
+  if (o) atomic_fetch_add_explicit(&o->references, 1, memory_order_relaxed);
+}
+void tfc_object_release(struct tfc_object *o); // NULL is fine
+
+void tfc_buffer_release(struct tfc_buffer *b); // NULL is fine
+static inline void tfc_buffer_retain(struct tfc_buffer *b) {
+  if (b) atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
+}
+// Host memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size in the message.
+TFC_MUST_USE tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out);
+
+// Host tensor of a static shape; not cleared, but strings and objects start as ""/NULL (and are owned by the buffer).
+TFC_MUST_USE tfc_status tfc_tensor_create(tfc_dtype dtype, const struct tfc_shape *shape, struct tfc_tensor *out);
+TFC_MUST_USE tfc_status tfc_tensor_scalar_i64(int64_t value, struct tfc_tensor *out);
+TFC_MUST_USE tfc_status tfc_tensor_scalar_f32(float value, struct tfc_tensor *out);
+// Bytes of `shape` × `dtype`, checked; INVALID_ARGUMENT when the shape is not static or too large.
+TFC_MUST_USE tfc_status tfc_tensor_bytes(tfc_dtype dtype, const struct tfc_shape *shape, size_t *out);
+
+void tfc_tensor_release(struct tfc_tensor *t);                             // drops the buffer; zeroes the record
+void tfc_tensor_share(const struct tfc_tensor *t, struct tfc_tensor *out); // retains the buffer
+TFC_MUST_USE tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_tensor *out); // deep copy, host
+static inline int64_t tfc_tensor_elements(const struct tfc_tensor *t) {
+  return tfc_shape_elements(&t->shape);
+}
+// Same elements, other shape (same number of elements: asserted).
+void tfc_tensor_reshape(struct tfc_tensor *t, const struct tfc_shape *shape);
+// Reads one element of an integer tensor (any width) as int64.
+int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index);
+// Replaces a string element (frees the old one). False when memory is out.
+bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value);
+tfc_str tfc_tensor_get_string(const struct tfc_tensor *t, int64_t index);
+// An integer vector (or scalar, as a vector of one) read as dimensions. INVALID_ARGUMENT: not integer, rank > 1, too
+// long.
+TFC_MUST_USE tfc_status tfc_tensor_to_shape(const struct tfc_tensor *t, struct tfc_shape *out);
+
+#endif

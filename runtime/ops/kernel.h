@@ -1,0 +1,126 @@
+// What a kernel sees: its inputs, its outputs, and the services of whoever runs it.
+//
+// A kernel is called with shapes known. Where the memory plan has given an output its place, outputs[i].data is set
+// and tfc_kernel_output returns that place; otherwise it allocates. Kernels never know which it was.
+//
+//   static tfc_status relu(struct tfc_kernel_ctx *ctx) {
+//     const struct tfc_tensor *x = ctx->inputs[0];
+//     struct tfc_tensor *y = NULL;
+//     TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y)); // may be x's own memory (TFC_OP_INPLACE)
+//     ...
+//   }
+#ifndef TFC_RUNTIME_OPS_KERNEL_H
+#define TFC_RUNTIME_OPS_KERNEL_H
+
+#include "runtime/graph/op_def.h"
+
+struct tfc_resources;
+struct tfc_variable;
+struct tfc_kernel_env;
+
+// Called once when a plan is made, off the step path.
+struct tfc_prepare_ctx {
+  const struct tfc_graph *graph;
+  const struct tfc_node *node;
+  const struct tfc_op_def *def;
+  const struct tfc_shape *input_shapes, *output_shapes; // as inferred; may be unknown
+  const tfc_dtype *input_dtypes;
+  const struct tfc_tensor *const *input_values; // constant inputs, else NULL
+  struct tfc_arena *arena;                      // lives as long as the plan
+  void *state;                                  // out: handed to the kernel as ctx->state
+  void (*release)(void *state);                 // out, optional: called when the plan goes
+};
+
+// Services; filled by the executor. A device thread has one.
+struct tfc_kernel_env {
+  // Device memory for a dynamic output or scratch space. RESOURCE_EXHAUSTED says request, in use, limit.
+  tfc_status (*allocate)(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out);
+  // Calls fn(arg, begin, end) over [0, total) on the device's cores and returns when all are done. The pieces depend
+  // on total and grain alone, never on the number of cores, so that results do not either.
+  void (*parallel_for)(struct tfc_kernel_env *env, int64_t total, int64_t grain,
+                       void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+  // Runs a function of the graph's library (functional ops that were not lowered).
+  tfc_status (*call)(struct tfc_kernel_env *env, const struct tfc_func_attr *func, const struct tfc_tensor *inputs,
+                     uint32_t input_count, struct tfc_tensor *outputs, uint32_t output_count);
+  bool (*cancelled)(struct tfc_kernel_env *env);
+  struct tfc_resources *resources;      // of the session
+  struct tfc_resources *step_resources; // of this step: TensorArrays, stacks
+  int64_t step_id;
+  int threads;   // cores of this device
+  void *stream;  // of a device that has streams
+  uint64_t seed; // of the session: for random ops whose seeds are both 0
+  void *owner;
+};
+
+struct tfc_kernel_ctx {
+  const struct tfc_graph *graph;
+  const struct tfc_node *node;
+  struct tfc_kernel_env *env;
+  const struct tfc_tensor *const *inputs; // [input_count]; for reference inputs the variable's current value
+  struct tfc_variable *const *variables;  // [input_count]; the variable behind a reference or resource input, or NULL
+  struct tfc_tensor **outputs;            // [output_count]
+  struct tfc_variable **output_variables; // [output_count]; set where an output is a reference
+  uint32_t input_count, output_count;
+  void *state;                                                 // from prepare
+  void *node_state;                                            // op_def.node_state bytes, kept for the session
+  void (*done)(struct tfc_kernel_ctx *ctx, tfc_status status); // of TFC_OP_ASYNC ops: called exactly once
+};
+
+// Output `i` with this type and shape; its content is undefined.
+TFC_MUST_USE tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype,
+                                          const struct tfc_shape *shape, struct tfc_tensor **out);
+TFC_MUST_USE tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *like,
+                                               struct tfc_tensor **out);
+// Output `i` is this tensor (shared, not copied): views, variant and resource values.
+TFC_MUST_USE tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value);
+// Output `i` is a scalar handle to `object`; takes over one reference.
+TFC_MUST_USE tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype,
+                                              struct tfc_object *object);
+// Scratch memory of the device, released with tfc_buffer_release.
+TFC_MUST_USE tfc_status tfc_kernel_scratch(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out);
+void tfc_kernel_parallel_for(struct tfc_kernel_ctx *ctx, int64_t total, int64_t grain,
+                             void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+// INVALID_ARGUMENT that a kernel raises about its inputs; the executor adds node, op, device and shapes.
+#define TFC_KERNEL_CHECK(condition, ...)                                                                               \
+  do {                                                                                                                 \
+    if (__builtin_expect(!(condition), 0)) return tfc_status_make(TFC_INVALID_ARGUMENT, __VA_ARGS__);                  \
+  } while (0)
+
+// --- State -------------------------------------------------------------------------------------------------------
+// A variable. `value` lives on the device that the variable is placed on. Reads and writes are ordered by control
+// edges; `lock` guards only the record (shape, initialised, swapping the buffer) and updates with use_locking.
+struct tfc_variable {
+  struct tfc_object object; // type: &tfc_variable_type
+  tfc_str name;
+  tfc_dtype dtype;
+  struct tfc_shape shape; // declared; may be partly unknown
+  struct tfc_tensor value;
+  bool initialized;
+  _Atomic int32_t lock;
+  uint32_t device; // index in the session
+};
+extern const struct tfc_object_type tfc_variable_type;
+// FAILED_PRECONDITION "variable NAME is not initialized" with what to do.
+TFC_MUST_USE tfc_status tfc_variable_check(const struct tfc_variable *v);
+void tfc_variable_lock(struct tfc_variable *v);
+void tfc_variable_unlock(struct tfc_variable *v);
+
+// Named objects of a session or a step, by container and name. Thread-safe.
+TFC_MUST_USE tfc_status tfc_resources_create(struct tfc_resources **out);
+void tfc_resources_free(struct tfc_resources *r);
+// The object of that name, made by `create` if it is not there; its type must match. Returned with a reference.
+TFC_MUST_USE tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str container, tfc_str name,
+                                                     const struct tfc_object_type *type,
+                                                     tfc_status (*create)(void *arg, struct tfc_object **out),
+                                                     void *arg, struct tfc_object **out);
+TFC_MUST_USE tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_str name,
+                                           const struct tfc_object_type *type, struct tfc_object **out);
+void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name);
+// Calls fn for every object (in order of name); for snapshots and reports.
+void tfc_resources_each(struct tfc_resources *r,
+                        void (*fn)(void *arg, tfc_str container, tfc_str name, struct tfc_object *object), void *arg);
+// The object that input `i` (a resource or variant handle) holds, checked against `type`. Borrowed.
+TFC_MUST_USE tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_object_type *type,
+                                          struct tfc_object **out);
+
+#endif

@@ -1,0 +1,51 @@
+// Passes over graphs: what a step needs, what shapes it has, gradients, lowered functions.
+#ifndef TFC_RUNTIME_PASS_PASS_H
+#define TFC_RUNTIME_PASS_PASS_H
+
+#include "runtime/graph/op_def.h"
+
+// --- Shape inference ---------------------------------------------------------------------------------------------
+struct tfc_shapes { // by output number (node.output_begin + index); arena-owned
+  struct tfc_shape *shapes;
+  const struct tfc_tensor **values; // constants found on the way (folded small integers too), else NULL
+  struct tfc_handle_info *handles;
+  struct tfc_arena arena;
+};
+struct tfc_shape_override { // a feed of known shape
+  struct tfc_output output;
+  struct tfc_shape shape;
+  const struct tfc_tensor *value; // optional
+};
+// INVALID_ARGUMENT names the node, the op and the shapes that contradict. Through loops to a fixed point.
+TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                                         uint32_t override_count, struct tfc_shapes *out);
+void tfc_shapes_deinit(struct tfc_shapes *shapes);
+
+// --- Pruning -----------------------------------------------------------------------------------------------------
+// out_needed[node_count]: true for what fetches and targets need, walking back over data and control edges, stopping
+// at feeds.
+TFC_MUST_USE tfc_status tfc_prune(const struct tfc_graph *g, const struct tfc_output *feeds, uint32_t feed_count,
+                                  const struct tfc_output *fetches, uint32_t fetch_count, const uint32_t *targets,
+                                  uint32_t target_count, bool *out_needed);
+
+// --- Gradients ---------------------------------------------------------------------------------------------------
+// A new graph with d(sum of ys)/dx for each x (grad_ys optional: weights of the ys; entries may be TFC_NO_OUTPUT =
+// ones). out_grads[i] is TFC_NO_OUTPUT where x does not influence any y. Through Switch/Merge, while frames and
+// functional If/While. UNIMPLEMENTED names the node whose op has no gradient. As tf.gradients builds them (sums of
+// several gradients by AddN in order of consumers).
+TFC_MUST_USE tfc_status tfc_gradients(const struct tfc_graph *g, const struct tfc_output *ys, uint32_t y_count,
+                                      const struct tfc_output *xs, uint32_t x_count, const struct tfc_output *grad_ys,
+                                      struct tfc_graph **out, struct tfc_output *out_grads);
+// The same into a builder that holds the forward nodes already.
+TFC_MUST_USE tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output *ys, uint32_t y_count,
+                                              const struct tfc_output *xs, uint32_t x_count,
+                                              const struct tfc_output *grad_ys, struct tfc_output *out_grads);
+
+// --- Functions ---------------------------------------------------------------------------------------------------
+// Inlines PartitionedCall/StatefulPartitionedCall/SymbolicGradient/direct calls and lowers If/Case/While to
+// Switch/Merge and frames, as far as asked. Node ids of the old graph are kept; out_origin (optional, malloc'd) maps
+// every node of the new graph to the old node it came from, or TFC_NO_NODE; out_keys (optional) to its
+// "function/NAME:node" key.
+TFC_MUST_USE tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin);
+
+#endif

@@ -1,0 +1,58 @@
+// Trace: what the runtime reports while a step runs. The runtime writes plain records into buffers that the profiler
+// owns, one per writing thread, without locks or calls; the profiler reads them between steps.
+//
+// Times are ticks (runtime/base/clock.h) for host intervals; tfc_ticks_to_ns puts them on CLOCK_MONOTONIC_RAW.
+#ifndef TFC_RUNTIME_TRACE_H
+#define TFC_RUNTIME_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// kind, text
+#define TFC_TRACE_KINDS(X)                                                                                             \
+  X(OP, "op")             /* id: node; begin..end: running on the device (CPU) or being launched (GPU: dispatch) */    \
+  X(TRANSFER, "transfer") /* id: transfer of the plan; begin..end on the link */                                       \
+  X(ALLOCATE, "allocate") /* id: node; bytes */                                                                        \
+  X(STEP, "step")         /* id: 0; the whole step */
+
+typedef enum tfc_trace_kind {
+#define TFC_TRACE_ENUM(name, text) TFC_TRACE_##name,
+  TFC_TRACE_KINDS(TFC_TRACE_ENUM)
+#undef TFC_TRACE_ENUM
+} tfc_trace_kind;
+
+struct tfc_trace_record {
+  uint64_t begin, end; // ticks
+  uint32_t id;
+  uint16_t kind;
+  uint16_t device; // index in the session
+  uint64_t bytes;
+};
+
+struct tfc_trace_buffer {
+  struct tfc_trace_record *records;
+  size_t count, capacity;
+  size_t dropped; // records that found no room: a measurement with any is not used
+};
+
+// The profiler's side. `buffers` has one entry per session device and one more, the last, for the thread that runs
+// steps. op_begin/op_end are optional: where set they are called on the launching thread around every launch (CUPTI's
+// correlation hooks); uid is the node's id.
+struct tfc_trace_sink {
+  struct tfc_trace_buffer *buffers;
+  uint32_t buffer_count;
+  void (*op_begin)(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid);
+  void (*op_end)(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid);
+  void *owner;
+};
+
+static inline void tfc_trace_add(struct tfc_trace_buffer *b, tfc_trace_kind kind, uint32_t id, uint16_t device,
+                                 uint64_t begin, uint64_t end, uint64_t bytes) {
+  if (b->count == b->capacity) {
+    b->dropped++;
+    return;
+  }
+  b->records[b->count++] = (struct tfc_trace_record){begin, end, id, (uint16_t)kind, device, bytes};
+}
+
+#endif
