@@ -3,7 +3,7 @@
 //
 //   struct tfc_machine *m = NULL;
 //   TFC_TRY(s, tfc_machine_create(&m));
-//   TFC_TRY(s, tfc_machine_add_device(m, &(struct tfc_device){.name = TFC_STR("cpu:0"), .kind = TFC_STR("cpu"),
+//   TFC_TRY(s, tfc_machine_add_device(m, &(struct tfc_machine_device){.name = TFC_STR("cpu:0"), .kind = TFC_STR("cpu"),
 //                                                             .memory = TFC_NO_LIMIT}));
 //   struct tfc_link link = tfc_link_default();
 //   link.latency_us = 10, link.bandwidth = 12e9;
@@ -43,7 +43,7 @@ typedef enum tfc_occupies {
   TFC_OCCUPIES_BOTH = 3
 } tfc_occupies;
 
-struct tfc_device {
+struct tfc_machine_device {
   tfc_str name, kind;
   tfc_str tensorflow;      // data NULL: none given
   uint64_t memory;         // bytes, or TFC_NO_LIMIT
@@ -75,14 +75,14 @@ static inline struct tfc_link tfc_link_default(void) {
 struct tfc_machine {
   struct tfc_arena arena;
   uint32_t device_count, link_count;
-  struct tfc_device *devices;
+  struct tfc_machine_device *devices;
   struct tfc_link *links; // the last row that matches a pair counts
 };
 
 TFC_MUST_USE tfc_status tfc_machine_create(struct tfc_machine **out);
 void tfc_machine_free(struct tfc_machine *machine); // NULL is fine
 // Both copy what they are given.
-TFC_MUST_USE tfc_status tfc_machine_add_device(struct tfc_machine *machine, const struct tfc_device *device);
+TFC_MUST_USE tfc_status tfc_machine_add_device(struct tfc_machine *machine, const struct tfc_machine_device *device);
 TFC_MUST_USE tfc_status tfc_machine_add_link(struct tfc_machine *machine, const struct tfc_link *link);
 
 TFC_MUST_USE tfc_status tfc_machine_parse(tfc_str yaml, const char *path, struct tfc_machine **out);
