@@ -1,0 +1,117 @@
+# What scripts/run and scripts/test share: the Debian packages that tfc stands on, and building with CMake presets.
+# Everything said here goes to stderr: stdout belongs to the program that is run.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+# package | what it is for
+packages_run='
+build-essential|the C compiler
+cmake|configures the build
+ninja-build|builds
+pkg-config|finds libraries
+libopenblas-serial-dev|dense linear algebra on CPUs
+libdnnl-dev|convolutions and packed products on CPUs
+libsqlite3-dev|stores profiles
+libjansson-dev|reads and writes JSON
+libcyaml-dev|reads machine and settings files
+libhwloc-dev|finds cores and caches
+libmetis-dev|graph partitioning, a rival of the search
+libscotch-dev|graph partitioning, a rival of the search
+coinor-libcbc-dev|exact bounds by integer programs
+zlib1g-dev|compressed traces
+libxxhash-dev|checksums
+gnuplot-nox|draws the plots of reports
+'
+packages_test='
+libcmocka-dev|unit tests
+sqlite3|tests query the database from outside
+python3|tests check JSON documents from outside
+'
+packages_all='
+clang|fuzzing
+libclang-rt-14-dev|fuzzing
+'
+
+say() { printf '%s\n' "$*" >&2; }
+
+# packages LIST...: installs what is missing, once for each list of packages.
+packages() {
+  local wanted="$*" stamp missing=() name reason sudo=
+  stamp=build/.packages.$(printf '%s' "$wanted" | cksum | cut -d' ' -f1)
+  [ -e "$stamp" ] && return 0
+  if command -v dpkg-query >/dev/null; then
+    local have
+    have=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' 2>/dev/null | awk '$2 == "installed" {print $1}')
+    while IFS='|' read -r name reason; do
+      [ -n "$name" ] || continue
+      grep -qxF -- "$name" <<<"$have" || missing+=("$name|$reason")
+    done <<<"$wanted"
+    if [ ${#missing[@]} -gt 0 ]; then
+      say "tfc needs ${#missing[@]} Debian packages that are not installed:"
+      printf '  %s\n' "${missing[@]}" | awk -F'|' '{printf "%-26s %s\n", $1, $2}' >&2
+      if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || {
+          say "To install them, run as root: apt-get install ${missing[*]%%|*}"
+          return 1
+        }
+        sudo=sudo
+      fi
+      say "Installing them with ${sudo:+sudo }apt-get ..."
+      local log
+      log=$(mktemp)
+      if ! { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]%%|*}"; } >"$log" 2>&1 </dev/null; then
+        tail -n 20 "$log" >&2
+        say "The packages could not be installed (whole log: $log)."
+        say "To try by hand, run as root: apt-get update && apt-get install ${missing[*]%%|*}"
+        return 1
+      fi
+      rm -f "$log"
+    fi
+  else
+    say "This is not a Debian system: the libraries are looked for by CMake. On Debian 12 they are:"
+    awk -F'|' '$1 != "" {printf "  %-26s %s\n", $1, $2}' <<<"$wanted" >&2
+  fi
+  mkdir -p build && : >"$stamp"
+}
+
+
+# build PRESET TARGET...: configures build/PRESET if it is new, and builds.
+build() {
+  local preset=$1 dir=build/$1 log
+  shift
+  mkdir -p "$dir"
+  exec 8>"$dir/.lock"
+  if ! flock -n 8; then
+    say "Waiting for another build of $dir ..."
+    flock 8
+  fi
+  if [ ! -e "$dir/build.ninja" ]; then
+    say "Configuring $dir ..."
+    log=$dir/configure.log
+    cmake --preset "$preset" >"$log" 2>&1 || {
+      tail -n 20 "$log" >&2
+      say "Configuring failed (whole log: $log)."
+      return 1
+    }
+  fi
+  local code
+  if [ -t 2 ]; then # ninja's own line of progress
+    NINJA_STATUS='Building %f of %t (%es)  ' ninja -C "$dir" "$@" >&2
+    code=$?
+  else # a line for every tenth, and whatever is not progress
+    ninja -C "$dir" "$@" 2>&1 | awk '
+      /^\[[0-9]+\/[0-9]+\] / {
+        split(substr($1, 2), n, /[\/\]]/)
+        tenth = int(10 * n[1] / n[2])
+        if (n[2] > 9 && tenth != last) { printf "  built %d of %d\n", n[1], n[2]; last = tenth; fflush() }
+        next
+      }
+      /^ninja: (no work to do|[Ee]ntering directory)/ { next }
+      { print; fflush() }' >&2
+    code=${PIPESTATUS[0]}
+  fi
+  exec 8>&-
+  [ "$code" -eq 0 ] || say "The build failed."
+  return "$code"
+}
