@@ -36,10 +36,14 @@ def lstm_cell(x, state, kernel, bias, forget_bias=1.0):
     return h, (c, h)
 
 
-def train(loss, optimizer, clip=None, dense=False, colocate=True):
-    """Adds gradients, clipping and `train_op`. dense: gradients of gathered tables become dense tensors."""
+def train(loss, optimizer, clip=None, dense=False, colocate=True, after=()):
+    """Adds gradients, clipping and `train_op`. dense: gradients of gathered tables become dense tensors.
+
+    With clipping, every update waits for all gradients. Without, gradients are gated and updates wait for the loss (and
+    `after`), so that none overwrites a variable that the step still reads.
+    """
     variables = tf1.trainable_variables()
-    gradients = tf1.gradients(loss, variables, colocate_gradients_with_ops=colocate)
+    gradients = tf1.gradients(loss, variables, colocate_gradients_with_ops=colocate, gate_gradients=clip is None)
     if dense:
         made = []
         for g, v in zip(gradients, variables):
@@ -48,8 +52,8 @@ def train(loss, optimizer, clip=None, dense=False, colocate=True):
         gradients = made
     if clip is not None:
         gradients, _ = tf1.clip_by_global_norm(gradients, clip)
-    return optimizer.apply_gradients(list(zip(gradients, variables)), name="train_op"), dict(
-        (v.op.name, g) for g, v in zip(gradients, variables))
+    with tf1.control_dependencies([] if clip is not None else [loss] + list(after)):
+        return optimizer.apply_gradients(list(zip(gradients, variables)), name="train_op")
 
 
 def finish():

@@ -17,7 +17,8 @@ def build():
     loss = tf1.add(tf1.reduce_mean(tf1.square(residual)), 0.01 * tf1.nn.l2_loss(w), name="loss")
     grad_w, grad_b = tf1.gradients(loss, [w, b])
     grad_w, grad_b = tf1.identity(grad_w, "grad_w"), tf1.identity(grad_b, "grad_b")
-    tf1.train.GradientDescentOptimizer(0.1).apply_gradients([(grad_w, w), (grad_b, b)], name="train_op")
+    with tf1.control_dependencies([loss]):
+        tf1.train.GradientDescentOptimizer(0.1).apply_gradients([(grad_w, w), (grad_b, b)], name="train_op")
     layers.finish()
 
 

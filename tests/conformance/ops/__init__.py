@@ -1,0 +1,1 @@
+"""Op cases by family; each module has cases(f)."""
