@@ -14,6 +14,7 @@ libdnnl-dev|convolutions and packed products on CPUs
 libsqlite3-dev|stores profiles
 libjansson-dev|reads and writes JSON
 libcyaml-dev|reads machine and settings files
+libyaml-dev|the same
 libhwloc-dev|finds cores and caches
 libmetis-dev|graph partitioning, a rival of the search
 libscotch-dev|graph partitioning, a rival of the search

@@ -1,0 +1,319 @@
+// One pass over argv: each argument is looked up by name in the program's table, then in the table of common flags; its
+// value is parsed as its kind says and stored at its offset. Help is printed from the same tables.
+#include "cli/flags.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/program.h"
+#include "runtime/base/units.h"
+
+static const struct tfc_flag common_flags[] = {
+    {.name = "json",
+     .kind = TFC_FLAG_BOOL,
+     .offset = offsetof(struct tfc_common, json),
+     .help = "print one JSON document on stdout and nothing else there"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = TFC_FLAG_BOOL,
+     .offset = offsetof(struct tfc_common, quiet),
+     .help = "only results, warnings and errors"},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = TFC_FLAG_BOOL,
+     .offset = offsetof(struct tfc_common, verbose),
+     .help = "also what is only of interest when something is wrong"},
+    {.name = "color",
+     .kind = TFC_FLAG_CHOICE,
+     .offset = offsetof(struct tfc_common, color),
+     .choices = "auto|always|never",
+     .help = "colours (auto: on a terminal, unless NO_COLOR is set)"},
+    {.name = "help",
+     .letter = 'h',
+     .kind = TFC_FLAG_BOOL,
+     .offset = offsetof(struct tfc_common, help),
+     .help = "print this"},
+    {.name = "version",
+     .kind = TFC_FLAG_BOOL,
+     .offset = offsetof(struct tfc_common, version),
+     .help = "print the version"},
+};
+static const size_t common_count = sizeof common_flags / sizeof *common_flags;
+
+static const struct tfc_flag *flag_at(const struct tfc_program *program, size_t i) {
+  if (i < program->flag_count) return &program->flags[i];
+  i -= program->flag_count;
+  return i < common_count ? &common_flags[i] : NULL;
+}
+
+static const char *flag_name(const void *list, size_t i) {
+  const struct tfc_flag *flag = flag_at(list, i);
+  return flag ? flag->name : NULL;
+}
+
+// Edit distance with neighbours swapped (optimal string alignment).
+static size_t distance(const char *a, const char *b) {
+  enum { MOST = 40 };
+  size_t m = strlen(a), n = strlen(b), rows[3][MOST + 1];
+  if (m > MOST || n > MOST) return MOST;
+  size_t *before = rows[0], *last = rows[1], *now = rows[2];
+  for (size_t j = 0; j <= n; j++) last[j] = j;
+  for (size_t i = 1; i <= m; i++) {
+    now[0] = i;
+    for (size_t j = 1; j <= n; j++) {
+      size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+      if (last[j] + 1 < best) best = last[j] + 1;
+      if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+        best = before[j - 2] + 1;
+      now[j] = best;
+    }
+    size_t *spare = before;
+    before = last, last = now, now = spare;
+  }
+  return last[n];
+}
+
+const char *tfc_nearest(const char *text, const char *(*name)(const void *list, size_t i), const void *list) {
+  const char *best = NULL, *candidate;
+  size_t best_distance = SIZE_MAX, length = strlen(text);
+  for (size_t i = 0; (candidate = name(list, i)) != NULL; i++) {
+    size_t d = distance(text, candidate), bar = length / 3 + 1;
+    if (length >= 3 && strncmp(candidate, text, length) == 0) d = 1; // an abbreviation
+    if (d <= bar && d < best_distance) best = candidate, best_distance = d;
+  }
+  return best;
+}
+
+int tfc_flags_error(const struct tfc_program *program, const char *format, ...) {
+  va_list args;
+  fprintf(stderr, "%s%s:%s ", tfc_paint(stderr, "1;31"), program->name, tfc_paint(stderr, "0"));
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fprintf(stderr, "\n%s --help shows what there is, with examples.\n", program->name);
+  return 2;
+}
+
+// --- Help ------------------------------------------------------------------------------------------------------------
+
+static void print_wrapped(FILE *out, const char *text, int indent, int width) {
+  int column = indent;
+  while (*text) {
+    size_t word = strcspn(text, " ");
+    if (column > indent && column + 1 + (int)word > width) {
+      fprintf(out, "\n%*s", indent, "");
+      column = indent;
+    }
+    if (column > indent) fputc(' ', out), column++;
+    fwrite(text, 1, word, out);
+    column += (int)word;
+    text += word;
+    text += strspn(text, " ");
+  }
+  fputc('\n', out);
+}
+
+static void print_flag(FILE *out, const struct tfc_flag *flag) {
+  char head[160];
+  const char *value = flag->choices ? flag->choices : flag->value;
+  bool optional = flag->kind == TFC_FLAG_OPTIONAL;
+  snprintf(head, sizeof head, "  %c%c%s--%s%s%s%s", flag->letter ? '-' : ' ', flag->letter ? flag->letter : ' ',
+           flag->letter ? ", " : "  ", flag->name, value ? (optional ? " [" : " ") : "", value ? value : "",
+           value && optional ? "]" : "");
+  enum { INDENT = 34 };
+  fprintf(out, "%s%s%s", tfc_paint(out, "1"), head, tfc_paint(out, "0"));
+  if (strlen(head) >= INDENT - 1)
+    fprintf(out, "\n%*s", INDENT, "");
+  else
+    fprintf(out, "%*s", INDENT - (int)strlen(head), "");
+  print_wrapped(out, flag->help, INDENT, 110);
+}
+
+static void print_help(const struct tfc_program *program) {
+  FILE *out = stdout;
+  const char *bold = tfc_paint(out, "1"), *plain = tfc_paint(out, "0");
+  fprintf(out, "%s%s%s: %s\n\n%sExamples%s\n%s\n", bold, program->name, plain, program->summary, bold, plain,
+          program->examples);
+  fprintf(out, "%sUsage%s\n  %s\n\n%sFlags%s\n", bold, plain, program->usage, bold, plain);
+  for (size_t i = 0; i < program->flag_count; i++) print_flag(out, &program->flags[i]);
+  fputc('\n', out);
+  for (size_t i = 0; i < common_count; i++) print_flag(out, &common_flags[i]);
+  fprintf(out, "\n%sExit codes%s\n", bold, plain);
+  static const char *const codes[] = {
+      "0    done",
+      "1    failed for a reason not below",
+      "2    usage: an unknown flag, algorithm or format",
+      "3    bad or unsupported input; the message names the file, node and op",
+      "4    a device that was asked for is not there, or stopped working",
+      "5    does not fit in memory",
+      "6    the database or an output could not be written",
+  };
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) fprintf(out, "  %s\n", codes[i]);
+  if (program->exit_codes) fprintf(out, "  %s\n", program->exit_codes);
+  fprintf(out, "  130  interrupted; what was stored is kept\n");
+}
+
+// --- Parsing ---------------------------------------------------------------------------------------------------------
+
+static bool texts_add(struct tfc_texts *texts, const char *text) {
+  const char **items = realloc(texts->items, (texts->count + 1) * sizeof *items);
+  if (!items) return false;
+  items[texts->count++] = text;
+  texts->items = items;
+  return true;
+}
+
+static int choice_index(const char *choices, const char *text) {
+  size_t length = strlen(text);
+  for (int i = 0; *choices; i++) {
+    size_t n = strcspn(choices, "|");
+    if (n == length && strncmp(choices, text, n) == 0) return i;
+    choices += n + (choices[n] == '|');
+  }
+  return -1;
+}
+
+// Stores a value; -1 on success, else the exit code.
+static int store(const struct tfc_program *program, const struct tfc_flag *flag, const char *value, void *options) {
+  void *place = (char *)options + flag->offset;
+  tfc_status s = NULL;
+  switch (flag->kind) {
+  case TFC_FLAG_BOOL: *(bool *)place = true; return -1;
+  case TFC_FLAG_TEXT:
+  case TFC_FLAG_OPTIONAL: *(const char **)place = value; return -1;
+  case TFC_FLAG_TEXTS: return texts_add(place, value) ? -1 : tfc_flags_error(program, "out of memory");
+  case TFC_FLAG_COUNT: {
+    int64_t low = flag->minimum, high = flag->maximum, number;
+    if (low == 0 && high == 0) high = INT64_MAX;
+    if ((s = tfc_parse_i64(tfc_str_from(value), &number)) != NULL) {
+      tfc_status_free(s);
+      return tfc_flags_error(program, "--%s needs a whole number, not '%s'", flag->name, value);
+    }
+    if (number < low || number > high) {
+      if (high == INT64_MAX)
+        return tfc_flags_error(program, "--%s must be at least %lld, not %s", flag->name, (long long)low, value);
+      return tfc_flags_error(program, "--%s must be between %lld and %lld, not %s", flag->name, (long long)low,
+                             (long long)high, value);
+    }
+    *(int64_t *)place = number;
+    return -1;
+  }
+  case TFC_FLAG_SECONDS: {
+    double us, number;
+    tfc_status bare = tfc_parse_double(tfc_str_from(value), &number);
+    bool has_unit = bare != NULL;
+    tfc_status_free(bare);
+    s = tfc_parse_time_us(tfc_str_from(value), &us);
+    if (s || !has_unit || us <= 0) {
+      tfc_status_free(s);
+      return tfc_flags_error(program, "--%s needs a time with its unit, such as 90s, 10m or 1h, not '%s'", flag->name,
+                             value);
+    }
+    *(double *)place = us * 1e-6;
+    return -1;
+  }
+  case TFC_FLAG_CHOICE: {
+    int index = choice_index(flag->choices, value);
+    if (index < 0) return tfc_flags_error(program, "--%s is one of %s, not '%s'", flag->name, flag->choices, value);
+    *(int *)place = index;
+    return -1;
+  }
+  }
+  return tfc_flags_error(program, "--%s: not handled", flag->name);
+}
+
+static const struct tfc_flag *find_long(const struct tfc_program *program, const char *name, size_t length) {
+  const struct tfc_flag *flag;
+  for (size_t i = 0; (flag = flag_at(program, i)) != NULL; i++)
+    if (strlen(flag->name) == length && strncmp(flag->name, name, length) == 0) return flag;
+  return NULL;
+}
+
+static const struct tfc_flag *find_letter(const struct tfc_program *program, char letter) {
+  const struct tfc_flag *flag;
+  for (size_t i = 0; (flag = flag_at(program, i)) != NULL; i++)
+    if (flag->letter == letter) return flag;
+  return NULL;
+}
+
+// Does this argument look like one of the program's flags, so that it cannot be meant as a value?
+static bool is_flag(const struct tfc_program *program, const char *argument) {
+  if (strncmp(argument, "--", 2) == 0 && argument[2])
+    return find_long(program, argument + 2, strcspn(argument + 2, "=")) != NULL;
+  return argument[0] == '-' && argument[1] && !argument[2] && find_letter(program, argument[1]) != NULL;
+}
+
+int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, void *options,
+                    struct tfc_texts *arguments) {
+  struct tfc_common *common = options;
+  bool seen[128] = {0}, only_arguments = false;
+  for (int i = 1; i < argc; i++) {
+    char *argument = argv[i];
+    if (only_arguments || argument[0] != '-' || argument[1] == 0) {
+      if (!arguments || arguments->count >= program->argument_max)
+        return tfc_flags_error(program, "'%s' is not a flag, and %s expected here", argument,
+                               program->argument_max ? "no more arguments are" : "only flags are");
+      if (!texts_add(arguments, argument)) return tfc_flags_error(program, "out of memory");
+      continue;
+    }
+    if (strcmp(argument, "--") == 0) {
+      only_arguments = true;
+      continue;
+    }
+    const struct tfc_flag *flag;
+    const char *value = NULL;
+    if (argument[1] == '-') {
+      size_t length = strcspn(argument + 2, "=");
+      flag = find_long(program, argument + 2, length);
+      if (flag && argument[2 + length] == '=') value = argument + 2 + length + 1;
+      if (!flag) {
+        argument[2 + length] = 0;
+        const char *nearest = tfc_nearest(argument + 2, flag_name, program);
+        if (nearest) return tfc_flags_error(program, "unknown flag %s; did you mean --%s?", argument, nearest);
+        return tfc_flags_error(program, "unknown flag %s", argument);
+      }
+    } else {
+      flag = argument[2] ? NULL : find_letter(program, argument[1]);
+      if (!flag) {
+        const char *nearest = tfc_nearest(argument + 1, flag_name, program);
+        if (nearest) return tfc_flags_error(program, "unknown flag %s; did you mean --%s?", argument, nearest);
+        return tfc_flags_error(program, "unknown flag %s", argument);
+      }
+    }
+    bool takes = flag->kind != TFC_FLAG_BOOL, may_lack = flag->kind == TFC_FLAG_OPTIONAL;
+    if (!takes && value) return tfc_flags_error(program, "--%s takes no value", flag->name);
+    if (takes && !value) {
+      bool there = i + 1 < argc && !is_flag(program, argv[i + 1]);
+      if (there && may_lack && argv[i + 1][0] == '-') there = false;
+      if (there)
+        value = argv[++i];
+      else if (may_lack)
+        value = "";
+      else if (i + 1 < argc)
+        return tfc_flags_error(program, "--%s needs a value (%s), but is followed by %s", flag->name,
+                               flag->choices ? flag->choices : flag->value, argv[i + 1]);
+      else
+        return tfc_flags_error(program, "--%s needs a value (%s)", flag->name,
+                               flag->choices ? flag->choices : flag->value);
+    }
+    int code = store(program, flag, value, options);
+    if (code >= 0) return code;
+    if (flag >= program->flags && flag < program->flags + program->flag_count) seen[flag - program->flags] = true;
+  }
+  tfc_program_set_output(common->quiet, common->verbose, (tfc_color)common->color);
+  if (common->help) {
+    print_help(program);
+    return tfc_program_finish(0);
+  }
+  if (common->version) {
+    printf("%s %s\n", program->name, TFC_VERSION);
+    return tfc_program_finish(0);
+  }
+  for (size_t i = 0; i < program->flag_count; i++)
+    if (program->flags[i].required && !seen[i])
+      return tfc_flags_error(program, "--%s %s is missing", program->flags[i].name, program->flags[i].value);
+  return -1;
+}

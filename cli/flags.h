@@ -1,0 +1,80 @@
+// Flags: one typed table per program, from which parsing, --help and every error message come.
+//
+//   struct options {
+//     struct tfc_common common; // first
+//     const char *graph;
+//     int64_t steps;
+//   };
+//   static const struct tfc_flag flags[] = {
+//       {.name = "graph", .kind = TFC_FLAG_TEXT, .offset = offsetof(struct options, graph), .value = "PATH",
+//        .help = "the graph", .required = true},
+//       {.name = "steps", .kind = TFC_FLAG_COUNT, .offset = offsetof(struct options, steps), .value = "N", ...},
+//   };
+//   struct options o = {.steps = 10}; // the defaults
+//   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
+//   if (code >= 0) return code;
+//
+// Main thread, before any other is started. Texts are views of argv.
+#ifndef TFC_CLI_FLAGS_H
+#define TFC_CLI_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum tfc_flag_kind {
+  TFC_FLAG_BOOL,     // bool: --name
+  TFC_FLAG_TEXT,     // const char *: --name VALUE; the last one counts
+  TFC_FLAG_TEXTS,    // struct tfc_texts: may be repeated
+  TFC_FLAG_COUNT,    // int64_t, within [minimum, maximum]
+  TFC_FLAG_SECONDS,  // double, from a time with its unit ("90s", "10m")
+  TFC_FLAG_CHOICE,   // int: index in `choices`
+  TFC_FLAG_OPTIONAL, // const char *: --name or --name VALUE; "" without a value
+} tfc_flag_kind;
+
+struct tfc_texts { // in the order given; items is malloc'd and lives to the end of the program
+  const char **items;
+  uint32_t count;
+};
+
+struct tfc_flag {
+  const char *name; // without dashes
+  char letter;      // 0: none
+  tfc_flag_kind kind;
+  size_t offset;            // into the program's options
+  const char *value;        // what --help calls the value
+  const char *choices;      // "step|throughput"
+  int64_t minimum, maximum; // of a count; both 0: 0 to INT64_MAX
+  bool required;
+  const char *help; // one or a few sentences; wrapped when shown
+};
+
+typedef enum tfc_color { TFC_COLOR_AUTO, TFC_COLOR_ALWAYS, TFC_COLOR_NEVER } tfc_color;
+
+// The flags that every program has. First member of its options.
+struct tfc_common {
+  bool help, version, json, quiet, verbose;
+  int color; // tfc_color
+};
+
+struct tfc_program {
+  const char *name;
+  const char *summary;  // one line
+  const char *usage;    // "tfc-run --graph PATH [flags]"
+  const char *examples; // lines "command\n    what it does\n"
+  const struct tfc_flag *flags;
+  size_t flag_count;
+  uint32_t argument_max;  // arguments that are not flags
+  const char *exit_codes; // lines that differ from the common ones, or NULL
+};
+
+// Fills `options`. -1: go on. Otherwise the exit code: 0 after --help and --version (printed), 2 after an error
+// (printed, with the nearest flag). `arguments` takes what is not a flag; NULL where argument_max is 0.
+int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, void *options,
+                    struct tfc_texts *arguments);
+// Prints "NAME: message" and how to get help; returns 2.
+int tfc_flags_error(const struct tfc_program *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The name nearest to `text`, or NULL where none is near. `name(i)` gives NULL behind the last.
+const char *tfc_nearest(const char *text, const char *(*name)(const void *list, size_t i), const void *list);
+
+#endif

@@ -1,0 +1,153 @@
+#include "cli/program.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+#include "runtime/base/log.h"
+
+static const char *program_name = "tfc";
+static bool quiet, verbose;
+static tfc_color color_choice;
+static atomic_bool cancel;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void on_signal(int signal_number) {
+  (void)signal_number;
+  if (atomic_exchange(&cancel, true)) _exit(130);
+}
+
+static void print_message(const char *color, const char *label, const char *message) {
+  pthread_mutex_lock(&lock);
+  tfc_progress_hide();
+  fprintf(stderr, "%s%s%s%s%s\n", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"),
+          message);
+  fflush(stderr);
+  pthread_mutex_unlock(&lock);
+}
+
+static void on_log(void *user, tfc_log_level level, const char *message) {
+  (void)user;
+  if (level == TFC_LOG_DEBUG && !verbose) return;
+  if (level == TFC_LOG_INFO && quiet) return;
+  if (level >= TFC_LOG_WARNING)
+    print_message(level == TFC_LOG_ERROR ? "1;31" : "1;33", level == TFC_LOG_ERROR ? "error" : "warning", message);
+  else
+    print_message("0", "", message);
+}
+
+void tfc_program_start(const char *name, char **argv) {
+  program_name = name;
+  const char *core = getenv("OPENBLAS_CORETYPE");
+  if (core) {
+    bool hush = false;
+    for (char **a = argv; a && *a; a++) hush |= strcmp(*a, "-q") == 0 || strcmp(*a, "--quiet") == 0;
+    char value[64];
+    snprintf(value, sizeof value, "%s", core);
+    if (unsetenv("OPENBLAS_CORETYPE") == 0) {
+      if (!hush)
+        fprintf(stderr,
+                "%s: OPENBLAS_CORETYPE=%s is set; starting again without it, so that OpenBLAS picks the "
+                "kernels of this processor\n",
+                name, value);
+      execv("/proc/self/exe", argv);
+      fprintf(stderr, "%s: warning: could not start again (%s); OpenBLAS keeps its %s kernels\n", name, strerror(errno),
+              value);
+    }
+  }
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  tfc_log_set(on_log, NULL);
+}
+
+void tfc_program_set_output(bool is_quiet, bool is_verbose, tfc_color color) {
+  quiet = is_quiet, verbose = is_verbose && !is_quiet, color_choice = color;
+}
+const char *tfc_program_name(void) {
+  return program_name;
+}
+const atomic_bool *tfc_program_cancel(void) {
+  return &cancel;
+}
+bool tfc_quiet(void) {
+  return quiet;
+}
+
+int tfc_exit_code(tfc_status status) {
+  switch (tfc_status_code(status)) {
+  case TFC_OK: return 0;
+  case TFC_CANCELLED: return 130;
+  case TFC_INVALID_ARGUMENT:
+  case TFC_UNIMPLEMENTED:
+  case TFC_NOT_FOUND:
+  case TFC_OUT_OF_RANGE:
+  case TFC_FAILED_PRECONDITION: return 3;
+  case TFC_UNAVAILABLE: return 4;
+  case TFC_RESOURCE_EXHAUSTED: return 5;
+  case TFC_DATA_LOSS: return 6;
+  case TFC_DEADLINE_EXCEEDED:
+  case TFC_ABORTED:
+  case TFC_INTERNAL: return 1;
+  }
+  return 1;
+}
+
+int tfc_program_fail(tfc_status status) {
+  if (!status) return 0;
+  int code = tfc_exit_code(status);
+  print_message("1;31", program_name, tfc_status_message(status));
+  tfc_status_free(status);
+  return code;
+}
+
+int tfc_program_finish(int code) {
+  tfc_progress_hide();
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    print_message("1;31", program_name, "the result could not be written to standard output");
+    return 6;
+  }
+  return code;
+}
+
+#define TFC_MESSAGE(color, label)                                                                                      \
+  do {                                                                                                                 \
+    char text[4096];                                                                                                   \
+    va_list args;                                                                                                      \
+    va_start(args, format);                                                                                            \
+    vsnprintf(text, sizeof text, format, args);                                                                        \
+    va_end(args);                                                                                                      \
+    print_message(color, label, text);                                                                                 \
+  } while (0)
+
+void tfc_say(const char *format, ...) {
+  if (!quiet) TFC_MESSAGE("0", "");
+}
+void tfc_detail(const char *format, ...) {
+  if (verbose) TFC_MESSAGE("2", "");
+}
+void tfc_warn(const char *format, ...) {
+  TFC_MESSAGE("1;33", "warning");
+}
+
+const char *tfc_paint(FILE *stream, const char *code) {
+  static const struct {
+    const char *code, *sequence;
+  } known[] = {{"0", "\033[0m"},       {"1", "\033[1m"},       {"2", "\033[2m"},      {"1;31", "\033[1;31m"},
+               {"1;33", "\033[1;33m"}, {"1;32", "\033[1;32m"}, {"1;36", "\033[1;36m"}};
+  bool on = color_choice == TFC_COLOR_ALWAYS;
+  if (color_choice == TFC_COLOR_AUTO) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    on = !(no && no[0]) && isatty(fileno(stream)) && !(term && strcmp(term, "dumb") == 0);
+  }
+  if (on)
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+      if (strcmp(known[i].code, code) == 0) return known[i].sequence;
+  return "";
+}

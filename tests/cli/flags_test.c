@@ -1,0 +1,172 @@
+#include "tests/common/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/flags.h"
+#include "cli/program.h"
+
+struct options {
+  struct tfc_common common;
+  const char *graph, *resume;
+  struct tfc_texts feeds;
+  int64_t steps;
+  double time;
+  int objective;
+  bool profile;
+};
+static const struct tfc_flag flags[] = {
+    {.name = "graph",
+     .kind = TFC_FLAG_TEXT,
+     .offset = offsetof(struct options, graph),
+     .value = "PATH",
+     .required = true,
+     .help = "the graph"},
+    {.name = "feed",
+     .kind = TFC_FLAG_TEXTS,
+     .offset = offsetof(struct options, feeds),
+     .value = "NAME=FILE",
+     .help = "a feed"},
+    {.name = "steps",
+     .letter = 'n',
+     .kind = TFC_FLAG_COUNT,
+     .offset = offsetof(struct options, steps),
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000,
+     .help = "steps"},
+    {.name = "time", .kind = TFC_FLAG_SECONDS, .offset = offsetof(struct options, time), .value = "T", .help = "time"},
+    {.name = "objective",
+     .kind = TFC_FLAG_CHOICE,
+     .offset = offsetof(struct options, objective),
+     .choices = "step|throughput",
+     .help = "objective"},
+    {.name = "profile", .kind = TFC_FLAG_BOOL, .offset = offsetof(struct options, profile), .help = "profile"},
+    {.name = "resume",
+     .kind = TFC_FLAG_OPTIONAL,
+     .offset = offsetof(struct options, resume),
+     .value = "RUN",
+     .help = "resume"},
+};
+static const struct tfc_program program = {.name = "tfc-test",
+                                           .summary = "tests",
+                                           .usage = "tfc-test",
+                                           .examples = "  tfc-test\n",
+                                           .flags = flags,
+                                           .flag_count = sizeof flags / sizeof *flags,
+                                           .argument_max = 1};
+
+// Parses a command line written with single blanks; stderr goes to `said`.
+static char said[4096];
+static int parse(const char *line, struct options *o, struct tfc_texts *arguments) {
+  char *copy = strdup(line), *argv[32] = {"tfc-test"};
+  int argc = 1;
+  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+  fflush(stderr);
+  int keep = dup(STDERR_FILENO);
+  FILE *file = tmpfile();
+  dup2(fileno(file), STDERR_FILENO);
+  int code = tfc_flags_parse(&program, argc, argv, o, arguments);
+  fflush(stderr);
+  dup2(keep, STDERR_FILENO);
+  close(keep);
+  rewind(file);
+  said[fread(said, 1, sizeof said - 1, file)] = 0;
+  fclose(file);
+  return code; // `copy` stays: the options point into it
+}
+
+static void test_values(void **state) {
+  (void)state;
+  struct options o = {.steps = 10};
+  struct tfc_texts arguments = {0};
+  assert_int_equal(parse("--graph a.pb --feed x:0=x.npy --feed=y:0=y.npy -n 5 --time 90s --objective throughput show "
+                         "--profile -q",
+                         &o, &arguments),
+                   -1);
+  assert_string_equal(o.graph, "a.pb");
+  assert_int_equal(o.feeds.count, 2);
+  assert_string_equal(o.feeds.items[1], "y:0=y.npy");
+  assert_int_equal(o.steps, 5);
+  assert_true(o.time == 90);
+  assert_int_equal(o.objective, 1);
+  assert_true(o.profile && o.common.quiet && !o.common.json);
+  assert_int_equal(arguments.count, 1);
+  assert_string_equal(arguments.items[0], "show");
+}
+
+static void test_optional_value(void **state) {
+  (void)state;
+  struct options o = {0};
+  assert_int_equal(parse("--graph a --resume --profile", &o, NULL), -1);
+  assert_string_equal(o.resume, "");
+  assert_int_equal(parse("--graph a --resume 17 --profile", &o, NULL), -1);
+  assert_string_equal(o.resume, "17");
+  assert_int_equal(parse("--graph a --resume", &o, NULL), -1);
+  assert_string_equal(o.resume, "");
+}
+
+static void test_errors(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *text;
+  } cases[] = {
+      {"--grahp a", "unknown flag --grahp; did you mean --graph?"},
+      {"--object step --graph a", "did you mean --objective?"},
+      {"--xyzzyx 3", "unknown flag --xyzzyx\n"},
+      {"--graph", "--graph needs a value (PATH)"},
+      {"--graph --profile", "--graph needs a value (PATH), but is followed by --profile"},
+      {"--profile", "--graph PATH is missing"},
+      {"--graph a --steps ten", "--steps needs a whole number, not 'ten'"},
+      {"--graph a --steps 0", "--steps must be between 1 and 1000, not 0"},
+      {"--graph a --time 90", "such as 90s, 10m or 1h, not '90'"},
+      {"--graph a --time soon", "not 'soon'"},
+      {"--graph a --objective speed", "--objective is one of step|throughput, not 'speed'"},
+      {"--graph a --profile=yes", "--profile takes no value"},
+      {"--graph a -z", "unknown flag -z"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct options o = {0};
+    assert_int_equal(parse(cases[i].line, &o, NULL), 2);
+    if (!strstr(said, cases[i].text)) fail_msg("%s: expected '%s' in: %s", cases[i].line, cases[i].text, said);
+    assert_non_null(strstr(said, "tfc-test --help"));
+  }
+}
+
+static void test_arguments(void **state) {
+  (void)state;
+  struct options o = {0};
+  struct tfc_texts arguments = {0};
+  assert_int_equal(parse("--graph a one two", &o, &arguments), 2);
+  assert_non_null(strstr(said, "'two' is not a flag"));
+  arguments = (struct tfc_texts){0};
+  assert_int_equal(parse("--graph a -- --profile", &o, &arguments), -1);
+  assert_string_equal(arguments.items[0], "--profile");
+  assert_int_equal(parse("--graph a one", &o, NULL), 2);
+}
+
+static void test_exit_codes(void **state) {
+  (void)state;
+  static const struct {
+    tfc_code code;
+    int exit;
+  } codes[] = {{TFC_CANCELLED, 130}, {TFC_INVALID_ARGUMENT, 3},   {TFC_UNIMPLEMENTED, 3}, {TFC_NOT_FOUND, 3},
+               {TFC_UNAVAILABLE, 4}, {TFC_RESOURCE_EXHAUSTED, 5}, {TFC_DATA_LOSS, 6},     {TFC_INTERNAL, 1},
+               {TFC_ABORTED, 1},     {TFC_DEADLINE_EXCEEDED, 1}};
+  assert_int_equal(tfc_exit_code(NULL), 0);
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    tfc_status s = tfc_status_make(codes[i].code, "x");
+    assert_int_equal(tfc_exit_code(s), codes[i].exit);
+    tfc_status_free(s);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_optional_value), cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_arguments), cmocka_unit_test(test_exit_codes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
