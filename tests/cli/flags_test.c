@@ -60,8 +60,10 @@ static const struct tfc_program program = {.name = "tfc-test",
 
 // Parses a command line written with single blanks; stderr goes to `said`.
 static char said[4096];
+static char *copies[64]; // the options point into them
+static size_t copy_count;
 static int parse(const char *line, struct options *o, struct tfc_texts *arguments) {
-  char *copy = strdup(line), *argv[32] = {"tfc-test"};
+  char *copy = copies[copy_count++] = strdup(line), *argv[32] = {"tfc-test"};
   int argc = 1;
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
   fflush(stderr);
@@ -75,7 +77,7 @@ static int parse(const char *line, struct options *o, struct tfc_texts *argument
   rewind(file);
   said[fread(said, 1, sizeof said - 1, file)] = 0;
   fclose(file);
-  return code; // `copy` stays: the options point into it
+  return code;
 }
 
 static void test_values(void **state) {
@@ -95,6 +97,8 @@ static void test_values(void **state) {
   assert_true(o.profile && o.common.quiet && !o.common.json);
   assert_int_equal(arguments.count, 1);
   assert_string_equal(arguments.items[0], "show");
+  free(o.feeds.items);
+  free(arguments.items);
 }
 
 static void test_optional_value(void **state) {
@@ -141,9 +145,11 @@ static void test_arguments(void **state) {
   struct tfc_texts arguments = {0};
   assert_int_equal(parse("--graph a one two", &o, &arguments), 2);
   assert_non_null(strstr(said, "'two' is not a flag"));
+  free(arguments.items);
   arguments = (struct tfc_texts){0};
   assert_int_equal(parse("--graph a -- --profile", &o, &arguments), -1);
   assert_string_equal(arguments.items[0], "--profile");
+  free(arguments.items);
   assert_int_equal(parse("--graph a one", &o, NULL), 2);
 }
 
