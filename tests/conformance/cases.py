@@ -8,7 +8,7 @@ a PlaceholderWithDefault of unknown shape ("dynamic"), so that nothing needs fee
 import hashlib
 import json
 import os
-import sys
+import re
 import zlib
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -189,48 +189,67 @@ class Family:
                 self.problems.append("%s: %s" % (self.current["name"], str(error).splitlines()[0][:160]))
                 del self.cases[count:]
 
-    def sweep(self, op, make, tolerance="exact", dtypes=None, attr="T", tag=""):
+    def sweep(self, op, make, tolerance="exact", dtypes=None, attr="T", tag="", dynamic=None):
         """One simple case per dtype that has a CPU kernel; make(dtype) returns the variants."""
         available = kernel_dtypes(op, attr)
         for dtype in dtypes or ALL:
             if dtype in available:
                 rule = tolerance(dtype) if callable(tolerance) else tolerance
-                self.simple(op, dtype, make(dtype), rule, tag)
+                self.simple(op, dtype, make(dtype), rule, tag, dynamic=dynamic)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
     def session(self):
+        """A session of the graph that is written: no rewriting, one thread."""
         config = tf1.ConfigProto(allow_soft_placement=True, intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
         config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
         config.graph_options.optimizer_options.do_constant_folding = False
         config.graph_options.rewrite_options.disable_meta_optimizer = True
-        return tf1.Session(graph=self.graph, config=config)
+        graph = tf.Graph()
+        with graph.as_default():
+            tf1.import_graph_def(self.graph_def(), name="")
+        return tf1.Session(graph=graph, config=config)
 
     def compute(self):
         """Runs every case with TensorFlow; adds `shapes` to its runs. Returns {case name: [[array per fetch] per run]}."""
-        results, kept = {}, []
-        with self.session() as session:
-            for case in self.cases:
-                try:
-                    values = []
-                    for run in case["runs"]:
-                        tensors = [self.graph.get_tensor_by_name(n) for n in run["fetches"]]
-                        operations = [self.graph.get_operation_by_name(n) for n in run.get("targets", [])]
-                        values.append(session.run(tensors + operations)[:len(tensors)])
-                        run["shapes"] = [t.shape.as_list() if t.shape.rank is not None else None for t in tensors]
-                    if "error" in case:
-                        self.problems.append(case["name"] + ": an error was expected, TensorFlow gave none")
-                        continue
-                    results[case["name"]] = [[np.asarray(v) for v in run] for run in values]
-                except tf.errors.OpError as error:
-                    if "error" not in case:
-                        self.problems.append("%s: %s" % (case["name"], str(error.message).splitlines()[0][:160]))
-                        continue
-                    case["error"] = type(error).__name__
-                    results[case["name"]] = []
-                kept.append(case)
-        self.cases = kept
-        return results
+        while True:
+            results, culprit = {}, None
+            with self.session() as session:
+                for case in list(self.cases):
+                    outcome, culprit = self.compute_case(case, session)
+                    if culprit:
+                        break
+                    if outcome is None:
+                        self.cases.remove(case)
+                    else:
+                        results[case["name"]] = outcome
+            if not culprit:
+                return results
+            # One node that TensorFlow cannot place spoils the session for all: begin again without its case.
+            self.cases = [c for c in self.cases if c["name"] != culprit]
+
+    def compute_case(self, case, session):
+        """(results or None, name of the case that spoils the session or None)"""
+        try:
+            values = []
+            for run in case["runs"]:
+                tensors = [session.graph.get_tensor_by_name(n) for n in run["fetches"]]
+                operations = [session.graph.get_operation_by_name(n) for n in run.get("targets", [])]
+                values.append(session.run(tensors + operations)[:len(tensors)])
+                run["shapes"] = [t.shape.as_list() if t.shape.rank is not None else None for t in tensors]
+        except tf.errors.OpError as error:
+            text = " ".join(str(error.message).split())
+            found = re.search(r"Detected at node '?([^' /]*)/", text) or re.search(r"{{node ([^ /]*)/", text)
+            unplaced = found and ("No OpKernel" in text or "Cannot assign a device" in text)
+            if "error" in case and not unplaced:
+                case["error"] = type(error).__name__
+                return [], None
+            self.problems.append("%s: %s" % (found.group(1) if unplaced else case["name"], text[-300:]))
+            return None, found.group(1) if unplaced else None
+        if "error" in case:
+            self.problems.append(case["name"] + ": an error was expected, TensorFlow gave none")
+            return None, None
+        return [[np.asarray(v) for v in run] for run in values], None
 
     def graph_def(self):
         """The graph's nodes that the cases need (function library included)."""
