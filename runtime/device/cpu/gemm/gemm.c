@@ -1,0 +1,150 @@
+// Blocking: rows in blocks whose packed A stays in the second-level cache; within a block either panels outside (B is
+// streamed once, A comes from cache) or, where all of B fits into cache itself and C is what has to be streamed, rows
+// outside. A tile of C takes all products of a sum in turn, so that it stays in the first-level cache.
+#include "runtime/device/cpu/gemm/gemm.h"
+
+#include <pthread.h>
+
+#include "runtime/device/cpu/gemm/kernel.h"
+
+enum { a_block_bytes = 640 * 1024, b_cached_bytes = 512 * 1024 };
+
+static const struct tfc_gemm_kernel *kernel = &tfc_gemm_kernel_generic;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void choose(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    kernel = &tfc_gemm_kernel_avx512;
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    kernel = &tfc_gemm_kernel_avx2;
+#endif
+}
+
+static const struct tfc_gemm_kernel *chosen(void) {
+  pthread_once(&once, choose);
+  return kernel;
+}
+
+int64_t tfc_gemm_panel(void) {
+  return chosen()->width;
+}
+const char *tfc_gemm_name(void) {
+  return chosen()->name;
+}
+int64_t tfc_gemm_panels(int64_t n) {
+  return (n + tfc_gemm_panel() - 1) / tfc_gemm_panel();
+}
+
+// The kernel prefetches 8 rows of a panel ahead.
+size_t tfc_gemm_packed_bytes(int64_t k, int64_t n) {
+  int64_t width = tfc_gemm_panel();
+  return (size_t)(tfc_gemm_panels(n) * width * k + 8 * width) * sizeof(float);
+}
+
+static int64_t block_rows(int64_t k) {
+  int64_t rows = a_block_bytes / (int64_t)sizeof(float) / (k > 0 ? k : 1) / tfc_gemm_stripe * tfc_gemm_stripe;
+  return rows < 4 * tfc_gemm_stripe ? 4 * tfc_gemm_stripe : rows;
+}
+
+size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k) {
+  int64_t rows = (m + tfc_gemm_stripe - 1) / tfc_gemm_stripe * tfc_gemm_stripe, block = block_rows(k);
+  return (size_t)((rows < block ? rows : block) * k) * sizeof(float);
+}
+
+void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed) {
+  int64_t width = tfc_gemm_panel();
+  for (int64_t p = first; p < last; p++) {
+    float *out = packed + p * width * k;
+    int64_t begin = p * width, columns = n - begin < width ? n - begin : width;
+    const float *in = b.data + begin * b.column;
+    if (columns < width)
+      for (int64_t i = 0; i < k; i++)
+        for (int64_t j = columns; j < width; j++) out[i * width + j] = 0;
+    if (b.column == 1) {
+      for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < columns; j++) out[i * width + j] = in[i * b.row + j];
+    } else { // a transposed B: blocks of 16 along k keep the lines that are read in cache
+      for (int64_t block = 0; block < k; block += 16) {
+        int64_t end = block + 16 < k ? block + 16 : k;
+        for (int64_t j = 0; j < columns; j++)
+          for (int64_t i = block; i < end; i++) out[i * width + j] = in[i * b.row + j * b.column];
+      }
+    }
+  }
+}
+
+// A stripe of 8 rows, k-major; rows beyond the last are zero.
+static void pack_a(struct tfc_matrix a, int64_t k, int64_t row, int64_t rows, float *out) {
+  const float *in = a.data + row * a.row;
+  if (rows == tfc_gemm_stripe && a.row == 1) {
+    for (int64_t i = 0; i < k; i++)
+      for (int r = 0; r < tfc_gemm_stripe; r++) out[i * tfc_gemm_stripe + r] = in[i * a.column + r];
+    return;
+  }
+  if (rows == tfc_gemm_stripe) {
+    for (int64_t i = 0; i < k; i++)
+#pragma GCC unroll 8
+      for (int r = 0; r < tfc_gemm_stripe; r++) out[i * tfc_gemm_stripe + r] = in[r * a.row + i * a.column];
+    return;
+  }
+  for (int64_t i = 0; i < k; i++)
+    for (int r = 0; r < tfc_gemm_stripe; r++)
+      out[i * tfc_gemm_stripe + r] = r < rows ? in[r * a.row + i * a.column] : 0;
+}
+
+struct job {
+  const struct tfc_gemm_kernel *kernel;
+  const struct tfc_gemm_product *products;
+  int64_t product_count, total_k;
+  int64_t n, ldc;
+  float *c;
+  bool accumulate;
+};
+
+// All products of one stripe, one behind the other.
+static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float *out) {
+  for (int64_t i = 0; i < job->product_count; i++) {
+    pack_a(job->products[i].a, job->products[i].k, row, rows, out);
+    out += job->products[i].k * tfc_gemm_stripe;
+  }
+}
+
+static void one_tile(const struct job *job, const float *a, int64_t row, int64_t rows, int64_t panel) {
+  const struct tfc_gemm_kernel *g = job->kernel;
+  int64_t columns = job->n - panel * g->width;
+  if (columns > g->width) columns = g->width;
+  float *c = job->c + row * job->ldc + panel * g->width;
+  for (int64_t i = 0; i < job->product_count; i++) {
+    const struct tfc_gemm_product *p = &job->products[i];
+    g->tile(p->k, a, p->packed_b + panel * g->width * p->k, c, job->ldc, rows, columns, job->accumulate || i > 0);
+    a += p->k * tfc_gemm_stripe;
+  }
+}
+
+static int64_t at_most(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
+                  bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch) {
+  enum { step = tfc_gemm_stripe };
+  struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate};
+  for (int64_t i = 0; i < product_count; i++) job.total_k += products[i].k;
+  int64_t block = block_rows(job.total_k), width = job.kernel->width;
+  bool rows_outside = (last - first) * width * job.total_k * (int64_t)sizeof(float) <= b_cached_bytes;
+  for (int64_t begin = row_first; begin < row_last; begin += block) {
+    int64_t end = at_most(begin + block, row_last);
+    for (int64_t row = begin; row < end; row += step)
+      pack_stripe(&job, row, at_most(end - row, step), scratch + (row - begin) * job.total_k);
+    int64_t outer_end = rows_outside ? (end - begin + step - 1) / step : last - first;
+    int64_t inner_end = rows_outside ? last - first : (end - begin + step - 1) / step;
+    for (int64_t outer = 0; outer < outer_end; outer++)
+      for (int64_t inner = 0; inner < inner_end; inner++) {
+        int64_t row = begin + step * (rows_outside ? outer : inner);
+        one_tile(&job, scratch + (row - begin) * job.total_k, row, at_most(end - row, step),
+                 first + (rows_outside ? inner : outer));
+      }
+  }
+}

@@ -1,0 +1,46 @@
+// Matrix products in float32 for CPU devices.
+//
+// Every element of a product is one chain of fused multiply-adds over k, upwards from zero, whatever the blocking, the
+// packing or the number of cores:  c(i,j) = fma(a(i,K-1), b(K-1,j), … fma(a(i,0), b(0,j), 0)).  So a product has the
+// same bits however it is split or grouped, which is what lets `--rewrites exact` pack weights once, run the products
+// of an unrolled cell into one sum, and split over cores. (On processors without fused multiply-add it is multiply,
+// then add.)
+//
+// B is packed in panels of `tfc_gemm_panel()` columns, k-major, padded with zeros: pack once, multiply often. A is
+// packed on the fly, 8 rows at a time.
+//
+// Nothing here allocates or locks. Any thread; calls on disjoint parts of C may run side by side.
+#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_GEMM_H
+#define TFC_RUNTIME_DEVICE_CPU_GEMM_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A matrix in memory by strides in elements: element (i, j) is data[i * row + j * column].
+struct tfc_matrix {
+  const float *data;
+  int64_t row, column;
+};
+
+int64_t tfc_gemm_panel(void);                        // columns of a panel on this processor
+const char *tfc_gemm_name(void);                     // "avx512", "avx2", "generic"
+size_t tfc_gemm_packed_bytes(int64_t k, int64_t n);  // of B [k, n] packed; align the memory to 64
+size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k); // for each thread that calls tfc_gemm_run; k: of all products
+int64_t tfc_gemm_panels(int64_t n);                  // number of panels of n columns
+
+// Packs panels [first, last) of B [k, n].
+void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed);
+
+// One product of a sum: A [m, k] times packed B [k, n].
+struct tfc_gemm_product {
+  struct tfc_matrix a;
+  const float *packed_b;
+  int64_t k;
+};
+// C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, or C + that, left to right,
+// with `accumulate`. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a multiple of 8.
+void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
+                  bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch);
+
+#endif

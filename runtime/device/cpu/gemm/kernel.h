@@ -1,0 +1,23 @@
+// The micro-kernel's interface, one per instruction set. A panel of packed B is k-major, `width` columns; a stripe of
+// packed A is k-major, 8 rows.
+#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_KERNEL_H
+#define TFC_RUNTIME_DEVICE_CPU_GEMM_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { tfc_gemm_stripe = 8 };
+
+struct tfc_gemm_kernel {
+  const char *name;
+  int64_t width; // columns of a panel
+  // c[rows, columns] = or += the product; rows <= 8, columns <= width.
+  void (*tile)(int64_t k, const float *a, const float *b, float *c, int64_t ldc, int64_t rows, int64_t columns,
+               bool accumulate);
+};
+extern const struct tfc_gemm_kernel tfc_gemm_kernel_generic;
+#if defined(__x86_64__)
+extern const struct tfc_gemm_kernel tfc_gemm_kernel_avx2, tfc_gemm_kernel_avx512;
+#endif
+
+#endif

@@ -1,0 +1,8 @@
+#if defined(__x86_64__)
+#define LANES 8
+#define VECTORS 3
+#define ROWS 4
+#include "runtime/device/cpu/gemm/tile.inc"
+
+const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {"avx2", VECTORS *LANES, tile};
+#endif

@@ -1,0 +1,6 @@
+#define LANES 4
+#define VECTORS 2
+#define ROWS 4
+#include "runtime/device/cpu/gemm/tile.inc"
+
+const struct tfc_gemm_kernel tfc_gemm_kernel_generic = {"generic", VECTORS *LANES, tile};
