@@ -1,0 +1,14 @@
+// Lock: a file that one process holds at a time and that says who. Held by flock, so that it is free again when its
+// process ends, however it ends. Used for the database's writer and for measuring runs of a machine.
+#ifndef TFC_PROFILER_LOCK_H
+#define TFC_PROFILER_LOCK_H
+
+#include "runtime/base/status.h"
+
+struct tfc_lock;
+// FAILED_PRECONDITION "PATH: held by process 123 (tfc-place) since 2026-01-31 12:00:00"; DATA_LOSS: the file cannot be
+// made. The file stays when the lock is given back.
+TFC_MUST_USE tfc_status tfc_lock_take(const char *path, const char *purpose, struct tfc_lock **out);
+void tfc_lock_release(struct tfc_lock *lock); // NULL is fine
+
+#endif

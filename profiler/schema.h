@@ -1,0 +1,12 @@
+// The database's schema: tables as tfc writes them, views as others read them. Described in docs/database.md.
+#ifndef TFC_PROFILER_SCHEMA_H
+#define TFC_PROFILER_SCHEMA_H
+
+#define TFC_SCHEMA_APPLICATION_ID 0x74666370 // "tfcp"
+#define TFC_SCHEMA_VERSION 1
+
+extern const char tfc_schema_tables[];  // of version TFC_SCHEMA_VERSION, for an empty database
+extern const char tfc_schema_views[];   // dropped and made again with every version
+extern const char tfc_schema_indexes[]; // made after a run, if they are not there
+
+#endif

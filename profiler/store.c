@@ -1,0 +1,218 @@
+// Opening, locking and transactions. The journal is a rollback journal unless this SQLite is free of the WAL defect
+// that versions up to 3.51.2 have when a second connection writes: the lock keeps other tfc programs out, not other
+// programs.
+
+#include "profiler/store_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "profiler/schema.h"
+#include "runtime/base/file.h"
+#include "runtime/base/units.h"
+
+enum { WAL_SAFE_VERSION = 3051003, PAGE = 8192, BUSY_MS = 10000 };
+static const uint64_t least_free = (uint64_t)8 << 20;
+
+tfc_status tfc_store_error(struct tfc_store *store, const char *what) {
+  int code = sqlite3_errcode(store->db);
+  tfc_status s =
+      tfc_status_make(TFC_DATA_LOSS, "%s: %s: %s", store->path, what,
+                      code == SQLITE_BUSY ? "another program is reading or writing it and does not give it back"
+                                          : sqlite3_errmsg(store->db));
+  if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+  return s;
+}
+
+tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *what) {
+  return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : tfc_store_error(store, what);
+}
+
+static tfc_status pragma(struct tfc_store *store, const char *sql, int64_t *out) {
+  sqlite3_stmt *q = NULL;
+  tfc_status s = NULL;
+  if (sqlite3_prepare_v2(store->db, sql, -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
+    s = tfc_store_error(store, "cannot be read");
+  else
+    *out = sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  return s;
+}
+
+// Makes the schema, or checks that it is ours.
+static tfc_status prepare_schema(struct tfc_store *store, bool write) {
+  int64_t id = 0, version = 0, tables = 0;
+  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", &id));
+  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", &version));
+  TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", &tables));
+  if (tables > 0 && id != TFC_SCHEMA_APPLICATION_ID)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: an SQLite database, but not one of tfc's", store->path);
+  if (version > TFC_SCHEMA_VERSION)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: written by a newer tfc (schema %lld, this one knows %d)",
+                           store->path, (long long)version, TFC_SCHEMA_VERSION);
+  if (tables == 0 && !write) return tfc_status_make(TFC_NOT_FOUND, "%s: holds no runs", store->path);
+  if (!write || (tables > 0 && version == TFC_SCHEMA_VERSION)) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
+  if (tables == 0) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_tables, "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_views, "cannot be written"));
+  char sql[128];
+  sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", TFC_SCHEMA_APPLICATION_ID,
+                   TFC_SCHEMA_VERSION);
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
+  return tfc_store_commit(store);
+}
+
+// Finds out before any work is done whether the folder takes what a run writes.
+static tfc_status probe(struct tfc_store *store, const char *path) {
+  tfc_status s = NULL;
+  struct statvfs fs;
+  char *name = tfc_format("%s.%d.probe", path, (int)getpid());
+  int fd = -1;
+  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  static const char block[65536];
+  fd = tfc_os.open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, strerror(errno));
+  for (int i = 0; i < 16; i++)
+    if (tfc_os.write(fd, block, sizeof block) != (ssize_t)sizeof block)
+      TFC_FAIL(s, TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, errno ? strerror(errno) : "disk full");
+  if (fstatvfs(fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < least_free) {
+    char a[32], b[32];
+    TFC_FAIL(s, TFC_DATA_LOSS, "%s: its disk is full: %s are left, a run needs at least %s", path,
+             tfc_show_bytes(a, (double)fs.f_bavail * (double)fs.f_frsize), tfc_show_bytes(b, (double)least_free));
+  }
+  TFC_TRY(s, tfc_store_begin(store));
+  TFC_TRY(s, tfc_store_exec(store, "CREATE TABLE probe (x); DROP TABLE probe", "cannot be written"));
+  tfc_store_rollback(store);
+out:
+  if (fd >= 0) close(fd), unlink(name);
+  free(name);
+  return s;
+}
+
+tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options, struct tfc_store **out) {
+  tfc_status s = NULL;
+  struct stat st;
+  char *lock_path = NULL;
+  struct tfc_store *store = calloc(1, sizeof *store);
+  if (!store || !(store->path = tfc_str_dup(tfc_str_from(path)))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  bool there = stat(path, &st) == 0;
+  if (there && S_ISDIR(st.st_mode))
+    TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: a folder, not a database", path);
+  if (!options->write && !there) TFC_FAIL(s, TFC_NOT_FOUND, "%s: %s", path, strerror(errno));
+  if (options->write) {
+    if (!(lock_path = tfc_format("%s.lock", path))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = tfc_lock_take(lock_path, options->purpose, &store->lock);
+    if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
+      tfc_status held = s;
+      s = tfc_status_make(TFC_DATA_LOSS, "%s: another process is writing it (%s)", path, tfc_status_message(held));
+      tfc_status_free(held);
+    } else if (s) {
+      tfc_status_free(s);
+      s = tfc_status_make(TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, strerror(errno));
+    }
+    if (s) goto out;
+  }
+  int flags = options->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  if (sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOMUTEX, options->vfs) != SQLITE_OK)
+    TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: cannot be opened: %s", path,
+             store->db ? sqlite3_errmsg(store->db) : "out of memory");
+  sqlite3_busy_timeout(store->db, BUSY_MS);
+  sqlite3_extended_result_codes(store->db, 0);
+  if (options->write) {
+    char sql[160];
+    sqlite3_snprintf(sizeof sql, sql, "PRAGMA page_size = %d; PRAGMA journal_mode = %s; PRAGMA synchronous = NORMAL",
+                     PAGE, sqlite3_libversion_number() >= WAL_SAFE_VERSION ? "WAL" : "TRUNCATE");
+    if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+      bool foreign = sqlite3_errcode(store->db) == SQLITE_NOTADB;
+      TFC_FAIL(s, foreign ? TFC_INVALID_ARGUMENT : TFC_DATA_LOSS, "%s: %s", path,
+               foreign ? "not an SQLite database" : sqlite3_errmsg(store->db));
+    }
+  }
+  s = prepare_schema(store, options->write);
+  if (s && sqlite3_errcode(store->db) == SQLITE_NOTADB) {
+    tfc_status_free(s);
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: not an SQLite database", path);
+  }
+  if (s) goto out;
+  if (options->write) TFC_TRY(s, probe(store, path));
+  *out = store, store = NULL;
+out:
+  free(lock_path);
+  tfc_store_close(store);
+  return s;
+}
+
+void tfc_store_close(struct tfc_store *store) {
+  if (!store) return;
+  for (int i = 0; i < TFC_STORE_STATEMENT_COUNT; i++) sqlite3_finalize(store->statements[i]);
+  if (store->db && !sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+  sqlite3_close(store->db);
+  tfc_lock_release(store->lock);
+  free(store->path);
+  free(store);
+}
+
+const char *tfc_store_path(const struct tfc_store *store) {
+  return store->path;
+}
+struct sqlite3 *tfc_store_handle(struct tfc_store *store) {
+  return store->db;
+}
+
+tfc_status tfc_store_begin(struct tfc_store *store) {
+  return tfc_store_exec(store, "BEGIN IMMEDIATE", "cannot be written");
+}
+tfc_status tfc_store_commit(struct tfc_store *store) {
+  return tfc_store_exec(store, "COMMIT", "cannot be written");
+}
+void tfc_store_rollback(struct tfc_store *store) {
+  if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+tfc_status tfc_store_put(struct tfc_store *store, enum tfc_store_statement statement, const char *types, ...) {
+  static const char *const sql[] = {
+#define SQL(name, text) text,
+      TFC_STORE_STATEMENTS(SQL)
+#undef SQL
+  };
+  sqlite3_stmt **q = &store->statements[statement];
+  if (!*q && sqlite3_prepare_v3(store->db, sql[statement], -1, SQLITE_PREPARE_PERSISTENT, q, NULL) != SQLITE_OK)
+    return tfc_store_error(store, "cannot be written");
+  va_list args;
+  va_start(args, types);
+  int at = 0, rc = SQLITE_OK;
+  bool bad = false;
+  for (const char *t = types; *t && rc == SQLITE_OK; t++) {
+    at++;
+    if (*t == 'i') {
+      rc = sqlite3_bind_int64(*q, at, va_arg(args, int64_t));
+    } else if (*t == 'f' || *t == 'F') {
+      double x = va_arg(args, double);
+      bad |= __builtin_isinf(x) || (*t == 'F' && __builtin_isnan(x));
+      rc = __builtin_isnan(x) ? sqlite3_bind_null(*q, at) : sqlite3_bind_double(*q, at, x);
+    } else if (*t == 's' || *t == 'S') {
+      const char *text = va_arg(args, const char *);
+      if (!text && *t == 'S') text = "";
+      rc = sqlite3_bind_text(*q, at, text, -1, SQLITE_STATIC);
+    } else {
+      tfc_str text = va_arg(args, tfc_str);
+      if (!text.data) text.data = "";
+      rc = *t == 'b' ? sqlite3_bind_blob64(*q, at, text.data, text.size, SQLITE_STATIC)
+                     : sqlite3_bind_text64(*q, at, text.data, text.size, SQLITE_STATIC, SQLITE_UTF8);
+    }
+  }
+  va_end(args);
+  tfc_status s = NULL;
+  if (bad)
+    s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a time or reward that is not a finite number is not stored",
+                        store->path);
+  else if (rc != SQLITE_OK || sqlite3_step(*q) != SQLITE_DONE)
+    s = tfc_store_error(store, "cannot be written");
+  sqlite3_reset(*q);
+  sqlite3_clear_bindings(*q);
+  return s;
+}

@@ -1,0 +1,203 @@
+// Store: the SQLite database of profiles. One process writes at a time (a lock beside the file says which); anyone may
+// read through the views of docs/database.md. Nothing that was committed is ever lost: a run writes a batch of steps
+// in one transaction, between timed steps, and a failure undoes only that batch.
+//
+//   struct tfc_store *store = NULL;
+//   TFC_TRY(s, tfc_store_open("tfc.db", &(struct tfc_store_options){.write = true, .purpose = "tfc-place"}, &store));
+//   TFC_TRY(s, tfc_store_begin(store));
+//   TFC_TRY(s, tfc_store_add_run(store, &(struct tfc_store_run){.graph = "nmt.pb"}, &run_id));
+//   TFC_TRY(s, tfc_store_commit(store));
+//   tfc_store_close(store);
+//
+// A store belongs to one thread. Writing calls need an open transaction. Errors: DATA_LOSS where the database could not
+// be written (the transaction is rolled back) or another process writes it, NOT_FOUND and
+// INVALID_ARGUMENT where it is not there or not a database of tfc's. Numbers that are NaN are stored as NULL where a
+// column may be empty, and refused (INVALID_ARGUMENT) in times and rewards.
+#ifndef TFC_PROFILER_STORE_H
+#define TFC_PROFILER_STORE_H
+
+#include "runtime/base/status.h"
+#include "runtime/base/str.h"
+
+struct sqlite3;
+struct tfc_store;
+
+struct tfc_store_options {
+  bool write;          // else read-only
+  const char *purpose; // who writes, for the lock's message
+  const char *vfs;     // tests: the name of a replaced VFS
+};
+// Writing: makes the database if it is not there, takes the lock, and writes a little to find out whether it can.
+TFC_MUST_USE tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options,
+                                       struct tfc_store **out);
+void tfc_store_close(struct tfc_store *store);             // NULL is fine; rolls back what is open
+const char *tfc_store_path(const struct tfc_store *store); // lives as long as the store
+// For queries of one's own (read-only use).
+struct sqlite3 *tfc_store_handle(struct tfc_store *store);
+
+TFC_MUST_USE tfc_status tfc_store_begin(struct tfc_store *store); // BEGIN IMMEDIATE
+TFC_MUST_USE tfc_status tfc_store_commit(struct tfc_store *store);
+void tfc_store_rollback(struct tfc_store *store);
+
+// --- Runs --------------------------------------------------------------------------------------------------------
+// Strings may be NULL where the column may be empty; NaN and negative counts are "not known".
+struct tfc_store_run {
+  const char *program, *command; // "tfc-place", the whole command line
+  const char *graph, *graph_sha256;
+  int64_t graph_nodes;
+  const char *objective, *algorithms, *label;
+  uint64_t seed;
+  const char *host, *cpu_model, *blas_core;
+};
+// State "running". run_ids ascend and are never used twice.
+TFC_MUST_USE tfc_status tfc_store_add_run(struct tfc_store *store, const struct tfc_store_run *run, int64_t *out_id);
+
+struct tfc_store_answer {
+  const char *state; // "done", "interrupted", "failed"
+  int exit_code;
+  const char *algorithm;
+  int64_t placement_id;                      // of the answer; < 0: none
+  double speedup, speedup_low, speedup_high; // against the best single device
+  double bound_us;
+  const char *bound_name;
+  double trace_overhead; // traced / untraced - 1
+  double tau;            // Kendall's, simulated against measured
+  int64_t tau_placements;
+  const char *document; // the placement file's text, NULL: none
+  const char *message;
+};
+TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id,
+                                             const struct tfc_store_answer *answer);
+TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
+// What --resume needs, by name; a second value replaces the first.
+TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value);
+// malloc'd, terminated. NOT_FOUND where there is none.
+TFC_MUST_USE tfc_status tfc_store_get_state(struct tfc_store *store, int64_t run_id, const char *name,
+                                            struct tfc_text *out);
+// The placement file's text of a run.
+TFC_MUST_USE tfc_status tfc_store_get_answer(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
+// Checks that the run exists; run_id < 0: the last one. NOT_FOUND names what is there.
+TFC_MUST_USE tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *out_id);
+// The last interrupted run (state "interrupted", or "running" although nobody holds the lock).
+TFC_MUST_USE tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t *out_id);
+// Deletes all but the last `keep` runs and gives the space back. Not inside a transaction.
+TFC_MUST_USE tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted);
+
+// --- What a run is about -------------------------------------------------------------------------------------------
+struct tfc_store_device {
+  uint32_t device_id;
+  const char *name, *kind, *model, *tensorflow, *label;
+  uint32_t cores;
+  uint64_t memory_limit; // UINT64_MAX: none
+  double dispatch_us;
+  const char *slowdown; // "[1, 1.04, 1.2]", NULL
+};
+struct tfc_store_link { // one size that was timed
+  uint32_t source, target;
+  uint64_t bytes;
+  double time_us;
+  uint32_t samples;
+};
+struct tfc_store_node {
+  uint32_t node_id;
+  tfc_str name, op;
+  uint32_t unit_id; // UINT32_MAX: not part of the step
+  double flops, bytes_touched;
+  uint64_t memory, output_bytes;
+};
+struct tfc_store_cost {
+  uint32_t node_id;
+  const char *kind;
+  double median_us, q1_us, q3_us, fastest_us;
+  uint32_t samples;
+};
+struct tfc_store_edge {
+  uint32_t producer;
+  int32_t output; // -1: control
+  uint32_t consumer;
+  uint64_t bytes;
+};
+// Devices and costs replace what was stored for the same key (calibration comes later, costs are refit).
+TFC_MUST_USE tfc_status tfc_store_add_devices(struct tfc_store *store, int64_t run_id,
+                                              const struct tfc_store_device *devices, size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_links(struct tfc_store *store, int64_t run_id, const struct tfc_store_link *links,
+                                            size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_nodes(struct tfc_store *store, int64_t run_id, const struct tfc_store_node *nodes,
+                                            size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_costs(struct tfc_store *store, int64_t run_id, const struct tfc_store_cost *costs,
+                                            size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_edges(struct tfc_store *store, int64_t run_id, const struct tfc_store_edge *edges,
+                                            size_t count);
+
+// --- Placements and what they measured -----------------------------------------------------------------------------
+struct tfc_store_placement {
+  int64_t placement_id; // ascending within a run, from 0
+  const char *role;     // "candidate", "baseline", "profile", "answer"
+  const char *name;     // "whole", "single:cpu:0", "expert", an algorithm, or "#12"
+  const char *algorithm;
+  int64_t episode;           // measured candidates count up from 1; < 0: not one of them
+  uint64_t digest;           // of the assignment: equal placements have equal ones
+  const char *state, *label; // state: "ok", "cut", "no fit", "illegal", "failed", "modelled"
+  double simulated_us, median_us, q1_us, q3_us;
+  uint32_t steps;
+  double ratio, reward, cost_s, at_s; // at_s: seconds since the run began
+  uint64_t transfers, transfer_bytes;
+  const char *message;
+};
+// `device_by_unit` may be NULL. *out_key is what the calls below take.
+TFC_MUST_USE tfc_status tfc_store_add_placement(struct tfc_store *store, int64_t run_id,
+                                                const struct tfc_store_placement *placement,
+                                                const uint16_t *device_by_unit, uint32_t unit_count, int64_t *out_key);
+// The final, interleaved measurement of a placement that has been stored before.
+TFC_MUST_USE tfc_status tfc_store_set_final(struct tfc_store *store, int64_t key, const char *name, double median_us,
+                                            double q1_us, double q3_us, uint32_t steps);
+
+struct tfc_store_step {
+  uint32_t step;     // ascending within the placement
+  const char *phase; // "warm-up", "profile", "screen", "final"
+  uint32_t block;
+  bool traced;
+  int64_t start_ns, duration_ns; // CLOCK_MONOTONIC_RAW
+};
+struct tfc_store_busy {
+  uint32_t step, device_id, operations;
+  int64_t operations_ns, busy_ns;
+};
+struct tfc_store_op { // position ascends within a step
+  uint32_t step, position, node_id, device_id;
+  int64_t start_ns, duration_ns; // since the step's start
+  int64_t dispatch_ns;           // of a device with a queue; < 0: none
+};
+struct tfc_store_op_total {
+  uint32_t node_id, device_id, samples;
+  int64_t median_ns, fastest_ns, total_ns;
+};
+struct tfc_store_transfer {
+  uint32_t step, position, node_id;
+  int32_t output;
+  uint32_t source, target;
+  uint64_t bytes;
+  int64_t start_ns, duration_ns;
+};
+struct tfc_store_memory {
+  uint32_t device_id;
+  uint64_t peak;
+};
+TFC_MUST_USE tfc_status tfc_store_add_steps(struct tfc_store *store, int64_t key, const struct tfc_store_step *steps,
+                                            size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_busy(struct tfc_store *store, int64_t key, const struct tfc_store_busy *busy,
+                                           size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_ops(struct tfc_store *store, int64_t key, const struct tfc_store_op *ops,
+                                          size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_op_totals(struct tfc_store *store, int64_t key,
+                                                const struct tfc_store_op_total *totals, size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key,
+                                                const struct tfc_store_transfer *transfers, size_t count);
+TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key,
+                                             const struct tfc_store_memory *memory, size_t count);
+// Forgets the raw rows (op, transfer) of a placement that is no longer among the last; aggregates stay.
+TFC_MUST_USE tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key);
+// Indexes for readers, once the run has ended. Not inside a transaction.
+TFC_MUST_USE tfc_status tfc_store_index(struct tfc_store *store);
+
+#endif

@@ -1,0 +1,117 @@
+// Rows in: one function for each table of the step path.
+
+#include <math.h>
+#include <time.h>
+
+#include "profiler/store_private.h"
+
+#define ROWS(count, ...)                                                                                               \
+  do {                                                                                                                 \
+    for (size_t i = 0; i < (count); i++) TFC_RETURN_IF_ERROR(tfc_store_put(store, __VA_ARGS__));                       \
+    return NULL;                                                                                                       \
+  } while (0)
+
+static double unix_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static double known(int64_t number, bool is_known) { // NULL in an integer column, which takes whole doubles
+  return is_known ? (double)number : NAN;
+}
+
+tfc_status tfc_store_add_run(struct tfc_store *store, const struct tfc_store_run *run, int64_t *out_id) {
+  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_RUN, "SSSFSsiSsiSsss", run->program, run->command, TFC_VERSION,
+                                    unix_now(), run->graph, run->graph_sha256, run->graph_nodes, run->objective,
+                                    run->algorithms, (int64_t)run->seed, run->label, run->host, run->cpu_model,
+                                    run->blas_core));
+  *out_id = sqlite3_last_insert_rowid(store->db);
+  return NULL;
+}
+
+tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id, const struct tfc_store_answer *a) {
+  return tfc_store_put(store, TFC_STORE_FINISH, "iSFisfffffsfffss", run_id, a->state, unix_now(), (int64_t)a->exit_code,
+                       a->algorithm, known(a->placement_id, a->placement_id >= 0), a->speedup, a->speedup_low,
+                       a->speedup_high, a->bound_us, a->bound_name, a->trace_overhead, a->tau,
+                       known(a->tau_placements, a->tau_placements >= 0), a->document, a->message);
+}
+
+tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label) {
+  return tfc_store_put(store, TFC_STORE_LABEL, "iS", run_id, label);
+}
+tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value) {
+  return tfc_store_put(store, TFC_STORE_STATE, "iSb", run_id, name, value);
+}
+
+tfc_status tfc_store_add_devices(struct tfc_store *store, int64_t run_id, const struct tfc_store_device *d,
+                                 size_t count) {
+  ROWS(count, TFC_STORE_DEVICE, "iiSSssSiffs", run_id, (int64_t)d[i].device_id, d[i].name, d[i].kind, d[i].model,
+       d[i].tensorflow, d[i].label, (int64_t)d[i].cores,
+       known((int64_t)d[i].memory_limit, d[i].memory_limit != UINT64_MAX), d[i].dispatch_us, d[i].slowdown);
+}
+tfc_status tfc_store_add_links(struct tfc_store *store, int64_t run_id, const struct tfc_store_link *l, size_t count) {
+  ROWS(count, TFC_STORE_LINK, "iiiiFi", run_id, (int64_t)l[i].source, (int64_t)l[i].target, (int64_t)l[i].bytes,
+       l[i].time_us, (int64_t)l[i].samples);
+}
+tfc_status tfc_store_add_nodes(struct tfc_store *store, int64_t run_id, const struct tfc_store_node *n, size_t count) {
+  ROWS(count, TFC_STORE_NODE, "iivvfffii", run_id, (int64_t)n[i].node_id, n[i].name, n[i].op,
+       known(n[i].unit_id, n[i].unit_id != UINT32_MAX), n[i].flops, n[i].bytes_touched, (int64_t)n[i].memory,
+       (int64_t)n[i].output_bytes);
+}
+tfc_status tfc_store_add_costs(struct tfc_store *store, int64_t run_id, const struct tfc_store_cost *c, size_t count) {
+  ROWS(count, TFC_STORE_COST, "iiSFFFFi", run_id, (int64_t)c[i].node_id, c[i].kind, c[i].median_us, c[i].q1_us,
+       c[i].q3_us, c[i].fastest_us, (int64_t)c[i].samples);
+}
+tfc_status tfc_store_add_edges(struct tfc_store *store, int64_t run_id, const struct tfc_store_edge *e, size_t count) {
+  ROWS(count, TFC_STORE_EDGE, "iiiiii", run_id, (int64_t)i, (int64_t)e[i].producer, (int64_t)e[i].output,
+       (int64_t)e[i].consumer, (int64_t)e[i].bytes);
+}
+
+tfc_status tfc_store_add_placement(struct tfc_store *store, int64_t run_id, const struct tfc_store_placement *p,
+                                   const uint16_t *device_by_unit, uint32_t unit_count, int64_t *out_key) {
+  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_PLACEMENT, "iiSSsfiSSffffiffffiis", run_id, p->placement_id,
+                                    p->role, p->name, p->algorithm, known(p->episode, p->episode >= 0),
+                                    (int64_t)p->digest, p->state, p->label, p->simulated_us, p->median_us, p->q1_us,
+                                    p->q3_us, (int64_t)p->steps, p->ratio, p->reward, p->cost_s, p->at_s,
+                                    (int64_t)p->transfers, (int64_t)p->transfer_bytes, p->message));
+  int64_t key = sqlite3_last_insert_rowid(store->db);
+  for (uint32_t u = 0; device_by_unit && u < unit_count; u++)
+    TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_ASSIGNMENT, "iii", key, (int64_t)u, (int64_t)device_by_unit[u]));
+  *out_key = key;
+  return NULL;
+}
+tfc_status tfc_store_set_final(struct tfc_store *store, int64_t key, const char *name, double median_us, double q1_us,
+                               double q3_us, uint32_t steps) {
+  return tfc_store_put(store, TFC_STORE_FINAL, "isFFFi", key, name, median_us, q1_us, q3_us, (int64_t)steps);
+}
+
+tfc_status tfc_store_add_steps(struct tfc_store *store, int64_t key, const struct tfc_store_step *s, size_t count) {
+  ROWS(count, TFC_STORE_STEP, "iiSiiii", key, (int64_t)s[i].step, s[i].phase, (int64_t)s[i].block, (int64_t)s[i].traced,
+       s[i].start_ns, s[i].duration_ns);
+}
+tfc_status tfc_store_add_busy(struct tfc_store *store, int64_t key, const struct tfc_store_busy *b, size_t count) {
+  ROWS(count, TFC_STORE_BUSY, "iiiiii", key, (int64_t)b[i].step, (int64_t)b[i].device_id, b[i].operations_ns,
+       b[i].busy_ns, (int64_t)b[i].operations);
+}
+tfc_status tfc_store_add_ops(struct tfc_store *store, int64_t key, const struct tfc_store_op *o, size_t count) {
+  ROWS(count, TFC_STORE_OP, "iiiiiiif", key, (int64_t)o[i].step, (int64_t)o[i].position, (int64_t)o[i].node_id,
+       (int64_t)o[i].device_id, o[i].start_ns, o[i].duration_ns, known(o[i].dispatch_ns, o[i].dispatch_ns >= 0));
+}
+tfc_status tfc_store_add_op_totals(struct tfc_store *store, int64_t key, const struct tfc_store_op_total *t,
+                                   size_t count) {
+  ROWS(count, TFC_STORE_OP_TOTAL, "iiiiiii", key, (int64_t)t[i].node_id, (int64_t)t[i].device_id, (int64_t)t[i].samples,
+       t[i].median_ns, t[i].fastest_ns, t[i].total_ns);
+}
+tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key, const struct tfc_store_transfer *t,
+                                   size_t count) {
+  ROWS(count, TFC_STORE_TRANSFER, "iiiiiiiiii", key, (int64_t)t[i].step, (int64_t)t[i].position, (int64_t)t[i].node_id,
+       (int64_t)t[i].output, (int64_t)t[i].source, (int64_t)t[i].target, (int64_t)t[i].bytes, t[i].start_ns,
+       t[i].duration_ns);
+}
+tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key, const struct tfc_store_memory *m, size_t count) {
+  ROWS(count, TFC_STORE_MEMORY, "iii", key, (int64_t)m[i].device_id, (int64_t)m[i].peak);
+}
+tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key) {
+  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_OPS, "i", key));
+  return tfc_store_put(store, TFC_STORE_DROP_TRANSFERS, "i", key);
+}
