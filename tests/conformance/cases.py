@@ -135,6 +135,9 @@ class Family:
             else:
                 named[arg.name] = self.const(value, dynamic)
         inferred = {a for arg in definition.input_arg for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+        given = definition.input_arg[:len(inputs)]
+        for name_of in {a for arg in given for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)}:
+            attrs.pop(name_of, None)
         for attr in definition.attr:
             if attr.HasField("default_value") and attr.name not in attrs and attr.name not in inferred:
                 attrs[attr.name] = _attr_value(attr.default_value)

@@ -1,0 +1,45 @@
+"""Optimizer updates: each twice, on variables and slots of either style, dense and sparse."""
+
+import numpy as np
+
+from cases import FLOATS, kernel_dtypes, relative
+from ops.state import stateful
+
+I32 = np.int32
+S = [4, 3]
+# op without prefix: number of variables (the first is the weight), scalars after them and the gradient in order
+DENSE = {  # "g" stands for the gradient
+    "ApplyGradientDescent": (1, [0.1, "g"]), "ApplyMomentum": (2, [0.1, "g", 0.9]), "ApplyAdam": (3, [0.9, 0.999, 0.01, 0.9, 0.999, 1e-3, "g"]),
+    "ApplyAdagrad": (2, [0.1, "g"]), "ApplyAdagradV2": (2, [0.1, 1e-3, "g"]), "ApplyAdadelta": (3, [0.5, 0.95, 1e-3, "g"]),
+    "ApplyRMSProp": (3, [0.01, 0.9, 0.5, 1e-3, "g"]), "ApplyCenteredRMSProp": (4, [0.01, 0.9, 0.5, 10.0, "g"]), "ApplyFtrl": (3, ["g", 0.1, 0.01, 0.02, -0.5]),
+    "ApplyFtrlV2": (3, ["g", 0.1, 0.01, 0.02, 0.03, -0.5]), "ApplyAdaMax": (3, [0.9, 0.01, 0.9, 0.999, 1e-3, "g"]), "ApplyAddSign": (2, [0.1, 1.5, 0.5, 0.9, "g"]),
+    "ApplyPowerSign": (2, [0.1, 1.2, 0.5, 0.9, "g"]), "ApplyProximalGradientDescent": (1, [0.1, 0.2, 0.3, "g"]), "ApplyProximalAdagrad": (2, [0.1, 0.2, 0.3, "g"])}
+SPARSE = {  # "g" the gradient rows, "i" their indices
+    "SparseApplyAdagrad": (2, [0.1, "g", "i"]), "SparseApplyAdagradV2": (2, [0.1, 1e-3, "g", "i"]), "SparseApplyAdadelta": (3, [0.5, 0.95, 1e-3, "g", "i"]),
+    "SparseApplyFtrl": (3, ["g", "i", 0.1, 0.01, 0.02, -0.5]), "SparseApplyMomentum": (2, [0.1, "g", "i", 0.9]), "SparseApplyProximalAdagrad": (2, [0.1, 0.2, 0.3, "g", "i"]),
+    "SparseApplyProximalGradientDescent": (1, [0.1, 0.2, 0.3, "g", "i"]), "SparseApplyRMSProp": (3, [0.01, 0.9, 0.5, 1e-3, "g", "i"])}
+
+
+def one(f, op, dtype, count, rest, tag="", resource=False, **attrs):
+    if dtype not in kernel_dtypes(op):
+        return
+    gradient = f.values(dtype, S if "i" not in rest else [3, 3], -2, 2, 7)
+    kind = gradient.dtype
+    inputs = [gradient if r == "g" else np.array([3, 0, 2], I32) if r == "i" else np.array(r).astype(kind) for r in rest]
+    stateful(f, op, dtype, [S] * count, lambda h: f.node(op, h + inputs, **attrs), relative(2e-6)(dtype) if dtype in ("float32", "float64") else relative(4e-6)(dtype),
+             tag=tag, resource=resource)
+
+
+def cases(f):
+    for table in (DENSE, SPARSE):
+        for op, (count, rest) in table.items():
+            for resource in (False, True):
+                name = "Resource" + op if resource else op
+                for dtype in FLOATS:
+                    one(f, name, dtype, count, rest, resource=resource)
+                if op in ("ApplyAdam", "ApplyMomentum", "SparseApplyMomentum"):
+                    one(f, name, "float32", count, rest, tag="nesterov", resource=resource, use_nesterov=True)
+                if op in ("ApplyAdagrad", "SparseApplyAdagrad"):
+                    one(f, name, "float32", count, rest, tag="no_slots", resource=resource, update_slots=False)
+                if op in ("ApplyFtrlV2", "ApplyFtrl"):
+                    one(f, name, "float32", count, rest, tag="linear", resource=resource, multiply_linear_by_lr=True)

@@ -1,0 +1,67 @@
+"""Random streams: the same seeds give the same numbers; each stateful op goes on with its stream from run to run."""
+
+import numpy as np
+
+from cases import FLOATS
+
+I32, I64 = np.int32, np.int64
+
+
+def stream(f, op, kind, inputs, tolerance, tag="", times=2, **attrs):
+    before = len(f.cases)
+    with f.graph.as_default():
+        f.case(op, kind, tolerance, tag)
+        try:
+            with f.scope():
+                out = f.node(op, inputs, **attrs)
+            for _ in range(times):
+                f.run(out)
+        except Exception as error:
+            f.problems.append("%s: %s" % (f.current["name"], str(error).splitlines()[0][:200]))
+            del f.cases[before:]
+
+
+def cases(f):
+    shapes = {"": [3, 5], "scalar": [], "empty": [0, 4], "long": [2100], "longer": [9, 1031]}
+    for d in FLOATS:
+        near = "ulp:1" if d in ("float32", "float16", "bfloat16") else "ulp:2"
+        for tag, s in shapes.items():
+            if tag == "longer" and d != "float32":
+                continue
+            for op, rule in (("RandomUniform", "exact"), ("RandomStandardNormal", near), ("TruncatedNormal", near)):
+                stream(f, op, d, [np.array(s, I32)], rule, tag=tag, seed=87654321, seed2=17, dtype=d)
+    stream(f, "RandomUniform", "float32", [np.array([7], I64)], "exact", tag="seed2_only", seed=0, seed2=5, dtype="float32", times=3)
+    stream(f, "RandomUniform", "float32", [np.array([7], I64)], "exact", tag="seed_only", seed=5, seed2=0, dtype="float32")
+    stream(f, "RandomUniform", "float32", [np.array([7], I64)], "exact", tag="negative", seed=-3, seed2=-9, dtype="float32")
+    for d in ("int32", "int64"):
+        for low, high in ((0, 10), (-7, 1000003)):
+            stream(f, "RandomUniformInt", d, [np.array([3, 70], I32), np.array(low, d), np.array(high, d)], "exact", tag="to_%d" % high, seed=1, seed2=2)
+    for d in ("float32", "int32", "string"):
+        stream(f, "RandomShuffle", d, [f.values(d, [9, 2])], "exact", seed=4, seed2=5)
+    stream(f, "Multinomial", "float32", [f.values("float32", [3, 5]), np.array(40, I32)], "exact", seed=4, seed2=5, output_dtype="int64")
+    stream(f, "Multinomial", "float64", [f.values("float64", [2, 4]), np.array(7, I32)], "exact", tag="int32", seed=4, seed2=5, output_dtype="int32")
+    for d in ("float32", "float64"):
+        stream(f, "RandomGamma", d, [np.array([20], I32), np.array([0.5, 1.0, 3.5], d)], "relative:1e-5", seed=4, seed2=5)
+    stream(f, "RandomPoissonV2", "float32", [np.array([20], I32), np.array([0.5, 3.0, 25.0], np.float32)], "exact", seed=4, seed2=5, dtype="float32")
+    stream(f, "RandomPoissonV2", "float64", [np.array([20], I32), np.array([0.5, 3.0, 25.0])], "exact", seed=4, seed2=5, dtype="int64")
+    stateless(f)
+
+
+def stateless(f):
+    with f.graph.as_default():
+        f.case("StatelessRandomGetKeyCounter", "uint64")
+        with f.scope():
+            f.run([f.node("StatelessRandomGetKeyCounter", [np.array(s, t)]) for s, t in (([1, 2], I32), ([0, 0], I64), ([-5, 2 ** 40], I64))])
+        key, counter = np.array([2 ** 63 + 12345], np.uint64), np.array([7, 2 ** 64 - 1], np.uint64)
+        for op, rule in (("StatelessRandomUniformV2", "exact"), ("StatelessRandomNormalV2", "ulp:2"), ("StatelessTruncatedNormalV2", "ulp:2")):
+            for d in FLOATS:
+                f.case(op, d, rule)
+                with f.scope():
+                    f.run([f.node(op, [np.array(s, I32), key, counter, np.array(a, I32)], dtype=d) for s in ([3, 5], [], [1025]) for a in (1, 3)])
+        f.case("StatelessRandomUniformIntV2", "int32")
+        with f.scope():
+            f.run(f.node("StatelessRandomUniformIntV2", [np.array([30], I32), key, counter, np.array(1, I32), np.array(-5, I32), np.array(11, I32)]))
+        for op, rule in (("StatelessRandomUniform", "exact"), ("StatelessRandomNormal", "ulp:2"), ("StatelessTruncatedNormal", "ulp:2")):
+            f.case(op, "float32", rule)
+            with f.scope():
+                f.run([f.node(op, [np.array([3, 5], I32), np.array([3, 4], t)], dtype="float32") for t in (I32, I64)])
