@@ -69,7 +69,7 @@ def loops(f, style):
     def case(name):
         f.case("While" if style == "functional" else "Enter", "float32", "relative:1e-5", tag=style + "." + name)
     def const(value):
-        return f.const(np.asarray(value, np.float32), dynamic=True)
+        return f.const(np.asarray(value, np.float32))
     case("count")
     with f.scope():
         f.run(tf1.while_loop(lambda i, x: i < 7, lambda i, x: (i + 1, x * 1.5 + 1), [tf1.constant(0), const([1, 2])]))
@@ -111,7 +111,7 @@ def loops(f, style):
     case("tensor_array")
     with f.scope():
         x = const([[1, 2], [3, 4], [5, 6]])
-        source = tf1.TensorArray(tf.float32, 3, element_shape=[2]).unstack(x)
+        source = tf1.TensorArray(tf.float32, 3, element_shape=[2], clear_after_read=False).unstack(x)
         made = tf1.TensorArray(tf.float32, 3, element_shape=[2])
         _, _, made = tf1.while_loop(lambda i, s, a: i < 3, lambda i, s, a: (i + 1, s + source.read(i), a.write(i, tf1.tanh(s) * source.read(i))), [tf1.constant(0), tf1.zeros([2]), made])
         y = made.stack()

@@ -95,7 +95,8 @@ def queues(f):
         f.run([size, closed])
         f.run(targets=[close])
         f.run(closed)
-        f.run(take_up_to)
+        if op != "PriorityQueueV2":  # TensorFlow's priority queue gives up rather than fewer
+            f.run(take_up_to)
         f.run(size)
     f.case("QueueDequeueV2", "float32", tag="closed_and_empty", expect_error=True)
     with f.scope():
