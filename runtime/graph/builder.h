@@ -19,6 +19,9 @@ void tfc_builder_free(struct tfc_builder *b); // NULL is fine
 // Checks (unique names, arity and types by op definition, no cycles but through NextIteration) and makes the graph.
 // The builder is empty afterwards and still has to be freed.
 TFC_MUST_USE tfc_status tfc_builder_finish(struct tfc_builder *b, struct tfc_graph **out);
+// The graph so far, without touching the builder.
+TFC_MUST_USE tfc_status tfc_builder_snapshot(const struct tfc_builder *b, struct tfc_graph **out);
+const struct tfc_graph *tfc_builder_base(const struct tfc_builder *b); // NULL if there is none
 
 // The general call. Inputs and attributes are copied. An empty name gives "<op>", an occupied one "<name>_1" and so
 // on. Attributes that follow from the inputs (T, N, ...) may be left out. The first failure is kept in the builder
@@ -32,13 +35,15 @@ struct tfc_node_spec {
   const struct tfc_attr *attrs;
   uint32_t attr_count;
   tfc_str device;
-  uint32_t colocate_with; // node id, or TFC_NO_NODE: adds its loc:@ class
+  uint32_t colocate_with; // node id + 1, or 0 for none: adds its loc:@ class
+  bool borrow;            // name, device and attribute values are not copied: they live in the base graph
 };
 uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec);
 tfc_status tfc_builder_status(const struct tfc_builder *b);      // borrowed: the first failure, NULL if none
 void tfc_builder_fail(struct tfc_builder *b, tfc_status status); // takes it
 
-// New nodes get this device / scope prefix / colocation until changed; NULL or TFC_NO_NODE for none.
+// New nodes without a device of their own get this device, all new nodes this scope prefix ("a/b"), until changed; NULL
+// for none.
 void tfc_builder_set_device(struct tfc_builder *b, tfc_str device);
 void tfc_builder_set_scope(struct tfc_builder *b, const char *prefix);
 
@@ -48,7 +53,7 @@ const struct tfc_node *tfc_builder_node(const struct tfc_builder *b, uint32_t id
 tfc_dtype tfc_builder_dtype(const struct tfc_builder *b, struct tfc_output o);
 const struct tfc_attr *tfc_builder_attr(const struct tfc_builder *b, uint32_t id, const char *name);
 struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, uint32_t input);
-// Rewires one data input of a node; appends a control input; appends a data input (Merge of a loop). Used by passes.
+// Rewires one data input of a node (how the back edge of a Merge is closed); appends a control input. Used by passes.
 void tfc_builder_set_input(struct tfc_builder *b, uint32_t id, uint32_t input, struct tfc_output from);
 void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
 

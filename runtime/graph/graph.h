@@ -153,8 +153,10 @@ struct tfc_graph {
   struct tfc_strmap by_name, functions_by_name;
   struct tfc_arena arena;
   _Atomic int32_t references;
-  void *source;                   // the mapped file and what else export needs
-  const struct tfc_graph *parent; // retained: views point into it
+  void *source;                    // the mapped file and what else export needs
+  const struct tfc_graph *parent;  // retained: views point into it
+  const struct tfc_graph *library; // whose functions these are: NULL for its own
+  const struct tfc_graph *owner;   // of a function's body: the graph that it lives and dies with, else NULL
 };
 
 void tfc_graph_retain(const struct tfc_graph *g);

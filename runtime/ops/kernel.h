@@ -100,6 +100,9 @@ struct tfc_variable {
   uint32_t device; // index in the session
 };
 extern const struct tfc_object_type tfc_variable_type;
+// Not initialised; the name is copied. One reference, released with tfc_object_release(&v->object).
+TFC_MUST_USE tfc_status tfc_variable_create(tfc_str name, tfc_dtype dtype, const struct tfc_shape *shape,
+                                            struct tfc_variable **out);
 // FAILED_PRECONDITION "variable NAME is not initialized" with what to do.
 TFC_MUST_USE tfc_status tfc_variable_check(const struct tfc_variable *v);
 void tfc_variable_lock(struct tfc_variable *v);

@@ -1,0 +1,198 @@
+#include "runtime/graph/graph_internal.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/units.h"
+
+tfc_status tfc_graph_new(struct tfc_graph **out) {
+  struct tfc_graph *g = calloc(1, sizeof *g);
+  if (!g) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a graph");
+  tfc_arena_init(&g->arena, 256 * 1024);
+  g->references = 1;
+  g->path = g->variables_prefix = TFC_STR("");
+  *out = g;
+  return NULL;
+}
+
+tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out) {
+  struct tfc_graph *g = NULL;
+  TFC_RETURN_IF_ERROR(tfc_graph_new(&g));
+  tfc_arena_init(&g->arena, 16 * 1024);
+  g->owner = g->library = owner;
+  g->path = owner->path;
+  *out = g;
+  return NULL;
+}
+
+static void destroy(struct tfc_graph *g) {
+  if (!g->library)
+    for (uint32_t i = 0; i < g->function_count; i++)
+      if (g->functions[i].body) destroy((struct tfc_graph *)g->functions[i].body);
+  tfc_strmap_deinit(&g->by_name);
+  tfc_strmap_deinit(&g->functions_by_name);
+  tfc_source_release(g->source);
+  const struct tfc_graph *parent = g->parent;
+  tfc_arena_deinit(&g->arena);
+  free(g);
+  tfc_graph_release(parent);
+}
+
+void tfc_graph_retain(const struct tfc_graph *g) {
+  if (!g) return;
+  while (g->owner) g = g->owner;
+  atomic_fetch_add_explicit(&((struct tfc_graph *)g)->references, 1, memory_order_relaxed);
+}
+
+void tfc_graph_release(const struct tfc_graph *g) {
+  if (!g) return;
+  while (g->owner) g = g->owner;
+  struct tfc_graph *mine = (struct tfc_graph *)g;
+  if (atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) == 1) destroy(mine);
+}
+
+uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name) {
+  const uint64_t *id = tfc_strmap_get(&g->by_name, name);
+  return id ? (uint32_t)*id : TFC_NO_NODE;
+}
+
+const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name) {
+  while (g->library) g = g->library;
+  const uint64_t *id = tfc_strmap_get(&g->functions_by_name, name);
+  return id ? &g->functions[*id] : NULL;
+}
+
+tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out) {
+  struct tfc_output o = {TFC_NO_NODE, 0};
+  tfc_str name = text;
+  if (text.size && text.data[0] == '^') {
+    name = tfc_str_sub(text, 1, text.size);
+    o.index = TFC_CONTROL;
+  } else {
+    size_t colon = tfc_str_rfind(text, ':');
+    if (colon != SIZE_MAX) {
+      int64_t index;
+      tfc_status s = tfc_parse_i64(tfc_str_sub(text, colon + 1, text.size), &index);
+      tfc_status_free(s);
+      if (s || index < 0 || index > INT32_MAX)
+        return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a tensor: after ':' comes the output's number",
+                               TFC_STR_ARG(text));
+      name = tfc_str_sub(text, 0, colon);
+      o.index = (int32_t)index;
+    }
+  }
+  o.node = tfc_graph_find(g, name);
+  if (o.node == TFC_NO_NODE)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s' in the graph", TFC_STR_ARG(name));
+  const struct tfc_node *n = &g->nodes[o.node];
+  if (o.index >= 0 && (uint32_t)o.index >= n->output_count)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) has %u outputs, there is no '%.*s'",
+                           TFC_STR_ARG(name), TFC_STR_ARG(n->op), n->output_count, TFC_STR_ARG(text));
+  *out = o;
+  return NULL;
+}
+
+const struct tfc_attr *tfc_attr_find(const struct tfc_attr_view *view, tfc_str name) {
+  for (uint32_t i = 0; i < view->count; i++)
+    if (tfc_str_equal(view->attrs[i].name, name)) return &view->attrs[i];
+  if (view->signature)
+    for (uint32_t i = 0; i < view->signature->attr_count; i++) {
+      const struct tfc_op_attr *a = &view->signature->attrs[i];
+      if (a->has_default && tfc_str_equal(a->name, name)) return &a->default_value;
+    }
+  return NULL;
+}
+
+const struct tfc_attr *tfc_node_attr(const struct tfc_graph *g, const struct tfc_node *n, const char *name) {
+  struct tfc_attr_view view = {g->attrs + n->attr_begin, n->attr_count, n->def ? tfc_op_signature(n->def) : NULL};
+  return tfc_attr_find(&view, tfc_str_from(name));
+}
+
+int64_t tfc_node_attr_int(const struct tfc_graph *g, const struct tfc_node *n, const char *name, int64_t otherwise) {
+  const struct tfc_attr *a = tfc_node_attr(g, n, name);
+  return a && a->kind == TFC_ATTR_INT ? a->i : otherwise;
+}
+
+double tfc_node_attr_float(const struct tfc_graph *g, const struct tfc_node *n, const char *name, double otherwise) {
+  const struct tfc_attr *a = tfc_node_attr(g, n, name);
+  return a && a->kind == TFC_ATTR_FLOAT ? a->f : otherwise;
+}
+
+bool tfc_node_attr_bool(const struct tfc_graph *g, const struct tfc_node *n, const char *name, bool otherwise) {
+  const struct tfc_attr *a = tfc_node_attr(g, n, name);
+  return a && a->kind == TFC_ATTR_BOOL ? a->b : otherwise;
+}
+
+tfc_dtype tfc_node_attr_type(const struct tfc_graph *g, const struct tfc_node *n, const char *name,
+                             tfc_dtype otherwise) {
+  const struct tfc_attr *a = tfc_node_attr(g, n, name);
+  return a && a->kind == TFC_ATTR_TYPE ? a->type : otherwise;
+}
+
+tfc_str tfc_node_attr_string(const struct tfc_graph *g, const struct tfc_node *n, const char *name,
+                             const char *otherwise) {
+  const struct tfc_attr *a = tfc_node_attr(g, n, name);
+  return a && a->kind == TFC_ATTR_STRING ? a->s : tfc_str_from(otherwise);
+}
+
+// Kahn's algorithm with the lowest id first among those that become ready together would need a heap; a plain queue
+// gives an order that is as good and depends on the graph alone.
+tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order) {
+  tfc_status s = NULL;
+  uint32_t *waits = calloc(g->node_count ? g->node_count : 1, sizeof *waits), head = 0, tail = 0;
+  if (!waits) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: ordering %u nodes", g->node_count);
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
+      const struct tfc_op_def *def = g->nodes[in[k].node].def;
+      waits[i] += !(def && (def->flags & TFC_OP_NEXT_ITERATION));
+    }
+    if (!waits[i]) out_order[tail++] = i;
+  }
+  while (head < tail) {
+    uint32_t id = out_order[head++];
+    const struct tfc_op_def *def = g->nodes[id].def;
+    if (def && (def->flags & TFC_OP_NEXT_ITERATION)) continue;
+    for (uint32_t k = g->consumer_begin[id]; k < g->consumer_begin[id + 1]; k++)
+      if (--waits[g->consumers[k].node] == 0) out_order[tail++] = g->consumers[k].node;
+  }
+  if (tail == g->node_count) goto out;
+
+  // Somebody waits: following any unmet input from there must come round.
+  uint32_t at = 0;
+  while (!waits[at]) at++;
+  for (uint32_t step = 0; step < 2 * g->node_count; step++) {
+    const struct tfc_node *n = &g->nodes[at];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    if (step >= g->node_count && waits[at] == UINT32_MAX) break; // round once: `at` lies on the cycle
+    if (step >= g->node_count) waits[at] = UINT32_MAX;
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
+      const struct tfc_op_def *def = g->nodes[in[k].node].def;
+      if (waits[in[k].node] && !(def && (def->flags & TFC_OP_NEXT_ITERATION))) {
+        at = in[k].node;
+        break;
+      }
+    }
+  }
+  struct tfc_text names = {0};
+  uint32_t start = at, length = 0;
+  do {
+    const struct tfc_node *n = &g->nodes[at];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    if (length < 8) tfc_text_printf(&names, "%s'%.*s'", length ? " <- " : "", TFC_STR_ARG(n->name));
+    length++;
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
+      const struct tfc_op_def *def = g->nodes[in[k].node].def;
+      if (waits[in[k].node] && !(def && (def->flags & TFC_OP_NEXT_ITERATION))) {
+        at = in[k].node;
+        break;
+      }
+    }
+  } while (at != start && length <= g->node_count);
+  s = tfc_status_make(TFC_INVALID_ARGUMENT, "the graph has a cycle of %u nodes: %s%s", length,
+                      names.data ? names.data : "", length > 8 ? " <- ..." : "");
+  tfc_text_deinit(&names);
+out:
+  free(waits);
+  return s;
+}

@@ -1,0 +1,46 @@
+// How a graph comes to be; for the builder, the importers and nobody else.
+//
+// A maker allocates a graph, fills nodes (name, op, device, attributes, number of inputs) and the edge array, and calls
+// tfc_graph_resolve_nodes (names, op definitions, outputs), tfc_graph_resolve_edges where inputs came as text, and
+// tfc_graph_finish (types, consumers, cycles). After that the graph is immutable.
+#ifndef TFC_RUNTIME_GRAPH_GRAPH_INTERNAL_H
+#define TFC_RUNTIME_GRAPH_GRAPH_INTERNAL_H
+
+#include "runtime/graph/op_def.h"
+
+// What a loaded graph came from: kept for export.
+struct tfc_source;
+void tfc_source_release(struct tfc_source *source);
+
+TFC_MUST_USE tfc_status tfc_graph_new(struct tfc_graph **out); // one reference, empty
+// A body of `owner`'s library: its functions are found there, and it lives as long as `owner`.
+TFC_MUST_USE tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out);
+
+TFC_MUST_USE tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g);
+// `texts[i]` is the text of edge i, as "name:1" or "^name".
+TFC_MUST_USE tfc_status tfc_graph_resolve_edges(struct tfc_graph *g, const tfc_str *texts);
+TFC_MUST_USE tfc_status tfc_graph_finish(struct tfc_graph *g);
+
+// --- Signatures applied to a node ----------------------------------------------------------------------------------
+// Where a node's attributes are looked up, before there is a graph.
+struct tfc_attr_view {
+  const struct tfc_attr *attrs;
+  uint32_t count;
+  const struct tfc_op_signature *signature; // for defaults; may be NULL
+};
+const struct tfc_attr *tfc_attr_find(const struct tfc_attr_view *view, tfc_str name);
+// Number of tensors of one argument. INVALID_ARGUMENT: a missing, negative or absurd number.
+TFC_MUST_USE tfc_status tfc_arg_count(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t *out);
+// Type of tensor `index` of an argument, a reference where it says so; NONE where it follows from an attribute that
+// is a placeholder of a function.
+TFC_MUST_USE tfc_status tfc_arg_type(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t index,
+                                     tfc_dtype *out);
+// May a tensor of this type feed an input of that type? (A reference also feeds a plain input; NONE matches all.)
+static inline bool tfc_dtype_feeds(tfc_dtype from, tfc_dtype to) {
+  if (from == TFC_DTYPE_NONE || to == TFC_DTYPE_NONE || from == to) return true;
+  return tfc_dtype_is_ref(from) && !tfc_dtype_is_ref(to) && tfc_dtype_base(from) == to;
+}
+
+enum { TFC_MAX_NODE_OUTPUTS = 1 << 16 };
+
+#endif

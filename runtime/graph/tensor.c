@@ -1,0 +1,167 @@
+// A host buffer is one allocation: the record, and the elements 64 bytes behind it.
+#include "runtime/graph/tensor.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { header = 64 };
+_Static_assert(sizeof(struct tfc_buffer) <= header, "the elements start behind the record");
+
+void tfc_object_release(struct tfc_object *o) {
+  if (o && atomic_fetch_sub_explicit(&o->references, 1, memory_order_acq_rel) == 1) o->type->destroy(o);
+}
+
+void tfc_buffer_release(struct tfc_buffer *b) {
+  if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1) b->destroy(b);
+}
+
+static void destroy_plain(struct tfc_buffer *b) {
+  free(b);
+}
+static void destroy_strings(struct tfc_buffer *b) {
+  struct tfc_string *s = b->data;
+  for (size_t i = 0; i < b->size / sizeof *s; i++) free(s[i].data);
+  free(b);
+}
+static void destroy_objects(struct tfc_buffer *b) {
+  struct tfc_object **o = b->data;
+  for (size_t i = 0; i < b->size / sizeof(struct tfc_object *); i++) tfc_object_release(o[i]);
+  free(b);
+}
+
+tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out) {
+  struct tfc_buffer *b = NULL;
+  if (size <= SIZE_MAX / 2 - 2 * header) b = aligned_alloc(64, header + ((size + 63) & ~(size_t)63));
+  if (!b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a buffer of %zu bytes", size);
+  *b = (struct tfc_buffer){.references = 1, .data = (char *)b + header, .size = size, .destroy = destroy_plain};
+  *out = b;
+  return NULL;
+}
+
+tfc_status tfc_tensor_bytes(tfc_dtype dtype, const struct tfc_shape *shape, size_t *out) {
+  char text[TFC_SHAPE_TEXT];
+  if (!tfc_dtype_valid(dtype)) return tfc_status_make(TFC_INVALID_ARGUMENT, "element type %d is unknown", (int)dtype);
+  if (!tfc_shape_is_static(shape))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "shape %s is not fully known", tfc_shape_show(shape, text));
+  int64_t n = tfc_shape_elements(shape);
+  size_t bytes;
+  if (n < 0 || __builtin_mul_overflow((size_t)n, tfc_dtype_size(dtype), &bytes) || bytes > SIZE_MAX / 4)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "shape %s of %s is too large", tfc_shape_show(shape, text),
+                           tfc_dtype_name(dtype));
+  *out = bytes;
+  return NULL;
+}
+
+tfc_status tfc_tensor_create(tfc_dtype dtype, const struct tfc_shape *shape, struct tfc_tensor *out) {
+  struct tfc_buffer *b = NULL;
+  size_t bytes;
+  dtype = tfc_dtype_base(dtype);
+  TFC_RETURN_IF_ERROR(tfc_tensor_bytes(dtype, shape, &bytes));
+  TFC_RETURN_IF_ERROR(tfc_buffer_create_host(bytes, &b));
+  if (!tfc_dtype_is_plain(dtype)) {
+    memset(b->data, 0, bytes);
+    b->destroy = dtype == TFC_STRING ? destroy_strings : destroy_objects;
+  }
+  *out = (struct tfc_tensor){.dtype = dtype, .shape = *shape, .data = b->data, .size = bytes, .buffer = b};
+  return NULL;
+}
+
+tfc_status tfc_tensor_scalar_i64(int64_t value, struct tfc_tensor *out) {
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_INT64, &TFC_SHAPE_SCALAR, out));
+  *(int64_t *)out->data = value;
+  return NULL;
+}
+
+tfc_status tfc_tensor_scalar_f32(float value, struct tfc_tensor *out) {
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE_SCALAR, out));
+  *(float *)out->data = value;
+  return NULL;
+}
+
+void tfc_tensor_release(struct tfc_tensor *t) {
+  tfc_buffer_release(t->buffer);
+  *t = (struct tfc_tensor){0};
+}
+
+void tfc_tensor_share(const struct tfc_tensor *t, struct tfc_tensor *out) {
+  tfc_buffer_retain(t->buffer);
+  *out = *t;
+}
+
+tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_tensor *out) {
+  struct tfc_tensor copy = {0};
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(t->dtype, &t->shape, &copy));
+  size_t n = (size_t)tfc_tensor_elements(t);
+  if (tfc_dtype_is_plain(t->dtype)) {
+    if (t->size) memcpy(copy.data, t->data, t->size);
+  } else if (t->dtype == TFC_STRING) {
+    for (size_t i = 0; i < n; i++)
+      if (!tfc_tensor_set_string(&copy, (int64_t)i, tfc_tensor_get_string(t, (int64_t)i))) {
+        tfc_tensor_release(&copy);
+        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: copying a tensor of strings");
+      }
+  } else {
+    struct tfc_object **from = t->data, **to = copy.data;
+    for (size_t i = 0; i < n; i++) tfc_object_retain(to[i] = from[i]);
+  }
+  *out = copy;
+  return NULL;
+}
+
+void tfc_tensor_reshape(struct tfc_tensor *t, const struct tfc_shape *shape) {
+  assert(tfc_shape_elements(shape) == tfc_tensor_elements(t));
+  t->shape = *shape;
+}
+
+int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index) {
+  switch ((int)t->dtype) {
+  case TFC_INT8:
+  case TFC_QINT8: return ((const int8_t *)t->data)[index];
+  case TFC_UINT8:
+  case TFC_QUINT8:
+  case TFC_BOOL: return ((const uint8_t *)t->data)[index];
+  case TFC_INT16:
+  case TFC_QINT16: return ((const int16_t *)t->data)[index];
+  case TFC_UINT16:
+  case TFC_QUINT16: return ((const uint16_t *)t->data)[index];
+  case TFC_INT32:
+  case TFC_QINT32: return ((const int32_t *)t->data)[index];
+  case TFC_UINT32: return ((const uint32_t *)t->data)[index];
+  case TFC_INT64: return ((const int64_t *)t->data)[index];
+  case TFC_UINT64: return (int64_t)((const uint64_t *)t->data)[index];
+  default: assert(!"an integer tensor"); return 0;
+  }
+}
+
+bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value) {
+  struct tfc_string *s = (struct tfc_string *)t->data + index;
+  char *data = NULL;
+  if (value.size) {
+    data = malloc(value.size);
+    if (!data) return false;
+    memcpy(data, value.data, value.size);
+  }
+  free(s->data);
+  *s = (struct tfc_string){data, value.size};
+  return true;
+}
+
+tfc_str tfc_tensor_get_string(const struct tfc_tensor *t, int64_t index) {
+  const struct tfc_string *s = (const struct tfc_string *)t->data + index;
+  return (tfc_str){s->data, s->size};
+}
+
+tfc_status tfc_tensor_to_shape(const struct tfc_tensor *t, struct tfc_shape *out) {
+  char text[TFC_SHAPE_TEXT];
+  int64_t n = tfc_tensor_elements(t);
+  if (t->dtype != TFC_INT32 && t->dtype != TFC_INT64)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a shape must be int32 or int64, not %s", tfc_dtype_name(t->dtype));
+  if (t->shape.rank > 1 || n > TFC_MAX_RANK)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a shape must be a vector of at most %d dimensions, not %s",
+                           (int)TFC_MAX_RANK, tfc_shape_show(&t->shape, text));
+  struct tfc_shape r = {.rank = (int32_t)n};
+  for (int64_t i = 0; i < n; i++) r.dims[i] = tfc_tensor_int(t, i);
+  *out = r;
+  return NULL;
+}

@@ -1,0 +1,27 @@
+// Parameters and results of function bodies.
+#include "runtime/ops/kernel.h"
+
+// The value of a parameter is fed by whoever calls the function: all that can be said is in _output_shapes.
+static tfc_status arg_shape(struct tfc_shape_ctx *ctx) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "_output_shapes");
+  if (a && a->kind == TFC_ATTR_LIST_SHAPE && a->count == 1) ctx->outputs[0] = a->shapes[0];
+  return NULL;
+}
+
+static const struct tfc_op_def rows[] = {
+    {.name = "_Arg",
+     .inputs = "",
+     .outputs = "output: T",
+     .attrs = "T: type, index: int >= 0",
+     .flags = TFC_OP_PLACEHOLDER,
+     .shape = arg_shape},
+    {.name = "_DeviceArg",
+     .inputs = "",
+     .outputs = "output: T",
+     .attrs = "T: type, index: int >= 0",
+     .flags = TFC_OP_PLACEHOLDER,
+     .shape = arg_shape},
+    {.name = "_Retval", .inputs = "input: T", .outputs = "", .attrs = "T: type, index: int >= 0"},
+    {.name = "_DeviceRetval", .inputs = "input: T", .outputs = "", .attrs = "T: type, index: int >= 0"},
+};
+TFC_REGISTER_OPS(rows);

@@ -1,0 +1,66 @@
+// What the gradient functions of the op families share. Nodes go to ctx->builder; a failure stays in the builder, so a
+// gradient function may go on and return NULL (the caller asks tfc_builder_status).
+//
+// As in TensorFlow, trainable outputs (floating, complex, resource, variant) without a gradient get zeros before the
+// gradient function is called, as soon as one output has a gradient: grad_outputs[i] is TFC_NO_OUTPUT for integer
+// outputs and the like only.
+//
+// Inside while loops the function is called in the gradient's loop: it uses forward tensors as if they were at hand,
+// and the caller replaces them by stacks.
+//
+//   static tfc_status mul_grad(struct tfc_grad_ctx *ctx) { // z = x * y
+//     struct tfc_output g = ctx->grad_outputs[0], x = tfc_grad_input(ctx, 0), y = tfc_grad_input(ctx, 1);
+//     ctx->grad_inputs[0] = tfc_grad_unbroadcast(ctx, tfc_add2(ctx->builder, "Mul", g, y), 0, 1);
+//     ctx->grad_inputs[1] = tfc_grad_unbroadcast(ctx, tfc_add2(ctx->builder, "Mul", x, g), 1, 0);
+//     return NULL;
+//   }
+#ifndef TFC_RUNTIME_OPS_GRADIENT_H
+#define TFC_RUNTIME_OPS_GRADIENT_H
+
+#include "runtime/graph/op_def.h"
+
+static inline struct tfc_output tfc_grad_input(const struct tfc_grad_ctx *ctx, uint32_t i) { // forward input i
+  return tfc_builder_input(ctx->builder, ctx->node, i);
+}
+static inline struct tfc_output tfc_grad_output(const struct tfc_grad_ctx *ctx, uint32_t i) { // forward output i
+  return (struct tfc_output){ctx->node, (int32_t)i};
+}
+static inline uint32_t tfc_grad_input_count(const struct tfc_grad_ctx *ctx) {
+  return tfc_builder_node(ctx->builder, ctx->node)->input_count;
+}
+static inline tfc_dtype tfc_grad_input_dtype(const struct tfc_grad_ctx *ctx, uint32_t i) { // base type
+  return tfc_dtype_base(tfc_builder_dtype(ctx->builder, tfc_grad_input(ctx, i)));
+}
+// Attributes of the forward node; the finders give `otherwise` where it has none and its definition no default.
+const struct tfc_attr *tfc_grad_attr(const struct tfc_grad_ctx *ctx, const char *name);
+int64_t tfc_grad_attr_int(const struct tfc_grad_ctx *ctx, const char *name, int64_t otherwise);
+bool tfc_grad_attr_bool(const struct tfc_grad_ctx *ctx, const char *name, bool otherwise);
+double tfc_grad_attr_float(const struct tfc_grad_ctx *ctx, const char *name, double otherwise);
+
+// Shape of forward input i / output i as an int32 vector: a constant where it is static, else a Shape node.
+struct tfc_output tfc_grad_shape_of_input(const struct tfc_grad_ctx *ctx, uint32_t i);
+struct tfc_output tfc_grad_shape_of_output(const struct tfc_grad_ctx *ctx, uint32_t i);
+struct tfc_output tfc_grad_const_shape(const struct tfc_grad_ctx *ctx, const struct tfc_shape *shape); // static
+
+// `grad` has the shape that broadcasting inputs `input` and `other` gives: sums it over what broadcasting added to
+// `input` (TensorFlow's _ReduceGradientArgs: Sum with kept dimensions, Reshape; nothing where nothing was added).
+struct tfc_output tfc_grad_unbroadcast(const struct tfc_grad_ctx *ctx, struct tfc_output grad, uint32_t input,
+                                       uint32_t other);
+
+struct tfc_output tfc_grad_zeros_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);
+struct tfc_output tfc_grad_ones_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);
+// A scalar of the type of `like`.
+struct tfc_output tfc_grad_scalar_like(const struct tfc_grad_ctx *ctx, struct tfc_output like, double value);
+// Conj of complex tensors, others as they are.
+struct tfc_output tfc_grad_conj(const struct tfc_grad_ctx *ctx, struct tfc_output x);
+// Input i's gradient are rows: values [n, ...], indices [n], dense_shape [rank] (int32 or int64).
+void tfc_grad_set_indexed(struct tfc_grad_ctx *ctx, uint32_t i, struct tfc_output values, struct tfc_output indices,
+                          struct tfc_output dense_shape);
+
+// Does TensorFlow propagate gradients through this type? (floating, complex, resource, variant)
+static inline bool tfc_dtype_is_trainable(tfc_dtype t) {
+  t = tfc_dtype_base(t);
+  return tfc_dtype_is_floating(t) || tfc_dtype_is_complex(t) || t == TFC_RESOURCE || t == TFC_VARIANT;
+}
+
+#endif

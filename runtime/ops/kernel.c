@@ -1,0 +1,103 @@
+#include "runtime/ops/kernel.h"
+
+static tfc_status allocate(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out) {
+  if (ctx->env && ctx->env->allocate) return ctx->env->allocate(ctx->env, bytes, out);
+  return tfc_buffer_create_host(bytes, out);
+}
+
+// A place that the memory plan has given: data without a buffer.
+static bool has_place(const struct tfc_tensor *t, tfc_dtype dtype, size_t bytes) {
+  return t->data && !t->buffer && bytes <= t->size && tfc_dtype_is_plain(dtype);
+}
+
+tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype, const struct tfc_shape *shape,
+                             struct tfc_tensor **out) {
+  struct tfc_tensor *t = ctx->outputs[i];
+  size_t bytes;
+  dtype = tfc_dtype_base(dtype);
+  TFC_RETURN_IF_ERROR(tfc_tensor_bytes(dtype, shape, &bytes));
+  if (has_place(t, dtype, bytes)) {
+    t->dtype = dtype;
+    t->shape = *shape;
+    t->size = bytes;
+  } else {
+    struct tfc_tensor made = {.dtype = dtype, .shape = *shape, .size = bytes};
+    bool host = !tfc_dtype_is_plain(dtype) ||
+                (ctx->node && ctx->node->def && i < 32 && (ctx->node->def->host_outputs >> i & 1));
+    if (host) {
+      TFC_RETURN_IF_ERROR(tfc_tensor_create(dtype, shape, &made));
+    } else {
+      TFC_RETURN_IF_ERROR(allocate(ctx, bytes, &made.buffer));
+      made.data = made.buffer->data;
+    }
+    tfc_buffer_release(t->buffer);
+    *t = made;
+  }
+  *out = t;
+  return NULL;
+}
+
+tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *like,
+                                  struct tfc_tensor **out) {
+  return tfc_kernel_output(ctx, i, like->dtype, &like->shape, out);
+}
+
+tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value) {
+  struct tfc_tensor *t = ctx->outputs[i];
+  if (has_place(t, value->dtype, value->size)) { // only where the plan could not elide the view: host-addressable
+    if (value->size && t->data != value->data) memmove(t->data, value->data, value->size);
+    t->dtype = value->dtype;
+    t->shape = value->shape;
+    t->size = value->size;
+    return NULL;
+  }
+  struct tfc_tensor shared;
+  tfc_tensor_share(value, &shared);
+  tfc_buffer_release(t->buffer);
+  *t = shared;
+  return NULL;
+}
+
+tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype, struct tfc_object *object) {
+  struct tfc_tensor handle = {0};
+  tfc_status s = tfc_tensor_create(dtype, &TFC_SHAPE_SCALAR, &handle);
+  if (s) {
+    tfc_object_release(object);
+    return s;
+  }
+  *(struct tfc_object **)handle.data = object;
+  tfc_buffer_release(ctx->outputs[i]->buffer);
+  *ctx->outputs[i] = handle;
+  return NULL;
+}
+
+tfc_status tfc_kernel_scratch(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out) {
+  return allocate(ctx, bytes, out);
+}
+
+void tfc_kernel_parallel_for(struct tfc_kernel_ctx *ctx, int64_t total, int64_t grain,
+                             void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  if (total <= 0) return;
+  if (grain < 1) grain = 1;
+  if (total > grain && ctx->env && ctx->env->parallel_for) {
+    ctx->env->parallel_for(ctx->env, total, grain, fn, arg);
+    return;
+  }
+  for (int64_t begin = 0; begin < total; begin += grain) fn(arg, begin, begin + grain < total ? begin + grain : total);
+}
+
+tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_object_type *type,
+                             struct tfc_object **out) {
+  const struct tfc_tensor *t = i < ctx->input_count ? ctx->inputs[i] : NULL;
+  if (!t || (t->dtype != TFC_RESOURCE && t->dtype != TFC_VARIANT) || tfc_tensor_elements(t) != 1)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "input %u must be a scalar handle to a %s", i, type->name);
+  struct tfc_object *object = *(struct tfc_object **)t->data;
+  if (!object)
+    return tfc_status_make(TFC_FAILED_PRECONDITION, "input %u is a handle to nothing; it should hold a %s", i,
+                           type->name);
+  if (object->type != type)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "input %u is a handle to a %s, not to a %s", i, object->type->name,
+                           type->name);
+  *out = object;
+  return NULL;
+}

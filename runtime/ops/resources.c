@@ -1,0 +1,165 @@
+// One lock around a map from "container\0name" to a slot. A removed object leaves its key with an empty slot.
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/base/array.h"
+#include "runtime/base/map.h"
+#include "runtime/ops/kernel.h"
+
+struct slot {
+  tfc_str container, name;
+  struct tfc_object *object; // one reference, or NULL
+};
+struct tfc_resources {
+  pthread_mutex_t lock;
+  struct tfc_strmap by_key;
+  TFC_ARRAY(struct slot) slots;
+  struct tfc_arena arena;
+};
+
+tfc_status tfc_resources_create(struct tfc_resources **out) {
+  struct tfc_resources *r = calloc(1, sizeof *r);
+  if (!r) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a table of resources");
+  pthread_mutex_init(&r->lock, NULL);
+  tfc_arena_init(&r->arena, 4096);
+  *out = r;
+  return NULL;
+}
+
+void tfc_resources_free(struct tfc_resources *r) {
+  if (!r) return;
+  for (size_t i = 0; i < r->slots.count; i++) tfc_object_release(r->slots.data[i].object);
+  tfc_array_free(&r->slots);
+  tfc_strmap_deinit(&r->by_key);
+  tfc_arena_deinit(&r->arena);
+  pthread_mutex_destroy(&r->lock);
+  free(r);
+}
+
+// A key for looking up; freed by the caller when it is not the buffer itself.
+static tfc_str make_key(tfc_str container, tfc_str name, char *buffer, size_t capacity) {
+  size_t size = container.size + 1 + name.size;
+  char *data = size <= capacity ? buffer : malloc(size);
+  if (!data) return (tfc_str){0};
+  if (container.size) memcpy(data, container.data, container.size);
+  data[container.size] = 0;
+  if (name.size) memcpy(data + container.size + 1, name.data, name.size);
+  return (tfc_str){data, size};
+}
+
+static tfc_status out_of_memory(tfc_str name) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: resource '%.*s'", TFC_STR_ARG(name));
+}
+
+static tfc_status wrong_type(tfc_str name, const struct tfc_object *object, const struct tfc_object_type *type) {
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "resource '%.*s' is a %s, not a %s", TFC_STR_ARG(name),
+                         object->type->name, type->name);
+}
+
+// Under the lock. Makes the slot when `add`.
+static struct slot *find(struct tfc_resources *r, tfc_str key, size_t container_size, bool add) {
+  const uint64_t *at = tfc_strmap_get(&r->by_key, key);
+  if (at) return &r->slots.data[*at];
+  if (!add) return NULL;
+  tfc_str copy = tfc_arena_str(&r->arena, key);
+  struct slot made = {tfc_str_sub(copy, 0, container_size), tfc_str_sub(copy, container_size + 1, copy.size), NULL};
+  if (!copy.data || !tfc_array_push(&r->slots, made)) return NULL;
+  if (!tfc_strmap_put(&r->by_key, copy, r->slots.count - 1, NULL)) {
+    r->slots.count--;
+    return NULL;
+  }
+  return &r->slots.data[r->slots.count - 1];
+}
+
+tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str container, tfc_str name,
+                                        const struct tfc_object_type *type,
+                                        tfc_status (*create)(void *arg, struct tfc_object **out), void *arg,
+                                        struct tfc_object **out) {
+  tfc_status s = NULL;
+  char buffer[256];
+  struct tfc_object *made = NULL;
+  tfc_str key = make_key(container, name, buffer, sizeof buffer);
+  if (!key.data) return out_of_memory(name);
+  for (int round = 0; round < 2; round++) {
+    pthread_mutex_lock(&r->lock);
+    struct slot *slot = find(r, key, container.size, made != NULL);
+    if (slot && slot->object) {
+      if (slot->object->type != type)
+        s = wrong_type(name, slot->object, type);
+      else
+        tfc_object_retain(*out = slot->object);
+      round = 2;
+    } else if (made && !slot) {
+      s = out_of_memory(name);
+    } else if (made) { // one reference for the table, one for the caller
+      slot->object = made;
+      tfc_object_retain(*out = made);
+      made = NULL;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (round == 0) { // made outside the lock: it may look for resources itself
+      s = create(arg, &made);
+      if (s) break;
+    }
+  }
+  tfc_object_release(made);
+  if (key.data != buffer) free((char *)key.data);
+  return s;
+}
+
+tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_str name,
+                              const struct tfc_object_type *type, struct tfc_object **out) {
+  tfc_status s = NULL;
+  char buffer[256];
+  tfc_str key = make_key(container, name, buffer, sizeof buffer);
+  if (!key.data) return out_of_memory(name);
+  pthread_mutex_lock(&r->lock);
+  struct slot *slot = find(r, key, container.size, false);
+  if (!slot || !slot->object)
+    s = tfc_status_make(TFC_NOT_FOUND, "there is no %s '%.*s'", type->name, TFC_STR_ARG(name));
+  else if (slot->object->type != type)
+    s = wrong_type(name, slot->object, type);
+  else
+    tfc_object_retain(*out = slot->object);
+  pthread_mutex_unlock(&r->lock);
+  if (key.data != buffer) free((char *)key.data);
+  return s;
+}
+
+void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name) {
+  char buffer[256];
+  struct tfc_object *gone = NULL;
+  tfc_str key = make_key(container, name, buffer, sizeof buffer);
+  if (!key.data) return;
+  pthread_mutex_lock(&r->lock);
+  struct slot *slot = find(r, key, container.size, false);
+  if (slot) gone = slot->object, slot->object = NULL;
+  pthread_mutex_unlock(&r->lock);
+  tfc_object_release(gone);
+  if (key.data != buffer) free((char *)key.data);
+}
+
+static int by_name(const void *a, const void *b) {
+  const struct slot *x = a, *y = b;
+  int c = tfc_str_compare(x->name, y->name);
+  return c ? c : tfc_str_compare(x->container, y->container);
+}
+
+void tfc_resources_each(struct tfc_resources *r,
+                        void (*fn)(void *arg, tfc_str container, tfc_str name, struct tfc_object *object), void *arg) {
+  pthread_mutex_lock(&r->lock);
+  size_t n = 0;
+  struct slot *copy = malloc((r->slots.count + 1) * sizeof *copy);
+  for (size_t i = 0; copy && i < r->slots.count; i++)
+    if (r->slots.data[i].object) {
+      copy[n] = r->slots.data[i];
+      tfc_object_retain(copy[n++].object);
+    }
+  pthread_mutex_unlock(&r->lock);
+  if (copy) qsort(copy, n, sizeof *copy, by_name);
+  for (size_t i = 0; i < n; i++) {
+    fn(arg, copy[i].container, copy[i].name, copy[i].object);
+    tfc_object_release(copy[i].object);
+  }
+  free(copy);
+}
