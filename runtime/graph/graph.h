@@ -96,11 +96,13 @@ struct tfc_node {
 };
 
 struct tfc_graph;
+struct tfc_source;
 struct tfc_function { // FunctionDef
   tfc_str name;
   const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
   const uint32_t *args, *rets;  // node ids in body, in order of the signature
   const tfc_str *arg_names, *ret_names;
+  const tfc_dtype *arg_types, *ret_types; // NONE where an attribute of a polymorphic function decides
   uint32_t arg_count, ret_count;
   const uint32_t *control_rets; // nodes that must run
   uint32_t control_ret_count;
@@ -148,6 +150,9 @@ struct tfc_graph {
   bool has_frames;          // Enter/NextIteration somewhere
   tfc_str path;             // where it came from, "" if built
   tfc_str variables_prefix; // SavedModel: path prefix of its checkpoint, "" otherwise
+  // The saver of a MetaGraph or SavedModel, "" if there is none: feed the checkpoint's prefix to saver_filename and run
+  // saver_restore (or fetch saver_save).
+  tfc_str saver_filename, saver_restore, saver_save;
 
   // private
   struct tfc_strmap by_name, functions_by_name;
