@@ -158,7 +158,9 @@ struct tfc_graph {
   struct tfc_strmap by_name, functions_by_name;
   struct tfc_arena arena;
   _Atomic int32_t references;
-  void *source;                    // the mapped file and what else export needs
+  struct tfc_source *source; // the mapped file and what else export needs
+  void **heap;               // memory besides the arena
+  size_t heap_count;
   const struct tfc_graph *parent;  // retained: views point into it
   const struct tfc_graph *library; // whose functions these are: NULL for its own
   const struct tfc_graph *owner;   // of a function's body: the graph that it lives and dies with, else NULL
