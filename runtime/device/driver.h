@@ -30,7 +30,8 @@ struct tfc_device { // embedded first in the driver's own record
 };
 
 // A value that only grows; a wait is over when it has reached the wanted value. Made by tfc_semaphore_create, used by
-// any thread and any driver. A driver with events of its own keeps them in `native`.
+// any thread and any driver. Freed only after the devices that signal it were synchronized: a signaller may still look
+// for sleepers when a waiter has already gone on. A driver with events of its own keeps them in `native`.
 struct tfc_semaphore {
   _Atomic uint64_t value;
   _Atomic uint64_t stamp;   // ticks of the last signal: when a tensor that was waited for was there
