@@ -349,7 +349,7 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
     e->idle[device >> 6] &= ~(UINT64_C(1) << (device & 63));
   } else {
     set_busy(e, device);
-    const struct tfc_device *d = &p->machine->devices[device];
+    const struct tfc_machine_device *d = &p->machine->devices[device];
     if (d->slowdown_count && own) {
       uint32_t busy = e->class_busy[e->kind_of[device]];
       double factor = d->slowdown[(busy < d->slowdown_count ? busy : d->slowdown_count) - 1];

@@ -52,7 +52,7 @@ static bool copy_str(struct tfc_machine *m, tfc_str *text) {
   return text->data != NULL;
 }
 
-static tfc_status check_device(const struct tfc_device *d) {
+static tfc_status check_device(const struct tfc_machine_device *d) {
   if (!d->name.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "a device has no name");
   if (!d->kind.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s' has no kind", TFC_STR_ARG(d->name));
   if (!isfinite(d->dispatch_us) || d->dispatch_us < 0 || d->dispatch_us > 1e12)
@@ -64,8 +64,8 @@ static tfc_status check_device(const struct tfc_device *d) {
   return NULL;
 }
 
-tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_device *device) {
-  struct tfc_device d = *device;
+tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_machine_device *device) {
+  struct tfc_machine_device d = *device;
   TFC_RETURN_IF_ERROR(check_device(&d));
   for (uint32_t i = 0; i < m->device_count; i++)
     if (tfc_str_equal(m->devices[i].name, d.name))
@@ -73,7 +73,7 @@ tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_device
   if (m->device_count >= TFC_MAX_DEVICES)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': more than %u devices", TFC_STR_ARG(d.name),
                            TFC_MAX_DEVICES);
-  struct tfc_device *devices = realloc(m->devices, (m->device_count + 1) * sizeof *devices);
+  struct tfc_machine_device *devices = realloc(m->devices, (m->device_count + 1) * sizeof *devices);
   if (devices) m->devices = devices;
   double *slowdown = TFC_ARENA_ARRAY(&m->arena, double, (size_t)d.slowdown_count + 1);
   if (!devices || !slowdown || !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow))

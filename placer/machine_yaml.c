@@ -133,7 +133,7 @@ static tfc_str count_up(struct tfc_arena *arena, tfc_str name, uint32_t by, bool
 static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
   static const char *const known[] = {
       "name", "kind", "memory", "count", "tensorflow", "flops", "memory_bandwidth", "dispatch", "slowdown", NULL};
-  struct tfc_device d = {.memory = TFC_NO_LIMIT, .label = TFC_LABEL_MODELLED};
+  struct tfc_machine_device d = {.memory = TFC_NO_LIMIT, .label = TFC_LABEL_MODELLED};
   int64_t count = 1;
   yaml_node_t *slowdown = NULL;
   double factors[TFC_MAX_DEVICES];
@@ -296,7 +296,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
   struct tfc_text t = {0};
   tfc_text_add(&t, TFC_STR("format: " FORMAT "\nversion: 1\ndevices:\n"));
   for (uint32_t i = 0; i < m->device_count; i++) {
-    const struct tfc_device *d = &m->devices[i];
+    const struct tfc_machine_device *d = &m->devices[i];
     tfc_text_add(&t, TFC_STR("  - {name: "));
     tfc_json_add_string(&t, d->name);
     add_field(&t, "kind", d->kind);

@@ -27,11 +27,11 @@ static tfc_status check_devices(const struct tfc_placement *f, const struct tfc_
   struct tfc_strmap names = {0};
   tfc_status s = NULL;
   for (uint32_t d = 0; d < p->device_count; d++) {
-    const struct tfc_device *x = &p->machine->devices[d];
+    const struct tfc_machine_device *x = &p->machine->devices[d];
     if (!tfc_strmap_put(&names, x->name, d, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
   for (uint32_t d = 0; d < p->device_count; d++) { // a device's own name goes before another's TensorFlow name
-    const struct tfc_device *x = &p->machine->devices[d];
+    const struct tfc_machine_device *x = &p->machine->devices[d];
     if (x->tensorflow.data && !tfc_strmap_put(&names, x->tensorflow, d, NULL))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }

@@ -107,7 +107,7 @@ static tfc_status make_classes(struct tfc_problem *p) {
   NEED(class && limit);
   p->is_bounded = true;
   for (uint32_t d = 0; d < p->device_count; d++) {
-    const struct tfc_device *device = &m->devices[d];
+    const struct tfc_machine_device *device = &m->devices[d];
     limit[d] = device->memory;
     p->has_limits |= device->memory != TFC_NO_LIMIT;
     for (uint32_t i = 0; i < device->slowdown_count; i++) {
@@ -139,7 +139,7 @@ static tfc_status make_times(struct tfc_problem *p) {
   for (size_t n = 0; n < nodes; n++) fastest[n] = INT64_MAX;
   for (uint32_t d = 0, done = 0; d < p->device_count; d++) {
     if (p->device_class[d] != done) continue;
-    const struct tfc_device *device = &p->machine->devices[d];
+    const struct tfc_machine_device *device = &p->machine->devices[d];
     uint32_t kind = 0;
     while (kind < g->kind_count && !tfc_str_equal(g->kind_names[kind], device->kind)) kind++;
     int64_t *row = time + done * nodes;
@@ -280,7 +280,7 @@ out:
 
 // Whether exchanging the two devices leaves the machine as it is.
 static bool interchangeable(const struct tfc_problem *p, uint32_t a, uint32_t b) {
-  const struct tfc_device *x = &p->machine->devices[a], *y = &p->machine->devices[b];
+  const struct tfc_machine_device *x = &p->machine->devices[a], *y = &p->machine->devices[b];
   if (p->device_class[a] != p->device_class[b] || p->limit[a] != p->limit[b] || x->slowdown_count != y->slowdown_count)
     return false;
   for (uint32_t i = 0; i < x->slowdown_count; i++)

@@ -55,10 +55,10 @@ static struct tfc_machine *random_machine(struct tfc_random *r, uint32_t devices
   for (uint32_t d = 0; d < devices; d++) {
     bool second = (rich & RICH_KINDS) && d >= (devices + 1) / 2;
     snprintf(name, sizeof name, "%s:%u", second ? "cpu" : "acc", d);
-    struct tfc_device x = {.name = tfc_str_from(name),
-                           .kind = second ? TFC_STR("cpu") : TFC_STR("acc"),
-                           .memory = TFC_NO_LIMIT,
-                           .label = TFC_LABEL_MODELLED};
+    struct tfc_machine_device x = {.name = tfc_str_from(name),
+                                   .kind = second ? TFC_STR("cpu") : TFC_STR("acc"),
+                                   .memory = TFC_NO_LIMIT,
+                                   .label = TFC_LABEL_MODELLED};
     if ((rich & RICH_LIMITS) && pick(r, 3)) x.memory = memory / devices + pick(r, memory + 1);
     if (rich & RICH_CALIBRATION) {
       if (pick(r, 2)) x.dispatch_us = (double)pick(r, 30) / 10;

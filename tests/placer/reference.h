@@ -213,7 +213,7 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
         uint32_t busy = 0;
         for (uint32_t e = 0; e < devices; e++)
           busy += !idle[e] && tfc_str_equal(m->devices[e].kind, m->devices[d].kind);
-        const struct tfc_device *x = &m->devices[d];
+        const struct tfc_machine_device *x = &m->devices[d];
         double factor = !x->slowdown_count ? 1 : x->slowdown[(busy < x->slowdown_count ? busy : x->slowdown_count) - 1];
         int64_t time = ref_op(g, m, best, d, factor);
         state[best] = RUNNING, end[best] = now + time;
