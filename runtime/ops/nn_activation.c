@@ -1,0 +1,273 @@
+// Activations and their gradients, element by element. The gradient ops take (gradients, features or activations) as
+// TensorFlow's do: of the input where that is cheaper, of the output elsewhere.
+#include "runtime/ops/nn_common.h"
+
+enum { GRAIN = 32768 };
+
+struct work {
+  const void *x, *g; // g: incoming gradients, or NULL
+  void *y;
+  tfc_dtype dtype;
+  double alpha;
+};
+
+static double alpha_of(const struct tfc_kernel_ctx *ctx) {
+  return *(const double *)ctx->state;
+}
+static tfc_status alpha_prepare(struct tfc_prepare_ctx *ctx) {
+  double *alpha = TFC_ARENA_NEW(ctx->arena, double);
+  if (!alpha) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *alpha = tfc_node_attr_float(ctx->graph, ctx->node, "alpha", 0.2);
+  ctx->state = alpha;
+  return NULL;
+}
+
+static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t, int64_t), double alpha) {
+  struct tfc_tensor *y = NULL;
+  bool gradient = ctx->input_count == 2;
+  const struct tfc_tensor *x = ctx->inputs[gradient ? 1 : 0], *g = gradient ? ctx->inputs[0] : NULL;
+  if (g)
+    TFC_KERNEL_CHECK(tfc_shape_equal(&g->shape, &x->shape), "inputs must be the same size: gradients %s, features %s",
+                     tfc_shape_show(&g->shape, (char[TFC_SHAPE_TEXT]){0}),
+                     tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
+  struct work w = {x->data, g ? g->data : NULL, y->data, x->dtype, alpha};
+  tfc_kernel_parallel_for(ctx, tfc_tensor_elements(x), GRAIN, piece, &w);
+  return NULL;
+}
+
+// y = value(v) / dx = value(d, v) for each element; `y` may be the memory of an input.
+#define UNARY(name, CASES, value)                                                                                      \
+  TFC_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
+    const struct work *w = arg;                                                                                        \
+    CASES(w->dtype, {                                                                                                  \
+      const S *x = w->x;                                                                                               \
+      S *y = w->y;                                                                                                     \
+      const C alpha = (C)w->alpha, one = 1;                                                                            \
+      (void)alpha, (void)one;                                                                                          \
+      for (int64_t i = begin; i < end; i++) {                                                                          \
+        const C v = TFC_GET(x[i]);                                                                                     \
+        TFC_PUT(y[i], value);                                                                                          \
+      }                                                                                                                \
+    })                                                                                                                 \
+  }
+#define BINARY(name, CASES, value)                                                                                     \
+  TFC_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
+    const struct work *w = arg;                                                                                        \
+    CASES(w->dtype, {                                                                                                  \
+      const S *x = w->x, *g = w->g;                                                                                    \
+      S *y = w->y;                                                                                                     \
+      const C alpha = (C)w->alpha, one = 1;                                                                            \
+      (void)alpha, (void)one;                                                                                          \
+      for (int64_t i = begin; i < end; i++) {                                                                          \
+        const C v = TFC_GET(x[i]), d = TFC_GET(g[i]);                                                                  \
+        TFC_PUT(y[i], value);                                                                                          \
+      }                                                                                                                \
+    })                                                                                                                 \
+  }
+#define KERNEL(name)                                                                                                   \
+  static tfc_status name(struct tfc_kernel_ctx *ctx) {                                                                 \
+    return run(ctx, name##_piece, 0);                                                                                  \
+  }
+#define KERNEL_ALPHA(name)                                                                                             \
+  static tfc_status name(struct tfc_kernel_ctx *ctx) {                                                                 \
+    return run(ctx, name##_piece, alpha_of(ctx));                                                                      \
+  }
+
+// Klambauer et al. 2017.
+#define SELU_SCALE ((C)1.0507009873554804934193349852946)
+#define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
+// Where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it.
+#define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, tfc_half * : 0x1p-10, default : 0x1p-7)
+
+// NaN goes through.
+UNARY(relu, TFC_REAL_CASES, v > (C)0 ? v : v == v ? (C)0 : v)
+BINARY(relu_grad, TFC_REAL_CASES, (C)(d *(C)(v > (C)0)))
+UNARY(relu6, TFC_REAL_CASES, v > (C)6 ? (C)6 : v > (C)0 ? v : v == v ? (C)0 : v)
+BINARY(relu6_grad, TFC_REAL_CASES, (C)(d *(C)(v > (C)0 && v < (C)6)))
+UNARY(leaky_relu, TFC_FLOAT_CASES, v > (C)0 ? v : v * alpha)
+BINARY(leaky_relu_grad, TFC_FLOAT_CASES, v > (C)0 ? d : d * alpha)
+UNARY(elu, TFC_FLOAT_CASES, v < (C)0 ? expm1(v) : v)
+BINARY(elu_grad, TFC_FLOAT_CASES, v < (C)0 ? (v + one) * d : d)
+UNARY(selu, TFC_FLOAT_CASES, v < (C)0 ? SELU_SCALE_ALPHA * expm1(v) : SELU_SCALE * v)
+BINARY(selu_grad, TFC_FLOAT_CASES, v < (C)0 ? d * (v + SELU_SCALE_ALPHA) : d * SELU_SCALE)
+UNARY(softplus, TFC_FLOAT_CASES,
+      v > -((C)log(SOFTPLUS_EPSILON) + (C)2) ? v
+      : v < (C)log(SOFTPLUS_EPSILON) + (C)2  ? exp(v)
+                                             : log1p(exp(v)))
+BINARY(softplus_grad, TFC_FLOAT_CASES, d / (exp(-v) + one))
+UNARY(softsign, TFC_FLOAT_CASES, v / (fabs(v) + one))
+BINARY(softsign_grad, TFC_FLOAT_CASES, d / ((fabs(v) + one) * (fabs(v) + one)))
+
+KERNEL(relu)
+KERNEL(relu_grad)
+KERNEL(relu6)
+KERNEL(relu6_grad)
+KERNEL_ALPHA(leaky_relu)
+KERNEL_ALPHA(leaky_relu_grad)
+KERNEL(elu)
+KERNEL(elu_grad)
+KERNEL(selu)
+KERNEL(selu_grad)
+KERNEL(softplus)
+KERNEL(softplus_grad)
+KERNEL(softsign)
+KERNEL(softsign_grad)
+
+// --- Gradients ---------------------------------------------------------------------------------------------------
+// dx = <Op>Grad(dy, y) or (dy, x); of the gradient op: to its first input the same, to its second what is left.
+#define OF_OUTPUT(name, op, attrs)                                                                                     \
+  static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
+    c->grad_inputs[0] = tfc_grad_add(c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_output(c, 0)), attrs);            \
+    return tfc_grad_status(c);                                                                                         \
+  }
+#define OF_INPUT(name, op, attrs)                                                                                      \
+  static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
+    c->grad_inputs[0] = tfc_grad_add(c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 0)), attrs);             \
+    return tfc_grad_status(c);                                                                                         \
+  }
+#define PIECEWISE_LINEAR(name, op, attrs)                                                                              \
+  static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
+    c->grad_inputs[0] = tfc_grad_add(c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 1)), attrs);             \
+    c->grad_inputs[1] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, 1));                                       \
+    return tfc_grad_status(c);                                                                                         \
+  }
+OF_OUTPUT(grad_of_relu, "ReluGrad", NULL)
+OF_OUTPUT(grad_of_relu6, "Relu6Grad", NULL)
+OF_OUTPUT(grad_of_elu, "EluGrad", NULL)
+OF_OUTPUT(grad_of_selu, "SeluGrad", NULL)
+OF_INPUT(grad_of_leaky_relu, "LeakyReluGrad", "alpha")
+OF_INPUT(grad_of_softsign, "SoftsignGrad", NULL)
+PIECEWISE_LINEAR(grad_of_relu_grad, "ReluGrad", NULL)
+PIECEWISE_LINEAR(grad_of_relu6_grad, "Relu6Grad", NULL)
+PIECEWISE_LINEAR(grad_of_leaky_relu_grad, "LeakyReluGrad", "alpha")
+
+static tfc_status exponential_grad(struct tfc_grad_ctx *c, const char *op) {
+  struct tfc_builder *b = c->builder;
+  struct tfc_output dy = c->grad_outputs[0], g = tfc_grad_input(c, 0), y = tfc_grad_input(c, 1);
+  struct tfc_output zero = tfc_add_scalar(b, tfc_builder_dtype(b, y), 0);
+  c->grad_inputs[0] = tfc_add2(b, op, dy, y);
+  c->grad_inputs[1] =
+      tfc_add3(b, "SelectV2", tfc_add2(b, "Less", y, zero), tfc_add2(b, "Mul", dy, g), tfc_add1(b, "ZerosLike", y));
+  return tfc_grad_status(c);
+}
+static tfc_status grad_of_elu_grad(struct tfc_grad_ctx *c) {
+  return exponential_grad(c, "EluGrad");
+}
+static tfc_status grad_of_selu_grad(struct tfc_grad_ctx *c) {
+  return exponential_grad(c, "SeluGrad");
+}
+
+static tfc_status grad_of_softplus(struct tfc_grad_ctx *c) {
+  c->grad_inputs[0] =
+      tfc_add2(c->builder, "Mul", c->grad_outputs[0], tfc_add1(c->builder, "Sigmoid", tfc_grad_input(c, 0)));
+  return tfc_grad_status(c);
+}
+static tfc_status grad_of_softplus_grad(struct tfc_grad_ctx *c) { // d2x = grad * dy / (exp(-x) + 2 + exp(x))
+  struct tfc_builder *b = c->builder;
+  struct tfc_output dd = c->grad_outputs[0], dy = tfc_grad_input(c, 0), x = tfc_grad_input(c, 1);
+  struct tfc_output two = tfc_add_scalar(b, tfc_builder_dtype(b, x), 2);
+  c->grad_inputs[0] = tfc_add2(b, "SoftplusGrad", dd, x);
+  struct tfc_output below = tfc_add2(b, "AddV2", tfc_add1(b, "Exp", tfc_add1(b, "Neg", x)), two);
+  c->grad_inputs[1] =
+      tfc_add2(b, "RealDiv", tfc_add2(b, "Mul", dd, dy), tfc_add2(b, "AddV2", below, tfc_add1(b, "Exp", x)));
+  return tfc_grad_status(c);
+}
+
+TFC_COST_PER_ELEMENT(cost_one, 1)
+TFC_COST_PER_ELEMENT(cost_few, 4)
+#define SAMPLES "float[3,4]; float[0]; float[2,3,5]; double[7]; half[9]; bfloat16[4]"
+#define SAMPLES_GRAD "float[3,4], float[3,4]; float[0], float[0]; double[7], double[7]; half[9], half[9]"
+#define ROW(cost_, types_, kernel_, grad_, samples_)                                                                   \
+  .types = types_, .shape = tfc_nn_shape_merge_all, .gradient = grad_, .cost = cost_, .kernel = kernel_,               \
+  .samples = samples_
+
+static const struct tfc_op_def nn_activation_rows[] = {
+    {.name = "Relu",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_one, TFC_TYPES_REAL, relu, grad_of_relu, SAMPLES)},
+    {.name = "ReluGrad",
+     .inputs = "gradients: T, features: T",
+     .outputs = "backprops: T",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_one, TFC_TYPES_REAL, relu_grad, grad_of_relu_grad, SAMPLES_GRAD)},
+    {.name = "Relu6",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_one, TFC_TYPES_REAL, relu6, grad_of_relu6, SAMPLES)},
+    {.name = "Relu6Grad",
+     .inputs = "gradients: T, features: T",
+     .outputs = "backprops: T",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_one, TFC_TYPES_REAL, relu6_grad, grad_of_relu6_grad, SAMPLES_GRAD)},
+    {.name = "LeakyRelu",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "alpha: float = 0.20000000298023224, T: {half, bfloat16, float, double} = float",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_one, TFC_TYPES_FLOAT, leaky_relu, grad_of_leaky_relu, SAMPLES),
+     .prepare = alpha_prepare},
+    {.name = "LeakyReluGrad",
+     .inputs = "gradients: T, features: T",
+     .outputs = "backprops: T",
+     .attrs = "alpha: float = 0.20000000298023224, T: {half, bfloat16, float, double} = float",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_one, TFC_TYPES_FLOAT, leaky_relu_grad, grad_of_leaky_relu_grad, SAMPLES_GRAD),
+     .prepare = alpha_prepare},
+    {.name = "Elu",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, elu, grad_of_elu, SAMPLES)},
+    {.name = "EluGrad",
+     .inputs = "gradients: T, outputs: T",
+     .outputs = "backprops: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, elu_grad, grad_of_elu_grad, SAMPLES_GRAD)},
+    {.name = "Selu",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, selu, grad_of_selu, SAMPLES)},
+    {.name = "SeluGrad",
+     .inputs = "gradients: T, outputs: T",
+     .outputs = "backprops: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, selu_grad, grad_of_selu_grad, SAMPLES_GRAD)},
+    {.name = "Softplus",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, softplus, grad_of_softplus, SAMPLES)},
+    {.name = "SoftplusGrad",
+     .inputs = "gradients: T, features: T",
+     .outputs = "backprops: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, softplus_grad, grad_of_softplus_grad, SAMPLES_GRAD)},
+    {.name = "Softsign",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, softsign, grad_of_softsign, SAMPLES)},
+    {.name = "SoftsignGrad",
+     .inputs = "gradients: T, features: T",
+     .outputs = "backprops: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     ROW(cost_few, TFC_TYPES_FLOAT, softsign_grad, NULL, SAMPLES_GRAD)},
+};
+TFC_REGISTER_OPS(nn_activation_rows);

@@ -1,0 +1,300 @@
+// Softmax and the cross entropies on it, row by row: the largest logit is taken off first, sums are in double.
+//
+// logits [batch, classes]; loss [batch]; backprop [batch, classes] is d loss / d logits.
+#include "runtime/ops/nn_common.h"
+
+struct rows {
+  const void *logits, *labels;
+  void *out, *loss;
+  int64_t classes;
+  int64_t logits_row, logits_column, labels_row, labels_column; // strides; 0: broadcast
+  tfc_dtype dtype, label_dtype;
+  bool log;
+};
+
+static int64_t rows_per_piece(int64_t classes) {
+  return classes >= 4096 ? 1 : 4096 / (classes + 1) + 1;
+}
+
+static void softmax_rows(void *arg, int64_t begin, int64_t end) {
+  const struct rows *r = arg;
+  const int64_t n = r->classes;
+  TFC_FLOAT_CASES(r->dtype, {
+    for (int64_t row = begin; row < end; row++) {
+      const S *x = (const S *)r->logits + row * n;
+      S *y = (S *)r->out + row * n;
+      C max = (C)-INFINITY;
+      for (int64_t i = 0; i < n; i++) max = TFC_GET(x[i]) > max || isnan(TFC_GET(x[i])) ? TFC_GET(x[i]) : max;
+      double sum = 0;
+      if (r->log) {
+        for (int64_t i = 0; i < n; i++) sum += (double)exp(TFC_GET(x[i]) - max);
+        const C log_sum = (C)log(sum);
+        for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], TFC_GET(x[i]) - max - log_sum);
+      } else if (sizeof(S) == sizeof(C)) {
+        for (int64_t i = 0; i < n; i++) {
+          const C e = exp(TFC_GET(x[i]) - max);
+          TFC_PUT(y[i], e);
+          sum += (double)e;
+        }
+        const C scale = (C)(1 / sum);
+        for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], TFC_GET(y[i]) * scale);
+      } else { // a 16-bit output is no place for what is not yet divided
+        for (int64_t i = 0; i < n; i++) sum += (double)exp(TFC_GET(x[i]) - max);
+        const C scale = (C)(1 / sum);
+        for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], exp(TFC_GET(x[i]) - max) * scale);
+      }
+    }
+  })
+}
+
+static tfc_status softmax_of(struct tfc_kernel_ctx *ctx, bool log) {
+  const struct tfc_tensor *x = ctx->inputs[0];
+  TFC_KERNEL_CHECK(x->shape.rank >= 1, "logits must have >= 1 dimension, got %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
+  int64_t classes = x->shape.dims[x->shape.rank - 1], total = tfc_tensor_elements(x);
+  if (total == 0) return NULL;
+  struct rows r = {.logits = x->data, .out = y->data, .classes = classes, .dtype = x->dtype, .log = log};
+  tfc_kernel_parallel_for(ctx, total / classes, rows_per_piece(classes), softmax_rows, &r);
+  return NULL;
+}
+static tfc_status softmax(struct tfc_kernel_ctx *ctx) {
+  return softmax_of(ctx, false);
+}
+static tfc_status log_softmax(struct tfc_kernel_ctx *ctx) {
+  return softmax_of(ctx, true);
+}
+
+// exp(logits - max) goes to `out`; gives the sum.
+#define EXPONENTIALS(x, column, out, max, sum)                                                                         \
+  C max = (C)-INFINITY;                                                                                                \
+  double sum = 0;                                                                                                      \
+  for (int64_t i = 0; i < n; i++) {                                                                                    \
+    const C v = TFC_GET(x[i * column]);                                                                                \
+    max = v > max || isnan(v) ? v : max;                                                                               \
+  }                                                                                                                    \
+  for (int64_t i = 0; i < n; i++) sum += (double)exp(TFC_GET(x[i * column]) - max);
+
+static void dense_rows(void *arg, int64_t begin, int64_t end) {
+  const struct rows *r = arg;
+  const int64_t n = r->classes, xc = r->logits_column, lc = r->labels_column;
+  TFC_FLOAT_CASES(r->dtype, {
+    for (int64_t row = begin; row < end; row++) {
+      const S *x = (const S *)r->logits + row * r->logits_row;
+      const S *label = (const S *)r->labels + row * r->labels_row;
+      S *back = (S *)r->out + row * n;
+      EXPONENTIALS(x, xc, back, max, sum)
+      const C log_sum = (C)log(sum);
+      const C scale = (C)(1 / sum);
+      double loss = 0;
+      for (int64_t i = 0; i < n; i++) {
+        const C v = TFC_GET(x[i * xc]) - max, p = TFC_GET(label[i * lc]);
+        if (p != (C)0 || isnan(v)) loss += (double)(p * (log_sum - v));
+        TFC_PUT(back[i], exp(v) * scale - p);
+      }
+      TFC_PUT(((S *)r->loss)[row], loss);
+    }
+  })
+}
+
+static tfc_status cross_entropy(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0], *labels = ctx->inputs[1];
+  struct tfc_shape shape;
+  TFC_KERNEL_CHECK(x->shape.rank == 2 && labels->shape.rank == 2, "logits and labels must be 2-dimensional");
+  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&x->shape, &labels->shape, &shape));
+  struct tfc_tensor *loss = NULL, *back = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &TFC_SHAPE(shape.dims[0]), &loss));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, x->dtype, &shape, &back));
+  int64_t classes = shape.dims[1];
+  struct rows r = {.logits = x->data,
+                   .labels = labels->data,
+                   .out = back->data,
+                   .loss = loss->data,
+                   .classes = classes,
+                   .logits_row = x->shape.dims[0] == 1 ? 0 : x->shape.dims[1],
+                   .logits_column = x->shape.dims[1] == 1 ? 0 : 1,
+                   .labels_row = labels->shape.dims[0] == 1 ? 0 : labels->shape.dims[1],
+                   .labels_column = labels->shape.dims[1] == 1 ? 0 : 1,
+                   .dtype = x->dtype};
+  if (shape.dims[0] == 0) return NULL;
+  TFC_KERNEL_CHECK(classes > 0, "Must have at least one class");
+  tfc_kernel_parallel_for(ctx, shape.dims[0], rows_per_piece(classes), dense_rows, &r);
+  return NULL;
+}
+
+static void sparse_rows(void *arg, int64_t begin, int64_t end) {
+  const struct rows *r = arg;
+  const int64_t n = r->classes;
+  TFC_FLOAT_CASES(r->dtype, {
+    for (int64_t row = begin; row < end; row++) {
+      const S *x = (const S *)r->logits + row * n;
+      S *back = (S *)r->out + row * n;
+      const int64_t label =
+          r->label_dtype == TFC_INT32 ? ((const int32_t *)r->labels)[row] : ((const int64_t *)r->labels)[row];
+      EXPONENTIALS(x, 1, back, max, sum)
+      const C scale = (C)(1 / sum);
+      for (int64_t i = 0; i < n; i++) TFC_PUT(back[i], exp(TFC_GET(x[i]) - max) * scale - (C)(i == label));
+      TFC_PUT(((S *)r->loss)[row], (C)log(sum) - (TFC_GET(x[label]) - max));
+    }
+  })
+}
+
+static tfc_status sparse_cross_entropy(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0], *labels = ctx->inputs[1];
+  TFC_KERNEL_CHECK(x->shape.rank == 2, "logits must be 2-D, but got shape %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(labels->shape.rank == 1, "labels must be 1-D, but got shape %s",
+                   tfc_shape_show(&labels->shape, (char[TFC_SHAPE_TEXT]){0}));
+  int64_t batch = x->shape.dims[0], classes = x->shape.dims[1];
+  TFC_KERNEL_CHECK(labels->shape.dims[0] == batch, "logits %s and labels %s must have the same first dimension",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&labels->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(classes > 0, "Must have at least one class, but got logits shape %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  for (int64_t i = 0; i < batch; i++) {
+    int64_t label = tfc_tensor_int(labels, i);
+    TFC_KERNEL_CHECK(label >= 0 && label < classes,
+                     "Received a label value of %lld which is outside the valid range of [0, %lld)", (long long)label,
+                     (long long)classes);
+  }
+  struct tfc_tensor *loss = NULL, *back = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &TFC_SHAPE(batch), &loss));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 1, x, &back));
+  struct rows r = {.logits = x->data,
+                   .labels = labels->data,
+                   .out = back->data,
+                   .loss = loss->data,
+                   .classes = classes,
+                   .dtype = x->dtype,
+                   .label_dtype = labels->dtype};
+  tfc_kernel_parallel_for(ctx, batch, rows_per_piece(classes), sparse_rows, &r);
+  return NULL;
+}
+
+// --- Shapes ------------------------------------------------------------------------------------------------------
+static tfc_status shape_softmax(struct tfc_shape_ctx *ctx) {
+  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, 1));
+  return tfc_nn_shape_first(ctx);
+}
+static tfc_status shape_cross_entropy(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape shape;
+  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(ctx->inputs[0], ctx->inputs[1], &shape));
+  if (shape.rank < 0) shape = tfc_shape_unknown_of_rank(2);
+  if (shape.rank != 2)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "logits and labels must be 2-dimensional, but are %s",
+                           tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}));
+  ctx->outputs[0] = TFC_SHAPE(shape.dims[0]);
+  ctx->outputs[1] = shape;
+  return NULL;
+}
+static tfc_status shape_sparse_cross_entropy(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape logits, labels;
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &logits));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &labels));
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(logits.dims[0], labels.dims[0], &logits.dims[0]));
+  ctx->outputs[0] = TFC_SHAPE(logits.dims[0]);
+  ctx->outputs[1] = logits;
+  return NULL;
+}
+
+// --- Gradients ---------------------------------------------------------------------------------------------------
+static struct tfc_output sum_last(struct tfc_builder *b, struct tfc_output x) {
+  struct tfc_attr keep = tfc_attr_bool("keep_dims", true);
+  return tfc_add(b, "Sum", NULL, TFC_OUTPUTS(x, tfc_add_i32_vector(b, (int32_t[]){-1}, 1)), &keep, 1);
+}
+static tfc_status grad_of_softmax(struct tfc_grad_ctx *c) { // (dy - sum(dy y)) y
+  struct tfc_builder *b = c->builder;
+  struct tfc_output dy = c->grad_outputs[0], y = tfc_grad_output(c, 0);
+  struct tfc_output sum = sum_last(b, tfc_add2(b, "Mul", dy, y));
+  c->grad_inputs[0] = tfc_add2(b, "Mul", tfc_add2(b, "Sub", dy, sum), y);
+  return tfc_grad_status(c);
+}
+static tfc_status grad_of_log_softmax(struct tfc_grad_ctx *c) { // dy - sum(dy) exp(y)
+  struct tfc_builder *b = c->builder;
+  struct tfc_output dy = c->grad_outputs[0], softmax_ = tfc_add1(b, "Exp", tfc_grad_output(c, 0));
+  c->grad_inputs[0] = tfc_add2(b, "Sub", dy, tfc_add2(b, "Mul", sum_last(b, dy), softmax_));
+  return tfc_grad_status(c);
+}
+// [batch] times [batch, classes]
+static struct tfc_output scale_rows(struct tfc_builder *b, struct tfc_output vector, struct tfc_output matrix) {
+  return tfc_add2(b, "Mul", tfc_add2(b, "ExpandDims", vector, tfc_add_i32(b, -1)), matrix);
+}
+static tfc_status cross_entropy_gradient(struct tfc_grad_ctx *c, bool labels) {
+  struct tfc_builder *b = c->builder;
+  struct tfc_output dloss = c->grad_outputs[0], dback = c->grad_outputs[1], logits = tfc_grad_input(c, 0);
+  struct tfc_output g = TFC_NO_OUTPUT;
+  if (tfc_output_valid(dloss)) g = scale_rows(b, dloss, tfc_grad_output(c, 1));
+  if (!tfc_grad_is_zero(c, dback)) { // through the softmax in the backprop output
+    struct tfc_output p = tfc_add1(b, "Softmax", logits);
+    struct tfc_output product = tfc_add2(b, "BatchMatMulV2", tfc_add2(b, "ExpandDims", dback, tfc_add_i32(b, 1)),
+                                         tfc_add2(b, "ExpandDims", p, tfc_add_i32(b, 2)));
+    struct tfc_attr squeezed = {
+        .name = TFC_STR("squeeze_dims"), .kind = TFC_ATTR_LIST_INT, .count = 1, .ints = (int64_t[]){1}};
+    struct tfc_output inner = tfc_add(b, "Squeeze", NULL, &product, 1, &squeezed, 1);
+    struct tfc_output second = tfc_add2(b, "Mul", tfc_add2(b, "Sub", dback, inner), p);
+    g = tfc_output_valid(g) ? tfc_add2(b, "AddV2", g, second) : second;
+  }
+  c->grad_inputs[0] = g;
+  if (labels && tfc_output_valid(dloss))
+    c->grad_inputs[1] = scale_rows(b, dloss, tfc_add1(b, "Neg", tfc_add1(b, "LogSoftmax", logits)));
+  return tfc_grad_status(c);
+}
+static tfc_status grad_of_cross_entropy(struct tfc_grad_ctx *c) {
+  return cross_entropy_gradient(c, true);
+}
+static tfc_status grad_of_sparse_cross_entropy(struct tfc_grad_ctx *c) {
+  return cross_entropy_gradient(c, false);
+}
+
+static void cost_rows(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                      const struct tfc_shape *outputs, struct tfc_op_cost *out) {
+  int64_t count = tfc_shape_elements(&inputs[0]);
+  out->flops = count > 0 ? 5 * (double)count : 0;
+  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+}
+
+static const struct tfc_op_def nn_softmax_rows[] = {
+    {.name = "Softmax",
+     .inputs = "logits: T",
+     .outputs = "softmax: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_softmax,
+     .gradient = grad_of_softmax,
+     .cost = cost_rows,
+     .kernel = softmax,
+     .samples = "float[3,4]; float[0,3]; float[2,3,5]; double[7]; half[2,9]"},
+    {.name = "LogSoftmax",
+     .inputs = "logits: T",
+     .outputs = "logsoftmax: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .flags = TFC_OP_INPLACE,
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_softmax,
+     .gradient = grad_of_log_softmax,
+     .cost = cost_rows,
+     .kernel = log_softmax,
+     .samples = "float[3,4]; float[0,3]; float[2,3,5]; double[7]; half[2,9]"},
+    {.name = "SoftmaxCrossEntropyWithLogits",
+     .inputs = "features: T, labels: T",
+     .outputs = "loss: T, backprop: T",
+     .attrs = "T: {half, bfloat16, float, double}",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_cross_entropy,
+     .gradient = grad_of_cross_entropy,
+     .cost = cost_rows,
+     .kernel = cross_entropy,
+     .samples = "float[3,4], float[3,4]; double[2,5], double[2,5]; float[3,4], float[1,4]; float[0,4], float[0,4]"},
+    {.name = "SparseSoftmaxCrossEntropyWithLogits",
+     .inputs = "features: T, labels: Tlabels",
+     .outputs = "loss: T, backprop: T",
+     .attrs = "T: {half, bfloat16, float, double}, Tlabels: {int32, int64} = int64",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_sparse_cross_entropy,
+     .gradient = grad_of_sparse_cross_entropy,
+     .cost = cost_rows,
+     .kernel = sparse_cross_entropy},
+};
+TFC_REGISTER_OPS(nn_softmax_rows);
