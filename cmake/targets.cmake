@@ -63,7 +63,7 @@ if(TFC_HAVE_DNNL)
   list(APPEND TFC_INCLUDE_runtime ${TFC_DNNL_INCLUDE})
 endif()
 set(TFC_LINK_profiler tfc_runtime PkgConfig::SQLITE)
-set(TFC_LINK_placer tfc_profiler tfc_runtime PkgConfig::JANSSON PkgConfig::CYAML PkgConfig::CBC ${TFC_METIS}
+set(TFC_LINK_placer tfc_profiler tfc_runtime PkgConfig::JANSSON PkgConfig::CYAML PkgConfig::YAML PkgConfig::CBC ${TFC_METIS}
                     ${TFC_SCOTCH} ${TFC_SCOTCHERR})
 set(TFC_INCLUDE_placer ${TFC_METIS_INCLUDE} ${TFC_SCOTCH_INCLUDE})
 set(TFC_LINK_rl tfc_placer tfc_profiler tfc_runtime)

@@ -19,7 +19,7 @@
 #include "runtime/base/str.h"
 
 #define TFC_NO_LIMIT UINT64_MAX
-#define TFC_MAX_DEVICES 4096u
+#define TFC_MAX_DEVICES 1024u
 
 // How a device's numbers are got; the worst of the devices in use labels the answer.
 #define TFC_LABELS(X)                                                                                                  \
@@ -97,6 +97,7 @@ const struct tfc_link *tfc_machine_link(const struct tfc_machine *machine, uint3
 // Keeps the devices of a list as --devices writes it ("acc:0-3,cpu:0"), in the machine's order, or the first N of one
 // kind for a number ("4"): the first kind in the file that has as many. UNAVAILABLE: not there.
 TFC_MUST_USE tfc_status tfc_machine_select(struct tfc_machine *machine, tfc_str list);
+TFC_MUST_USE tfc_status tfc_machine_select_kind(struct tfc_machine *machine, tfc_str kind, uint32_t count);
 // --memory 'DEVICE=SIZE': the limit of every device whose name matches. UNAVAILABLE: none does.
 TFC_MUST_USE tfc_status tfc_machine_limit(struct tfc_machine *machine, tfc_str pattern, uint64_t bytes);
 bool tfc_glob_match(tfc_str pattern, tfc_str text); // '*' stands for any characters, nothing else is special

@@ -43,26 +43,37 @@ struct tfc_problem {
   const struct tfc_cost_graph *graph;
   const struct tfc_machine *machine;
   tfc_objective objective;
-  uint32_t node_count, tensor_count, unit_count, device_count, wire_count, speed_count;
+  uint32_t node_count, tensor_count, unit_count, device_count;
+  uint32_t class_count; // devices of one class have the same kind and dispatch: one row of times
+  uint32_t wire_count, speed_count, net_count;
 
   // Nodes.
   const uint32_t *unit;     // [node]
-  const int64_t *time;      // [device * node_count + node] ps with dispatch, without slowdown; TFC_CANNOT_RUN
+  const int64_t *time;      // [class * node_count + node] ps with dispatch, without slowdown; TFC_CANNOT_RUN
   const int64_t *remaining; // [node] longest remaining path, ps
   const uint32_t *rank;     // [node] precedence among ready operations: a permutation, lowest first
+  const uint32_t *by_rank;  // [node_count] the nodes in that order
   // Units.
-  const uint32_t *first_member;  // [unit_count + 1]
-  const uint32_t *member;        // [node_count] nodes of a unit, ascending
-  const uint64_t *unit_memory;   // [unit] sum of its nodes' memory
-  const int64_t *unit_time;      // [unit * device_count + device] sum of its nodes' times; TFC_CANNOT_RUN: not allowed
-                                 // there (a kind that is missing, or pinned elsewhere)
-  const uint32_t *allowed_count; // [unit] devices that may hold it, at least 1
+  const uint32_t *first_member; // [unit_count + 1]
+  const uint32_t *member;       // [node_count] nodes of a unit, ascending
+  const uint64_t *unit_memory;  // [unit] sum of its nodes' memory
+  const int64_t *unit_time;     // [class * unit_count + unit] sum of its nodes' times; TFC_CANNOT_RUN
+  const uint32_t *unit_pin;     // [unit] the only device it may be on, or TFC_NONE
+  // Nets: tensors that leave their unit, by producer's unit.
+  const uint32_t *first_net;  // [unit_count + 1]
+  const uint32_t *net_tensor; // [net]
+  const uint32_t *net_first;  // [net_count + 1] into net_unit
+  const uint32_t *net_unit;   // other units that consume it, ascending
+  const uint32_t *first_need; // [unit_count + 1] into need
+  const uint32_t *need;       // nets that a unit consumes, ascending
   // Devices and pairs.
-  const uint64_t *limit;       // [device] bytes
-  const struct tfc_pair *pair; // [from * device_count + to]
-  const int64_t *wire_time;    // [speed * tensor_count + tensor] ps; NULL where that table would be large
-  const uint32_t *twin;        // [device] the first device that is interchangeable with it by kind, limit, links
-  bool has_live, has_slowdown, has_occupancy, has_missing_links, all_linked_alike;
+  const uint32_t *device_class; // [device]
+  const uint64_t *limit;        // [device] bytes
+  const struct tfc_pair *pair;  // [from * device_count + to]
+  const int64_t *wire_time;     // [speed * tensor_count + tensor] ps; NULL where that table would be large
+  const uint32_t *twin;         // [device] the first device that is interchangeable with it, maybe itself
+  bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
+  bool is_bounded;       // no slowdown below 1: times are never shorter than `time`
   int64_t total_fastest; // ps: every node at its fastest
 };
 
@@ -72,10 +83,23 @@ TFC_MUST_USE tfc_status tfc_problem_create(const struct tfc_cost_graph *graph, c
                                            tfc_objective objective, struct tfc_problem **out);
 void tfc_problem_free(struct tfc_problem *problem); // NULL is fine
 
+int64_t tfc_problem_wire_time_of(const struct tfc_pair *pair, uint64_t bytes);
 // Time on the wire in ps of a tensor between two linked devices.
-int64_t tfc_problem_wire_time(const struct tfc_problem *problem, uint32_t tensor, uint32_t from, uint32_t to);
+static inline int64_t tfc_problem_wire_time(const struct tfc_problem *problem, uint32_t tensor,
+                                            const struct tfc_pair *pair) {
+  return problem->wire_time ? problem->wire_time[(size_t)pair->speed * problem->tensor_count + tensor]
+                            : tfc_problem_wire_time_of(pair, problem->graph->bytes[tensor]);
+}
 static inline bool tfc_problem_allows(const struct tfc_problem *problem, uint32_t unit, uint32_t device) {
-  return problem->unit_time[(size_t)unit * problem->device_count + device] >= 0;
+  return (problem->unit_pin[unit] == TFC_NONE || problem->unit_pin[unit] == device) &&
+         problem->unit_time[(size_t)problem->device_class[device] * problem->unit_count + unit] >= 0;
+}
+// ps of a unit's operations on a device of a kind that can run it.
+static inline int64_t tfc_problem_unit_time(const struct tfc_problem *problem, uint32_t unit, uint32_t device) {
+  return problem->unit_time[(size_t)problem->device_class[device] * problem->unit_count + unit];
+}
+static inline int64_t tfc_problem_time(const struct tfc_problem *problem, uint32_t node, uint32_t device) {
+  return problem->time[(size_t)problem->device_class[device] * problem->node_count + node];
 }
 static inline const struct tfc_pair *tfc_problem_pair(const struct tfc_problem *problem, uint32_t from, uint32_t to) {
   return &problem->pair[(size_t)from * problem->device_count + to];

@@ -186,16 +186,25 @@ const char tfc_schema_views[] = VIEW(
                                              " d.memory_bytes AS limit_bytes FROM memory m JOIN placement p ON "
                                              "p.placement = m.placement"
                                              " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = m.device_id")
-                                            VIEW("v_episode", "SELECT run_id, episode, placement_id, role, name AS "
-                                                              "placement, algorithm, state, label,"
-                                                              " median_us AS step_median_us, q1_us AS step_q1_us, "
-                                                              "q3_us AS step_q3_us, steps AS step_count, simulated_us,"
-                                                              " ratio AS ratio_to_reference, reward, cost_s, at_s, "
-                                                              "transfers, transfer_bytes, message,"
-                                                              " MIN(CASE WHEN state = 'ok' THEN median_us END) OVER "
-                                                              "(PARTITION BY run_id ORDER BY episode) AS"
-                                                              " best_so_far_us"
-                                                              " FROM placement WHERE episode IS NOT NULL");
+                                            VIEW("v_result",
+                                                 "SELECT run_id, placement_id, role, name AS placement, algorithm, "
+                                                 "episode, state, label,"
+                                                 " COALESCE(final_median_us, median_us) AS step_median_us,"
+                                                 " COALESCE(final_q1_us, q1_us) AS step_q1_us,"
+                                                 " COALESCE(final_q3_us, q3_us) AS step_q3_us,"
+                                                 " COALESCE(final_steps, steps) AS step_count, simulated_us,"
+                                                 " transfers, transfer_bytes, message FROM placement")
+                                                VIEW("v_episode",
+                                                     "SELECT run_id, episode, placement_id, role, name AS "
+                                                     "placement, algorithm, state, label,"
+                                                     " median_us AS step_median_us, q1_us AS step_q1_us, "
+                                                     "q3_us AS step_q3_us, steps AS step_count, simulated_us,"
+                                                     " ratio AS ratio_to_reference, reward, cost_s, at_s, "
+                                                     "transfers, transfer_bytes, message,"
+                                                     " MIN(CASE WHEN state = 'ok' THEN median_us END) OVER "
+                                                     "(PARTITION BY run_id ORDER BY episode) AS"
+                                                     " best_so_far_us"
+                                                     " FROM placement WHERE episode IS NOT NULL");
 
 const char tfc_schema_indexes[] = "CREATE INDEX IF NOT EXISTS op_by_node ON op (placement, node_id);"
                                   "CREATE INDEX IF NOT EXISTS node_by_unit ON node (run_id, unit_id);";

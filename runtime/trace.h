@@ -36,7 +36,9 @@ struct tfc_trace_buffer {
 };
 
 // The profiler's side. `buffers` has one entry per session device and one more, the last, for the thread that runs
-// steps. op_begin/op_end are optional: where set they are called on the launching thread around every launch (CUPTI's
+// steps; `copies` one per session device for the thread that copies to it (NULL: those transfers are not recorded).
+// A tensor that is handed over is recorded by its receiver, in `buffers`: from when it was there (or waited for, if
+// that was later) until the receiver went on. op_begin/op_end are optional: where set they are called on the launching thread around every launch (CUPTI's
 // correlation hooks); uid is the node's id.
 struct tfc_trace_sink {
   struct tfc_trace_buffer *buffers;
@@ -44,6 +46,7 @@ struct tfc_trace_sink {
   void (*op_begin)(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid);
   void (*op_end)(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid);
   void *owner;
+  struct tfc_trace_buffer *copies;
 };
 
 static inline void tfc_trace_add(struct tfc_trace_buffer *b, tfc_trace_kind kind, uint32_t id, uint16_t device,

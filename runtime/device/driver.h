@@ -30,9 +30,11 @@ struct tfc_device { // embedded first in the driver's own record
 };
 
 // A value that only grows; a wait is over when it has reached the wanted value. Made by tfc_semaphore_create, used by
-// any thread and any driver. A driver with events of its own keeps them in `native`.
+// any thread and any driver. Freed only after the devices that signal it were synchronized: a signaller may still look
+// for sleepers when a waiter has already gone on. A driver with events of its own keeps them in `native`.
 struct tfc_semaphore {
   _Atomic uint64_t value;
+  _Atomic uint64_t stamp;   // ticks of the last signal: when a tensor that was waited for was there
   _Atomic uint32_t waiters; // threads that sleep on it
   _Atomic uint32_t futex;
   void *native;
@@ -40,14 +42,26 @@ struct tfc_semaphore {
 };
 TFC_MUST_USE tfc_status tfc_semaphore_create(struct tfc_semaphore **out);
 void tfc_semaphore_free(struct tfc_semaphore *s);
-void tfc_semaphore_signal(struct tfc_semaphore *s, uint64_t value); // from the host; wakes sleepers
+// From the host; wakes sleepers. A value below the present one changes nothing.
+void tfc_semaphore_signal(struct tfc_semaphore *s, uint64_t value);
 // Blocks until the value is reached; spins for at most spin_ns first. DEADLINE_EXCEEDED after timeout_ns (< 0: never).
 TFC_MUST_USE tfc_status tfc_semaphore_wait(struct tfc_semaphore *s, uint64_t value, int64_t spin_ns,
                                            int64_t timeout_ns);
 
+static inline bool tfc_semaphore_reached(const struct tfc_semaphore *s, uint64_t value) {
+  return atomic_load_explicit(&s->value, memory_order_acquire) >= value;
+}
+
 struct tfc_timepoint {
   struct tfc_semaphore *semaphore;
   uint64_t value;
+};
+
+// When a device worked during a step (ticks; begin 0: not at all). Each device writes its own, so that a step's time
+// is known without a trace.
+struct tfc_span {
+  _Alignas(64) uint64_t begin;
+  uint64_t end;
 };
 
 // One step in flight. A failing kernel records the first status here; after that every segment of the step is skipped
@@ -56,13 +70,25 @@ struct tfc_step {
   int64_t id;
   _Atomic bool failed;
   _Atomic bool cancelled;
-  tfc_status status;               // the first failure, owned; guarded by `failed` (set once, by exchange)
+  tfc_status status;               // the first failure, owned; read when the step has ended
+  struct tfc_span *spans;          // by device index, NULL: not wanted
   struct tfc_trace_sink *trace;    // NULL: not traced
   struct tfc_resources *resources; // of the session
   struct tfc_resources *step_resources;
   uint64_t seed;
 };
 void tfc_step_fail(struct tfc_step *step, tfc_status status); // takes it; only the first is kept
+
+static inline bool tfc_step_stopped(const struct tfc_step *step) {
+  return atomic_load_explicit(&step->failed, memory_order_relaxed) ||
+         atomic_load_explicit(&step->cancelled, memory_order_relaxed);
+}
+
+// A variable that an operation reads by value (its read op is elided): it must be initialised when the operation runs.
+struct tfc_variable_read {
+  struct tfc_variable *variable;
+  struct tfc_tensor *view; // a reshaped read's slot: follows the variable's data. NULL: the slot is variable->value
+};
 
 // An operation of a segment. Tensors are slots that the plan owns: a producer's output slot is its consumers' input
 // slot. With static shapes their data is set when planned; slots of feeds and variables change between steps.
@@ -75,13 +101,27 @@ struct tfc_segment_op {
   struct tfc_variable **output_variables; // [output_count]
   uint32_t input_count, output_count;
   void *node_state;
-  const struct tfc_shape *input_shapes, *output_shapes; // static
-  const struct tfc_tensor *const *input_values;         // constants, else NULL entries
+  const struct tfc_shape *input_shapes, *output_shapes; // as inferred: static, or the kernel finds its outputs' places
+  const tfc_dtype *input_dtypes;
+  const struct tfc_tensor *const *input_values; // constants, else NULL entries
+  const struct tfc_variable_read *reads;
+  uint32_t read_count;
+  struct tfc_tensor *const *releases; // slots without a planned place that nobody reads after this operation
+  uint32_t release_count;
+  bool prepared; // by a rewrite: `state` goes to the kernel, def->prepare is not called
+  void *state;   // owned by the plan
 };
 struct tfc_segment {
   const struct tfc_graph *graph;
   struct tfc_segment_op *ops;
   uint32_t op_count;
+  const uint32_t *arrivals; // transfers that were handed over and end with this segment's waits (trace)
+  uint32_t arrival_count;
+};
+
+// Something to run on a device's thread; the caller's until it has run.
+struct tfc_task {
+  void (*run)(struct tfc_task *task);
 };
 
 struct tfc_prepared; // a driver's own: chosen kernels, packed weights, a captured CUDA graph
@@ -89,9 +129,11 @@ struct tfc_prepared; // a driver's own: chosen kernels, packed weights, a captur
 // A copy of one tensor between two places; `source_device` or `target_device` NULL: host memory.
 struct tfc_copy {
   struct tfc_device *source_device, *target_device;
-  const struct tfc_tensor *source; // read when the waits are over
-  struct tfc_tensor *target;       // its data is set; its size equals the source's
-  uint32_t id;                     // for the trace
+  const struct tfc_tensor *source;     // read when the waits are over
+  struct tfc_tensor *target;           // its data is set and its size equals the source's; data NULL: the driver of the
+                                       // target allocates it (shapes known only when the source is)
+  const struct tfc_variable *variable; // the source is this variable's value: it must be initialised
+  uint32_t id;                         // for the trace
 };
 
 struct tfc_driver_options {
@@ -121,14 +163,22 @@ struct tfc_device_driver {
   tfc_status (*submit)(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
                        const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
                        uint32_t signal_count);
-  // Appends to the device's copy queue, beside compute. The executor asks the target's driver, or the source's where
+  // Appends to the device's copy queue, beside compute; the record is read before the call returns, the tensors when
+  // the waits are over. The executor asks the target's driver, or the source's where
   // the target is the host. Between address spaces of two drivers it stages through the host.
   tfc_status (*copy)(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step,
                      const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
                      uint32_t signal_count);
-  // One operation now, on the calling thread or the device's (frames, dynamic shapes). Returns when outputs' shapes
-  // are known; host-addressable devices: when it is done.
-  tfc_status (*launch)(struct tfc_device *device, struct tfc_kernel_ctx *ctx, const struct tfc_op_def *def);
+  // Makes the services of an environment those of this device: allocate, parallel_for, threads, stream, device.
+  void (*environment)(struct tfc_device *device, struct tfc_kernel_env *env);
+  // Runs task->run on the device's thread, in order with submissions. NULL: the device has none, the caller launches.
+  tfc_status (*post)(struct tfc_device *device, struct tfc_task *task);
+  // Operation `index` of a prepared segment now, with the caller's inputs and outputs, on the calling thread or the
+  // device's (frames, dynamic shapes; the segment's own slots are not used and may be NULL). Sets ctx->state, calls the
+  // kernel and returns when outputs' shapes are known; host-addressable devices: when it is done. ctx->env is the
+  // caller's, made by `environment`. Several threads may launch at once. Errors name node, op, device, inputs.
+  tfc_status (*launch)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
+                       struct tfc_kernel_ctx *ctx);
   // Synchronous copies for feeds, fetches and checkpoints, and waiting for all that was submitted.
   tfc_status (*read)(struct tfc_device *device, const struct tfc_tensor *source, void *target);
   tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);

@@ -362,11 +362,7 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
       if (!tfc_attr_find(&view, sig->attrs[i].name))
         return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' is missing", TFC_STR_ARG(sig->attrs[i].name));
   } else {
-    tfc_dtype *types = TFC_ARENA_ARRAY(&b->arena, tfc_dtype, function->ret_count + 1);
-    if (!types) return out_of_memory();
-    for (uint32_t r = 0; r < function->ret_count; r++)
-      types[r] = tfc_node_attr_type(function->body, &function->body->nodes[function->rets[r]], "T", TFC_DTYPE_NONE);
-    e.types = types;
+    e.types = function->ret_types;
     e.node.output_count = function->ret_count;
     e.node.function = (uint32_t)(function - (b->base->library ? b->base->library : b->base)->functions);
   }
@@ -414,6 +410,7 @@ struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, ui
 // Edges of its own, with room for one more.
 static bool own_edges(struct tfc_builder *b, struct entry *e) {
   uint32_t count = e->node.input_count + e->node.control_count;
+  e->node.raw = TFC_STR(""); // it is no longer the file's
   if (count < e->edge_capacity) return true;
   struct tfc_output *edges = TFC_ARENA_ARRAY(&b->arena, struct tfc_output, 2 * count + 2);
   if (!edges) {
@@ -481,6 +478,9 @@ static tfc_status fill(const struct tfc_builder *b, struct tfc_graph *g) {
     g->producer_version = base->producer_version;
     g->path = base->path;
     g->variables_prefix = base->variables_prefix;
+    g->saver_filename = base->saver_filename;
+    g->saver_restore = base->saver_restore;
+    g->saver_save = base->saver_save;
   }
   TFC_RETURN_IF_ERROR(tfc_graph_resolve_nodes(g));
   return tfc_graph_finish(g);

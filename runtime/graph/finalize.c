@@ -116,9 +116,8 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
       if (f) {
         const struct tfc_function *fn = &library->functions[*f];
         n->function = (uint32_t)*f;
-        for (uint32_t r = 0; r < fn->ret_count && !s; r++) { // the body may not be there yet: see finish_calls
-          if (!tfc_array_push(&types, TFC_DTYPE_NONE)) s = out_of_memory(g);
-        }
+        for (uint32_t r = 0; r < fn->ret_count && !s; r++)
+          if (!tfc_array_push(&types, fn->ret_types[r])) s = out_of_memory(g);
       } else { // unknown: what the file says of its outputs, else what its consumers use
         for (uint32_t k = 0; k < n->attr_count && !s; k++) {
           const struct tfc_attr *a = &g->attrs[n->attr_begin + k];
@@ -213,20 +212,6 @@ static tfc_status number_unknown_outputs(struct tfc_graph *g) {
   return NULL;
 }
 
-// Calls by function name take their types from the function's parameters.
-static void type_calls(struct tfc_graph *g) {
-  const struct tfc_graph *library = g->library ? g->library : g;
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    if (n->function == TFC_NO_NODE) continue;
-    const struct tfc_function *fn = &library->functions[n->function];
-    for (uint32_t r = 0; r < n->output_count && fn->body; r++) {
-      const struct tfc_node *ret = &fn->body->nodes[fn->rets[r]];
-      g->output_dtypes[n->output_begin + r] = tfc_node_attr_type(fn->body, ret, "T", TFC_DTYPE_NONE);
-    }
-  }
-}
-
 static tfc_status check_node(const struct tfc_graph *g, const struct tfc_node *n) {
   const struct tfc_output *in = tfc_node_inputs(g, n);
   for (uint32_t k = 0; k < n->input_count; k++) {
@@ -289,7 +274,6 @@ tfc_status tfc_graph_finish(struct tfc_graph *g) {
   tfc_status s = NULL;
   uint32_t *order = NULL;
   TFC_TRY(s, number_unknown_outputs(g));
-  type_calls(g);
   for (uint32_t i = 0; i < g->node_count; i++) {
     s = check_node(g, &g->nodes[i]);
     if (s) {

@@ -9,7 +9,7 @@ tfc_status tfc_graph_new(struct tfc_graph **out) {
   if (!g) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a graph");
   tfc_arena_init(&g->arena, 256 * 1024);
   g->references = 1;
-  g->path = g->variables_prefix = TFC_STR("");
+  g->path = g->variables_prefix = g->saver_filename = g->saver_restore = g->saver_save = TFC_STR("");
   *out = g;
   return NULL;
 }
@@ -24,6 +24,15 @@ tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out) {
   return NULL;
 }
 
+bool tfc_graph_own(struct tfc_graph *g, void *memory) {
+  if (!memory) return true;
+  void **heap = realloc(g->heap, (g->heap_count + 1) * sizeof *heap);
+  if (!heap) return free(memory), false;
+  g->heap = heap;
+  g->heap[g->heap_count++] = memory;
+  return true;
+}
+
 static void destroy(struct tfc_graph *g) {
   if (!g->library)
     for (uint32_t i = 0; i < g->function_count; i++)
@@ -31,6 +40,8 @@ static void destroy(struct tfc_graph *g) {
   tfc_strmap_deinit(&g->by_name);
   tfc_strmap_deinit(&g->functions_by_name);
   tfc_source_release(g->source);
+  for (size_t i = 0; i < g->heap_count; i++) free(g->heap[i]);
+  free(g->heap);
   const struct tfc_graph *parent = g->parent;
   tfc_arena_deinit(&g->arena);
   free(g);

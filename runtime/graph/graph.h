@@ -96,11 +96,13 @@ struct tfc_node {
 };
 
 struct tfc_graph;
+struct tfc_source;
 struct tfc_function { // FunctionDef
   tfc_str name;
   const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
   const uint32_t *args, *rets;  // node ids in body, in order of the signature
   const tfc_str *arg_names, *ret_names;
+  const tfc_dtype *arg_types, *ret_types; // NONE where an attribute of a polymorphic function decides
   uint32_t arg_count, ret_count;
   const uint32_t *control_rets; // nodes that must run
   uint32_t control_ret_count;
@@ -148,12 +150,17 @@ struct tfc_graph {
   bool has_frames;          // Enter/NextIteration somewhere
   tfc_str path;             // where it came from, "" if built
   tfc_str variables_prefix; // SavedModel: path prefix of its checkpoint, "" otherwise
+  // The saver of a MetaGraph or SavedModel, "" if there is none: feed the checkpoint's prefix to saver_filename and run
+  // saver_restore (or fetch saver_save).
+  tfc_str saver_filename, saver_restore, saver_save;
 
   // private
   struct tfc_strmap by_name, functions_by_name;
   struct tfc_arena arena;
   _Atomic int32_t references;
-  void *source;                    // the mapped file and what else export needs
+  struct tfc_source *source; // the mapped file and what else export needs
+  void **heap;               // memory besides the arena
+  size_t heap_count;
   const struct tfc_graph *parent;  // retained: views point into it
   const struct tfc_graph *library; // whose functions these are: NULL for its own
   const struct tfc_graph *owner;   // of a function's body: the graph that it lives and dies with, else NULL

@@ -6,15 +6,26 @@
 #ifndef TFC_RUNTIME_GRAPH_GRAPH_INTERNAL_H
 #define TFC_RUNTIME_GRAPH_GRAPH_INTERNAL_H
 
+#include "runtime/base/file.h"
 #include "runtime/graph/op_def.h"
 
-// What a loaded graph came from: kept for export.
-struct tfc_source;
-void tfc_source_release(struct tfc_source *source);
+// What a loaded graph came from: kept for export. Text files are turned into bytes when they are read.
+struct tfc_source {
+  struct tfc_file file;
+  char *owned;         // malloc'd bytes, NULL when they are the file's
+  char *directory;     // of a SavedModel, else NULL
+  tfc_str saved_model; // data == NULL where the file has no such level
+  tfc_str meta_graph;
+  tfc_str graph_def;
+};
+void tfc_source_release(struct tfc_source *source); // NULL is fine
 
 TFC_MUST_USE tfc_status tfc_graph_new(struct tfc_graph **out); // one reference, empty
 // A body of `owner`'s library: its functions are found there, and it lives as long as `owner`.
 TFC_MUST_USE tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out);
+
+// Memory that is freed with the graph; frees it at once and gives false when memory is out. NULL is fine.
+bool tfc_graph_own(struct tfc_graph *g, void *memory);
 
 TFC_MUST_USE tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g);
 // `texts[i]` is the text of edge i, as "name:1" or "^name".

@@ -17,6 +17,7 @@
 struct tfc_resources;
 struct tfc_variable;
 struct tfc_kernel_env;
+struct tfc_device;
 
 // Called once when a plan is made, off the step path.
 struct tfc_prepare_ctx {
@@ -43,6 +44,7 @@ struct tfc_kernel_env {
   tfc_status (*call)(struct tfc_kernel_env *env, const struct tfc_func_attr *func, const struct tfc_tensor *inputs,
                      uint32_t input_count, struct tfc_tensor *outputs, uint32_t output_count);
   bool (*cancelled)(struct tfc_kernel_env *env);
+  struct tfc_device *device;            // whose services these are
   struct tfc_resources *resources;      // of the session
   struct tfc_resources *step_resources; // of this step: TensorArrays, stacks
   int64_t step_id;

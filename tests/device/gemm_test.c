@@ -44,7 +44,11 @@ static void products_are_chains(void **state) {
       size_t bytes = (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64;
       float *packed = memory[3 * i + 2] = aligned_alloc(64, bytes);
       tfc_gemm_pack(b[i], k, n, 0, tfc_gemm_panels(n), packed);
-      products[i] = (struct tfc_gemm_product){a[i], packed, k};
+      products[i] = (struct tfc_gemm_product){.a = a[i], .packed_b = packed, .k = k};
+      if (!tb && tfc_random_below(&r, 2)) { // read where it is; the last panel packed
+        const float *tail = packed + n / tfc_gemm_panel() * tfc_gemm_panel() * k;
+        products[i] = (struct tfc_gemm_product){.a = a[i], .b = b[i].data, .b_row = n, .tail = tail, .k = k};
+      }
       total_k += k;
     }
     float *c = random_floats(&r, m * n), *before = malloc((size_t)(m * n) * sizeof *before);

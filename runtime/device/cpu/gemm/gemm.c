@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/gemm/gemm.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "runtime/device/cpu/gemm/kernel.h"
 
@@ -53,26 +54,55 @@ size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k) {
   return (size_t)((rows < block ? rows : block) * k) * sizeof(float);
 }
 
-void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed) {
-  int64_t width = tfc_gemm_panel();
-  for (int64_t p = first; p < last; p++) {
-    float *out = packed + p * width * k;
-    int64_t begin = p * width, columns = n - begin < width ? n - begin : width;
-    const float *in = b.data + begin * b.column;
-    if (columns < width)
-      for (int64_t i = 0; i < k; i++)
-        for (int64_t j = columns; j < width; j++) out[i * width + j] = 0;
-    if (b.column == 1) {
-      for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < columns; j++) out[i * width + j] = in[i * b.row + j];
-    } else { // a transposed B: blocks of 16 along k keep the lines that are read in cache
-      for (int64_t block = 0; block < k; block += 16) {
-        int64_t end = block + 16 < k ? block + 16 : k;
-        for (int64_t j = 0; j < columns; j++)
-          for (int64_t i = block; i < end; i++) out[i * width + j] = in[i * b.row + j * b.column];
+// Rows of B in groups of 8, each group across all panels: both sides are walked in long runs.
+static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, int64_t width,
+                      float *packed) {
+  for (int64_t block = 0; block < k; block += 8) {
+    int64_t end = block + 8 < k ? block + 8 : k;
+    for (int64_t p = first; p < last; p++) {
+      int64_t columns = n - p * width < width ? n - p * width : width;
+      for (int64_t i = block; i < end; i++) {
+        const float *in = b.data + i * b.row + p * width;
+        float *out = packed + (p * k + i) * width;
+        if (columns == 48) {
+          memcpy(out, in, 48 * sizeof *out);
+        } else {
+          memcpy(out, in, (size_t)columns * sizeof *out);
+          memset(out + columns, 0, (size_t)(width - columns) * sizeof *out);
+        }
       }
     }
   }
+}
+
+// A transposed B: 16 x 16 squares, so that the lines that are read stay in the first-level cache.
+static void pack_columns(struct tfc_matrix b, int64_t k, int64_t n, int64_t panel, int64_t width, float *out) {
+  const float *in = b.data + panel * width * b.column;
+  int64_t columns = n - panel * width < width ? n - panel * width : width;
+  if (columns < width)
+    for (int64_t i = 0; i < k; i++) memset(out + i * width + columns, 0, (size_t)(width - columns) * sizeof *out);
+  for (int64_t block = 0; block < k; block += 16) {
+    int64_t end = block + 16 < k ? block + 16 : k;
+    int64_t j = 0;
+    for (; j + 4 <= columns && b.row == 1 && end - block == 16; j += 4) {
+      const float *x = in + j * b.column, *y = x + b.column, *z = y + b.column, *w = z + b.column;
+      for (int64_t i = block; i < end; i++) {
+        float *o = out + i * width + j;
+        o[0] = x[i], o[1] = y[i], o[2] = z[i], o[3] = w[i];
+      }
+    }
+    for (; j < columns; j++)
+      for (int64_t i = block; i < end; i++) out[i * width + j] = in[i * b.row + j * b.column];
+  }
+}
+
+void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed) {
+  int64_t width = tfc_gemm_panel();
+  if (b.column == 1) {
+    pack_rows(b, k, n, first, last, width, packed);
+    return;
+  }
+  for (int64_t p = first; p < last; p++) pack_columns(b, k, n, p, width, packed + p * width * k);
 }
 
 // A stripe of 8 rows, k-major; rows beyond the last are zero.
@@ -118,7 +148,14 @@ static void one_tile(const struct job *job, const float *a, int64_t row, int64_t
   float *c = job->c + row * job->ldc + panel * g->width;
   for (int64_t i = 0; i < job->product_count; i++) {
     const struct tfc_gemm_product *p = &job->products[i];
-    g->tile(p->k, a, p->packed_b + panel * g->width * p->k, c, job->ldc, rows, columns, job->accumulate || i > 0);
+    const float *b = p->packed_b + panel * g->width * p->k;
+    int64_t b_row = g->width;
+    if (!p->packed_b) {
+      bool whole = columns == g->width;
+      b = whole ? p->b + panel * g->width : p->tail;
+      b_row = whole ? p->b_row : g->width;
+    }
+    g->tile(p->k, a, b, b_row, c, job->ldc, rows, columns, job->accumulate || i > 0);
     a += p->k * tfc_gemm_stripe;
   }
 }

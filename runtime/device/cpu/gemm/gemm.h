@@ -32,10 +32,13 @@ int64_t tfc_gemm_panels(int64_t n);                  // number of panels of n co
 // Packs panels [first, last) of B [k, n].
 void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed);
 
-// One product of a sum: A [m, k] times packed B [k, n].
+// One product of a sum: A [m, k] times B [k, n].
 struct tfc_gemm_product {
   struct tfc_matrix a;
-  const float *packed_b;
+  const float *packed_b; // or NULL: B is row-major, `b` with `b_row` elements from row to row, and where n is no
+  const float *b;        // multiple of a panel, `tail` is its last panel, packed
+  int64_t b_row;
+  const float *tail;
   int64_t k;
 };
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, or C + that, left to right,

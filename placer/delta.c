@@ -1,0 +1,325 @@
+// Throughput: tfc_loads, moved and moved back. Step: the incumbent's simulation is kept as a row of saved states.
+// Nothing differs before the first input of a moved node is produced (its transfers, or its presence, follow from where
+// its consumers are), or before a node whose rank changed is ready; so a trial restarts from the last state before
+// that. Trials do not save states; committing runs the changed part once more, saving as it goes.
+#include "placer/delta.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/engine.h"
+#include "placer/loads.h"
+
+#define SAVES 24
+
+struct undo {
+  uint32_t unit;
+  tfc_device_id from;
+};
+
+struct tfc_delta {
+  const struct tfc_problem *problem;
+  bool step;
+  tfc_device_id *device; // [unit] of the incumbent, with the trial's moves while one is open
+  struct tfc_verdict verdict;
+  uint64_t *memory; // [device] static bytes
+  int64_t *load;    // [device] ps of operations (step)
+  TFC_ARRAY(struct undo) moved;
+  TFC_ARRAY(uint32_t) swapped;
+  bool open; // a trial is applied and not committed
+  struct tfc_verdict tried;
+  // Throughput.
+  struct tfc_loads loads;
+  // Step.
+  struct tfc_engine engine;
+  struct tfc_engine_save save[SAVES];
+  uint32_t save_count;
+  int64_t *end, *start, *arrival; // [node] of the incumbent
+  uint32_t *sequence;
+  uint32_t from_save; // where the trial began
+  bool out_of_memory; // for saves: then trials begin at 0
+};
+
+tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out) {
+  tfc_status s = NULL;
+  struct tfc_delta *d = calloc(1, sizeof *d);
+  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+  d->problem = p;
+  d->step = p->objective == TFC_OBJECTIVE_STEP;
+  d->device = calloc((size_t)p->unit_count + 1, sizeof *d->device);
+  d->verdict.busy = calloc(p->device_count, sizeof *d->verdict.busy);
+  d->verdict.memory = calloc(p->device_count, sizeof *d->verdict.memory);
+  d->memory = calloc(p->device_count, sizeof *d->memory);
+  d->load = calloc(p->device_count, sizeof *d->load);
+  if (!d->device || !d->verdict.busy || !d->verdict.memory || !d->memory || !d->load)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+  if (d->step) {
+    TFC_TRY(s, tfc_engine_init(&d->engine, p));
+    d->start = calloc(p->node_count, sizeof *d->start);
+    d->end = calloc(p->node_count, sizeof *d->end);
+    d->arrival = calloc(p->node_count, sizeof *d->arrival);
+    d->sequence = calloc(p->node_count, sizeof *d->sequence);
+    if (!d->start || !d->end || !d->arrival || !d->sequence)
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+  } else {
+    TFC_TRY(s, tfc_loads_init(&d->loads, p));
+  }
+  *out = d, d = NULL;
+out:
+  tfc_delta_free(d);
+  return s;
+}
+
+void tfc_delta_free(struct tfc_delta *d) {
+  if (!d) return;
+  tfc_loads_deinit(&d->loads);
+  tfc_engine_deinit(&d->engine);
+  for (uint32_t i = 0; i < SAVES; i++) tfc_engine_save_deinit(&d->save[i]);
+  free(d->device), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
+  free(d->start), free(d->end), free(d->arrival), free(d->sequence);
+  tfc_array_free(&d->moved);
+  tfc_array_free(&d->swapped);
+  free(d);
+}
+
+const tfc_device_id *tfc_delta_device(const struct tfc_delta *d) {
+  return d->device;
+}
+const uint32_t *tfc_delta_rank(const struct tfc_delta *d) {
+  return d->step ? d->engine.rank_now : d->problem->rank;
+}
+const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *d) {
+  return &d->verdict;
+}
+const int64_t *tfc_delta_start(const struct tfc_delta *d) {
+  return d->start;
+}
+const int64_t *tfc_delta_end(const struct tfc_delta *d) {
+  return d->end;
+}
+const int64_t *tfc_delta_arrival(const struct tfc_delta *d) {
+  return d->arrival;
+}
+
+static uint64_t excess_of(const struct tfc_delta *d, bool with_peaks, uint64_t *memory) {
+  const struct tfc_problem *p = d->problem;
+  uint64_t excess = 0;
+  for (uint32_t i = 0; i < p->device_count; i++) {
+    uint64_t bytes = d->memory[i] + (with_peaks && p->has_live ? d->engine.peak[i] : 0);
+    if (memory) memory[i] = bytes;
+    if (bytes > p->limit[i]) excess += bytes - p->limit[i];
+  }
+  return excess;
+}
+
+// Runs the incumbent on from save `from` (TFC_NONE: from the start), recording and saving states.
+static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict *v) {
+  const struct tfc_problem *p = d->problem;
+  struct tfc_engine *e = &d->engine;
+  const uint32_t stride = p->node_count / SAVES + 1;
+  e->start = d->start, e->end = d->end, e->arrival = d->arrival, e->sequence = d->sequence;
+  if (from == TFC_NONE)
+    tfc_engine_begin(e), d->save_count = 0;
+  else
+    tfc_engine_restore(e, &d->save[from]), d->save_count = from + 1;
+  tfc_engine_stop stop;
+  uint32_t pause = d->save_count * stride;
+  while ((stop = tfc_engine_run(e, TFC_TIME_MAX, pause)) == TFC_ENGINE_PAUSED) {
+    if (d->save_count < SAVES && tfc_engine_save(e, &d->save[d->save_count])) {
+      d->save_count++;
+      pause = d->save_count * stride;
+      if (pause <= e->scalars->ended) pause = e->scalars->ended + 1;
+    } else {
+      pause = UINT32_MAX;
+    }
+  }
+  e->start = e->end = e->arrival = NULL, e->sequence = NULL;
+  v->legal = stop == TFC_ENGINE_ENDED;
+  v->value = v->legal ? e->scalars->value : TFC_TIME_MAX;
+  v->cut = false;
+  v->transfers = e->scalars->transfer_count, v->transfer_bytes = e->scalars->transfer_bytes;
+  v->excess = excess_of(d, true, v->memory);
+  v->feasible = v->excess == 0;
+  if (v->busy) memcpy(v->busy, e->busy, sizeof *v->busy * p->device_count);
+}
+
+static void fill_from_loads(const struct tfc_delta *d, struct tfc_verdict *v) {
+  v->value = tfc_loads_value(&d->loads);
+  v->legal = v->value != TFC_TIME_MAX;
+  v->cut = false;
+  v->excess = tfc_loads_excess(&d->loads);
+  v->feasible = v->excess == 0;
+  v->transfers = d->loads.transfers, v->transfer_bytes = d->loads.transfer_bytes;
+}
+
+void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uint32_t *rank, struct tfc_verdict *out) {
+  const struct tfc_problem *p = d->problem;
+  d->open = false;
+  if (device != d->device) memcpy(d->device, device, sizeof *device * p->unit_count);
+  memset(d->memory, 0, sizeof *d->memory * p->device_count);
+  memset(d->load, 0, sizeof *d->load * p->device_count);
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    d->memory[device[u]] += p->unit_memory[u];
+    d->load[device[u]] += tfc_problem_unit_time(p, u, device[u]);
+  }
+  if (!d->step) {
+    tfc_loads_reset(&d->loads, device);
+    fill_from_loads(d, &d->verdict);
+    memcpy(d->verdict.busy, d->loads.load, sizeof *d->loads.load * p->device_count);
+    memcpy(d->verdict.memory, d->memory, sizeof *d->memory * p->device_count);
+  } else {
+    // Swaps are made in the engine's own arrays, so they are used even for the problem's rank.
+    const uint32_t *r = rank ? rank : p->rank;
+    if (r != d->engine.rank) memcpy(d->engine.rank, r, sizeof *r * p->node_count);
+    for (uint32_t n = 0; n < p->node_count; n++) {
+      d->engine.device[n] = device[p->unit[n]];
+      d->engine.by_rank[d->engine.rank[n]] = n;
+    }
+    d->engine.rank_now = d->engine.rank, d->engine.by_rank_now = d->engine.by_rank;
+    run_recording(d, TFC_NONE, &d->verdict);
+  }
+  if (out) {
+    struct tfc_verdict v = d->verdict;
+    v.busy = out->busy, v.memory = out->memory;
+    if (v.busy) memcpy(v.busy, d->verdict.busy, sizeof *v.busy * p->device_count);
+    if (v.memory) memcpy(v.memory, d->verdict.memory, sizeof *v.memory * p->device_count);
+    *out = v;
+  }
+}
+
+static void place_unit(struct tfc_delta *d, uint32_t unit, tfc_device_id to) {
+  const struct tfc_problem *p = d->problem;
+  const tfc_device_id from = d->device[unit];
+  d->memory[from] -= p->unit_memory[unit], d->memory[to] += p->unit_memory[unit];
+  d->load[from] -= tfc_problem_unit_time(p, unit, from), d->load[to] += tfc_problem_unit_time(p, unit, to);
+  d->device[unit] = to;
+  if (!d->step) {
+    tfc_loads_move(&d->loads, unit, to);
+    return;
+  }
+  for (uint32_t i = p->first_member[unit]; i < p->first_member[unit + 1]; i++) d->engine.device[p->member[i]] = to;
+}
+static void swap_ranks(struct tfc_delta *d, uint32_t a, uint32_t b) {
+  uint32_t *rank = d->engine.rank, x = rank[a];
+  rank[a] = rank[b], rank[b] = x;
+  d->engine.by_rank[rank[a]] = a, d->engine.by_rank[rank[b]] = b;
+}
+
+static void close_trial(struct tfc_delta *d) {
+  if (!d->open) return;
+  for (size_t i = d->swapped.count; i >= 2; i -= 2) swap_ranks(d, d->swapped.data[i - 2], d->swapped.data[i - 1]);
+  for (size_t i = d->moved.count; i-- > 0;) place_unit(d, d->moved.data[i].unit, d->moved.data[i].from);
+  d->open = false;
+}
+
+// The first instant of the incumbent at which the trial may differ.
+static int64_t divergence(const struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count,
+                          const uint32_t *swaps, uint32_t swap_count) {
+  const struct tfc_problem *p = d->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  int64_t first = TFC_TIME_MAX;
+  for (uint32_t k = 0; k < move_count; k++) {
+    const uint32_t u = moves[k].unit;
+    for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1]; i++) {
+      const uint32_t n = p->member[i];
+      if (g->first_input[n] == g->first_input[n + 1]) return 0;
+      for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
+        const int64_t end = d->end[g->producer[g->input[j]]];
+        if (end < first) first = end;
+      }
+    }
+  }
+  for (uint32_t k = 0; k < 2 * swap_count; k++)
+    if (d->arrival[swaps[k]] < first) first = d->arrival[swaps[k]];
+  return first;
+}
+
+void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
+                   uint32_t swap_count, int64_t cutoff, struct tfc_verdict *out) {
+  const struct tfc_problem *p = d->problem;
+  struct tfc_verdict v = {.value = TFC_TIME_MAX};
+  close_trial(d);
+  d->moved.count = d->swapped.count = 0;
+  if (!d->step) swap_count = 0;
+  for (uint32_t k = 0; k < move_count; k++)
+    if (!tfc_problem_allows(p, moves[k].unit, moves[k].device)) goto done;
+  if (!tfc_array_reserve(&d->moved, move_count) || !tfc_array_reserve(&d->swapped, 2 * (size_t)swap_count)) goto done;
+  int64_t begin = d->step ? divergence(d, moves, move_count, swaps, swap_count) : 0;
+  for (uint32_t k = 0; k < move_count; k++) {
+    d->moved.data[d->moved.count++] = (struct undo){moves[k].unit, d->device[moves[k].unit]};
+    place_unit(d, moves[k].unit, moves[k].device);
+  }
+  for (uint32_t k = 0; k < swap_count; k++) {
+    d->swapped.data[d->swapped.count++] = swaps[2 * k], d->swapped.data[d->swapped.count++] = swaps[2 * k + 1];
+    swap_ranks(d, swaps[2 * k], swaps[2 * k + 1]);
+  }
+  d->open = true;
+  if (!d->step) {
+    fill_from_loads(d, &v);
+    if (v.legal && v.value >= cutoff) v.value = TFC_TIME_MAX, v.cut = true;
+    goto done;
+  }
+  v.legal = true;
+  v.excess = excess_of(d, false, NULL);
+  for (uint32_t i = 0; p->is_bounded && i < p->device_count; i++)
+    if (d->load[i] >= cutoff) v.cut = true;
+  d->from_save = TFC_NONE;
+  for (uint32_t i = d->save_count; i-- > 0;)
+    if (d->save[i].time <= begin) {
+      d->from_save = i;
+      break;
+    }
+  if (v.cut) {
+    v.feasible = v.excess == 0;
+    goto done;
+  }
+  struct tfc_engine *e = &d->engine;
+  if (d->from_save == TFC_NONE) {
+    tfc_engine_begin(e);
+  } else {
+    tfc_engine_restore(e, &d->save[d->from_save]);
+    for (size_t k = 0; k < d->moved.count; k++) { // none of these had started
+      const uint32_t u = d->moved.data[k].unit;
+      e->left[d->moved.data[k].from] -= tfc_problem_unit_time(p, u, d->moved.data[k].from);
+      e->left[d->device[u]] += tfc_problem_unit_time(p, u, d->device[u]);
+    }
+  }
+  tfc_engine_stop stop = tfc_engine_run(e, cutoff, UINT32_MAX);
+  v.legal = stop != TFC_ENGINE_NO_LINK;
+  v.cut = stop == TFC_ENGINE_CUT;
+  if (stop == TFC_ENGINE_ENDED) {
+    v.value = e->scalars->value;
+    if (v.value >= cutoff) v.value = TFC_TIME_MAX, v.cut = true;
+    v.excess = excess_of(d, true, NULL);
+  }
+  v.feasible = v.excess == 0;
+done:
+  d->tried = v;
+  *out = v;
+}
+
+void tfc_delta_commit(struct tfc_delta *d) {
+  const struct tfc_problem *p = d->problem;
+  if (!d->open) return;
+  d->open = false;
+  if (!d->step) {
+    fill_from_loads(d, &d->verdict);
+    memcpy(d->verdict.busy, d->loads.load, sizeof *d->loads.load * p->device_count);
+    memcpy(d->verdict.memory, d->memory, sizeof *d->memory * p->device_count);
+    return;
+  }
+  if (d->from_save == TFC_NONE) {
+    run_recording(d, TFC_NONE, &d->verdict);
+    return;
+  }
+  // The states before the trial's beginning hold `left` of operations that had not started: theirs moved as well.
+  for (uint32_t i = 0; i <= d->from_save; i++) {
+    int64_t *left = (int64_t *)(void *)(d->save[i].block + ((uint8_t *)d->engine.left - d->engine.block));
+    for (size_t k = 0; k < d->moved.count; k++) {
+      const uint32_t u = d->moved.data[k].unit;
+      left[d->moved.data[k].from] -= tfc_problem_unit_time(p, u, d->moved.data[k].from);
+      left[d->device[u]] += tfc_problem_unit_time(p, u, d->device[u]);
+    }
+  }
+  run_recording(d, d->from_save, &d->verdict);
+}

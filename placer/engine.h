@@ -1,0 +1,106 @@
+// The engine under tfc_simulate and tfc_delta: one step, event by event, in exact picoseconds. Internal to the placer.
+//
+// The state of a simulation at one instant lies in one block (plus the log of transfers and the heap of coming ends),
+// so that it can be saved and restored by copying. `device` [node] and `rank` [node] are set by the caller; between
+// saving and restoring they may change for nodes that were not ready by then.
+#ifndef TFC_PLACER_ENGINE_H
+#define TFC_PLACER_ENGINE_H
+
+#include "placer/simulate.h"
+#include "runtime/base/array.h"
+
+// A transfer that joined the waiting list: its index is its place in the list.
+struct tfc_engine_transfer {
+  uint32_t tensor;
+  uint32_t next;  // behind it on the same wire; its sibling in a heap of those that wait for a device
+  uint32_t child; // in such a heap
+  uint32_t holds; // consumers that have not ended at the destination
+  tfc_device_id from, to;
+  bool ended;
+};
+struct tfc_engine_event {
+  int64_t time;
+  uint32_t item; // a node, or EVENT_TRANSFER | index of a transfer
+};
+
+struct tfc_engine_scalars {
+  int64_t now, value;
+  uint32_t ended, event_count, transfer_count, transfer_low; // low: all before have ended
+  uint64_t transfer_bytes;
+};
+
+struct tfc_engine {
+  const struct tfc_problem *problem;
+  tfc_device_id *device;                  // [node]
+  uint32_t *rank;                         // [node]
+  uint32_t *by_rank;                      // [node_count]
+  const uint32_t *rank_now, *by_rank_now; // what counts: the problem's or its own
+  bool plain;                             // no live bytes, no occupancy, no slowdown
+  uint32_t levels, words; // of the set of ready operations of a device: a bit for each rank, summed up by 64
+  uint32_t level_at[6];
+  uint32_t masks; // 64-bit words of a set of devices
+
+  // The block.
+  uint8_t *block;
+  size_t block_size;
+  struct tfc_engine_scalars *scalars;
+  uint32_t *pending;               // [node] inputs that are not there
+  uint64_t *ready;                 // [device * words]
+  int64_t *left;                   // [device] ps of operations that have not started
+  int64_t *busy;                   // [device] ps
+  uint64_t *idle, *has_ready;      // sets of devices
+  uint32_t *wire_head, *wire_tail; // [wire] waiting transfers
+  uint8_t *wire_busy;              // [wire]
+  uint32_t *heap_root;             // [device] transfers that wait for it, by index
+  uint32_t *class_busy;            // [class] (by kind) devices that are not idle
+  uint32_t *holds;                 // [tensor] on the producer's device: consumers and transfers that have not ended
+  uint64_t *memory, *peak;         // [device] live bytes
+  uint32_t *first_transfer;        // [tensor] index of its first transfer (with live bytes)
+
+  TFC_ARRAY(struct tfc_engine_event) events;       // binary heap, count in scalars
+  TFC_ARRAY(struct tfc_engine_transfer) transfers; // count in scalars
+  // Work space of one round.
+  uint32_t *ended_nodes;    // [device]
+  uint32_t *touched_wires;  // [wire]
+  uint8_t *wire_touched;    // [wire]
+  TFC_ARRAY(uint32_t) walk; // heap of indices of transfers that may start now
+  uint32_t *kind_of;        // [device] devices of one kind share a number
+  // What is recorded, where it is not NULL.
+  int64_t *start, *end, *arrival;     // [node]; arrival: when it became ready
+  uint32_t *sequence;                 // [node] starts of operations, counted
+  TFC_ARRAY(struct tfc_transfer) log; // where `log_transfers`
+  TFC_ARRAY(uint32_t) log_sequence;   // start of each transfer, counted together with operations
+  uint32_t *step_sequence;            // [node] counted together with transfers, with log_transfers
+  uint32_t starts, all_starts;
+  bool log_transfers;
+  bool failed; // memory ran out
+};
+
+#define TFC_ENGINE_TRANSFER (UINT32_C(1) << 31)
+
+TFC_MUST_USE tfc_status tfc_engine_init(struct tfc_engine *engine, const struct tfc_problem *problem);
+void tfc_engine_deinit(struct tfc_engine *engine);
+// Sets devices from units and the rank; false: a unit is where it cannot run.
+bool tfc_engine_place(struct tfc_engine *engine, const tfc_device_id *unit_device, const uint32_t *rank);
+void tfc_engine_begin(struct tfc_engine *engine); // the state before anything ran
+
+typedef enum tfc_engine_stop {
+  TFC_ENGINE_ENDED,
+  TFC_ENGINE_CUT,     // the value cannot be below the cutoff
+  TFC_ENGINE_NO_LINK, // a tensor needs a link that is not there
+  TFC_ENGINE_PAUSED   // `pause` operations have ended, and time moves on next
+} tfc_engine_stop;
+tfc_engine_stop tfc_engine_run(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
+
+struct tfc_engine_save {
+  uint8_t *block;
+  TFC_ARRAY(struct tfc_engine_event) events;
+  TFC_ARRAY(struct tfc_engine_transfer) transfers; // from transfer_low on
+  int64_t time;                                    // of the next event: everything before it has happened
+  uint32_t starts;
+};
+bool tfc_engine_save(struct tfc_engine *engine, struct tfc_engine_save *save); // false: out of memory
+void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save);
+void tfc_engine_save_deinit(struct tfc_engine_save *save);
+
+#endif

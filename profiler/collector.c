@@ -1,0 +1,122 @@
+#include "profiler/collector.h"
+
+#include <string.h>
+
+#include "runtime/base/clock.h"
+
+struct tfc_collector {
+  struct tfc_trace_sink sink;
+  uint32_t device_count;
+};
+
+tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device, struct tfc_collector **out) {
+  tfc_status s = NULL;
+  struct tfc_collector *c = calloc(1, sizeof *c);
+  if (!c || !(c->sink.buffers = calloc(device_count + 1u, sizeof *c->sink.buffers)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  c->device_count = device_count;
+  c->sink.buffer_count = device_count + 1;
+  c->sink.owner = c;
+  for (uint32_t i = 0; i <= device_count; i++) {
+    struct tfc_trace_buffer *b = &c->sink.buffers[i];
+    // Touched here, so that no page is faulted in while a step is timed.
+    if (!(b->records = malloc(records_per_device * sizeof *b->records)))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for %zu trace records", records_per_device);
+    memset(b->records, 0, records_per_device * sizeof *b->records);
+    b->capacity = records_per_device;
+  }
+  *out = c, c = NULL;
+out:
+  tfc_collector_free(c);
+  return s;
+}
+
+void tfc_collector_free(struct tfc_collector *c) {
+  if (!c) return;
+  for (uint32_t i = 0; c->sink.buffers && i <= c->device_count; i++) free(c->sink.buffers[i].records);
+  free(c->sink.buffers);
+  free(c);
+}
+
+struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *c) {
+  return &c->sink;
+}
+
+void tfc_collector_reset(struct tfc_collector *c) {
+  for (uint32_t i = 0; i <= c->device_count; i++) c->sink.buffers[i].count = c->sink.buffers[i].dropped = 0;
+}
+
+void tfc_step_profile_deinit(struct tfc_step_profile *p) {
+  tfc_array_free(&p->ops);
+  tfc_array_free(&p->transfers);
+  tfc_array_free(&p->busy);
+  *p = (struct tfc_step_profile){0};
+}
+
+static int by_start_op(const void *a, const void *b) {
+  const struct tfc_profile_op *x = a, *y = b;
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+  if (x->duration_ns != y->duration_ns) return x->duration_ns < y->duration_ns ? -1 : 1;
+  return (x->node > y->node) - (x->node < y->node);
+}
+static int by_start_transfer(const void *a, const void *b) {
+  const struct tfc_profile_transfer *x = a, *y = b;
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+  return (x->id > y->id) - (x->id < y->id);
+}
+
+static tfc_status take(const struct tfc_trace_record *r, const struct tfc_collector *c, const bool *async,
+                       struct tfc_step_profile *p) {
+  bool kept = true;
+  if (r->kind == TFC_TRACE_ALLOCATE) return p->allocated += r->bytes, NULL;
+  if (r->kind != TFC_TRACE_OP && r->kind != TFC_TRACE_TRANSFER) return NULL;
+  if (r->begin == 0 || r->end < r->begin)
+    return tfc_status_make(TFC_ABORTED, "trace: %s %u on device %u has no valid time stamps",
+                           r->kind == TFC_TRACE_OP ? "operation" : "transfer", r->id, r->device);
+  if (r->device >= c->device_count)
+    return tfc_status_make(TFC_ABORTED, "trace: a record names device %u of %u", r->device, c->device_count);
+  int64_t begin = tfc_ticks_to_ns(r->begin), duration = tfc_ticks_to_ns(r->end) - begin;
+  if (r->kind == TFC_TRACE_TRANSFER)
+    kept = tfc_array_push(&p->transfers, (struct tfc_profile_transfer){begin, duration, r->bytes, r->id, r->device});
+  else if (!async || !async[r->id])
+    kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device});
+  return kept ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struct tfc_step_profile *p) {
+  p->ops.count = p->transfers.count = p->busy.count = 0;
+  p->allocated = 0;
+  if (!tfc_array_resize(&p->busy, c->device_count)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i <= c->device_count; i++) {
+    const struct tfc_trace_buffer *b = &c->sink.buffers[i];
+    if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);
+    for (size_t k = 0; k < b->count; k++) TFC_RETURN_IF_ERROR(take(&b->records[k], c, async, p));
+  }
+  if (p->ops.count == 0) return tfc_status_make(TFC_ABORTED, "trace: the step recorded no operation");
+  qsort(p->ops.data, p->ops.count, sizeof *p->ops.data, by_start_op);
+  if (p->transfers.count) qsort(p->transfers.data, p->transfers.count, sizeof *p->transfers.data, by_start_transfer);
+  int64_t first = p->ops.data[0].start_ns, last = first;
+  int64_t *end = calloc(c->device_count, sizeof *end); // of each device's last operation
+  if (!end) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s = NULL;
+  for (size_t i = 0; i < p->ops.count && !s; i++) {
+    struct tfc_profile_op *o = &p->ops.data[i];
+    struct tfc_profile_busy *busy = &p->busy.data[o->device];
+    o->start_ns -= first;
+    if (o->start_ns < end[o->device])
+      s = tfc_status_make(TFC_ABORTED, "trace: operation %u starts on device %u while another one runs there", o->node,
+                          o->device);
+    end[o->device] = o->start_ns + o->duration_ns;
+    if (end[o->device] > last - first) last = first + end[o->device];
+    busy->operations++;
+    busy->operations_ns += o->duration_ns;
+    busy->busy_ns += o->duration_ns;
+  }
+  free(end);
+  if (s) return s;
+  for (size_t i = 0; i < p->transfers.count; i++) p->transfers.data[i].start_ns -= first;
+  p->start_ns = first;
+  p->duration_ns = last - first;
+  if (p->duration_ns <= 0) return tfc_status_make(TFC_ABORTED, "trace: the step took no time");
+  return NULL;
+}

@@ -1,0 +1,57 @@
+// Collector: the trace sink of a measured step. The runtime writes records into its buffers; between steps, drain turns
+// them into the profile of that step: nanoseconds since the step began, sorted, with the busy time of each device.
+//
+//   struct tfc_collector *c = NULL;
+//   TFC_TRY(s, tfc_collector_create(device_count, records_per_device, &c));
+//   tfc_collector_reset(c);
+//   TFC_TRY(s, tfc_plan_run(plan, feeds, fetches, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
+//   TFC_TRY(s, tfc_collector_drain(c, NULL, &profile));
+//
+// One thread resets and drains; the runtime's threads write while a step runs, each into its own buffer.
+#ifndef TFC_PROFILER_COLLECTOR_H
+#define TFC_PROFILER_COLLECTOR_H
+
+#include "runtime/base/array.h"
+#include "runtime/base/status.h"
+#include "runtime/trace.h"
+
+struct tfc_collector;
+TFC_MUST_USE tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device,
+                                             struct tfc_collector **out);
+void tfc_collector_free(struct tfc_collector *collector); // NULL is fine
+struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);
+void tfc_collector_reset(struct tfc_collector *collector);
+
+struct tfc_profile_op {
+  int64_t start_ns, duration_ns; // since the step began
+  uint32_t node;
+  uint32_t device;
+};
+struct tfc_profile_transfer {
+  int64_t start_ns, duration_ns;
+  uint64_t bytes;
+  uint32_t id; // transfer of the plan
+  uint32_t device;
+};
+struct tfc_profile_busy {
+  int64_t operations_ns, busy_ns; // operations_ns <= busy_ns <= the step's duration
+  uint32_t operations;
+};
+// Of one step. Zeroed at first; reuse keeps its arrays.
+struct tfc_step_profile {
+  int64_t start_ns;    // CLOCK_MONOTONIC_RAW, the first operation's start
+  int64_t duration_ns; // to the last operation's end, all devices
+  TFC_ARRAY(struct tfc_profile_op) ops;
+  TFC_ARRAY(struct tfc_profile_transfer) transfers;
+  TFC_ARRAY(struct tfc_profile_busy) busy; // [device]
+  uint64_t allocated;                      // bytes that operations allocated in this step
+};
+void tfc_step_profile_deinit(struct tfc_step_profile *profile);
+
+// `async[node]` (NULL: none): operations that wait for the outside and hold no device; they are left out. ABORTED:
+// records were dropped, have no stamp, end before they begin, overlap on one device, or there are none: such a step
+// is never a measurement.
+TFC_MUST_USE tfc_status tfc_collector_drain(struct tfc_collector *collector, const bool *async,
+                                            struct tfc_step_profile *out);
+
+#endif

@@ -1,0 +1,33 @@
+// Cost table: what each operation takes on each kind of device, learned from steps. Samples are kept (the last 64 of
+// each), so that the answer is a median with quartiles and can be refit as more steps are measured. One thread.
+#ifndef TFC_PROFILER_COST_TABLE_H
+#define TFC_PROFILER_COST_TABLE_H
+
+#include "profiler/collector.h"
+
+struct tfc_cost {
+  double median_us, q1_us, q3_us, fastest_us; // NaN: never seen on this kind
+  uint32_t samples;
+};
+
+struct tfc_cost_table;
+TFC_MUST_USE tfc_status tfc_cost_table_create(uint32_t node_count, uint32_t kind_count, struct tfc_cost_table **out);
+void tfc_cost_table_free(struct tfc_cost_table *table); // NULL is fine
+// `kind_of_device[device]` for every device of the profile.
+TFC_MUST_USE tfc_status tfc_cost_table_add(struct tfc_cost_table *table, const struct tfc_step_profile *profile,
+                                           const uint32_t *kind_of_device);
+TFC_MUST_USE tfc_status tfc_cost_table_put(struct tfc_cost_table *table, uint32_t node, uint32_t kind, double us);
+struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
+double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind); // ever seen; NaN
+
+// How much operations slow down when k devices of their kind are busy, from the step of a placement: adds, for every
+// operation, its time and its time alone to the sums of the k that were busy when it started (itself included).
+struct tfc_slowdown_sums {
+  double *measured_us, *alone_us; // [limit + 1], by k; owned by the caller
+  uint32_t limit;
+};
+void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_table *alone,
+                      const struct tfc_step_profile *profile, const uint32_t *kind_of_device, uint32_t device_count,
+                      uint32_t kind);
+
+#endif

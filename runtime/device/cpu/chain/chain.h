@@ -1,0 +1,53 @@
+// Chains of element-wise operations in one pass over memory.
+//
+// A chain runs over a space of rows × columns, block by block: every step computes one block, from operands in memory
+// or from registers (blocks that stay in the first-level cache), with the loop of the operation that it stands for. So
+// the result has the bits of the operations run one by one, and only what is needed outside is written.
+//
+// An operand is addressed by two strides, which covers whole tensors, rows that repeat (a bias), columns that repeat (a
+// factor per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated).
+//
+// A chain is immutable once built; any number of threads may run disjoint parts of it.
+#ifndef TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
+#define TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The loops of an element-wise operation (runtime/graph/op_def.h, tfc_elementwise).
+typedef void tfc_unary_loop(const void *x, void *y, int64_t n);
+typedef void tfc_binary_loop(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y, int64_t n);
+
+enum { TFC_CHAIN_REGISTERS = 12, TFC_CHAIN_BLOCK = 512, TFC_CHAIN_STEPS = 64, TFC_CHAIN_OPERANDS = 32 };
+
+struct tfc_chain_operand { // in memory
+  uint16_t tensor;         // index into the pointers given to tfc_chain_run
+  uint16_t size;           // bytes of an element
+  int64_t offset;          // elements to the first
+  int64_t row;             // elements from row to row, 0: every row is the same
+  int64_t column;          // 1, or 0: one value for the whole row
+};
+
+// Where a step reads and writes: an operand (>= 0) or a register (-1 - r).
+struct tfc_chain_step {
+  tfc_unary_loop *unary; // one of the two
+  tfc_binary_loop *binary;
+  int16_t a, b, out;
+  uint8_t register_size; // bytes of an element, where `out` is a register
+};
+
+struct tfc_chain {
+  int64_t rows, columns;
+  uint16_t step_count, operand_count;
+  struct tfc_chain_step steps[TFC_CHAIN_STEPS];
+  struct tfc_chain_operand operands[TFC_CHAIN_OPERANDS];
+};
+
+// Joins rows and columns into one long row where every operand allows it. Call it once, when the chain is complete.
+void tfc_chain_flatten(struct tfc_chain *chain);
+// Blocks of the whole chain: work is split over threads by ranges of them.
+int64_t tfc_chain_blocks(const struct tfc_chain *chain);
+// Runs blocks [begin, end). `tensors` are the memory of each tensor index.
+void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end);
+
+#endif

@@ -1,0 +1,44 @@
+#include "runtime/device/cpu/gemm/scratch.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct held {
+  void *data[TFC_SCRATCH_PLACES];
+  size_t size[TFC_SCRATCH_PLACES];
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static _Thread_local struct held *mine;
+
+static void let_go(void *record) {
+  struct held *h = record;
+  for (int i = 0; i < TFC_SCRATCH_PLACES; i++) free(h->data[i]);
+  free(h);
+}
+
+static void at_exit(void) { // the main thread's
+  if (mine) let_go(mine);
+  mine = NULL;
+}
+
+static void make_key(void) {
+  if (pthread_key_create(&key, let_go) != 0) abort();
+  atexit(at_exit);
+}
+
+void *tfc_thread_scratch(int place, size_t bytes) {
+  pthread_once(&once, make_key);
+  if (!mine) {
+    mine = calloc(1, sizeof *mine);
+    if (!mine) return NULL;
+    pthread_setspecific(key, mine);
+  }
+  if (mine->size[place] >= bytes) return mine->data[place];
+  size_t wanted = (bytes + bytes / 4 + 4095) / 4096 * 4096;
+  free(mine->data[place]);
+  mine->data[place] = aligned_alloc(64, wanted);
+  mine->size[place] = mine->data[place] ? wanted : 0;
+  return mine->data[place];
+}

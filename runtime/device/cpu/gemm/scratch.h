@@ -1,0 +1,12 @@
+// Scratch memory of a thread: grows to the largest request and stays until the thread ends.
+#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_SCRATCH_H
+#define TFC_RUNTIME_DEVICE_CPU_GEMM_SCRATCH_H
+
+#include <stddef.h>
+
+enum { TFC_SCRATCH_A, TFC_SCRATCH_B, TFC_SCRATCH_PLACES };
+
+// `bytes` aligned to 64, not cleared, valid until the next request for the same place by this thread. NULL: no memory.
+void *tfc_thread_scratch(int place, size_t bytes);
+
+#endif

@@ -1,0 +1,126 @@
+// A loop is opened by writing its parameters and then the state word; workers join by incrementing the count while it
+// is open. The leader, out of pieces, closes it and waits for those inside: nobody has to wake up for a loop to end.
+#include "runtime/device/cpu/team.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/queue.h"
+#include "runtime/device/wait.h"
+
+enum { OPEN = 1 << 24, COUNT = OPEN - 1, LOOP = OPEN << 1 };
+
+static void work(struct tfc_team *t) {
+  for (;;) {
+    int64_t first = atomic_fetch_add_explicit(&t->next, t->chunk, memory_order_relaxed);
+    if (first >= t->pieces) return;
+    int64_t last = first + t->chunk < t->pieces ? first + t->chunk : t->pieces;
+    for (int64_t p = first; p < last; p++) {
+      int64_t begin = p * t->grain, end = begin + t->grain < t->total ? begin + t->grain : t->total;
+      t->fn(t->arg, begin, end);
+    }
+  }
+}
+
+static bool join(struct tfc_team *t, uint32_t *out_loop) {
+  uint32_t s = atomic_load(&t->state);
+  while (s & OPEN)
+    if (atomic_compare_exchange_weak(&t->state, &s, s + 1)) {
+      *out_loop = s & ~(uint32_t)COUNT;
+      return true;
+    }
+  return false;
+}
+
+static void *run_worker(void *arg) {
+  struct tfc_team *t = arg;
+  tfc_thread_prepare();
+  for (;;) {
+    uint32_t seen = 0;
+    if (join(t, &seen)) {
+      work(t);
+      atomic_fetch_sub(&t->state, 1);
+      // No piece is left, but the loop stays open until the leader comes round.
+      while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
+      continue;
+    }
+    if (atomic_load(&t->stop)) return NULL;
+    int64_t begin = tfc_now_ns();
+    bool open = false;
+    do {
+      for (int i = 0; i < 32 && !open; i++) {
+        open = atomic_load_explicit(&t->state, memory_order_relaxed) & OPEN;
+        tfc_pause();
+      }
+    } while (!open && tfc_now_ns() - begin < t->spin_ns);
+    if (open) continue;
+    atomic_fetch_add(&t->sleepers, 1);
+    for (;;) {
+      seen = atomic_load(&t->state);
+      if ((seen & OPEN) || atomic_load(&t->stop)) break;
+      tfc_futex_wait(&t->state, seen, -1);
+    }
+    atomic_fetch_sub(&t->sleepers, 1);
+  }
+}
+
+tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t spin_ns) {
+  *t = (struct tfc_team){.size = size, .spin_ns = spin_ns};
+  if (size <= 1) return NULL;
+  t->threads = calloc((size_t)size - 1, sizeof *t->threads);
+  if (!t->threads) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a team of %d threads", size);
+  for (int i = 1; i < size; i++) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 8u << 20);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpus[i], &set);
+    pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    int failed = pthread_create(&t->threads[t->started], &attributes, run_worker, t);
+    pthread_attr_destroy(&attributes);
+    if (failed) {
+      tfc_team_deinit(t);
+      return tfc_status_make(TFC_UNAVAILABLE, "thread %d of a team of %d could not be started (%d)", i, size, failed);
+    }
+    pthread_setname_np(t->threads[t->started++], "tfc-team");
+  }
+  return NULL;
+}
+
+void tfc_team_deinit(struct tfc_team *t) {
+  atomic_store(&t->stop, true);
+  atomic_fetch_add(&t->state, LOOP);
+  tfc_futex_wake(&t->state, INT_MAX);
+  for (int i = 0; i < t->started; i++) pthread_join(t->threads[i], NULL);
+  free(t->threads);
+  *t = (struct tfc_team){0};
+}
+
+void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
+                  void *arg) {
+  if (total <= 0) return;
+  if (grain <= 0) grain = 1;
+  int64_t pieces = total / grain + (total % grain != 0);
+  if (pieces == 1 || t->size <= 1 || atomic_exchange_explicit(&t->taken, true, memory_order_acquire)) {
+    for (int64_t p = 0; p < pieces; p++) {
+      int64_t begin = p * grain;
+      fn(arg, begin, begin + grain < total ? begin + grain : total);
+    }
+    return;
+  }
+  t->fn = fn, t->arg = arg, t->total = total, t->grain = grain, t->pieces = pieces;
+  t->chunk = pieces / (t->size * 8);
+  if (t->chunk < 1) t->chunk = 1;
+  atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+  // Nobody is inside: the last loop was left closed with a count of 0.
+  uint32_t s = atomic_load_explicit(&t->state, memory_order_relaxed);
+  atomic_store(&t->state, (s + LOOP) | OPEN);
+  if (atomic_load(&t->sleepers)) tfc_futex_wake(&t->state, t->size - 1);
+  work(t);
+  atomic_fetch_and(&t->state, ~(uint32_t)OPEN);
+  while (atomic_load(&t->state) & COUNT) tfc_pause();
+  atomic_store_explicit(&t->taken, false, memory_order_release);
+}

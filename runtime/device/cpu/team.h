@@ -1,0 +1,35 @@
+// A team: the cores of one CPU device. The caller is its leader; the others are pinned threads that spin for a while
+// after work and then sleep. One loop at a time; a second caller, or one inside a loop, works alone.
+#ifndef TFC_RUNTIME_DEVICE_CPU_TEAM_H
+#define TFC_RUNTIME_DEVICE_CPU_TEAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+
+struct tfc_team {
+  int size; // threads, the leader included
+  int64_t spin_ns;
+  pthread_t *threads; // [size - 1]
+  int started;
+  _Atomic bool stop, taken;
+  // Low 24 bits: how many work on the present loop; bit 24: the loop is open to more; above: number of the loop, which
+  // is what sleepers watch.
+  _Alignas(64) _Atomic uint32_t state;
+  _Atomic uint32_t sleepers;
+  _Alignas(64) _Atomic int64_t next; // piece
+  void (*fn)(void *arg, int64_t begin, int64_t end);
+  void *arg;
+  int64_t total, grain, pieces, chunk;
+};
+// `cpus` [size]: logical processors; the leader's is the first. Starts size - 1 threads.
+TFC_MUST_USE tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t spin_ns);
+void tfc_team_deinit(struct tfc_team *t);
+// fn(arg, begin, end) over [0, total) in pieces [i * grain, (i + 1) * grain): which thread runs a piece varies, the
+// pieces do not.
+void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
+                  void *arg);
+
+#endif

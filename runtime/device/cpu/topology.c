@@ -1,0 +1,105 @@
+// hwloc names cores and their logical processors; of each core the first one that affinity allows is used. The quota of
+// control groups (v2 cpu.max, v1 cpu.cfs_quota_us) is the smallest on the way up from this process's group.
+#include "runtime/device/cpu/topology.h"
+
+#include <hwloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/str.h"
+
+double tfc_quota_parse(const char *cpu_max) {
+  double quota = 0, period = 100000;
+  if (sscanf(cpu_max, "%lf %lf", &quota, &period) < 1 || quota <= 0 || period <= 0) return 0;
+  return quota / period;
+}
+
+static bool read_text(const char *path, char *out, size_t size) {
+  FILE *f = fopen(path, "re");
+  if (!f) return false;
+  size_t n = fread(out, 1, size - 1, f);
+  fclose(f);
+  out[n] = 0;
+  return n > 0;
+}
+
+static double smaller(double a, double b) {
+  return a <= 0 ? b : b <= 0 ? a : a < b ? a : b;
+}
+
+static double cgroup_quota(void) {
+  char line[4096], text[128];
+  double quota = 0;
+  FILE *f = fopen("/proc/self/cgroup", "re");
+  while (f && fgets(line, sizeof line, f)) {
+    char *path = strchr(line, ':');
+    char *group = path ? strchr(path + 1, ':') : NULL;
+    if (!group) continue;
+    *group++ = 0;
+    group[strcspn(group, "\n")] = 0;
+    bool v2 = path[1] == 0, cpu = strstr(path + 1, "cpu") && !strstr(path + 1, "cpuset");
+    if (!v2 && !cpu) continue;
+    for (;;) { // this group and its parents
+      char *file = v2 ? tfc_format("/sys/fs/cgroup%s/cpu.max", group)
+                      : tfc_format("/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
+      if (file && read_text(file, text, sizeof text)) quota = smaller(quota, tfc_quota_parse(text));
+      free(file);
+      char *slash = strrchr(group, '/');
+      if (!slash || group[1] == 0) break;
+      slash[slash == group ? 1 : 0] = 0;
+    }
+  }
+  if (f) fclose(f);
+  // In a container the group above is not visible, but its own limit is at the root.
+  if (read_text("/sys/fs/cgroup/cpu.max", text, sizeof text)) quota = smaller(quota, tfc_quota_parse(text));
+  return quota;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct tfc_topology found;
+
+static void read_once(void) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed)) CPU_SET(0, &allowed);
+  hwloc_topology_t t = NULL;
+  if (hwloc_topology_init(&t) == 0 && hwloc_topology_load(t) == 0) {
+    int cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
+    for (int i = 0; i < cores && found.core_count < TFC_MAX_CORES; i++) {
+      hwloc_obj_t core = hwloc_get_obj_by_type(t, HWLOC_OBJ_CORE, (unsigned)i);
+      if (!core || !core->cpuset) continue;
+      for (int cpu = hwloc_bitmap_first(core->cpuset); cpu >= 0; cpu = hwloc_bitmap_next(core->cpuset, cpu))
+        if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &allowed)) {
+          found.cpus[found.core_count++] = cpu;
+          break;
+        }
+    }
+    hwloc_obj_t root = hwloc_get_root_obj(t);
+    found.memory = root ? root->total_memory : 0;
+    const char *model = root ? hwloc_obj_get_info_by_name(root, "CPUModel") : NULL;
+    if (!model) {
+      hwloc_obj_t package = hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0);
+      model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    }
+    snprintf(found.model, sizeof found.model, "%s", model ? model : "CPU");
+  }
+  if (t) hwloc_topology_destroy(t);
+  if (found.core_count == 0)
+    for (int cpu = 0; cpu < CPU_SETSIZE && found.core_count < TFC_MAX_CORES; cpu++)
+      if (CPU_ISSET(cpu, &allowed)) found.cpus[found.core_count++] = cpu;
+  if (found.core_count == 0) found.cpus[found.core_count++] = 0;
+  if (!found.memory) found.memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  found.affinity_cores = found.core_count;
+  found.quota = cgroup_quota();
+  if (found.quota > 0 && found.quota < found.core_count) found.core_count = found.quota < 1 ? 1 : (int)found.quota;
+}
+
+tfc_status tfc_topology_read(struct tfc_topology *out) {
+  pthread_once(&once, read_once);
+  *out = found;
+  return NULL;
+}

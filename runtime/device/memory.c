@@ -1,0 +1,123 @@
+// Blocks are the buffer's record, padded to 64 bytes, and then the data: one allocation each. Sizes up to 64 MiB are
+// rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger ones go back at once.
+#include "runtime/device/memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "runtime/base/units.h"
+
+struct tfc_memory_block {
+  struct tfc_buffer buffer;
+  struct tfc_memory_block *next;
+  size_t capacity; // bytes of data
+  uint16_t class;  // TFC_MEMORY_CLASSES: not cached
+};
+enum { HEADER = 128, SMALLEST = 64, LARGEST_CACHED = 64 << 20, HUGE_PAGE = 2 << 20 };
+_Static_assert(sizeof(struct tfc_memory_block) <= HEADER, "the header holds the record");
+
+void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
+  *m = (struct tfc_memory){.device = device, .limit = limit, .offset = offset};
+  pthread_mutex_init(&m->lock, NULL);
+}
+
+static uint16_t class_of(size_t bytes, size_t *out_capacity) {
+  if (bytes > LARGEST_CACHED) {
+    *out_capacity = (bytes + 63) & ~(size_t)63;
+    return TFC_MEMORY_CLASSES;
+  }
+  if (bytes <= SMALLEST) {
+    *out_capacity = SMALLEST;
+    return 0;
+  }
+  int power = 63 - __builtin_clzll(bytes - 1); // 2^power < bytes <= 2^(power + 1)
+  size_t step = ((size_t)1 << power) / 4;
+  size_t quarter = (bytes - ((size_t)1 << power) + step - 1) / step; // 1..4
+  *out_capacity = (((size_t)1 << power) + quarter * step + 63) & ~(size_t)63;
+  return (uint16_t)((power - 6) * 4 + (int)quarter);
+}
+
+static void unmap(struct tfc_memory_block *b) {
+  if (b->capacity >= HUGE_PAGE)
+    munmap(b, HEADER + b->capacity);
+  else
+    free(b);
+}
+
+void tfc_memory_trim(struct tfc_memory *m) {
+  pthread_mutex_lock(&m->lock);
+  for (int i = 0; i < TFC_MEMORY_CLASSES; i++)
+    while (m->free_lists[i]) {
+      struct tfc_memory_block *b = m->free_lists[i];
+      m->free_lists[i] = b->next;
+      unmap(b);
+    }
+  m->cached = 0;
+  pthread_mutex_unlock(&m->lock);
+}
+
+void tfc_memory_deinit(struct tfc_memory *m) {
+  tfc_memory_trim(m);
+  pthread_mutex_destroy(&m->lock);
+}
+
+static void destroy(struct tfc_buffer *self) {
+  struct tfc_memory_block *b = (struct tfc_memory_block *)(void *)self;
+  struct tfc_memory *m = self->owner;
+  atomic_fetch_sub_explicit(&m->held, self->size, memory_order_relaxed);
+  if (b->class == TFC_MEMORY_CLASSES) {
+    unmap(b);
+    return;
+  }
+  pthread_mutex_lock(&m->lock);
+  b->next = m->free_lists[b->class];
+  m->free_lists[b->class] = b;
+  m->cached += b->capacity;
+  pthread_mutex_unlock(&m->lock);
+}
+
+static struct tfc_memory_block *map(size_t capacity) {
+  if (capacity < HUGE_PAGE) return aligned_alloc(64, HEADER + capacity);
+  void *p = mmap(NULL, HEADER + capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  madvise(p, HEADER + capacity, MADV_HUGEPAGE);
+  return p;
+}
+
+tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out) {
+  uint64_t held = atomic_fetch_add_explicit(&m->held, bytes, memory_order_relaxed);
+  struct tfc_memory_block *b = NULL;
+  if (bytes <= m->limit && held <= m->limit - bytes && bytes <= SIZE_MAX / 2) {
+    size_t capacity = 0;
+    uint16_t class = class_of(bytes, &capacity);
+    if (class < TFC_MEMORY_CLASSES) {
+      pthread_mutex_lock(&m->lock);
+      if ((b = m->free_lists[class])) {
+        m->free_lists[class] = b->next;
+        m->cached -= b->capacity;
+      }
+      pthread_mutex_unlock(&m->lock);
+    }
+    if (!b && (b = map(capacity))) {
+      b->capacity = capacity;
+      b->class = class;
+    }
+  }
+  if (!b) {
+    atomic_fetch_sub_explicit(&m->held, bytes, memory_order_relaxed);
+    char a[32], c[32], d[32], e[32];
+    uint64_t left = m->limit == UINT64_MAX ? 0 : m->limit > held ? m->limit - held : 0;
+    if (m->limit == UINT64_MAX)
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use", m->device,
+                             tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held));
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
+                           "%s: out of memory: %s asked for, %s in use, limit %s, largest free block %s", m->device,
+                           tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held),
+                           tfc_show_bytes(d, (double)m->limit), tfc_show_bytes(e, (double)left));
+  }
+  b->buffer =
+      (struct tfc_buffer){.data = (char *)b + HEADER + m->offset, .size = bytes, .destroy = destroy, .owner = m};
+  atomic_init(&b->buffer.references, 1);
+  *out = &b->buffer;
+  return NULL;
+}

@@ -1,0 +1,29 @@
+// Device memory that is host memory: counted against a limit, with a cache of freed blocks by size, so that steps of
+// dynamic shapes settle into no system calls. Any thread.
+#ifndef TFC_RUNTIME_DEVICE_MEMORY_H
+#define TFC_RUNTIME_DEVICE_MEMORY_H
+
+#include <pthread.h>
+
+#include "runtime/graph/tensor.h"
+
+enum { TFC_MEMORY_CLASSES = 256 };
+
+struct tfc_memory_block;
+struct tfc_memory {
+  const char *device;    // for messages
+  uint64_t limit;        // bytes, UINT64_MAX: none
+  uint64_t offset;       // added to the addresses that buffers carry (another address space); 0: none
+  _Atomic uint64_t held; // bytes of live buffers
+  uint64_t cached;       // bytes in the free lists
+  pthread_mutex_t lock;
+  struct tfc_memory_block *free_lists[TFC_MEMORY_CLASSES];
+};
+void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
+void tfc_memory_deinit(struct tfc_memory *m); // every buffer has been released
+// 64-byte aligned; blocks of 2 MiB and more come in huge pages where the system has them. RESOURCE_EXHAUSTED names
+// request, in use, limit and what is left.
+TFC_MUST_USE tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out);
+void tfc_memory_trim(struct tfc_memory *m); // gives the cache back to the system
+
+#endif

@@ -1,0 +1,182 @@
+// The submitter appends to `incoming` under a lock; the thread swaps it against its own empty batch, so that neither
+// waits long for the other. The thread is the only one that blocks on waits, strictly in order.
+#include "runtime/device/queue.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/wait.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+uint32_t tfc_float_mode_enter(void) {
+#if defined(__x86_64__)
+  uint32_t saved = _mm_getcsr();
+  if ((saved & 0x8040u) != 0x8040u) _mm_setcsr(saved | 0x8040u); // flush to zero, denormals are zero
+  return saved;
+#elif defined(__aarch64__)
+  uint64_t saved;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(saved));
+  __asm__ volatile("msr fpcr, %0" : : "r"(saved | (1u << 24)));
+  return (uint32_t)saved;
+#else
+  return 0;
+#endif
+}
+
+void tfc_float_mode_leave(uint32_t saved) {
+#if defined(__x86_64__)
+  if ((saved & 0x8040u) != 0x8040u) _mm_setcsr(saved);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)saved));
+#else
+  (void)saved;
+#endif
+}
+
+void tfc_thread_prepare(void) {
+  (void)tfc_float_mode_enter();
+  void (*set_threads)(int) = NULL;
+  *(void **)(&set_threads) = dlsym(RTLD_DEFAULT, "omp_set_num_threads"); // libraries that were linked with OpenMP
+  if (set_threads) set_threads(1);
+}
+
+static bool take(struct tfc_queue *q) { // moves what came in to `current`
+  pthread_mutex_lock(&q->lock);
+  struct tfc_queue_batch swap = q->current;
+  q->current = q->incoming;
+  q->incoming = swap;
+  q->incoming.entries.count = q->incoming.points.count = 0;
+  pthread_mutex_unlock(&q->lock);
+  return q->current.entries.count > 0;
+}
+
+static bool wait_for_work(struct tfc_queue *q, uint32_t seen) {
+  if (q->options.spin_ns > 0) {
+    int64_t begin = tfc_now_ns();
+    do {
+      for (int i = 0; i < 32; i++) {
+        if (atomic_load_explicit(&q->ready, memory_order_acquire) != seen) return true;
+        tfc_pause();
+      }
+    } while (tfc_now_ns() - begin < q->options.spin_ns);
+  }
+  atomic_store(&q->asleep, 1);
+  while (atomic_load(&q->ready) == seen && !atomic_load(&q->stop)) tfc_futex_wait(&q->ready, seen, -1);
+  atomic_store(&q->asleep, 0);
+  return atomic_load(&q->ready) != seen;
+}
+
+// Returns since when the last one waited for was there: what came after that is the hand-over.
+static uint64_t wait_all(struct tfc_queue *q, const struct tfc_timepoint *points, uint32_t count) {
+  uint64_t since = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (tfc_semaphore_reached(points[i].semaphore, points[i].value)) continue;
+    tfc_status s = tfc_semaphore_wait(points[i].semaphore, points[i].value, q->options.spin_ns, -1);
+    tfc_status_free(s); // cannot be late without a timeout
+    since = atomic_load_explicit(&points[i].semaphore->stamp, memory_order_relaxed);
+  }
+  return since;
+}
+
+static void *run_thread(void *arg) {
+  struct tfc_queue *q = arg;
+  tfc_thread_prepare();
+  uint64_t ended = 0;
+  for (;;) {
+    uint32_t seen = atomic_load(&q->ready);
+    if (!take(q)) {
+      if (!wait_for_work(q, seen) && atomic_load(&q->stop)) break;
+      continue;
+    }
+    for (size_t i = 0; i < q->current.entries.count; i++) {
+      struct tfc_queue_entry *e = &q->current.entries.data[i];
+      const struct tfc_timepoint *points = q->current.points.data + e->first_point;
+      uint64_t from = 0, to = 0;
+      if (e->wait_count) {
+        uint64_t begin = tfc_ticks();
+        from = wait_all(q, points, e->wait_count);
+        to = tfc_ticks();
+        from = from == 0 ? to : from < begin ? begin : from > to ? to : from;
+      }
+      if (e->run) e->run(q->device, e, from, to);
+      for (uint32_t k = 0; k < e->signal_count; k++)
+        tfc_semaphore_signal(points[e->wait_count + k].semaphore, points[e->wait_count + k].value);
+      tfc_semaphore_signal(q->done, ++ended);
+    }
+    q->current.entries.count = q->current.points.count = 0;
+  }
+  return NULL;
+}
+
+tfc_status tfc_queue_init(struct tfc_queue *q, struct tfc_device *device, const struct tfc_queue_options *options) {
+  *q = (struct tfc_queue){.device = device, .options = *options};
+  pthread_mutex_init(&q->lock, NULL);
+  TFC_RETURN_IF_ERROR(tfc_semaphore_create(&q->done));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 8u << 20);
+  if (options->cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = 0; i < options->cpu_count; i++) CPU_SET(options->cpus[i], &set);
+    pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+  }
+  int failed = pthread_create(&q->thread, &attributes, run_thread, q);
+  pthread_attr_destroy(&attributes);
+  if (failed) return tfc_status_make(TFC_UNAVAILABLE, "%s: no thread for it (%d)", device->info.name, failed);
+  char name[16];
+  snprintf(name, sizeof name, "%.15s", options->name);
+  pthread_setname_np(q->thread, name);
+  q->started = true;
+  return NULL;
+}
+
+void tfc_queue_deinit(struct tfc_queue *q) {
+  if (q->started) {
+    tfc_queue_drain(q);
+    atomic_store(&q->stop, true);
+    atomic_fetch_add(&q->ready, 1);
+    tfc_futex_wake(&q->ready, 1);
+    pthread_join(q->thread, NULL);
+  }
+  tfc_semaphore_free(q->done);
+  tfc_array_free(&q->incoming.entries);
+  tfc_array_free(&q->incoming.points);
+  tfc_array_free(&q->current.entries);
+  tfc_array_free(&q->current.points);
+  if (q->device) pthread_mutex_destroy(&q->lock);
+  *q = (struct tfc_queue){0};
+}
+
+tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *entry, const struct tfc_timepoint *waits,
+                            const struct tfc_timepoint *signals) {
+  struct tfc_queue_entry e = *entry;
+  uint32_t count = e.wait_count + e.signal_count;
+  pthread_mutex_lock(&q->lock);
+  struct tfc_queue_batch *b = &q->incoming;
+  bool room =
+      tfc_array_reserve(&b->entries, b->entries.count + 1) && tfc_array_reserve(&b->points, b->points.count + count);
+  if (room) {
+    e.first_point = b->points.count;
+    for (uint32_t i = 0; i < e.wait_count; i++) b->points.data[b->points.count++] = waits[i];
+    for (uint32_t i = 0; i < e.signal_count; i++) b->points.data[b->points.count++] = signals[i];
+    b->entries.data[b->entries.count++] = e;
+    atomic_fetch_add_explicit(&q->submitted, 1, memory_order_relaxed);
+  }
+  pthread_mutex_unlock(&q->lock);
+  if (!room) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory for its queue", q->device->info.name);
+  atomic_fetch_add(&q->ready, 1);
+  if (atomic_load(&q->asleep)) tfc_futex_wake(&q->ready, 1);
+  return NULL;
+}
+
+void tfc_queue_drain(struct tfc_queue *q) {
+  if (!q->started) return;
+  uint64_t last = atomic_load(&q->submitted);
+  tfc_status_free(tfc_semaphore_wait(q->done, last, 0, -1));
+}

@@ -1,0 +1,63 @@
+// An in-order queue with a thread of its own: what a host-backed device computes or copies on. An entry runs when its
+// waits are over; then its signals are given. Any thread may submit; submissions of one thread keep their order.
+#ifndef TFC_RUNTIME_DEVICE_QUEUE_H
+#define TFC_RUNTIME_DEVICE_QUEUE_H
+
+#include <pthread.h>
+
+#include "runtime/base/array.h"
+#include "runtime/device/driver.h"
+
+struct tfc_queue_entry {
+  // Runs on the queue's thread. `waited_from`: since when all that it waited for was there (or it began to wait, if
+  // that was later); `waited_to`: when it went on. Ticks.
+  void (*run)(struct tfc_device *device, struct tfc_queue_entry *entry, uint64_t waited_from, uint64_t waited_to);
+  union {
+    struct tfc_prepared *prepared;
+    struct tfc_copy copy;
+    struct tfc_task *task;
+  };
+  struct tfc_step *step;
+  uint32_t wait_count, signal_count;
+  size_t first_point; // waits, then signals
+};
+
+struct tfc_queue_batch {
+  TFC_ARRAY(struct tfc_queue_entry) entries;
+  TFC_ARRAY(struct tfc_timepoint) points;
+};
+
+struct tfc_queue_options {
+  const char *name; // of the thread
+  const int *cpus;  // logical processors to run on, NULL: not bound
+  int cpu_count;
+  int64_t spin_ns; // how long it spins before it sleeps
+};
+
+struct tfc_queue {
+  struct tfc_device *device;
+  struct tfc_queue_options options;
+  pthread_t thread;
+  bool started;
+  pthread_mutex_t lock;
+  struct tfc_queue_batch incoming, current;
+  _Atomic uint32_t ready; // futex: changes when something came in
+  _Atomic uint32_t asleep;
+  _Atomic bool stop;
+  _Atomic uint64_t submitted;
+  struct tfc_semaphore *done; // reaches the number of the last entry that has ended
+};
+TFC_MUST_USE tfc_status tfc_queue_init(struct tfc_queue *q, struct tfc_device *device,
+                                       const struct tfc_queue_options *options); // starts the thread
+void tfc_queue_deinit(struct tfc_queue *q);                                      // when everything has run
+TFC_MUST_USE tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *entry,
+                                         const struct tfc_timepoint *waits, const struct tfc_timepoint *signals);
+void tfc_queue_drain(struct tfc_queue *q); // returns when all that was submitted before has ended
+
+// What every thread that runs kernels does first: flush denormals, OpenMP libraries at one thread.
+void tfc_thread_prepare(void);
+// The floating-point mode alone, for threads that are not the runtime's own; returns what to give back.
+uint32_t tfc_float_mode_enter(void);
+void tfc_float_mode_leave(uint32_t saved);
+
+#endif

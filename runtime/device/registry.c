@@ -1,0 +1,215 @@
+// Which drivers there are, and what "--devices" means. CPU and emulated devices are built in; the CUDA plug-in is
+// loaded when somebody asks for a GPU.
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/array.h"
+#include "runtime/base/units.h"
+#include "runtime/device/cpu/topology.h"
+#include "runtime/device/driver.h"
+
+// The plug-in lies beside the library that this function is in, or where the loader finds it.
+static tfc_status load_plugin(const char *symbol, const struct tfc_device_driver **out) {
+  char *beside = NULL;
+  Dl_info where;
+  if (dladdr((const void *)&tfc_driver_cpu, &where) && where.dli_fname) {
+    const char *slash = strrchr(where.dli_fname, '/');
+    if (slash) beside = tfc_format("%.*s/libtfc_cuda.so", (int)(slash - where.dli_fname), where.dli_fname);
+  }
+  void *library = beside ? dlopen(beside, RTLD_NOW) : NULL;
+  free(beside);
+  if (!library) library = dlopen("libtfc_cuda.so", RTLD_NOW);
+  if (!library) return tfc_status_make(TFC_UNAVAILABLE, "no GPU driver: %s", dlerror());
+  const struct tfc_device_driver *driver = dlsym(library, symbol);
+  if (!driver) return tfc_status_make(TFC_UNAVAILABLE, "the GPU plug-in has no %s", symbol);
+  *out = driver;
+  return NULL;
+}
+
+tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out) {
+  if (!strcmp(kind, "cpu")) {
+    *out = &tfc_driver_cpu;
+    return NULL;
+  }
+  if (!strcmp(kind, "emu")) {
+    *out = &tfc_driver_emulated;
+    return NULL;
+  }
+  if (!strcmp(kind, "gpu")) return load_plugin("tfc_driver_gpu", out);
+  if (!strcmp(kind, "vgpu")) return load_plugin("tfc_driver_vgpu", out);
+  return tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (cpu, gpu, vgpu, emu)", kind);
+}
+
+struct wanted {
+  char kind[16];
+  uint32_t index;
+};
+typedef TFC_ARRAY(struct wanted) wanted_list;
+
+// "cpu:0-3,emu:0"
+static tfc_status parse_list(const char *spec, wanted_list *out) {
+  tfc_str rest = tfc_str_from(spec);
+  while (rest.size) {
+    size_t comma = tfc_str_find(rest, ',');
+    tfc_str item = tfc_str_sub(rest, 0, comma == SIZE_MAX ? rest.size : comma);
+    rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
+    size_t colon = tfc_str_find(item, ':');
+    tfc_str kind = tfc_str_sub(item, 0, colon == SIZE_MAX ? item.size : colon);
+    tfc_str range = colon == SIZE_MAX ? TFC_STR("0") : tfc_str_sub(item, colon + 1, item.size);
+    if (kind.size == 0 || kind.size >= sizeof out->data->kind || range.size == 0)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': '%.*s' is not a device name such as cpu:0 or cpu:0-3",
+                             spec, TFC_STR_ARG(item));
+    size_t dash = tfc_str_find(range, '-');
+    int64_t first = 0, last = 0;
+    tfc_status s = tfc_parse_i64(dash == SIZE_MAX ? range : tfc_str_sub(range, 0, dash), &first);
+    if (!s && dash != SIZE_MAX) s = tfc_parse_i64(tfc_str_sub(range, dash + 1, range.size), &last);
+    if (dash == SIZE_MAX) last = first;
+    if (s || first < 0 || last < first || last >= 4096) {
+      tfc_status_free(s);
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': '%.*s' is not an index or a range such as 0-3", spec,
+                             TFC_STR_ARG(range));
+    }
+    for (int64_t i = first; i <= last; i++) {
+      struct wanted w = {.index = (uint32_t)i};
+      memcpy(w.kind, kind.data, kind.size);
+      for (size_t k = 0; k < out->count; k++)
+        if (out->data[k].index == w.index && !strcmp(out->data[k].kind, w.kind))
+          return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': %s:%u is named twice", spec, w.kind, w.index);
+      if (!tfc_array_push(out, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+  }
+  if (out->count == 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': no device is named", spec);
+  return NULL;
+}
+
+// "4": GPUs if there are that many, virtual ones on one GPU, the GPUs there are, else CPU devices.
+static tfc_status choose_best(uint32_t count, wanted_list *out, struct tfc_text *note) {
+  const char *kind = "cpu";
+  uint32_t gpus = 0, take = count;
+  const struct tfc_device_driver *gpu = NULL;
+  struct tfc_device_info *infos = NULL;
+  tfc_status s = tfc_driver_find("gpu", &gpu);
+  if (!s) s = gpu->discover(&(struct tfc_driver_options){0}, &infos, &gpus);
+  if (s) gpus = 0;
+  tfc_status_free(s);
+  free(infos);
+  if (gpus >= count)
+    kind = "gpu";
+  else if (gpus == 1)
+    kind = "vgpu";
+  else if (gpus >= 2) {
+    kind = "gpu";
+    take = gpus;
+    tfc_text_printf(note, "%u of %u devices: there are no more GPUs", gpus, count);
+  }
+  for (uint32_t i = 0; i < take; i++) {
+    struct wanted w = {.index = i};
+    snprintf(w.kind, sizeof w.kind, "%s", kind);
+    if (!tfc_array_push(out, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  return NULL;
+}
+
+static uint64_t limit_of(const char *name, const struct tfc_memory_limit *limits, uint32_t limit_count) {
+  uint64_t limit = UINT64_MAX;
+  for (uint32_t i = 0; i < limit_count; i++) // the last that matches counts
+    if (fnmatch(limits[i].pattern, name, 0) == 0) limit = limits[i].bytes;
+  return limit;
+}
+
+static tfc_status open_kind(const char *kind, const wanted_list *wanted, const struct tfc_memory_limit *limits,
+                            uint32_t limit_count, struct tfc_device **devices, struct tfc_text *note) {
+  tfc_status s = NULL;
+  const struct tfc_device_driver *driver = NULL;
+  struct tfc_device_info *infos = NULL;
+  uint32_t found = 0, count = 0;
+  for (size_t i = 0; i < wanted->count; i++)
+    if (!strcmp(wanted->data[i].kind, kind) && wanted->data[i].index >= count) count = wanted->data[i].index + 1;
+  TFC_TRY(s, tfc_driver_find(kind, &driver));
+  TFC_TRY(s, driver->discover(&(struct tfc_driver_options){.count = count}, &infos, &found));
+  for (size_t i = 0; i < wanted->count; i++) {
+    const struct wanted *w = &wanted->data[i];
+    if (strcmp(w->kind, kind)) continue;
+    if (w->index >= found)
+      TFC_FAIL(s, TFC_UNAVAILABLE, "device %s:%u is not there: this machine has %u of that kind", kind, w->index,
+               found);
+    infos[w->index].memory = limit_of(infos[w->index].name, limits, limit_count);
+    TFC_TRY(s, driver->open(&infos[w->index], &devices[i]));
+    devices[i]->index = (uint16_t)i;
+  }
+  if (!strcmp(kind, "cpu")) {
+    struct tfc_topology t;
+    TFC_TRY(s, tfc_topology_read(&t));
+    if (count > (uint32_t)t.core_count)
+      tfc_text_printf(note, "%s%u CPU devices share %d core%s: oversubscribed", note->size ? "; " : "", count,
+                      t.core_count, t.core_count == 1 ? "" : "s");
+  }
+out:
+  free(infos);
+  return s;
+}
+
+tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *limits, uint32_t limit_count,
+                            struct tfc_device_set *out) {
+  tfc_status s = NULL;
+  wanted_list wanted = {0};
+  struct tfc_text note = {0};
+  struct tfc_device_set set = {0};
+  int64_t number = 0;
+  tfc_status not_a_number = tfc_parse_i64(tfc_str_from(spec), &number);
+  bool is_number = !not_a_number;
+  tfc_status_free(not_a_number);
+  if (is_number) {
+    if (number < 1 || number > 4096) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "devices '%s': not between 1 and 4096", spec);
+    TFC_TRY(s, choose_best((uint32_t)number, &wanted, &note));
+  } else {
+    TFC_TRY(s, parse_list(spec, &wanted));
+  }
+  set.devices = calloc(wanted.count, sizeof(*set.devices));
+  if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening %zu devices", wanted.count);
+  set.count = (uint32_t)wanted.count;
+  for (size_t i = 0; i < wanted.count; i++) {
+    bool first = true;
+    for (size_t k = 0; k < i; k++) first &= strcmp(wanted.data[k].kind, wanted.data[i].kind) != 0;
+    if (first) TFC_TRY(s, open_kind(wanted.data[i].kind, &wanted, limits, limit_count, set.devices, &note));
+  }
+  set.note = note.data, note = (struct tfc_text){0};
+  *out = set, set = (struct tfc_device_set){0};
+out:
+  tfc_devices_close(&set);
+  tfc_text_deinit(&note);
+  tfc_array_free(&wanted);
+  return s;
+}
+
+tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_device_set *out) {
+  tfc_status s = NULL;
+  struct tfc_device_info *infos = NULL;
+  uint32_t count = 0;
+  struct tfc_device_set set = {0};
+  const struct tfc_device_driver *driver = like->driver;
+  if (!strcmp(driver->kind, "vgpu")) TFC_TRY(s, tfc_driver_find("gpu", &driver));
+  TFC_TRY(s, driver->discover(&(struct tfc_driver_options){.count = 1, .whole = true}, &infos, &count));
+  set.devices = calloc(1, sizeof(*set.devices));
+  if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening a device");
+  set.count = 1;
+  infos[0].memory = UINT64_MAX;
+  TFC_TRY(s, driver->open(&infos[0], &set.devices[0]));
+  *out = set, set = (struct tfc_device_set){0};
+out:
+  free(infos);
+  tfc_devices_close(&set);
+  return s;
+}
+
+void tfc_devices_close(struct tfc_device_set *set) {
+  if (!set) return;
+  for (uint32_t i = 0; i < set->count; i++)
+    if (set->devices[i]) set->devices[i]->driver->close(set->devices[i]);
+  free(set->devices);
+  free(set->note);
+  *set = (struct tfc_device_set){0};
+}

@@ -1,0 +1,386 @@
+// Each operation becomes one record with a ready-made kernel context. The plain case (no variables read by value, no
+// buffers to release, one address space) is a call and a branch; everything else is behind `extra`.
+#include "runtime/device/runner.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/cpu/kernels.h"
+
+struct call {
+  tfc_status (*run)(struct tfc_kernel_ctx *ctx);
+  struct tfc_kernel_ctx ctx;
+  uint32_t node;
+  bool extra;
+  const struct tfc_segment_op *op;
+  void (*release)(void *state);
+  // Another address space: what the kernel sees instead of the slots.
+  struct tfc_tensor *inputs, *outputs;
+  struct tfc_variable *shadows; // [input_count]
+  struct tfc_variable **shadow_pointers;
+};
+
+struct tfc_prepared {
+  struct tfc_runner *runner;
+  const struct tfc_segment *segment;
+  struct call *calls;
+  uint32_t call_count;
+  struct tfc_arena arena;
+};
+
+tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const struct tfc_node *node,
+                        const struct tfc_device *device, const struct tfc_tensor *const *inputs, uint32_t input_count) {
+  (void)graph;
+  struct tfc_text text = {0};
+  char shape[TFC_SHAPE_TEXT];
+  for (uint32_t i = 0; inputs && i < input_count; i++) {
+    if (i == 12) {
+      tfc_text_printf(&text, ", ... (%u inputs)", input_count);
+      break;
+    }
+    if (!inputs[i]) continue;
+    tfc_text_printf(&text, "%s%s%s", text.size ? ", " : "", tfc_dtype_name(inputs[i]->dtype),
+                    tfc_shape_show(&inputs[i]->shape, shape));
+  }
+  status = tfc_status_annotate(status, "node '%.*s' (%.*s) on %s, inputs (%s)", TFC_STR_ARG(node->name),
+                               TFC_STR_ARG(node->op), device->info.name, text.data ? text.data : "");
+  tfc_text_deinit(&text);
+  return status;
+}
+
+// --- Preparing ---------------------------------------------------------------------------------------------------
+static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
+  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
+  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+}
+
+static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const struct tfc_segment_op *op,
+                         struct call *c) {
+  const struct tfc_graph *g = p->segment->graph;
+  const struct tfc_node *n = &g->nodes[op->node];
+  if (op->prepared) {
+    c->run = op->def->kernel;
+    c->ctx.state = op->state;
+    return NULL;
+  }
+  struct tfc_prepare_ctx base = {.graph = g,
+                                 .node = n,
+                                 .def = op->def,
+                                 .input_shapes = op->input_shapes,
+                                 .output_shapes = op->output_shapes,
+                                 .input_dtypes = op->input_dtypes,
+                                 .input_values = op->input_values,
+                                 .arena = &p->arena};
+  tfc_str name = tfc_str_from(op->def->name);
+  const struct tfc_cpu_kernel *k = NULL;
+  while (r->fast_kernels && (k = tfc_cpu_kernel_next(name, main_type(g, n), k))) {
+    struct tfc_prepare_ctx attempt = base;
+    struct tfc_cpu_prepare cp = {.base = &attempt, .op = op->outputs ? op : NULL, .device = r->device};
+    tfc_status s = k->prepare ? k->prepare(&cp) : NULL;
+    if (!s) {
+      c->run = k->run;
+      c->ctx.state = attempt.state;
+      c->release = attempt.release;
+      return NULL;
+    }
+    if (tfc_status_code(s) != TFC_UNIMPLEMENTED)
+      return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
+    tfc_status_free(s);
+  }
+  if (!op->def->kernel)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s", TFC_STR_ARG(n->name),
+                           op->def->name, r->device->info.name);
+  if (op->def->prepare) {
+    tfc_status s = op->def->prepare(&base);
+    if (s) return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
+  }
+  c->run = op->def->kernel;
+  c->ctx.state = base.state;
+  c->release = base.release;
+  return NULL;
+}
+
+static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const struct tfc_segment_op *op, struct call *c) {
+  const struct tfc_graph *g = p->segment->graph;
+  c->node = op->node;
+  c->op = op;
+  c->ctx = (struct tfc_kernel_ctx){.graph = g,
+                                   .node = &g->nodes[op->node],
+                                   .env = &r->env,
+                                   .inputs = op->inputs,
+                                   .variables = op->variables,
+                                   .outputs = op->outputs,
+                                   .output_variables = op->output_variables,
+                                   .input_count = op->input_count,
+                                   .output_count = op->output_count,
+                                   .node_state = op->node_state};
+  c->extra = op->read_count || op->release_count || r->offset;
+  if (r->offset && op->outputs) {
+    c->inputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor, op->input_count + 1);
+    c->outputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor, op->output_count + 1);
+    c->shadows = TFC_ARENA_ARRAY(&p->arena, struct tfc_variable, op->input_count + 1);
+    c->shadow_pointers = TFC_ARENA_ARRAY(&p->arena, struct tfc_variable *, op->input_count + op->output_count + 1);
+    const struct tfc_tensor **inputs = TFC_ARENA_ARRAY(&p->arena, const struct tfc_tensor *, op->input_count + 1);
+    struct tfc_tensor **outputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor *, op->output_count + 1);
+    if (!c->inputs || !c->outputs || !c->shadows || !c->shadow_pointers || !inputs || !outputs)
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+    for (uint32_t i = 0; i < op->input_count; i++) inputs[i] = &c->inputs[i];
+    for (uint32_t i = 0; i < op->output_count; i++) outputs[i] = &c->outputs[i];
+    c->ctx.inputs = inputs;
+    c->ctx.outputs = outputs;
+    c->ctx.variables = c->shadow_pointers;
+    c->ctx.output_variables = c->shadow_pointers + op->input_count;
+  }
+  return choose(r, p, op, c);
+}
+
+tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment, struct tfc_prepared **out) {
+  tfc_status s = NULL;
+  struct tfc_prepared *p = calloc(1, sizeof *p);
+  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  p->runner = r;
+  p->segment = segment;
+  p->calls = calloc(segment->op_count + 1u, sizeof *p->calls);
+  if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  for (uint32_t i = 0; i < segment->op_count; i++) {
+    p->call_count = i + 1;
+    TFC_TRY(s, build(r, p, &segment->ops[i], &p->calls[i]));
+  }
+  *out = p, p = NULL;
+out:
+  tfc_runner_release(p);
+  return s;
+}
+
+void tfc_runner_release(struct tfc_prepared *p) {
+  if (!p) return;
+  for (uint32_t i = 0; i < p->call_count; i++)
+    if (p->calls[i].release) p->calls[i].release(p->calls[i].ctx.state);
+  free(p->calls);
+  tfc_arena_deinit(&p->arena);
+  free(p);
+}
+
+bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason) {
+  const char *reason = NULL;
+  if (!def)
+    reason = "the op is not known";
+  else if (!def->kernel && !(r->fast_kernels && tfc_cpu_kernel_next(tfc_str_from(def->name), type, NULL)))
+    reason = "the op has no kernel";
+  else if (def->types && type != TFC_DTYPE_NONE && !(def->types & TFC_TYPE_BIT(tfc_dtype_base(type))))
+    reason = "the op's kernel does not take this type";
+  if (out_reason) *out_reason = reason;
+  return !reason;
+}
+
+// --- Another address space ---------------------------------------------------------------------------------------
+static void hide_buffer(struct tfc_runner *r, const struct tfc_tensor *t) {
+  if (t->buffer && t->buffer->owner == r->memory && !tfc_is_foreign(t->buffer->data))
+    t->buffer->data = tfc_to_foreign(t->buffer->data);
+}
+
+static tfc_status enter_space(struct tfc_runner *r, struct call *c) {
+  const struct tfc_segment_op *op = c->op;
+  for (uint32_t i = 0; i < op->input_count; i++) {
+    struct tfc_tensor *t = &c->inputs[i];
+    *t = *op->inputs[i];
+    bool on_host = i < 32 && (op->def->host_inputs >> i & 1), foreign = tfc_is_foreign(t->data);
+    if (t->data && t->size && tfc_dtype_is_plain(t->dtype) && foreign == on_host)
+      return tfc_status_make(TFC_INTERNAL, "input %u is expected in %s memory", i, on_host ? "host" : "device");
+    if (foreign) t->data = tfc_to_host(t->data);
+    c->shadow_pointers[i] = NULL;
+    struct tfc_variable *v = op->variables ? op->variables[i] : NULL;
+    if (!v) continue;
+    tfc_variable_lock(v);
+    c->shadows[i] = (struct tfc_variable){.object = {.type = v->object.type},
+                                          .name = v->name,
+                                          .dtype = v->dtype,
+                                          .shape = v->shape,
+                                          .value = v->value,
+                                          .initialized = v->initialized,
+                                          .device = v->device};
+    tfc_variable_unlock(v);
+    atomic_init(&c->shadows[i].object.references, 1000); // never the last one
+    if (tfc_is_foreign(c->shadows[i].value.data)) c->shadows[i].value.data = tfc_to_host(c->shadows[i].value.data);
+    c->shadow_pointers[i] = &c->shadows[i];
+  }
+  for (uint32_t i = 0; i < op->output_count; i++) {
+    c->outputs[i] = *op->outputs[i];
+    if (tfc_is_foreign(c->outputs[i].data)) c->outputs[i].data = tfc_to_host(c->outputs[i].data);
+    struct tfc_variable **shadow = &c->shadow_pointers[op->input_count + i];
+    *shadow = NULL;
+    for (uint32_t k = 0; op->output_variables && op->output_variables[i] && k < op->input_count; k++)
+      if (op->variables[k] == op->output_variables[i]) *shadow = &c->shadows[k];
+  }
+  (void)r;
+  return NULL;
+}
+
+static void leave_space(struct tfc_runner *r, struct call *c) {
+  const struct tfc_segment_op *op = c->op;
+  for (uint32_t i = 0; i < op->input_count; i++) {
+    struct tfc_variable *v = op->variables ? op->variables[i] : NULL, *shadow = &c->shadows[i];
+    if (!v) continue;
+    hide_buffer(r, &shadow->value);
+    if (shadow->value.data && shadow->value.buffer && shadow->value.buffer->owner == r->memory)
+      shadow->value.data = tfc_to_foreign(shadow->value.data);
+    tfc_variable_lock(v);
+    if (shadow->value.buffer != v->value.buffer || shadow->value.data != v->value.data ||
+        shadow->initialized != v->initialized || !tfc_shape_equal(&shadow->value.shape, &v->value.shape)) {
+      v->value = shadow->value;
+      v->initialized = shadow->initialized;
+    }
+    tfc_variable_unlock(v);
+  }
+  for (uint32_t i = 0; i < op->output_count; i++) {
+    struct tfc_tensor *t = &c->outputs[i], *slot = op->outputs[i];
+    if (op->output_variables && op->output_variables[i]) continue;
+    if (slot->data && !slot->buffer && !t->buffer) { // a planned place
+      slot->dtype = t->dtype;
+      slot->shape = t->shape;
+      slot->size = t->size;
+      continue;
+    }
+    *slot = *t;
+    bool on_host = i < 32 && (op->def->host_outputs >> i & 1);
+    if (!slot->buffer || slot->buffer->owner != r->memory || on_host) continue;
+    hide_buffer(r, slot);
+    slot->data = tfc_to_foreign(slot->data);
+  }
+}
+
+// --- Running -----------------------------------------------------------------------------------------------------
+static tfc_status before(struct tfc_runner *r, struct call *c) {
+  for (uint32_t i = 0; i < c->op->read_count; i++) {
+    const struct tfc_variable_read *read = &c->op->reads[i];
+    if (!read->variable->initialized) return tfc_variable_check(read->variable);
+    if (read->view) read->view->data = read->variable->value.data;
+  }
+  return r->offset ? enter_space(r, c) : NULL;
+}
+
+static void after(struct tfc_runner *r, struct call *c) {
+  if (r->offset) leave_space(r, c);
+  for (uint32_t i = 0; i < c->op->release_count; i++)
+    if (c->op->releases[i]->buffer) tfc_tensor_release(c->op->releases[i]);
+}
+
+static tfc_status run_call(struct tfc_runner *r, struct call *c) {
+  tfc_status s = NULL;
+  if (__builtin_expect(!c->extra, 1))
+    s = c->run(&c->ctx);
+  else if (!(s = before(r, c))) {
+    s = c->run(&c->ctx);
+    after(r, c);
+  }
+  return s;
+}
+
+static tfc_status call_error(struct tfc_runner *r, struct tfc_prepared *p, struct call *c, tfc_status s) {
+  const struct tfc_graph *g = p->segment->graph;
+  return tfc_op_error(s, g, &g->nodes[c->node], r->device, c->op->inputs, c->op->input_count);
+}
+
+void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
+                    uint64_t waited_from, uint64_t waited_to) {
+  if (tfc_step_stopped(step) || p->call_count == 0) {
+    if (fail) tfc_step_fail(step, fail);
+    return;
+  }
+  if (fail) {
+    tfc_step_fail(step, call_error(r, p, &p->calls[0], fail));
+    return;
+  }
+  struct tfc_device *device = r->device;
+  r->env.resources = step->resources;
+  r->env.step_resources = step->step_resources;
+  r->env.step_id = step->id;
+  r->env.seed = step->seed;
+  r->env.owner = step;
+  struct tfc_trace_sink *sink = step->trace;
+  struct tfc_trace_buffer *buffer = sink ? &sink->buffers[device->index] : NULL;
+  uint64_t begin = tfc_ticks(), last = begin;
+  for (uint32_t i = 0; buffer && i < p->segment->arrival_count; i++)
+    tfc_trace_add(buffer, TFC_TRACE_TRANSFER, p->segment->arrivals[i], device->index, waited_from, waited_to, 0);
+  struct call *end = p->calls + p->call_count;
+  for (struct call *c = p->calls; c < end; c++) {
+    if (tfc_step_stopped(step)) break;
+    if (buffer && sink->op_begin) sink->op_begin(sink, device->index, c->node);
+    tfc_status s = run_call(r, c);
+    if (buffer) {
+      if (sink->op_end) sink->op_end(sink, device->index, c->node);
+      uint64_t now = tfc_ticks();
+      tfc_trace_add(buffer, TFC_TRACE_OP, c->node, device->index, last, now, 0);
+      last = now;
+    }
+    if (__builtin_expect(s != NULL, 0)) {
+      tfc_step_fail(step, call_error(r, p, c, s));
+      break;
+    }
+  }
+  if (step->spans) {
+    struct tfc_span *span = &step->spans[device->index];
+    if (!span->begin) span->begin = begin;
+    span->end = tfc_ticks();
+  }
+}
+
+// Launches carry their own slots: a call of their own on the stack.
+tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index, struct tfc_kernel_ctx *ctx) {
+  struct call *c = &p->calls[index];
+  ctx->state = c->ctx.state;
+  ctx->graph = c->ctx.graph;
+  ctx->node = c->ctx.node;
+  if (!r->offset) {
+    tfc_status s = c->run(ctx);
+    if (__builtin_expect(s != NULL, 0))
+      return tfc_op_error(s, ctx->graph, ctx->node, r->device, ctx->inputs, ctx->input_count);
+    return NULL;
+  }
+  enum { FEW = 16 };
+  uint32_t n = ctx->input_count, m = ctx->output_count;
+  struct tfc_tensor few_tensors[FEW];
+  const struct tfc_tensor *few_inputs[FEW];
+  struct tfc_tensor *few_outputs[FEW];
+  struct tfc_variable few_shadows[FEW], *few_pointers[FEW];
+  bool fits = n + m <= FEW;
+  void *heap = NULL;
+  struct call local = {.op = &(struct tfc_segment_op){.node = c->node,
+                                                      .def = c->op->def,
+                                                      .inputs = (const struct tfc_tensor **)(uintptr_t)ctx->inputs,
+                                                      .outputs = ctx->outputs,
+                                                      .variables = (struct tfc_variable **)(uintptr_t)ctx->variables,
+                                                      .output_variables = ctx->output_variables,
+                                                      .input_count = n,
+                                                      .output_count = m}};
+  const struct tfc_tensor **inputs = few_inputs;
+  struct tfc_tensor **outputs = few_outputs;
+  local.inputs = few_tensors;
+  local.shadows = few_shadows;
+  local.shadow_pointers = few_pointers;
+  if (!fits) {
+    size_t size = (n + m) * (sizeof(struct tfc_tensor) + sizeof(struct tfc_variable) + 3 * sizeof(void *));
+    if (!(heap = malloc(size))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a launch");
+    local.inputs = heap;
+    local.shadows = (struct tfc_variable *)(local.inputs + n + m);
+    local.shadow_pointers = (struct tfc_variable **)(local.shadows + n + m);
+    inputs = (const struct tfc_tensor **)(local.shadow_pointers + n + m);
+    outputs = (struct tfc_tensor **)(inputs + n + m);
+  }
+  local.outputs = local.inputs + n;
+  tfc_status s = enter_space(r, &local);
+  if (!s) {
+    for (uint32_t i = 0; i < n; i++) inputs[i] = &local.inputs[i];
+    for (uint32_t i = 0; i < m; i++) outputs[i] = &local.outputs[i];
+    struct tfc_kernel_ctx call = *ctx;
+    call.inputs = inputs;
+    call.outputs = outputs;
+    call.variables = local.shadow_pointers;
+    call.output_variables = local.shadow_pointers + n;
+    s = c->run(&call);
+    leave_space(r, &local);
+  }
+  if (s) s = tfc_op_error(s, ctx->graph, ctx->node, r->device, ctx->inputs, n);
+  free(heap);
+  return s;
+}

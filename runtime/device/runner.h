@@ -1,0 +1,53 @@
+// Runs prepared segments on the host: what the drivers of host-backed devices share. Chooses each operation's kernel,
+// builds its call once, and then runs the calls in order.
+//
+// A device with its own address space (offset != 0) hands out addresses that are the real ones plus `offset`, so that
+// host code that looks inside faults; only here are they translated, for the time of one kernel call.
+#ifndef TFC_RUNTIME_DEVICE_RUNNER_H
+#define TFC_RUNTIME_DEVICE_RUNNER_H
+
+#include "runtime/device/driver.h"
+#include "runtime/device/memory.h"
+
+struct tfc_runner {
+  struct tfc_device *device;
+  struct tfc_memory *memory;
+  uint64_t offset;
+  bool fast_kernels;         // look in the CPU's kernel table first
+  struct tfc_kernel_env env; // of the device's thread; environment() gave it its services
+};
+
+TFC_MUST_USE tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment,
+                                           struct tfc_prepared **out);
+void tfc_runner_release(struct tfc_prepared *p); // NULL is fine
+// Runs it on the calling thread, the only one that runs segments of this runner. A failure goes to the step. With
+// `fail` the first operation fails with it (injected). Ticks between which the segment's waits were waited for.
+void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
+                    uint64_t waited_from, uint64_t waited_to);
+TFC_MUST_USE tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index,
+                                          struct tfc_kernel_ctx *ctx);
+bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
+
+// One copy on the calling thread: host and devices of any address space. Allocates the target where it has no place.
+TFC_MUST_USE tfc_status tfc_runner_copy(const struct tfc_copy *copy);
+// Runs a copy of a step: checks, traces, fails the step.
+void tfc_runner_copy_step(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step);
+
+// Addresses of other address spaces on this host.
+#define TFC_FOREIGN_OFFSET UINT64_C(0x00a0000000000000) // never a mapped user address; a fault on x86-64 and aarch64
+static inline bool tfc_is_foreign(const void *p) {
+  return ((uint64_t)(uintptr_t)p & TFC_FOREIGN_OFFSET) == TFC_FOREIGN_OFFSET;
+}
+static inline void *tfc_to_host(const void *p) {
+  return (void *)(uintptr_t)((uint64_t)(uintptr_t)p & ~TFC_FOREIGN_OFFSET);
+}
+static inline void *tfc_to_foreign(const void *p) {
+  return (void *)(uintptr_t)((uint64_t)(uintptr_t)p | TFC_FOREIGN_OFFSET);
+}
+
+// Puts node, op, device and the inputs' types and shapes before the message of a kernel's error.
+TFC_MUST_USE tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const struct tfc_node *node,
+                                     const struct tfc_device *device, const struct tfc_tensor *const *inputs,
+                                     uint32_t input_count);
+
+#endif

@@ -1,0 +1,9 @@
+// A step in flight: the first failure is kept, the others are dropped.
+#include "runtime/device/driver.h"
+
+void tfc_step_fail(struct tfc_step *step, tfc_status status) {
+  if (!atomic_exchange(&step->failed, true))
+    step->status = status;
+  else
+    tfc_status_free(status);
+}

@@ -1,0 +1,95 @@
+// Delta evaluation against full evaluation: every trial and every commit of random walks.
+#include "tests/common/test.h"
+
+#include "tests/placer/instances.h"
+
+static void walk(struct tfc_random *r, const struct instance *i, uint64_t number) {
+  const struct tfc_problem *p = i->problem;
+  struct tfc_delta *delta = NULL;
+  struct tfc_simulator *sim = NULL;
+  tfc_device_id *device = calloc(p->unit_count, sizeof *device), *other = calloc(p->unit_count, sizeof *other);
+  uint32_t *rank = calloc(p->node_count, sizeof *rank), *other_rank = calloc(p->node_count, sizeof *rank);
+  assert_ok(tfc_delta_create(p, &delta));
+  assert_ok(tfc_simulator_create(p, &sim));
+  struct tfc_verdict v = {0}, full = {0};
+  bool legal = false;
+  for (int tries = 0; tries < 50 && !legal; tries++) {
+    random_devices(r, p, device);
+    tfc_delta_reset(delta, device, NULL, &v);
+    tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &full);
+    assert_int_equal(v.legal, full.legal);
+    legal = full.legal;
+  }
+  memcpy(rank, p->rank, sizeof *rank * p->node_count);
+  for (int step = 0; step < 40 && legal; step++) {
+    struct tfc_move moves[4];
+    uint32_t swaps[4], move_count = (uint32_t)pick(r, 4),
+                       swap_count = move_count && pick(r, 2) ? 0 : (uint32_t)pick(r, 3);
+    memcpy(other, device, sizeof *other * p->unit_count);
+    memcpy(other_rank, rank, sizeof *rank * p->node_count);
+    for (uint32_t k = 0; k < move_count; k++) {
+      bool again = false;
+      moves[k] = (struct tfc_move){(uint32_t)pick(r, p->unit_count), (tfc_device_id)pick(r, p->device_count)};
+      for (uint32_t j = 0; j < k; j++) again |= moves[j].unit == moves[k].unit;
+      if (again || !tfc_problem_allows(p, moves[k].unit, moves[k].device)) {
+        move_count = k;
+        break;
+      }
+      other[moves[k].unit] = moves[k].device;
+    }
+    if (p->objective != TFC_OBJECTIVE_STEP) swap_count = 0;
+    for (uint32_t k = 0; k < swap_count; k++) {
+      swaps[2 * k] = (uint32_t)pick(r, p->node_count), swaps[2 * k + 1] = (uint32_t)pick(r, p->node_count);
+      uint32_t x = other_rank[swaps[2 * k]];
+      other_rank[swaps[2 * k]] = other_rank[swaps[2 * k + 1]], other_rank[swaps[2 * k + 1]] = x;
+    }
+    int64_t cutoff = pick(r, 3) ? TFC_TIME_MAX : tfc_delta_verdict(delta)->value + (int64_t)pick(r, 1000000);
+    tfc_simulate(sim, other, other_rank, cutoff, &full);
+    tfc_delta_try(delta, moves, move_count, swaps, swap_count, cutoff, &v);
+    if (full.legal != v.legal && !v.cut && !full.cut)
+      fail_msg("case %llu: legal %d", (unsigned long long)number, v.legal);
+    if (v.value != full.value)
+      fail_msg("case %llu, step %d: %lld, full %lld", (unsigned long long)number, step, (long long)v.value,
+               (long long)full.value);
+    if (!full.legal || full.cut) continue;
+    assert_int_equal(v.excess, full.excess);
+    if (pick(r, 2)) continue;
+    tfc_delta_commit(delta);
+    memcpy(device, other, sizeof *other * p->unit_count);
+    memcpy(rank, other_rank, sizeof *rank * p->node_count);
+    const struct tfc_verdict *now = tfc_delta_verdict(delta);
+    assert_int_equal(now->value, full.value);
+    assert_int_equal(now->transfers, full.transfers);
+    assert_int_equal(now->transfer_bytes, full.transfer_bytes);
+    assert_int_equal(now->excess, full.excess);
+    assert_memory_equal(tfc_delta_device(delta), device, sizeof *device * p->unit_count);
+  }
+  tfc_delta_free(delta);
+  tfc_simulator_free(sim);
+  free(device), free(other), free(rank), free(other_rank);
+}
+
+static void run_walks(uint32_t count, tfc_objective objective, uint64_t seed) {
+  for (uint64_t number = 0; number < count; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, seed * 1000003 + number);
+    uint32_t rich = number % 2 ? (uint32_t)pick(&r, RICH_ALL + 1) : 0;
+    struct instance i =
+        random_instance(&r, 2 + (uint32_t)pick(&r, number % 10 ? 40 : 200), 1 + (uint32_t)pick(&r, 5), rich, objective);
+    walk(&r, &i, number);
+    instance_free(&i);
+  }
+}
+static void test_step(void **state) {
+  (void)state;
+  run_walks(1500, TFC_OBJECTIVE_STEP, 11);
+}
+static void test_throughput(void **state) {
+  (void)state;
+  run_walks(1500, TFC_OBJECTIVE_THROUGHPUT, 12);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_throughput)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

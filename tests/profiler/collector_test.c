@@ -1,0 +1,122 @@
+// The collector's profile of a step, and what makes it refuse one; costs and slow-down from such profiles.
+#include "tests/common/test.h"
+
+#include <math.h>
+
+#include "profiler/collector.h"
+#include "profiler/cost_table.h"
+#include "runtime/base/clock.h"
+
+static uint64_t base;
+static uint64_t at_us(double us) {
+  return base + (uint64_t)(us * 1000 / tfc_ns_per_tick());
+}
+static void op(struct tfc_collector *c, uint16_t device, uint32_t node, double from_us, double to_us) {
+  tfc_trace_add(&tfc_collector_sink(c)->buffers[device], TFC_TRACE_OP, node, device, at_us(from_us), at_us(to_us), 0);
+}
+static bool near(int64_t ns, double us) {
+  return fabs((double)ns - 1000 * us) < 20;
+}
+
+static void test_a_step(void **state) {
+  (void)state;
+  base = tfc_ticks();
+  struct tfc_collector *c = NULL;
+  struct tfc_step_profile p = {0};
+  assert_ok(tfc_collector_create(2, 8, &c));
+  op(c, 1, 7, 30, 90);
+  op(c, 0, 5, 10, 40);
+  op(c, 0, 6, 40, 45);
+  tfc_trace_add(&tfc_collector_sink(c)->buffers[1], TFC_TRACE_TRANSFER, 3, 1, at_us(45), at_us(47), 64);
+  tfc_trace_add(&tfc_collector_sink(c)->buffers[2], TFC_TRACE_ALLOCATE, 5, 0, at_us(0), at_us(0), 4096);
+  tfc_trace_add(&tfc_collector_sink(c)->buffers[2], TFC_TRACE_STEP, 0, 0, at_us(0), at_us(99), 0);
+  assert_ok(tfc_collector_drain(c, NULL, &p));
+  assert_int_equal(p.ops.count, 3);
+  assert_int_equal(p.ops.data[0].node, 5);
+  assert_int_equal(p.ops.data[1].node, 7);
+  assert_true(near(p.ops.data[1].start_ns, 20) && near(p.ops.data[1].duration_ns, 60));
+  assert_true(near(p.duration_ns, 80)); // first op's start to last op's end, not the step record
+  assert_true(near(p.busy.data[0].operations_ns, 35) && p.busy.data[0].operations == 2);
+  assert_int_equal(p.transfers.count, 1);
+  assert_true(near(p.transfers.data[0].start_ns, 35) && p.transfers.data[0].bytes == 64);
+  assert_int_equal(p.allocated, 4096);
+  for (int d = 0; d < 2; d++) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < p.ops.count; i++)
+      if ((int)p.ops.data[i].device == d) sum += p.ops.data[i].duration_ns;
+    assert_true(sum == p.busy.data[d].operations_ns && sum <= p.busy.data[d].busy_ns);
+    assert_true(p.busy.data[d].busy_ns <= p.duration_ns);
+  }
+  // Operations that wait for the outside hold no device.
+  bool async[8] = {[7] = true};
+  assert_ok(tfc_collector_drain(c, async, &p));
+  assert_int_equal(p.ops.count, 2);
+  tfc_step_profile_deinit(&p);
+  tfc_collector_free(c);
+}
+
+static void test_what_is_no_measurement(void **state) {
+  (void)state;
+  base = tfc_ticks();
+  struct tfc_collector *c = NULL;
+  struct tfc_step_profile p = {0};
+  assert_ok(tfc_collector_create(1, 2, &c));
+  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "no operation");
+  for (uint32_t i = 0; i < 3; i++) op(c, 0, i, i, i + 1);
+  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "1 records found no room");
+  tfc_collector_reset(c);
+  op(c, 0, 1, 20, 10);
+  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "time stamps");
+  tfc_collector_reset(c);
+  tfc_trace_add(&tfc_collector_sink(c)->buffers[0], TFC_TRACE_OP, 4, 0, 0, at_us(1), 0);
+  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "operation 4");
+  tfc_collector_reset(c);
+  op(c, 0, 1, 10, 30);
+  op(c, 0, 2, 20, 40);
+  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "operation 2 starts on device 0 while");
+  tfc_collector_reset(c);
+  tfc_trace_add(&tfc_collector_sink(c)->buffers[0], TFC_TRACE_OP, 4, 9, at_us(0), at_us(1), 0);
+  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "device 9");
+  tfc_step_profile_deinit(&p);
+  tfc_collector_free(c);
+}
+
+static void test_costs(void **state) {
+  (void)state;
+  struct tfc_cost_table *t = NULL;
+  assert_ok(tfc_cost_table_create(3, 2, &t));
+  assert_true(isnan(tfc_cost_table_get(t, 0, 0).median_us));
+  for (int i = 1; i <= 5; i++) assert_ok(tfc_cost_table_put(t, 1, 1, i));
+  struct tfc_cost cost = tfc_cost_table_get(t, 1, 1);
+  assert_true(cost.median_us == 3 && cost.q1_us == 2 && cost.fastest_us == 1 && cost.samples == 5);
+  for (int i = 0; i < 200; i++) assert_ok(tfc_cost_table_put(t, 1, 1, 9)); // old samples go, the fastest stays
+  cost = tfc_cost_table_get(t, 1, 1);
+  assert_true(cost.median_us == 9 && cost.fastest_us == 1 && cost.samples == 64);
+  assert_fails(tfc_cost_table_put(t, 1, 1, NAN), TFC_ABORTED, "no measurement");
+  assert_fails(tfc_cost_table_put(t, 3, 0, 1), TFC_ABORTED, "node 3");
+  tfc_cost_table_free(t);
+}
+
+// Two devices; node 0 alone, then nodes 1 and 2 side by side, each half as fast as alone.
+static void test_slowdown(void **state) {
+  (void)state;
+  struct tfc_cost_table *t = NULL;
+  uint32_t kinds[] = {0, 0};
+  assert_ok(tfc_cost_table_create(3, 1, &t));
+  for (uint32_t n = 0; n < 3; n++) assert_ok(tfc_cost_table_put(t, n, 0, 10));
+  struct tfc_profile_op ops[] = {{0, 10000, 0, 0}, {10000, 20000, 1, 0}, {12000, 20000, 2, 1}};
+  struct tfc_step_profile p = {.duration_ns = 32000, .ops = {ops, 3, 3}};
+  double measured[3] = {0}, alone[3] = {0};
+  struct tfc_slowdown_sums sums = {measured, alone, 2};
+  tfc_slowdown_add(&sums, t, &p, kinds, 2, 0);
+  // Node 1 starts alone (node 2 is not there yet), node 2 beside it.
+  assert_true(measured[1] == 30 && alone[1] == 20);
+  assert_true(measured[2] == 20 && alone[2] == 10);
+  tfc_cost_table_free(t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_step), cmocka_unit_test(test_what_is_no_measurement),
+                                     cmocka_unit_test(test_costs), cmocka_unit_test(test_slowdown)};
+  return cmocka_run_group_tests_name("collector", tests, NULL, NULL);
+}
