@@ -47,6 +47,14 @@ function(tfc_library name)
     return()
   endif()
   tfc_instruction_sets(${sources})
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/plots) # gnuplot scripts and styles are part of the library
+    file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/plots/*.gp ${CMAKE_SOURCE_DIR}/${name}/plots/*.css)
+    add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${name}_embedded.c
+      COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/${name}_embedded.c -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+              ${embedded}
+      DEPENDS ${embedded} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+    list(APPEND sources ${CMAKE_BINARY_DIR}/${name}_embedded.c)
+  endif()
   add_library(tfc_${name} SHARED ${sources})
   target_link_libraries(tfc_${name} PRIVATE tfc_options)
   target_link_libraries(tfc_${name} PUBLIC ${TFC_LINK_${name}})
@@ -114,7 +122,7 @@ function(tfc_tests)
     get_filename_component(name ${source} NAME_WE)
     set(target ${folder}_${name})
     add_executable(${target} EXCLUDE_FROM_ALL ${source})
-    target_link_libraries(${target} PRIVATE tfc_test_common PkgConfig::SQLITE)
+    target_link_libraries(${target} PRIVATE tfc_test_common PkgConfig::SQLITE PkgConfig::ZLIB)
     target_compile_definitions(${target} PRIVATE TFC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TFC_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_dependencies(tests ${target})

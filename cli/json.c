@@ -1,0 +1,34 @@
+#include "cli/json.h"
+
+#include <math.h>
+#include <stdio.h>
+
+json_t *cli_json_number(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *cli_json_table(const struct tfc_table *table) {
+  json_t *rows = json_array();
+  for (uint32_t r = 0; r < table->row_count; r++) {
+    json_t *row = json_object();
+    for (uint32_t c = 0; c < table->column_count; c++) {
+      const struct tfc_cell *cell = tfc_table_cell(table, r, c);
+      json_t *value = json_null();
+      if (cell->kind == TFC_CELL_INTEGER) value = json_integer(cell->integer);
+      if (cell->kind == TFC_CELL_REAL) value = cli_json_number(cell->real);
+      if (cell->kind == TFC_CELL_TEXT) value = json_stringn(cell->text.data, cell->text.size);
+      json_object_set_new(row, table->names[c], value);
+    }
+    json_array_append_new(rows, row);
+  }
+  return rows;
+}
+
+tfc_status cli_json_print(const json_t *document) {
+  char *text = document ? json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
+  if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  fputs(text, stdout);
+  fputc('\n', stdout);
+  free(text);
+  return NULL;
+}

@@ -1,0 +1,14 @@
+// JSON documents of programs: built with Jansson, printed once, at the end.
+#ifndef TFC_CLI_JSON_H
+#define TFC_CLI_JSON_H
+
+#include <jansson.h>
+
+#include "reports/query.h"
+
+json_t *cli_json_table(const struct tfc_table *table); // an array of objects, one a row; new reference
+json_t *cli_json_number(double value);                 // null where it is not finite
+// Prints the document on stdout with a line's end.
+TFC_MUST_USE tfc_status cli_json_print(const json_t *document);
+
+#endif

@@ -1,0 +1,182 @@
+// tfc-report: look at what happened.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "cli/program.h"
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+
+struct options {
+  struct tfc_common common;
+  const char *db, *out;
+  int64_t keep;
+};
+#define AT(member) .offset = offsetof(struct options, member)
+static const struct tfc_flag flags[] = {
+    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "the database (default tfc.db)"},
+    {.name = "out",
+     .kind = TFC_FLAG_TEXT,
+     AT(out),
+     .value = "PATH",
+     .help = "show: the directory that gets the page; trace: the file (default trace.json.gz)"},
+    {.name = "keep",
+     .kind = TFC_FLAG_COUNT,
+     AT(keep),
+     .value = "N",
+     .minimum = 0,
+     .maximum = INT64_MAX,
+     .help = "gc: how many of the last runs stay"},
+};
+static const struct tfc_program program = {
+    .name = "tfc-report",
+    .summary = "look at what happened in a run",
+    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | trace [RUN] [--out FILE] | gc "
+             "--keep N",
+    .examples = "  tfc-report list\n"
+                "      the runs of tfc.db\n"
+                "  tfc-report --db tfc.db show 17 --out nmt.report\n"
+                "      one run: its rivals, its devices, and the page with all plots\n"
+                "  tfc-report compare 16 17\n"
+                "      two runs side by side, by type of operation\n"
+                "  tfc-report trace 17 --out trace.json.gz\n"
+                "      its traced steps for chrome://tracing or ui.perfetto.dev\n"
+                "  tfc-report gc --keep 5\n"
+                "      delete all but the last five runs\n",
+    .flags = flags,
+    .flag_count = sizeof flags / sizeof *flags,
+    .argument_max = 3,
+};
+
+enum { LIST, SHOW, COMPARE, TRACE, GC, COMMANDS };
+static const char *const commands[] = {"list", "show", "compare", "trace", "gc", NULL};
+static const char *command_name(const void *list, size_t i) {
+  return ((const char *const *)list)[i];
+}
+
+// A run's id from an argument; -1: the last one. False after a wrong argument.
+static bool parse_run(const struct tfc_texts *arguments, uint32_t i, int64_t *out) {
+  *out = -1;
+  if (arguments->count <= i) return true;
+  tfc_status s = tfc_parse_i64(tfc_str_from(arguments->items[i]), out);
+  tfc_status_free(s);
+  return !s && *out >= 0;
+}
+
+static tfc_status print_json(struct tfc_store *store, const char *const *names, const char *const *queries,
+                             const struct tfc_query_args *args) {
+  tfc_status s = NULL;
+  json_t *document = json_object();
+  for (size_t i = 0; names[i]; i++) {
+    struct tfc_table t = {0};
+    TFC_TRY(s, tfc_table_query(store, queries[i], args, &t));
+    json_object_set_new(document, names[i], cli_json_table(&t));
+    tfc_table_deinit(&t);
+  }
+  s = cli_json_print(document);
+out:
+  json_decref(document);
+  return s;
+}
+
+static tfc_status run(int command, const struct options *o, struct tfc_store *store, int64_t a, int64_t b) {
+  struct tfc_text text = {0};
+  struct tfc_query_args args = {0};
+  tfc_status s = NULL;
+  switch (command) {
+  case LIST:
+    if (o->common.json) {
+      TFC_TRY(
+          s, print_json(store, (const char *const[]){"runs", NULL}, (const char *const[]){tfc_report_sql_runs}, &args));
+      break;
+    }
+    TFC_TRY(s, tfc_report_list(store, &text));
+    break;
+  case SHOW:
+    TFC_TRY(s, tfc_report_focus(store, a, &args));
+    if (o->out) {
+      TFC_TRY(s, tfc_report_page(store, args.run, o->out));
+      tfc_say("Written: %s/index.html", o->out);
+    }
+    if (o->common.json) {
+      TFC_TRY(s, print_json(store, (const char *const[]){"run", "results", "devices", NULL},
+                            (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices},
+                            &args));
+      break;
+    }
+    TFC_TRY(s, tfc_report_show(store, args.run, &text));
+    break;
+  case COMPARE: {
+    struct tfc_query_args other;
+    TFC_TRY(s, tfc_report_focus(store, a, &args));
+    TFC_TRY(s, tfc_report_focus(store, b, &other));
+    args.other = other.run;
+    if (o->common.json) {
+      static const char both[] = "SELECT * FROM v_run WHERE run_id IN (:run, :other) ORDER BY run_id <> :run";
+      TFC_TRY(s, print_json(store, (const char *const[]){"runs", "operations", NULL},
+                            (const char *const[]){both, tfc_report_sql_compare_ops}, &args));
+      break;
+    }
+    TFC_TRY(s, tfc_report_compare(store, a, b, &text));
+    break;
+  }
+  case TRACE: {
+    uint64_t events;
+    const char *path = o->out ? o->out : "trace.json.gz";
+    TFC_TRY(s, tfc_report_trace(store, a, path, &events));
+    if (o->common.json)
+      printf("{\"file\": \"%s\", \"events\": %llu}\n", path, (unsigned long long)events);
+    else
+      tfc_say("Written: %s, %llu events. Open it in chrome://tracing or ui.perfetto.dev.", path,
+              (unsigned long long)events);
+    break;
+  }
+  case GC: {
+    int64_t deleted;
+    TFC_TRY(s, tfc_store_gc(store, o->keep, &deleted));
+    if (o->common.json)
+      printf("{\"deleted\": %lld}\n", (long long)deleted);
+    else
+      tfc_say("%lld runs deleted.", (long long)deleted);
+    break;
+  }
+  }
+  if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text.size) fwrite(text.data, 1, text.size, stdout);
+out:
+  tfc_text_deinit(&text);
+  return s;
+}
+
+int main(int argc, char **argv) {
+  static struct options o = {.db = "tfc.db", .keep = -1};
+  static struct tfc_texts arguments;
+  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 1};
+  tfc_program_start("tfc-report", argv);
+  int code = tfc_flags_parse(&program, argc, argv, &o, &arguments), command = 0;
+  if (code >= 0) return code;
+  if (arguments.count == 0) return tfc_flags_error(&program, "say what: list, show, compare, trace or gc");
+  while (command < COMMANDS && strcmp(commands[command], arguments.items[0]) != 0) command++;
+  if (command == COMMANDS) {
+    const char *nearest = tfc_nearest(arguments.items[0], command_name, commands);
+    if (nearest) return tfc_flags_error(&program, "there is no '%s'; did you mean %s?", arguments.items[0], nearest);
+    return tfc_flags_error(&program, "there is no '%s': say list, show, compare, trace or gc", arguments.items[0]);
+  }
+  int64_t a = -1, b = -1;
+  if (arguments.count > most[command])
+    return tfc_flags_error(&program, "%s does not take '%s'", commands[command], arguments.items[most[command]]);
+  if (command == COMPARE && arguments.count < 3) return tfc_flags_error(&program, "compare needs two runs");
+  if (command == GC && o.keep < 0) return tfc_flags_error(&program, "gc needs --keep N");
+  if (!parse_run(&arguments, 1, &a))
+    return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[1]);
+  if (!parse_run(&arguments, 2, &b))
+    return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[2]);
+  struct tfc_store *store = NULL;
+  tfc_status s =
+      tfc_store_open(o.db, &(struct tfc_store_options){.write = command == GC, .purpose = "tfc-report gc"}, &store);
+  if (!s) s = run(command, &o, store, a, b);
+  tfc_store_close(store);
+  return tfc_program_finish(tfc_program_fail(s));
+}

@@ -1,0 +1,37 @@
+// Plots: one gnuplot script each (reports/plots/*.gp) that carries its title, its caption and its queries in lines
+// beginning with "#@", so that a plot and the numbers behind it cannot part:
+//
+//   #@ title: ...
+//   #@ caption: ...
+//   #@ query NAME: what the columns are        the rows become the datablock $NAME
+//   #@   SELECT ... :run :placement :step
+//   #@ optional NAME                           the plot is drawn although this query has no rows
+//
+// Scripts are part of the library (cmake/embed.cmake).
+#ifndef TFC_REPORTS_PLOT_H
+#define TFC_REPORTS_PLOT_H
+
+#include "reports/query.h"
+
+struct tfc_embedded_file {
+  const char *name, *text;
+};
+extern const struct tfc_embedded_file tfc_embedded_files[]; // ended by a NULL name
+const char *tfc_embedded_find(const char *name);            // NULL: not there
+
+struct tfc_plot {
+  struct tfc_text svg;                           // empty where there was nothing to draw
+  struct tfc_text title, caption, queries, note; // `note`: why there is no picture
+};
+struct tfc_plot_scale {
+  double factor; // from microseconds
+  const char *unit;
+};
+struct tfc_plot_scale tfc_plot_scale_of(double us);
+// Draws a script ("timeline"). A missing gnuplot, an error of its, and an empty query give a plot without a picture,
+// with the reason in `note`. The caller owns the texts.
+TFC_MUST_USE tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct tfc_query_args *args,
+                                      struct tfc_plot_scale scale, struct tfc_plot *out);
+void tfc_plot_deinit(struct tfc_plot *plot);
+
+#endif

@@ -1,0 +1,43 @@
+// Query: rows of the database's views as a table in memory. Parameters by name: :run, :placement, :step, :other.
+//
+//   struct tfc_table t = {0};
+//   TFC_TRY(s, tfc_table_query(store, "SELECT name FROM v_device WHERE run_id = :run", &args, &t));
+//   for (uint32_t r = 0; r < t.row_count; r++) use(tfc_table_text(&t, r, 0));
+//   tfc_table_deinit(&t);
+//
+// One thread. INTERNAL with SQLite's words where a query is wrong; INVALID_ARGUMENT where the database is.
+#ifndef TFC_REPORTS_QUERY_H
+#define TFC_REPORTS_QUERY_H
+
+#include "profiler/store.h"
+#include "runtime/base/arena.h"
+
+struct tfc_query_args {
+  int64_t run, placement, step, other;
+};
+typedef enum tfc_cell_kind { TFC_CELL_NULL, TFC_CELL_INTEGER, TFC_CELL_REAL, TFC_CELL_TEXT } tfc_cell_kind;
+struct tfc_cell {
+  tfc_cell_kind kind;
+  int64_t integer;
+  double real; // of integers too; NaN for NULL and text
+  tfc_str text;
+};
+struct tfc_table {
+  struct tfc_arena arena;
+  uint32_t column_count, row_count;
+  const char **names;     // [column_count]
+  struct tfc_cell *cells; // [row_count * column_count]
+};
+TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struct tfc_query_args *args,
+                                        struct tfc_table *out);
+void tfc_table_deinit(struct tfc_table *table);
+
+static inline const struct tfc_cell *tfc_table_cell(const struct tfc_table *t, uint32_t row, uint32_t column) {
+  return &t->cells[(size_t)row * t->column_count + column];
+}
+// By column name; NULL where there is no such column.
+const struct tfc_cell *tfc_table_find(const struct tfc_table *table, uint32_t row, const char *column);
+double tfc_table_number(const struct tfc_table *table, uint32_t row, const char *column); // NaN: NULL or absent
+tfc_str tfc_table_text(const struct tfc_table *table, uint32_t row, const char *column);  // "" for NULL or absent
+
+#endif

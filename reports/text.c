@@ -1,0 +1,243 @@
+// The queries that reports stand on, and reports for terminals.
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+
+const char tfc_report_sql_runs[] =
+    "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
+    " best_single_us, expert_us, algorithm, episodes FROM v_run ORDER BY run_id";
+const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
+// The answer first, then rivals by their time, then what was only simulated. Candidates that did not win are left out.
+const char tfc_report_sql_results[] =
+    "SELECT r.placement_id, r.role, r.placement, r.algorithm, r.state, r.label, r.step_median_us, r.step_q1_us,"
+    " r.step_q3_us, r.step_count, r.simulated_us, r.transfers, r.transfer_bytes, r.message,"
+    " r.placement_id = v.placement_id AS is_answer"
+    " FROM v_result r JOIN v_run v USING (run_id)"
+    " WHERE r.run_id = :run AND (r.role = 'baseline' OR r.placement_id = v.placement_id)"
+    " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', r.step_median_us IS NULL,"
+    " r.step_median_us, r.simulated_us, r.placement";
+const char tfc_report_sql_devices[] =
+    "SELECT d.device_id, d.name, d.kind, d.model, d.label, d.cores, d.memory_limit_bytes,"
+    " (SELECT 100.0 * SUM(b.busy_us) / SUM(b.step_us) FROM v_busy b WHERE b.run_id = d.run_id AND"
+    "   b.placement_id = :placement AND b.device_id = d.device_id) AS busy_percent,"
+    " (SELECT COUNT(*) FROM v_op_total o WHERE o.run_id = d.run_id AND o.placement_id = :placement AND"
+    "   o.device_id = d.device_id) AS operations,"
+    " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
+    "   m.device_id = d.device_id) AS peak_bytes,"
+    " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement AND"
+    "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
+    " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+const char tfc_report_sql_compare_ops[] =
+    "WITH a AS (SELECT o.op, SUM(o.median_us) AS us, COUNT(*) AS n FROM v_op_total o JOIN v_run r USING (run_id,"
+    " placement_id) WHERE run_id = :run GROUP BY o.op),"
+    " b AS (SELECT o.op, SUM(o.median_us) AS us, COUNT(*) AS n FROM v_op_total o JOIN v_run r USING (run_id,"
+    " placement_id) WHERE run_id = :other GROUP BY o.op),"
+    " ops AS (SELECT op FROM a UNION SELECT op FROM b)"
+    " SELECT ops.op, a.n AS n_a, a.us AS us_a, b.n AS n_b, b.us AS us_b FROM ops LEFT JOIN a ON a.op = ops.op"
+    " LEFT JOIN b ON b.op = ops.op ORDER BY MAX(COALESCE(a.us, 0), COALESCE(b.us, 0)) DESC";
+
+tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out) {
+  struct tfc_query_args args = {.run = run_id, .placement = -1, .step = -1};
+  struct tfc_table t = {0};
+  tfc_status s = NULL;
+  int64_t found;
+  TFC_TRY(s, tfc_store_find_run(store, run_id, &found));
+  args.run = found;
+  TFC_TRY(s, tfc_table_query(store,
+                             "SELECT COALESCE((SELECT placement_id FROM v_run WHERE run_id = :run),"
+                             " (SELECT MAX(placement_id) FROM v_op WHERE run_id = :run),"
+                             " (SELECT MAX(placement_id) FROM v_result WHERE run_id = :run))",
+                             &args, &t));
+  if (t.row_count && t.cells[0].kind == TFC_CELL_INTEGER) args.placement = t.cells[0].integer;
+  tfc_table_deinit(&t);
+  TFC_TRY(s, tfc_table_query(store,
+                             "WITH steps AS (SELECT step, phase, step_us FROM v_step s WHERE run_id = :run AND"
+                             " placement_id = :placement AND traced AND step IN (SELECT step FROM v_op WHERE run_id ="
+                             " :run AND placement_id = :placement))"
+                             " SELECT step FROM steps ORDER BY phase <> 'final', ABS(step_us - (SELECT step_median_us"
+                             " FROM v_result WHERE run_id = :run AND placement_id = :placement)), step LIMIT 1",
+                             &args, &t));
+  if (t.row_count) args.step = t.cells[0].integer;
+  *out = args;
+out:
+  tfc_table_deinit(&t);
+  return s;
+}
+
+static void pad(struct tfc_text *out, const char *text, int width) { // left-aligned
+  tfc_text_printf(out, "%-*s", width, text);
+}
+static const char *show(char *buffer, double us) {
+  if (us != us) return "-";
+  return tfc_show_us(buffer, us);
+}
+
+tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
+  struct tfc_table t = {0};
+  struct tfc_query_args args = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_runs, &args, &t));
+  if (t.row_count == 0) {
+    tfc_text_printf(out, "%s holds no runs.\n", tfc_store_path(store));
+    goto out;
+  }
+  tfc_text_printf(out, "%5s  %-11s %-16s %-9s %-26s %10s %10s %10s %10s  %s\n", "run", "state", "started", "program",
+                  "graph", "step", "whole", "single", "expert", "by");
+  for (uint32_t r = 0; r < t.row_count; r++) {
+    char when[32] = "", a[32], graph[64];
+    double started = tfc_table_number(&t, r, "started_unix_s");
+    time_t seconds = started == started ? (time_t)started : 0;
+    struct tm local;
+    if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
+    tfc_str name = tfc_table_text(&t, r, "graph");
+    size_t slash = tfc_str_rfind(name, '/');
+    if (slash != SIZE_MAX) name = tfc_str_sub(name, slash + 1, SIZE_MAX);
+    snprintf(graph, sizeof graph, "%.*s", (int)(name.size > 26 ? 26 : name.size), name.data);
+    tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9.*s %-26s", (long long)tfc_table_find(&t, r, "run_id")->integer,
+                    TFC_STR_ARG(tfc_table_text(&t, r, "state")), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")),
+                    graph);
+    static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"};
+    for (size_t c = 0; c < 4; c++) tfc_text_printf(out, " %10s", show(a, tfc_table_number(&t, r, columns[c])));
+    tfc_text_printf(out, "  %.*s\n", TFC_STR_ARG(tfc_table_text(&t, r, "algorithm")));
+  }
+out:
+  tfc_table_deinit(&t);
+  return s;
+}
+
+tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
+  struct tfc_query_args args;
+  struct tfc_table run = {0}, results = {0}, devices = {0};
+  char a[32], b[32], c[32];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_results, &args, &results));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_devices, &args, &devices));
+  tfc_text_printf(out, "Run %lld: %.*s, %.*s, %.*s\n", (long long)args.run,
+                  TFC_STR_ARG(tfc_table_text(&run, 0, "graph")), TFC_STR_ARG(tfc_table_text(&run, 0, "state")),
+                  TFC_STR_ARG(tfc_table_text(&run, 0, "label")));
+  tfc_text_printf(out, "  %.*s\n", TFC_STR_ARG(tfc_table_text(&run, 0, "command")));
+  tfc_text_printf(out, "  %.*s; seed %.0f; %.0f candidates measured\n\n",
+                  TFC_STR_ARG(tfc_table_text(&run, 0, "cpu_model")), tfc_table_number(&run, 0, "seed"),
+                  tfc_table_number(&run, 0, "episodes"));
+  double answer = tfc_table_number(&run, 0, "step_median_us");
+  if (results.row_count > 0) {
+    tfc_text_printf(out, "  %-24s %10s %23s %6s %9s %10s %11s\n", "placement", "step", "quartiles", "steps", "speed-up",
+                    "simulated", "moved");
+    for (uint32_t r = 0; r < results.row_count; r++) {
+      double median = tfc_table_number(&results, r, "step_median_us"),
+             moved = tfc_table_number(&results, r, "transfer_bytes");
+      bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
+      tfc_str name = tfc_table_text(&results, r, "placement");
+      char label[80], spread[64] = "";
+      snprintf(label, sizeof label, "%s%.*s%s", is_answer ? "> " : "  ", TFC_STR_ARG(name),
+               is_answer && !tfc_str_is(name, "answer") ? " (answer)" : "");
+      pad(out, label, 26);
+      if (median == median)
+        snprintf(spread, sizeof spread, "%s .. %s", show(b, tfc_table_number(&results, r, "step_q1_us")),
+                 show(c, tfc_table_number(&results, r, "step_q3_us")));
+      tfc_text_printf(out, " %10s %23s %6.0f", show(a, median), spread, tfc_table_number(&results, r, "step_count"));
+      if (median == median && answer == answer && answer > 0)
+        tfc_text_printf(out, " %8.3fx", median / answer);
+      else
+        tfc_text_printf(out, " %9s", "");
+      tfc_text_printf(out, " %10s %11s", show(b, tfc_table_number(&results, r, "simulated_us")),
+                      moved == moved ? tfc_show_bytes(c, moved) : "-");
+      tfc_str state = tfc_table_text(&results, r, "state"), message = tfc_table_text(&results, r, "message");
+      if (!tfc_str_is(state, "ok")) tfc_text_printf(out, "  %.*s", TFC_STR_ARG(state));
+      if (message.size) tfc_text_printf(out, ": %.*s", TFC_STR_ARG(message));
+      tfc_text_printf(out, "\n");
+    }
+    tfc_text_printf(out, "\n");
+  }
+  double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us"),
+         tau = tfc_table_number(&run, 0, "tau");
+  if (low == low)
+    tfc_text_printf(out, "Against the best single device: %.3fx, 95 %% interval %.3f to %.3f\n",
+                    tfc_table_number(&run, 0, "speedup"), low, tfc_table_number(&run, 0, "speedup_high"));
+  if (bound == bound && answer > 0)
+    tfc_text_printf(out, "Lower bound: %s (%.*s); gap %.1f %%\n", show(a, bound),
+                    TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")), 100 * (answer - bound) / answer);
+  if (tau == tau)
+    tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
+                    tfc_table_number(&run, 0, "tau_placements"));
+  tfc_text_printf(out, "\n  %-12s %-10s %8s %11s %12s %12s %12s\n", "device", "label", "busy", "operations", "received",
+                  "peak", "limit");
+  for (uint32_t r = 0; r < devices.row_count; r++) {
+    double busy = tfc_table_number(&devices, r, "busy_percent"), peak = tfc_table_number(&devices, r, "peak_bytes"),
+           limit = tfc_table_number(&devices, r, "memory_limit_bytes"),
+           received = tfc_table_number(&devices, r, "received_bytes");
+    char percent[16] = "-";
+    if (busy == busy) snprintf(percent, sizeof percent, "%.1f %%", busy);
+    tfc_text_printf(out, "  %-12.*s %-10.*s %8s %11.0f %12s %12s %12s\n",
+                    TFC_STR_ARG(tfc_table_text(&devices, r, "name")), TFC_STR_ARG(tfc_table_text(&devices, r, "label")),
+                    percent, tfc_table_number(&devices, r, "operations"),
+                    received == received ? tfc_show_bytes(a, received) : "-",
+                    peak == peak ? tfc_show_bytes(b, peak) : "-", limit == limit ? tfc_show_bytes(c, limit) : "none");
+  }
+  if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+out:
+  tfc_table_deinit(&run);
+  tfc_table_deinit(&results);
+  tfc_table_deinit(&devices);
+  return s;
+}
+
+tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, struct tfc_text *out) {
+  struct tfc_query_args args_a, args_b;
+  struct tfc_table ra = {0}, rb = {0}, ops = {0};
+  char x[32], y[32];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, a, &args_a));
+  TFC_TRY(s, tfc_report_focus(store, b, &args_b));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args_a, &ra));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args_b, &rb));
+  struct tfc_query_args both = args_a;
+  both.other = args_b.run;
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_compare_ops, &both, &ops));
+  char head_a[32], head_b[32];
+  snprintf(head_a, sizeof head_a, "run %lld", (long long)args_a.run);
+  snprintf(head_b, sizeof head_b, "run %lld", (long long)args_b.run);
+  tfc_text_printf(out, "%-26s %16s %16s %9s\n", "", head_a, head_b, "ratio");
+  static const char *const texts[] = {"graph", "label", "algorithm", "cpu_model", "state"};
+  for (size_t i = 0; i < 5; i++) {
+    tfc_str ta = tfc_table_text(&ra, 0, texts[i]), tb = tfc_table_text(&rb, 0, texts[i]);
+    if (tfc_str_equal(ta, tb))
+      tfc_text_printf(out, "%-26s %.*s (both)\n", texts[i], TFC_STR_ARG(ta));
+    else
+      tfc_text_printf(out, "%-26s %.*s | %.*s\n", texts[i], TFC_STR_ARG(ta), TFC_STR_ARG(tb));
+  }
+  static const struct {
+    const char *column, *text;
+  } numbers[] = {{"step_median_us", "step"},
+                 {"step_q1_us", "step, first quartile"},
+                 {"step_q3_us", "step, third quartile"},
+                 {"whole_us", "undivided machine"},
+                 {"best_single_us", "best single device"},
+                 {"expert_us", "expert"},
+                 {"bound_us", "lower bound"}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    double na = tfc_table_number(&ra, 0, numbers[i].column), nb = tfc_table_number(&rb, 0, numbers[i].column);
+    tfc_text_printf(out, "%-26s %16s %16s", numbers[i].text, show(x, na), show(y, nb));
+    if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
+    tfc_text_printf(out, "\n");
+  }
+  if (ops.row_count > 0) {
+    tfc_text_printf(out, "\n%-26s %16s %16s %9s\n", "time in a step by op type", head_a, head_b, "ratio");
+    for (uint32_t r = 0; r < ops.row_count && r < 20; r++) {
+      double na = tfc_table_number(&ops, r, "us_a"), nb = tfc_table_number(&ops, r, "us_b");
+      tfc_text_printf(out, "%-26.*s %16s %16s", TFC_STR_ARG(tfc_table_text(&ops, r, "op")), show(x, na), show(y, nb));
+      if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
+      tfc_text_printf(out, "\n");
+    }
+  }
+out:
+  tfc_table_deinit(&ra);
+  tfc_table_deinit(&rb);
+  tfc_table_deinit(&ops);
+  return s;
+}

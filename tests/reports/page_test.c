@@ -1,0 +1,179 @@
+// Reports against the database that they are made from: figures of the page are computed again from the documented
+// views, with queries of the tests' own.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+#include "tests/common/sample_run.h"
+
+static char folder[64], path[96];
+static struct sample_run sample;
+static struct tfc_store *store;
+static struct tfc_text html;
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-report-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  tfc_status s = sample_run_write(path, 1, &sample);
+  if (!s) s = tfc_store_open(path, &(struct tfc_store_options){0}, &store);
+  if (!s) s = tfc_report_html(store, sample.run_id, &html);
+  if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
+  return s ? -1 : 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char command[128];
+  tfc_text_deinit(&html);
+  tfc_store_close(store);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+static double number(const char *sql) { // of the first row and column
+  sqlite3 *db = NULL;
+  sqlite3_stmt *statement = NULL;
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+  double value = sqlite3_column_double(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return value;
+}
+
+static void assert_on_page(const char *text) {
+  if (!strstr(html.data, text)) fail_msg("not on the page: %s", text);
+}
+
+// Figure 1: the speed-up against the best single device, from the steps themselves.
+static void test_speedup_from_steps(void **state) {
+  (void)state;
+  static const char median[] =
+      "WITH s AS (SELECT step_us, ROW_NUMBER() OVER (ORDER BY step_us) AS i, COUNT(*) OVER () AS n FROM v_step WHERE"
+      " placement = '%s' AND phase = 'final') SELECT step_us FROM s WHERE i = n / 2 + 1";
+  char sql[512], text[64];
+  snprintf(sql, sizeof sql, median, "answer");
+  double answer = number(sql);
+  snprintf(sql, sizeof sql, median, "single:cpu:0");
+  double single = number(sql);
+  assert_true(fabs(answer - sample.answer_us) < 0.01);
+  snprintf(text, sizeof text, "<b>%.2f×</b><span>against the best single device", single / answer);
+  assert_on_page(text);
+}
+
+// Figure 2: the share of the time that a device was busy.
+static void test_busy_from_operations(void **state) {
+  (void)state;
+  double percent = number("SELECT 100 * SUM(duration_us) / (SELECT SUM(step_us) FROM v_step WHERE placement = 'answer')"
+                          " FROM v_op WHERE placement = 'answer' AND device = 'cpu:2'");
+  char text[64];
+  const char *row = strstr(html.data, "<td>cpu:2</td>");
+  assert_non_null(row);
+  snprintf(text, sizeof text, "<td class=\"n\">%.0f %%</td>", percent);
+  const char *found = strstr(row, text);
+  assert_true(found && found - row < 200);
+}
+
+// Figure 3: the bytes that a step moves, from its transfers.
+static void test_bytes_from_transfers(void **state) {
+  (void)state;
+  double bytes = number("SELECT SUM(bytes) FROM v_transfer WHERE placement = 'answer' AND step = 0");
+  char text[64], shown[32];
+  assert_true(bytes == (double)sample.transfer_bytes);
+  const char *row = strstr(html.data, "<tr class=\"answer\">");
+  assert_non_null(row);
+  snprintf(text, sizeof text, "<td class=\"n\">%s</td>", tfc_show_bytes(shown, bytes));
+  const char *found = strstr(row, text);
+  assert_true(found && found < strstr(row, "</tr>"));
+}
+
+// The numbers that plots are drawn from are those of the views: the bar of MatMul ends at the sum of its medians.
+static void test_plot_data(void **state) {
+  (void)state;
+  struct tfc_query_args args;
+  struct tfc_plot plot = {0};
+  char text[64];
+  assert_ok(tfc_report_focus(store, sample.run_id, &args));
+  assert_ok(tfc_plot_draw(store, "cost_by_op", &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+  double sum = number("SELECT SUM(median_us) FROM v_op_total WHERE placement = 'answer' AND op = 'MatMul'");
+  double count = number("SELECT COUNT(*) FROM v_op_total WHERE placement = 'answer' AND op = 'MatMul'");
+  assert_true(fabs(sum - sample.matmul_us) < 1e-6 * sum);
+  snprintf(text, sizeof text, "%.3g ms, %.0f", sum * 1e-3, count);
+  assert_non_null(plot.svg.data);
+  assert_non_null(strstr(plot.svg.data, text));
+  tfc_plot_deinit(&plot);
+}
+
+static void test_all_plots_are_drawn(void **state) {
+  (void)state;
+  size_t count = 0;
+  for (const char *p = html.data; (p = strstr(p, "<figure><svg")) != NULL; p++) count++;
+  assert_int_equal(count, 6);
+  assert_null(strstr(html.data, "gnuplot failed"));
+}
+
+static void test_page_loads_nothing(void **state) {
+  (void)state;
+  static const char *const loads[] = {"<script", "<link", "<img", "<iframe", "@import", "url(http", "src="};
+  for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) assert_null(strstr(html.data, loads[i]));
+  for (const char *p = html.data; (p = strstr(p, "href=")) != NULL; p++) assert_int_equal(p[6], '#');
+  // Ids of one plot do not meet those of another.
+  for (const char *p = html.data; (p = strstr(p, " id=\"gnuplot_plot_1\"")) != NULL; p++) fail_msg("shared id");
+}
+
+static void test_missing_run(void **state) {
+  (void)state;
+  struct tfc_query_args args;
+  assert_fails(tfc_report_focus(store, 99, &args), TFC_NOT_FOUND, "99");
+  assert_ok(tfc_report_focus(store, -1, &args));
+  assert_int_equal(args.run, sample.run_id);
+}
+
+static void test_trace(void **state) {
+  (void)state;
+  char file[128];
+  uint64_t events;
+  snprintf(file, sizeof file, "%s/trace.json.gz", folder);
+  assert_ok(tfc_report_trace(store, sample.run_id, file, &events));
+  double expected = number("SELECT (SELECT COUNT(*) FROM v_op WHERE placement = 'answer') + (SELECT COUNT(*) FROM"
+                           " v_transfer WHERE placement = 'answer')");
+  assert_true((double)events == expected);
+  gzFile in = gzopen(file, "rb");
+  assert_non_null(in);
+  static char text[8 << 20];
+  int size = gzread(in, text, sizeof text - 1);
+  gzclose(in);
+  assert_true(size > 0);
+  text[size] = 0;
+  size_t complete = 0;
+  for (const char *p = text; (p = strstr(p, "\"ph\": \"X\"")) != NULL; p++) complete++;
+  assert_true((double)complete == expected);
+  assert_fails(tfc_report_trace(store, sample.run_id, "/nowhere/at/all.gz", &events), TFC_DATA_LOSS, "/nowhere");
+}
+
+static void test_unwritable_directory(void **state) {
+  (void)state;
+  assert_fails(tfc_report_page(store, sample.run_id, "/proc/report"), TFC_DATA_LOSS, "/proc/report");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_speedup_from_steps),   cmocka_unit_test(test_busy_from_operations),
+      cmocka_unit_test(test_bytes_from_transfers), cmocka_unit_test(test_plot_data),
+      cmocka_unit_test(test_all_plots_are_drawn),  cmocka_unit_test(test_page_loads_nothing),
+      cmocka_unit_test(test_missing_run),          cmocka_unit_test(test_trace),
+      cmocka_unit_test(test_unwritable_directory),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
