@@ -48,6 +48,10 @@ static void destroy(struct tfc_graph *g) {
   tfc_graph_release(parent);
 }
 
+void tfc_graph_free_body(struct tfc_graph *body) {
+  destroy(body);
+}
+
 void tfc_graph_retain(const struct tfc_graph *g) {
   if (!g) return;
   while (g->owner) g = g->owner;
@@ -145,6 +149,12 @@ tfc_str tfc_node_attr_string(const struct tfc_graph *g, const struct tfc_node *n
   return a && a->kind == TFC_ATTR_STRING ? a->s : tfc_str_from(otherwise);
 }
 
+// Where the back edge of a loop starts; by name where no family has the op.
+static bool is_back_edge(const struct tfc_node *n) {
+  if (n->def) return n->def->flags & TFC_OP_NEXT_ITERATION;
+  return tfc_str_is(n->op, "NextIteration") || tfc_str_is(n->op, "RefNextIteration");
+}
+
 // Kahn's algorithm with the lowest id first among those that become ready together would need a heap; a plain queue
 // gives an order that is as good and depends on the graph alone.
 tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order) {
@@ -155,15 +165,13 @@ tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order)
     const struct tfc_node *n = &g->nodes[i];
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
-      const struct tfc_op_def *def = g->nodes[in[k].node].def;
-      waits[i] += !(def && (def->flags & TFC_OP_NEXT_ITERATION));
+      waits[i] += !is_back_edge(&g->nodes[in[k].node]);
     }
     if (!waits[i]) out_order[tail++] = i;
   }
   while (head < tail) {
     uint32_t id = out_order[head++];
-    const struct tfc_op_def *def = g->nodes[id].def;
-    if (def && (def->flags & TFC_OP_NEXT_ITERATION)) continue;
+    if (is_back_edge(&g->nodes[id])) continue;
     for (uint32_t k = g->consumer_begin[id]; k < g->consumer_begin[id + 1]; k++)
       if (--waits[g->consumers[k].node] == 0) out_order[tail++] = g->consumers[k].node;
   }
@@ -178,8 +186,7 @@ tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order)
     if (step >= g->node_count && waits[at] == UINT32_MAX) break; // round once: `at` lies on the cycle
     if (step >= g->node_count) waits[at] = UINT32_MAX;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
-      const struct tfc_op_def *def = g->nodes[in[k].node].def;
-      if (waits[in[k].node] && !(def && (def->flags & TFC_OP_NEXT_ITERATION))) {
+      if (waits[in[k].node] && !is_back_edge(&g->nodes[in[k].node])) {
         at = in[k].node;
         break;
       }
@@ -193,8 +200,7 @@ tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order)
     if (length < 8) tfc_text_printf(&names, "%s'%.*s'", length ? " <- " : "", TFC_STR_ARG(n->name));
     length++;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
-      const struct tfc_op_def *def = g->nodes[in[k].node].def;
-      if (waits[in[k].node] && !(def && (def->flags & TFC_OP_NEXT_ITERATION))) {
+      if (waits[in[k].node] && !is_back_edge(&g->nodes[in[k].node])) {
         at = in[k].node;
         break;
       }

@@ -102,7 +102,8 @@ struct tfc_function { // FunctionDef
   const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
   const uint32_t *args, *rets;  // node ids in body, in order of the signature
   const tfc_str *arg_names, *ret_names;
-  const tfc_dtype *arg_types, *ret_types; // NONE where an attribute of a polymorphic function decides
+  const tfc_dtype *arg_types, *ret_types; // NONE where this attribute of the function decides:
+  const tfc_str *arg_type_attrs, *ret_type_attrs;
   uint32_t arg_count, ret_count;
   const uint32_t *control_rets; // nodes that must run
   uint32_t control_ret_count;
@@ -110,6 +111,7 @@ struct tfc_function { // FunctionDef
   uint32_t attr_count;
   tfc_str gradient; // name of its gradient function, "" if none
   bool stateful;
+  tfc_str problem; // why there is no body (body == NULL), "" if there is one
 };
 
 struct tfc_collection { // of a MetaGraphDef; only lists of node names, bytes or ints are kept

@@ -23,6 +23,7 @@ void tfc_source_release(struct tfc_source *source); // NULL is fine
 TFC_MUST_USE tfc_status tfc_graph_new(struct tfc_graph **out); // one reference, empty
 // A body of `owner`'s library: its functions are found there, and it lives as long as `owner`.
 TFC_MUST_USE tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out);
+void tfc_graph_free_body(struct tfc_graph *body); // one that did not make it into the library
 
 // Memory that is freed with the graph; frees it at once and gives false when memory is out. NULL is fine.
 bool tfc_graph_own(struct tfc_graph *g, void *memory);

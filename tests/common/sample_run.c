@@ -259,7 +259,7 @@ tfc_status sample_run_write(const char *path, uint64_t seed, struct sample_run *
   for (uint32_t i = 0; i < NODES; i++) best[i] = (uint16_t)(i % DEVICES);
   for (int64_t e = 1; e <= EPISODES; e++) {
     static const char *const by[] = {"anneal", "rl", "lns", "rl"};
-    char name[16];
+    char name[24];
     for (uint32_t i = 0; i < NODES; i++)
       device[i] =
           tfc_random_below(&random, 100) < (uint64_t)(60 - e) ? (uint16_t)tfc_random_below(&random, DEVICES) : best[i];

@@ -1,0 +1,10 @@
+// The parts of the exporter.
+#ifndef TFC_RUNTIME_GRAPH_EXPORT_INTERNAL_H
+#define TFC_RUNTIME_GRAPH_EXPORT_INTERNAL_H
+
+#include "runtime/graph/import_internal.h"
+
+void tfc_wire_put_attr(struct tfc_text *out, uint32_t number, const struct tfc_attr *a); // an entry of a map
+void tfc_wire_put_node(struct tfc_text *out, const struct tfc_graph *g, const struct tfc_node *n, tfc_str device);
+
+#endif

@@ -1,0 +1,52 @@
+// The parts of the importers.
+#ifndef TFC_RUNTIME_GRAPH_IMPORT_INTERNAL_H
+#define TFC_RUNTIME_GRAPH_IMPORT_INTERNAL_H
+
+#include "runtime/base/array.h"
+#include "runtime/graph/graph_internal.h"
+#include "runtime/graph/import.h"
+#include "runtime/graph/wire.h"
+
+// Caps on what a file may make tfc allocate beyond its own size. Tests and fuzz targets lower them.
+struct tfc_import_limits {
+  size_t expanded_bytes; // of constants written as one repeated value, all together
+  uint32_t depth;        // of attributes inside attributes
+};
+extern struct tfc_import_limits tfc_import_limits;
+
+// Reads attributes into `arena`; big zero constants go to the graph's heap.
+struct tfc_attr_reader {
+  struct tfc_graph *graph; // whose arena and heap are used
+  size_t expanded;         // bytes so far
+  uint32_t depth;
+};
+// The AttrValue in `bytes`; out->name stays. Errors say what is wrong in the value.
+TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
+TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
+TFC_MUST_USE tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *out);
+// A map entry (key = 1, value = 2).
+TFC_MUST_USE tfc_status tfc_read_entry(tfc_str bytes, tfc_str *out_key, tfc_str *out_value);
+
+// Reads nodes one by one into growing arrays, then hands them to the graph.
+struct tfc_node_reader {
+  struct tfc_attr_reader attr_reader;
+  TFC_ARRAY(struct tfc_node) nodes;
+  TFC_ARRAY(struct tfc_attr) attrs;
+  TFC_ARRAY(tfc_str) inputs; // as text
+};
+TFC_MUST_USE tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes); // one NodeDef
+TFC_MUST_USE tfc_status tfc_node_reader_hand_over(struct tfc_node_reader *r, struct tfc_graph *g);
+void tfc_node_reader_deinit(struct tfc_node_reader *r);
+
+// A whole GraphDef into an empty graph, finished. `bytes` must live as long as the graph.
+TFC_MUST_USE tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes);
+// A FunctionDefLibrary, before the graph's own nodes are resolved.
+TFC_MUST_USE tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_t count);
+// What a MetaGraphDef says besides its GraphDef: collections, signatures, saver.
+TFC_MUST_USE tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes);
+
+// Text to bytes and back, by message ("GraphDef", "MetaGraphDef", "SavedModel").
+TFC_MUST_USE tfc_status tfc_text_to_wire(tfc_str text, const char *message, struct tfc_text *out);
+TFC_MUST_USE tfc_status tfc_wire_to_text(tfc_str bytes, const char *message, struct tfc_text *out);
+
+#endif
