@@ -1,0 +1,47 @@
+"""Building blocks of the image models: pictures, convolution with batch normalisation, the training operation."""
+
+import tensorflow as tf
+
+from common import integers
+from models import layers
+
+tf1 = tf.compat.v1
+
+
+def inputs(size):
+    """Placeholders of bytes [batch, size, size, 3] and labels; returns the pictures in [-1, 1) and the labels."""
+    pictures = tf1.placeholder(tf.uint8, [None, size, size, 3], name="pictures")
+    labels = tf1.placeholder(tf.int32, [None], name="labels")
+    return tf1.cast(pictures, tf.float32) * (1 / 128.0) - 1.0, labels
+
+
+def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True):
+    """Convolution without bias, batch normalisation, ReLU. kernel: a size or (height, width)."""
+    height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
+    with tf1.variable_scope(name):
+        channels = x.shape.as_list()[3]
+        w = layers.truncated("kernel", [height, width, channels, units], (2.0 / (height * width * channels)) ** 0.5)
+        x = tf1.nn.conv2d(x, w, [1, stride, stride, 1], padding)
+        scale, offset = tf1.get_variable("scale", [units], initializer=tf1.ones_initializer()), layers.zeros("offset", [units])
+        mean = tf1.get_variable("moving_mean", [units], initializer=tf1.zeros_initializer(), trainable=False)
+        variance = tf1.get_variable("moving_variance", [units], initializer=tf1.ones_initializer(), trainable=False)
+        x, batch_mean, batch_variance = tf1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)
+        for moving, value in ((mean, batch_mean), (variance, batch_variance)):
+            with tf1.colocate_with(moving.op):
+                update = tf1.assign_sub(moving, (moving - value) * 0.1)
+            tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, update)
+        return tf1.nn.relu(x) if relu else x
+
+
+def finish(logits, labels, learning_rate=0.01, decay=1e-4, colocate=False):
+    """Loss with weight decay on the kernels, momentum, and the moving averages with the training operation."""
+    cross_entropy = tf1.reduce_mean(tf1.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    kernels = [v for v in tf1.trainable_variables() if "kernel" in v.op.name]
+    loss = tf1.add(cross_entropy, decay * tf1.add_n([tf1.nn.l2_loss(v) for v in kernels]), name="loss")
+    layers.train(loss, tf1.train.MomentumOptimizer(learning_rate, 0.9), colocate=colocate,
+                 after=tf1.get_collection(tf1.GraphKeys.UPDATE_OPS))
+    layers.finish()
+
+
+def feeds(batch, size, classes, salt):
+    return {"pictures:0": integers([batch, size, size, 3], 256, salt).astype("uint8"), "labels:0": integers([batch], classes, salt + 1)}

@@ -1,0 +1,305 @@
+"""The parts of the comparison; each takes (options, program, report)."""
+
+import importlib
+import json
+import os
+import re
+
+import numpy as np
+
+import cases as op_cases
+import common
+import external
+import generate
+import make_graphs
+from tool import last_line
+
+tf, tf1 = op_cases.tf, op_cases.tf1
+UNSUPPORTED = re.compile(r"unsupported|not supported|cannot run|no kernel|unknown op|does not know|no operation", re.I)
+LOSS_TOLERANCE = 1e-4
+
+
+# -- operations --------------------------------------------------------------------------------------------------------
+
+def ops(options, program, report):
+    for name in options.family or generate.FAMILIES:
+        family = generate.family(name)
+        family.cases = [c for c in family.cases if options.case in c["name"]]
+        if not family.cases:
+            continue
+        results = family.compute()
+        directory = os.path.join(options.directory, "ops", name)
+        os.makedirs(directory, exist_ok=True)
+        graph = os.path.join(directory, "graph.pb")
+        with open(graph, "wb") as f:
+            f.write(family.graph_def().SerializeToString(deterministic=True))
+        run_cases(family, results, graph, directory, program, report)
+
+
+def run_cases(family, results, graph, directory, program, report):
+    """All cases in one session; when one of them ends it, the rest in the next."""
+    waiting, attempt = [c for c in family.cases if "error" not in c], 0
+    while waiting:
+        runs = [run for case in waiting for run in case["runs"]]
+        attempt += 1
+        code, outputs, errors = program.script(graph, runs, os.path.join(directory, "session%d" % attempt))
+        at, culprit = 0, None
+        for i, case in enumerate(waiting):
+            part = outputs[at:at + len(case["runs"])]
+            at += len(case["runs"])
+            if code != 0 and any(len(found) < len(run["fetches"]) for found, run in zip(part, case["runs"])):
+                culprit = i
+                break
+            judge(case, results[case["name"]], part, report)
+        if culprit is None:
+            if code != 0:
+                report.fail(family.name, "tfc-run ended with %s: %s" % (code, last_line(errors)))
+            break
+        named = [i for i, case in enumerate(waiting) if i >= culprit and case["name"] + "/" in errors]
+        blamed = waiting.pop(named[0] if named else culprit)
+        blame(blamed, code, errors, report)
+        waiting = waiting[culprit:] if not named or named[0] == culprit else waiting[culprit:]
+    for case in family.cases:
+        if "error" not in case:
+            continue
+        code, _, errors = program.script(graph, case["runs"], os.path.join(directory, "error_" + case["name"]))
+        if code is None or code < 0:
+            report.fail(case["name"], "crashed or hung (%s)" % code)
+        elif code == 0:
+            report.fail(case["name"], "ran, TensorFlow ends with " + case["error"])
+        elif UNSUPPORTED.search(errors):
+            report.lacks(case["name"], last_line(errors))
+        else:
+            report.ok(case["name"])
+
+
+def blame(case, code, errors, report):
+    if code is not None and code > 0 and UNSUPPORTED.search(errors):
+        report.lacks(case["name"], last_line(errors))
+    else:
+        report.fail(case["name"], "tfc-run ended with %s: %s" % (code, last_line(errors)))
+
+
+def judge(case, expected, outputs, report):
+    for r, (run, values, found) in enumerate(zip(case["runs"], expected, outputs)):
+        for tensor, value in zip(run["fetches"], values):
+            if tensor not in found:
+                return report.fail(case["name"], "run %d: %s was not written" % (r, tensor))
+            wrong = op_cases.mismatch(value, found[tensor], run.get("tolerance", case["tolerance"]))
+            if wrong:
+                return report.fail(case["name"], "run %d: %s: %s" % (r, tensor, wrong))
+    report.ok(case["name"])
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+def compare_losses(name, expected, found, report):
+    if len(found) < len(expected):
+        return report.fail(name, "%d of %d losses" % (len(found), len(expected)))
+    off = [abs(a - b) / max(abs(b), 1e-30) for a, b in zip(found, expected)]
+    worst = int(np.argmax(off))
+    if not off[worst] <= LOSS_TOLERANCE:
+        return report.fail(name, "loss %d is %.9g, not %.9g (%.2g relative)" % (worst + 1, found[worst], expected[worst], off[worst]))
+    report.ok(name)
+
+
+def examples(options, program, report):
+    for name in options.example or make_graphs.NAMES:
+        example = importlib.import_module("models." + name).example()
+        with open(os.path.join(example.golden_dir, "golden.json")) as f:
+            golden = json.load(f)
+        feeds = [{t: np.load(os.path.join(example.golden_dir, p)) for t, p in one.items()} for one in golden["feeds"]]
+        reads = [v["read"] for v in golden["variables"]]
+        gradients = [g["name"] for g in golden["gradients"]]
+        steps = [{"feeds": feeds[k % len(feeds)], "fetches": [example.loss], "targets": example.train} for k in range(len(golden["losses"]))]
+        directory = os.path.join(options.directory, "examples", name)
+        code, outputs, errors = program.script(example.path, [{"targets": example.init}] + steps, os.path.join(directory, "losses"))
+        if code != 0:
+            report.fail(name + ".losses", "tfc-run ended with %s: %s" % (code, last_line(errors)))
+        else:
+            compare_losses(name + ".losses", golden["losses"], [float(o[example.loss]) for o in outputs[1:] if example.loss in o], report)
+        code, outputs, errors = program.script(example.path, [{"targets": example.init}, {"fetches": reads}, {"feeds": feeds[0], "fetches": gradients}],
+                                               os.path.join(directory, "values"))
+        if code != 0:
+            report.fail(name + ".values", "tfc-run ended with %s: %s" % (code, last_line(errors)))
+            continue
+        for row, tensor in zip(golden["variables"], reads):
+            compare_checksum("%s.initial.%s" % (name, row["name"]), row, outputs[1].get(tensor), row["initializer"] != "normal", 1e-6, report)
+        for row, tensor in zip(golden["gradients"], gradients):
+            compare_checksum("%s.gradient.%s" % (name, tensor), row, outputs[2].get(tensor), False, 1e-4, report)
+    if not options.example:
+        saved_model(options, program, report)
+
+
+def compare_checksum(name, row, value, to_the_bit, tolerance, report):
+    if value is None:
+        return report.fail(name, "was not written")
+    found = common.checksum(row["name"], value)
+    if found["shape"] != row["shape"] or found["dtype"] != row["dtype"]:
+        return report.fail(name, "%s %s, not %s %s" % (found["dtype"], found["shape"], row["dtype"], row["shape"]))
+    if to_the_bit:
+        return report.ok(name) if found["sha256"] == row["sha256"] else report.fail(name, "other bytes: starts with %s, not %s" % (found["first"], row["first"]))
+    scale = max(row["max_abs"], 1e-30)
+    for key in ("first", "last"):
+        for a, b in zip(found[key], row[key]):
+            if not abs(a - b) <= tolerance * scale:
+                return report.fail(name, "%s elements %s, not %s" % (key, found[key], row[key]))
+    if not abs(found["sum_of_squares"] - row["sum_of_squares"]) <= 4 * tolerance * max(row["sum_of_squares"], 1e-300):
+        return report.fail(name, "sum of squares %.9g, not %.9g" % (found["sum_of_squares"], row["sum_of_squares"]))
+    report.ok(name)
+
+
+def saved_model(options, program, report):
+    directory = os.path.join(ROOT, "examples", "golden", "saved_model")
+    with open(os.path.join(directory, "golden.json")) as f:
+        golden = json.load(f)
+    with open(os.path.join(directory, "script.json")) as f:
+        runs = json.load(f)["runs"]
+    for run in runs:
+        run["feeds"] = {t: np.load(os.path.join(directory, p)) for t, p in run["feeds"].items()}
+    code, outputs, errors = program.script(os.path.join(ROOT, "examples", "saved_model"), runs, os.path.join(options.directory, "saved_model"))
+    if code != 0:
+        return report.fail("saved_model", "tfc-run ended with %s: %s" % (code, last_line(errors)))
+    for tensor, path in golden["serving"].items():
+        wrong = op_cases.mismatch(np.load(os.path.join(directory, path)), outputs[0].get(tensor, np.zeros(0)), "relative:1e-5")
+        report.fail("saved_model." + tensor, wrong) if wrong else report.ok("saved_model." + tensor)
+    compare_losses("saved_model.losses", golden["losses"], [float(list(o.values())[0]) for o in outputs[1:] if o], report)
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+def checkpoints(options, program, report):
+    """TensorFlow's checkpoint read by tfc (and trained on); tfc's read by TensorFlow; dtypes, slices, partitions."""
+    directory = os.path.join(ROOT, "examples", "checkpoint")
+    with open(os.path.join(directory, "golden.json")) as f:
+        golden = json.load(f)
+    with open(os.path.join(directory, "script.json")) as f:
+        runs = json.load(f)["runs"]
+    for run in runs:
+        run["feeds"] = {t: np.load(os.path.join(directory, p)) for t, p in run["feeds"].items()}
+    graph = os.path.join(ROOT, "examples", "mlp.pb")
+    out = os.path.join(options.directory, "checkpoints")
+    code, outputs, errors = program.script(graph, runs, os.path.join(out, "restore"), "--checkpoint", os.path.join(directory, golden["checkpoint"]))
+    if code != 0:
+        report.fail("checkpoint.restore", "tfc-run ended with %s: %s" % (code, last_line(errors)))
+    else:
+        compare_losses("checkpoint.restore", golden["losses"], [float(o["loss:0"]) for o in outputs if "loss:0" in o], report)
+    prefix = os.path.join(out, "saved", "mlp")
+    os.makedirs(os.path.dirname(prefix), exist_ok=True)
+    code, _, errors = program.script(graph, [{"targets": ["init"]}], os.path.join(out, "save"), "--save-checkpoint", prefix)
+    if code != 0:
+        report.fail("checkpoint.save", "tfc-run ended with %s: %s" % (code, last_line(errors)))
+    else:
+        with open(os.path.join(ROOT, "examples", "golden", "mlp", "golden.json")) as f:
+            rows = json.load(f)["variables"]
+        try:
+            reader = tf.train.load_checkpoint(prefix)
+            for row in rows:
+                compare_checksum("checkpoint.save." + row["name"], row, reader.get_tensor(row["name"]), row["initializer"] != "normal", 1e-6, report)
+        except (tf.errors.OpError, ValueError) as error:
+            report.fail("checkpoint.save", "TensorFlow cannot read it: " + str(error).splitlines()[0])
+    slices(program, report, out)
+
+
+def slices(program, report, out):
+    """SaveV2, RestoreV2 and MergeV2Checkpoints as operations, with slices and every dtype, both ways."""
+    dtypes = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool", "complex64", "string"]
+    family = op_cases.Family("checkpoint")
+    values = {d: family.values(d, [4, 6]) for d in dtypes}
+    def build(theirs, ours):
+        graph = tf.Graph()
+        with graph.as_default():
+            names = dtypes + ["halves", "halves"]
+            spec = [""] * len(dtypes) + ["4 6 0,2:-", "4 6 2,2:-"]
+            tensors = [tf1.constant(values[d], dtype=d) for d in dtypes] + [tf1.constant(values["float32"][:2]), tf1.constant(values["float32"][2:])]
+            tf1.raw_ops.SaveV2(prefix=theirs + "-a", tensor_names=names[:5], shape_and_slices=spec[:5], tensors=tensors[:5], name="save_a")
+            tf1.raw_ops.SaveV2(prefix=theirs + "-b", tensor_names=names[5:], shape_and_slices=spec[5:], tensors=tensors[5:], name="save_b")
+            with tf1.control_dependencies([graph.get_operation_by_name("save_a"), graph.get_operation_by_name("save_b")]):
+                tf1.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=[theirs + "-a", theirs + "-b"], destination_prefix=theirs, name="save")
+            tf1.raw_ops.RestoreV2(prefix=ours, tensor_names=dtypes + ["halves", "halves"], shape_and_slices=[""] * len(dtypes) + ["", "4 6 1,2:3,3"],
+                                  dtypes=dtypes + ["float32", "float32"], name="restore")
+        return graph
+    fetches = ["restore:%d" % i for i in range(len(dtypes) + 2)]
+    expected = [values[d] for d in dtypes] + [values["float32"], values["float32"][1:3, 3:6]]
+    for writer, reader in (("tensorflow", "tfc"), ("tfc", "tensorflow"), ("tfc", "tfc")):
+        name, prefix = "checkpoint.%s_reads_%s" % (reader, writer), os.path.join(out, writer + "_" + reader)
+        graph = build(prefix, prefix)
+        path = prefix + ".pb"
+        with open(path, "wb") as f:
+            f.write(graph.as_graph_def().SerializeToString())
+        found = None
+        for who, run in ((writer, {"targets": ["save"]}), (reader, {"fetches": fetches})):
+            if who == "tensorflow":
+                try:
+                    with tf1.Session(graph=graph) as session:
+                        made = session.run([graph.get_tensor_by_name(n) for n in run.get("fetches", [])]
+                                           + [graph.get_operation_by_name(n) for n in run.get("targets", [])])
+                    found = dict(zip(run.get("fetches", []), made))
+                except tf.errors.OpError as error:
+                    report.fail(name, "TensorFlow: " + str(error.message).splitlines()[0])
+                    break
+            else:
+                code, outputs, errors = program.script(path, [run], prefix + "_run")
+                if code != 0:
+                    report.fail(name, "tfc-run ended with %s: %s" % (code, last_line(errors)))
+                    break
+                found = outputs[0]
+        else:
+            wrong = [w for w in (op_cases.mismatch(e, found.get(f, np.zeros(0)), "exact") for f, e in zip(fetches, expected)) if w]
+            report.fail(name, wrong[0]) if wrong else report.ok(name)
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+def shapes(options, program, report):
+    """tfc-run --shapes --json: every shape that TensorFlow infers is found; knowing more than TensorFlow is fine."""
+    paths = [os.path.join(ROOT, "examples", n + ".pb") for n in make_graphs.NAMES] + [
+        os.path.join(ROOT, "tests", "conformance", "golden", n, "graph.pb") for n in generate.FAMILIES]
+    for path in paths:
+        compare_shapes(path, program, report)
+
+
+def compare_shapes(path, program, report):
+    name = "shapes." + os.path.relpath(path, ROOT)
+    code, out, errors = program.call("--graph", path, "--shapes", "--json")
+    if code != 0:
+        return report.fail(name, "tfc-run ended with %s: %s" % (code, last_line(errors)))
+    try:
+        found = json.loads(out)["tensors"]
+    except (ValueError, KeyError, TypeError):
+        return report.fail(name, "--shapes --json printed no document with \"tensors\"")
+    graph = tf.Graph()
+    with graph.as_default():
+        tf1.import_graph_def(external.read_graph(path)[0], name="")
+    wrong, count = [], 0
+    for op in graph.get_operations():
+        for tensor in op.outputs:
+            theirs = tensor.shape.as_list() if tensor.shape.rank is not None else None
+            ours = found.get(tensor.name, "absent")
+            ours = ours.get("shape") if isinstance(ours, dict) else ours
+            ours = [None if d is None or d < 0 else d for d in ours] if isinstance(ours, list) else ours
+            count += 1
+            if ours == "absent":
+                wrong.append("%s is absent" % tensor.name)
+            elif theirs is not None and (ours is None or len(ours) != len(theirs) or any(t is not None and t != o for t, o in zip(theirs, ours))):
+                wrong.append("%s (%s) is %s, TensorFlow's %s" % (tensor.name, op.type, ours, theirs))
+    if wrong:
+        report.fail(name, "%d of %d tensors; first: %s" % (len(wrong), count, "; ".join(wrong[:5])))
+    else:
+        report.ok(name)
+
+
+# -- a graph from elsewhere --------------------------------------------------------------------------------------------
+
+def graph(options, program, report):
+    if not options.graph:
+        report.skip("graph", "no --graph PATH was given")
+    for path in options.graph:
+        if not os.path.exists(path):
+            report.skip("graph " + path, "no such file")
+            continue
+        compare_shapes(path, program, report)
+        external.compare(path, options, program, report, compare_losses)
