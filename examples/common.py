@@ -78,9 +78,10 @@ def reals(shape, salt):
     return (integers(shape, 65536, salt).astype(np.float32) / 32768 - 1).astype(np.float32)
 
 
-def plain_session(graph, threads=0):
+def plain_session(graph, threads=0, at_once=0):
     """A session that runs the graph as it stands: no rewriting, soft placement."""
-    config = tf1.ConfigProto(allow_soft_placement=True, intra_op_parallelism_threads=threads)
+    config = tf1.ConfigProto(allow_soft_placement=True, intra_op_parallelism_threads=threads,
+                             inter_op_parallelism_threads=at_once)
     config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return tf1.Session(graph=graph, config=config)

@@ -37,7 +37,7 @@ def build():
         x = tf1.nn.dropout(tf1.nn.relu(dense("fc6", x, 6 * 6 * 256, 4096)), rate=0.5)
         x = tf1.nn.dropout(tf1.nn.relu(dense("fc7", x, 4096, 4096)), rate=0.5)
         logits = dense("fc8", x, 4096, CLASSES)
-    convnet.finish(logits, labels, learning_rate=0.001, decay=5e-4)
+    convnet.finish(logits, labels, learning_rate=2e-5, decay=5e-4)
 
 
 def example():

@@ -1,5 +1,6 @@
 """Building blocks of the image models: pictures, convolution with batch normalisation, the training operation."""
 
+import numpy as np
 import tensorflow as tf
 
 from common import integers
@@ -15,14 +16,15 @@ def inputs(size):
     return tf1.cast(pictures, tf.float32) * (1 / 128.0) - 1.0, labels
 
 
-def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True):
+def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True, scale=1.0):
     """Convolution without bias, batch normalisation, ReLU. kernel: a size or (height, width)."""
     height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
     with tf1.variable_scope(name):
         channels = x.shape.as_list()[3]
         w = layers.truncated("kernel", [height, width, channels, units], (2.0 / (height * width * channels)) ** 0.5)
         x = tf1.nn.conv2d(x, w, [1, stride, stride, 1], padding)
-        scale, offset = tf1.get_variable("scale", [units], initializer=tf1.ones_initializer()), layers.zeros("offset", [units])
+        scale = tf1.get_variable("scale", [units], initializer=tf1.constant_initializer(scale))
+        offset = layers.zeros("offset", [units])
         mean = tf1.get_variable("moving_mean", [units], initializer=tf1.zeros_initializer(), trainable=False)
         variance = tf1.get_variable("moving_variance", [units], initializer=tf1.ones_initializer(), trainable=False)
         x, batch_mean, batch_variance = tf1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)
@@ -33,7 +35,7 @@ def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True):
         return tf1.nn.relu(x) if relu else x
 
 
-def finish(logits, labels, learning_rate=0.01, decay=1e-4, colocate=False):
+def finish(logits, labels, learning_rate=0.001, decay=1e-4, colocate=False):
     """Loss with weight decay on the kernels, momentum, and the moving averages with the training operation."""
     cross_entropy = tf1.reduce_mean(tf1.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
     kernels = [v for v in tf1.trainable_variables() if "kernel" in v.op.name]
@@ -43,5 +45,13 @@ def finish(logits, labels, learning_rate=0.01, decay=1e-4, colocate=False):
     layers.finish()
 
 
+def waves(batch, size, salt):
+    """Pictures by a formula: triangular waves whose lengths and directions differ by picture and colour, as bytes."""
+    i, y, x, c = np.meshgrid(*(np.arange(n) for n in (batch, size, size, 3)), indexing="ij")
+    phase = ((3 * i + 2 * c + salt) % 7 + 1) * x + ((5 * i + 3 * c + salt) % 5 - 2) * y + 40 * i * c
+    folded = phase % 256
+    return np.where(folded < 128, 2 * folded, 511 - 2 * folded).astype(np.uint8)
+
+
 def feeds(batch, size, classes, salt):
-    return {"pictures:0": integers([batch, size, size, 3], 256, salt).astype("uint8"), "labels:0": integers([batch], classes, salt + 1)}
+    return {"pictures:0": waves(batch, size, salt), "labels:0": integers([batch], classes, salt + 1)}

@@ -18,7 +18,7 @@ def block(name, x, units, stride):
             shortcut = convnet.conv("shortcut", x, 4 * units, 1, stride, relu=False)
         x = convnet.conv("reduce", x, units, 1)
         x = convnet.conv("middle", x, units, 3, stride)
-        return tf1.nn.relu(convnet.conv("expand", x, 4 * units, 1, relu=False) + shortcut)
+        return tf1.nn.relu(convnet.conv("expand", x, 4 * units, 1, relu=False, scale=0.0) + shortcut)
 
 
 def build():

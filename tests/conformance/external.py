@@ -1,4 +1,4 @@
-"""A training graph from elsewhere: its input pipeline is cut by feeding, random initial values are fed, losses compared."""
+"""A training graph from elsewhere: its input pipeline is cut by feeding, random operations get seeds, losses compared."""
 
 import os
 
@@ -8,7 +8,7 @@ import common
 from tool import last_line
 
 tf, tf1 = common.tf, common.tf1
-STEPS, BATCH, TIME = 20, 8, 7
+STEPS, BATCH, TIME = 20, 7, 7  # square, for graphs that put time first and for those that put the batch first
 SOURCES = ("IteratorGetNext", "Placeholder", "LookupTableFindV2", "LookupTableFind", "QueueDequeueManyV2", "QueueDequeueV2")
 RANDOM = ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
 
@@ -73,8 +73,21 @@ def feeds_for(tensors, vocabulary, k):
     return made
 
 
-def prepare(path, options):
+def seeded(path, directory):
+    """A copy of the file in which every random operation has a seed; returns (path, GraphDef, MetaGraphDef or None)."""
     graph_def, meta = read_graph(path)
+    for i, node in enumerate(n for n in graph_def.node if n.op in RANDOM):
+        if not node.attr["seed"].i and not node.attr["seed2"].i:
+            node.attr["seed"].i, node.attr["seed2"].i = 7, i + 1
+    os.makedirs(directory, exist_ok=True)
+    copy = os.path.join(directory, os.path.basename(path))
+    with open(copy, "wb") as f:
+        f.write((meta or graph_def).SerializeToString())
+    return copy, graph_def, meta
+
+
+def prepare(path, directory, options):
+    path, graph_def, meta = seeded(path, directory)
     graph = tf.Graph()
     with graph.as_default():
         tf1.import_graph_def(graph_def, name="")
@@ -82,42 +95,31 @@ def prepare(path, options):
     train = [t.split(":")[0] for t in train]
     loss = loss_of(graph, options)
     cut, needed = sources(graph, train + [loss.split(":")[0]])
-    gathers = [op.inputs[0].shape.as_list()[0] for op in needed if op.type in ("GatherV2", "Gather", "ResourceGather") and op.inputs[0].shape.rank == 2]
-    vocabulary = min([g for g in gathers if g] or [100])
-    # Time-major graphs put time first: a length reaches up to the shorter side.
-    global BATCH, TIME
-    BATCH = TIME = 7
+    tables = [op.inputs[0].shape for op in needed if op.type in ("GatherV2", "Gather", "ResourceGather")]
+    vocabulary = min([s[0] for s in tables if s.rank == 2 and s[0]] or [100])
     steps = [feeds_for(cut, vocabulary, k % 3) for k in range(STEPS)]
-    variables = common.variables_of(graph)
-    start = {}
     init = [op.name for op in graph.get_operations() if op.name in ("init", "init_op")]
     if not init:
-        init = [v.name + "/Assign" for v in variables]
-    for op in sources_of_randomness(graph, init):
-        shape = tf.get_static_value(op.inputs[0])
-        start[op.outputs[0].name] = (common.reals([int(d) for d in shape], len(start)) * 0.5 + 0.5).astype(op.outputs[0].dtype.as_numpy_dtype)
-    return graph, init, start, train, loss, steps
-
-
-def sources_of_randomness(graph, names):
-    todo, seen = [graph.get_operation_by_name(n) for n in names], set()
-    while todo:
-        op = todo.pop()
-        if op not in seen:
-            seen.add(op)
-            todo += [t.op for t in op.inputs] + list(op.control_inputs)
-    return sorted((op for op in seen if op.type in RANDOM), key=lambda o: o.name)
+        init = [v.name + "/Assign" for v in common.variables_of(graph)]
+    return path, graph, init, train, loss, steps
 
 
 def compare(path, options, program, report, compare_losses):
     name = "graph." + os.path.basename(path)
-    graph, init, start, train, loss, steps = prepare(path, options)
-    with common.plain_session(graph) as session:
-        session.run(init, start)
-        expected = [float(session.run([loss] + train, feeds)[0]) for feeds in steps]
-    runs = [{"targets": init, "feeds": start}] + [{"feeds": feeds, "fetches": [loss], "targets": train} for feeds in steps]
-    code, outputs, errors = program.script(path, runs, os.path.join(options.directory, name))
+    directory = os.path.join(options.directory, name)
+    path, graph, init, train, loss, steps = prepare(path, directory, options)
+    # One operation at a time: a random operation in a loop takes its numbers in the order of the iterations.
+    # Where training amplifies rounding so far that TensorFlow differs from itself, no more is asked of tfc.
+    losses = []
+    for threads in (1, 2, 4):
+        with common.plain_session(graph, threads, 1) as session:
+            session.run(init)
+            losses.append([float(session.run([loss] + train, feeds)[0]) for feeds in steps])
+    losses = np.array(losses)
+    expected, spread = losses[0], (losses.max(0) - losses.min(0)) / np.abs(losses).min(0)
+    runs = [{"targets": init}] + [{"feeds": feeds, "fetches": [loss], "targets": train} for feeds in steps]
+    code, outputs, errors = program.script(path, runs, directory)
     if code != 0:
         return report.fail(name, "tfc-run ended with %s: %s" % (code, last_line(errors)))
-    print("        %s: TensorFlow's losses %.6g ... %.6g" % (name, expected[0], expected[-1]))
-    compare_losses(name + ".losses", expected, [float(o[loss]) for o in outputs[1:] if loss in o], report)
+    print("        %s: TensorFlow's losses %.6g ... %.6g, of three sessions up to %.2g apart" % (name, expected[0], expected[-1], spread.max()))
+    compare_losses(name + ".losses", expected, [float(o[loss]) for o in outputs[1:] if loss in o], report, 3 * spread)

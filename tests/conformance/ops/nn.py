@@ -168,7 +168,7 @@ def recurrent(f):
             f.simple("LSTMBlockCell", d, [([v(d, [n, i]), v(d, [n, h], salt=1), v(d, [n, h], -1, 1), v(d, [i + h, 4 * h], -1, 1), v(d, [h], salt=5), v(d, [h], salt=6), v(d, [h], salt=7), v(d, [4 * h], -1, 1)],
                                            {"forget_bias": 1.0, "cell_clip": 3.0 if peephole else -1.0, "use_peephole": peephole})], rule, tag="peephole" if peephole else "")
         f.simple("BlockLSTM", d, [([np.array(t, I64), v(d, [4, n, i]), v(d, [n, h], salt=1), v(d, [n, h], -1, 1), v(d, [i + h, 4 * h], -1, 1), v(d, [h], salt=5), v(d, [h], salt=6), v(d, [h], salt=7), v(d, [4 * h], -1, 1)],
-                                   {"forget_bias": 1.0, "cell_clip": 3.0, "use_peephole": False}) for t in (4, 2)], rule, dynamic=False)
+                                   {"forget_bias": 1.0, "cell_clip": 3.0, "use_peephole": False}) for t in (4,)], rule, dynamic=False)
     d = "float32"
     f.simple("GRUBlockCell", d, [([v(d, [n, i]), v(d, [n, h], -1, 1), v(d, [i + h, 2 * h], -1, 1), v(d, [i + h, h], -1, 1), v(d, [2 * h], -1, 1), v(d, [h], -1, 1)], {})], "relative:1e-5:1")
 
