@@ -106,11 +106,9 @@ static void unary_piece(void *arg, int64_t begin, int64_t end) {
   j->fn(j->x + (size_t)begin * j->x_size, j->y + (size_t)begin * j->y_size, end - begin);
 }
 
-tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_fn *const *table, tfc_dtype out, int64_t grain) {
+tfc_status ops_unary_apply(struct tfc_kernel_ctx *ctx, ops_unary_fn *fn, tfc_dtype out, int64_t grain) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
-  ops_unary_fn *fn = table[x->dtype];
-  if (!fn) return ops_unsupported_type(ctx, x->dtype);
   if (out == TFC_DTYPE_NONE)
     TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   else
@@ -123,6 +121,11 @@ tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_fn *const *tab
   struct unary_job job = {fn, x->data, y->data, tfc_dtype_size(x->dtype), tfc_dtype_size(y->dtype)};
   tfc_kernel_parallel_for(ctx, n, grain, unary_piece, &job);
   return NULL;
+}
+
+tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_fn *const *table, tfc_dtype out, int64_t grain) {
+  tfc_dtype t = ctx->inputs[0]->dtype;
+  return table[t] ? ops_unary_apply(ctx, table[t], out, grain) : ops_unsupported_type(ctx, t);
 }
 
 // --- Binary ------------------------------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ TFC_MUST_USE tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_f
                                          int64_t grain); // out NONE: as the input
 TFC_MUST_USE tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, tfc_dtype out,
                                           int64_t grain);
-// The same on given operands, for kernels that check theirs first.
+// The same with the loop given, for kernels that choose it themselves.
+TFC_MUST_USE tfc_status ops_unary_apply(struct tfc_kernel_ctx *ctx, ops_unary_fn *fn, tfc_dtype out, int64_t grain);
 TFC_MUST_USE tfc_status ops_binary_apply(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const struct tfc_tensor *a,
                                          const struct tfc_tensor *b, tfc_dtype out, int64_t grain);
 tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtype);

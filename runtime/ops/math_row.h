@@ -3,6 +3,7 @@
 #ifndef TFC_RUNTIME_OPS_MATH_ROW_H
 #define TFC_RUNTIME_OPS_MATH_ROW_H
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/kernel.h"
 
 // Attribute strings of rows.

@@ -62,8 +62,12 @@ static tfc_status select_shapes(struct tfc_kernel_ctx *ctx, const struct tfc_sha
   const struct tfc_tensor *c = ctx->inputs[0], *t = ctx->inputs[1], *e = ctx->inputs[2];
   struct tfc_tensor *y = NULL;
   size_t size = tfc_dtype_size(t->dtype);
-  struct ops_broadcast_job job = {.count = 3, .fn = select_run, .arg = &size, .in = {c->data, t->data, e->data},
-                                  .size = {1, size, size}, .out_size = size};
+  struct ops_broadcast_job job = {.count = 3,
+                                  .fn = select_run,
+                                  .arg = &size,
+                                  .in = {c->data, t->data, e->data},
+                                  .size = {1, size, size},
+                                  .out_size = size};
   const struct tfc_shape *shapes[3] = {condition, &t->shape, &e->shape};
   TFC_RETURN_IF_ERROR(ops_broadcast_plan(shapes, 3, &job.plan));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, t->dtype, &job.plan.shape, &y));
@@ -83,8 +87,9 @@ static tfc_status select_v1(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(tfc_shape_equal(&t->shape, &e->shape), "'then' and 'else' must have the same size");
   struct tfc_shape condition = c->shape;
   if (c->shape.rank != 0 && !tfc_shape_equal(&c->shape, &t->shape)) {
-    TFC_KERNEL_CHECK(c->shape.rank == 1 && t->shape.rank >= 1 && c->shape.dims[0] == t->shape.dims[0],
-                     "'cond' must be a scalar, of the shape of 'then', or a vector of the length of its first dimension");
+    TFC_KERNEL_CHECK(
+        c->shape.rank == 1 && t->shape.rank >= 1 && c->shape.dims[0] == t->shape.dims[0],
+        "'cond' must be a scalar, of the shape of 'then', or a vector of the length of its first dimension");
     condition.rank = t->shape.rank;
     for (int d = 1; d < condition.rank; d++) condition.dims[d] = 1;
   }
@@ -135,9 +140,9 @@ OPS_GRADIENT(SelectV2) {
 }
 
 // --- AddN --------------------------------------------------------------------------------------------------------
-// The sum of many, from the first to the last, in one pass over memory: a block of the output stays in cache while
-// all inputs are added to it.
-enum { SUM_BLOCK = 4096 };
+// The sum of many, from the first to the last, in one pass over memory. Blocks are summed in a buffer of their own, so
+// that the output may be any input's memory.
+enum { SUM_BLOCK = 1024 };
 #define SUM_LOOP(t, ...)                                                                                               \
   OPS_CLONES_##t static void add_##t(void *yv, const void *xv, int64_t n) {                                            \
     ops_##t *y = yv;                                                                                                   \
@@ -154,17 +159,16 @@ struct sum_job {
   char *y;
   size_t size;
   void (*add)(void *y, const void *x, int64_t n);
-  uint32_t first; // the input that the output is begun from
 };
 static void sum_piece(void *arg, int64_t begin, int64_t end) {
   const struct sum_job *j = arg;
+  _Alignas(64) char block[SUM_BLOCK * 16];
   for (int64_t at = begin; at < end; at += SUM_BLOCK) {
     int64_t n = end - at < SUM_BLOCK ? end - at : SUM_BLOCK;
-    char *y = j->y + (size_t)at * j->size;
-    const char *x = (const char *)j->ctx->inputs[0]->data + (size_t)at * j->size;
-    if (x != y) memcpy(y, x, (size_t)n * j->size);
-    for (uint32_t k = 1; k < j->ctx->input_count; k++)
-      j->add(y, (const char *)j->ctx->inputs[k]->data + (size_t)at * j->size, n);
+    size_t offset = (size_t)at * j->size, bytes = (size_t)n * j->size;
+    memcpy(block, (const char *)j->ctx->inputs[0]->data + offset, bytes);
+    for (uint32_t k = 1; k < j->ctx->input_count; k++) j->add(block, (const char *)j->ctx->inputs[k]->data + offset, n);
+    memcpy(j->y + offset, block, bytes);
   }
 }
 
@@ -175,13 +179,14 @@ static tfc_status add_n(struct tfc_kernel_ctx *ctx) {
   for (uint32_t k = 1; k < ctx->input_count; k++)
     if (!tfc_shape_equal(&x->shape, &ctx->inputs[k]->shape)) {
       char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "Inputs to operation must have the same size and shape. Input 0: %s "
-                             "!= input %u: %s", tfc_shape_show(&x->shape, a), k,
-                             tfc_shape_show(&ctx->inputs[k]->shape, b));
+      return tfc_status_make(TFC_INVALID_ARGUMENT,
+                             "Inputs to operation must have the same size and shape. Input 0: %s "
+                             "!= input %u: %s",
+                             tfc_shape_show(&x->shape, a), k, tfc_shape_show(&ctx->inputs[k]->shape, b));
     }
   if (ctx->input_count == 1) return tfc_kernel_set_output(ctx, 0, x);
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
-  struct sum_job job = {ctx, y->data, tfc_dtype_size(x->dtype), sum_table[x->dtype], 0};
+  struct sum_job job = {ctx, y->data, tfc_dtype_size(x->dtype), sum_table[x->dtype]};
   tfc_kernel_parallel_for(ctx, tfc_tensor_elements(x), OPS_GRAIN_CHEAP, sum_piece, &job);
   return NULL;
 }
@@ -200,12 +205,35 @@ OPS_GRADIENT(AddN) {
 
 // --- Rows --------------------------------------------------------------------------------------------------------
 static const struct tfc_op_def math_select_rows[] = {
-    {@Select, .shape = shape_select_v1, .cost = ops_cost_outputs, .kernel = select_v1, .gradient = gradient_Select,
+    {.name = "Select",
+     .inputs = "condition: bool, t: T, e: T",
+     .outputs = "output: T",
+     .attrs = "T: type",
+     .shape = shape_select_v1,
+     .cost = ops_cost_outputs,
+     .kernel = select_v1,
+     .gradient = gradient_Select,
      .samples = "bool[3,4], float[3,4], float[3,4]; bool[], float[3], float[3]; bool[3], int32[3,2], int32[3,2]"},
-    {@SelectV2, .shape = shape_select_v2, .cost = ops_cost_outputs, .kernel = select_v2, .gradient = gradient_SelectV2,
+    {.name = "SelectV2",
+     .inputs = "condition: bool, t: T, e: T",
+     .outputs = "output: T",
+     .attrs = "T: type",
+     .shape = shape_select_v2,
+     .cost = ops_cost_outputs,
+     .kernel = select_v2,
+     .gradient = gradient_SelectV2,
      .samples = "bool[3,4], float[3,4], float[3,4]; bool[3,1], float[4], float[]; bool[2], int64[2], int64[2]"},
-    {@AddN, .flags = TFC_OP_COMMUTATIVE, .types = OPS_BITS(OPS_NUMBERS), .shape = ops_shape_merged,
-     .cost = cost_add_n, .kernel = add_n, .gradient = gradient_AddN,
+    {.name = "AddN",
+     .inputs = "inputs: N * T",
+     .outputs = "sum: T",
+     .attrs = "N: int >= 1, T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+              "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, variant}",
+     .flags = TFC_OP_COMMUTATIVE | TFC_OP_INPLACE,
+     .types = OPS_BITS(OPS_NUMBERS),
+     .shape = ops_shape_merged,
+     .cost = cost_add_n,
+     .kernel = add_n,
+     .gradient = gradient_AddN,
      .samples = "float[3,4], float[3,4], float[3,4]; int32[5], int32[5]; float[2]; half[4], half[4]"},
 };
 TFC_REGISTER_OPS(math_select_rows);

@@ -1,0 +1,30 @@
+// Moving elements between tensors: runs, and n-dimensional blocks with any strides. All movement ops (Slice, Transpose,
+// Tile, Pad, Concat, ...) are descriptions of such a block. Strings are duplicated, handles retained.
+// Private to runtime/ops.
+#ifndef TFC_RUNTIME_OPS_ARRAY_COPY_H
+#define TFC_RUNTIME_OPS_ARRAY_COPY_H
+
+#include "runtime/ops/kernel.h"
+
+// dst[dst_at + i] = src[src_at + i], i < n; same dtype.
+TFC_MUST_USE tfc_status ops_copy_elements(struct tfc_tensor *dst, int64_t dst_at, const struct tfc_tensor *src,
+                                          int64_t src_at, int64_t n);
+
+// dst[dst_at + Σ i_d dst_strides[d]] = src[src_at + Σ i_d src_strides[d]] for all i in dims. Strides are in elements;
+// source strides may be 0 or negative. Split over the device's cores.
+struct ops_block {
+  int rank;
+  int64_t dims[TFC_MAX_RANK + 2];
+  int64_t dst_strides[TFC_MAX_RANK + 2], src_strides[TFC_MAX_RANK + 2];
+  int64_t dst_at, src_at;
+};
+TFC_MUST_USE tfc_status ops_copy_block(struct tfc_kernel_ctx *ctx, struct tfc_tensor *dst, const struct tfc_tensor *src,
+                                       const struct ops_block *block);
+
+// Every element of `t` becomes zero (0, false, ""; handles nothing).
+void ops_fill_zero(struct tfc_tensor *t);
+// Every element of `t` [at, at + n) becomes src's element `src_at`.
+TFC_MUST_USE tfc_status ops_fill_with(struct tfc_tensor *t, int64_t at, int64_t n, const struct tfc_tensor *src,
+                                      int64_t src_at);
+
+#endif

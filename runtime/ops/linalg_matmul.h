@@ -1,0 +1,20 @@
+// Matrix products of any numeric type, for the ops that are made of them. Private to runtime/ops.
+#ifndef TFC_RUNTIME_OPS_LINALG_MATMUL_H
+#define TFC_RUNTIME_OPS_LINALG_MATMUL_H
+
+#include "runtime/ops/kernel.h"
+
+// out [m, n] = op(a) op(b), where op(a) [m, k] is a as stored, transposed, or transposed and conjugated. All matrices
+// are row-major and dense. Work is split by shape alone, so results do not depend on the number of cores.
+enum ops_transpose { OPS_PLAIN, OPS_TRANSPOSED, OPS_ADJOINT };
+struct ops_matmul {
+  tfc_dtype a_type, out_type; // b has a's type; they differ for int8 and uint8 into int32 only
+  int64_t m, n, k;
+  enum ops_transpose a, b;
+};
+// Products of `count` pairs; pair i uses a + a_index(i) matrices and so on: index arrays, or NULL for one after another.
+TFC_MUST_USE tfc_status ops_matmul_batch(struct tfc_kernel_ctx *ctx, const struct ops_matmul *mm, const void *a,
+                                         const void *b, void *out, int64_t count, const int64_t *a_index,
+                                         const int64_t *b_index);
+
+#endif
