@@ -47,6 +47,12 @@ function(tfc_library name)
     return()
   endif()
   tfc_instruction_sets(${sources})
+  # Kernels: loops that vectorise. Nothing ever enables floating-point traps.
+  foreach(source ${sources})
+    if(source MATCHES "/runtime/ops/(math|array|linalg|segment|image)_[a-z_]*\\.c$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-trapping-math $<$<CONFIG:Release>:-O3>)
+    endif()
+  endforeach()
   if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/plots) # gnuplot scripts and styles are part of the library
     file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/plots/*.gp ${CMAKE_SOURCE_DIR}/${name}/plots/*.css)
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${name}_embedded.c
