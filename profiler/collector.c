@@ -4,6 +4,8 @@
 
 #include "runtime/base/clock.h"
 
+enum { SHORT_GAP_NS = 1000 }; // going from one operation to the next, not waiting
+
 struct tfc_collector {
   struct tfc_trace_sink sink;
   uint32_t device_count;
@@ -106,6 +108,8 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
     if (o->start_ns < end[o->device])
       s = tfc_status_make(TFC_ABORTED, "trace: operation %u starts on device %u while another one runs there", o->node,
                           o->device);
+    int64_t gap = busy->operations ? o->start_ns - end[o->device] : SHORT_GAP_NS;
+    if (gap < SHORT_GAP_NS) busy->busy_ns += gap;
     end[o->device] = o->start_ns + o->duration_ns;
     if (end[o->device] > last - first) last = first + end[o->device];
     busy->operations++;
@@ -114,6 +118,9 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
   }
   free(end);
   if (s) return s;
+  // Sums of microseconds in floating point may round up; a nanosecond of room keeps them below.
+  for (uint32_t d = 0; d < c->device_count; d++)
+    if (p->busy.data[d].operations > 1 && p->busy.data[d].busy_ns < last - first) p->busy.data[d].busy_ns++;
   for (size_t i = 0; i < p->transfers.count; i++) p->transfers.data[i].start_ns -= first;
   p->start_ns = first;
   p->duration_ns = last - first;

@@ -34,7 +34,8 @@ struct tfc_profile_transfer {
   uint32_t device;
 };
 struct tfc_profile_busy {
-  int64_t operations_ns, busy_ns; // operations_ns <= busy_ns <= the step's duration
+  // operations_ns <= busy_ns <= the step's duration; busy: with the gaps below 1 us from one operation to the next
+  int64_t operations_ns, busy_ns;
   uint32_t operations;
 };
 // Of one step. Zeroed at first; reuse keeps its arrays.

@@ -101,110 +101,91 @@ const char tfc_schema_tables[] =
 
 #define VIEW(name, text) "DROP VIEW IF EXISTS " name ";CREATE VIEW " name " AS " text ";"
 
-const char tfc_schema_views[] = VIEW(
-    "v_run", "SELECT r.run_id, r.state, r.program, r.command, r.version, r.started_unix_s, r.ended_unix_s,"
-             " r.ended_unix_s - r.started_unix_s AS wall_s, r.graph, r.graph_sha256, r.graph_nodes, r.objective,"
-             " r.algorithms, r.seed, r.label, r.host, r.cpu_model, r.blas_core, r.exit_code, r.algorithm,"
-             " r.best_placement_id AS placement_id, COALESCE(b.final_median_us, b.median_us) AS step_median_us,"
-             " COALESCE(b.final_q1_us, b.q1_us) AS step_q1_us, COALESCE(b.final_q3_us, b.q3_us) AS step_q3_us,"
-             " COALESCE(b.final_steps, b.steps) AS step_count, b.simulated_us,"
-             " (SELECT COALESCE(p.final_median_us, p.median_us) FROM placement p WHERE p.run_id = r.run_id AND"
-             "   p.name = 'whole') AS whole_us,"
-             " (SELECT MIN(COALESCE(p.final_median_us, p.median_us)) FROM placement p WHERE p.run_id = r.run_id AND"
-             "   p.name LIKE 'single:%' AND p.state = 'ok') AS best_single_us,"
-             " (SELECT COALESCE(p.final_median_us, p.median_us) FROM placement p WHERE p.run_id = r.run_id AND"
-             "   p.name = 'expert') AS expert_us,"
-             " r.speedup, r.speedup_low, r.speedup_high, r.bound_us, r.bound_name, r.trace_overhead, r.tau,"
-             " r.tau_placements, (SELECT COUNT(*) FROM placement p WHERE p.run_id = r.run_id AND"
-             "   p.episode IS NOT NULL) AS episodes, r.message"
-             " FROM run r LEFT JOIN placement b ON b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
+// clang-format off
+const char tfc_schema_views[] =
+    VIEW("v_run",
+         "SELECT r.run_id, r.state, r.program, r.command, r.version, r.started_unix_s, r.ended_unix_s,"
+         " r.ended_unix_s - r.started_unix_s AS wall_s, r.graph, r.graph_sha256, r.graph_nodes, r.objective,"
+         " r.algorithms, r.seed, r.label, r.host, r.cpu_model, r.blas_core, r.exit_code, r.algorithm,"
+         " r.best_placement_id AS placement_id, COALESCE(b.final_median_us, b.median_us) AS step_median_us,"
+         " COALESCE(b.final_q1_us, b.q1_us) AS step_q1_us, COALESCE(b.final_q3_us, b.q3_us) AS step_q3_us,"
+         " COALESCE(b.final_steps, b.steps) AS step_count, b.simulated_us, (SELECT"
+         " COALESCE(p.final_median_us, p.median_us) FROM placement p WHERE p.run_id = r.run_id AND p.name ="
+         " 'whole') AS whole_us, (SELECT MIN(COALESCE(p.final_median_us, p.median_us)) FROM placement p WHERE"
+         " p.run_id = r.run_id AND p.name LIKE 'single:%' AND p.state = 'ok') AS best_single_us, (SELECT"
+         " COALESCE(p.final_median_us, p.median_us) FROM placement p WHERE p.run_id = r.run_id AND p.name ="
+         " 'expert') AS expert_us, r.speedup, r.speedup_low, r.speedup_high, r.bound_us, r.bound_name,"
+         " r.trace_overhead, r.tau, r.tau_placements, (SELECT COUNT(*) FROM placement p WHERE p.run_id ="
+         " r.run_id AND p.episode IS NOT NULL) AS episodes, r.message FROM run r LEFT JOIN placement b ON"
+         " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
     VIEW("v_device",
-         "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS memory_limit_bytes,"
-         " dispatch_us, slowdown FROM device") VIEW("v_link",
-                                                    "SELECT l.run_id, s.name AS source, t.name AS target, l.bytes, "
-                                                    "l.time_us, l.samples FROM link l"
-                                                    " JOIN device s ON s.run_id = l.run_id AND s.device_id = l.source"
-                                                    " JOIN device t ON t.run_id = l.run_id AND t.device_id = l.target")
-        VIEW("v_node",
-             "SELECT n.run_id, n.node_id, n.name, n.op, n.unit_id, n.flops, n.bytes_touched, n.memory_bytes,"
-             " n.output_bytes,"
-             " (SELECT MIN(c.median_us) FROM cost c WHERE c.run_id = n.run_id AND c.node_id = n.node_id) AS time_us"
-             " FROM node n") VIEW("v_cost", "SELECT c.run_id, c.node_id, n.name, n.op, c.kind, c.median_us, c.q1_us, "
-                                            "c.q3_us, c.fastest_us, c.samples"
-                                            " FROM cost c JOIN node n ON n.run_id = c.run_id AND n.node_id = c.node_id")
-            VIEW("v_edge", "SELECT e.run_id, e.edge_id, e.producer AS producer_id, p.name AS producer, e.output,"
-                           " e.consumer AS consumer_id, c.name AS consumer, e.bytes FROM edge e"
-                           " JOIN node p ON p.run_id = e.run_id AND p.node_id = e.producer"
-                           " JOIN node c ON c.run_id = e.run_id AND c.node_id = e.consumer")
-                VIEW("v_placement",
-                     "SELECT p.run_id, p.placement_id, p.role, p.name AS placement, n.node_id, n.name AS node, n.op, "
-                     "n.unit_id,"
-                     " a.device_id, d.name AS device FROM placement p JOIN assignment a ON a.placement = p.placement"
-                     " JOIN node n ON n.run_id = p.run_id AND n.unit_id = a.unit_id"
-                     " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = a.device_id")
-                    VIEW("v_step",
-                         "SELECT p.run_id, p.placement_id, p.name AS placement, s.step, s.phase, s.block, s.traced,"
-                         " s.start_ns * 1e-3 AS start_us, s.duration_ns * 1e-3 AS step_us"
-                         " FROM step s JOIN placement p ON p.placement = s.placement")
-                        VIEW("v_busy", "SELECT p.run_id, p.placement_id, p.name AS placement, b.step, b.device_id, "
-                                       "d.name AS device, b.operations,"
-                                       " b.operations_ns * 1e-3 AS operations_us, b.busy_ns * 1e-3 AS busy_us, "
-                                       "s.duration_ns * 1e-3 AS step_us"
-                                       " FROM busy b JOIN placement p ON p.placement = b.placement"
-                                       " JOIN step s ON s.placement = b.placement AND s.step = b.step"
-                                       " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = b.device_id")
-                            VIEW("v_op", "SELECT p.run_id, p.placement_id, p.name AS placement, o.step, o.position, "
-                                         "o.node_id, n.name AS node, n.op,"
-                                         " o.device_id, d.name AS device, o.start_ns * 1e-3 AS start_us, o.duration_ns "
-                                         "* 1e-3 AS duration_us,"
-                                         " o.dispatch_ns * 1e-3 AS dispatch_us"
-                                         " FROM op o JOIN placement p ON p.placement = o.placement"
-                                         " JOIN node n ON n.run_id = p.run_id AND n.node_id = o.node_id"
-                                         " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = o.device_id")
-                                VIEW("v_op_total",
-                                     "SELECT p.run_id, p.placement_id, p.name AS placement, o.node_id, n.name AS node, "
-                                     "n.op, o.device_id,"
-                                     " d.name AS device, o.samples, o.median_ns * 1e-3 AS median_us, o.fastest_ns * "
-                                     "1e-3 AS fastest_us,"
-                                     " o.total_ns * 1e-3 AS total_us"
-                                     " FROM op_total o JOIN placement p ON p.placement = o.placement"
-                                     " JOIN node n ON n.run_id = p.run_id AND n.node_id = o.node_id"
-                                     " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = o.device_id")
-                                    VIEW("v_transfer",
-                                         "SELECT p.run_id, p.placement_id, p.name AS placement, t.step, t.position, "
-                                         "t.node_id, n.name AS node,"
-                                         " t.output, t.source AS source_id, s.name AS source, t.target AS target_id, "
-                                         "d.name AS target, t.bytes,"
-                                         " t.start_ns * 1e-3 AS start_us, t.duration_ns * 1e-3 AS duration_us"
-                                         " FROM transfer t JOIN placement p ON p.placement = t.placement"
-                                         " JOIN node n ON n.run_id = p.run_id AND n.node_id = t.node_id"
-                                         " LEFT JOIN device s ON s.run_id = p.run_id AND s.device_id = t.source"
-                                         " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = t.target")
-                                        VIEW("v_memory",
-                                             "SELECT p.run_id, p.placement_id, p.name AS placement, m.device_id, "
-                                             "d.name AS device, m.peak_bytes,"
-                                             " d.memory_bytes AS limit_bytes FROM memory m JOIN placement p ON "
-                                             "p.placement = m.placement"
-                                             " LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = m.device_id")
-                                            VIEW("v_result",
-                                                 "SELECT run_id, placement_id, role, name AS placement, algorithm, "
-                                                 "episode, state, label,"
-                                                 " COALESCE(final_median_us, median_us) AS step_median_us,"
-                                                 " COALESCE(final_q1_us, q1_us) AS step_q1_us,"
-                                                 " COALESCE(final_q3_us, q3_us) AS step_q3_us,"
-                                                 " COALESCE(final_steps, steps) AS step_count, simulated_us,"
-                                                 " transfers, transfer_bytes, message FROM placement")
-                                                VIEW("v_episode",
-                                                     "SELECT run_id, episode, placement_id, role, name AS "
-                                                     "placement, algorithm, state, label,"
-                                                     " median_us AS step_median_us, q1_us AS step_q1_us, "
-                                                     "q3_us AS step_q3_us, steps AS step_count, simulated_us,"
-                                                     " ratio AS ratio_to_reference, reward, cost_s, at_s, "
-                                                     "transfers, transfer_bytes, message,"
-                                                     " MIN(CASE WHEN state = 'ok' THEN median_us END) OVER "
-                                                     "(PARTITION BY run_id ORDER BY episode) AS"
-                                                     " best_so_far_us"
-                                                     " FROM placement WHERE episode IS NOT NULL");
+         "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
+         " memory_limit_bytes, dispatch_us, slowdown FROM device")
+    VIEW("v_link",
+         "SELECT l.run_id, s.name AS source, t.name AS target, l.bytes, l.time_us, l.samples FROM link l JOIN"
+         " device s ON s.run_id = l.run_id AND s.device_id = l.source JOIN device t ON t.run_id = l.run_id"
+         " AND t.device_id = l.target")
+    VIEW("v_node",
+         "SELECT n.run_id, n.node_id, n.name, n.op, n.unit_id, n.flops, n.bytes_touched, n.memory_bytes,"
+         " n.output_bytes, (SELECT MIN(c.median_us) FROM cost c WHERE c.run_id = n.run_id AND c.node_id ="
+         " n.node_id) AS time_us FROM node n")
+    VIEW("v_cost",
+         "SELECT c.run_id, c.node_id, n.name, n.op, c.kind, c.median_us, c.q1_us, c.q3_us, c.fastest_us,"
+         " c.samples FROM cost c JOIN node n ON n.run_id = c.run_id AND n.node_id = c.node_id")
+    VIEW("v_edge",
+         "SELECT e.run_id, e.edge_id, e.producer AS producer_id, p.name AS producer, e.output, e.consumer AS"
+         " consumer_id, c.name AS consumer, e.bytes FROM edge e JOIN node p ON p.run_id = e.run_id AND"
+         " p.node_id = e.producer JOIN node c ON c.run_id = e.run_id AND c.node_id = e.consumer")
+    VIEW("v_placement",
+         "SELECT p.run_id, p.placement_id, p.role, p.name AS placement, n.node_id, n.name AS node, n.op,"
+         " n.unit_id, a.device_id, d.name AS device FROM placement p JOIN assignment a ON a.placement ="
+         " p.placement JOIN node n ON n.run_id = p.run_id AND n.unit_id = a.unit_id LEFT JOIN device d ON"
+         " d.run_id = p.run_id AND d.device_id = a.device_id")
+    VIEW("v_step",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, s.step, s.phase, s.block, s.traced,"
+         " s.start_ns * 1e-3 AS start_us, s.duration_ns * 1e-3 AS step_us FROM step s JOIN placement p ON"
+         " p.placement = s.placement")
+    VIEW("v_busy",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, b.step, b.device_id, d.name AS device,"
+         " b.operations, b.operations_ns * 1e-3 AS operations_us, b.busy_ns * 1e-3 AS busy_us, s.duration_ns"
+         " * 1e-3 AS step_us FROM busy b JOIN placement p ON p.placement = b.placement JOIN step s ON"
+         " s.placement = b.placement AND s.step = b.step LEFT JOIN device d ON d.run_id = p.run_id AND"
+         " d.device_id = b.device_id")
+    VIEW("v_op",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, o.step, o.position, o.node_id, n.name AS"
+         " node, n.op, o.device_id, d.name AS device, o.start_ns * 1e-3 AS start_us, o.duration_ns * 1e-3 AS"
+         " duration_us, o.dispatch_ns * 1e-3 AS dispatch_us FROM op o JOIN placement p ON p.placement ="
+         " o.placement JOIN node n ON n.run_id = p.run_id AND n.node_id = o.node_id LEFT JOIN device d ON"
+         " d.run_id = p.run_id AND d.device_id = o.device_id")
+    VIEW("v_op_total",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, o.node_id, n.name AS node, n.op, o.device_id,"
+         " d.name AS device, o.samples, o.median_ns * 1e-3 AS median_us, o.fastest_ns * 1e-3 AS fastest_us,"
+         " o.total_ns * 1e-3 AS total_us FROM op_total o JOIN placement p ON p.placement = o.placement JOIN"
+         " node n ON n.run_id = p.run_id AND n.node_id = o.node_id LEFT JOIN device d ON d.run_id = p.run_id"
+         " AND d.device_id = o.device_id")
+    VIEW("v_transfer",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, t.step, t.position, t.node_id, n.name AS"
+         " node, t.output, t.source AS source_id, s.name AS source, t.target AS target_id, d.name AS target,"
+         " t.bytes, t.start_ns * 1e-3 AS start_us, t.duration_ns * 1e-3 AS duration_us FROM transfer t JOIN"
+         " placement p ON p.placement = t.placement JOIN node n ON n.run_id = p.run_id AND n.node_id ="
+         " t.node_id LEFT JOIN device s ON s.run_id = p.run_id AND s.device_id = t.source LEFT JOIN device d"
+         " ON d.run_id = p.run_id AND d.device_id = t.target")
+    VIEW("v_memory",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, m.device_id, d.name AS device, m.peak_bytes,"
+         " d.memory_bytes AS limit_bytes FROM memory m JOIN placement p ON p.placement = m.placement LEFT"
+         " JOIN device d ON d.run_id = p.run_id AND d.device_id = m.device_id")
+    VIEW("v_result",
+         "SELECT run_id, placement_id, role, name AS placement, algorithm, episode, state, label,"
+         " COALESCE(final_median_us, median_us) AS step_median_us, COALESCE(final_q1_us, q1_us) AS"
+         " step_q1_us, COALESCE(final_q3_us, q3_us) AS step_q3_us, COALESCE(final_steps, steps) AS"
+         " step_count, simulated_us, transfers, transfer_bytes, message FROM placement")
+    VIEW("v_episode",
+         "SELECT run_id, episode, placement_id, role, name AS placement, algorithm, state, label, median_us"
+         " AS step_median_us, q1_us AS step_q1_us, q3_us AS step_q3_us, steps AS step_count, simulated_us,"
+         " ratio AS ratio_to_reference, reward, cost_s, at_s, transfers, transfer_bytes, message, MIN(CASE"
+         " WHEN state = 'ok' THEN median_us END) OVER (PARTITION BY run_id ORDER BY episode) AS"
+         " best_so_far_us FROM placement WHERE episode IS NOT NULL");
+// clang-format on
 
 const char tfc_schema_indexes[] = "CREATE INDEX IF NOT EXISTS op_by_node ON op (placement, node_id);"
                                   "CREATE INDEX IF NOT EXISTS node_by_unit ON node (run_id, unit_id);";

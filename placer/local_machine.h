@@ -1,0 +1,34 @@
+// The local machine as the simulator sees it: devices and links with what calibration has measured.
+#ifndef TFC_PLACER_LOCAL_MACHINE_H
+#define TFC_PLACER_LOCAL_MACHINE_H
+
+#include "placer/machine.h"
+#include "placer/measure.h"
+
+// By kind of device, in order of first appearance among the devices.
+struct tfc_kind_calibration {
+  double dispatch_us;  // what an operation takes beside its own time
+  double *measured_us; // [device_count + 1] by devices busy: sums of operations' times,
+  double *alone_us;    // and of what they take alone; slow-down is their quotient
+};
+struct tfc_calibration {
+  uint32_t kind_count, device_count;
+  struct tfc_kind_calibration *kinds;
+  struct tfc_link_time *links;
+  uint32_t link_count;
+};
+TFC_MUST_USE tfc_status tfc_calibration_init(struct tfc_calibration *calibration, const struct tfc_measure_info *info);
+void tfc_calibration_deinit(struct tfc_calibration *calibration);
+uint32_t tfc_kind_of_device(const struct tfc_measure_info *info, uint32_t device);
+
+// Factors by devices busy, [device_count]: the first is 1; those that were hardly seen follow from their neighbours;
+// never below 1, never falling.
+void tfc_calibration_slowdown(const struct tfc_calibration *calibration, uint32_t kind, double *out);
+
+// Limits: the devices' own and those asked for. `calibration` NULL: devices and free links only.
+TFC_MUST_USE tfc_status tfc_local_machine(const struct tfc_measure_info *info,
+                                          const struct tfc_calibration *calibration,
+                                          const struct tfc_memory_limit *limits, uint32_t limit_count,
+                                          struct tfc_machine **out);
+
+#endif

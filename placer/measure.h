@@ -1,0 +1,140 @@
+// Measuring: runs placements for real and times every step, in a worker process of the same binary, so that a crash, a
+// hang or a fault costs one placement and not the run. One measuring run per machine at a time.
+//
+// A program that measures calls the worker's entry first thing in main:
+//
+//   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
+//
+// and then
+//
+//   TFC_TRY(s, tfc_measurer_create(&options, &measurer)); // takes the machine's lock, starts the worker, initialises
+//   TFC_TRY(s, tfc_measurer_run(measurer, &batch, got_result, user));
+//
+// One thread. Within a batch, entries are run in blocks of steps in turns with the reference (A B A B), because
+// machines drift; variables are restored before each entry; nothing is saved or written.
+#ifndef TFC_PLACER_MEASURE_H
+#define TFC_PLACER_MEASURE_H
+
+#include "placer/evaluator.h"
+#include "placer/subject.h"
+#include "profiler/collector.h"
+#include "runtime/device/driver.h"
+
+bool tfc_measure_is_worker(int argc, char **argv);
+int tfc_measure_worker_main(int argc, char **argv); // returns the exit code
+
+struct tfc_measure_feed {
+  tfc_str name; // "x:0"
+  const struct tfc_tensor *value;
+};
+struct tfc_measure_options {
+  const char *program; // the binary to run as worker; NULL: this one
+  const char *graph;   // path
+  const char *devices; // as --devices
+  const struct tfc_memory_limit *limits;
+  uint32_t limit_count;
+  const struct tfc_measure_feed *feeds;
+  uint32_t feed_count;
+  const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
+  uint32_t fetch_count, target_count, init_count;
+  bool all_rewrites;
+  uint64_t seed;
+  double hang_seconds;       // nothing heard for so long: the worker hangs; 0: 60
+  const char *lock;          // file of the machine-wide lock; NULL: the usual one
+  const atomic_bool *cancel; // may be NULL
+};
+
+struct tfc_measure_info {
+  struct tfc_device_info *devices; // [device_count]
+  uint32_t device_count;
+  struct tfc_device_info whole; // the undivided machine
+  char *note;                   // what was decided about the devices, or NULL
+  uint32_t node_count;
+  uint32_t *ops; // nodes that really run
+  uint32_t op_count;
+  bool is_static;
+  // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
+  uint64_t *output_bytes;
+  uint32_t output_count;
+  bool *supported; // [kind * node_count + node], kinds in order of first appearance among the devices
+  uint32_t kind_count;
+};
+
+struct tfc_measurer;
+// FAILED_PRECONDITION: another run measures on this machine (and who). Otherwise what is wrong with the graph, the step
+// or the devices.
+TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *options, struct tfc_measurer **out);
+void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
+const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *measurer);
+uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // workers lost so far
+
+typedef enum tfc_trace_mode {
+  TFC_TRACE_MODE_ALL,       // every timed step
+  TFC_TRACE_MODE_ALTERNATE, // blocks in turns, untraced first
+  TFC_TRACE_MODE_NONE,
+} tfc_trace_mode;
+
+struct tfc_measure_entry {
+  bool whole;                // on the undivided machine: no placement
+  const uint16_t *placement; // [node_count] device
+  const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
+  uint32_t sequence_count;
+};
+struct tfc_measure_batch {
+  const struct tfc_measure_entry *entries;
+  uint32_t count;
+  uint32_t reference;     // an entry that the others are run in turns with; UINT32_MAX: none
+  uint32_t warmup;        // untimed steps before each entry's first block
+  bool settle;            // warm up until allocation has settled (at least warmup, at most 10)
+  uint32_t block, blocks; // timed steps of a block, blocks of each entry
+  double stop_ratio;      // > 0: after 2 steps, an entry this much slower than the best (with `best_us`) is stopped
+  double best_us;         // NaN: the reference's
+  tfc_trace_mode trace;
+  bool ignore_limits; // run what does not fit all the same (profiles)
+  double deadline_s;  // on tfc_now_ns's clock; 0: none. No block begins after it, except each entry's first
+};
+
+struct tfc_measured_step {
+  uint32_t block;
+  bool traced, warmup;
+  int64_t start_ns, duration_ns;
+};
+// What came of one entry. Valid during the callback only.
+struct tfc_measured {
+  uint32_t entry;
+  tfc_result_state state; // OK, CUT (stopped as hopeless), NO_FIT, ILLEGAL, FAILED
+  const char *message;    // NULL where there is none
+  double seconds;         // what it cost, plan included
+  const struct tfc_measured_step *steps;
+  uint32_t step_count;
+  const struct tfc_step_profile *profiles; // of traced steps, in their order
+  const uint32_t *profile_step;            // [profile_count] index in steps
+  uint32_t profile_count;
+  const uint64_t *peak; // [device_count] bytes; [1] for whole
+  uint32_t peak_count;
+  const struct tfc_plan_transfer_row { // what the plan sends
+    uint32_t node;
+    int32_t output;
+    uint32_t source, target;
+    uint64_t bytes;
+  } * transfers;
+  uint32_t transfer_count;
+  double ratio; // to the reference, by neighbouring blocks; NaN without
+};
+typedef tfc_status (*tfc_measured_fn)(void *user, const struct tfc_measured *measured);
+// Calls `fn` once for each entry, in the order in which they end. CANCELLED when the options' flag was set; entries
+// whose worker crashed or hung are FAILED with what happened, and the rest of the batch goes on in a new worker.
+TFC_MUST_USE tfc_status tfc_measurer_run(struct tfc_measurer *measurer, const struct tfc_measure_batch *batch,
+                                         tfc_measured_fn fn, void *user);
+
+// Link times by real transfers: a tensor of several sizes sent to and fro between two devices.
+struct tfc_link_time {
+  uint32_t source, target;
+  uint64_t bytes;
+  double time_us; // median, from the producer's end to the consumer's start, and what reading remote memory adds
+  uint32_t samples;
+};
+TFC_MUST_USE tfc_status tfc_measurer_links(struct tfc_measurer *measurer, struct tfc_link_time **out,
+                                           uint32_t *out_count);
+
+#endif

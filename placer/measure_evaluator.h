@@ -1,0 +1,30 @@
+// The measured evaluator: tfc_evaluator over a measurer, for searches and learners. Each batch is run in turns with the
+// rules' reference; every result is shown to `observe` (the job stores it) before it is returned.
+#ifndef TFC_PLACER_MEASURE_EVALUATOR_H
+#define TFC_PLACER_MEASURE_EVALUATOR_H
+
+#include "placer/measure.h"
+
+struct tfc_measure_settings {
+  uint32_t warmup, block, blocks; // 0: 1, 5, 1
+  double stop_ratio;              // 0: rules decide
+  tfc_trace_mode trace;
+  double deadline_s; // 0: none
+};
+// What one evaluation was: the candidate, what was measured, and the result as algorithms see it. `index` UINT32_MAX:
+// the reference. A status ends the evaluation.
+typedef tfc_status (*tfc_observe_fn)(void *user, uint32_t index, const struct tfc_solution *candidate,
+                                     const struct tfc_measured *measured, const struct tfc_result *result);
+
+// Borrows measurer, subject and problem. `observe` may be NULL.
+TFC_MUST_USE tfc_status tfc_evaluator_measured(struct tfc_measurer *measurer, const struct tfc_subject *subject,
+                                               const struct tfc_problem *problem,
+                                               const struct tfc_measure_settings *settings, tfc_observe_fn observe,
+                                               void *user, struct tfc_evaluator **out);
+// Fills a result from what was measured: median, quartiles, ratio, and with `detail` busy time and memory.
+TFC_MUST_USE tfc_status tfc_result_from_measured(const struct tfc_measured *measured, uint32_t device_count,
+                                                 tfc_label label, bool detail, struct tfc_result *out);
+// The label of numbers measured on these devices: the worst of theirs.
+tfc_label tfc_measure_label(const struct tfc_measure_info *info);
+
+#endif

@@ -1,0 +1,126 @@
+#include "placer/measure_wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "runtime/base/clock.h"
+
+static const uint64_t largest = (uint64_t)8 << 30; // a message beyond this is a broken one
+
+void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size) {
+  if (p->failed || size == 0) return;
+  size_t wanted = p->bytes.count + size;
+  if (wanted > p->bytes.capacity && !tfc_array_reserve(&p->bytes, wanted + wanted / 2)) {
+    p->failed = true;
+    return;
+  }
+  memcpy(p->bytes.data + p->bytes.count, data, size);
+  p->bytes.count = wanted;
+}
+void tfc_pack_u32(struct tfc_pack *p, uint32_t x) {
+  tfc_pack_bytes(p, &x, sizeof x);
+}
+void tfc_pack_u64(struct tfc_pack *p, uint64_t x) {
+  tfc_pack_bytes(p, &x, sizeof x);
+}
+void tfc_pack_f64(struct tfc_pack *p, double x) {
+  tfc_pack_bytes(p, &x, sizeof x);
+}
+void tfc_pack_str(struct tfc_pack *p, tfc_str text) {
+  tfc_pack_array(p, text.data, text.size, 1);
+}
+void tfc_pack_array(struct tfc_pack *p, const void *data, size_t count, size_t size) {
+  tfc_pack_u64(p, count);
+  tfc_pack_bytes(p, data, count * size);
+}
+
+static void unpack(struct tfc_unpack *u, void *out, size_t size) {
+  if (u->failed || (size_t)(u->end - u->at) < size) {
+    u->failed = true;
+    memset(out, 0, size);
+    return;
+  }
+  memcpy(out, u->at, size);
+  u->at += size;
+}
+uint32_t tfc_unpack_u32(struct tfc_unpack *u) {
+  uint32_t x;
+  unpack(u, &x, sizeof x);
+  return x;
+}
+uint64_t tfc_unpack_u64(struct tfc_unpack *u) {
+  uint64_t x;
+  unpack(u, &x, sizeof x);
+  return x;
+}
+double tfc_unpack_f64(struct tfc_unpack *u) {
+  double x;
+  unpack(u, &x, sizeof x);
+  return x;
+}
+const void *tfc_unpack_array(struct tfc_unpack *u, size_t size, size_t *out_count) {
+  uint64_t count = tfc_unpack_u64(u);
+  *out_count = 0;
+  if (u->failed || count > (uint64_t)(u->end - u->at) / size) {
+    u->failed = true;
+    return u->at;
+  }
+  const void *data = u->at;
+  u->at += count * size;
+  *out_count = (size_t)count;
+  return data;
+}
+tfc_str tfc_unpack_str(struct tfc_unpack *u) {
+  tfc_str text;
+  text.data = tfc_unpack_array(u, 1, &text.size);
+  return text;
+}
+
+tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack *body) {
+  if (body && body->failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a message");
+  uint64_t head[2] = {type, body ? body->bytes.count : 0};
+  for (int part = 0; part < 2; part++) {
+    const char *data = part ? (body ? body->bytes.data : NULL) : (const char *)head;
+    size_t left = part ? (size_t)head[1] : sizeof head;
+    while (left) {
+      ssize_t n = send(fd, data, left, MSG_NOSIGNAL);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return tfc_status_make(TFC_UNAVAILABLE, "the measuring process is gone: %s", strerror(errno));
+      data += n, left -= (size_t)n;
+    }
+  }
+  return NULL;
+}
+
+static tfc_status receive(int fd, int64_t deadline_ns, const atomic_bool *cancel, char *to, size_t size) {
+  while (size) {
+    if (cancel && atomic_load(cancel)) return tfc_status_make(TFC_CANCELLED, "interrupted");
+    int64_t left = deadline_ns < 0 ? 1000000000 : deadline_ns - tfc_now_ns();
+    if (left <= 0) return tfc_status_make(TFC_DEADLINE_EXCEEDED, "the measuring process does not answer");
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int rc = poll(&p, 1, left > 1000000000 ? 1000 : (int)(left / 1000000) + 1);
+    if (rc < 0 && errno != EINTR) return tfc_status_make(TFC_INTERNAL, "poll: %s", strerror(errno));
+    if (rc <= 0) continue;
+    ssize_t n = recv(fd, to, size, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return tfc_status_make(TFC_UNAVAILABLE, "the measuring process is gone");
+    to += n, size -= (size_t)n;
+  }
+  return NULL;
+}
+
+tfc_status tfc_wire_receive(int fd, int64_t timeout_ns, const atomic_bool *cancel, uint32_t *out_type,
+                            tfc_wire_buffer *buffer) {
+  uint64_t head[2];
+  int64_t deadline = timeout_ns < 0 ? -1 : tfc_now_ns() + timeout_ns;
+  TFC_RETURN_IF_ERROR(receive(fd, deadline, cancel, (char *)head, sizeof head));
+  if (head[1] > largest || !tfc_array_reserve(buffer, head[1] + 1))
+    return tfc_status_make(TFC_UNAVAILABLE, "the measuring process sent a message of %llu bytes",
+                           (unsigned long long)head[1]);
+  TFC_RETURN_IF_ERROR(receive(fd, deadline, cancel, buffer->data, (size_t)head[1]));
+  buffer->count = (size_t)head[1];
+  *out_type = (uint32_t)head[0];
+  return NULL;
+}

@@ -1,0 +1,57 @@
+// Wire: messages between a program and its measuring worker: a type, a size, plain data. Both ends are the same binary,
+// so numbers keep their form; a message that does not add up is still an error, never a crash.
+#ifndef TFC_PLACER_MEASURE_WIRE_H
+#define TFC_PLACER_MEASURE_WIRE_H
+
+#include <stdatomic.h>
+
+#include "runtime/base/array.h"
+#include "runtime/base/status.h"
+#include "runtime/base/str.h"
+
+// type, what it carries
+#define TFC_WIRE_TYPES(X)                                                                                              \
+  X(SETUP)  /* to the worker: graph, step, devices; comes back with what is there */                                   \
+  X(BATCH)  /* to the worker: placements to measure */                                                                 \
+  X(LINKS)  /* to the worker: time the links; comes back with the times */                                             \
+  X(BEAT)   /* from the worker: about to do something that takes time, with which entry */                             \
+  X(RESULT) /* from the worker: one entry of the batch */                                                              \
+  X(ACK)    /* to the worker: the result is stored, go on: nothing is written while a step is timed */                 \
+  X(DONE)   /* from the worker: the batch is over */                                                                   \
+  X(FAILED) /* from the worker: a status */
+enum tfc_wire_type {
+#define TFC_WIRE_ENUM(name) TFC_WIRE_##name,
+  TFC_WIRE_TYPES(TFC_WIRE_ENUM)
+#undef TFC_WIRE_ENUM
+};
+
+struct tfc_pack { // a message being written; zeroed is empty
+  TFC_ARRAY(char) bytes;
+  bool failed; // out of memory
+};
+void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size); // as they are
+void tfc_pack_u32(struct tfc_pack *p, uint32_t x);
+void tfc_pack_u64(struct tfc_pack *p, uint64_t x);
+void tfc_pack_f64(struct tfc_pack *p, double x);
+void tfc_pack_str(struct tfc_pack *p, tfc_str text); // its size and its bytes
+void tfc_pack_array(struct tfc_pack *p, const void *data, size_t count, size_t size);
+
+struct tfc_unpack { // a message being read
+  const char *at, *end;
+  bool failed; // it ended too early, or a size is wrong: what is read then is zero
+};
+uint32_t tfc_unpack_u32(struct tfc_unpack *u);
+uint64_t tfc_unpack_u64(struct tfc_unpack *u);
+double tfc_unpack_f64(struct tfc_unpack *u);
+tfc_str tfc_unpack_str(struct tfc_unpack *u); // a view of the message
+// A view of an array of items of `size` bytes; may be unaligned: copy it out.
+const void *tfc_unpack_array(struct tfc_unpack *u, size_t size, size_t *out_count);
+
+TFC_MUST_USE tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack *body);
+// Waits up to timeout_ns (< 0: for ever) for a whole message; the body goes to `buffer`. DEADLINE_EXCEEDED: nothing
+// came; UNAVAILABLE: the other end is gone; CANCELLED: `cancel` (may be NULL) was set.
+typedef TFC_ARRAY(char) tfc_wire_buffer;
+TFC_MUST_USE tfc_status tfc_wire_receive(int fd, int64_t timeout_ns, const atomic_bool *cancel, uint32_t *out_type,
+                                         tfc_wire_buffer *buffer);
+
+#endif

@@ -1,0 +1,105 @@
+// Subject: a TensorFlow graph as the subject of placing. Which operations of the step take time, which must stay
+// together (loc:@ classes, reference edges, resource handles, elided nodes), where they may run, what crosses between
+// them; then, with a profile's costs, a cost graph to search on; and back from a solution to what a session runs and to
+// the placement document.
+//
+//   TFC_TRY(s, tfc_subject_create(graph, &options, &subject));                  // once: the structure
+//   TFC_TRY(s, tfc_subject_cost_graph(subject, costs, false, &cost_graph));     // after profiling, and after each
+//   refit TFC_TRY(s, tfc_problem_create(cost_graph, machine, objective, &problem)); TFC_TRY(s,
+//   tfc_subject_assign(subject, problem, &solution, placement, sequence, &count)); // for tfc_run_spec
+//
+// A node of the cost graph is an operation that runs, or a variable (no time, its memory, the tensor that readers on
+// other devices need). Elided nodes (identities, views, reads, constants) are not in it: tensors go from the real
+// producer to the real consumers. Immutable once made; any number of threads may read it.
+#ifndef TFC_PLACER_SUBJECT_H
+#define TFC_PLACER_SUBJECT_H
+
+#include "placer/placement.h"
+#include "placer/simulate.h"
+#include "profiler/cost_table.h"
+#include "runtime/graph/graph.h"
+
+struct tfc_subject_options {
+  const struct tfc_output *feeds;
+  uint32_t feed_count;
+  const struct tfc_output *fetches;
+  uint32_t fetch_count;
+  const uint32_t *targets;
+  uint32_t target_count;
+  const uint32_t *ops; // nodes that really run, as a plan says
+  uint32_t op_count;
+  const uint64_t *output_bytes; // [graph->output_total] from shape inference or a profile; 0: not known
+  const struct tfc_machine *machine;
+  const char *const *pins; // "REGEX=DEVICE"
+  uint32_t pin_count;
+  bool constrain; // device strings are constraints
+  tfc_str host;   // the device of what runs on the host only
+  // Which kinds can run a node: supported[kind * node_count + node], kinds in the machine's order of first
+  // appearance; NULL: all.
+  const bool *supported;
+  bool live; // tensors' memory matters: some device's limit is below what the whole step holds
+};
+
+struct tfc_subject_edge {
+  uint32_t from, to; // cost nodes
+  int32_t output;    // TFC_OUTPUT_CONTROL for control dependencies
+  uint64_t bytes;
+};
+
+struct tfc_subject {
+  struct tfc_arena arena;
+  const struct tfc_graph *graph;     // retained
+  const struct tfc_machine *machine; // borrowed
+  const bool *needed;                // [node] part of the step
+  const uint32_t *anchor;            // [node] cost node that it goes with, or TFC_NONE: nothing of the step
+  const uint32_t *cost_of;           // [node] its own cost node, or TFC_NONE
+  uint32_t cost_count;
+  const uint32_t *node_of; // [cost] graph node
+  const bool *runs;        // [cost] an operation (else a variable)
+  const uint64_t *memory;  // [cost] bytes of a variable
+  const tfc_str *group;    // [cost] name of its unit; data NULL: alone
+  const tfc_str *pin;      // [cost] device; data NULL: free
+  const tfc_str *reason;   // [node] why it is where it is, where that was forced; data NULL: free
+  uint32_t edge_count;
+  const struct tfc_subject_edge *edges;
+  uint32_t kind_count;
+  const tfc_str *kinds; // of the machine's devices, in order of first appearance
+  const bool *supported;
+  uint32_t unit_count;
+  uint32_t host; // device index
+  uint64_t variable_bytes;
+  bool live;
+};
+
+// INVALID_ARGUMENT: a contradiction between constraints, with the nodes and both reasons; a pin that matches nothing.
+// UNAVAILABLE: a pin to a device that is not there. The machine is borrowed and must outlive it.
+TFC_MUST_USE tfc_status tfc_subject_create(const struct tfc_graph *graph, const struct tfc_subject_options *options,
+                                           struct tfc_subject **out);
+void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
+
+// The costs of a profile as a cost graph: medians, or (for bounds) the fastest ever seen; a kind that a node was not
+// seen on gets the fastest of its other kinds' times (a kind of the machine that was never profiled), unless it cannot
+// run it.
+TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
+                                               bool fastest, struct tfc_cost_graph **out);
+
+// What a session needs to run a solution. placement [graph->node_count]: every node, also those outside the step;
+// sequence [cost_count]: graph nodes in the order in which they start in the simulation (NULL: not wanted).
+TFC_MUST_USE tfc_status tfc_subject_assign(const struct tfc_subject *subject, const struct tfc_problem *problem,
+                                           const struct tfc_solution *solution, uint16_t *placement, uint32_t *sequence,
+                                           uint32_t *out_count);
+
+// The expert: the graph's device strings as a solution. A type that the machine lacks is mapped to the devices in use,
+// the k-th to the k-th modulo their number; *out_note (malloc'd, NULL if nothing was mapped) says so.
+// NOT_FOUND: the graph has no device strings. INVALID_ARGUMENT: one that cannot be read, with its node.
+TFC_MUST_USE tfc_status tfc_subject_strings(const struct tfc_subject *subject, const struct tfc_problem *problem,
+                                            const struct tfc_graph *strings, struct tfc_solution *out, char **out_note);
+// A placement file (for --evaluate and --baseline). UNAVAILABLE: an unknown device (checked first). INVALID_ARGUMENT: a
+// node of the step that is missing, one that the graph does not have, a unit torn apart, a pin or a kind not kept.
+TFC_MUST_USE tfc_status tfc_subject_resolve(const struct tfc_subject *subject, const struct tfc_problem *problem,
+                                            const struct tfc_placement *placement, struct tfc_solution *out);
+// Fills `nodes` of a document: every node of the graph file, functions included, with order and reason.
+TFC_MUST_USE tfc_status tfc_subject_document(const struct tfc_subject *subject, const struct tfc_problem *problem,
+                                             const struct tfc_solution *solution, struct tfc_placement *document);
+
+#endif
