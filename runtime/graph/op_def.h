@@ -87,6 +87,15 @@ enum tfc_op_flags {
 
 #define TFC_TYPE_BIT(t) (1u << (t))
 
+// The loops of an element-wise op by dtype (NULL: none), for fusion: they may be called on any part of the elements.
+typedef void tfc_unary_loop(const void *x, void *y, int64_t n);
+typedef void tfc_binary_loop(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y,
+                             int64_t n); // steps are 0 or 1
+struct tfc_elementwise {
+  tfc_unary_loop *const *unary; // one of the two, [TFC_DTYPE_COUNT]
+  tfc_binary_loop *const *binary;
+};
+
 struct tfc_op_def {
   const char *name;
   // TensorFlow's registration, as its op definitions print: "a: T, b: T", "value: N * T", "x: Tin" (list(type)),
@@ -102,6 +111,7 @@ struct tfc_op_def {
   // Reads attributes once, when a plan is made; NULL: nothing to prepare.
   tfc_status (*prepare)(struct tfc_prepare_ctx *ctx);
   tfc_status (*kernel)(struct tfc_kernel_ctx *ctx); // NULL: not run as an op (control flow, or not supported)
+  const struct tfc_elementwise *elementwise;        // NULL: not element-wise
   // Inputs for generated tests and random graphs: "float[3,4], float[4,5]; float[0,2], float[2,1] {transpose_b=true}".
   const char *samples;
 };

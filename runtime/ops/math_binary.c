@@ -244,7 +244,8 @@ OPS_GRADIENT(NextAfter) {
   "half[4], half[4]; float[0,3], float[3]"
 #define REALS FLOATS "; int32[4], int32[4]; int64[2,1], int64[3]"
 #define ROW(op, run)                                                                                                   \
-  .types = (uint32_t)types_##op, .shape = ops_shape_broadcast, .cost = ops_cost_outputs, .kernel = run
+  .types = (uint32_t)types_##op, .shape = ops_shape_broadcast, .cost = ops_cost_outputs, .kernel = run,                \
+  .elementwise = &loops_##op
 #define INPLACE .flags = TFC_OP_INPLACE
 #define COMMUTES .flags = TFC_OP_INPLACE | TFC_OP_COMMUTATIVE
 

@@ -13,9 +13,9 @@
 #include "runtime/ops/math_types.h"
 
 // y[i] = f(x[i]), i < n
-typedef void ops_unary_fn(const void *x, void *y, int64_t n);
+typedef tfc_unary_loop ops_unary_fn;
 // y[i] = f(a[i * a_step], b[i * b_step]); steps are 0 or 1
-typedef void ops_binary_fn(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y, int64_t n);
+typedef tfc_binary_loop ops_binary_fn;
 // One run of a broadcast: y[i] = f(in[k][i * step[k]]…), i < n; steps are 0 or 1
 typedef void ops_run_fn(void *arg, const void *const in[3], const int64_t step[3], void *y, int64_t n);
 
@@ -27,8 +27,7 @@ struct ops_broadcast {
   int64_t dims[TFC_MAX_RANK];
   int64_t strides[3][TFC_MAX_RANK]; // in elements; 0 where repeated
 };
-TFC_MUST_USE tfc_status ops_broadcast_plan(const struct tfc_shape *const *shapes, int count,
-                                           struct ops_broadcast *out);
+TFC_MUST_USE tfc_status ops_broadcast_plan(const struct tfc_shape *const *shapes, int count, struct ops_broadcast *out);
 struct ops_broadcast_job {
   struct ops_broadcast plan;
   int count; // operands
@@ -74,6 +73,7 @@ tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtyp
 #define OPS_TABLE_ROW(t, name) [OPS_DT_##t] = loop_##name##_##t,
 #define OPS_UNARY_TABLE(name, LIST, out, grain)                                                                        \
   static ops_unary_fn *const table_##name[TFC_DTYPE_COUNT] = {LIST(OPS_TABLE_ROW, name)};                              \
+  OPS_UNUSED static const struct tfc_elementwise loops_##name = {.unary = table_##name};                               \
   enum { types_##name = (int)OPS_BITS(LIST) };                                                                         \
   static tfc_status kernel_##name(struct tfc_kernel_ctx *ctx) {                                                        \
     return ops_unary_kernel(ctx, table_##name, out, grain);                                                            \
@@ -120,6 +120,7 @@ tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtyp
 #define OPS_BINARY_TO_BOOL_LOOP(t, name, ...) OPS_BINARY_LOOP(t, name, b8, __VA_ARGS__)
 #define OPS_BINARY_TABLE(name, LIST, out, grain)                                                                       \
   static ops_binary_fn *const table_##name[TFC_DTYPE_COUNT] = {LIST(OPS_TABLE_ROW, name)};                             \
+  OPS_UNUSED static const struct tfc_elementwise loops_##name = {.binary = table_##name};                              \
   enum { types_##name = (int)OPS_BITS(LIST) };                                                                         \
   OPS_UNUSED static tfc_status kernel_##name(struct tfc_kernel_ctx *ctx) {                                             \
     return ops_binary_kernel(ctx, table_##name, out, grain);                                                           \

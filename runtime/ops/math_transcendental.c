@@ -153,10 +153,12 @@ OPS_GRADIENT(SigmoidGrad) { // y = b a (1 - a)
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define ROW(op)                                                                                                        \
   .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_same, .cost = ops_cost_outputs,           \
-  .kernel = kernel_##op, .gradient = gradient_##op, .samples = "float[3,4]; double[5]; half[2,3]; float[0]"
+  .kernel = kernel_##op, .elementwise = &loops_##op, .gradient = gradient_##op,                                        \
+  .samples = "float[3,4]; double[5]; half[2,3]; float[0]"
 #define SLOPE_ROW(op)                                                                                                  \
   .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_merged, .cost = ops_cost_outputs,         \
-  .kernel = kernel_##op, .gradient = gradient_##op, .samples = "float[3,4], float[3,4]; double[5], double[5]"
+  .kernel = kernel_##op, .elementwise = &loops_##op, .gradient = gradient_##op,                                        \
+  .samples = "float[3,4], float[3,4]; double[5], double[5]"
 
 static const struct tfc_op_def math_transcendental_rows[] = {
     {.name = "Exp", .inputs = "x: T", .outputs = "y: T", .attrs = "T: " OPS_TYPES_FLOAT_COMPLEX, ROW(Exp)},

@@ -109,10 +109,13 @@ OPS_GRADIENT(Conj) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define ROW(op) .types = (uint32_t)types_##op, .shape = ops_shape_same, .cost = ops_cost_outputs, .kernel = kernel_##op
+#define ROW(op)                                                                                                        \
+  .types = (uint32_t)types_##op, .shape = ops_shape_same, .cost = ops_cost_outputs, .kernel = kernel_##op,             \
+  .elementwise = &loops_##op
 #define BINARY_ROW(op)                                                                                                 \
   .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_merged, .cost = ops_cost_outputs,         \
-  .kernel = kernel_##op, .gradient = gradient_##op, .samples = "float[3,4], float[3,4]; double[5], double[5]"
+  .kernel = kernel_##op, .elementwise = &loops_##op, .gradient = gradient_##op,                                        \
+  .samples = "float[3,4], float[3,4]; double[5], double[5]"
 #define FLOAT_SAMPLES "float[3,4]; double[5]; half[2,3]; float[0]"
 #define REAL_SAMPLES FLOAT_SAMPLES "; int32[4]; int64[2,2]"
 

@@ -11,12 +11,7 @@
 #ifndef TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
 #define TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-// The loops of an element-wise operation (runtime/graph/op_def.h, tfc_elementwise).
-typedef void tfc_unary_loop(const void *x, void *y, int64_t n);
-typedef void tfc_binary_loop(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y, int64_t n);
+#include "runtime/graph/op_def.h"
 
 enum { TFC_CHAIN_REGISTERS = 12, TFC_CHAIN_BLOCK = 512, TFC_CHAIN_STEPS = 64, TFC_CHAIN_OPERANDS = 32 };
 

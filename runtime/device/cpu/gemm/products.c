@@ -1,0 +1,156 @@
+// B is packed in the caller's scratch memory first where it pays (a transposed one always, a plain one where many rows
+// share it and its rows are many), else read where it is with its last panel packed. Then pieces of C, by panels of
+// columns and, where those are too few, by rows, run on whichever core is free; the bits do not depend on that.
+#include "runtime/device/cpu/gemm/products.h"
+
+#include "runtime/device/cpu/gemm/scratch.h"
+
+enum { few_rows = 12, short_k = 64 };
+
+struct job {
+  struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
+  const struct tfc_product *given;
+  int64_t count, total_k, m, n;
+  float *c;
+  int64_t row_part, panel_part, panel_parts; // of a piece
+  _Atomic bool failed;
+};
+
+static void run_pieces(void *arg, int64_t begin, int64_t end) {
+  struct job *job = arg;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t row = piece / job->panel_parts * job->row_part, first = piece % job->panel_parts * job->panel_part;
+    int64_t row_end = row + job->row_part < job->m ? row + job->row_part : job->m;
+    int64_t panels = tfc_gemm_panels(job->n), last = first + job->panel_part;
+    float *a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(row_end - row, job->total_k) + 64);
+    if (!a) {
+      job->failed = true;
+      return;
+    }
+    tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, false, row, row_end, first,
+                 last < panels ? last : panels, a);
+  }
+}
+
+static bool read_in_place(const struct tfc_product *p, int64_t m) {
+  return p->b.column == 1 && (m < few_rows || p->k <= short_k);
+}
+
+// Where each B is packed: offsets in floats into one block, and its size.
+static size_t lay_out(const struct job *job, size_t *offsets) {
+  size_t at = 0;
+  int64_t width = tfc_gemm_panel();
+  for (int64_t i = 0; i < job->count; i++) {
+    const struct tfc_product *p = &job->given[i];
+    offsets[i] = at;
+    if (p->packed_b) continue;
+    int64_t panels = read_in_place(p, job->m) ? job->n % width != 0 : tfc_gemm_panels(job->n);
+    at += ((size_t)(panels * p->k * width) + 15) / 16 * 16;
+  }
+  return (at + (size_t)(8 * width)) * sizeof(float);
+}
+
+struct packing {
+  struct job *job;
+  float *memory;
+  const size_t *offsets;
+};
+
+// Pieces: panel p of product i is piece i * panels + p.
+static void pack_pieces(void *arg, int64_t begin, int64_t end) {
+  const struct packing *packing = arg;
+  struct job *job = packing->job;
+  int64_t panels = tfc_gemm_panels(job->n), width = tfc_gemm_panel();
+  while (begin < end) {
+    int64_t i = begin / panels, first = begin % panels;
+    int64_t last = end - i * panels < panels ? end - i * panels : panels;
+    const struct tfc_product *p = &job->given[i];
+    float *memory = packing->memory + packing->offsets[i];
+    if (!p->packed_b) {
+      if (!read_in_place(p, job->m))
+        tfc_gemm_pack(p->b, p->k, job->n, first, last, memory);
+      else if (last == panels && job->n % width)
+        tfc_gemm_pack(p->b, p->k, job->n, panels - 1, panels, memory - (panels - 1) * width * p->k);
+    }
+    begin = i * panels + last;
+  }
+}
+
+// Fills job->products. `ctx` NULL: on this thread alone.
+static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
+  size_t offsets[TFC_PRODUCTS_MOST];
+  float *memory = tfc_thread_scratch(TFC_SCRATCH_B, lay_out(job, offsets));
+  if (!memory) return false;
+  struct packing packing = {job, memory, offsets};
+  int64_t panels = tfc_gemm_panels(job->n), pieces = job->count * panels, needed = 0;
+  for (int64_t i = 0; i < job->count; i++) {
+    const struct tfc_product *p = &job->given[i];
+    struct tfc_gemm_product *q = &job->products[i];
+    job->total_k += p->k;
+    *q = (struct tfc_gemm_product){.a = p->a, .packed_b = p->packed_b, .k = p->k};
+    if (p->packed_b) continue;
+    if (read_in_place(p, job->m)) {
+      q->b = p->b.data, q->b_row = p->b.row, q->tail = memory + offsets[i];
+      needed += job->n % tfc_gemm_panel() ? p->k : 0;
+    } else {
+      q->packed_b = memory + offsets[i];
+      needed += p->k * panels;
+    }
+  }
+  if (!needed) return true;
+  if (ctx && needed * tfc_gemm_panel() > 65536)
+    tfc_kernel_parallel_for(ctx, pieces, 4, pack_pieces, &packing);
+  else
+    pack_pieces(&packing, 0, pieces);
+  return true;
+}
+
+static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
+                      int64_t n, float *c) {
+  struct job job = {.given = products, .count = count, .m = m, .n = n, .c = c};
+  if (!m || !n) return NULL;
+  if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
+  int64_t wanted = threads > 1 ? 3 * threads : 1;
+  if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) wanted = 1; // less than a hand-over is worth
+  // Many rows: pieces of rows, so that A is packed once. Few: pieces of columns.
+  int64_t row_parts = wanted > 1 && m >= 64 * wanted ? wanted : 1;
+  int64_t panel_parts = row_parts > 1 ? 1 : wanted < panels ? wanted : panels;
+  if (row_parts == 1 && panel_parts < wanted) row_parts = (wanted + panel_parts - 1) / panel_parts;
+  job.row_part = ((m + row_parts - 1) / row_parts + 7) / 8 * 8;
+  job.panel_part = (panels + panel_parts - 1) / panel_parts;
+  job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
+  int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
+  if (pieces == 1 || !ctx)
+    run_pieces(&job, 0, pieces);
+  else
+    tfc_kernel_parallel_for(ctx, pieces, 1, run_pieces, &job);
+  return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
+tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
+                            int64_t n, float *c) {
+  return run(ctx, products, count, m, n, c);
+}
+
+tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n, float *c) {
+  return run(NULL, products, count, m, n, c);
+}
+
+struct pack_job {
+  struct tfc_matrix b;
+  int64_t k, n;
+  float *packed;
+};
+
+static void pack_range(void *arg, int64_t begin, int64_t end) {
+  const struct pack_job *job = arg;
+  tfc_gemm_pack(job->b, job->k, job->n, begin, end, job->packed);
+}
+
+void tfc_products_pack(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, float *packed) {
+  struct pack_job job = {b, k, n, packed};
+  int64_t panels = tfc_gemm_panels(n), threads = ctx->env->threads;
+  int64_t grain = threads > 1 ? (panels + 2 * threads - 1) / (2 * threads) : panels;
+  tfc_kernel_parallel_for(ctx, panels, grain > 0 ? grain : 1, pack_range, &job);
+}

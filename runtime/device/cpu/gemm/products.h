@@ -1,0 +1,25 @@
+// Matrix products on the cores of a device: which operands are packed, and how the work is split.
+#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_PRODUCTS_H
+#define TFC_RUNTIME_DEVICE_CPU_GEMM_PRODUCTS_H
+
+#include "runtime/device/cpu/gemm/gemm.h"
+#include "runtime/ops/kernel.h"
+
+struct tfc_product { // A [m, k] B [k, n]
+  struct tfc_matrix a, b;
+  const float *packed_b; // B, packed by tfc_gemm_pack; NULL: `b` is packed here where that pays
+  int64_t k;
+};
+
+// C [m, n], row-major and contiguous, is the sum of the products, left to right; on all cores of the device.
+TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
+                                         int64_t m, int64_t n, float *c);
+// The same on the calling thread alone.
+TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
+                                                float *c);
+// Packs B [k, n] on all cores; `packed` has tfc_gemm_packed_bytes.
+void tfc_products_pack(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, float *packed);
+
+enum { TFC_PRODUCTS_MOST = 64 }; // of a sum
+
+#endif
