@@ -1,0 +1,229 @@
+// tfc-export: ship a placement.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/devmap.h"
+#include "cli/program.h"
+#include "profiler/store.h"
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/units.h"
+#include "runtime/graph/import.h"
+
+enum { TO_GRAPHDEF, TO_PBTXT, TO_META, TO_SAVEDMODEL, TO_JSON, TO_CSV };
+
+struct options {
+  struct tfc_common common;
+  const char *db, *placement, *graph, *out, *map;
+  int64_t run;
+  int format;
+  bool strip;
+};
+#define AT(member) .offset = offsetof(struct options, member)
+static const struct tfc_flag flags[] = {
+    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "the database (default tfc.db)"},
+    {.name = "run",
+     .kind = TFC_FLAG_COUNT,
+     AT(run),
+     .value = "RUN",
+     .help = "the run whose answer is exported (default: the last one)"},
+    {.name = "placement",
+     .kind = TFC_FLAG_TEXT,
+     AT(placement),
+     .value = "FILE",
+     .help = "a placement file instead of a run"},
+    {.name = "graph",
+     .kind = TFC_FLAG_TEXT,
+     AT(graph),
+     .value = "PATH",
+     .help = "the graph that gets the devices; not needed for json and csv"},
+    {.name = "format",
+     .kind = TFC_FLAG_CHOICE,
+     AT(format),
+     .choices = "graphdef|pbtxt|meta|savedmodel|json|csv",
+     .help = "what is written (default: what the name given to --out says)"},
+    {.name = "out",
+     .kind = TFC_FLAG_TEXT,
+     AT(out),
+     .value = "PATH",
+     .required = true,
+     .help = "the file, or for savedmodel the new directory"},
+    {.name = "strip-devices",
+     .kind = TFC_FLAG_BOOL,
+     AT(strip),
+     .help = "remove all device strings; needs no placement"},
+    {.name = "map",
+     .kind = TFC_FLAG_TEXT,
+     AT(map),
+     .value = "NAME=DEVICE,...",
+     .help = "devices of the production machine: 'gpu:0=/job:worker/task:1/device:GPU:0,gpu:1=...'"},
+};
+static const struct tfc_program program = {
+    .name = "tfc-export",
+    .summary = "write a placement into a graph for production",
+    .usage = "tfc-export [--db FILE] [--run RUN] --graph PATH [--format FORMAT] --out PATH",
+    .examples =
+        "  tfc-export --run 17 --graph nmt.pb --out nmt.placed.pb\n"
+        "      the answer of run 17 of tfc.db as the graph's device strings\n"
+        "  tfc-export --graph model --out placed --format savedmodel --map 'cpu:0=/job:worker/task:0/device:CPU:0'\n"
+        "      a SavedModel, for another machine's devices\n"
+        "  tfc-export --placement nmt.placement.json --out nmt.csv\n"
+        "      one line for each node\n"
+        "  tfc-export --graph nmt.pb --strip-devices --out nmt.bare.pb\n"
+        "      without any device strings\n",
+    .flags = flags,
+    .flag_count = sizeof flags / sizeof *flags,
+};
+
+static bool ends(const char *text, const char *suffix) {
+  size_t n = strlen(text), m = strlen(suffix);
+  return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+static int format_of(const char *out) {
+  static const struct {
+    const char *suffix;
+    int format;
+  } known[] = {{".pb", TO_GRAPHDEF}, {".pbtxt", TO_PBTXT}, {".meta", TO_META},
+               {".json", TO_JSON},   {".csv", TO_CSV},     {"/", TO_SAVEDMODEL}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (ends(out, known[i].suffix)) return known[i].format;
+  return -1;
+}
+
+static tfc_str strip(void *arg, tfc_str key, tfc_str device) {
+  (void)arg, (void)key, (void)device;
+  return TFC_STR("");
+}
+
+static tfc_status read_placement(const struct options *o, struct tfc_placement **out) {
+  struct tfc_store *store = NULL;
+  struct tfc_text text = {0};
+  char *name = NULL;
+  int64_t run;
+  tfc_status s = NULL;
+  if (o->placement) return tfc_placement_read(o->placement, out);
+  TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
+  TFC_TRY(s, tfc_store_find_run(store, o->run, &run));
+  TFC_TRY(s, tfc_store_get_answer(store, run, &text));
+  name = tfc_format("%s, run %lld", o->db, (long long)run);
+  TFC_TRY(s, tfc_placement_parse((tfc_str){text.data, text.size}, name ? name : o->db, out));
+out:
+  free(name);
+  tfc_text_deinit(&text);
+  tfc_store_close(store);
+  return s;
+}
+
+static void add_quoted(struct tfc_text *out, tfc_str text) {
+  tfc_text_printf(out, "\"");
+  for (size_t i = 0; i < text.size; i++) {
+    if (text.data[i] == '"') tfc_text_printf(out, "\"");
+    tfc_text_add(out, (tfc_str){&text.data[i], 1});
+  }
+  tfc_text_printf(out, "\"");
+}
+
+static tfc_status write_csv(const struct tfc_placement *p, const char *path) {
+  struct tfc_text text = {0};
+  tfc_status s = NULL;
+  tfc_text_printf(&text, "node,device,tensorflow,order,reason\n");
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    const struct tfc_placement_node *n = &p->nodes[i];
+    tfc_str tensorflow = {"", 0};
+    for (uint32_t d = 0; d < p->device_count; d++)
+      if (tfc_str_equal(p->devices[d].name, n->device)) tensorflow = p->devices[d].tensorflow;
+    add_quoted(&text, n->name);
+    tfc_text_printf(&text, ",");
+    add_quoted(&text, n->device);
+    tfc_text_printf(&text, ",");
+    add_quoted(&text, tensorflow);
+    tfc_text_printf(&text, ",");
+    if (isfinite(n->order)) tfc_text_printf(&text, "%.17g", n->order);
+    tfc_text_printf(&text, ",");
+    add_quoted(&text, n->reason);
+    tfc_text_printf(&text, "\n");
+  }
+  s = text.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory")
+                  : tfc_file_write(path, (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
+  return s;
+}
+
+// Is this the file that the placement was made for? Only a warning: the nodes are checked one by one.
+static void check_file(const struct options *o, const struct tfc_placement *p) {
+  struct tfc_file file = {0};
+  char digest[65];
+  if (p->graph_sha256.size != 64) return;
+  tfc_status s = tfc_file_map(o->graph, &file);
+  if (s) {
+    tfc_status_free(s); // a directory
+    return;
+  }
+  tfc_sha256((tfc_str){(const char *)file.data, file.size}, digest);
+  if (!tfc_str_is(p->graph_sha256, digest))
+    tfc_warn("%s is not the file that the placement was made for (%.*s), but has the same nodes", o->graph,
+             TFC_STR_ARG(p->graph_file));
+  tfc_file_unmap(&file);
+}
+
+static tfc_status export(const struct options *o, struct tfc_placement **placement) {
+  static const tfc_graph_format formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
+                                             TFC_FORMAT_SAVEDMODEL};
+  struct tfc_graph *graph = NULL;
+  struct cli_devmap *devmap = NULL;
+  tfc_status s = NULL;
+  if (!o->strip) {
+    TFC_TRY(s, read_placement(o, placement));
+    TFC_TRY(s, cli_devmap_apply(*placement, o->map));
+  }
+  if (o->format == TO_JSON) {
+    TFC_TRY(s, tfc_placement_write(*placement, o->out));
+  } else if (o->format == TO_CSV) {
+    TFC_TRY(s, write_csv(*placement, o->out));
+  } else {
+    TFC_TRY(s, tfc_graph_load(o->graph, NULL, &graph));
+    if (*placement) {
+      TFC_TRY(s, cli_devmap_create(graph, *placement, &devmap));
+      check_file(o, *placement);
+    }
+    TFC_TRY(s, tfc_graph_save(graph, formats[o->format], devmap ? cli_devmap_device : strip, devmap, o->out));
+  }
+out:
+  cli_devmap_free(devmap);
+  tfc_graph_release(graph);
+  return s;
+}
+
+int main(int argc, char **argv) {
+  static struct options o = {.db = "tfc.db", .run = -1, .format = -1};
+  tfc_program_start("tfc-export", argv);
+  int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
+  if (code >= 0) return code;
+  if (o.format < 0) o.format = format_of(o.out);
+  if (o.format < 0)
+    return tfc_flags_error(&program, "'%s' does not say which format: give --format %s", o.out, flags[4].choices);
+  bool graph_format = o.format != TO_JSON && o.format != TO_CSV;
+  if (graph_format && !o.graph)
+    return tfc_flags_error(&program, "--graph PATH is missing: the graph to write devices into");
+  if (!graph_format && o.strip) return tfc_flags_error(&program, "--strip-devices is about graphs, not json or csv");
+  if (o.strip && (o.map || o.placement))
+    return tfc_flags_error(&program, "--strip-devices takes no placement and no --map");
+  struct tfc_placement *placement = NULL;
+  tfc_status s = export(&o, &placement);
+  if (!s && o.common.json) {
+    printf("{\"file\": \"%s\", \"format\": \"%s\"", o.out,
+           (const char *const[]){"graphdef", "pbtxt", "meta", "savedmodel", "json", "csv"}[o.format]);
+    if (placement) printf(", \"nodes\": %u", placement->node_count);
+    printf("}\n");
+  } else if (!s) {
+    tfc_say("Written: %s", o.out);
+    char a[32];
+    if (placement && graph_format && isfinite(placement->step_median_us))
+      tfc_say("A step takes %s with the order of operations that the placement file holds; a graph cannot carry it.",
+              tfc_show_us(a, placement->step_median_us));
+  }
+  tfc_placement_free(placement);
+  return tfc_program_finish(tfc_program_fail(s));
+}

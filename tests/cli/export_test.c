@@ -1,0 +1,137 @@
+// tfc-export as its users run it: devices written into a graph file and nothing else changed; every exit code.
+#include "tests/common/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/placement.h"
+#include "runtime/graph/import.h"
+#include "tests/common/command.h"
+
+#define GRAPH TFC_SOURCE_DIR "/examples/mlp.pb"
+static char folder[64];
+static struct tfc_graph *graph;
+
+// Every node on cpu:0 or cpu:1 in turns, but for node `missing`; `extra`: one that the graph does not have.
+static void write_placement(const char *name, uint32_t missing, bool extra) {
+  struct tfc_placement *p = NULL;
+  char path[128];
+  assert_ok(tfc_placement_create(&p));
+  p->run = 3;
+  p->feasible = true;
+  p->device_count = 2;
+  p->devices = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_device, 2);
+  p->devices[0] = (struct tfc_placement_device){
+      .name = TFC_STR("cpu:0"), .kind = TFC_STR("cpu"), .tensorflow = TFC_STR("/device:CPU:0")};
+  p->devices[1] = (struct tfc_placement_device){.name = TFC_STR("cpu:1"), .kind = TFC_STR("cpu")};
+  p->nodes = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_node, graph->node_count + 1);
+  for (uint32_t i = 0; i < graph->node_count; i++)
+    if (i != missing)
+      p->nodes[p->node_count++] = (struct tfc_placement_node){
+          .name = graph->nodes[i].name, .device = i % 2 ? TFC_STR("cpu:1") : TFC_STR("cpu:0"), .order = i};
+  if (extra)
+    p->nodes[p->node_count++] =
+        (struct tfc_placement_node){.name = TFC_STR("nowhere"), .device = TFC_STR("cpu:0"), .order = 0};
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  assert_ok(tfc_placement_write(p, path));
+  tfc_placement_free(p);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-export-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  tfc_status s = tfc_graph_load(GRAPH, NULL, &graph);
+  if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
+  if (s) return -1;
+  write_placement("p.json", UINT32_MAX, false);
+  write_placement("missing.json", 7, false);
+  write_placement("extra.json", UINT32_MAX, true);
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char line[96];
+  tfc_graph_release(graph);
+  snprintf(line, sizeof line, "rm -rf %s", folder);
+  return system(line);
+}
+
+static void check_devices(const char *name, const char *even, const char *odd) {
+  struct tfc_graph *g = NULL;
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  assert_ok(tfc_graph_load(path, NULL, &g));
+  assert_int_equal(g->node_count, graph->node_count);
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    assert_true(tfc_str_equal(g->nodes[i].name, graph->nodes[i].name));
+    assert_true(tfc_str_equal(g->nodes[i].op, graph->nodes[i].op));
+    assert_int_equal(g->nodes[i].input_count, graph->nodes[i].input_count);
+    if (!tfc_str_is(g->nodes[i].device, i % 2 ? odd : even))
+      fail_msg("%.*s is on %.*s", TFC_STR_ARG(g->nodes[i].name), TFC_STR_ARG(g->nodes[i].device));
+  }
+  tfc_graph_release(g);
+}
+
+static void test_graphdef(void **state) {
+  (void)state;
+  assert_exit(0, "Written", "tfc-export --placement %s/p.json --graph %s --out %s/a.pb", folder, GRAPH, folder);
+  check_devices("a.pb", "/device:CPU:0", "/device:CPU:1");
+  assert_exit(0, "Written", "tfc-export --placement %s/p.json --graph %s --out %s/a.pbtxt", folder, GRAPH, folder);
+  check_devices("a.pbtxt", "/device:CPU:0", "/device:CPU:1");
+}
+
+static void test_map_and_strip(void **state) {
+  (void)state;
+  assert_exit(0, "",
+              "tfc-export --placement %s/p.json --graph %s --out %s/b.pb --map "
+              "'cpu:1=/job:worker/task:1/device:GPU:0,cpu:0=/job:ps/task:0/device:CPU:0'",
+              folder, GRAPH, folder);
+  check_devices("b.pb", "/job:ps/task:0/device:CPU:0", "/job:worker/task:1/device:GPU:0");
+  assert_exit(0, "", "tfc-export --graph %s/b.pb --strip-devices --out %s/c.pb", folder, folder);
+  check_devices("c.pb", "", "");
+  assert_exit(0, "", "cmp %s/c.pb %s", folder, GRAPH); // which has no device strings: byte for byte the same
+}
+
+static void test_tables(void **state) {
+  (void)state;
+  assert_exit(0, "", "tfc-export --placement %s/p.json --out %s/a.csv && wc -l <%s/a.csv", folder, folder, folder);
+  assert_exit(0, "", "head -n 2 %s/a.csv", folder);
+  assert_non_null(strstr(command("head -n 2 %s/a.csv", folder)->out, ",\"cpu:0\",\"/device:CPU:0\",0,"));
+  assert_exit(0, "", "tfc-export --placement %s/p.json --out %s/q.json", folder, folder);
+  struct tfc_placement *p = NULL;
+  char path[128];
+  snprintf(path, sizeof path, "%s/q.json", folder);
+  assert_ok(tfc_placement_read(path, &p));
+  assert_int_equal(p->node_count, graph->node_count);
+  tfc_placement_free(p);
+}
+
+static void test_errors(void **state) {
+  (void)state;
+  char name[96];
+  snprintf(name, sizeof name, "no node '%.*s'", TFC_STR_ARG(graph->nodes[7].name));
+  assert_exit(3, name, "tfc-export --placement %s/missing.json --graph %s --out %s/x.pb", folder, GRAPH, folder);
+  assert_exit(3, "'nowhere'", "tfc-export --placement %s/extra.json --graph %s --out %s/x.pb", folder, GRAPH, folder);
+  assert_exit(3, "nothere.pb", "tfc-export --placement %s/p.json --graph nothere.pb --out %s/x.pb", folder, folder);
+  assert_exit(3, "nothere.json", "tfc-export --placement nothere.json --graph %s --out %s/x.pb", GRAPH, folder);
+  assert_exit(3, "nothere.db", "tfc-export --db nothere.db --graph %s --out %s/x.pb", GRAPH, folder);
+  assert_exit(4, "gpu:7", "tfc-export --placement %s/p.json --graph %s --out %s/x.pb --map gpu:7=/device:GPU:0", folder,
+              GRAPH, folder);
+  assert_exit(6, "/proc/x.pb", "tfc-export --placement %s/p.json --graph %s --out /proc/x.pb", folder, GRAPH);
+  assert_exit(2, "--format", "tfc-export --placement %s/p.json --graph %s --out %s/x.bin", folder, GRAPH, folder);
+  assert_exit(2, "graphdef|pbtxt", "tfc-export --placement %s/p.json --graph %s --out %s/x.bin --format onnx", folder,
+              GRAPH, folder);
+  assert_exit(2, "did you mean --strip-devices", "tfc-export --strip-device --graph %s --out %s/x.pb", GRAPH, folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_graphdef),
+      cmocka_unit_test(test_map_and_strip),
+      cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_errors),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

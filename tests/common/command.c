@@ -1,0 +1,37 @@
+#include "tests/common/command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void read_file(const char *path, char *out, size_t size) {
+  FILE *file = fopen(path, "rb");
+  size_t n = file ? fread(out, 1, size - 1, file) : 0;
+  out[n] = 0;
+  if (file) fclose(file);
+}
+
+const struct command_result *command_run(const char *bin, const char *format, ...) {
+  static struct command_result result;
+  char line[8192], whole[9216], folder[] = "/tmp/tfc-command-XXXXXX", path[64];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (!mkdtemp(folder)) abort();
+  snprintf(whole, sizeof whole, "{ PATH='%s':\"$PATH\"; %s\n} >%s/out 2>%s/err </dev/null", bin, line, folder, folder);
+  fflush(NULL);
+  int state = system(whole);
+  result.code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  snprintf(path, sizeof path, "%s/out", folder);
+  read_file(path, result.out, sizeof result.out);
+  unlink(path);
+  snprintf(path, sizeof path, "%s/err", folder);
+  read_file(path, result.err, sizeof result.err);
+  unlink(path);
+  rmdir(folder);
+  return &result;
+}

@@ -1,0 +1,26 @@
+// Runs tfc's programs as their users do: a command line through the shell, its exit code, and what it said.
+#ifndef TFC_TESTS_COMMON_COMMAND_H
+#define TFC_TESTS_COMMON_COMMAND_H
+
+#include <stddef.h>
+
+struct command_result {
+  int code; // exit code; 128 + signal where it was killed
+  char out[65536], err[65536];
+};
+// `format`'s programs are those of this build: "tfc-run ..." is found in TFC_BINARY_DIR/bin.
+const struct command_result *command_run(const char *bin, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+#define command(...) command_run(TFC_BINARY_DIR "/bin", __VA_ARGS__)
+
+// Expects this exit code, and this text on stderr ("" for any).
+#define assert_exit(expected, text, ...)                                                                               \
+  do {                                                                                                                 \
+    const struct command_result *command_r_ = command(__VA_ARGS__);                                                    \
+    if (command_r_->code != (expected))                                                                                \
+      fail_msg("exit %d instead of %d\nstdout: %s\nstderr: %s", command_r_->code, (expected), command_r_->out,         \
+               command_r_->err);                                                                                       \
+    if (!__builtin_strstr(command_r_->err, (text))) fail_msg("no '%s' in: %s", (text), command_r_->err);               \
+  } while (0)
+
+#endif
