@@ -1,0 +1,208 @@
+// Ops that call functions of the graph's library. They are lowered to control flow before running where placement has
+// to see inside; what is left (calls without control flow worth seeing) runs through env->call.
+#include <stdlib.h>
+
+#include "runtime/ops/nn_common.h"
+
+// --- Shapes: what the output_shapes attribute says ---------------------------------------------------------------
+static void outputs_from_attr(struct tfc_shape_ctx *ctx, bool *out_found) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "output_shapes");
+  if (!a) a = tfc_node_attr(ctx->graph, ctx->node, "_output_shapes");
+  *out_found = a && a->kind == TFC_ATTR_LIST_SHAPE && a->count == ctx->node->output_count;
+  for (uint32_t i = 0; i < ctx->node->output_count; i++)
+    ctx->outputs[i] = *out_found ? a->shapes[i] : TFC_SHAPE_UNKNOWN;
+}
+static tfc_status shape_call(struct tfc_shape_ctx *ctx) {
+  bool found;
+  outputs_from_attr(ctx, &found);
+  return NULL;
+}
+// A loop's outputs are its inputs' kind; without the attribute their shapes do not change either.
+static tfc_status shape_while(struct tfc_shape_ctx *ctx) {
+  bool found;
+  outputs_from_attr(ctx, &found);
+  for (uint32_t i = 0; i < ctx->node->output_count && i < ctx->node->input_count; i++) {
+    if (!found) ctx->outputs[i] = *ctx->inputs[i];
+    if (ctx->output_handles && ctx->input_handles && ctx->input_handles[i])
+      ctx->output_handles[i] = *ctx->input_handles[i];
+  }
+  return NULL;
+}
+// SymbolicGradient(f)(x..., dy...) gives the gradients of x.
+static tfc_status shape_symbolic_gradient(struct tfc_shape_ctx *ctx) {
+  for (uint32_t i = 0; i < ctx->node->output_count; i++)
+    ctx->outputs[i] = i < ctx->node->input_count ? *ctx->inputs[i] : TFC_SHAPE_UNKNOWN;
+  return NULL;
+}
+
+// --- Kernels -----------------------------------------------------------------------------------------------------
+// TensorFlow's truth of a tensor: a scalar by its value (a string by its length), any other by having elements.
+static bool truth(const struct tfc_tensor *t) {
+  if (t->shape.rank != 0) return tfc_tensor_elements(t) > 0;
+  if (t->dtype == TFC_STRING) return tfc_tensor_get_string(t, 0).size > 0;
+  if (t->dtype == TFC_BOOL) return *(const bool *)t->data;
+  return tfc_nn_scalar(t) != 0;
+}
+
+static tfc_status attr_func(struct tfc_kernel_ctx *ctx, const char *name, const struct tfc_func_attr **out) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, name);
+  if (!a || a->kind != TFC_ATTR_FUNC) return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%s' is missing", name);
+  *out = a->func;
+  return NULL;
+}
+
+// Calls with inputs [first, input_count) and makes the results the outputs.
+static tfc_status call(struct tfc_kernel_ctx *ctx, const struct tfc_func_attr *func, uint32_t first) {
+  tfc_status s = NULL;
+  uint32_t n = ctx->input_count - first;
+  struct tfc_tensor *inputs = calloc(n + 1, sizeof *inputs);
+  struct tfc_tensor *outputs = calloc(ctx->output_count + 1, sizeof *outputs);
+  if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "function '%.*s' cannot be called here", TFC_STR_ARG(func->name));
+  if (!inputs || !outputs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < n; i++) tfc_tensor_share(ctx->inputs[first + i], &inputs[i]);
+  TFC_TRY(s, ctx->env->call(ctx->env, func, inputs, n, outputs, ctx->output_count));
+  for (uint32_t i = 0; i < ctx->output_count; i++) TFC_TRY(s, tfc_kernel_set_output(ctx, i, &outputs[i]));
+out:
+  for (uint32_t i = 0; inputs && i < n; i++) tfc_tensor_release(&inputs[i]);
+  for (uint32_t i = 0; outputs && i < ctx->output_count; i++) tfc_tensor_release(&outputs[i]);
+  free(inputs);
+  free(outputs);
+  return s;
+}
+
+static tfc_status partitioned_call(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_func_attr *f = NULL;
+  TFC_RETURN_IF_ERROR(attr_func(ctx, "f", &f));
+  return call(ctx, f, 0);
+}
+static tfc_status remote_call(struct tfc_kernel_ctx *ctx) { // input 0 names the device; placement decides that here
+  const struct tfc_func_attr *f = NULL;
+  TFC_RETURN_IF_ERROR(attr_func(ctx, "f", &f));
+  return call(ctx, f, 1);
+}
+static tfc_status if_(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_func_attr *f = NULL;
+  TFC_RETURN_IF_ERROR(attr_func(ctx, truth(ctx->inputs[0]) ? "then_branch" : "else_branch", &f));
+  return call(ctx, f, 1);
+}
+static tfc_status case_(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "branches");
+  TFC_KERNEL_CHECK(a && a->kind == TFC_ATTR_LIST_FUNC && a->count, "attribute 'branches' is missing");
+  int64_t i = tfc_nn_int(ctx->inputs[0]);
+  if (i < 0 || i >= a->count) i = a->count - 1; // out of range: the last branch
+  return call(ctx, &a->funcs[i], 1);
+}
+static tfc_status while_(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_func_attr *condition = NULL, *body = NULL;
+  tfc_status s = NULL;
+  uint32_t n = ctx->input_count;
+  TFC_RETURN_IF_ERROR(attr_func(ctx, "cond", &condition));
+  TFC_RETURN_IF_ERROR(attr_func(ctx, "body", &body));
+  struct tfc_tensor *now = calloc(2 * (size_t)n + 1, sizeof *now), *next = now ? now + n : NULL, go = {0};
+  if (!now) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "function '%.*s' cannot be called here", TFC_STR_ARG(body->name));
+  for (uint32_t i = 0; i < n; i++) tfc_tensor_share(ctx->inputs[i], &now[i]);
+  for (;;) {
+    if (ctx->env->cancelled && ctx->env->cancelled(ctx->env)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
+    TFC_TRY(s, ctx->env->call(ctx->env, condition, now, n, &go, 1));
+    bool more = truth(&go);
+    tfc_tensor_release(&go);
+    if (!more) break;
+    TFC_TRY(s, ctx->env->call(ctx->env, body, now, n, next, n));
+    for (uint32_t i = 0; i < n; i++) {
+      tfc_tensor_release(&now[i]);
+      now[i] = next[i];
+      next[i] = (struct tfc_tensor){0};
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) TFC_TRY(s, tfc_kernel_set_output(ctx, i, &now[i]));
+out:
+  tfc_tensor_release(&go);
+  for (uint32_t i = 0; i < 2 * n; i++) tfc_tensor_release(&now[i]);
+  free(now);
+  return s;
+}
+
+static const struct tfc_op_def functional_call_rows[] = {
+    {.name = "If",
+     .inputs = "cond: Tcond, input: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tcond: type, Tin: list(type) >= 0, Tout: list(type) >= 0, then_branch: func, else_branch: func, "
+              "output_shapes: list(shape) = []",
+     .flags = TFC_OP_STATEFUL | TFC_OP_FUNCTIONAL,
+     .host_inputs = 1,
+     .shape = shape_call,
+     .kernel = if_},
+    {.name = "StatelessIf",
+     .inputs = "cond: Tcond, input: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tcond: type, Tin: list(type) >= 0, Tout: list(type) >= 0, then_branch: func, else_branch: func, "
+              "output_shapes: list(shape) = []",
+     .flags = TFC_OP_FUNCTIONAL,
+     .host_inputs = 1,
+     .shape = shape_call,
+     .kernel = if_},
+    {.name = "Case",
+     .inputs = "branch_index: int32, input: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, branches: list(func) >= 1, output_shapes: list(shape) = []",
+     .flags = TFC_OP_STATEFUL | TFC_OP_FUNCTIONAL,
+     .host_inputs = 1,
+     .shape = shape_call,
+     .kernel = case_},
+    {.name = "StatelessCase",
+     .inputs = "branch_index: int32, input: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, branches: list(func) >= 1, output_shapes: list(shape) = []",
+     .flags = TFC_OP_FUNCTIONAL,
+     .host_inputs = 1,
+     .shape = shape_call,
+     .kernel = case_},
+    {.name = "While",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs =
+         "T: list(type) >= 0, cond: func, body: func, output_shapes: list(shape) = [], parallel_iterations: int = 10",
+     .flags = TFC_OP_STATEFUL | TFC_OP_FUNCTIONAL,
+     .shape = shape_while,
+     .kernel = while_},
+    {.name = "StatelessWhile",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs =
+         "T: list(type) >= 0, cond: func, body: func, output_shapes: list(shape) = [], parallel_iterations: int = 10",
+     .flags = TFC_OP_FUNCTIONAL,
+     .shape = shape_while,
+     .kernel = while_},
+    {.name = "PartitionedCall",
+     .inputs = "args: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, f: func, config: string = '', config_proto: string = '', "
+              "executor_type: string = ''",
+     .flags = TFC_OP_FUNCTIONAL,
+     .shape = shape_call,
+     .kernel = partitioned_call},
+    {.name = "StatefulPartitionedCall",
+     .inputs = "args: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, f: func, config: string = '', config_proto: string = '', "
+              "executor_type: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_FUNCTIONAL,
+     .shape = shape_call,
+     .kernel = partitioned_call},
+    {.name = "SymbolicGradient",
+     .inputs = "input: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 1, Tout: list(type) >= 1, f: func",
+     .flags = TFC_OP_FUNCTIONAL,
+     .shape = shape_symbolic_gradient},
+    {.name = "RemoteCall",
+     .inputs = "target: string, args: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 1, Tout: list(type) >= 1, f: func",
+     .flags = TFC_OP_STATEFUL | TFC_OP_FUNCTIONAL,
+     .host_inputs = 1,
+     .shape = shape_call,
+     .kernel = remote_call},
+};
+TFC_REGISTER_OPS(functional_call_rows);

@@ -1,0 +1,411 @@
+// Convolutions of two and three dimensions and their gradients: strides, dilations, groups, SAME, VALID and EXPLICIT
+// padding, channels last or first.
+//
+// The products are done in float (for float, half, bfloat16) or double (for double, and int32, which double holds
+// exactly). Other layouts and types are converted before and after.
+#include <cblas.h>
+#include <stdlib.h>
+
+#include "runtime/ops/nn_window.h"
+
+enum { BLOCK_ELEMENTS = 1 << 17, MAX_STRIPES = 8 };
+
+struct conv {
+  int64_t batch, in[3], out[3], size[3], stride[3], dilation[3], before[3];
+  int64_t channels, filters, groups;
+  int64_t cells; // size[0] * size[1] * size[2]
+  int64_t block; // output positions at a time
+  int64_t stripes;
+  bool pointwise; // a 1x1 window with stride 1: the image itself is the matrix of patches
+};
+struct work {
+  const struct conv *conv;
+  void *x, *w, *y; // NDHWC, in the type to compute in
+  _Atomic bool failed;
+};
+
+#define REAL float
+#define GEMM cblas_sgemm
+#define NAME(x) x##_f32
+#include "runtime/ops/nn_conv_core.h" // NOLINT: a template
+#define REAL double
+#define GEMM cblas_dgemm
+#define NAME(x) x##_f64
+#include "runtime/ops/nn_conv_core.h"
+
+// --- Preparing ---------------------------------------------------------------------------------------------------
+enum role { FORWARD, BACKWARD_INPUT, BACKWARD_FILTER };
+struct conv_state {
+  struct tfc_window window;
+  enum role role;
+};
+
+static int rank_of(const struct tfc_node *n) {
+  return tfc_str_starts(n->op, "Conv3D") ? 5 : 4;
+}
+static enum role role_of(const struct tfc_node *n) {
+  return tfc_str_find(n->op, 'k') == SIZE_MAX                             ? FORWARD // no "Backprop"
+         : tfc_str_ends(n->op, "Input") || tfc_str_ends(n->op, "InputV2") ? BACKWARD_INPUT
+                                                                          : BACKWARD_FILTER;
+}
+
+static tfc_status conv_prepare(struct tfc_prepare_ctx *ctx) {
+  struct conv_state *s = TFC_ARENA_NEW(ctx->arena, struct conv_state);
+  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s->role = role_of(ctx->node);
+  ctx->state = s;
+  return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), &s->window);
+}
+
+// Checks the three shapes against each other and fills in the geometry.
+static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x, const struct tfc_shape *filter,
+                           const struct tfc_shape *y, struct conv *c) {
+  int rank = w->spatial + 2;
+  TFC_KERNEL_CHECK(x->rank == rank, "input must be %d-dimensional: %s", rank,
+                   tfc_shape_show(x, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(filter->rank == rank, "filter must be %d-dimensional: %s", rank,
+                   tfc_shape_show(filter, (char[TFC_SHAPE_TEXT]){0}));
+  *c = (struct conv){.batch = x->dims[0],
+                     .channels = x->dims[tfc_window_channel_axis(w)],
+                     .filters = filter->dims[rank - 1],
+                     .cells = 1};
+  int64_t depth = filter->dims[rank - 2];
+  TFC_KERNEL_CHECK(depth > 0 && c->channels % depth == 0,
+                   "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)c->channels,
+                   (long long)depth);
+  c->groups = c->channels / depth;
+  TFC_KERNEL_CHECK(c->groups > 0 && c->filters % c->groups == 0 && c->filters > 0,
+                   "output depth %lld must be evenly divisible by the number of groups %lld", (long long)c->filters,
+                   (long long)c->groups);
+  bool plain = true;
+  for (int k = 0; k < 3; k++) {
+    bool there = k >= 3 - w->spatial;
+    c->in[k] = there ? x->dims[tfc_window_axis(w, k)] : 1;
+    c->size[k] = there ? filter->dims[k - (3 - w->spatial)] : 1;
+    c->stride[k] = w->stride[k];
+    c->dilation[k] = w->dilation[k];
+    c->out[k] = 1;
+    TFC_KERNEL_CHECK(c->size[k] > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)");
+    if (there) TFC_RETURN_IF_ERROR(tfc_window_output(w, k, c->in[k], c->size[k], &c->out[k], &c->before[k]));
+    c->cells *= c->size[k];
+    plain = plain && c->size[k] == 1 && c->stride[k] == 1 && c->before[k] == 0 && c->out[k] == c->in[k];
+  }
+  c->pointwise = plain;
+  int64_t total = c->batch * c->out[0] * c->out[1] * c->out[2], inner = c->cells * depth;
+  TFC_KERNEL_CHECK(total <= INT32_MAX && inner <= INT32_MAX && c->filters <= INT32_MAX, "the convolution is too large");
+  c->block = BLOCK_ELEMENTS / inner;
+  c->block = c->block < 32 ? 32 : c->block > 512 ? 512 : c->block;
+  if (c->block > total) c->block = total > 0 ? total : 1;
+  int64_t blocks = (total + c->block - 1) / c->block;
+  c->stripes = blocks < MAX_STRIPES ? (blocks ? blocks : 1) : MAX_STRIPES;
+  if (y) {
+    bool fits = y->rank == rank && y->dims[0] == c->batch && y->dims[tfc_window_channel_axis(w)] == c->filters;
+    for (int k = 3 - w->spatial; fits && k < 3; k++) fits = y->dims[tfc_window_axis(w, k)] == c->out[k];
+    TFC_KERNEL_CHECK(fits, "out_backprop %s does not fit input %s and filter %s",
+                     tfc_shape_show(y, (char[TFC_SHAPE_TEXT]){0}), tfc_shape_show(x, (char[TFC_SHAPE_TEXT]){0}),
+                     tfc_shape_show(filter, (char[TFC_SHAPE_TEXT]){0}));
+  }
+  return NULL;
+}
+
+// --- Types and layouts -------------------------------------------------------------------------------------------
+static bool wide(tfc_dtype t) {
+  return t == TFC_DOUBLE || t == TFC_INT32;
+}
+
+// Copies between an image of any layout and NDHWC in float or double (`into` says which way).
+static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, void *plain, bool into) {
+  int64_t i = 0;
+#define CONVERT(R)                                                                                                     \
+  for (int64_t n = 0; n < im->batch; n++)                                                                              \
+    for (int64_t a = 0; a < im->size[0]; a++)                                                                          \
+      for (int64_t b = 0; b < im->size[1]; b++)                                                                        \
+        for (int64_t d = 0; d < im->size[2]; d++) {                                                                    \
+          S *at = (S *)tensor + n * im->batch_stride + a * im->stride[0] + b * im->stride[1] + d * im->stride[2];      \
+          if (into)                                                                                                    \
+            for (int64_t c = 0; c < im->channels; c++) ((R *)plain)[i++] = (R)TFC_GET(at[c * im->channel_stride]);     \
+          else                                                                                                         \
+            for (int64_t c = 0; c < im->channels; c++) TFC_PUT(at[c * im->channel_stride], ((R *)plain)[i++]);         \
+        }
+  if (dtype == TFC_INT32) {
+    typedef int32_t S, C;
+    if (into)
+      CONVERT(double)
+    else
+      for (int64_t n = 0; n < im->batch; n++)
+        for (int64_t a = 0; a < im->size[0]; a++)
+          for (int64_t b = 0; b < im->size[1]; b++)
+            for (int64_t d = 0; d < im->size[2]; d++)
+              for (int64_t c = 0; c < im->channels; c++) // wraps as 32-bit sums do
+                ((S *)tensor)[n * im->batch_stride + a * im->stride[0] + b * im->stride[1] + d * im->stride[2] +
+                              c * im->channel_stride] = (int32_t)(int64_t)((double *)plain)[i++];
+    return;
+  }
+  TFC_FLOAT_CASES(dtype, {
+    if (sizeof(C) == sizeof(float))
+      CONVERT(float)
+    else
+      CONVERT(double)
+  })
+#undef CONVERT
+}
+
+// A tensor as a plain array: itself where it is one already, else a converted copy in scratch memory.
+static tfc_status plain_of(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, const struct tfc_image *im,
+                           struct tfc_buffer **scratch, bool fill, void **out) {
+  bool ready = (t->dtype == TFC_FLOAT || t->dtype == TFC_DOUBLE) && (im->channel_stride == 1 || im->channels == 1) &&
+               (im->stride[2] == im->channels || tfc_tensor_elements(t) <= 1);
+  if (ready) {
+    *out = t->data;
+    return NULL;
+  }
+  size_t bytes = (size_t)tfc_tensor_elements(t) * (wide(t->dtype) ? sizeof(double) : sizeof(float));
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, bytes, scratch));
+  *out = (*scratch)->data;
+  if (fill) convert(t->dtype, t->data, im, *out, true);
+  return NULL;
+}
+// A filter as an image of one position after the other: it has one layout.
+static struct tfc_image image_of_filter(const struct tfc_shape *s) {
+  int64_t n = tfc_shape_elements(s);
+  return (struct tfc_image){.batch = 1, .size = {1, 1, 1}, .channels = n, .stride = {n, n, n}, .channel_stride = 1};
+}
+
+// --- Kernel ------------------------------------------------------------------------------------------------------
+// input_sizes names the whole shape, or the spatial dimensions alone.
+static tfc_status sizes_of_input(const struct tfc_window *w, const struct tfc_tensor *sizes,
+                                 const struct tfc_shape *filter, const struct tfc_shape *y, struct tfc_shape *out) {
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(sizes, out));
+  if (out->rank == w->spatial && y->rank == w->spatial + 2 && filter->rank == w->spatial + 2) {
+    int64_t spatial[3] = {1, 1, 1};
+    for (int k = 0; k < w->spatial; k++) spatial[3 - w->spatial + k] = out->dims[k];
+    *out = tfc_image_shape(w, y->dims[0], spatial, filter->dims[w->spatial]);
+  }
+  return NULL;
+}
+
+static tfc_status conv(struct tfc_kernel_ctx *ctx) {
+  const struct conv_state *st = ctx->state;
+  const struct tfc_window *win = &st->window;
+  const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1], *dy = st->role == FORWARD ? NULL : ctx->inputs[2];
+  struct tfc_shape xs = a->shape, ws = b->shape, ys;
+  struct tfc_tensor *out = NULL;
+  struct tfc_buffer *scratch[4] = {0};
+  struct conv c;
+  struct tfc_image xi, yi, wi;
+  tfc_status s = NULL;
+  if (st->role == BACKWARD_INPUT) TFC_RETURN_IF_ERROR(sizes_of_input(win, a, &b->shape, &dy->shape, &xs));
+  if (st->role == BACKWARD_FILTER) TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(b, &ws));
+  TFC_RETURN_IF_ERROR(describe(win, &xs, &ws, dy ? &dy->shape : NULL, &c));
+  ys = tfc_image_shape(win, c.batch, c.out, c.filters);
+  tfc_dtype dtype = st->role == BACKWARD_INPUT ? b->dtype : a->dtype;
+  const struct tfc_shape *shape = st->role == FORWARD ? &ys : st->role == BACKWARD_INPUT ? &xs : &ws;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, dtype, shape, &out));
+  if (tfc_tensor_elements(out) == 0) return NULL;
+  if (tfc_shape_elements(&xs) == 0 || tfc_shape_elements(&ys) == 0) { // nothing to add up
+    memset(out->data, 0, out->size);
+    return NULL;
+  }
+  tfc_image_of(win, &xs, &xi);
+  tfc_image_of(win, &ys, &yi);
+  wi = image_of_filter(&ws);
+  struct work w = {.conv = &c};
+  const struct tfc_tensor *tx = st->role == BACKWARD_INPUT ? out : a, *tw = st->role == BACKWARD_FILTER ? out : b;
+  const struct tfc_tensor *ty = st->role == FORWARD ? out : dy;
+  TFC_TRY(s, plain_of(ctx, tx, &xi, &scratch[0], tx != out, &w.x));
+  TFC_TRY(s, plain_of(ctx, ty, &yi, &scratch[1], ty != out, &w.y));
+  if (st->role != BACKWARD_FILTER) {
+    TFC_TRY(s, plain_of(ctx, tw, &wi, &scratch[2], true, &w.w));
+  } else {
+    size_t each = wide(dtype) ? sizeof(double) : sizeof(float);
+    TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(wi.channels * c.stripes) * each, &scratch[2]));
+    w.w = scratch[2]->data;
+  }
+  int64_t total = c.batch * c.out[0] * c.out[1] * c.out[2];
+  bool d = wide(dtype);
+  switch (st->role) {
+  case FORWARD:
+    tfc_kernel_parallel_for(ctx, (total + c.block - 1) / c.block, 1, d ? forward_f64 : forward_f32, &w);
+    break;
+  case BACKWARD_INPUT: tfc_kernel_parallel_for(ctx, c.batch, 1, d ? backward_input_f64 : backward_input_f32, &w); break;
+  case BACKWARD_FILTER:
+    tfc_kernel_parallel_for(ctx, c.stripes, 1, d ? backward_filter_f64 : backward_filter_f32, &w);
+    if (d)
+      add_stripes_f64(w.w, wi.channels, c.stripes);
+    else
+      add_stripes_f32(w.w, wi.channels, c.stripes);
+    break;
+  }
+  if (atomic_load(&w.failed)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the patches of a convolution");
+  void *result = st->role == FORWARD ? w.y : st->role == BACKWARD_INPUT ? w.x : w.w;
+  if (result != out->data)
+    convert(dtype, out->data, st->role == FORWARD ? &yi : st->role == BACKWARD_INPUT ? &xi : &wi, result, false);
+out:
+  for (int i = 0; i < 4; i++) tfc_buffer_release(scratch[i]);
+  return s;
+}
+
+// --- Shapes ------------------------------------------------------------------------------------------------------
+static tfc_status shape_conv(struct tfc_shape_ctx *ctx) {
+  struct tfc_window w;
+  struct tfc_shape x, f;
+  int rank = rank_of(ctx->node);
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, rank, &f));
+  int64_t out[3] = {1, 1, 1}, depth = f.dims[rank - 2], channels = x.dims[tfc_window_channel_axis(&w)];
+  if (depth > 0 && channels >= 0 && channels % depth)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "Depth of input (%lld) is not a multiple of input depth of filter "
+                           "(%lld)",
+                           (long long)channels, (long long)depth);
+  for (int k = 3 - w.spatial; k < 3; k++)
+    TFC_RETURN_IF_ERROR(
+        tfc_window_output(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - (3 - w.spatial)], &out[k], NULL));
+  ctx->outputs[0] = tfc_image_shape(&w, x.dims[0], out, f.dims[rank - 1]);
+  return NULL;
+}
+static tfc_status shape_backward_input(struct tfc_shape_ctx *ctx) {
+  int rank = rank_of(ctx->node);
+  struct tfc_shape dy, f, sizes = tfc_nn_shape_input(ctx, 0);
+  struct tfc_window w;
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, rank, &f));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, rank, &dy));
+  if (sizes.rank == w.spatial) {
+    int64_t spatial[3] = {1, 1, 1};
+    for (int k = 0; k < w.spatial; k++) spatial[3 - w.spatial + k] = sizes.dims[k];
+    sizes = tfc_image_shape(&w, dy.dims[0], spatial, f.dims[rank - 2]);
+  }
+  if (sizes.rank < 0) sizes = tfc_shape_unknown_of_rank(rank);
+  if (sizes.rank != rank) return tfc_status_make(TFC_INVALID_ARGUMENT, "input_sizes must describe %d dimensions", rank);
+  ctx->outputs[0] = sizes;
+  return NULL;
+}
+static tfc_status shape_backward_filter(struct tfc_shape_ctx *ctx) {
+  int rank = rank_of(ctx->node);
+  struct tfc_shape sizes = tfc_nn_shape_input(ctx, 1);
+  if (sizes.rank < 0) sizes = tfc_shape_unknown_of_rank(rank);
+  if (sizes.rank != rank)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "filter_sizes must describe %d dimensions", rank);
+  ctx->outputs[0] = sizes;
+  return NULL;
+}
+
+// --- Gradients ---------------------------------------------------------------------------------------------------
+#define COPIED "strides padding explicit_paddings data_format dilations use_cudnn_on_gpu"
+#define GRADIENTS(name, op, input_op, filter_op)                                                                       \
+  static tfc_status grad_of_##name(struct tfc_grad_ctx *c) {                                                           \
+    struct tfc_output dy = c->grad_outputs[0], x = tfc_grad_input(c, 0), w = tfc_grad_input(c, 1);                     \
+    c->grad_inputs[0] = tfc_grad_add(c, input_op, TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), w, dy), COPIED);          \
+    c->grad_inputs[1] = tfc_grad_add(c, filter_op, TFC_OUTPUTS(x, tfc_grad_shape_of_input(c, 1), dy), COPIED);         \
+    return tfc_grad_status(c);                                                                                         \
+  }                                                                                                                    \
+  static tfc_status grad_of_##name##_input(struct tfc_grad_ctx *c) {                                                   \
+    struct tfc_output g = c->grad_outputs[0], w = tfc_grad_input(c, 1), dy = tfc_grad_input(c, 2);                     \
+    c->grad_inputs[1] = tfc_grad_add(c, filter_op, TFC_OUTPUTS(g, tfc_grad_shape_of_input(c, 1), dy), COPIED);         \
+    c->grad_inputs[2] = tfc_grad_add(c, op, TFC_OUTPUTS(g, w), COPIED);                                                \
+    return tfc_grad_status(c);                                                                                         \
+  }                                                                                                                    \
+  static tfc_status grad_of_##name##_filter(struct tfc_grad_ctx *c) {                                                  \
+    struct tfc_output g = c->grad_outputs[0], x = tfc_grad_input(c, 0), dy = tfc_grad_input(c, 2);                     \
+    c->grad_inputs[0] = tfc_grad_add(c, input_op, TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), g, dy), COPIED);          \
+    c->grad_inputs[2] = tfc_grad_add(c, op, TFC_OUTPUTS(x, g), COPIED);                                                \
+    return tfc_grad_status(c);                                                                                         \
+  }
+GRADIENTS(conv2d, "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
+GRADIENTS(conv3d, "Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
+
+static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                      const struct tfc_shape *outputs, struct tfc_op_cost *out) {
+  enum role role = role_of(n);
+  const struct tfc_shape *w = role == BACKWARD_FILTER ? &outputs[0] : &inputs[1];
+  const struct tfc_shape *y = role == FORWARD ? &outputs[0] : &inputs[2];
+  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->flops = 0;
+  if (!tfc_shape_is_static(w) || !tfc_shape_is_static(y) || w->rank < 1 || w->dims[w->rank - 1] == 0) return;
+  // every output element is a sum over one filter
+  out->flops = 2.0 * (double)tfc_shape_elements(y) * (double)(tfc_shape_elements(w) / w->dims[w->rank - 1]);
+}
+
+#define CONV_TYPES (TFC_TYPES_FLOAT | TFC_TYPE_BIT(TFC_INT32))
+static const struct tfc_op_def nn_conv_rows[] = {
+    {.name = "Conv2D",
+     .inputs = "input: T, filter: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double, int32}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
+              "{'SAME', 'VALID', 'EXPLICIT'}, explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = "
+              "'NHWC', dilations: list(int) = [1, 1, 1, 1]",
+     .types = CONV_TYPES,
+     .shape = shape_conv,
+     .gradient = grad_of_conv2d,
+     .cost = cost_conv,
+     .prepare = conv_prepare,
+     .kernel = conv,
+     .samples = "float[2,5,5,3], float[3,3,3,4] {strides=[1,1,1,1], padding='SAME'}; "
+                "float[1,7,6,2], float[2,3,2,3] {strides=[1,2,2,1], padding='VALID'}; "
+                "double[1,5,5,4], double[3,3,2,4] {strides=[1,1,1,1], padding='SAME'}"},
+    {.name = "Conv2DBackpropInput",
+     .inputs = "input_sizes: int32, filter: T, out_backprop: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double, int32}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
+              "{'SAME', 'VALID', 'EXPLICIT'}, explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = "
+              "'NHWC', dilations: list(int) = [1, 1, 1, 1]",
+     .types = CONV_TYPES,
+     .host_inputs = 1,
+     .shape = shape_backward_input,
+     .gradient = grad_of_conv2d_input,
+     .cost = cost_conv,
+     .prepare = conv_prepare,
+     .kernel = conv},
+    {.name = "Conv2DBackpropFilter",
+     .inputs = "input: T, filter_sizes: int32, out_backprop: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
+              "{'SAME', 'VALID', 'EXPLICIT'}, explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = "
+              "'NHWC', dilations: list(int) = [1, 1, 1, 1]",
+     .types = CONV_TYPES,
+     .host_inputs = 2,
+     .shape = shape_backward_filter,
+     .gradient = grad_of_conv2d_filter,
+     .cost = cost_conv,
+     .prepare = conv_prepare,
+     .kernel = conv},
+    {.name = "Conv3D",
+     .inputs = "input: T, filter: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
+              "{'NDHWC', 'NCDHW'} = 'NDHWC', dilations: list(int) = [1, 1, 1, 1, 1]",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_conv,
+     .gradient = grad_of_conv3d,
+     .cost = cost_conv,
+     .prepare = conv_prepare,
+     .kernel = conv,
+     .samples = "float[2,4,5,5,3], float[2,3,3,3,4] {strides=[1,1,1,1,1], padding='SAME'}"},
+    {.name = "Conv3DBackpropInputV2",
+     .inputs = "input_sizes: Tshape, filter: T, out_backprop: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
+              "{'NDHWC', 'NCDHW'} = 'NDHWC', dilations: list(int) = [1, 1, 1, 1, 1], Tshape: {int32, int64} = int32",
+     .types = TFC_TYPES_FLOAT,
+     .host_inputs = 1,
+     .shape = shape_backward_input,
+     .gradient = grad_of_conv3d_input,
+     .cost = cost_conv,
+     .prepare = conv_prepare,
+     .kernel = conv},
+    {.name = "Conv3DBackpropFilterV2",
+     .inputs = "input: T, filter_sizes: int32, out_backprop: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
+              "{'NDHWC', 'NCDHW'} = 'NDHWC', dilations: list(int) = [1, 1, 1, 1, 1]",
+     .types = TFC_TYPES_FLOAT,
+     .host_inputs = 2,
+     .shape = shape_backward_filter,
+     .gradient = grad_of_conv3d_filter,
+     .cost = cost_conv,
+     .prepare = conv_prepare,
+     .kernel = conv},
+};
+TFC_REGISTER_OPS(nn_conv_rows);

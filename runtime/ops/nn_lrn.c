@@ -1,0 +1,139 @@
+// Local response normalisation over neighbouring channels (Krizhevsky et al. 2012):
+//   y = x / (bias + alpha * sum over |c' - c| <= depth_radius of x[c']^2) ^ beta
+// Images are [rows, channels].
+#include "runtime/ops/nn_common.h"
+
+struct lrn {
+  int64_t channels, radius;
+  double bias, alpha, beta;
+  tfc_dtype dtype;
+  const void *x, *y, *dy;
+  void *out;
+};
+
+static tfc_status lrn_prepare(struct tfc_prepare_ctx *ctx) {
+  struct lrn *s = TFC_ARENA_NEW(ctx->arena, struct lrn);
+  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s->radius = tfc_node_attr_int(ctx->graph, ctx->node, "depth_radius", 5);
+  s->bias = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "bias", 1);
+  s->alpha = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "alpha", 1);
+  s->beta = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "beta", 0.5);
+  ctx->state = s;
+  return NULL;
+}
+
+#define NORM(x, c)                                                                                                     \
+  ({                                                                                                                   \
+    const int64_t lo_ = (c) > l->radius ? (c)-l->radius : 0;                                                           \
+    const int64_t hi_ = l->channels - (c) > l->radius ? (c) + l->radius + 1 : l->channels;                             \
+    C sum_ = 0;                                                                                                        \
+    for (int64_t k_ = lo_; k_ < hi_; k_++) sum_ += TFC_GET(x[k_]) * TFC_GET(x[k_]);                                    \
+    (C) l->bias + (C)l->alpha *sum_;                                                                                   \
+  })
+
+static void forward(void *arg, int64_t begin, int64_t end) {
+  const struct lrn *l = arg;
+  TFC_FLOAT_CASES(l->dtype, {
+    for (int64_t row = begin; row < end; row++) {
+      const S *x = (const S *)l->x + row * l->channels;
+      S *y = (S *)l->out + row * l->channels;
+      for (int64_t c = 0; c < l->channels; c++) TFC_PUT(y[c], TFC_GET(x[c]) * pow(NORM(x, c), (C)-l->beta));
+    }
+  })
+}
+
+// dx[k] = sum over c near k of dy[c] * ((c == k) norm[c]^-beta - 2 alpha beta x[k] y[c] / norm[c])
+static void backward(void *arg, int64_t begin, int64_t end) {
+  const struct lrn *l = arg;
+  TFC_FLOAT_CASES(l->dtype, {
+    for (int64_t row = begin; row < end; row++) {
+      const S *x = (const S *)l->x + row * l->channels, *y = (const S *)l->y + row * l->channels;
+      const S *dy = (const S *)l->dy + row * l->channels;
+      S *dx = (S *)l->out + row * l->channels;
+      for (int64_t k = 0; k < l->channels; k++) {
+        const int64_t lo = k > l->radius ? k - l->radius : 0;
+        const int64_t hi = l->channels - k > l->radius ? k + l->radius + 1 : l->channels;
+        C sum = 0;
+        for (int64_t c = lo; c < hi; c++) {
+          const C norm = NORM(x, c);
+          C d = (C)(-2 * l->alpha * l->beta) * TFC_GET(x[k]) * TFC_GET(y[c]) / norm;
+          if (c == k) d += pow(norm, (C)-l->beta);
+          sum += d * TFC_GET(dy[c]);
+        }
+        TFC_PUT(dx[k], sum);
+      }
+    }
+  })
+}
+
+static tfc_status run(struct tfc_kernel_ctx *ctx, bool gradient) {
+  struct lrn l = *(const struct lrn *)ctx->state;
+  const struct tfc_tensor *x = ctx->inputs[gradient ? 1 : 0];
+  struct tfc_tensor *y = NULL;
+  TFC_KERNEL_CHECK(x->shape.rank == 4, "in must be 4-dimensional: %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(l.radius >= 0, "depth_radius = %lld must not be negative", (long long)l.radius);
+  if (gradient)
+    TFC_KERNEL_CHECK(tfc_shape_equal(&x->shape, &ctx->inputs[0]->shape) &&
+                         tfc_shape_equal(&x->shape, &ctx->inputs[2]->shape),
+                     "input_grads, input_image, and out_image should have the same shape");
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
+  int64_t n = tfc_tensor_elements(x);
+  if (n == 0) return NULL;
+  l.channels = x->shape.dims[3];
+  l.dtype = x->dtype;
+  l.x = x->data;
+  l.out = y->data;
+  if (gradient) l.dy = ctx->inputs[0]->data, l.y = ctx->inputs[2]->data;
+  tfc_kernel_parallel_for(ctx, n / l.channels, 64, gradient ? backward : forward, &l);
+  return NULL;
+}
+static tfc_status lrn(struct tfc_kernel_ctx *ctx) {
+  return run(ctx, false);
+}
+static tfc_status lrn_grad(struct tfc_kernel_ctx *ctx) {
+  return run(ctx, true);
+}
+
+static tfc_status shape_lrn(struct tfc_shape_ctx *ctx) {
+  return tfc_nn_rank(ctx, 0, 4, &ctx->outputs[0]);
+}
+static tfc_status shape_lrn_grad(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape shape;
+  TFC_RETURN_IF_ERROR(tfc_nn_merge_inputs(ctx, 0, 3, &shape));
+  ctx->outputs[0] = shape.rank < 0 ? tfc_shape_unknown_of_rank(4) : shape;
+  return NULL;
+}
+static tfc_status grad_of_lrn(struct tfc_grad_ctx *c) {
+  c->grad_inputs[0] =
+      tfc_grad_add(c, "LRNGrad", TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 0), tfc_grad_output(c, 0)),
+                   "depth_radius bias alpha beta");
+  return tfc_grad_status(c);
+}
+TFC_COST_PER_ELEMENT(cost_lrn, 20)
+
+static const struct tfc_op_def nn_lrn_rows[] = {
+    {.name = "LRN",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs = "depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, T: {half, bfloat16, float} "
+              "= float",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_lrn,
+     .gradient = grad_of_lrn,
+     .cost = cost_lrn,
+     .prepare = lrn_prepare,
+     .kernel = lrn,
+     .samples = "float[2,3,3,7]; float[1,2,2,12] {depth_radius=2}"},
+    {.name = "LRNGrad",
+     .inputs = "input_grads: T, input_image: T, output_image: T",
+     .outputs = "output: T",
+     .attrs = "depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, T: {half, bfloat16, float} "
+              "= float",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_lrn_grad,
+     .cost = cost_lrn,
+     .prepare = lrn_prepare,
+     .kernel = lrn_grad},
+};
+TFC_REGISTER_OPS(nn_lrn_rows);

@@ -1,0 +1,539 @@
+// Maximum and average pooling of two and three dimensions, and their gradients.
+//
+// Padding never counts: an average is over the cells inside the image. Of equal maxima the first one in the image gets
+// the gradient.
+#include "runtime/ops/nn_window.h"
+
+struct pool {
+  struct tfc_image x, y;
+  struct tfc_window w;
+  int64_t before[3];
+  tfc_dtype dtype;
+  const void *in, *grad;
+  void *out;
+  int64_t *argmax;
+  bool average;
+};
+
+static int rank_of(const struct tfc_node *n) {
+  for (size_t i = 0; i + 1 < n->op.size; i++)
+    if (n->op.data[i] == '3' && n->op.data[i + 1] == 'D') return 5;
+  return 4;
+}
+
+static tfc_status pool_prepare(struct tfc_prepare_ctx *ctx) {
+  struct tfc_window *w = TFC_ARENA_NEW(ctx->arena, struct tfc_window);
+  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  ctx->state = w;
+  return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), w);
+}
+
+// Over channels TensorFlow pools only in windows that lie side by side and nothing else.
+static tfc_status output_shape(const struct tfc_window *w, const struct tfc_shape *x, int64_t *before,
+                               struct tfc_shape *out) {
+  int64_t size[3] = {1, 1, 1}, channels = x->dims[tfc_window_channel_axis(w)];
+  for (int k = 3 - w->spatial; k < 3; k++)
+    TFC_RETURN_IF_ERROR(
+        tfc_window_output(w, k, x->dims[tfc_window_axis(w, k)], w->size[k], &size[k], before ? &before[k] : NULL));
+  if (w->channel_size > 1) {
+    if (w->size[0] * w->size[1] * w->size[2] != 1 || w->channel_stride != w->channel_size)
+      return tfc_status_make(TFC_UNIMPLEMENTED,
+                             "pooling over channels needs a window and stride of 1 elsewhere and a stride of its size");
+    if (channels >= 0 && channels % w->channel_size)
+      return tfc_status_make(TFC_UNIMPLEMENTED, "pooling over channels needs their number to be a multiple of the "
+                                                "window's size");
+    if (channels >= 0) channels /= w->channel_size;
+  }
+  *out = tfc_image_shape(w, x->dims[0], size, channels);
+  return NULL;
+}
+
+static tfc_status describe(struct tfc_kernel_ctx *ctx, const struct tfc_shape *x, tfc_dtype dtype, struct pool *p,
+                           struct tfc_shape *out_y) {
+  *p = (struct pool){.w = *(const struct tfc_window *)ctx->state, .dtype = dtype};
+  TFC_KERNEL_CHECK(x->rank == p->w.spatial + 2, "tensor_in must be %d-dimensional: %s", p->w.spatial + 2,
+                   tfc_shape_show(x, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_RETURN_IF_ERROR(output_shape(&p->w, x, p->before, out_y));
+  tfc_image_of(&p->w, x, &p->x);
+  tfc_image_of(&p->w, out_y, &p->y);
+  return NULL;
+}
+
+// The window of output position `at`: cells [lo, hi) of the image in each dimension.
+static void window_at(const struct pool *p, const int64_t at[3], int64_t lo[3], int64_t hi[3]) {
+  for (int k = 0; k < 3; k++) {
+    lo[k] = at[k] * p->w.stride[k] - p->before[k];
+    hi[k] = lo[k] + p->w.size[k] < p->x.size[k] ? lo[k] + p->w.size[k] : p->x.size[k];
+    if (lo[k] < 0) lo[k] = 0;
+  }
+}
+static void position(const struct pool *p, int64_t row, int64_t *n, int64_t at[3]) {
+  for (int k = 2; k >= 0; k--) at[k] = row % p->y.size[k], row /= p->y.size[k];
+  *n = row;
+}
+static int64_t place(const struct tfc_image *im, int64_t n, const int64_t at[3]) {
+  return n * im->batch_stride + at[0] * im->stride[0] + at[1] * im->stride[1] + at[2] * im->stride[2];
+}
+#define EACH_CELL(at, lo, hi)                                                                                          \
+  for (int64_t at[3] = {lo[0], 0, 0}; at[0] < hi[0]; at[0]++)                                                          \
+    for (at[1] = lo[1]; at[1] < hi[1]; at[1]++)                                                                        \
+      for (at[2] = lo[2]; at[2] < hi[2]; at[2]++)
+
+enum { CHANNELS = 256 };
+
+// Output positions [begin, end), all channels.
+TFC_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
+  const struct pool *p = arg;
+  const int64_t xs = p->x.channel_stride, ys = p->y.channel_stride;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t n, at[3], lo[3], hi[3];
+    position(p, row, &n, at);
+    window_at(p, at, lo, hi);
+    const int64_t to = place(&p->y, n, at), deep = p->w.channel_size;
+    const int64_t cells = (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
+    TFC_REAL_CASES(p->dtype, {
+      const S *x = p->in;
+      S *y = p->out;
+      for (int64_t first = 0; first < p->y.channels; first += CHANNELS) {
+        const int64_t count = p->y.channels - first < CHANNELS ? p->y.channels - first : CHANNELS;
+        C best[CHANNELS];
+        bool fresh = true;
+        if (p->average)
+          for (int64_t c = 0; c < count; c++) best[c] = 0;
+        EACH_CELL(cell, lo, hi) {
+          const S *from = x + place(&p->x, n, cell);
+          for (int64_t d = 0; d < deep; d++) {
+            if (p->average)
+              for (int64_t c = 0; c < count; c++) best[c] = (C)(best[c] + TFC_GET(from[(first + c) * xs]));
+            else if (fresh)
+              for (int64_t c = 0; c < count; c++) best[c] = TFC_GET(from[((first + c) * deep + d) * xs]);
+            else
+              for (int64_t c = 0; c < count; c++) {
+                const C v = TFC_GET(from[((first + c) * deep + d) * xs]);
+                best[c] = v > best[c] || v != v ? v : best[c];
+              }
+            fresh = false;
+          }
+        }
+        if (p->average)
+          for (int64_t c = 0; c < count; c++) TFC_PUT(y[to + (first + c) * ys], best[c] / (C)cells);
+        else
+          for (int64_t c = 0; c < count; c++) TFC_PUT(y[to + (first + c) * ys], best[c]);
+      }
+    })
+  }
+}
+
+static tfc_status pool(struct tfc_kernel_ctx *ctx) {
+  struct pool p;
+  struct tfc_shape ys;
+  struct tfc_tensor *y = NULL;
+  const struct tfc_tensor *x = ctx->inputs[0];
+  TFC_RETURN_IF_ERROR(describe(ctx, &x->shape, x->dtype, &p, &ys));
+  TFC_KERNEL_CHECK(!tfc_str_starts(ctx->node->op, "Avg") || p.w.channel_size == 1, "average pooling over channels");
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &ys, &y));
+  if (tfc_tensor_elements(y) == 0) return NULL;
+  p.in = x->data;
+  p.out = y->data;
+  p.average = tfc_str_starts(ctx->node->op, "Avg");
+  int64_t rows = p.y.batch * p.y.size[0] * p.y.size[1] * p.y.size[2];
+  tfc_kernel_parallel_for(ctx, rows, p.y.channels >= 1024 ? 8 : 8192 / (p.y.channels + 1) + 1, pool_rows, &p);
+  return NULL;
+}
+
+// --- Where the maximum is ----------------------------------------------------------------------------------------
+// Index (into the image without its batch, channels last, or with it) of each maximum; images [begin, end).
+static void argmax_images(void *arg, int64_t begin, int64_t end) {
+  const struct pool *p = arg;
+  const int64_t per_image = p->y.size[0] * p->y.size[1] * p->y.size[2];
+  for (int64_t row = begin * per_image; row < end * per_image; row++) {
+    int64_t n, at[3], lo[3], hi[3];
+    position(p, row, &n, at);
+    window_at(p, at, lo, hi);
+    const int64_t to = place(&p->y, n, at);
+    TFC_REAL_CASES(p->dtype, {
+      const S *x = p->in;
+      for (int64_t c = 0; c < p->y.channels; c++) {
+        const int64_t deep = p->w.channel_size;
+        int64_t best = -1;
+        C max = 0;
+        EACH_CELL(cell, lo, hi) for (int64_t d = 0; d < deep; d++) {
+          const int64_t i = place(&p->x, n, cell) + (c * deep + d) * p->x.channel_stride;
+          const C v = TFC_GET(x[i]);
+          if (best < 0 || v > max) best = i, max = v;
+        }
+        p->argmax[to + c * p->y.channel_stride] = best;
+        if (p->out) TFC_PUT(((S *)p->out)[to + c * p->y.channel_stride], max);
+      }
+    })
+  }
+}
+
+static tfc_status max_pool_with_argmax(struct tfc_kernel_ctx *ctx) {
+  struct pool p;
+  struct tfc_shape ys;
+  struct tfc_tensor *y = NULL, *index = NULL;
+  struct tfc_buffer *scratch = NULL;
+  const struct tfc_tensor *x = ctx->inputs[0];
+  TFC_RETURN_IF_ERROR(describe(ctx, &x->shape, x->dtype, &p, &ys));
+  tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin + 1];
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &ys, &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, type, &ys, &index));
+  int64_t count = tfc_tensor_elements(y);
+  if (count == 0) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)count * sizeof(int64_t), &scratch));
+  p.in = x->data;
+  p.out = y->data;
+  p.argmax = scratch->data;
+  tfc_kernel_parallel_for(ctx, p.x.batch, 1, argmax_images, &p);
+  int64_t per_image = p.x.batch_stride;
+  bool batch = tfc_node_attr_bool(ctx->graph, ctx->node, "include_batch_in_index", false);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = batch ? p.argmax[i] : p.argmax[i] % per_image;
+    if (type == TFC_INT32)
+      ((int32_t *)index->data)[i] = (int32_t)at;
+    else
+      ((int64_t *)index->data)[i] = at;
+  }
+  tfc_buffer_release(scratch);
+  return NULL;
+}
+
+// --- Gradients as ops --------------------------------------------------------------------------------------------
+struct max_grad {
+  struct pool pool;
+  const void *dy;
+  void *dx;
+  bool inverse; // MaxPoolGradGrad: picks the gradient of the image at each maximum
+};
+// Images [begin, end): each maximum's place gets the output's gradient, or gives the image's.
+static void route_images(void *arg, int64_t begin, int64_t end) {
+  struct max_grad *m = arg;
+  struct pool *p = &m->pool;
+  argmax_images(p, begin, end);
+  const int64_t out_image = p->y.batch_stride, in_image = p->x.batch_stride;
+  for (int64_t n = begin; n < end; n++)
+    TFC_REAL_CASES(p->dtype, {
+      const S *dy = m->dy;
+      S *dx = m->dx;
+      if (m->inverse) {
+        for (int64_t i = n * out_image; i < (n + 1) * out_image; i++) dx[i] = dy[p->argmax[i]];
+      } else {
+        memset(dx + n * in_image, 0, (size_t)in_image * sizeof(S));
+        for (int64_t i = n * out_image; i < (n + 1) * out_image; i++)
+          if (p->argmax[i] >= 0) TFC_PUT(dx[p->argmax[i]], TFC_GET(dx[p->argmax[i]]) + TFC_GET(dy[i]));
+      }
+    })
+}
+
+// (orig_input, orig_output, grad)
+static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
+  struct max_grad m = {.inverse = inverse};
+  struct tfc_shape ys;
+  struct tfc_tensor *out = NULL;
+  struct tfc_buffer *scratch = NULL;
+  const struct tfc_tensor *x = ctx->inputs[0], *y = ctx->inputs[1], *g = ctx->inputs[2];
+  TFC_RETURN_IF_ERROR(describe(ctx, &x->shape, x->dtype, &m.pool, &ys));
+  TFC_KERNEL_CHECK(tfc_shape_equal(&ys, &y->shape), "Expected orig_output shape to be %s, but got %s",
+                   tfc_shape_show(&ys, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&y->shape, (char[TFC_SHAPE_TEXT]){0}));
+  const struct tfc_shape *gs = inverse ? &x->shape : &ys;
+  TFC_KERNEL_CHECK(tfc_shape_equal(gs, &g->shape), "Expected grad shape to be %s, but got %s",
+                   tfc_shape_show(gs, (char[TFC_SHAPE_TEXT]){0}), tfc_shape_show(&g->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, inverse ? &ys : &x->shape, &out));
+  if (tfc_tensor_elements(out) == 0) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)tfc_shape_elements(&ys) * sizeof(int64_t) + 1, &scratch));
+  m.pool.in = x->data;
+  m.pool.argmax = scratch->data;
+  m.dy = g->data;
+  m.dx = out->data;
+  tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, route_images, &m);
+  tfc_buffer_release(scratch);
+  return NULL;
+}
+static tfc_status max_pool_grad(struct tfc_kernel_ctx *ctx) {
+  return max_pool_gradient(ctx, false);
+}
+static tfc_status max_pool_grad_grad(struct tfc_kernel_ctx *ctx) {
+  return max_pool_gradient(ctx, true);
+}
+
+// (input, grad, argmax)
+static tfc_status max_pool_grad_with_argmax(struct tfc_kernel_ctx *ctx) {
+  struct tfc_tensor *dx = NULL;
+  const struct tfc_tensor *x = ctx->inputs[0], *g = ctx->inputs[1], *index = ctx->inputs[2];
+  TFC_KERNEL_CHECK(x->shape.rank == 4, "tensor_in must be 4-dimensional");
+  TFC_KERNEL_CHECK(tfc_shape_equal(&g->shape, &index->shape) && g->shape.rank == 4,
+                   "grad and argmax must have one shape of 4 dimensions");
+  TFC_KERNEL_CHECK(g->shape.dims[0] == x->shape.dims[0], "grad and input must have the same batch");
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &dx));
+  if (dx->size) memset(dx->data, 0, dx->size);
+  bool batch = tfc_node_attr_bool(ctx->graph, ctx->node, "include_batch_in_index", false);
+  int64_t total = tfc_tensor_elements(x), n = tfc_tensor_elements(g);
+  int64_t per_in = x->shape.dims[0] ? total / x->shape.dims[0] : 0,
+          per_out = g->shape.dims[0] ? n / g->shape.dims[0] : 0;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = tfc_tensor_int(index, i) + (batch ? 0 : i / per_out * per_in);
+    TFC_KERNEL_CHECK(at >= 0 && at < total, "argmax %lld is outside of the input", (long long)at);
+    TFC_REAL_CASES(x->dtype, {
+      S *to = (S *)dx->data + at;
+      TFC_PUT(*to, TFC_GET(*to) + TFC_GET(((const S *)g->data)[i]));
+    })
+  }
+  return NULL;
+}
+
+// Average: each cell gets its share of the gradients of the windows that it is in; images [begin, end).
+static void average_grad_images(void *arg, int64_t begin, int64_t end) {
+  const struct pool *p = arg;
+  for (int64_t n = begin; n < end; n++) {
+    TFC_FLOAT_CASES(p->dtype, {
+      const S *dy = p->grad;
+      S *dx = p->out;
+      for (int64_t cell[3] = {0, 0, 0}; cell[0] < p->x.size[0]; cell[0]++)
+        for (cell[1] = 0; cell[1] < p->x.size[1]; cell[1]++)
+          for (cell[2] = 0; cell[2] < p->x.size[2]; cell[2]++) {
+            int64_t lo[3], hi[3]; // output positions whose windows hold the cell
+            for (int k = 0; k < 3; k++) {
+              const int64_t at = cell[k] + p->before[k];
+              lo[k] = at < p->w.size[k] ? 0 : (at - p->w.size[k]) / p->w.stride[k] + 1;
+              hi[k] = at / p->w.stride[k] + 1 < p->y.size[k] ? at / p->w.stride[k] + 1 : p->y.size[k];
+            }
+            for (int64_t first = 0; first < p->x.channels; first += CHANNELS) {
+              const int64_t count = p->x.channels - first < CHANNELS ? p->x.channels - first : CHANNELS;
+              C sums[CHANNELS] = {0};
+              EACH_CELL(at, lo, hi) {
+                int64_t low[3], high[3];
+                window_at(p, at, low, high);
+                const C share = (C)1 / (C)((high[0] - low[0]) * (high[1] - low[1]) * (high[2] - low[2]));
+                const S *from = dy + place(&p->y, n, at);
+                for (int64_t c = 0; c < count; c++) sums[c] += TFC_GET(from[(first + c) * p->y.channel_stride]) * share;
+              }
+              S *to = dx + place(&p->x, n, cell);
+              for (int64_t c = 0; c < count; c++) TFC_PUT(to[(first + c) * p->x.channel_stride], sums[c]);
+            }
+          }
+    })
+  }
+}
+
+// (orig_input_shape, grad)
+static tfc_status avg_pool_grad(struct tfc_kernel_ctx *ctx) {
+  struct pool p;
+  struct tfc_shape xs, ys;
+  struct tfc_tensor *dx = NULL;
+  const struct tfc_tensor *g = ctx->inputs[1];
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &xs));
+  TFC_RETURN_IF_ERROR(describe(ctx, &xs, g->dtype, &p, &ys));
+  TFC_KERNEL_CHECK(tfc_shape_equal(&ys, &g->shape), "Expected grad shape to be %s, but got %s",
+                   tfc_shape_show(&ys, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&g->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, g->dtype, &xs, &dx));
+  if (tfc_tensor_elements(dx) == 0) return NULL;
+  p.grad = g->data;
+  p.out = dx->data;
+  tfc_kernel_parallel_for(ctx, p.x.batch, 1, average_grad_images, &p);
+  return NULL;
+}
+
+// --- Shapes ------------------------------------------------------------------------------------------------------
+static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
+  struct tfc_window w;
+  struct tfc_shape x;
+  int rank = rank_of(ctx->node);
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
+  TFC_RETURN_IF_ERROR(output_shape(&w, &x, NULL, &ctx->outputs[0]));
+  if (ctx->node->output_count > 1) ctx->outputs[1] = ctx->outputs[0];
+  return NULL;
+}
+static tfc_status shape_average_grad(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape sizes = tfc_nn_shape_input(ctx, 0);
+  ctx->outputs[0] = sizes.rank < 0 ? tfc_shape_unknown_of_rank(rank_of(ctx->node)) : sizes;
+  return NULL;
+}
+static tfc_status shape_max_grad(struct tfc_shape_ctx *ctx) {
+  return tfc_nn_rank(ctx, 0, rank_of(ctx->node), &ctx->outputs[0]);
+}
+static tfc_status shape_max_grad_grad(struct tfc_shape_ctx *ctx) {
+  return tfc_nn_rank(ctx, 1, rank_of(ctx->node), &ctx->outputs[0]);
+}
+
+// --- Gradients ---------------------------------------------------------------------------------------------------
+#define COPIED "ksize strides padding explicit_paddings data_format"
+#define GRADIENTS(name, D)                                                                                             \
+  static tfc_status grad_of_max_pool##name(struct tfc_grad_ctx *c) {                                                   \
+    c->grad_inputs[0] = tfc_grad_add(                                                                                  \
+        c, "MaxPool" D "Grad", TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_output(c, 0), c->grad_outputs[0]), COPIED);  \
+    return tfc_grad_status(c);                                                                                         \
+  }                                                                                                                    \
+  static tfc_status grad_of_max_pool##name##_grad(struct tfc_grad_ctx *c) {                                            \
+    for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, i));      \
+    c->grad_inputs[2] =                                                                                                \
+        tfc_grad_add(c, "MaxPool" D "GradGrad",                                                                        \
+                     TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_input(c, 1), c->grad_outputs[0]), COPIED);             \
+    return tfc_grad_status(c);                                                                                         \
+  }                                                                                                                    \
+  static tfc_status grad_of_max_pool##name##_grad_grad(struct tfc_grad_ctx *c) {                                       \
+    for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, i));      \
+    c->grad_inputs[2] = tfc_grad_add(                                                                                  \
+        c, "MaxPool" D "Grad", TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_input(c, 1), c->grad_outputs[0]), COPIED);   \
+    return tfc_grad_status(c);                                                                                         \
+  }                                                                                                                    \
+  static tfc_status grad_of_avg_pool##name(struct tfc_grad_ctx *c) {                                                   \
+    c->grad_inputs[0] =                                                                                                \
+        tfc_grad_add(c, "AvgPool" D "Grad", TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), c->grad_outputs[0]), COPIED);   \
+    return tfc_grad_status(c);                                                                                         \
+  }                                                                                                                    \
+  static tfc_status grad_of_avg_pool##name##_grad(struct tfc_grad_ctx *c) {                                            \
+    c->grad_inputs[1] = tfc_grad_add(c, "AvgPool" D, TFC_OUTPUTS(c->grad_outputs[0]), COPIED);                         \
+    return tfc_grad_status(c);                                                                                         \
+  }
+GRADIENTS(, "")
+GRADIENTS(3d, "3D")
+static tfc_status grad_of_with_argmax(struct tfc_grad_ctx *c) {
+  c->grad_inputs[0] = tfc_grad_add(c, "MaxPoolGradWithArgmax",
+                                   TFC_OUTPUTS(tfc_grad_input(c, 0), c->grad_outputs[0], tfc_grad_output(c, 1)),
+                                   "ksize strides padding include_batch_in_index");
+  return tfc_grad_status(c);
+}
+static void cost_pool(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                      const struct tfc_shape *outputs, struct tfc_op_cost *out) {
+  const struct tfc_attr *k = tfc_node_attr(g, n, "ksize");
+  int64_t count = tfc_shape_elements(n->input_count > 1 ? &inputs[n->input_count - 1] : &outputs[0]);
+  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->flops = count > 0 ? (double)count : 0;
+  for (uint32_t i = 0; k && k->kind == TFC_ATTR_LIST_INT && i < k->count; i++) out->flops *= (double)k->ints[i];
+}
+
+#define POOL(types_, grad_)                                                                                            \
+  .types = types_, .shape = shape_pool, .gradient = grad_, .cost = cost_pool, .prepare = pool_prepare, .kernel = pool
+#define SAMPLES                                                                                                        \
+  "float[2,5,5,3] {ksize=[1,2,2,1], strides=[1,2,2,1], padding='SAME'}; "                                              \
+  "float[1,6,7,2] {ksize=[1,3,2,1], strides=[1,1,2,1], padding='VALID'}"
+#define SAMPLES_3D "float[2,4,5,5,3] {ksize=[1,2,2,2,1], strides=[1,2,2,2,1], padding='SAME'}"
+static const struct tfc_op_def nn_pool_rows[] = {
+    {.name = "MaxPool",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float, ksize: "
+              "list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID', 'EXPLICIT'}, explicit_paddings: "
+              "list(int) = [], data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
+     POOL(TFC_TYPES_REAL, grad_of_max_pool),
+     .samples = SAMPLES},
+    {.name = "AvgPool",
+     .inputs = "value: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', "
+              "'NCHW'} = 'NHWC', T: {half, bfloat16, float, double}",
+     POOL(TFC_TYPES_FLOAT, grad_of_avg_pool),
+     .samples = SAMPLES},
+    {.name = "MaxPool3D",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
+              "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float}",
+     POOL(TFC_TYPES_FLOAT, grad_of_max_pool3d),
+     .samples = SAMPLES_3D},
+    {.name = "AvgPool3D",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
+              "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float, double}",
+     POOL(TFC_TYPES_FLOAT, grad_of_avg_pool3d),
+     .samples = SAMPLES_3D},
+    {.name = "MaxPoolWithArgmax",
+     .inputs = "input: T",
+     .outputs = "output: T, argmax: Targmax",
+     .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, Targmax: {int32, int64} = int64, padding: {'SAME', "
+              "'VALID'}, include_batch_in_index: bool = false, T: {float, double, int32, uint8, int16, int8, int64, "
+              "bfloat16, uint16, half, uint32, uint64}",
+     .types = 0,
+     .shape = shape_pool,
+     .gradient = grad_of_with_argmax,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = max_pool_with_argmax},
+    {.name = "MaxPoolGrad",
+     .inputs = "orig_input: T, orig_output: T, grad: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID', 'EXPLICIT'}, "
+              "explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, "
+              "uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
+     .types = TFC_TYPES_REAL,
+     .shape = shape_max_grad,
+     .gradient = grad_of_max_pool_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad},
+    {.name = "MaxPool3DGrad",
+     .inputs = "orig_input: TInput, orig_output: TInput, grad: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
+              "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float} = float, TInput: {half, bfloat16, float} = float",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_max_grad,
+     .gradient = grad_of_max_pool3d_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad},
+    {.name = "MaxPoolGradGrad",
+     .inputs = "orig_input: T, orig_output: T, grad: T",
+     .outputs = "output: T",
+     .attrs =
+         "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = "
+         "'NHWC', T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+     .types = TFC_TYPES_REAL,
+     .shape = shape_max_grad_grad,
+     .gradient = grad_of_max_pool_grad_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad_grad},
+    {.name = "MaxPool3DGradGrad",
+     .inputs = "orig_input: T, orig_output: T, grad: T",
+     .outputs = "output: T",
+     .attrs =
+         "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', 'NCDHW'} "
+         "= 'NDHWC', T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+     .types = TFC_TYPES_FLOAT,
+     .shape = shape_max_grad_grad,
+     .gradient = grad_of_max_pool3d_grad_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad_grad},
+    {.name = "MaxPoolGradWithArgmax",
+     .inputs = "input: T, grad: T, argmax: Targmax",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, include_batch_in_index: "
+              "bool = false, Targmax: {int32, int64}, T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+              "uint16, half, uint32, uint64}",
+     .shape = shape_max_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad_with_argmax},
+    {.name = "AvgPoolGrad",
+     .inputs = "orig_input_shape: int32, grad: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', "
+              "'NCHW'} = 'NHWC', T: {half, bfloat16, float, double}",
+     .types = TFC_TYPES_FLOAT,
+     .host_inputs = 1,
+     .shape = shape_average_grad,
+     .gradient = grad_of_avg_pool_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = avg_pool_grad},
+    {.name = "AvgPool3DGrad",
+     .inputs = "orig_input_shape: int32, grad: T",
+     .outputs = "output: T",
+     .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
+              "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float, double}",
+     .types = TFC_TYPES_FLOAT,
+     .host_inputs = 1,
+     .shape = shape_average_grad,
+     .gradient = grad_of_avg_pool3d_grad,
+     .cost = cost_pool,
+     .prepare = pool_prepare,
+     .kernel = avg_pool_grad},
+};
+TFC_REGISTER_OPS(nn_pool_rows);
