@@ -83,11 +83,19 @@ static uint32_t times_of_pair(const struct tfc_measure_info *info, const struct 
   return count;
 }
 
+// Every pair of devices is like every other: one row says it all.
+static bool all_alike(const struct tfc_measure_info *info) {
+  for (uint32_t d = 1; d < info->device_count; d++)
+    if (strcmp(info->devices[d].kind, info->devices[0].kind) != 0 ||
+        info->devices[d].address_space != info->devices[0].address_space)
+      return false;
+  return true;
+}
+
 static tfc_status add_link(struct tfc_machine *m, const struct tfc_measure_info *info, const struct tfc_calibration *c,
                            uint32_t a, uint32_t b, struct tfc_link_time *times, struct tfc_link_point *curve) {
   struct tfc_link link = tfc_link_default();
-  link.from = m->devices[a].name;
-  link.to = m->devices[b].name;
+  if (!all_alike(info)) link.from = m->devices[a].name, link.to = m->devices[b].name;
   uint32_t count = c ? times_of_pair(info, c, a, b, times) : 0;
   // Buffers that are handed over go by no wire.
   if (info->devices[a].address_space == info->devices[b].address_space) link.wire = TFC_STR("none");
@@ -131,7 +139,7 @@ tfc_status tfc_local_machine(const struct tfc_measure_info *info, const struct t
   }
   for (uint32_t a = 0; a < info->device_count; a++)
     for (uint32_t b = 0; b < info->device_count; b++)
-      if (a != b) TFC_TRY(s, add_link(m, info, c, a, b, times, curve));
+      if (a != b && (!all_alike(info) || (a == 0 && b == 1))) TFC_TRY(s, add_link(m, info, c, a, b, times, curve));
   for (uint32_t i = 0; i < limit_count; i++)
     TFC_TRY(s, tfc_machine_limit(m, tfc_str_from(limits[i].pattern), limits[i].bytes));
   *out = m, m = NULL;

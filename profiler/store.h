@@ -132,7 +132,7 @@ TFC_MUST_USE tfc_status tfc_store_add_edges(struct tfc_store *store, int64_t run
 // --- Placements and what they measured -----------------------------------------------------------------------------
 struct tfc_store_placement {
   int64_t placement_id; // ascending within a run, from 0
-  const char *role;     // "candidate", "baseline", "profile", "answer"
+  const char *role;     // "candidate", "baseline" (the undivided machine, single devices, the expert), "heuristic"
   const char *name;     // "whole", "single:cpu:0", "expert", an algorithm, or "#12"
   const char *algorithm;
   int64_t episode;           // measured candidates count up from 1; < 0: not one of them

@@ -16,7 +16,7 @@ const char tfc_report_sql_results[] =
     " r.step_q3_us, r.step_count, r.simulated_us, r.transfers, r.transfer_bytes, r.message,"
     " r.placement_id = v.placement_id AS is_answer"
     " FROM v_result r JOIN v_run v USING (run_id)"
-    " WHERE r.run_id = :run AND (r.role = 'baseline' OR r.placement_id = v.placement_id)"
+    " WHERE r.run_id = :run AND (r.role <> 'candidate' OR r.placement_id = v.placement_id)"
     " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', r.step_median_us IS NULL,"
     " r.step_median_us, r.simulated_us, r.placement";
 const char tfc_report_sql_devices[] =

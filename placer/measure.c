@@ -1,0 +1,396 @@
+// The program's side: starts the worker, watches it, and starts another one when it is lost.
+#include "placer/measure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "placer/measure_wire.h"
+#include "profiler/lock.h"
+#include "runtime/base/clock.h"
+
+extern char **environ;
+
+struct tfc_measurer {
+  struct tfc_measure_info info;
+  struct tfc_lock *lock;
+  struct tfc_pack setup; // the message, to set up the next worker
+  char *program;
+  double hang_seconds;
+  const atomic_bool *cancel;
+  int fd;
+  pid_t pid;
+  uint32_t restarts;
+  tfc_wire_buffer message;
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+// --- The worker ------------------------------------------------------------------------------------------------------
+static void end_worker(struct tfc_measurer *m, bool kill_it, int *out_status) {
+  if (m->fd >= 0) close(m->fd), m->fd = -1; // at a message boundary, that alone ends it
+  if (m->pid > 0) {
+    int64_t deadline = tfc_now_ns() + 2000000000;
+    pid_t gone = 0;
+    while (!kill_it && (gone = waitpid(m->pid, out_status, WNOHANG)) == 0 && tfc_now_ns() < deadline)
+      tfc_sleep_ns(2000000);
+    if (gone == 0) {
+      kill(m->pid, SIGKILL);
+      while (waitpid(m->pid, out_status, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  m->pid = 0;
+}
+
+static tfc_status start_worker(struct tfc_measurer *m) {
+  int ends[2];
+  char number[16];
+  posix_spawn_file_actions_t actions;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return tfc_status_make(TFC_INTERNAL, "socketpair: %s", strerror(errno));
+  int far = ends[1] == 3 ? 4 : 3; // a number other than its own loses close-on-exec
+  snprintf(number, sizeof number, "%d", far);
+  char *argv[] = {m->program, (char *)(uintptr_t) "--tfc-measuring-worker", number, NULL};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], far);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, 2, 1); // nothing of a worker's goes to stdout
+  int rc = posix_spawn(&m->pid, m->program, &actions, NULL, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (rc) {
+    close(ends[0]);
+    m->pid = 0;
+    return tfc_status_make(TFC_INTERNAL, "%s: cannot be started as the measuring process: %s", m->program,
+                           strerror(rc));
+  }
+  m->fd = ends[0];
+  return NULL;
+}
+
+// The next message; a status that the worker sends comes out as one.
+static tfc_status receive(struct tfc_measurer *m, uint32_t *out_type, struct tfc_unpack *out) {
+  TFC_RETURN_IF_ERROR(tfc_wire_receive(m->fd, (int64_t)(m->hang_seconds * 1e9), m->cancel, out_type, &m->message));
+  *out = (struct tfc_unpack){m->message.data, m->message.data + m->message.count, false};
+  if (*out_type != TFC_WIRE_FAILED) return NULL;
+  uint32_t code = tfc_unpack_u32(out);
+  tfc_str text = tfc_unpack_str(out);
+  if (out->failed || code == TFC_OK || code > TFC_INTERNAL) code = TFC_INTERNAL;
+  return tfc_status_make((tfc_code)code, "%.*s", TFC_STR_ARG(text));
+}
+// The next message of this type; beats are skipped.
+static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, struct tfc_unpack *out) {
+  uint32_t type;
+  do TFC_RETURN_IF_ERROR(receive(m, &type, out));
+  while (type == TFC_WIRE_BEAT);
+  return type == (uint32_t)wanted ? NULL : tfc_status_make(TFC_INTERNAL, "an unexpected message");
+}
+
+static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
+  TFC_RETURN_IF_ERROR(start_worker(m));
+  TFC_RETURN_IF_ERROR(tfc_wire_send(m->fd, TFC_WIRE_SETUP, &m->setup));
+  return expect(m, TFC_WIRE_SETUP, out);
+}
+
+// What a lost worker died of.
+static char *cause(int status, bool hung, double seconds) {
+  if (hung) return tfc_format("the measuring process gave no sign for %.0f s and was ended", seconds);
+  if (WIFSIGNALED(status)) return tfc_format("the measuring process crashed: %s", strsignal(WTERMSIG(status)));
+  return tfc_format("the measuring process ended with code %d", WEXITSTATUS(status));
+}
+
+// --- Creating --------------------------------------------------------------------------------------------------------
+static void pack_tensor(struct tfc_pack *p, const struct tfc_tensor *t) {
+  tfc_pack_u32(p, t->dtype);
+  tfc_pack_u32(p, (uint32_t)t->shape.rank);
+  for (int32_t d = 0; d < t->shape.rank; d++) tfc_pack_u64(p, (uint64_t)t->shape.dims[d]);
+  if (t->dtype != TFC_STRING) {
+    tfc_pack_array(p, t->data, t->size, 1);
+    return;
+  }
+  struct tfc_pack strings = {0};
+  for (int64_t i = 0; i < tfc_tensor_elements(t); i++) tfc_pack_str(&strings, tfc_tensor_get_string(t, i));
+  p->failed |= strings.failed;
+  tfc_pack_array(p, strings.bytes.data, strings.bytes.count, 1);
+  tfc_array_free(&strings.bytes);
+}
+
+static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) {
+  tfc_pack_str(p, tfc_str_from(o->graph));
+  tfc_pack_str(p, tfc_str_from(o->devices));
+  tfc_pack_u32(p, o->all_rewrites);
+  tfc_pack_u64(p, o->seed);
+  tfc_pack_u32(p, o->limit_count);
+  for (uint32_t i = 0; i < o->limit_count; i++) {
+    tfc_pack_str(p, tfc_str_from(o->limits[i].pattern));
+    tfc_pack_u64(p, o->limits[i].bytes);
+  }
+  tfc_pack_u32(p, o->feed_count);
+  tfc_pack_u32(p, o->fetch_count);
+  tfc_pack_u32(p, o->target_count);
+  tfc_pack_u32(p, o->init_count);
+  for (uint32_t i = 0; i < o->feed_count; i++) tfc_pack_str(p, o->feeds[i].name), pack_tensor(p, o->feeds[i].value);
+  for (uint32_t i = 0; i < o->fetch_count; i++) tfc_pack_str(p, o->fetches[i]);
+  for (uint32_t i = 0; i < o->target_count; i++) tfc_pack_str(p, o->targets[i]);
+  for (uint32_t i = 0; i < o->init_count; i++) tfc_pack_str(p, o->inits[i]);
+}
+
+static void *copy_array(struct tfc_unpack *u, size_t size, uint32_t *out_count) {
+  size_t count = 0;
+  const void *data = tfc_unpack_array(u, size, &count);
+  char *copy = malloc(count * size + 1);
+  if (!copy) return u->failed = true, NULL;
+  memcpy(copy, data, count * size);
+  *out_count = (uint32_t)count;
+  return copy;
+}
+
+static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info) {
+  uint32_t one = 0;
+  info->device_count = tfc_unpack_u32(u);
+  if (u->failed || info->device_count > TFC_MAX_DEVICES) return tfc_status_make(TFC_INTERNAL, "a broken message");
+  if (!(info->devices = calloc(info->device_count + 1u, sizeof *info->devices))) return no_memory();
+  for (uint32_t d = 0; d <= info->device_count; d++) {
+    struct tfc_device_info *device = copy_array(u, sizeof *device, &one);
+    if (device && one == 1) *(d < info->device_count ? &info->devices[d] : &info->whole) = *device;
+    free(device);
+  }
+  tfc_str note = tfc_unpack_str(u);
+  if (note.size && !(info->note = tfc_str_dup(note))) return no_memory();
+  info->node_count = tfc_unpack_u32(u);
+  info->is_static = tfc_unpack_u32(u);
+  info->ops = copy_array(u, sizeof *info->ops, &info->op_count);
+  info->output_bytes = copy_array(u, sizeof *info->output_bytes, &info->output_count);
+  info->kind_count = tfc_unpack_u32(u);
+  size_t cells = (size_t)info->kind_count * info->node_count;
+  if (u->failed || (size_t)(u->end - u->at) < cells) return tfc_status_make(TFC_INTERNAL, "a broken message");
+  if (!(info->supported = malloc(cells + 1))) return no_memory();
+  for (size_t i = 0; i < cells; i++) info->supported[i] = u->at[i] != 0;
+  return NULL;
+}
+
+tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_measurer **out) {
+  tfc_status s = NULL;
+  struct tfc_unpack u;
+  struct tfc_measurer *m = calloc(1, sizeof *m);
+  if (!m) return no_memory();
+  m->fd = -1, m->cancel = o->cancel;
+  m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
+  char self[4096];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  self[n > 0 ? n : 0] = 0;
+  if (!(m->program = tfc_str_dup(tfc_str_from(o->program ? o->program : self))))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s = tfc_lock_take(o->lock ? o->lock : "/tmp/tfc-measuring.lock", "measuring", &m->lock);
+  if (s) {
+    s = tfc_status_annotate(s, "another run measures on this machine, and two would disturb each other");
+    goto out;
+  }
+  pack_setup(o, &m->setup);
+  TFC_TRY(s, set_up_worker(m, &u));
+  TFC_TRY(s, read_info(&u, &m->info));
+  *out = m, m = NULL;
+out:
+  tfc_measurer_free(m);
+  return s;
+}
+
+void tfc_measurer_free(struct tfc_measurer *m) {
+  if (!m) return;
+  int status;
+  end_worker(m, false, &status);
+  tfc_lock_release(m->lock);
+  tfc_array_free(&m->setup.bytes);
+  tfc_array_free(&m->message);
+  free(m->info.devices);
+  free(m->info.note);
+  free(m->info.ops);
+  free(m->info.output_bytes);
+  free(m->info.supported);
+  free(m->program);
+  free(m);
+}
+
+const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *m) {
+  return &m->info;
+}
+uint32_t tfc_measurer_restarts(const struct tfc_measurer *m) {
+  return m->restarts;
+}
+
+// --- Batches ---------------------------------------------------------------------------------------------------------
+struct pending { // entries of a batch that are not measured yet, in the message's order
+  uint32_t *entry;
+  uint32_t count;
+};
+
+static void pack_batch(const struct tfc_measure_batch *b, const struct pending *left, uint32_t nodes,
+                       struct tfc_pack *p) {
+  uint32_t reference = UINT32_MAX;
+  for (uint32_t i = 0; i < left->count; i++)
+    if (left->entry[i] == b->reference) reference = i;
+  tfc_pack_u32(p, left->count);
+  tfc_pack_u32(p, reference);
+  tfc_pack_u32(p, b->warmup);
+  tfc_pack_u32(p, b->settle);
+  tfc_pack_u32(p, b->block);
+  tfc_pack_u32(p, b->blocks);
+  tfc_pack_f64(p, b->stop_ratio);
+  tfc_pack_f64(p, b->best_us);
+  tfc_pack_u32(p, b->trace);
+  tfc_pack_u32(p, b->ignore_limits);
+  tfc_pack_f64(p, b->deadline_s);
+  for (uint32_t i = 0; i < left->count; i++) {
+    const struct tfc_measure_entry *e = &b->entries[left->entry[i]];
+    tfc_pack_u32(p, e->whole);
+    tfc_pack_array(p, e->placement, e->whole ? 0 : nodes, sizeof *e->placement);
+    tfc_pack_array(p, e->sequence, e->sequence ? e->sequence_count : 0, sizeof *e->sequence);
+  }
+}
+
+static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, uint32_t *out_index, tfc_measured_fn fn,
+                             void *user) {
+  tfc_status s = NULL;
+  struct tfc_measured m = {0};
+  uint32_t *profile_step = NULL;
+  void *arrays[3] = {0};
+  struct tfc_step_profile *profiles = NULL;
+  uint32_t index = tfc_unpack_u32(u);
+  m.state = (tfc_result_state)tfc_unpack_u32(u);
+  tfc_str text = tfc_unpack_str(u);
+  char *message = text.size ? tfc_str_dup(text) : NULL;
+  m.seconds = tfc_unpack_f64(u);
+  m.ratio = tfc_unpack_f64(u);
+  m.steps = arrays[0] = copy_array(u, sizeof *m.steps, &m.step_count);
+  m.peak = arrays[1] = copy_array(u, sizeof *m.peak, &m.peak_count);
+  m.transfers = arrays[2] = copy_array(u, sizeof *m.transfers, &m.transfer_count);
+  uint64_t count = tfc_unpack_u64(u);
+  if (u->failed || index >= left->count || count > m.step_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
+  profiles = calloc(count + 1, sizeof *profiles);
+  profile_step = calloc(count + 1, sizeof *profile_step);
+  if (!profiles || !profile_step) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++) {
+    struct tfc_step_profile *f = &profiles[i];
+    uint32_t n = 0;
+    profile_step[i] = tfc_unpack_u32(u);
+    f->start_ns = (int64_t)tfc_unpack_u64(u);
+    f->duration_ns = (int64_t)tfc_unpack_u64(u);
+    f->allocated = tfc_unpack_u64(u);
+    f->ops.data = copy_array(u, sizeof *f->ops.data, &n), f->ops.count = n;
+    f->transfers.data = copy_array(u, sizeof *f->transfers.data, &n), f->transfers.count = n;
+    f->busy.data = copy_array(u, sizeof *f->busy.data, &n), f->busy.count = n;
+    if (u->failed || profile_step[i] >= m.step_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
+    m.profile_count++;
+  }
+  m.entry = left->entry[index];
+  m.message = message, m.profiles = profiles, m.profile_step = profile_step;
+  *out_index = index;
+  TFC_TRY(s, fn(user, &m));
+out:
+  for (uint32_t i = 0; profiles && i < count; i++) tfc_step_profile_deinit(&profiles[i]);
+  for (int i = 0; i < 3; i++) free(arrays[i]);
+  free(profiles);
+  free(profile_step);
+  free(message);
+  return s;
+}
+
+// Runs what is left until it is done or the worker is lost; *out_at is the entry that it was busy with.
+static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batch *b, struct pending *left, bool *done,
+                           uint32_t *out_at, tfc_measured_fn fn, void *user, bool *out_mine) {
+  struct tfc_pack p = {0};
+  pack_batch(b, left, m->info.node_count, &p);
+  tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_BATCH, &p);
+  tfc_array_free(&p.bytes);
+  while (!s) {
+    uint32_t type, index = 0;
+    struct tfc_unpack u;
+    s = receive(m, &type, &u);
+    if (s || type == TFC_WIRE_DONE) break;
+    if (type == TFC_WIRE_BEAT) {
+      *out_at = tfc_unpack_u32(&u);
+    } else if (type == TFC_WIRE_RESULT) {
+      s = got_result(left, &u, &index, fn, user);
+      *out_mine = s != NULL;
+      if (!s) done[index] = true, s = tfc_wire_send(m->fd, TFC_WIRE_ACK, NULL);
+    } else {
+      s = tfc_status_make(TFC_INTERNAL, "an unexpected message");
+    }
+  }
+  return s;
+}
+
+tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_batch *b, tfc_measured_fn fn, void *user) {
+  tfc_status s = NULL;
+  struct pending left = {malloc((b->count + 1u) * sizeof *left.entry), b->count};
+  bool *done = calloc(b->count + 1u, sizeof *done);
+  if (!left.entry || !done) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < b->count; i++) left.entry[i] = i;
+  while (left.count) {
+    uint32_t at = UINT32_MAX;
+    bool mine = false;
+    if (m->fd < 0) { // the last one was lost
+      struct tfc_unpack u;
+      TFC_TRY(s, set_up_worker(m, &u));
+    }
+    memset(done, 0, b->count * sizeof *done);
+    s = run_some(m, b, &left, done, &at, fn, user, &mine);
+    if (!s) break;
+    tfc_code code = tfc_status_code(s);
+    bool hung = code == TFC_DEADLINE_EXCEEDED, lost = hung || code == TFC_UNAVAILABLE;
+    int status = 0;
+    if (mine || !lost) {
+      if (code == TFC_CANCELLED || mine) end_worker(m, true, &status);
+      goto out;
+    }
+    tfc_status_free(s), s = NULL;
+    end_worker(m, hung, &status);
+    m->restarts++;
+    char *why = cause(status, hung, m->hang_seconds);
+    struct pending rest = {left.entry, 0};
+    for (uint32_t i = 0; i < left.count; i++) {
+      if (done[i]) continue;
+      uint32_t entry = left.entry[i];
+      if (i == at || at == UINT32_MAX) {
+        struct tfc_measured lost_entry = {
+            .entry = entry, .state = TFC_RESULT_FAILED, .message = why, .ratio = (double)NAN};
+        s = fn(user, &lost_entry);
+        if (s) break;
+        at = i; // without a beat, the first one pays
+      } else {
+        rest.entry[rest.count++] = entry;
+      }
+    }
+    free(why);
+    if (s) goto out;
+    left.count = rest.count;
+  }
+out:
+  free(left.entry);
+  free(done);
+  return s;
+}
+
+tfc_status tfc_measurer_links(struct tfc_measurer *m, struct tfc_link_time **out, uint32_t *out_count) {
+  struct tfc_unpack u;
+  if (m->fd < 0) TFC_RETURN_IF_ERROR(set_up_worker(m, &u));
+  TFC_RETURN_IF_ERROR(tfc_wire_send(m->fd, TFC_WIRE_LINKS, NULL));
+  TFC_RETURN_IF_ERROR(expect(m, TFC_WIRE_LINKS, &u));
+  struct tfc_link_time *times = copy_array(&u, sizeof *times, out_count);
+  if (u.failed) {
+    free(times);
+    return no_memory();
+  }
+  *out = times;
+  return NULL;
+}

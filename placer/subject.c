@@ -1,0 +1,489 @@
+// The structure of a step as a placement problem: cost nodes, units, constraints, edges. Edges are found by walking
+// from each operation back through what is elided to the operation or variable that really makes the tensor.
+#include "placer/subject.h"
+
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+
+#include "placer/subject_units.h"
+#include "runtime/pass/pass.h"
+
+struct maker {
+  struct tfc_subject *l;
+  const struct tfc_graph *g;
+  const struct tfc_subject_options *o;
+  struct tfc_units units;
+  uint32_t *order;      // [node] topological
+  bool *needed, *is_op; // [node]
+  bool *fed;            // [output_total]
+  uint32_t *anchor, *cost_of, *node_of;
+  TFC_ARRAY(struct tfc_subject_edge) edges;
+  TFC_ARRAY(struct tfc_output) stack; // of walks back
+  uint32_t *mark;                     // [node] last walk that visited it
+  uint32_t walk;
+  bool *effects, *leads; // [node] an effect at or before it; an effect or update at or after it
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the placement problem");
+}
+#define NEED(pointer)                                                                                                  \
+  do {                                                                                                                 \
+    if (!(pointer)) {                                                                                                  \
+      s = no_memory();                                                                                                 \
+      goto out;                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+
+static bool has_flag(const struct tfc_graph *g, uint32_t node, uint32_t flags) {
+  return g->nodes[node].def && (g->nodes[node].def->flags & flags);
+}
+
+// --- Cost nodes ------------------------------------------------------------------------------------------------------
+static uint64_t variable_bytes(const struct tfc_graph *g, const struct tfc_node *n) {
+  const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
+  tfc_dtype type = tfc_node_attr_type(g, n, "dtype", TFC_FLOAT);
+  size_t bytes = 0;
+  if (!shape || shape->kind != TFC_ATTR_SHAPE) return 0;
+  tfc_status s = tfc_tensor_bytes(tfc_dtype_base(type), shape->shape, &bytes);
+  tfc_status_free(s);
+  return s ? 0 : bytes;
+}
+
+static tfc_status make_nodes(struct maker *m) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = m->g;
+  struct tfc_subject *l = m->l;
+  uint32_t count = 0;
+  bool *runs = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u);
+  uint64_t *memory = TFC_ARENA_ARRAY(&l->arena, uint64_t, g->node_count + 1u);
+  NEED(runs && memory);
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    m->cost_of[i] = TFC_NONE;
+    if (!m->needed[i] || !(m->is_op[i] || has_flag(g, i, TFC_OP_VARIABLE))) continue;
+    runs[count] = m->is_op[i];
+    memory[count] = has_flag(g, i, TFC_OP_VARIABLE) ? variable_bytes(g, &g->nodes[i]) : 0;
+    l->variable_bytes += memory[count];
+    m->node_of[count] = i;
+    m->cost_of[i] = count++;
+  }
+  l->cost_count = count, l->node_of = m->node_of, l->cost_of = m->cost_of, l->runs = runs, l->memory = memory;
+out:
+  return s;
+}
+
+// --- Edges -----------------------------------------------------------------------------------------------------------
+static tfc_status push_edge(struct maker *m, uint32_t from, int32_t output, uint32_t to) {
+  if (from == to) return NULL;
+  uint64_t bytes = 0;
+  if (output >= 0) {
+    const struct tfc_node *n = &m->g->nodes[m->l->node_of[from]];
+    if (!m->l->runs[from])
+      bytes = m->l->memory[from];
+    else if (m->o->output_bytes && (uint32_t)output < n->output_count)
+      bytes = m->o->output_bytes[n->output_begin + (uint32_t)output];
+  }
+  return tfc_array_push(&m->edges, (struct tfc_subject_edge){from, to, output, bytes}) ? NULL : no_memory();
+}
+
+static bool is_read(const struct tfc_graph *g, uint32_t node) { // of a variable behind a handle
+  return tfc_str_is(g->nodes[node].op, "ReadVariableOp");
+}
+
+// The node that really makes what an elided output shows: an operation or a variable, or TFC_NO_OUTPUT for constants.
+static struct tfc_output producer_of(const struct maker *m, struct tfc_output o) {
+  for (;;) {
+    const struct tfc_node *n = &m->g->nodes[o.node];
+    if (o.index >= 0 && m->fed[n->output_begin + (uint32_t)o.index]) return TFC_NO_OUTPUT;
+    if (m->cost_of[o.node] != TFC_NONE) return o;
+    if (n->input_count == 0 || !(has_flag(m->g, o.node, TFC_OP_VIEW) || is_read(m->g, o.node))) return TFC_NO_OUTPUT;
+    o = tfc_node_inputs(m->g, n)[0];
+  }
+}
+
+// Changes something that only control edges put in order: not variables, not a generator of its own. Control edges
+// between operations without effects say nothing about results; readers and updates have edges of their own.
+static bool has_effect(const struct maker *m, const struct tfc_node *n) {
+  if (!n->def || n->def->flags & TFC_OP_SAVES) return true;
+  if (!(n->def->flags & TFC_OP_STATEFUL) || n->def->flags & TFC_OP_VARIABLE || n->def->node_state) return false;
+  bool any = false;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    struct tfc_output in = tfc_node_inputs(m->g, n)[k];
+    if (tfc_output_dtype(m->g, in) != TFC_RESOURCE) continue;
+    while (has_flag(m->g, in.node, TFC_OP_VIEW) && m->g->nodes[in.node].input_count)
+      in = tfc_node_inputs(m->g, &m->g->nodes[in.node])[0];
+    if (!has_flag(m->g, in.node, TFC_OP_VARIABLE)) return true;
+    any = true;
+  }
+  return !any;
+}
+
+static void mark_effects(struct maker *m) {
+  for (uint32_t k = 0; k < m->g->node_count; k++) {
+    uint32_t i = m->order[k];
+    const struct tfc_node *n = &m->g->nodes[i];
+    if (!m->needed[i]) continue;
+    m->effects[i] = has_effect(m, n);
+    m->leads[i] = m->effects[i] || has_flag(m->g, i, TFC_OP_UPDATE);
+    for (uint32_t j = 0; j < n->input_count + n->control_count; j++)
+      m->effects[i] |= m->effects[tfc_node_inputs(m->g, n)[j].node];
+  }
+  for (uint32_t k = m->g->node_count; k-- > 0;) {
+    uint32_t i = m->order[k];
+    const struct tfc_node *n = &m->g->nodes[i];
+    for (uint32_t j = 0; m->leads[i] && j < n->input_count + n->control_count; j++)
+      m->leads[tfc_node_inputs(m->g, n)[j].node] = true;
+  }
+}
+
+// Control edges into `consumer` from all that `node` waits for.
+static tfc_status walk_controls(struct maker *m, uint32_t node, uint32_t consumer) {
+  tfc_status s = NULL;
+  m->walk++;
+  m->stack.count = 0;
+  if (!tfc_array_push(&m->stack, (struct tfc_output){node, TFC_CONTROL})) return no_memory();
+  while (m->stack.count) {
+    uint32_t at = m->stack.data[--m->stack.count].node;
+    if (m->mark[at] == m->walk) continue;
+    m->mark[at] = m->walk;
+    uint32_t from = m->cost_of[at];
+    if (!m->effects[at]) continue;
+    if (from != TFC_NONE && m->l->runs[from]) {
+      TFC_TRY(s, push_edge(m, from, TFC_OUTPUT_CONTROL, consumer));
+      continue;
+    }
+    const struct tfc_node *n = &m->g->nodes[at];
+    const struct tfc_output *in = tfc_node_inputs(m->g, n);
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
+      if (!tfc_array_push(&m->stack, in[k])) return no_memory();
+  }
+out:
+  return s;
+}
+
+// Updates of variables come after every reader of the old value. A reader that the graph puts after the update reads
+// the new one.
+static tfc_status order_updates(struct maker *m) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = m->g;
+  size_t edges = m->edges.count;
+  TFC_ARRAY(uint32_t) updates = {0};
+  bool *after = calloc(g->node_count + 1u, sizeof *after);
+  if (!after) return no_memory();
+  for (uint32_t c = 0; c < m->l->cost_count; c++)
+    if (m->l->runs[c] && has_flag(g, m->l->node_of[c], TFC_OP_UPDATE))
+      if (!tfc_array_push(&updates, c)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t u = 0; u < updates.count; u++) {
+    uint32_t update = updates.data[u], node = m->l->node_of[update];
+    struct tfc_output variable = producer_of(m, tfc_node_inputs(g, &g->nodes[node])[0]);
+    if (!tfc_output_valid(variable)) continue;
+    uint32_t held = m->cost_of[variable.node];
+    memset(after, 0, g->node_count * sizeof *after);
+    m->stack.count = 0;
+    if (!tfc_array_push(&m->stack, (struct tfc_output){node, 0})) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    while (m->stack.count) {
+      uint32_t at = m->stack.data[--m->stack.count].node;
+      for (uint32_t k = g->consumer_begin[at]; k < g->consumer_begin[at + 1]; k++) {
+        uint32_t next = g->consumers[k].node;
+        if (after[next] || !m->needed[next]) continue;
+        after[next] = true;
+        if (!tfc_array_push(&m->stack, (struct tfc_output){next, 0}))
+          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      }
+    }
+    for (size_t e = 0; e < edges; e++) {
+      struct tfc_subject_edge edge = m->edges.data[e];
+      if (edge.from != held || edge.output < 0 || edge.to == update || after[m->l->node_of[edge.to]]) continue;
+      if (has_flag(g, m->l->node_of[edge.to], TFC_OP_UPDATE)) continue; // two updates: the graph's order, if any
+      TFC_TRY(s, push_edge(m, edge.to, TFC_OUTPUT_CONTROL, update));
+    }
+  }
+out:
+  tfc_array_free(&updates);
+  free(after);
+  return s;
+}
+
+static int by_ends(const void *a, const void *b) {
+  const struct tfc_subject_edge *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  if (x->output != y->output) return x->output < y->output ? -1 : 1;
+  return (x->to > y->to) - (x->to < y->to);
+}
+
+static tfc_status make_edges(struct maker *m) {
+  tfc_status s = NULL;
+  mark_effects(m);
+  for (uint32_t c = 0; c < m->l->cost_count; c++) {
+    if (!m->l->runs[c]) continue;
+    const struct tfc_node *n = &m->g->nodes[m->l->node_of[c]];
+    const struct tfc_output *in = tfc_node_inputs(m->g, n);
+    for (uint32_t k = 0; k < n->input_count; k++) {
+      struct tfc_output from = producer_of(m, in[k]);
+      if (tfc_output_valid(from)) TFC_TRY(s, push_edge(m, m->cost_of[from.node], from.index, c));
+    }
+    for (uint32_t k = 0; k < n->control_count && m->leads[m->l->node_of[c]]; k++)
+      TFC_TRY(s, walk_controls(m, in[n->input_count + k].node, c));
+  }
+  TFC_TRY(s, order_updates(m));
+  if (m->edges.count) qsort(m->edges.data, m->edges.count, sizeof *m->edges.data, by_ends);
+  size_t kept = 0;
+  for (size_t i = 0; i < m->edges.count; i++)
+    if (kept == 0 || by_ends(&m->edges.data[kept - 1], &m->edges.data[i]) != 0)
+      m->edges.data[kept++] = m->edges.data[i];
+  struct tfc_subject_edge *edges = TFC_ARENA_ARRAY(&m->l->arena, struct tfc_subject_edge, kept + 1);
+  NEED(edges);
+  if (kept) memcpy(edges, m->edges.data, kept * sizeof *edges);
+  m->l->edges = edges, m->l->edge_count = (uint32_t)kept;
+out:
+  return s;
+}
+
+// --- Units and constraints -------------------------------------------------------------------------------------------
+static tfc_status make_anchors(struct maker *m) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = m->g;
+  struct tfc_subject *l = m->l;
+  uint32_t *of_root = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u);
+  uint32_t *members = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u);
+  tfc_str *group = TFC_ARENA_ARRAY(&l->arena, tfc_str, l->cost_count + 1u);
+  NEED(of_root && members && group);
+  for (uint32_t i = 0; i < g->node_count; i++) of_root[i] = TFC_NONE;
+  for (uint32_t c = 0; c < l->cost_count; c++) {
+    uint32_t root = tfc_units_root(&m->units, l->node_of[c]);
+    if (of_root[root] == TFC_NONE) of_root[root] = c, l->unit_count++;
+    members[root]++;
+  }
+  for (uint32_t c = 0; c < l->cost_count; c++) {
+    uint32_t root = tfc_units_root(&m->units, l->node_of[c]);
+    if (members[root] > 1) group[c] = g->nodes[l->node_of[of_root[root]]].name;
+  }
+  // What takes no time goes with its producer, constants with their first consumer.
+  for (uint32_t k = 0; k < g->node_count; k++) {
+    uint32_t i = m->order[k], root = tfc_units_root(&m->units, i);
+    const struct tfc_node *n = &g->nodes[i];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    for (uint32_t j = 0; j < n->input_count + n->control_count && of_root[root] == TFC_NONE; j++)
+      if (m->needed[i]) of_root[root] = of_root[tfc_units_root(&m->units, in[j].node)];
+  }
+  for (uint32_t k = g->node_count; k-- > 0;) {
+    uint32_t i = m->order[k], root = tfc_units_root(&m->units, i);
+    for (uint32_t j = g->consumer_begin[i]; j < g->consumer_begin[i + 1] && of_root[root] == TFC_NONE; j++)
+      if (m->needed[i] && m->needed[g->consumers[j].node])
+        of_root[root] = of_root[tfc_units_root(&m->units, g->consumers[j].node)];
+  }
+  for (uint32_t i = 0; i < g->node_count; i++) m->anchor[i] = of_root[tfc_units_root(&m->units, i)];
+  l->anchor = m->anchor, l->group = group;
+out:
+  return s;
+}
+
+static tfc_status make_reasons(struct maker *m) {
+  static const char *const why[] = {"", "colocated with %.*s (loc:@)", "holds a reference to %.*s",
+                                    "uses the resource of %.*s"};
+  tfc_str *reason = TFC_ARENA_ARRAY(&m->l->arena, tfc_str, m->g->node_count + 1u);
+  if (!reason) return no_memory();
+  for (uint32_t i = 0; i < m->g->node_count; i++) {
+    if (m->units.tie[i] == TFC_TIE_NONE || !m->needed[i]) continue;
+    reason[i] =
+        tfc_arena_printf(&m->l->arena, why[m->units.tie[i]], TFC_STR_ARG(m->g->nodes[m->units.tied_to[i]].name));
+    if (!reason[i].data) return no_memory();
+  }
+  m->l->reason = reason;
+  return NULL;
+}
+
+struct pinning {  // of a unit, at its anchor
+  tfc_str device; // data NULL: free
+  uint32_t node;  // that asked for it
+  const char *why;
+};
+// Pins a unit, by any of its nodes.
+static tfc_status pin_unit(struct maker *m, struct pinning *pinned, uint32_t node, tfc_str device, const char *why) {
+  uint32_t c = m->anchor[node];
+  if (c == TFC_NONE) return NULL;
+  struct pinning *p = &pinned[c];
+  if (p->device.data && !tfc_str_equal(p->device, device)) {
+    return tfc_status_make(
+        TFC_INVALID_ARGUMENT,
+        "node '%.*s' belongs on %.*s (%s), but shares a device with '%.*s', which belongs on %.*s (%s)",
+        TFC_STR_ARG(m->g->nodes[node].name), TFC_STR_ARG(device), why, TFC_STR_ARG(m->g->nodes[p->node].name),
+        TFC_STR_ARG(p->device), p->why);
+  }
+  *p = (struct pinning){device, node, why};
+  return NULL;
+}
+
+static tfc_status pin_matches(struct maker *m, struct pinning *pinned, const char *pin) {
+  tfc_status s = NULL;
+  const char *equals = strrchr(pin, '=');
+  char *text = NULL;
+  regex_t regex;
+  bool compiled = false;
+  uint32_t matched = 0;
+  if (!equals) return tfc_status_make(TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", pin);
+  uint32_t device = tfc_machine_find(m->o->machine, tfc_str_from(equals + 1));
+  if (device == TFC_NONE) return tfc_status_make(TFC_UNAVAILABLE, "pin '%s': there is no device %s", pin, equals + 1);
+  NEED(text = tfc_format("^(%.*s)$", (int)(equals - pin), pin));
+  int rc = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+  if (rc) {
+    char why[128];
+    regerror(rc, &regex, why, sizeof why);
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': %s", pin, why);
+  }
+  compiled = true;
+  for (uint32_t i = 0; i < m->g->node_count; i++) {
+    if (!m->needed[i]) continue;
+    char *name = tfc_str_dup(m->g->nodes[i].name);
+    NEED(name);
+    bool match = regexec(&regex, name, 0, NULL, 0) == 0;
+    free(name);
+    if (!match) continue;
+    matched++;
+    TFC_TRY(s, pin_unit(m, pinned, i, m->o->machine->devices[device].name, pin));
+  }
+  if (!matched) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' matches no node of the step", pin);
+out:
+  if (compiled) regfree(&regex);
+  free(text);
+  return s;
+}
+
+static tfc_status make_pins(struct maker *m) {
+  tfc_status s = NULL;
+  struct tfc_subject *l = m->l;
+  struct pinning *pinned = TFC_ARENA_ARRAY(&l->arena, struct pinning, l->cost_count + 1u);
+  tfc_str *pin = TFC_ARENA_ARRAY(&l->arena, tfc_str, l->cost_count + 1u);
+  NEED(pinned && pin);
+  l->host = tfc_machine_find(m->o->machine, m->o->host);
+  for (uint32_t c = 0; c < l->cost_count && l->host != TFC_NONE; c++)
+    if (l->runs[c] && has_flag(m->g, l->node_of[c], TFC_OP_HOST))
+      TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[l->host].name, "host only"));
+  if (l->host == TFC_NONE) l->host = 0;
+  for (uint32_t c = 0; c < l->cost_count && m->o->constrain; c++) {
+    tfc_str text = m->g->nodes[l->node_of[c]].device;
+    uint32_t device = TFC_NONE;
+    if (text.size == 0) continue;
+    TFC_TRY(s, tfc_subject_string(m->o->machine, text, &device, NULL));
+    if (device != TFC_NONE)
+      TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[device].name, "its device string"));
+  }
+  for (uint32_t i = 0; i < m->o->pin_count; i++) TFC_TRY(s, pin_matches(m, pinned, m->o->pins[i]));
+  for (uint32_t c = 0; c < l->cost_count; c++) pin[c] = pinned[m->anchor[l->node_of[c]]].device;
+  l->pin = pin;
+out:
+  return s;
+}
+
+static tfc_status make_kinds(struct maker *m) {
+  struct tfc_subject *l = m->l;
+  const struct tfc_machine *machine = m->o->machine;
+  tfc_str *kinds = TFC_ARENA_ARRAY(&l->arena, tfc_str, machine->device_count + 1u);
+  if (!kinds) return no_memory();
+  for (uint32_t d = 0; d < machine->device_count; d++) {
+    uint32_t k = 0;
+    while (k < l->kind_count && !tfc_str_equal(kinds[k], machine->devices[d].kind)) k++;
+    if (k == l->kind_count) kinds[l->kind_count++] = machine->devices[d].kind;
+  }
+  l->kinds = kinds;
+  if (m->o->supported) {
+    size_t count = (size_t)l->kind_count * m->g->node_count;
+    bool *copy = TFC_ARENA_ARRAY(&l->arena, bool, count + 1);
+    if (!copy) return no_memory();
+    memcpy(copy, m->o->supported, count * sizeof *copy);
+    l->supported = copy;
+  }
+  return NULL;
+}
+
+tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subject_options *o,
+                              struct tfc_subject **out) {
+  tfc_status s = NULL;
+  struct tfc_subject *l = calloc(1, sizeof *l);
+  struct maker m = {.l = l, .g = g, .o = o};
+  if (!l) return no_memory();
+  tfc_arena_init(&l->arena, 1 << 20);
+  tfc_graph_retain(g);
+  l->graph = g, l->machine = o->machine, l->live = o->live;
+  NEED(m.needed = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u));
+  NEED(m.is_op = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u));
+  NEED(m.fed = TFC_ARENA_ARRAY(&l->arena, bool, g->output_total + 1u));
+  NEED(m.order = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u));
+  NEED(m.anchor = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u));
+  NEED(m.cost_of = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u));
+  NEED(m.node_of = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u));
+  NEED(m.mark = TFC_ARENA_ARRAY(&l->arena, uint32_t, g->node_count + 1u));
+  NEED(m.effects = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u));
+  NEED(m.leads = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u));
+  TFC_TRY(s, tfc_prune(g, o->feeds, o->feed_count, o->fetches, o->fetch_count, o->targets, o->target_count, m.needed));
+  for (uint32_t i = 0; i < o->op_count; i++)
+    if (o->ops[i] < g->node_count) m.is_op[o->ops[i]] = true;
+  for (uint32_t i = 0; i < o->feed_count; i++)
+    m.fed[g->nodes[o->feeds[i].node].output_begin + (uint32_t)o->feeds[i].index] = true;
+  l->needed = m.needed;
+  TFC_TRY(s, tfc_graph_topological(g, m.order));
+  TFC_TRY(s, tfc_units_find_all(g, &l->arena, &m.units));
+  TFC_TRY(s, make_nodes(&m));
+  TFC_TRY(s, make_edges(&m));
+  TFC_TRY(s, make_anchors(&m));
+  TFC_TRY(s, make_reasons(&m));
+  TFC_TRY(s, make_kinds(&m));
+  TFC_TRY(s, make_pins(&m));
+  *out = l, l = NULL;
+out:
+  tfc_array_free(&m.edges);
+  tfc_array_free(&m.stack);
+  tfc_subject_free(l);
+  return s;
+}
+
+void tfc_subject_free(struct tfc_subject *l) {
+  if (!l) return;
+  tfc_graph_release(l->graph);
+  tfc_arena_deinit(&l->arena);
+  free(l);
+}
+
+// --- With costs ------------------------------------------------------------------------------------------------------
+static double cost_us(const struct tfc_cost_table *costs, uint32_t node, uint32_t kind, bool fastest) {
+  return fastest ? tfc_cost_table_fastest(costs, node, kind) : tfc_cost_table_get(costs, node, kind).median_us;
+}
+
+tfc_status tfc_subject_cost_graph(const struct tfc_subject *l, const struct tfc_cost_table *costs, bool fastest,
+                                  struct tfc_cost_graph **out) {
+  tfc_status s = NULL;
+  struct tfc_cost_builder *b = NULL;
+  uint32_t id = 0;
+  TFC_TRY(s, tfc_cost_builder_create(&b));
+  for (uint32_t k = 0; k < l->kind_count; k++) TFC_TRY(s, tfc_cost_builder_kind(b, l->kinds[k], &id));
+  for (uint32_t c = 0; c < l->cost_count; c++) {
+    uint32_t node = l->node_of[c];
+    double other = 0; // for a kind that was never profiled: the fastest of the others
+    bool seen = false;
+    TFC_TRY(s, tfc_cost_builder_node(b, l->graph->nodes[node].name, &id));
+    for (uint32_t k = 0; k < l->kind_count && l->runs[c]; k++) {
+      double us = cost_us(costs, node, k, fastest);
+      if (!isnan(us) && (!seen || us < other)) other = us, seen = true;
+    }
+    for (uint32_t k = 0; k < l->kind_count; k++) {
+      if (l->supported && !l->supported[(size_t)k * l->graph->node_count + node]) continue;
+      double us = cost_us(costs, node, k, fastest);
+      TFC_TRY(s, tfc_cost_builder_time(b, id, k, !l->runs[c] ? 0 : !isnan(us) ? us : other));
+    }
+    tfc_cost_builder_memory(b, id, l->memory[c]);
+    if (l->group[c].data) TFC_TRY(s, tfc_cost_builder_group(b, id, l->group[c]));
+    if (l->pin[c].data) TFC_TRY(s, tfc_cost_builder_pin(b, id, l->pin[c]));
+  }
+  for (uint32_t e = 0; e < l->edge_count; e++) {
+    const struct tfc_subject_edge *edge = &l->edges[e];
+    // A variable's memory is there for the whole step on its own device; copies of it live elsewhere.
+    bool live = l->live && edge->output >= 0 && l->runs[edge->from];
+    TFC_TRY(s, tfc_cost_builder_edge(b, edge->from, edge->output, edge->to, edge->bytes,
+                                     live ? edge->bytes : TFC_LIVE_ABSENT));
+  }
+  TFC_TRY(s, tfc_cost_builder_finish(b, out));
+out:
+  tfc_cost_builder_free(b);
+  return s;
+}

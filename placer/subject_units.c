@@ -1,0 +1,94 @@
+// Ties, in this order: the classes of _class attributes (over all nodes of the file, so that initialisers and slots go
+// with their variables), references, resource handles.
+#include "placer/subject_units.h"
+
+#include "runtime/base/map.h"
+
+uint32_t tfc_units_root(const struct tfc_units *u, uint32_t node) {
+  while (u->parent[node] != node) node = u->parent[node] = u->parent[u->parent[node]];
+  return node;
+}
+
+static void tie(struct tfc_units *u, uint32_t a, uint32_t b, tfc_tie why) {
+  uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
+  if (u->tie[a] == TFC_TIE_NONE && a != b) u->tie[a] = (uint8_t)why, u->tied_to[a] = b;
+  if (ra == rb) return;
+  if (ra < rb) // the lowest node is the root: names of units do not depend on the order of ties
+    u->parent[rb] = ra;
+  else
+    u->parent[ra] = rb;
+}
+
+static int64_t arg_length(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_op_arg *arg) {
+  char name[64];
+  if (arg->number_attr.size && arg->number_attr.size < sizeof name) {
+    memcpy(name, arg->number_attr.data, arg->number_attr.size);
+    name[arg->number_attr.size] = 0;
+    return tfc_node_attr_int(g, n, name, 1);
+  }
+  if (arg->is_list && arg->type_attr.size && arg->type_attr.size < sizeof name) {
+    memcpy(name, arg->type_attr.data, arg->type_attr.size);
+    name[arg->type_attr.size] = 0;
+    const struct tfc_attr *a = tfc_node_attr(g, n, name);
+    return a ? a->count : 1;
+  }
+  return 1;
+}
+
+bool tfc_input_is_ref(const struct tfc_graph *g, const struct tfc_node *n, uint32_t input) {
+  const struct tfc_op_signature *sig = n->def ? tfc_op_signature(n->def) : NULL;
+  int64_t at = 0;
+  for (uint32_t i = 0; sig && i < sig->input_count; i++) {
+    at += arg_length(g, n, &sig->inputs[i]);
+    if (input < at) return sig->inputs[i].is_ref;
+  }
+  return false;
+}
+
+static tfc_status tie_classes(const struct tfc_graph *g, struct tfc_units *u) {
+  tfc_status s = NULL;
+  struct tfc_strmap first = {0};
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_attr *a = tfc_node_attr(g, &g->nodes[i], "_class");
+    if (!a || a->kind != TFC_ATTR_LIST_STRING) continue;
+    for (uint32_t k = 0; k < a->count; k++) {
+      if (!tfc_str_starts(a->strings[k], "loc:@")) continue;
+      tfc_str name = tfc_str_sub(a->strings[k], 5, a->strings[k].size);
+      uint32_t owner = tfc_graph_find(g, name);
+      if (owner != TFC_NO_NODE) {
+        tie(u, i, owner, TFC_TIE_CLASS);
+        continue;
+      }
+      // The node that the class is named after was pruned from the file: its members still stay together.
+      bool found = false;
+      uint64_t *member = tfc_strmap_put(&first, name, i, &found);
+      if (!member) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (found) tie(u, i, (uint32_t)*member, TFC_TIE_CLASS);
+    }
+  }
+out:
+  tfc_strmap_deinit(&first);
+  return s;
+}
+
+tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena, struct tfc_units *out) {
+  struct tfc_units u = {TFC_ARENA_ARRAY(arena, uint32_t, g->node_count + 1u),
+                        TFC_ARENA_ARRAY(arena, uint8_t, g->node_count + 1u),
+                        TFC_ARENA_ARRAY(arena, uint32_t, g->node_count + 1u)};
+  if (!u.parent || !u.tie || !u.tied_to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < g->node_count; i++) u.parent[i] = i, u.tied_to[i] = TFC_NO_NODE;
+  TFC_RETURN_IF_ERROR(tie_classes(g, &u));
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    for (uint32_t k = 0; k < n->input_count; k++) {
+      tfc_dtype type = tfc_output_dtype(g, in[k]);
+      if (tfc_dtype_is_ref(type) && tfc_input_is_ref(g, n, k))
+        tie(&u, i, in[k].node, TFC_TIE_REFERENCE);
+      else if (type == TFC_RESOURCE)
+        tie(&u, i, in[k].node, TFC_TIE_HANDLE);
+    }
+  }
+  *out = u;
+  return NULL;
+}

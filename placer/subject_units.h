@@ -1,0 +1,30 @@
+// Which nodes of a graph must share a device, and why. Private to subject*.c.
+#ifndef TFC_PLACER_SUBJECT_UNITS_H
+#define TFC_PLACER_SUBJECT_UNITS_H
+
+#include "placer/subject.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/op_def.h"
+
+typedef enum tfc_tie {
+  TFC_TIE_NONE,
+  TFC_TIE_CLASS,     // _class loc:@
+  TFC_TIE_REFERENCE, // a reference to a variable
+  TFC_TIE_HANDLE,    // a resource handle
+} tfc_tie;
+
+struct tfc_units {
+  uint32_t *parent; // [node] union-find
+  uint8_t *tie;     // [node] enum tfc_tie: what tied it first
+  uint32_t *tied_to;
+};
+TFC_MUST_USE tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena, struct tfc_units *out);
+uint32_t tfc_units_root(const struct tfc_units *units, uint32_t node);
+bool tfc_input_is_ref(const struct tfc_graph *g, const struct tfc_node *n, uint32_t input); // takes a reference
+
+// The device of a machine that a device string means, or TFC_NONE where it names no type. A type that the machine lacks
+// is mapped, and `note` (may be NULL) says so.
+TFC_MUST_USE tfc_status tfc_subject_string(const struct tfc_machine *machine, tfc_str text, uint32_t *out,
+                                           struct tfc_text *note);
+
+#endif
