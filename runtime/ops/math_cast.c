@@ -102,8 +102,9 @@ INLINE uint64_t same_u64(uint64_t x) {
 // OPS_ALL inside OPS_ALL would not expand: the inner list is written out.
 #define EACH_TARGET(s, M)                                                                                              \
   M(s, f32)                                                                                                            \
-  M(s, f64) M(s, f16) M(s, b16) M(s, i8) M(s, i16) M(s, i32) M(s, i64) M(s, u8) M(s, u16) M(s, u32) M(s, u64) M(s, b8) \
-      M(s, c64) M(s, c128)
+  M(s, f64)                                                                                                            \
+  M(s, f16) M(s, b16) M(s, i8) M(s, i16) M(s, i32) M(s, i64) M(s, u8) M(s, u16) M(s, u32) M(s, u64) M(s, b8) M(s, c64) \
+      M(s, c128)
 #define CAST_LOOPS(s, ...) EACH_TARGET(s, CAST_LOOP)
 #define CAST_ENTRY(s, t) [OPS_DT_##t] = cast_##s##_##t,
 #define CAST_ROW(s, ...) [OPS_DT_##s] = {EACH_TARGET(s, CAST_ENTRY)},
@@ -131,7 +132,12 @@ static tfc_status cast(struct tfc_kernel_ctx *ctx) {
 
 static tfc_status shape_cast(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = *ctx->inputs[0];
-  if (ctx->input_as_shape && ctx->input_as_shape[0]) ops_set_partial(ctx, 0, ctx->input_as_shape[0]);
+  const struct tfc_shape *p = ctx->input_as_shape ? ctx->input_as_shape[0] : NULL;
+  tfc_dtype to = tfc_node_attr_type(ctx->graph, ctx->node, "DstT", TFC_DTYPE_NONE);
+  if (!p || p->rank < 0 || (to != TFC_INT32 && to != TFC_INT64)) return NULL;
+  for (int d = 0; d < p->rank; d++)
+    if (to == TFC_INT32 && p->dims[d] > INT32_MAX) return NULL;
+  ops_set_partial(ctx, 0, p);
   return NULL;
 }
 

@@ -105,6 +105,9 @@ struct reducer {
 REDUCED_NUMBERS(REDUCER, sum, ZERO, ITSELF, PLUS)
 REDUCED_REALS(REDUCER, squares, ZERO, SQUARED, PLUS)
 REDUCED_NUMBERS(REDUCER, product, ONE, ITSELF, TIMES)
+// TensorFlow's products of float16 round after every factor (those of bfloat16 do not), which shows.
+#define TIMES_HALF(t, a, b) OPS_ROUND_f16((a) * (b))
+REDUCER(f32, half_product, ONE, ITSELF, TIMES_HALF)
 REDUCED_REALS(REDUCER, max, LEAST, ITSELF, LARGER)
 REDUCED_REALS(REDUCER, min, GREATEST, ITSELF, SMALLER)
 REDUCER(b8, all, ONE, ITSELF, AND)
@@ -114,6 +117,7 @@ OPS_COMPLEX(REDUCER, squares, ZERO, MODULUS_SQUARED, PLUS)
 static const struct reducer sum_table[TFC_DTYPE_COUNT] = {REDUCED_NUMBERS(ENTRY, sum)};
 static const struct reducer squares_table[TFC_DTYPE_COUNT] = {REDUCED_NUMBERS(ENTRY, squares)};
 static const struct reducer product_table[TFC_DTYPE_COUNT] = {REDUCED_NUMBERS(ENTRY, product)};
+static const struct reducer half_product_table[TFC_DTYPE_COUNT] = {ENTRY(f32, half_product)};
 static const struct reducer max_table[TFC_DTYPE_COUNT] = {REDUCED_REALS(ENTRY, max)};
 static const struct reducer min_table[TFC_DTYPE_COUNT] = {REDUCED_REALS(ENTRY, min)};
 static const struct reducer all_table[TFC_DTYPE_COUNT] = {ENTRY(b8, all)};
@@ -299,11 +303,41 @@ static void finish_values(enum finish how, tfc_dtype type, void *y, int64_t n, i
   }
 }
 
-static void widen(tfc_dtype t, const uint16_t *x, float *y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = t == TFC_HALF ? tfc_half_to_float(x[i]) : tfc_bfloat16_to_float(x[i]);
+// What a type is reduced in: 16-bit floats in float32; means of integers in 64 bits, as sums of small ones would wrap.
+static tfc_dtype reduced_type(tfc_dtype t, enum finish how) {
+  if (t == TFC_HALF || t == TFC_BFLOAT16) return TFC_FLOAT;
+  if (how != FINISH_DIVIDE || !tfc_dtype_is_integer(t)) return t;
+  return t == TFC_UINT8 || t == TFC_UINT16 || t == TFC_UINT32 || t == TFC_UINT64 ? TFC_UINT64 : TFC_INT64;
 }
-static void narrow(tfc_dtype t, const float *x, uint16_t *y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = t == TFC_HALF ? tfc_float_to_half(x[i]) : tfc_float_to_bfloat16(x[i]);
+#define WIDEN_FLOAT(t, ...)                                                                                            \
+  case OPS_DT_##t:                                                                                                     \
+    for (int64_t i = 0; i < n; i++) ((float *)y)[i] = (float)OPS_GET_##t(((const ops_##t *)x)[i]);                     \
+    break;
+#define WIDEN_INT(t, ...)                                                                                              \
+  case OPS_DT_##t:                                                                                                     \
+    for (int64_t i = 0; i < n; i++) ((int64_t *)y)[i] = (int64_t)((const ops_##t *)x)[i];                              \
+    break;
+static void widen(tfc_dtype t, const void *x, void *y, int64_t n) {
+  switch (t) {
+    OPS_FLOATS(WIDEN_FLOAT, ~)
+    OPS_INTS(WIDEN_INT, ~)
+  default: break;
+  }
+}
+#define NARROW_FLOAT(t, ...)                                                                                           \
+  case OPS_DT_##t:                                                                                                     \
+    for (int64_t i = 0; i < n; i++) ((ops_##t *)y)[i] = OPS_PUT_##t(((const float *)x)[i]);                            \
+    break;
+#define NARROW_INT(t, ...)                                                                                             \
+  case OPS_DT_##t:                                                                                                     \
+    for (int64_t i = 0; i < n; i++) ((ops_##t *)y)[i] = (ops_##t)((const int64_t *)x)[i];                              \
+    break;
+static void narrow(tfc_dtype t, const void *x, void *y, int64_t n) {
+  switch (t) {
+    OPS_FLOATS(NARROW_FLOAT, ~)
+    OPS_INTS(NARROW_INT, ~)
+  default: break;
+  }
 }
 
 static tfc_status reduce_planned(struct tfc_kernel_ctx *ctx, const struct reduce_plan *p, const struct reducer *first,
@@ -312,23 +346,24 @@ static tfc_status reduce_planned(struct tfc_kernel_ctx *ctx, const struct reduce
   struct tfc_buffer *wide_x = NULL, *wide_y = NULL;
   struct tfc_tensor *y = NULL;
   tfc_status s = NULL;
-  bool narrowed = x->dtype == TFC_HALF || x->dtype == TFC_BFLOAT16;
-  tfc_dtype type = narrowed ? TFC_FLOAT : x->dtype;
+  tfc_dtype type = reduced_type(x->dtype, how);
+  bool widened = type != x->dtype;
+  size_t size = tfc_dtype_size(type);
   if (!first[type].rows) return ops_unsupported_type(ctx, x->dtype);
   TFC_TRY(s, tfc_kernel_output(ctx, 0, x->dtype, &p->out, &y));
   int64_t n = tfc_tensor_elements(y);
   const void *from = x->data;
   void *to = y->data;
-  if (narrowed) {
-    TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)tfc_tensor_elements(x) * 4 + 4, &wide_x));
-    TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)n * 4 + 4, &wide_y));
+  if (widened) {
+    TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)tfc_tensor_elements(x) * size + size, &wide_x));
+    TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)n * size + size, &wide_y));
     widen(x->dtype, x->data, wide_x->data, tfc_tensor_elements(x));
     from = wide_x->data;
     to = wide_y->data;
   }
-  TFC_TRY(s, reduce_all_passes(ctx, *p, &first[type], &join[type], from, to, tfc_dtype_size(type)));
+  TFC_TRY(s, reduce_all_passes(ctx, *p, &first[type], &join[type], from, to, size));
   finish_values(how, type, to, n, p->count);
-  if (narrowed) narrow(x->dtype, to, y->data, n);
+  if (widened) narrow(x->dtype, to, y->data, n);
 out:
   tfc_buffer_release(wide_x);
   tfc_buffer_release(wide_y);
@@ -349,7 +384,8 @@ static tfc_status reduce_mean(struct tfc_kernel_ctx *ctx) {
   return reduce(ctx, sum_table, sum_table, FINISH_DIVIDE);
 }
 static tfc_status reduce_prod(struct tfc_kernel_ctx *ctx) {
-  return reduce(ctx, product_table, product_table, FINISH_NOTHING);
+  const struct reducer *table = ctx->inputs[0]->dtype == TFC_HALF ? half_product_table : product_table;
+  return reduce(ctx, table, table, FINISH_NOTHING);
 }
 static tfc_status reduce_max(struct tfc_kernel_ctx *ctx) {
   return reduce(ctx, max_table, max_table, FINISH_NOTHING);

@@ -112,7 +112,6 @@ struct tfc_attr grad_attr(const struct tfc_grad_ctx *g, const char *name);
 tfc_status ops_grad_identity(struct tfc_grad_ctx *g); // gradient i to input i, as it is
 tfc_status ops_grad_none(struct tfc_grad_ctx *g);     // zero everywhere (no gradient)
 
-
 // Formulas read better so: G is the gradient that arrived, X and Y the first input and output.
 #define OPS_GRADIENT(name) static tfc_status gradient_##name(struct tfc_grad_ctx *g)
 #define G (g->grad_outputs[0])

@@ -82,6 +82,12 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_PUT_c64(v) ((float _Complex)(v))
 #define OPS_PUT_c128(v) ((double _Complex)(v))
 
+// A value as memory would give it back: TensorFlow's arithmetic in 16-bit floats rounds after every operation.
+#define OPS_ROUND_f32(v) (v)
+#define OPS_ROUND_f64(v) (v)
+#define OPS_ROUND_f16(v) tfc_half_to_float(tfc_float_to_half(v))
+#define OPS_ROUND_b16(v) tfc_bfloat16_to_float(tfc_float_to_bfloat16(v))
+
 // clang-format off
 #define OPS_WIDE_FLOATS(X, ...) X(f32, __VA_ARGS__) X(f64, __VA_ARGS__)
 #define OPS_FLOATS(X, ...) OPS_WIDE_FLOATS(X, __VA_ARGS__) X(f16, __VA_ARGS__) X(b16, __VA_ARGS__)

@@ -26,7 +26,22 @@ OPS_UNARY_TABLE(Reciprocal, OPS_NUMBERS, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 OPS_FLOATS(OPS_UNARY_SAME_LOOP, Sign, x != x ? x : (C)((x > 0) - (x < 0)))
 OPS_SIGNED(OPS_UNARY_SAME_LOOP, Sign, (x > 0) - (x < 0))
-OPS_COMPLEX(OPS_UNARY_SAME_LOOP, Sign, x == (C)0 ? (C)0 : x / fabs(x))
+// z / |z|; the modulus as TensorFlow's vectors take it (numbers by fours), and its last few numbers by the reciprocal.
+#define COMPLEX_SIGN(t, r)                                                                                             \
+  static void loop_Sign_##t(const void *xv, void *yv, int64_t n) {                                                     \
+    const ops_##t *x = xv;                                                                                             \
+    ops_##t *y = yv;                                                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      const ops_##r a = fabs(creal(x[i])), b = fabs(cimag(x[i])), most = a > b ? a : b, least = a > b ? b : a;         \
+      const ops_##r ratio = least / most, modulus = most * sqrt(1 + ratio * ratio), one = 1;                           \
+      if (most == 0)                                                                                                   \
+        y[i] = 0;                                                                                                      \
+      else                                                                                                             \
+        y[i] = i < n / 4 * 4 ? x[i] / modulus : x[i] * (one / fabs(x[i]));                                             \
+    }                                                                                                                  \
+  }
+COMPLEX_SIGN(c64, f32)
+COMPLEX_SIGN(c128, f64)
 #define SIGN_TYPES(M, ...) OPS_FLOATS_COMPLEX(M, __VA_ARGS__) OPS_SIGNED(M, __VA_ARGS__)
 OPS_UNARY_TABLE(Sign, SIGN_TYPES, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 

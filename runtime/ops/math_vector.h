@@ -1,9 +1,9 @@
 // float32 exp, log, tanh and sigmoid as straight-line code that compilers vectorise: no branch, no table, no call.
 //
 // Coefficients are minimax fits of the series remainders over the reduced ranges. Measured against correctly rounded
-// values: exp and log within 1 ulp, tanh within 1.4, sigmoid within 2.5. NaN gives NaN; infinities and overflow as in libm;
-// subnormal results round as the floating-point environment says (device threads flush them).
-// Every compilation of these functions gives the same bits: products and sums are never contracted.
+// values: exp and log within 1 ulp, tanh within 1.4, sigmoid within 2.5. NaN gives NaN; infinities and overflow as in
+// libm; subnormal results round as the floating-point environment says (device threads flush them). Every compilation
+// of these functions gives the same bits: products and sums are never contracted.
 #ifndef TFC_RUNTIME_OPS_MATH_VECTOR_H
 #define TFC_RUNTIME_OPS_MATH_VECTOR_H
 

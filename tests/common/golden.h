@@ -1,0 +1,14 @@
+// Runs the committed cases of tests/conformance/golden/FAMILY that need no state: every fetch is evaluated with the
+// reference kernels and compared with what TensorFlow gave, by the case's tolerance.
+#ifndef TFC_TESTS_COMMON_GOLDEN_H
+#define TFC_TESTS_COMMON_GOLDEN_H
+
+#include <stdbool.h>
+
+struct golden_result {
+  int passed, failed, unsupported;
+};
+// `root`: the source folder. Prints each failure, and the ops without a kernel. Only cases whose name contains `filter` ("" for all).
+void golden_run(const char *root, const char *family, const char *filter, struct golden_result *out);
+
+#endif
