@@ -12,7 +12,8 @@ struct ops_matmul {
   int64_t m, n, k;
   enum ops_transpose a, b;
 };
-// Products of `count` pairs; pair i uses a + a_index(i) matrices and so on: index arrays, or NULL for one after another.
+// Products of `count` pairs; pair i uses a + a_index(i) matrices and so on: index arrays, or NULL for one after
+// another.
 TFC_MUST_USE tfc_status ops_matmul_batch(struct tfc_kernel_ctx *ctx, const struct ops_matmul *mm, const void *a,
                                          const void *b, void *out, int64_t count, const int64_t *a_index,
                                          const int64_t *b_index);

@@ -103,7 +103,8 @@ INLINE uint64_t same_u64(uint64_t x) {
 #define EACH_TARGET(s, M)                                                                                              \
   M(s, f32)                                                                                                            \
   M(s, f64)                                                                                                            \
-  M(s, f16) M(s, b16) M(s, i8) M(s, i16) M(s, i32) M(s, i64) M(s, u8) M(s, u16) M(s, u32) M(s, u64) M(s, b8) M(s, c64) \
+  M(s, f16)                                                                                                            \
+  M(s, b16) M(s, i8) M(s, i16) M(s, i32) M(s, i64) M(s, u8) M(s, u16) M(s, u32) M(s, u64) M(s, b8) M(s, c64)           \
       M(s, c128)
 #define CAST_LOOPS(s, ...) EACH_TARGET(s, CAST_LOOP)
 #define CAST_ENTRY(s, t) [OPS_DT_##t] = cast_##s##_##t,
