@@ -32,7 +32,7 @@ struct tfc_step_request {
   bool no_init; // the variables come from elsewhere (a checkpoint)
   const struct tfc_step_feed_request *feeds;
   uint32_t feed_count;
-  int64_t batch; // size of unknown leading dimensions; 0: 32
+  int64_t batch; // size of unknown leading dimensions; 0: a given feed's, else 32
 };
 
 struct tfc_step_feed {
