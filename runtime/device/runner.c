@@ -262,7 +262,7 @@ static tfc_status before(struct tfc_runner *r, struct call *c) {
 static void after(struct tfc_runner *r, struct call *c) {
   if (r->offset) leave_space(r, c);
   for (uint32_t i = 0; i < c->op->release_count; i++)
-    if (c->op->releases[i]->buffer) tfc_tensor_release(c->op->releases[i]);
+    tfc_tensor_release(c->op->releases[i]);
 }
 
 static tfc_status run_call(struct tfc_runner *r, struct call *c) {

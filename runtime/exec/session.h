@@ -84,6 +84,7 @@ struct tfc_plan_info {
   uint32_t op_count;
   const struct tfc_plan_transfer *transfers;
   uint32_t transfer_count;
+  const uint32_t *runs_in;    // [node]: the node whose operation does this one's work (fused), usually itself
   const uint64_t *peak_bytes; // by device: arena and variables
   uint32_t device_count;
   bool is_static;

@@ -1,0 +1,260 @@
+// Every value with a static shape gets its place once. Items are walked in the sequence; what an item makes is placed
+// in the best-fitting free range of its arena, and what it reads last is freed behind it.
+//
+// Devices run at their own pace, so "freed" has a condition: a clock (for each queue, how many items must have ended).
+// An item may use a free range only where its own clock covers the range's condition: reuse never adds a wait. A range
+// whose condition nobody covers is kept to the end of the step.
+#include <stdlib.h>
+
+#include "runtime/exec/plan_internal.h"
+
+enum { ALIGNMENT = 64 };
+
+struct range {
+  uint64_t offset, size;
+  uint32_t *condition; // [queues]
+};
+typedef TFC_ARRAY(struct range) range_list;
+struct block { // memory of one value or copy, or of several that were computed in place
+  uint64_t offset, size;
+  uint16_t location;
+  bool placed, kept;
+  uint32_t readers;    // reads that are still to come
+  uint32_t *condition; // [queues] of the reads so far
+};
+struct planner {
+  const struct tfc_ir *ir;
+  const struct tfc_arrangement *a;
+  struct tfc_arena *arena;
+  struct tfc_memory_plan *plan;
+  range_list *free; // [location], by offset
+  struct block *blocks;
+  uint32_t *block_of_value, *block_of_copy;
+  uint32_t block_count;
+};
+
+static bool covers(const uint32_t *clock, const uint32_t *condition, uint32_t n) {
+  for (uint32_t q = 0; q < n; q++)
+    if (condition[q] > clock[q]) return false;
+  return true;
+}
+
+static bool insert(range_list *list, size_t at, struct range r) {
+  if (!tfc_array_push(list, r)) return false;
+  memmove(list->data + at + 1, list->data + at, (list->count - 1 - at) * sizeof r);
+  list->data[at] = r;
+  return true;
+}
+
+static void erase(range_list *list, size_t at) {
+  memmove(list->data + at, list->data + at + 1, (list->count - 1 - at) * sizeof *list->data);
+  list->count--;
+}
+
+static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *clock) {
+  range_list *list = &p->free[b->location];
+  uint32_t n = p->a->queue_count;
+  uint64_t *top = &p->plan->size[b->location];
+  size_t best = SIZE_MAX;
+  for (size_t i = 0; i < list->count; i++) {
+    struct range *r = &list->data[i];
+    if (!covers(clock, r->condition, n)) continue;
+    while (i + 1 < list->count && list->data[i + 1].offset == r->offset + r->size &&
+           covers(clock, list->data[i + 1].condition, n)) { // neighbours that are both free for this item
+      struct range *next = &list->data[i + 1];
+      for (uint32_t q = 0; q < n; q++)
+        if (next->condition[q] > r->condition[q]) r->condition[q] = next->condition[q];
+      r->size += next->size;
+      erase(list, i + 1);
+      r = &list->data[i];
+    }
+    if (r->size >= b->size && (best == SIZE_MAX || r->size < list->data[best].size)) best = i;
+  }
+  b->placed = true;
+  if (best != SIZE_MAX) {
+    struct range *r = &list->data[best];
+    b->offset = r->offset;
+    r->offset += b->size;
+    r->size -= b->size;
+    if (r->size == 0) erase(list, best);
+    return NULL;
+  }
+  struct range *last = list->count ? &list->data[list->count - 1] : NULL;
+  if (last && last->offset + last->size == *top && covers(clock, last->condition, n)) { // grows at the end
+    b->offset = last->offset;
+    *top = last->offset + b->size;
+    list->count--;
+    return NULL;
+  }
+  b->offset = *top;
+  if (__builtin_add_overflow(*top, b->size, top) || *top > (uint64_t)INT64_MAX)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "the step needs more memory than there are addresses");
+  return NULL;
+}
+
+static tfc_status release(struct planner *p, struct block *b) {
+  if (!b->placed || b->kept) return NULL;
+  range_list *list = &p->free[b->location];
+  size_t low = 0, high = list->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (list->data[middle].offset < b->offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (!insert(list, low, (struct range){b->offset, b->size, b->condition})) return TFC_PLAN_NO_MEMORY();
+  b->condition = NULL;
+  return NULL;
+}
+
+static struct block *block_read(const struct planner *p, const struct tfc_ir_op *op, uint32_t input) {
+  uint32_t v = op->inputs[input].value;
+  if (v == TFC_NONE32 || op->inputs[input].variable != TFC_NONE32) return NULL;
+  uint32_t t = tfc_find_copy(p->a, p->ir, v, tfc_input_location(p->ir, op, input));
+  uint32_t b;
+  if (t != TFC_NONE32 && p->ir->values.data[v].kind != TFC_IR_CONST)
+    b = p->block_of_copy[t];
+  else
+    b = p->block_of_value[v];
+  return b == TFC_NONE32 ? NULL : &p->blocks[b];
+}
+
+static tfc_status new_block(struct planner *p, uint64_t bytes, uint16_t location, uint32_t *out) {
+  struct block *b = &p->blocks[p->block_count];
+  uint64_t size = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+  *b = (struct block){.size = size, .location = location};
+  b->condition = TFC_ARENA_ARRAY(p->arena, uint32_t, p->a->queue_count);
+  if (!b->condition) return TFC_PLAN_NO_MEMORY();
+  *out = p->block_count++;
+  return NULL;
+}
+
+static void done_by(const struct planner *p, struct block *b, const struct tfc_item *item) {
+  (void)p;
+  if (item->position + 1 > b->condition[item->queue]) b->condition[item->queue] = item->position + 1;
+}
+
+// May the operation's first output be computed where an input is? The one that nobody reads afterwards.
+static struct block *in_place(const struct planner *p, const struct tfc_ir_op *op, const struct block *out,
+                              const uint32_t *clock) {
+  if (!(op->def->flags & TFC_OP_INPLACE)) return NULL;
+  for (uint32_t k = 0; k < op->input_count; k++) {
+    struct block *b = block_read(p, op, k);
+    if (!b || !b->placed || b->kept || b->location != out->location || b->size != out->size) continue;
+    if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[0]].bytes) continue;
+    uint32_t own = 0;
+    for (uint32_t m = 0; m < op->input_count; m++) own += block_read(p, op, m) == b;
+    if (b->readers == own && covers(clock, b->condition, p->a->queue_count)) return b;
+  }
+  return NULL;
+}
+
+static tfc_status plan_item(struct planner *p, uint32_t index) {
+  const struct tfc_ir *ir = p->ir;
+  const struct tfc_item *item = &p->a->items[index];
+  const uint32_t *clock = p->a->clocks + (size_t)index * p->a->queue_count;
+  if (item->op == TFC_NONE32) { // a copy
+    const struct tfc_plan_copy *copy = &p->a->transfers[item->transfer];
+    uint32_t to = p->block_of_copy[item->transfer], from = p->block_of_value[copy->value];
+    if (to != TFC_NONE32) {
+      TFC_RETURN_IF_ERROR(allocate(p, &p->blocks[to], clock));
+      p->plan->copy_offset[item->transfer] = p->blocks[to].offset;
+      done_by(p, &p->blocks[to], item);
+      if (p->blocks[to].readers == 0) TFC_RETURN_IF_ERROR(release(p, &p->blocks[to]));
+    }
+    if (from != TFC_NONE32) {
+      done_by(p, &p->blocks[from], item);
+      if (--p->blocks[from].readers == 0) TFC_RETURN_IF_ERROR(release(p, &p->blocks[from]));
+    }
+    return NULL;
+  }
+  const struct tfc_ir_op *op = &ir->ops.data[item->op];
+  struct block *reused = NULL;
+  for (uint32_t i = 0; i < op->output_count; i++) {
+    uint32_t v = op->outputs[i];
+    if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
+    struct block *b = &p->blocks[p->block_of_value[v]];
+    struct block *same = i == 0 ? in_place(p, op, b, clock) : NULL;
+    if (same) {
+      b->offset = same->offset;
+      b->placed = true;
+      reused = same;
+    } else {
+      TFC_RETURN_IF_ERROR(allocate(p, b, clock));
+    }
+    p->plan->value_offset[v] = b->offset;
+    done_by(p, b, item);
+  }
+  for (uint32_t k = 0; k < op->input_count; k++) {
+    struct block *b = block_read(p, op, k);
+    if (!b) continue;
+    done_by(p, b, item);
+    if (--b->readers == 0 && b != reused) TFC_RETURN_IF_ERROR(release(p, b));
+  }
+  for (uint32_t i = 0; i < op->output_count; i++) { // made for nobody
+    uint32_t v = op->outputs[i];
+    if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
+    struct block *b = &p->blocks[p->block_of_value[v]];
+    if (b->readers == 0) TFC_RETURN_IF_ERROR(release(p, b));
+  }
+  return NULL;
+}
+
+tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a, struct tfc_arena *arena,
+                                struct tfc_memory_plan *out) {
+  tfc_status s = NULL;
+  struct tfc_arena scratch = {0};
+  struct tfc_memory_plan plan = {0};
+  struct planner p = {.ir = ir, .a = a, .arena = &scratch, .plan = &plan};
+  uint32_t locations = ir->device_count + 1;
+  size_t values = ir->values.count;
+  plan.value_offset = TFC_ARENA_ARRAY(arena, uint64_t, values + 1);
+  plan.copy_offset = TFC_ARENA_ARRAY(arena, uint64_t, a->transfer_count + 1);
+  plan.size = TFC_ARENA_ARRAY(arena, uint64_t, locations);
+  p.free = TFC_ARENA_ARRAY(&scratch, range_list, locations);
+  p.blocks = TFC_ARENA_ARRAY(&scratch, struct block, values + a->transfer_count + 1);
+  p.block_of_value = TFC_ARENA_ARRAY(&scratch, uint32_t, values + 1);
+  p.block_of_copy = TFC_ARENA_ARRAY(&scratch, uint32_t, a->transfer_count + 1);
+  if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.blocks || !p.block_of_value ||
+      !p.block_of_copy)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t v = 0; v < values; v++) {
+    const struct tfc_ir_value *value = &ir->values.data[v];
+    plan.value_offset[v] = UINT64_MAX;
+    p.block_of_value[v] = TFC_NONE32;
+    if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || !value->planned) continue;
+    TFC_TRY(s, new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]));
+    p.blocks[p.block_of_value[v]].kept = value->fetched;
+  }
+  for (size_t v = 0; v < values; v++) { // a view that runs reads and keeps its input's memory
+    uint32_t root = (uint32_t)v;
+    while (ir->values.data[root].alias != TFC_NONE32) root = ir->values.data[root].alias;
+    if (root != v) p.block_of_value[v] = p.block_of_value[root];
+  }
+  for (uint32_t t = 0; t < a->transfer_count; t++) {
+    const struct tfc_plan_copy *copy = &a->transfers[t];
+    const struct tfc_ir_value *value = &ir->values.data[copy->value];
+    plan.copy_offset[t] = UINT64_MAX;
+    p.block_of_copy[t] = TFC_NONE32;
+    if (copy->item == TFC_NONE32) continue;
+    bool placed = value->kind == TFC_IR_OP ? value->planned
+                                           : tfc_shape_is_static(&value->shape) && tfc_dtype_is_plain(value->dtype);
+    if (placed) TFC_TRY(s, new_block(&p, value->bytes, copy->target, &p.block_of_copy[t]));
+    if (p.block_of_value[copy->value] != TFC_NONE32) p.blocks[p.block_of_value[copy->value]].readers++;
+  }
+  for (uint32_t i = 0; i < a->item_count; i++) {
+    if (a->items[i].op == TFC_NONE32) continue;
+    const struct tfc_ir_op *op = &ir->ops.data[a->items[i].op];
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      struct block *b = block_read(&p, op, k);
+      if (b) b->readers++;
+    }
+  }
+  for (uint32_t i = 0; i < a->item_count; i++) TFC_TRY(s, plan_item(&p, i));
+  *out = plan;
+out:
+  for (uint32_t l = 0; p.free && l < locations; l++) tfc_array_free(&p.free[l]);
+  tfc_arena_deinit(&scratch);
+  return s;
+}

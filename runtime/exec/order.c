@@ -1,0 +1,245 @@
+// Who starts when. Three ways to one kind of answer, a topological order of the operations:
+// a sequence from outside (the placer's simulation) is followed as far as dependencies allow, which for a legal one is
+// to the letter; one device runs in order of node ids, as graphs are written, with updates as soon as they can, which
+// frees gradients early; several devices get a list schedule: start times simulated with estimated costs, first those
+// with an order from outside, then the longest remaining path, then the lowest node id.
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/exec/plan_internal.h"
+
+struct graph { // successors of operations, CSR
+  uint32_t *begin, *to;
+  uint32_t *waiting; // predecessors not done
+};
+struct entry {
+  double key, tie;
+  uint32_t id;
+};
+struct heap {
+  struct entry *data;
+  uint32_t count, capacity;
+};
+
+static bool before(const struct entry *a, const struct entry *b) {
+  if (a->key != b->key) return a->key < b->key;
+  if (a->tie != b->tie) return a->tie < b->tie;
+  return a->id < b->id;
+}
+
+static bool push(struct heap *h, struct entry e) {
+  if (h->count == h->capacity) {
+    uint32_t capacity = h->capacity ? 2 * h->capacity : 64;
+    struct entry *data = realloc(h->data, capacity * sizeof *data);
+    if (!data) return false;
+    h->data = data;
+    h->capacity = capacity;
+  }
+  uint32_t i = h->count++;
+  for (; i > 0 && before(&e, &h->data[(i - 1) / 2]); i = (i - 1) / 2) h->data[i] = h->data[(i - 1) / 2];
+  h->data[i] = e;
+  return true;
+}
+
+static struct entry pop(struct heap *h) {
+  struct entry top = h->data[0], last = h->data[--h->count];
+  uint32_t i = 0;
+  for (;;) {
+    uint32_t child = 2 * i + 1;
+    if (child >= h->count) break;
+    if (child + 1 < h->count && before(&h->data[child + 1], &h->data[child])) child++;
+    if (!before(&h->data[child], &last)) break;
+    h->data[i] = h->data[child];
+    i = child;
+  }
+  h->data[i] = last;
+  return top;
+}
+
+static uint32_t producer(const struct tfc_ir *ir, const struct tfc_ir_input *in) {
+  return in->value == TFC_NONE32 ? TFC_NONE32 : ir->values.data[in->value].op;
+}
+
+static tfc_status make_graph(const struct tfc_ir *ir, struct graph *g) {
+  size_t n = ir->ops.count, total = ir->edges.count;
+  for (size_t i = 0; i < n; i++) total += ir->ops.data[i].input_count;
+  g->begin = calloc(n + 2, sizeof *g->begin);
+  g->waiting = calloc(n + 1, sizeof *g->waiting);
+  g->to = malloc((total + 1) * sizeof *g->to);
+  if (!g->begin || !g->waiting || !g->to) return TFC_PLAN_NO_MEMORY();
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < n; i++) {
+      const struct tfc_ir_op *op = &ir->ops.data[i];
+      for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
+        uint32_t from = producer(ir, &op->inputs[k]);
+        if (from == TFC_NONE32 || from == i) continue;
+        if (pass == 0) {
+          g->begin[from + 2]++;
+          g->waiting[i]++;
+        } else {
+          g->to[g->begin[from + 1]++] = (uint32_t)i;
+        }
+      }
+    }
+    for (size_t k = 0; k < ir->edges.count; k++) {
+      struct tfc_ir_edge e = ir->edges.data[k];
+      if (ir->ops.data[e.from].dead || ir->ops.data[e.to].dead) continue;
+      if (pass == 0) {
+        g->begin[e.from + 2]++;
+        g->waiting[e.to]++;
+      } else {
+        g->to[g->begin[e.from + 1]++] = e.to;
+      }
+    }
+    for (size_t v = 1; pass == 0 && v <= n; v++) g->begin[v + 1] += g->begin[v];
+  }
+  return NULL;
+}
+
+// Kahn's algorithm with the smallest key first.
+static tfc_status by_keys(const struct tfc_ir *ir, struct graph *g, const double *keys, uint32_t *out,
+                          uint32_t *count) {
+  struct heap ready = {0};
+  tfc_status s = NULL;
+  for (size_t i = 0; i < ir->ops.count; i++)
+    if (!ir->ops.data[i].dead && !g->waiting[i] && !push(&ready, (struct entry){keys[i], 0, (uint32_t)i}))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  while (ready.count) {
+    uint32_t i = pop(&ready).id;
+    out[(*count)++] = i;
+    for (uint32_t k = g->begin[i]; k < g->begin[i + 1]; k++)
+      if (--g->waiting[g->to[k]] == 0 && !push(&ready, (struct entry){keys[g->to[k]], 0, g->to[k]}))
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  }
+out:
+  free(ready.data);
+  return s;
+}
+
+// The rule of the simulation, on estimates: operations take cost_us, a tensor between devices 5 µs and 10 GB/s.
+static tfc_status by_schedule(const struct tfc_ir *ir, struct graph *g, const double *priority, uint32_t *out,
+                              uint32_t *count) {
+  tfc_status s = NULL;
+  size_t n = ir->ops.count;
+  double *remaining = calloc(n + 1, sizeof *remaining), *ready_at = calloc(n + 1, sizeof *ready_at);
+  uint32_t *topological = malloc((n + 1) * sizeof *topological), *waiting = malloc((n + 1) * sizeof *waiting);
+  bool *busy = calloc(ir->device_count, sizeof *busy);
+  struct heap *ready = calloc(ir->device_count, sizeof *ready), events = {0};
+  uint32_t topological_count = 0;
+  if (!remaining || !ready_at || !topological || !waiting || !busy || !ready)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  memcpy(waiting, g->waiting, n * sizeof *waiting);
+  TFC_TRY(s, by_keys(ir, g, remaining, topological, &topological_count)); // keys all 0: any order
+  memcpy(g->waiting, waiting, n * sizeof *waiting);
+  for (uint32_t i = topological_count; i-- > 0;) {
+    uint32_t id = topological[i];
+    double longest = 0;
+    for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++)
+      if (remaining[g->to[k]] > longest) longest = remaining[g->to[k]];
+    remaining[id] = longest + ir->ops.data[id].cost_us;
+  }
+  // Events: an operation becomes ready (tie 1, id) or ends (tie 0, id).
+  for (size_t i = 0; i < n; i++)
+    if (!ir->ops.data[i].dead && !g->waiting[i] && !push(&events, (struct entry){0, 1, (uint32_t)i}))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  while (events.count) {
+    double now = events.data[0].key;
+    while (events.count && events.data[0].key == now) {
+      struct entry e = pop(&events);
+      const struct tfc_ir_op *op = &ir->ops.data[e.id];
+      if (e.tie > 0 && !op->joint) {
+        double first = priority && !isnan(priority[op->node]) ? priority[op->node] : INFINITY;
+        if (!push(&ready[op->device], (struct entry){first, -remaining[e.id], e.id}))
+          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+        continue;
+      }
+      if (op->joint)
+        out[(*count)++] = e.id;
+      else
+        busy[op->device] = false;
+      for (uint32_t k = g->begin[e.id]; k < g->begin[e.id + 1]; k++) {
+        uint32_t to = g->to[k];
+        const struct tfc_ir_op *next = &ir->ops.data[to];
+        double arrives = now;
+        if (!op->joint && !next->joint && op->device != next->device) {
+          uint64_t bytes = 0;
+          for (uint32_t m = 0; m < next->input_count; m++)
+            if (producer(ir, &next->inputs[m]) == e.id) bytes += ir->values.data[next->inputs[m].value].bytes;
+          arrives += 5 + (double)bytes / 10e3;
+        }
+        if (arrives > ready_at[to]) ready_at[to] = arrives;
+        if (--g->waiting[to] == 0 && !push(&events, (struct entry){ready_at[to], 1, to}))
+          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+      }
+    }
+    for (uint32_t d = 0; d < ir->device_count; d++) {
+      if (busy[d] || !ready[d].count) continue;
+      uint32_t id = pop(&ready[d]).id;
+      busy[d] = true;
+      out[(*count)++] = id;
+      if (!push(&events, (struct entry){now + ir->ops.data[id].cost_us, 0, id}))
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    }
+  }
+out:
+  for (uint32_t d = 0; ready && d < ir->device_count; d++) free(ready[d].data);
+  free(ready);
+  free(events.data);
+  free(remaining);
+  free(ready_at);
+  free(topological);
+  free(waiting);
+  free(busy);
+  return s;
+}
+
+tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec, uint32_t **out_sequence,
+                          uint32_t *out_count) {
+  tfc_status s = NULL;
+  struct graph g = {0};
+  size_t n = ir->ops.count;
+  uint32_t count = 0, wanted = 0;
+  uint32_t *sequence = malloc((n + 1) * sizeof *sequence);
+  double *keys = malloc((n + ir->graph->node_count + 1) * sizeof *keys);
+  if (!sequence || !keys) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  TFC_TRY(s, make_graph(ir, &g));
+  bool one_device = true;
+  uint32_t first_device = TFC_NONE32;
+  for (size_t i = 0; i < n; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    if (op->dead) continue;
+    wanted++;
+    if (op->joint) continue;
+    if (first_device == TFC_NONE32) first_device = op->device;
+    one_device &= op->device == first_device;
+  }
+  if (spec->sequence) {
+    double *by_node = keys + n;
+    for (uint32_t i = 0; i < ir->graph->node_count; i++) by_node[i] = spec->sequence_count;
+    for (uint32_t i = 0; i < spec->sequence_count; i++) {
+      if (spec->sequence[i] >= ir->graph->node_count)
+        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the sequence names node %u of %u", spec->sequence[i], ir->graph->node_count);
+      by_node[spec->sequence[i]] = i;
+    }
+    for (size_t i = 0; i < n; i++) keys[i] = ir->ops.data[i].joint ? -1.0 : by_node[ir->ops.data[i].node];
+    TFC_TRY(s, by_keys(ir, &g, keys, sequence, &count));
+  } else if (one_device && !spec->order) {
+    for (size_t i = 0; i < n; i++) {
+      const struct tfc_ir_op *op = &ir->ops.data[i];
+      keys[i] = op->joint || (op->def && op->def->flags & TFC_OP_UPDATE) ? -1.0 : (double)op->node;
+    }
+    TFC_TRY(s, by_keys(ir, &g, keys, sequence, &count));
+  } else {
+    TFC_TRY(s, by_schedule(ir, &g, spec->order, sequence, &count));
+  }
+  if (count != wanted) TFC_FAIL(s, TFC_INTERNAL, "%u of %u operations could not be ordered", wanted - count, wanted);
+  *out_sequence = sequence, sequence = NULL;
+  *out_count = count;
+out:
+  free(sequence);
+  free(keys);
+  free(g.begin);
+  free(g.to);
+  free(g.waiting);
+  return s;
+}

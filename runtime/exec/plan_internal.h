@@ -1,0 +1,224 @@
+// What the files of this folder share: sessions, plans, and the stages that make a static plan.
+//
+//   build.c     graph → ir        which operations run, values, versions of variables, ordering edges
+//   rewrite.c   ir → ir
+//   order.c     ir → sequence     who starts when
+//   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
+//   memory.c    items → places    the arena of each device
+//   segments.c  → prepared segments and what is submitted each step
+//   step.c      runs it
+#ifndef TFC_RUNTIME_EXEC_PLAN_INTERNAL_H
+#define TFC_RUNTIME_EXEC_PLAN_INTERNAL_H
+
+#include <pthread.h>
+
+#include "runtime/exec/rewrite.h"
+#include "runtime/exec/session.h"
+#include "runtime/pass/pass.h"
+
+// --- Session -----------------------------------------------------------------------------------------------------
+struct tfc_session_arena { // shared by the static plans of a session, one per device and one for the host
+  struct tfc_buffer *buffer;
+  uint64_t size;
+  uint64_t generation; // grows when the address changes
+};
+
+struct tfc_session_graph { // state of a graph's nodes, for the session's own graph and functions' bodies
+  const struct tfc_graph *graph;
+  void **node_states; // [node_count], made when a plan needs one
+};
+
+struct tfc_cached_plan {
+  uint64_t hash;
+  void *key;
+  size_t key_size;
+  struct tfc_plan *plan;
+};
+
+struct tfc_session {
+  const struct tfc_graph *graph; // retained
+  struct tfc_session_options options;
+  struct tfc_device *const *devices;
+  uint32_t device_count;
+  struct tfc_resources *resources;
+  struct tfc_session_arena *arenas; // [device_count + 1]
+  pthread_mutex_t run_lock;         // one static step at a time; arenas
+  pthread_mutex_t lock;             // what follows
+  TFC_ARRAY(struct tfc_session_graph) graphs;
+  TFC_ARRAY(struct tfc_variable *) variables; // that plans of this session use, one reference each
+  TFC_ARRAY(struct tfc_cached_plan) cache;
+  TFC_ARRAY(struct tfc_plan *) function_plans;
+  _Atomic int64_t next_step;
+};
+// The variable that a VariableV2 or VarHandleOp node names, made if it is not there. Borrowed.
+TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
+                                             struct tfc_variable **out);
+TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
+                                               uint32_t node,
+                                               void **out); // NULL where the op has none
+// Moves a variable's value to a device if it is elsewhere.
+TFC_MUST_USE tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device);
+
+// --- Building ----------------------------------------------------------------------------------------------------
+struct tfc_plan_fetch {
+  uint32_t value;
+  const struct tfc_shape *view;
+};
+struct tfc_build {
+  struct tfc_session *session;
+  const struct tfc_graph *graph;
+  const struct tfc_run_spec *spec;
+  bool *needed;       // [node]
+  uint32_t *fed;      // [output] index of the feed + 1, 0: not fed
+  uint32_t *order;    // needed nodes in the canonical order: updates as late as they can be
+  uint32_t *position; // [node] in `order`
+  uint32_t order_count;
+  struct tfc_shapes shapes;
+  struct tfc_plan_fetch *fetches; // [fetch_count], arena of the ir
+};
+void tfc_build_deinit(struct tfc_build *b);
+// Prunes, checks what is fed and which ops are known, infers shapes. *out_static: the static path can run it.
+TFC_MUST_USE tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *graph,
+                                        const struct tfc_run_spec *spec, struct tfc_build *out, bool *out_static);
+TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
+
+// --- Order -------------------------------------------------------------------------------------------------------
+// Fills out_sequence with the ids of all operations that are not dead (joints too), so that whatever an operation waits
+// for comes before it. `sequence`/`order`: as in struct tfc_run_spec.
+TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
+                                       uint32_t **out_sequence, uint32_t *out_count);
+
+// --- Items -------------------------------------------------------------------------------------------------------
+// Queues: compute of device d is d; copies to device d are device_count + d; locations of memory: device d, or
+// device_count for host memory beside devices that have their own.
+struct tfc_item {
+  uint32_t op;       // TFC_NONE32: a copy
+  uint32_t transfer; // copies: index into transfers
+  uint16_t queue;
+  uint32_t position; // in its queue
+  bool signals;
+  uint32_t wait_begin, wait_count;
+  uint32_t arrival_begin, arrival_count;
+};
+struct tfc_wait {
+  uint16_t queue;
+  uint32_t position; // of the item that must have ended
+};
+struct tfc_plan_copy { // a value that moves, or is handed over (item TFC_NONE32)
+  uint32_t value;
+  uint16_t source, target; // locations
+  uint32_t item;
+};
+struct tfc_arrangement {
+  struct tfc_item *items;
+  uint32_t item_count;
+  struct tfc_wait *waits;
+  uint32_t *arrivals;
+  struct tfc_plan_copy *transfers;
+  uint32_t transfer_count;
+  uint32_t *first_copy, *next_copy; // [values], [transfers]: chains of a value's transfers
+  uint32_t queue_count;
+  uint32_t *clocks;      // [item * queue_count + queue]: how many items of each queue have ended when the item starts
+  uint32_t *queue_items; // [queue] how many
+  uint32_t *item_of_op;  // [ops]
+};
+TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
+                                    struct tfc_arena *arena, struct tfc_arrangement *out);
+// Where a value's memory is, and where an operation wants its input `i`.
+uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
+uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input);
+bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location);
+// The copy of a value at a location: its index among transfers, or TFC_NONE32 where it can be read as it is.
+uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t value, uint16_t location);
+
+// --- Memory ------------------------------------------------------------------------------------------------------
+struct tfc_memory_plan {
+  uint64_t *value_offset; // [values] in the arena of its location, UINT64_MAX: no place
+  uint64_t *copy_offset;  // [transfers]
+  uint64_t *size;         // [device_count + 1] of each arena
+};
+TFC_MUST_USE tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
+                                             struct tfc_arena *arena, struct tfc_memory_plan *out);
+
+// --- Plan --------------------------------------------------------------------------------------------------------
+struct tfc_place { // a slot with a place in an arena
+  struct tfc_tensor *slot;
+  uint64_t offset;
+  uint16_t location;
+  size_t size;
+  tfc_dtype dtype;
+  const struct tfc_shape *shape;
+};
+struct tfc_feed_view { // slots that follow a feed
+  struct tfc_tensor *slot;
+  uint32_t feed;
+  const struct tfc_shape *view;
+};
+struct tfc_submission {
+  struct tfc_device *device;
+  struct tfc_prepared *prepared; // a segment, or
+  struct tfc_copy copy;          // a copy (copy.source set)
+  uint32_t point_begin, wait_count, signal_count;
+};
+struct tfc_point { // where a timepoint's value comes from
+  uint16_t queue;
+  uint32_t offset;
+};
+
+struct tfc_dynamic;
+struct tfc_plan {
+  struct tfc_session *session;
+  struct tfc_arena arena;
+  struct tfc_ir ir;
+  struct tfc_shapes shapes; // views and folded constants of the ir point into it
+  struct tfc_plan_info info;
+  struct tfc_dynamic *dynamic; // NULL: static
+  // The static path.
+  struct tfc_place *places;
+  uint32_t place_count;
+  uint64_t *arena_generation, *arena_size; // [locations]
+  struct tfc_feed_view *feed_views;
+  uint32_t feed_view_count;
+  struct tfc_tensor **unplanned; // slots to release after a step
+  uint32_t unplanned_count;
+  struct tfc_segment *segments;
+  uint32_t segment_count;
+  struct tfc_submission *submissions;
+  uint32_t submission_count;
+  struct tfc_point *points;
+  struct tfc_timepoint *timepoints; // scratch, [points]
+  uint32_t point_count;
+  struct tfc_semaphore **semaphores; // [queues]
+  uint64_t *base;                    // [queues] value of each semaphore before the step
+  uint32_t *queue_items;
+  uint32_t queue_count;
+  struct tfc_span *spans; // [devices]
+  struct tfc_tensor **fetch_slots;
+  uint16_t *fetch_locations;
+  const struct tfc_shape **fetch_views; // NULL: the slot's own shape
+  uint32_t fetch_count, feed_count;
+  tfc_dtype *feed_dtypes;
+  struct tfc_shape *feed_shapes;
+  const struct tfc_output *feeds; // copies in the arena
+  struct tfc_resources *step_resources;
+  bool uses_step_resources;
+  double last_step_us;
+  TFC_ARRAY(struct tfc_buffer *) constants; // uploaded to devices with their own memory
+};
+TFC_MUST_USE tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan);
+TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds,
+                                            struct tfc_tensor *fetches, const struct tfc_run_options *options);
+TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds);
+void tfc_plan_static_deinit(struct tfc_plan *plan);
+// Makes an arena of the session at least this large; exactly this large where `exact`.
+TFC_MUST_USE tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size,
+                                              bool exact);
+
+TFC_MUST_USE tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan);
+TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *feeds,
+                                             struct tfc_tensor *fetches, const struct tfc_run_options *options);
+void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
+
+#define TFC_PLAN_NO_MEMORY() tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step")
+
+#endif
