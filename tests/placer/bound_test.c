@@ -1,4 +1,4 @@
-// Bounds against the optimum: all placements and all orders of small problems.
+// Bounds against the optimum: all placements of problems of up to 9 nodes, with all orders of those of up to 5.
 #include "tests/common/test.h"
 
 #include "placer/local.h"
@@ -66,7 +66,10 @@ static void run(uint32_t count, tfc_objective objective, uint32_t most_nodes, bo
       struct tfc_search_outcome out = {0};
       assert_ok(
           tfc_search(i.problem, &(struct tfc_search_options){.evaluations = 3000, .seed = 1, .threads = 1}, &out));
-      assert_true(out.value == TFC_TIME_MAX || out.excess || out.value >= best);
+      if (out.value != TFC_TIME_MAX && !out.excess) { // it also searches orders: better is right unless all were tried
+        assert_true(out.value >= bound.value);
+        if (orders || objective == TFC_OBJECTIVE_THROUGHPUT) assert_true(out.value >= best);
+      }
       found += out.value <= best + best / 1000 && out.excess == 0;
       tfc_search_outcome_deinit(&out);
     }
@@ -83,7 +86,7 @@ static void test_step(void **state) {
 }
 static void test_step_orders(void **state) {
   (void)state;
-  run(150, TFC_OBJECTIVE_STEP, 6, true, false, 32);
+  run(150, TFC_OBJECTIVE_STEP, 5, true, false, 32);
 }
 static void test_throughput(void **state) {
   (void)state;
