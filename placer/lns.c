@@ -85,7 +85,11 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
   TFC_TRY(s, tfc_delta_create(p, &q.delta));
   tfc_delta_reset(q.delta, solution->device, solution->rank, &v);
   struct tfc_score now = tfc_score_of(&v), best = now;
+  uint64_t idle = 0, used = 0; // rounds in which nothing could be tried: nothing may move
   while (!meter.over && p->device_count > 1) {
+    idle = meter.used == used ? idle + 1 : 0;
+    used = meter.used;
+    if (idle > 1000 || (idle && tfc_budget_over(budget))) break;
     const uint32_t want = 2 + below(&q, LARGEST - 2);
     const uint32_t count = step && below(&q, 2) ? at_a_time(&q, want, chosen) : around(&q, want, chosen);
     const struct tfc_score before = now;
