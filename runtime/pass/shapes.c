@@ -1,246 +1,522 @@
-// Shape inference: one walk in topological order, every node's own shape function with all that is known of its
-// inputs. Loops: the first walk takes a Merge's back edge to be like its way in; where the body then disagrees, what
-// differs becomes unknown and the walk is done again, until nothing changes.
+// Shape inference: the ops' shape functions in topological order, with what is known of values on the way (constants,
+// small integer tensors folded by the reference kernels, shapes as values).
+//
+// Loops: a Merge first believes what enters the loop; after a pass, where what comes back is less, the Merge takes what
+// both have in common and the pass runs again. Believing less can only happen a few times per Merge, so this ends.
+// Functions: the body is inferred with what is known of the call's inputs.
 #include <stdlib.h>
 
+#include "runtime/base/array.h"
 #include "runtime/pass/fold.h"
+#include "runtime/pass/pass.h"
 
-struct inference {
-  const struct tfc_graph *graph;
-  struct tfc_shapes *out;
-  struct tfc_shape *as_shape; // [output] partial values of integer vectors
-  bool *fixed;                // [output] fed
-  bool *known;                // [output] inferred in this walk
-  struct tfc_shape *loop;     // [node] what a loop's Merge is known to be, rank TFC_MAX_RANK + 1: not yet
-  bool *looped;               // [node]
-  int64_t next_symbol;
-  const struct tfc_shape **inputs; // scratch, [largest arity]
-  const struct tfc_shape **partial;
-  const struct tfc_tensor **values;
-  const struct tfc_handle_info **handles;
+enum { fold_limit = 1024, depth_limit = 24, pass_limit = 64 };
+
+struct call_input { // of a function body's parameter
+  struct tfc_shape shape;
+  const struct tfc_tensor *value;
+  const struct tfc_shape *partial;
+  struct tfc_handle_info handle;
 };
 
-static int64_t fresh_symbol(struct tfc_shape_ctx *ctx) {
-  struct inference *in = ctx->owner;
-  return --in->next_symbol;
+struct engine {
+  const struct tfc_graph *g;
+  struct tfc_shapes *out;
+  const struct tfc_shape **partial; // by output number; NULL where nothing is known
+  struct tfc_shape *believed;       // by node: what a loop's Merge is taken to give; rank -2: nothing yet
+  struct tfc_intmap symbols;        // node << 8 | number of the call → symbol
+  int64_t *next_symbol;             // shared with the bodies of functions
+  struct tfc_intmap overrides;      // output number → index
+  const struct tfc_shape_override *override_list;
+  const struct call_input *args; // of a body, by index attribute
+  uint32_t arg_count, depth;
+  uint32_t node, symbol_calls; // the node at work
+};
+
+static tfc_status out_of_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
 }
 
-static uint32_t number(const struct tfc_graph *g, struct tfc_output o) {
-  return g->nodes[o.node].output_begin + (uint32_t)o.index;
+static int64_t new_symbol(struct tfc_shape_ctx *ctx) {
+  struct engine *e = ctx->owner;
+  uint64_t key = (uint64_t)e->node << 8 | (e->symbol_calls++ & 255);
+  bool found;
+  uint64_t *s = tfc_intmap_put(&e->symbols, key, (uint64_t)*e->next_symbol, &found);
+  if (!s) return TFC_DIM_UNKNOWN;
+  if (!found) --*e->next_symbol;
+  return (int64_t)*s;
 }
 
-// A constant integer scalar or vector as partial value.
-static struct tfc_shape partial_of(const struct tfc_tensor *t) {
-  struct tfc_shape p = TFC_SHAPE_UNKNOWN;
-  int64_t count = tfc_tensor_elements(t);
-  if ((t->dtype != TFC_INT32 && t->dtype != TFC_INT64) || t->shape.rank > 1 || count > TFC_MAX_RANK) return p;
-  p.rank = (int32_t)count;
-  for (int64_t i = 0; i < count; i++) {
-    int64_t v = tfc_tensor_int(t, i);
-    p.dims[i] = v < 0 ? TFC_DIM_UNKNOWN : v;
+static struct tfc_shape join(const struct tfc_shape *a, const struct tfc_shape *b) { // what both say
+  if (a->rank != b->rank || a->rank < 0) return TFC_SHAPE_UNKNOWN;
+  struct tfc_shape r = *a;
+  for (int i = 0; i < r.rank; i++)
+    if (a->dims[i] != b->dims[i]) r.dims[i] = TFC_DIM_UNKNOWN;
+  return r;
+}
+
+// A constant integer scalar or vector as a shape; negative numbers mean "unknown" there.
+static const struct tfc_shape *value_as_shape(struct engine *e, const struct tfc_tensor *t) {
+  if ((t->dtype != TFC_INT32 && t->dtype != TFC_INT64) || t->shape.rank > 1) return NULL;
+  int64_t n = tfc_tensor_elements(t);
+  if (n < 0 || n > TFC_MAX_RANK) return NULL;
+  struct tfc_shape *s = tfc_arena_alloc(&e->out->arena, sizeof *s);
+  if (!s) return NULL;
+  *s = (struct tfc_shape){.rank = (int32_t)n};
+  for (int64_t i = 0; i < n; i++) {
+    int64_t d = tfc_tensor_int(t, i);
+    s->dims[i] = d < 0 ? TFC_DIM_UNKNOWN : d;
   }
-  return p;
-}
-
-// A partial value that is known whole is a constant.
-static const struct tfc_tensor *constant_of(struct inference *in, const struct tfc_shape *p, tfc_dtype dtype,
-                                            const struct tfc_shape *shape) {
-  if (p->rank < 0 || (dtype != TFC_INT32 && dtype != TFC_INT64) || tfc_shape_elements(shape) != p->rank) return NULL;
-  for (int i = 0; i < p->rank; i++)
-    if (!tfc_dim_known(p->dims[i])) return NULL;
-  int32_t small[TFC_MAX_RANK];
-  for (int i = 0; i < p->rank; i++) small[i] = (int32_t)p->dims[i];
-  struct tfc_tensor t = {dtype, *shape, dtype == TFC_INT32 ? (void *)small : (void *)(uintptr_t)p->dims,
-                         (size_t)p->rank * tfc_dtype_size(dtype), NULL};
-  return tfc_fold_keep(&t, &in->out->arena);
-}
-
-static tfc_status explain(tfc_status s, const struct inference *in, const struct tfc_node *n) {
-  struct tfc_text text = {0};
-  char buffer[TFC_SHAPE_TEXT];
-  for (uint32_t i = 0; i < n->input_count; i++)
-    tfc_text_printf(&text, "%s%s", i ? ", " : "", tfc_shape_show(in->inputs[i], buffer));
-  s = tfc_status_annotate(s, "node '%.*s' (%.*s) of %s", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op),
-                          text.data ? text.data : "no inputs");
-  tfc_text_deinit(&text);
   return s;
 }
 
-// Fills the scratch arrays. The back edge of a loop, not inferred yet, looks like the first input.
-static void gather(struct inference *in, const struct tfc_node *n) {
-  static const struct tfc_shape unknown = {.rank = TFC_RANK_UNKNOWN};
-  static const struct tfc_handle_info nothing = {.dtype = TFC_DTYPE_NONE, .shape = {.rank = TFC_RANK_UNKNOWN}};
-  const struct tfc_graph *g = in->graph;
-  const struct tfc_output *inputs = tfc_node_inputs(g, n);
-  for (uint32_t i = 0; i < n->input_count; i++) {
-    uint32_t o = number(g, inputs[i]);
-    if (!in->known[o] && i > 0) {
-      in->inputs[i] = in->inputs[0];
-      in->partial[i] = &unknown;
-      in->values[i] = NULL;
-      in->handles[i] = in->handles[0];
-      continue;
+// Takes over a tensor; the result frees it.
+static const struct tfc_tensor *keep(struct engine *e, struct tfc_tensor *t) {
+  struct tfc_tensor *copy = tfc_arena_alloc(&e->out->arena, sizeof *copy);
+  char *data = copy ? tfc_arena_alloc(&e->out->arena, t->size + 1) : NULL;
+  if (!data) return NULL;
+  memcpy(data, t->data, t->size);
+  *copy = *t;
+  copy->data = data;
+  copy->buffer = NULL;
+  return copy;
+}
+
+// --- Values --------------------------------------------------------------------------------------------------------
+// A partial value without unknowns is a constant.
+static void partial_to_value(struct engine *e, uint32_t number, tfc_dtype type, const struct tfc_shape *shape) {
+  const struct tfc_shape *p = e->partial[number];
+  if (!p || e->out->values[number] || !tfc_shape_is_static(p)) return;
+  if (type != TFC_INT32 && type != TFC_INT64) return;
+  if (!(shape->rank == 1 && shape->dims[0] == p->rank) && !(shape->rank == 0 && p->rank == 1)) return;
+  struct tfc_tensor *t = TFC_ARENA_NEW(&e->out->arena, struct tfc_tensor);
+  void *data = tfc_arena_alloc(&e->out->arena, (size_t)p->rank * 8 + 8);
+  if (!t || !data) return;
+  *t =
+      (struct tfc_tensor){.dtype = type, .shape = *shape, .data = data, .size = (size_t)p->rank * tfc_dtype_size(type)};
+  for (int i = 0; i < p->rank; i++)
+    if (type == TFC_INT32)
+      ((int32_t *)data)[i] = (int32_t)p->dims[i];
+    else
+      ((int64_t *)data)[i] = p->dims[i];
+  e->out->values[number] = t;
+}
+
+static bool small(const struct tfc_tensor *t) {
+  return tfc_dtype_is_plain(t->dtype) && tfc_tensor_elements(t) <= fold_limit;
+}
+
+static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct tfc_tensor *const *values) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = e->g;
+  if (!n->input_count || !tfc_can_fold(n)) return NULL;
+  for (uint32_t i = 0; i < n->input_count; i++)
+    if (!values[i]) return NULL;
+  const struct tfc_shape *shape0 = &e->out->shapes[n->output_begin];
+  if ((n->def->flags & TFC_OP_VIEW) && n->input_count == 1 && tfc_shape_equal(shape0, &values[0]->shape)) {
+    e->out->values[n->output_begin] = values[0];
+    return NULL;
+  }
+  for (uint32_t i = 0; i < n->input_count; i++)
+    if (!small(values[i])) return NULL;
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    int64_t elements = tfc_shape_elements(&e->out->shapes[n->output_begin + i]);
+    tfc_dtype type = g->output_dtypes[n->output_begin + i];
+    if (elements < 0 || elements > fold_limit || tfc_dtype_is_ref(type) || !tfc_dtype_is_plain(type)) return NULL;
+  }
+  struct tfc_tensor *outputs = calloc(n->output_count, sizeof *outputs);
+  if (!outputs) return out_of_memory();
+  s = tfc_fold(g, n, values, outputs);
+  if (s) { // it will say so when it is run, if it ever is
+    tfc_status_free(s);
+    free(outputs);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    if (small(&outputs[i]) && outputs[i].data) e->out->values[n->output_begin + i] = keep(e, &outputs[i]);
+    tfc_tensor_release(&outputs[i]);
+  }
+  free(outputs);
+  return NULL;
+}
+
+// --- Function bodies -----------------------------------------------------------------------------------------------
+static tfc_status infer(struct engine *e);
+static tfc_status engine_init(struct engine *e);
+static void engine_deinit(struct engine *e);
+
+// Shapes of the results of a function called with `args`.
+static tfc_status infer_body(struct engine *caller, const struct tfc_function *fn, const struct call_input *args,
+                             uint32_t arg_count, struct tfc_shape *out, struct tfc_handle_info *out_handles) {
+  tfc_status s = NULL;
+  struct tfc_shapes shapes = {0};
+  struct engine e = {.g = fn->body,
+                     .out = &shapes,
+                     .next_symbol = caller->next_symbol,
+                     .args = args,
+                     .arg_count = arg_count,
+                     .depth = caller->depth + 1};
+  for (uint32_t i = 0; i < fn->ret_count; i++) out[i] = TFC_SHAPE_UNKNOWN, out_handles[i] = (struct tfc_handle_info){0};
+  if (!fn->body || e.depth > depth_limit || arg_count != fn->arg_count) return NULL;
+  TFC_TRY(s, engine_init(&e));
+  s = infer(&e);
+  if (s && tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) { // perhaps a branch that is never taken: nothing is known
+    tfc_status_free(s);
+    s = NULL;
+    goto out;
+  }
+  if (s) goto out;
+  for (uint32_t i = 0; i < fn->ret_count; i++) {
+    const struct tfc_node *ret = &fn->body->nodes[fn->rets[i]];
+    struct tfc_output o = tfc_node_inputs(fn->body, ret)[0];
+    uint32_t number = fn->body->nodes[o.node].output_begin + (uint32_t)o.index;
+    out[i] = shapes.shapes[number];
+    out_handles[i] = shapes.handles[number];
+  }
+out:
+  engine_deinit(&e);
+  tfc_shapes_deinit(&shapes);
+  return tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(fn->name));
+}
+
+static tfc_status collect_functions(struct engine *e, const struct tfc_node *n, const struct tfc_function **out,
+                                    uint32_t capacity, uint32_t *out_count) {
+  static const char *const names[] = {"f", "then_branch", "else_branch", "body"};
+  uint32_t count = 0;
+  const struct tfc_attr *list = tfc_node_attr(e->g, n, "branches");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const struct tfc_attr *a = tfc_node_attr(e->g, n, names[i]);
+    const struct tfc_function *fn = a && a->kind == TFC_ATTR_FUNC ? tfc_graph_function(e->g, a->func->name) : NULL;
+    if (fn && count < capacity) out[count++] = fn;
+  }
+  for (uint32_t i = 0; list && list->kind == TFC_ATTR_LIST_FUNC && i < list->count; i++) {
+    const struct tfc_function *fn = tfc_graph_function(e->g, list->funcs[i].name);
+    if (fn && count < capacity) out[count++] = fn;
+  }
+  if (!count && n->function != TFC_NO_NODE) {
+    const struct tfc_graph *library = e->g->library ? e->g->library : e->g;
+    out[count++] = &library->functions[n->function];
+  }
+  *out_count = count;
+  return NULL;
+}
+
+static tfc_status infer_calls(struct engine *e, const struct tfc_node *n, struct tfc_shape_ctx *ctx) {
+  tfc_status s = NULL;
+  const struct tfc_function *functions[32];
+  uint32_t count = 0;
+  struct tfc_arena arena = {0};
+  tfc_arena_init(&arena, 8192);
+  bool loop = tfc_str_is(n->op, "While") || tfc_str_is(n->op, "StatelessWhile");
+  bool call = n->function != TFC_NO_NODE || tfc_str_ends(n->op, "PartitionedCall");
+  uint32_t first = loop || call ? 0 : 1;
+  const struct tfc_attr *shapes = tfc_node_attr(e->g, n, "output_shapes");
+  bool stated = shapes && shapes->kind == TFC_ATTR_LIST_SHAPE && shapes->count == n->output_count && shapes->count;
+  if (tfc_str_is(n->op, "SymbolicGradient") || n->input_count < first) goto out;
+  TFC_TRY(s, collect_functions(e, n, functions, 32, &count));
+  uint32_t arg_count = n->input_count - first;
+  struct call_input *args = TFC_ARENA_ARRAY(&arena, struct call_input, arg_count + 1);
+  struct tfc_shape *all = TFC_ARENA_ARRAY(&arena, struct tfc_shape, n->output_count + 1);
+  struct tfc_shape *one = TFC_ARENA_ARRAY(&arena, struct tfc_shape, n->output_count + 1);
+  struct tfc_handle_info *handles = TFC_ARENA_ARRAY(&arena, struct tfc_handle_info, n->output_count + 1);
+  if (!args || !all || !one || !handles) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
+  for (uint32_t i = 0; i < arg_count; i++) {
+    args[i] = (struct call_input){.shape = *ctx->inputs[first + i], .handle = *ctx->input_handles[first + i]};
+    if (!loop) args[i].value = ctx->input_values[first + i], args[i].partial = ctx->input_as_shape[first + i];
+  }
+  for (int round = 0; round < 16; round++) {
+    bool any = false, changed = false;
+    for (uint32_t f = 0; f < count; f++) {
+      if (functions[f]->ret_count != n->output_count) continue;
+      TFC_TRY(s, infer_body(e, functions[f], args, arg_count, one, handles));
+      for (uint32_t i = 0; i < n->output_count; i++) {
+        all[i] = any ? join(&all[i], &one[i]) : one[i];
+        if (!ctx->output_handles[i].dtype) ctx->output_handles[i] = handles[i];
+      }
+      any = true;
     }
-    in->inputs[i] = in->known[o] ? &in->out->shapes[o] : &unknown;
-    in->partial[i] = &in->as_shape[o];
-    in->values[i] = in->out->values[o];
-    in->handles[i] = in->known[o] ? &in->out->handles[o] : &nothing;
+    if (!any) break;
+    for (uint32_t i = 0; loop && i < n->output_count && i < arg_count; i++) {
+      struct tfc_shape both = join(&args[i].shape, &all[i]);
+      changed |= !tfc_shape_equal(&both, &args[i].shape);
+      all[i] = args[i].shape = both;
+    }
+    if (changed) continue;
+    for (uint32_t i = 0; i < n->output_count; i++) {
+      struct tfc_shape merged;
+      if (loop && !stated) { // the loop's own rule takes what comes in for what goes out: it may have believed too much
+        ctx->outputs[i] = all[i];
+        continue;
+      }
+      tfc_status m = tfc_shape_merge(&ctx->outputs[i], &all[i], &merged);
+      ctx->outputs[i] = m ? all[i] : merged;
+      tfc_status_free(m);
+    }
+    break;
+  }
+out:
+  tfc_arena_deinit(&arena);
+  return s;
+}
+
+// --- One node ------------------------------------------------------------------------------------------------------
+struct scratch { // grown to the largest node
+  struct tfc_arena arena;
+  uint32_t inputs, outputs;
+  const struct tfc_shape **shapes, **partials;
+  const struct tfc_tensor **values;
+  const struct tfc_handle_info **handles;
+  struct tfc_shape *out_partials;
+};
+
+static bool reserve(struct scratch *s, uint32_t inputs, uint32_t outputs) {
+  if (s->shapes && inputs <= s->inputs && outputs <= s->outputs) return true;
+  inputs = inputs > s->inputs ? inputs * 2 : s->inputs;
+  outputs = outputs > s->outputs ? outputs * 2 : s->outputs;
+  s->shapes = TFC_ARENA_ARRAY(&s->arena, const struct tfc_shape *, inputs + 8);
+  s->partials = TFC_ARENA_ARRAY(&s->arena, const struct tfc_shape *, inputs + 8);
+  s->values = TFC_ARENA_ARRAY(&s->arena, const struct tfc_tensor *, inputs + 8);
+  s->handles = TFC_ARENA_ARRAY(&s->arena, const struct tfc_handle_info *, inputs + 8);
+  s->out_partials = TFC_ARENA_ARRAY(&s->arena, struct tfc_shape, outputs + 8);
+  s->inputs = inputs + 8;
+  s->outputs = outputs + 8;
+  return s->shapes && s->partials && s->values && s->handles && s->out_partials;
+}
+
+static bool is_back_edge(const struct engine *e, struct tfc_output from) {
+  const struct tfc_op_def *def = e->g->nodes[from.node].def;
+  return def && (def->flags & TFC_OP_NEXT_ITERATION);
+}
+
+static void merge_file_shapes(struct engine *e, const struct tfc_node *n) {
+  const struct tfc_attr *a = tfc_node_attr(e->g, n, "_output_shapes");
+  if (!a || a->kind != TFC_ATTR_LIST_SHAPE || a->count != n->output_count) return;
+  for (uint32_t i = 0; i < a->count; i++) {
+    struct tfc_shape *have = &e->out->shapes[n->output_begin + i], merged;
+    tfc_status s = tfc_shape_merge(have, &a->shapes[i], &merged);
+    if (!s) *have = merged; // else another batch size was fed than the file's: what follows from it counts
+    tfc_status_free(s);
   }
 }
 
-static tfc_status infer_node(struct inference *in, uint32_t id) {
-  const struct tfc_graph *g = in->graph;
+static void apply_overrides(struct engine *e, const struct tfc_node *n) {
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    const uint64_t *at = tfc_intmap_get(&e->overrides, n->output_begin + i);
+    if (!at) continue;
+    const struct tfc_shape_override *o = &e->override_list[*at];
+    e->out->shapes[n->output_begin + i] = o->shape;
+    e->out->values[n->output_begin + i] = o->value;
+    e->partial[n->output_begin + i] = o->value ? value_as_shape(e, o->value) : NULL;
+  }
+}
+
+// A loop's Merge: what enters it, or what earlier passes left of that.
+static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) {
+  const struct tfc_output *in = tfc_node_inputs(e->g, n);
+  struct tfc_shape *out = &e->out->shapes[n->output_begin];
+  bool any = false;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    if (is_back_edge(e, in[k])) continue;
+    uint32_t from = e->g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
+    *out = any ? join(out, &e->out->shapes[from]) : e->out->shapes[from];
+    e->out->handles[n->output_begin] = e->out->handles[from];
+    any = true;
+  }
+  if (e->believed[id].rank != -2) *out = join(out, &e->believed[id]);
+  if (n->output_count > 1) out[1] = TFC_SHAPE_SCALAR;
+}
+
+static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id) {
+  const struct tfc_graph *g = e->g;
   const struct tfc_node *n = &g->nodes[id];
-  uint32_t first = n->output_begin;
-  bool all_fixed = n->output_count > 0;
-  for (uint32_t i = 0; i < n->output_count; i++) all_fixed &= in->fixed[first + i];
-  if (n->output_count == 0) return NULL;
-  struct tfc_shape *shapes = &in->out->shapes[first], *partial = &in->as_shape[first];
-  struct tfc_handle_info *handles = &in->out->handles[first];
-  if (all_fixed) {
-    for (uint32_t i = 0; i < n->output_count; i++) in->known[first + i] = true;
+  const struct tfc_output *in = tfc_node_inputs(g, n);
+  struct tfc_shapes *out = e->out;
+  bool loop = false;
+  e->node = id;
+  e->symbol_calls = 0;
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    uint32_t number = n->output_begin + i;
+    out->shapes[number] = TFC_SHAPE_UNKNOWN;
+    out->handles[number] = (struct tfc_handle_info){.shape = TFC_SHAPE_UNKNOWN};
+    out->values[number] = NULL;
+    e->partial[number] = NULL;
+  }
+  if (!reserve(tmp, n->input_count, n->output_count)) return out_of_memory();
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    uint32_t from = g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
+    tmp->shapes[k] = &out->shapes[from];
+    tmp->values[k] = out->values[from];
+    tmp->partials[k] = e->partial[from];
+    tmp->handles[k] = &out->handles[from];
+    loop |= is_back_edge(e, in[k]);
+  }
+  for (uint32_t i = 0; i < n->output_count; i++) tmp->out_partials[i] = TFC_SHAPE_UNKNOWN;
+  struct tfc_shape_ctx ctx = {.graph = g,
+                              .node = n,
+                              .inputs = tmp->shapes,
+                              .input_values = tmp->values,
+                              .input_as_shape = tmp->partials,
+                              .input_handles = tmp->handles,
+                              .outputs = out->shapes + n->output_begin,
+                              .output_as_shape = tmp->out_partials,
+                              .output_handles = out->handles + n->output_begin,
+                              .new_symbol = new_symbol,
+                              .owner = e};
+  if (loop && n->def && (n->def->flags & TFC_OP_MERGE)) {
+    loop_merge(e, id, n);
+    merge_file_shapes(e, n);
+    apply_overrides(e, n);
     return NULL;
   }
-  struct tfc_shape *keep = TFC_ARENA_ARRAY(&in->out->arena, struct tfc_shape, n->output_count);
-  if (!keep) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < n->output_count; i++) {
-    keep[i] = shapes[i];
-    shapes[i] = partial[i] = TFC_SHAPE_UNKNOWN;
-    handles[i] = (struct tfc_handle_info){.dtype = TFC_DTYPE_NONE, .shape = TFC_SHAPE_UNKNOWN};
-    if (!in->fixed[first + i]) in->out->values[first + i] = NULL;
-  }
-  gather(in, n);
-  if (n->def && n->def->shape) {
-    struct tfc_shape_ctx ctx = {.graph = g,
-                                .node = n,
-                                .inputs = in->inputs,
-                                .input_values = in->values,
-                                .input_as_shape = in->partial,
-                                .input_handles = in->handles,
-                                .outputs = shapes,
-                                .output_as_shape = partial,
-                                .output_handles = handles,
-                                .new_symbol = fresh_symbol,
-                                .owner = in};
-    tfc_status s = n->def->shape(&ctx);
-    if (s) return explain(s, in, n);
-  }
-  bool merge = n->def && n->def->flags & TFC_OP_MERGE;
-  if (in->looped[id] && in->loop[id].rank <= TFC_MAX_RANK) shapes[0] = in->loop[id];
-  for (uint32_t i = 0; i < n->output_count; i++) {
-    uint32_t o = first + i;
-    in->known[o] = true;
-    if (in->fixed[o]) { // a feed: what the user says counts
-      shapes[i] = keep[i];
-      partial[i] = in->out->values[o] ? partial_of(in->out->values[o]) : TFC_SHAPE_UNKNOWN;
-      continue;
+  if (n->def && n->def->shape) TFC_RETURN_IF_ERROR(n->def->shape(&ctx));
+  if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NO_NODE)
+    TFC_RETURN_IF_ERROR(infer_calls(e, n, &ctx));
+  bool is_arg = e->args && n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && tfc_str_is(n->op, "_Arg");
+  if (is_arg) {
+    int64_t index = tfc_node_attr_int(g, n, "index", -1);
+    if (index >= 0 && index < e->arg_count) {
+      const struct call_input *a = &e->args[index];
+      struct tfc_shape merged;
+      tfc_status s = tfc_shape_merge(&a->shape, &out->shapes[n->output_begin], &merged);
+      out->shapes[n->output_begin] = s ? a->shape : merged;
+      tfc_status_free(s);
+      out->values[n->output_begin] = a->value;
+      e->partial[n->output_begin] = a->partial;
+      out->handles[n->output_begin] = a->handle;
     }
-    if (tfc_dtype_is_ref(g->output_dtypes[o]) || merge) continue;
-    in->out->values[o] = constant_of(in, &partial[i], g->output_dtypes[o], &shapes[i]);
+  } else {
+    merge_file_shapes(e, n);
   }
-  if (merge) return NULL;
-  const struct tfc_attr *value =
-      n->def && n->def->flags & TFC_OP_NOP && n->output_count == 1 ? tfc_node_attr(g, n, "value") : NULL;
-  if (value && value->kind == TFC_ATTR_TENSOR && !in->fixed[first]) {
-    in->out->values[first] = value->tensor;
-    shapes[0] = value->tensor->shape;
-  }
-  if (!in->out->values[first]) tfc_fold(g, n, in->values, &in->out->arena, &in->out->values[first]);
+  // An unknown dimension of something fed has an identity from here on.
+  if (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg)
+    for (uint32_t i = 0; i < n->output_count; i++) {
+      struct tfc_shape *s = &out->shapes[n->output_begin + i];
+      for (int d = 0; d < s->rank; d++)
+        if (s->dims[d] == TFC_DIM_UNKNOWN) s->dims[d] = new_symbol(&ctx);
+    }
   for (uint32_t i = 0; i < n->output_count; i++) {
-    const struct tfc_tensor *v = in->out->values[first + i];
-    if (!v || in->fixed[first + i]) continue;
-    shapes[i] = v->shape;
-    partial[i] = partial_of(v);
+    uint32_t number = n->output_begin + i;
+    if (tmp->out_partials[i].rank >= 0) {
+      struct tfc_shape *p = tfc_arena_alloc(&out->arena, sizeof *p);
+      if (!p) return out_of_memory();
+      *p = tmp->out_partials[i];
+      e->partial[number] = p;
+    }
+  }
+  apply_overrides(e, n);
+  if (tfc_str_is(n->op, "Const") && !out->values[n->output_begin]) {
+    const struct tfc_attr *value = tfc_node_attr(g, n, "value");
+    if (value && value->kind == TFC_ATTR_TENSOR) out->values[n->output_begin] = value->tensor;
+  }
+  bool invariant = n->def && (n->def->flags & TFC_OP_ENTER) && tfc_node_attr_bool(g, n, "is_constant", false);
+  if (invariant && n->input_count) {
+    out->values[n->output_begin] = tmp->values[0];
+    e->partial[n->output_begin] = tmp->partials[0];
+  }
+  if (n->output_count && !out->values[n->output_begin]) TFC_RETURN_IF_ERROR(fold(e, n, tmp->values));
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    uint32_t number = n->output_begin + i;
+    if (out->values[number] && !e->partial[number]) e->partial[number] = value_as_shape(e, out->values[number]);
+    partial_to_value(e, number, g->output_dtypes[number], &out->shapes[number]);
   }
   return NULL;
 }
 
-// What holds on every way into a loop: unknown where they differ.
-static struct tfc_shape common(const struct tfc_shape *a, const struct tfc_shape *b) {
-  if (a->rank < 0 || a->rank != b->rank) return TFC_SHAPE_UNKNOWN;
-  struct tfc_shape c = *a;
-  for (int i = 0; i < c.rank; i++)
-    if (a->dims[i] != b->dims[i]) c.dims[i] = TFC_DIM_UNKNOWN;
-  return c;
-}
-
-static bool widen_loops(struct inference *in) {
-  const struct tfc_graph *g = in->graph;
+// After a pass: what comes back to each loop's Merge. True when one has to believe less.
+static bool check_loops(struct engine *e) {
+  const struct tfc_graph *g = e->g;
   bool changed = false;
   for (uint32_t id = 0; id < g->node_count; id++) {
     const struct tfc_node *n = &g->nodes[id];
-    if (!in->looped[id] || in->fixed[n->output_begin]) continue;
-    struct tfc_shape all = in->out->shapes[n->output_begin];
-    for (uint32_t i = 0; i < n->input_count; i++)
-      all = common(&all, &in->out->shapes[number(g, tfc_node_inputs(g, n)[i])]);
-    if (!tfc_shape_equal(&all, &in->out->shapes[n->output_begin])) changed = true;
-    in->loop[id] = all;
+    if (!n->def || !(n->def->flags & TFC_OP_MERGE)) continue;
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    struct tfc_shape *out = &e->out->shapes[n->output_begin];
+    for (uint32_t k = 0; k < n->input_count; k++) {
+      if (!is_back_edge(e, in[k])) continue;
+      uint32_t from = g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
+      // What comes back is at least this for all iterations: unknown dimensions in it say nothing is known.
+      struct tfc_shape both = join(out, &e->out->shapes[from]);
+      if (tfc_shape_equal(&both, out)) continue;
+      struct tfc_shape now = e->believed[id].rank == -2 ? both : join(&e->believed[id], &both);
+      changed |= e->believed[id].rank == -2 || !tfc_shape_equal(&now, &e->believed[id]);
+      e->believed[id] = now;
+    }
   }
   return changed;
 }
 
-static tfc_status prepare(struct inference *in, const struct tfc_shape_override *overrides, uint32_t count) {
-  const struct tfc_graph *g = in->graph;
-  uint32_t total = g->output_total + 1, arity = 1;
-  struct tfc_arena *arena = &in->out->arena;
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    if (n->input_count > arity) arity = n->input_count;
-  }
-  in->out->shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, total);
-  in->out->values = TFC_ARENA_ARRAY(arena, const struct tfc_tensor *, total);
-  in->out->handles = TFC_ARENA_ARRAY(arena, struct tfc_handle_info, total);
-  in->as_shape = calloc(total, sizeof *in->as_shape);
-  in->fixed = calloc(total, sizeof *in->fixed);
-  in->known = calloc(total, sizeof *in->known);
-  in->loop = calloc(g->node_count + 1u, sizeof *in->loop);
-  in->looped = calloc(g->node_count + 1u, sizeof *in->looped);
-  in->inputs = calloc(arity, sizeof *in->inputs);
-  in->partial = calloc(arity, sizeof *in->partial);
-  in->values = calloc(arity, sizeof *in->values);
-  in->handles = calloc(arity, sizeof *in->handles);
-  if (!in->out->shapes || !in->out->values || !in->out->handles || !in->as_shape || !in->fixed || !in->known ||
-      !in->loop || !in->looped || !in->inputs || !in->partial || !in->values || !in->handles)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < total; i++) in->out->shapes[i] = in->as_shape[i] = TFC_SHAPE_UNKNOWN;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t o = number(g, overrides[i].output);
-    in->fixed[o] = true;
-    in->out->shapes[o] = overrides[i].shape;
-    in->out->values[o] = overrides[i].value;
-  }
-  for (uint32_t id = 0; id < g->node_count; id++) {
-    const struct tfc_node *n = &g->nodes[id];
-    if (!n->def || !(n->def->flags & TFC_OP_MERGE)) continue;
-    in->loop[id].rank = TFC_MAX_RANK + 1;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-      const struct tfc_op_def *from = g->nodes[tfc_node_inputs(g, n)[i].node].def;
-      in->looped[id] |= from && from->flags & TFC_OP_NEXT_ITERATION;
+static tfc_status infer(struct engine *e) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = e->g;
+  struct scratch tmp = {0};
+  uint32_t *order = malloc(((size_t)g->node_count + 1) * sizeof *order);
+  if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
+  TFC_TRY(s, tfc_graph_topological(g, order));
+  for (int pass = 0; pass < pass_limit; pass++) {
+    for (uint32_t i = 0; i < g->node_count; i++) {
+      s = infer_node(e, &tmp, order[i]);
+      if (s) {
+        const struct tfc_node *n = &g->nodes[order[i]];
+        s = tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+        goto out;
+      }
     }
+    if (!g->has_frames || !check_loops(e)) break;
+    if (pass == pass_limit - 2) // never seen; whatever the graph, it ends with the truth
+      for (uint32_t i = 0; i < g->node_count; i++)
+        if (e->believed[i].rank != -2) e->believed[i] = TFC_SHAPE_UNKNOWN;
   }
+out:
+  tfc_arena_deinit(&tmp.arena);
+  free(order);
+  return s;
+}
+
+static tfc_status engine_init(struct engine *e) {
+  const struct tfc_graph *g = e->g;
+  struct tfc_shapes *out = e->out;
+  tfc_arena_init(&out->arena, g->node_count > 256 ? 256 * 1024 : 8192);
+  out->shapes = tfc_arena_alloc(&out->arena, ((size_t)g->output_total + 1) * sizeof *out->shapes);
+  out->values = TFC_ARENA_ARRAY(&out->arena, const struct tfc_tensor *, (size_t)g->output_total + 1);
+  out->handles = tfc_arena_alloc(&out->arena, ((size_t)g->output_total + 1) * sizeof *out->handles);
+  e->partial = calloc((size_t)g->output_total + 1, sizeof *e->partial);
+  e->believed = malloc(((size_t)g->node_count + 1) * sizeof *e->believed);
+  if (!out->shapes || !out->values || !out->handles || !e->partial || !e->believed) return out_of_memory();
+  for (uint32_t i = 0; i < g->output_total; i++) {
+    out->shapes[i] = TFC_SHAPE_UNKNOWN;
+    out->handles[i] = (struct tfc_handle_info){.shape = TFC_SHAPE_UNKNOWN};
+  }
+  for (uint32_t i = 0; i < g->node_count; i++) e->believed[i].rank = -2;
   return NULL;
+}
+
+static void engine_deinit(struct engine *e) {
+  free(e->partial);
+  free(e->believed);
+  tfc_intmap_deinit(&e->symbols);
+  tfc_intmap_deinit(&e->overrides);
 }
 
 tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                             uint32_t override_count, struct tfc_shapes *out) {
   tfc_status s = NULL;
   struct tfc_shapes shapes = {0};
-  struct inference in = {.graph = g, .out = &shapes, .next_symbol = TFC_DIM_UNKNOWN};
-  uint32_t *order = malloc((g->node_count + 1u) * sizeof *order);
-  if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, prepare(&in, overrides, override_count));
-  TFC_TRY(s, tfc_graph_topological(g, order));
-  for (int round = 0; round < 2 * TFC_MAX_RANK; round++) { // each round makes some dimension unknown for good
-    memset(in.known, 0, g->output_total * sizeof *in.known);
-    for (uint32_t i = 0; i < g->node_count; i++) TFC_TRY(s, infer_node(&in, order[i]));
-    if (!g->has_frames || !widen_loops(&in)) break;
+  int64_t next_symbol = -2;
+  struct engine e = {.g = g, .out = &shapes, .next_symbol = &next_symbol, .override_list = overrides};
+  TFC_TRY(s, engine_init(&e));
+  for (uint32_t i = 0; i < override_count; i++) {
+    struct tfc_output o = overrides[i].output;
+    if (o.node >= g->node_count || o.index < 0 || (uint32_t)o.index >= g->nodes[o.node].output_count)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "a shape is given for an output that is not in the graph");
+    if (!tfc_intmap_put(&e.overrides, g->nodes[o.node].output_begin + (uint32_t)o.index, i, NULL))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
   }
-  *out = shapes, shapes = (struct tfc_shapes){0};
+  TFC_TRY(s, infer(&e));
+  *out = shapes;
+  shapes = (struct tfc_shapes){0};
 out:
-  free(order);
-  free(in.as_shape), free(in.fixed), free(in.known), free(in.loop), free(in.looped);
-  free(in.inputs), free(in.partial), free(in.values), free(in.handles);
-  tfc_arena_deinit(&shapes.arena);
+  engine_deinit(&e);
+  tfc_shapes_deinit(&shapes);
   return s;
 }
 

@@ -1,0 +1,150 @@
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/file.h"
+#include "runtime/base/units.h"
+#include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
+
+static const struct tfc_shape *shape_of(const struct tfc_graph *g, const struct tfc_shapes *shapes, tfc_str tensor) {
+  struct tfc_output o;
+  assert_ok(tfc_graph_parse_output(g, tensor, &o));
+  return &shapes->shapes[g->nodes[o.node].output_begin + (uint32_t)o.index];
+}
+
+static tfc_str next_line(tfc_str *rest) {
+  size_t end = tfc_str_find(*rest, '\n');
+  tfc_str line = tfc_str_sub(*rest, 0, end);
+  *rest = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*rest, end + 1, rest->size);
+  return line;
+}
+
+// Every dimension that TensorFlow knows is known here, and equal.
+static void check_example(const char *name) {
+  struct tfc_graph *g = NULL;
+  struct tfc_shapes shapes = {0};
+  struct tfc_file file;
+  char *graph = tfc_format("%s/examples/%s.pb", TFC_SOURCE_DIR, name);
+  char *golden = tfc_format("%s/tests/pass/shapes/%s.txt", TFC_SOURCE_DIR, name);
+  size_t outputs = 0;
+  assert_ok(tfc_graph_load(graph, NULL, &g));
+  assert_ok(tfc_infer_shapes(g, NULL, 0, &shapes));
+  assert_ok(tfc_file_map(golden, &file));
+  tfc_str rest = {(const char *)file.data, file.size};
+  while (rest.size) {
+    tfc_str line = next_line(&rest);
+    size_t blank = tfc_str_find(line, ' ');
+    tfc_str tensor = tfc_str_sub(line, 0, blank), dims = tfc_str_sub(line, blank + 1, line.size);
+    struct tfc_output o;
+    tfc_status s = tfc_graph_parse_output(g, tensor, &o);
+    tfc_status_free(s);
+    if (s) fail_msg("%s has no %.*s", name, TFC_STR_ARG(tensor));
+    const struct tfc_shape *have = shape_of(g, &shapes, tensor);
+    char text[TFC_SHAPE_TEXT];
+    outputs++;
+    if (tfc_str_is(dims, "?")) continue;
+    int rank = 0;
+    for (tfc_str d = dims; d.size; rank++) {
+      size_t comma = tfc_str_find(d, ',');
+      int64_t want;
+      assert_ok(tfc_parse_i64(tfc_str_sub(d, 0, comma), &want));
+      if (rank >= have->rank || (want >= 0 && have->dims[rank] != want))
+        fail_msg("%s: %.*s is %s, not [%.*s]", name, TFC_STR_ARG(tensor), tfc_shape_show(have, text),
+                 TFC_STR_ARG(dims));
+      d = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(d, comma + 1, d.size);
+    }
+    if (have->rank != rank) fail_msg("%s: %.*s has not rank %d", name, TFC_STR_ARG(tensor), rank);
+  }
+  assert_true(outputs > 50);
+  tfc_file_unmap(&file);
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(g);
+  free(graph);
+  free(golden);
+}
+
+static void agrees_with_tensorflow(void **state) {
+  (void)state;
+  check_example("ridge");
+  check_example("rnnlm");
+}
+
+// A batch of unknown size keeps its identity through Shape, arithmetic on parts of it, Pack and Reshape.
+static void symbols_survive(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_shapes shapes = {0};
+  char text[TFC_SHAPE_TEXT];
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(-1, 6));
+  struct tfc_output size = tfc_add1(b, "Shape", x);
+  struct tfc_output one = tfc_add_i32_vector(b, (int32_t[]){1}, 1), zero = tfc_add_i32_vector(b, (int32_t[]){0}, 1);
+  struct tfc_attr shrink = tfc_attr_int("shrink_axis_mask", 1);
+  struct tfc_output batch =
+      tfc_add(b, "StridedSlice", NULL, (struct tfc_output[]){size, zero, one, one}, 4, &shrink, 1);
+  struct tfc_output to =
+      tfc_add(b, "Pack", NULL, (struct tfc_output[]){batch, tfc_add_i32(b, 2), tfc_add_i32(b, 3)}, 3, NULL, 0);
+  struct tfc_output y = tfc_add2(b, "Reshape", x, to);
+  struct tfc_output z = tfc_add2(b, "Reshape", y, tfc_add_i32_vector(b, (int32_t[]){-1, 6}, 2));
+  struct tfc_output sum = tfc_add2(b, "AddV2", x, tfc_add2(b, "Reshape", z, size));
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  assert_ok(tfc_infer_shapes(g, NULL, 0, &shapes));
+  assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[y.node].output_begin], text), "[?a,2,3]");
+  assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[sum.node].output_begin], text), "[?a,6]");
+  tfc_shapes_deinit(&shapes);
+
+  struct tfc_shape_override feed = {x, TFC_SHAPE(32, 6), NULL};
+  assert_ok(tfc_infer_shapes(g, &feed, 1, &shapes));
+  assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[y.node].output_begin], text), "[32,2,3]");
+  assert_int_equal(tfc_tensor_int(shapes.values[g->nodes[batch.node].output_begin], 0), 32);
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(g);
+}
+
+static void contradictions_name_the_node(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_shapes shapes = {0};
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2, 3));
+  tfc_add(b, "MatMul", "product", (struct tfc_output[]){x, x}, 2, NULL, 0);
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_INVALID_ARGUMENT, "node 'product' (MatMul)");
+  tfc_graph_release(g);
+}
+
+static void pruning_stops_at_feeds(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  bool needed[8];
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2));
+  struct tfc_output y = tfc_add1(b, "Neg", x), z = tfc_add1(b, "Neg", y), other = tfc_add1(b, "Exp", x);
+  uint32_t group = tfc_builder_add(
+      b, &(struct tfc_node_spec){.op = "NoOp", .name = "group", .controls = &z.node, .control_count = 1});
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  assert_ok(tfc_prune(g, NULL, 0, NULL, 0, &group, 1, needed));
+  assert_true(needed[x.node] && needed[y.node] && needed[z.node] && needed[group] && !needed[other.node]);
+  assert_ok(tfc_prune(g, &y, 1, &other, 1, &group, 1, needed));
+  assert_true(needed[x.node] && !needed[y.node] && needed[z.node] && needed[other.node]);
+  assert_ok(tfc_prune(g, &y, 1, &z, 1, NULL, 0, needed));
+  assert_true(!needed[x.node] && !needed[y.node] && needed[z.node] && !needed[group]);
+  tfc_graph_release(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(agrees_with_tensorflow),
+      cmocka_unit_test(symbols_survive),
+      cmocka_unit_test(contradictions_name_the_node),
+      cmocka_unit_test(pruning_stops_at_feeds),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
