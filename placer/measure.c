@@ -253,6 +253,7 @@ static void pack_batch(const struct tfc_measure_batch *b, const struct pending *
   for (uint32_t i = 0; i < left->count; i++) {
     const struct tfc_measure_entry *e = &b->entries[left->entry[i]];
     tfc_pack_u32(p, e->whole);
+    tfc_pack_u32(p, e->plain);
     tfc_pack_array(p, e->placement, e->whole ? 0 : nodes, sizeof *e->placement);
     tfc_pack_array(p, e->sequence, e->sequence ? e->sequence_count : 0, sizeof *e->sequence);
   }
@@ -263,7 +264,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   tfc_status s = NULL;
   struct tfc_measured m = {0};
   uint32_t *profile_step = NULL;
-  void *arrays[3] = {0};
+  void *arrays[4] = {0};
   struct tfc_step_profile *profiles = NULL;
   uint32_t index = tfc_unpack_u32(u);
   m.state = (tfc_result_state)tfc_unpack_u32(u);
@@ -274,6 +275,8 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   m.steps = arrays[0] = copy_array(u, sizeof *m.steps, &m.step_count);
   m.peak = arrays[1] = copy_array(u, sizeof *m.peak, &m.peak_count);
   m.transfers = arrays[2] = copy_array(u, sizeof *m.transfers, &m.transfer_count);
+  m.done_by = arrays[3] = copy_array(u, sizeof *m.done_by, &m.done_by_count);
+  if (!m.done_by_count) m.done_by = NULL;
   uint64_t count = tfc_unpack_u64(u);
   if (u->failed || index >= left->count || count > m.step_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
   profiles = calloc(count + 1, sizeof *profiles);
@@ -298,7 +301,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   TFC_TRY(s, fn(user, &m));
 out:
   for (uint32_t i = 0; profiles && i < count; i++) tfc_step_profile_deinit(&profiles[i]);
-  for (int i = 0; i < 3; i++) free(arrays[i]);
+  for (int i = 0; i < 4; i++) free(arrays[i]);
   free(profiles);
   free(profile_step);
   free(message);

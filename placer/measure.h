@@ -76,6 +76,7 @@ typedef enum tfc_trace_mode {
 
 struct tfc_measure_entry {
   bool whole;                // on the undivided machine: no placement
+  bool plain;                // without rewrites: every operation by itself, as weights for those that run fused
   const uint16_t *placement; // [node_count] device
   const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
   uint32_t sequence_count;
@@ -119,7 +120,11 @@ struct tfc_measured {
     uint64_t bytes;
   } * transfers;
   uint32_t transfer_count;
-  double ratio; // to the reference, by neighbouring blocks; NaN without
+  // By node: the operation whose time holds its work where rewrites made one of several, else UINT32_MAX; NULL: none
+  // did.
+  const uint32_t *done_by;
+  uint32_t done_by_count; // node_count, or 0
+  double ratio;           // to the reference, by neighbouring blocks; NaN without
 };
 typedef tfc_status (*tfc_measured_fn)(void *user, const struct tfc_measured *measured);
 // Calls `fn` once for each entry, in the order in which they end. CANCELLED when the options' flag was set; entries

@@ -47,14 +47,6 @@ tfc_status tfc_cost_table_put(struct tfc_cost_table *t, uint32_t node, uint32_t 
   return NULL;
 }
 
-tfc_status tfc_cost_table_add(struct tfc_cost_table *t, const struct tfc_step_profile *p,
-                              const uint32_t *kind_of_device) {
-  for (size_t i = 0; i < p->ops.count; i++)
-    TFC_RETURN_IF_ERROR(tfc_cost_table_put(t, p->ops.data[i].node, kind_of_device[p->ops.data[i].device],
-                                           1e-3 * (double)p->ops.data[i].duration_ns));
-  return NULL;
-}
-
 struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *t, uint32_t node, uint32_t kind) {
   const struct cell *c = &t->cells[(size_t)node * t->kind_count + kind];
   double values[KEPT];
@@ -68,22 +60,105 @@ double tfc_cost_table_fastest(const struct tfc_cost_table *t, uint32_t node, uin
   return c->count ? (double)c->fastest : NAN;
 }
 
+// --- Fused operations ----------------------------------------------------------------------------------------------
+tfc_status tfc_fusion_init(struct tfc_fusion *f, const uint32_t *done_by, uint32_t node_count,
+                           const struct tfc_cost_table *weights) {
+  struct tfc_fusion made = {.node_count = node_count, .weights = weights};
+  if (!done_by) return *f = made, NULL;
+  made.first = calloc(node_count + 2u, sizeof *made.first);
+  made.member = calloc(node_count + 1u, sizeof *made.member);
+  if (!made.first || !made.member) {
+    tfc_fusion_deinit(&made);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  for (uint32_t n = 0; n < node_count; n++)
+    if (done_by[n] < node_count && done_by[n] != n) made.first[done_by[n] + 2]++;
+  for (uint32_t n = 0; n < node_count; n++) made.first[n + 2] += made.first[n + 1];
+  for (uint32_t n = 0; n < node_count; n++)
+    if (done_by[n] < node_count && done_by[n] != n) made.member[made.first[done_by[n] + 1]++] = n;
+  *f = made;
+  return NULL;
+}
+
+void tfc_fusion_deinit(struct tfc_fusion *f) {
+  free(f->first);
+  free(f->member);
+  *f = (struct tfc_fusion){0};
+}
+
+static uint32_t members(const struct tfc_fusion *f, uint32_t node, const uint32_t **out) {
+  if (!f || !f->first || node >= f->node_count) return 0;
+  *out = f->member + f->first[node];
+  return f->first[node + 1] - f->first[node];
+}
+
+static double weight(const struct tfc_fusion *f, uint32_t node, uint32_t kind) {
+  struct tfc_cost c = f->weights ? tfc_cost_table_get(f->weights, node, kind) : (struct tfc_cost){0};
+  return c.samples ? c.median_us : 0;
+}
+
+static tfc_status share_out(struct tfc_cost_table *t, const struct tfc_fusion *f, uint32_t node, uint32_t kind,
+                            double us) {
+  const uint32_t *member = NULL;
+  uint32_t count = members(f, node, &member);
+  double own = count ? weight(f, node, kind) : 1, total = own;
+  for (uint32_t i = 0; i < count; i++) total += weight(f, member[i], kind);
+  if (!(total > 0)) own = total = 1;
+  TFC_RETURN_IF_ERROR(tfc_cost_table_put(t, node, kind, us * own / total));
+  for (uint32_t i = 0; i < count; i++)
+    TFC_RETURN_IF_ERROR(tfc_cost_table_put(t, member[i], kind, us * (weight(f, member[i], kind) / total)));
+  return NULL;
+}
+
+// Devices of a kind that are busy when an operation starts, itself included. Operations come by their start.
+static uint32_t busy_devices(const struct tfc_profile_op *o, int64_t *end, const uint32_t *kind_of_device,
+                             uint32_t device_count) {
+  uint32_t busy = 0;
+  end[o->device] = o->start_ns + o->duration_ns;
+  for (uint32_t d = 0; d < device_count; d++)
+    busy += kind_of_device[d] == kind_of_device[o->device] && (d == o->device || end[d] > o->start_ns);
+  return busy;
+}
+
+tfc_status tfc_cost_table_add(struct tfc_cost_table *t, const struct tfc_step_profile *p,
+                              const uint32_t *kind_of_device, uint32_t device_count, const struct tfc_fusion *fusion,
+                              const double *slowdown) {
+  tfc_status s = NULL;
+  int64_t *end = calloc(device_count + 1u, sizeof *end);
+  if (!end) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < p->ops.count && !s; i++) {
+    const struct tfc_profile_op *o = &p->ops.data[i];
+    uint32_t busy = busy_devices(o, end, kind_of_device, device_count);
+    uint32_t kind = kind_of_device[o->device];
+    double factor = slowdown ? slowdown[(size_t)kind * device_count + busy - 1] : 1;
+    s = share_out(t, fusion, o->node, kind, 1e-3 * (double)o->duration_ns / factor);
+  }
+  free(end);
+  return s;
+}
+
 void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_table *alone,
-                      const struct tfc_step_profile *p, const uint32_t *kind_of_device, uint32_t device_count,
-                      uint32_t kind) {
-  int64_t *end = calloc(device_count, sizeof *end);
+                      const struct tfc_fusion *fusion, const struct tfc_step_profile *p, const uint32_t *kind_of_device,
+                      uint32_t device_count, uint32_t kind) {
+  int64_t *end = calloc(device_count + 1u, sizeof *end);
   if (!end) return; // one observation less
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
-    end[o->device] = o->start_ns + o->duration_ns;
-    if (kind_of_device[o->device] != kind) continue;
-    uint32_t busy = 0;
-    for (uint32_t d = 0; d < device_count; d++)
-      busy += kind_of_device[d] == kind && (d == o->device || end[d] > o->start_ns);
+    uint32_t busy = busy_devices(o, end, kind_of_device, device_count);
+    if (kind_of_device[o->device] != kind || busy > sums->limit) continue;
+    const uint32_t *member = NULL;
+    uint32_t count = members(fusion, o->node, &member);
     struct tfc_cost cost = tfc_cost_table_get(alone, o->node, kind);
-    if (busy > sums->limit || cost.samples == 0 || !(cost.median_us > 0)) continue;
+    double us = cost.samples ? cost.median_us : 0;
+    bool known = cost.samples > 0;
+    for (uint32_t m = 0; m < count && known; m++) {
+      cost = tfc_cost_table_get(alone, member[m], kind);
+      known = cost.samples > 0;
+      us += known ? cost.median_us : 0;
+    }
+    if (!known || !(us > 0)) continue;
     sums->measured_us[busy] += 1e-3 * (double)o->duration_ns;
-    sums->alone_us[busy] += cost.median_us;
+    sums->alone_us[busy] += us;
   }
   free(end);
 }

@@ -10,12 +10,27 @@ struct tfc_cost {
   uint32_t samples;
 };
 
+// Which operations' time holds the work of which nodes: rewrites make one operation of several. `done_by[node]` is the
+// operation, or UINT32_MAX; NULL: none was rewritten. A fused operation's time is shared out by what its members take
+// by themselves (`weights`, a table of times without rewrites; NULL or nothing known: the operation keeps it all).
 struct tfc_cost_table;
+struct tfc_fusion {
+  uint32_t node_count;
+  uint32_t *first, *member;             // of node n: member[first[n] .. first[n + 1]), without itself; NULL: none
+  const struct tfc_cost_table *weights; // borrowed
+};
+TFC_MUST_USE tfc_status tfc_fusion_init(struct tfc_fusion *fusion, const uint32_t *done_by, uint32_t node_count,
+                                        const struct tfc_cost_table *weights);
+void tfc_fusion_deinit(struct tfc_fusion *fusion);
+
 TFC_MUST_USE tfc_status tfc_cost_table_create(uint32_t node_count, uint32_t kind_count, struct tfc_cost_table **out);
 void tfc_cost_table_free(struct tfc_cost_table *table); // NULL is fine
-// `kind_of_device[device]` for every device of the profile.
+// `kind_of_device[device]` for every device of the profile. `fusion` NULL: every operation stands for itself. Times are
+// divided by `slowdown[kind * device_count + busy - 1]`, with `busy` devices of the kind busy when the operation
+// started (NULL: as they are).
 TFC_MUST_USE tfc_status tfc_cost_table_add(struct tfc_cost_table *table, const struct tfc_step_profile *profile,
-                                           const uint32_t *kind_of_device);
+                                           const uint32_t *kind_of_device, uint32_t device_count,
+                                           const struct tfc_fusion *fusion, const double *slowdown);
 TFC_MUST_USE tfc_status tfc_cost_table_put(struct tfc_cost_table *table, uint32_t node, uint32_t kind, double us);
 struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
 double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind); // ever seen; NaN
@@ -27,7 +42,7 @@ struct tfc_slowdown_sums {
   uint32_t limit;
 };
 void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_table *alone,
-                      const struct tfc_step_profile *profile, const uint32_t *kind_of_device, uint32_t device_count,
-                      uint32_t kind);
+                      const struct tfc_fusion *fusion, const struct tfc_step_profile *profile,
+                      const uint32_t *kind_of_device, uint32_t device_count, uint32_t kind);
 
 #endif

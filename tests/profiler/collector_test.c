@@ -108,15 +108,43 @@ static void test_slowdown(void **state) {
   struct tfc_step_profile p = {.duration_ns = 32000, .ops = {ops, 3, 3}};
   double measured[3] = {0}, alone[3] = {0};
   struct tfc_slowdown_sums sums = {measured, alone, 2};
-  tfc_slowdown_add(&sums, t, &p, kinds, 2, 0);
+  tfc_slowdown_add(&sums, t, NULL, &p, kinds, 2, 0);
   // Node 1 starts alone (node 2 is not there yet), node 2 beside it.
   assert_true(measured[1] == 30 && alone[1] == 20);
   assert_true(measured[2] == 20 && alone[2] == 10);
   tfc_cost_table_free(t);
 }
 
+// Node 0 does the work of 1 and 2 as well: its time is shared out by what they take by themselves.
+static void test_fused_operations(void **state) {
+  (void)state;
+  struct tfc_cost_table *weights = NULL, *t = NULL;
+  struct tfc_fusion fusion;
+  uint32_t kinds[] = {0, 0}, done_by[] = {UINT32_MAX, 0, 0, UINT32_MAX};
+  assert_ok(tfc_cost_table_create(4, 1, &weights));
+  assert_ok(tfc_cost_table_create(4, 1, &t));
+  for (uint32_t n = 0; n < 4; n++) assert_ok(tfc_cost_table_put(weights, n, 0, 1 + n)); // 1, 2, 3
+  assert_ok(tfc_fusion_init(&fusion, done_by, 4, weights));
+  struct tfc_profile_op ops[] = {{0, 12000, 0, 0}, {1000, 8000, 3, 1}};
+  struct tfc_step_profile p = {.duration_ns = 12000, .ops = {ops, 2, 2}};
+  assert_ok(tfc_cost_table_add(t, &p, kinds, 2, &fusion, (double[]){1, 2}));
+  assert_true(tfc_cost_table_get(t, 0, 0).median_us == 2 && tfc_cost_table_get(t, 1, 0).median_us == 4 &&
+              tfc_cost_table_get(t, 2, 0).median_us == 6);
+  assert_true(tfc_cost_table_get(t, 3, 0).median_us == 4); // two devices were busy: half of 8
+  double measured[3] = {0}, alone[3] = {0};
+  struct tfc_slowdown_sums sums = {measured, alone, 2};
+  tfc_slowdown_add(&sums, t, &fusion, &p, kinds, 2, 0);
+  assert_true(measured[1] == 12 && alone[1] == 12 && measured[2] == 8 && alone[2] == 4);
+  tfc_fusion_deinit(&fusion);
+  assert_ok(tfc_fusion_init(&fusion, NULL, 4, weights));
+  tfc_fusion_deinit(&fusion);
+  tfc_cost_table_free(weights);
+  tfc_cost_table_free(t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_step), cmocka_unit_test(test_what_is_no_measurement),
-                                     cmocka_unit_test(test_costs), cmocka_unit_test(test_slowdown)};
+                                     cmocka_unit_test(test_costs), cmocka_unit_test(test_slowdown),
+                                     cmocka_unit_test(test_fused_operations)};
   return cmocka_run_group_tests_name("collector", tests, NULL, NULL);
 }

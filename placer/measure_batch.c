@@ -1,0 +1,325 @@
+// One batch in the worker: a plan for each entry, blocks of steps in turns, results as they end.
+//
+// Without a reference, round r runs block r of every entry (A B C A B C). With one, each entry's blocks stand between
+// blocks of the reference, which neighbours share: R A R B R C R. An entry that is hopeless after 1 + 2 steps is left
+// there.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/machine.h"
+#include "placer/measure_worker.h"
+#include "profiler/statistics.h"
+#include "runtime/base/clock.h"
+
+struct run { // one entry
+  struct tfc_measure_entry entry;
+  uint16_t *placement;
+  uint32_t *sequence;
+  struct tfc_plan *plan;
+  struct tfc_worker_side *side;
+  tfc_result_state state;
+  char *message;
+  double seconds;
+  bool warm, ended, sent;
+  TFC_ARRAY(struct tfc_measured_step) steps;
+  TFC_ARRAY(struct tfc_step_profile) profiles;
+  TFC_ARRAY(uint32_t) profile_step;
+  double ratio_sum, reference_us; // of neighbouring reference blocks
+  uint32_t ratio_count;
+};
+struct batch {
+  struct tfc_worker *w;
+  struct tfc_measure_batch rules;
+  struct run *runs;
+  uint32_t count;
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static void run_deinit(struct run *r) {
+  tfc_plan_free(r->plan);
+  for (size_t i = 0; i < r->profiles.count; i++) tfc_step_profile_deinit(&r->profiles.data[i]);
+  tfc_array_free(&r->profiles);
+  tfc_array_free(&r->profile_step);
+  tfc_array_free(&r->steps);
+  free(r->placement);
+  free(r->sequence);
+  free(r->message);
+}
+
+// What an entry fails with is its result, not the batch's. `s` is taken.
+static void entry_fails(struct run *r, tfc_status s) {
+  tfc_code code = tfc_status_code(s);
+  r->state = code == TFC_RESOURCE_EXHAUSTED ? TFC_RESULT_NO_FIT
+             : code == TFC_INVALID_ARGUMENT ? TFC_RESULT_ILLEGAL
+                                            : TFC_RESULT_FAILED;
+  free(r->message);
+  r->message = tfc_str_dup(tfc_str_from(tfc_status_message(s)));
+  r->ended = true;
+  tfc_status_free(s);
+}
+
+static bool over_limit(const struct tfc_worker *w, struct run *r) {
+  const struct tfc_plan_info *info = tfc_plan_info(r->plan);
+  struct tfc_text why = {0};
+  for (uint32_t d = 0; d < info->device_count && !r->entry.whole; d++) {
+    uint64_t limit = UINT64_MAX;
+    const char *name = r->side->set.devices[d]->info.name;
+    for (uint32_t i = 0; i < w->limit_count; i++)
+      if (tfc_glob_match(tfc_str_from(w->limits[i].pattern), tfc_str_from(name))) limit = w->limits[i].bytes;
+    if (info->peak_bytes[d] > limit)
+      tfc_text_printf(&why, "%s%s: needs %llu bytes, its limit is %llu", why.size ? "; " : "", name,
+                      (unsigned long long)info->peak_bytes[d], (unsigned long long)limit);
+  }
+  if (!why.size) return false;
+  r->state = TFC_RESULT_NO_FIT, r->ended = true;
+  r->message = why.data;
+  return true;
+}
+
+static void plan_entry(struct batch *b, struct run *r) {
+  tfc_status s = NULL;
+  struct tfc_run_spec spec = b->w->step;
+  TFC_TRY(s, tfc_worker_beat(b->w, (uint32_t)(r - b->runs))); // who is to blame if this crashes
+  int side = r->entry.whole ? 1 : r->entry.plain ? 2 : 0;
+  TFC_TRY(s, tfc_worker_side_open(b->w, side));
+  r->side = &b->w->sides[side];
+  if (!r->entry.whole) {
+    spec.placement = r->placement;
+    spec.sequence = r->entry.sequence_count ? r->sequence : NULL;
+    spec.sequence_count = r->entry.sequence_count;
+  }
+  TFC_TRY(s, tfc_plan_create(r->side->session, &spec, &r->plan));
+  if (!b->rules.ignore_limits && over_limit(b->w, r)) return;
+  TFC_TRY(s, tfc_session_restore(r->side->session, r->side->snapshot));
+out:
+  if (s) entry_fails(r, s);
+}
+
+static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool traced, bool warmup, uint64_t *out_alloc) {
+  struct tfc_worker *w = b->w;
+  TFC_RETURN_IF_ERROR(tfc_worker_beat(w, (uint32_t)(r - b->runs)));
+  struct tfc_run_options options = {0};
+  tfc_ticks_resync();
+  if (traced) {
+    tfc_collector_reset(r->side->collector);
+    options.trace = tfc_collector_sink(r->side->collector);
+  }
+  int64_t before = tfc_now_ns();
+  tfc_status s = tfc_plan_run(r->plan, w->values, w->results, &options);
+  for (uint32_t i = 0; i < w->step.fetch_count; i++) tfc_tensor_release(&w->results[i]);
+  if (s) {
+    entry_fails(r, s);
+    return NULL;
+  }
+  double us = tfc_plan_last_step_us(r->plan);
+  if (!isfinite(us) || us <= 0) {
+    entry_fails(r, tfc_status_make(TFC_ABORTED, "a step of %g us is no measurement", us));
+    return NULL;
+  }
+  struct tfc_measured_step m = {block, traced, warmup, before, (int64_t)(us * 1000 + 0.5)};
+  if (traced) {
+    struct tfc_step_profile profile = {0};
+    s = tfc_collector_drain(r->side->collector, w->async, &profile);
+    if (s) {
+      tfc_step_profile_deinit(&profile);
+      entry_fails(r, s);
+      return NULL;
+    }
+    m.start_ns = profile.start_ns;
+    if (out_alloc) *out_alloc = profile.allocated;
+    if (warmup) {
+      tfc_step_profile_deinit(&profile);
+    } else {
+      // One clock for the step and its operations, so that their sums fit into it.
+      m.duration_ns = profile.duration_ns;
+      if (!tfc_array_push(&r->profiles, profile) || !tfc_array_push(&r->profile_step, (uint32_t)r->steps.count))
+        return no_memory();
+    }
+  }
+  return tfc_array_push(&r->steps, m) ? NULL : no_memory();
+}
+
+static tfc_status warm_up(struct batch *b, struct run *r) {
+  uint64_t last = UINT64_MAX, now = 0;
+  r->warm = true;
+  for (uint32_t i = 0; i < (b->rules.settle ? 10 : b->rules.warmup) && !r->ended; i++) {
+    TFC_RETURN_IF_ERROR(step(b, r, 0, b->rules.settle, true, &now));
+    if (b->rules.settle && i + 1 >= b->rules.warmup && now == last) break;
+    last = now;
+  }
+  return NULL;
+}
+
+static bool late(const struct batch *b) {
+  return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
+}
+
+static double block_median(const struct run *r, size_t from) {
+  double us[64];
+  size_t n = 0;
+  for (size_t i = from; i < r->steps.count && n < 64; i++)
+    if (!r->steps.data[i].warmup) us[n++] = 1e-3 * (double)r->steps.data[i].duration_ns;
+  return tfc_quartiles_of(us, n).median;
+}
+
+// One block; *out_us its median (NaN if the entry ended in it).
+static tfc_status block(struct batch *b, struct run *r, uint32_t number, double best_us, double *out_us) {
+  int64_t begin = tfc_now_ns();
+  *out_us = NAN;
+  if (!r->warm) TFC_RETURN_IF_ERROR(warm_up(b, r));
+  size_t from = r->steps.count;
+  bool traced = b->rules.trace == TFC_TRACE_MODE_ALL || (b->rules.trace == TFC_TRACE_MODE_ALTERNATE && number % 2);
+  for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
+    TFC_RETURN_IF_ERROR(step(b, r, number, traced, false, NULL));
+    if (i == 1 && number == 0 && b->rules.stop_ratio > 0 && !r->ended &&
+        block_median(r, from) > b->rules.stop_ratio * best_us) { // false where the best is not known
+      r->state = TFC_RESULT_CUT, r->ended = true;
+      break;
+    }
+  }
+  if (r->state == TFC_RESULT_OK || r->state == TFC_RESULT_CUT) *out_us = block_median(r, from);
+  r->seconds += 1e-9 * (double)(tfc_now_ns() - begin);
+  return NULL;
+}
+
+static tfc_status send_result(struct batch *b, struct run *r) {
+  struct tfc_pack p = {0};
+  const struct tfc_plan_info *info = r->plan ? tfc_plan_info(r->plan) : NULL;
+  if (r->sent) return NULL;
+  r->sent = true;
+  tfc_pack_u32(&p, (uint32_t)(r - b->runs));
+  tfc_pack_u32(&p, r->state);
+  tfc_pack_str(&p, tfc_str_from(r->message));
+  tfc_pack_f64(&p, r->seconds);
+  tfc_pack_f64(&p, r->ratio_count ? r->ratio_sum / r->ratio_count : NAN);
+  tfc_pack_array(&p, r->steps.data, r->steps.count, sizeof *r->steps.data);
+  tfc_pack_array(&p, info ? info->peak_bytes : NULL, info ? info->device_count : 0, sizeof(uint64_t));
+  tfc_pack_u64(&p, info ? info->transfer_count : 0);
+  for (uint32_t i = 0; info && i < info->transfer_count; i++) {
+    const struct tfc_plan_transfer *t = &info->transfers[i];
+    struct tfc_plan_transfer_row row = {t->tensor.node, t->tensor.index, t->source, t->target, t->bytes};
+    tfc_pack_bytes(&p, &row, sizeof row);
+  }
+  tfc_worker_pack_fused(b->w, info, &p);
+  tfc_pack_u64(&p, r->profiles.count);
+  for (size_t i = 0; i < r->profiles.count; i++) {
+    const struct tfc_step_profile *f = &r->profiles.data[i];
+    tfc_pack_u32(&p, r->profile_step.data[i]);
+    tfc_pack_u64(&p, (uint64_t)f->start_ns);
+    tfc_pack_u64(&p, (uint64_t)f->duration_ns);
+    tfc_pack_u64(&p, f->allocated);
+    tfc_pack_array(&p, f->ops.data, f->ops.count, sizeof *f->ops.data);
+    tfc_pack_array(&p, f->transfers.data, f->transfers.count, sizeof *f->transfers.data);
+    tfc_pack_array(&p, f->busy.data, f->busy.count, sizeof *f->busy.data);
+  }
+  tfc_wire_buffer answer = {0};
+  uint32_t type = 0;
+  tfc_status s = tfc_wire_send(b->w->fd, TFC_WIRE_RESULT, &p);
+  if (!s) s = tfc_wire_receive(b->w->fd, -1, NULL, &type, &answer);
+  if (!s && type != TFC_WIRE_ACK) s = tfc_status_make(TFC_INTERNAL, "an unexpected message");
+  tfc_array_free(&answer);
+  tfc_array_free(&p.bytes);
+  tfc_plan_free(r->plan); // its arena goes to the next
+  r->plan = NULL;
+  return s;
+}
+
+static tfc_status rounds(struct batch *b) {
+  for (uint32_t k = 0; k < b->rules.blocks; k++) {
+    if (k > 0 && late(b)) break;
+    for (uint32_t i = 0; i < b->count; i++) {
+      struct run *r = &b->runs[i];
+      double us;
+      if (r->ended) continue;
+      if (!r->plan) plan_entry(b, r);
+      if (!r->ended) TFC_RETURN_IF_ERROR(block(b, r, k, b->rules.best_us, &us));
+      if (r->ended) TFC_RETURN_IF_ERROR(send_result(b, r));
+    }
+  }
+  for (uint32_t i = 0; i < b->count; i++) TFC_RETURN_IF_ERROR(send_result(b, &b->runs[i]));
+  return NULL;
+}
+
+static tfc_status against_reference(struct batch *b) {
+  struct run *reference = &b->runs[b->rules.reference];
+  double before = NAN;
+  uint32_t number = 0;
+  plan_entry(b, reference);
+  if (!reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, number++, NAN, &before));
+  for (uint32_t i = 0; i < b->count; i++) {
+    struct run *r = &b->runs[i];
+    if (r == reference) continue;
+    int64_t begin = tfc_now_ns();
+    double us = NAN, after = NAN;
+    if (late(b)) {
+      r->state = TFC_RESULT_CUT, r->ended = true;
+      r->message = tfc_str_dup(TFC_STR("no time was left"));
+      TFC_RETURN_IF_ERROR(send_result(b, r));
+      continue;
+    }
+    plan_entry(b, r);
+    r->seconds = 1e-9 * (double)(tfc_now_ns() - begin);
+    double best = isnan(b->rules.best_us) ? before : b->rules.best_us;
+    for (uint32_t k = 0; k < b->rules.blocks && !r->ended; k++) {
+      TFC_RETURN_IF_ERROR(block(b, r, k, best, &us));
+      bool cut = r->state == TFC_RESULT_CUT;
+      if (!cut && !reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, number++, NAN, &after));
+      double beside = cut ? before : 0.5 * (before + after);
+      if (isfinite(us) && isfinite(beside)) r->ratio_sum += us / beside, r->ratio_count++;
+      if (!cut) before = after;
+    }
+    TFC_RETURN_IF_ERROR(send_result(b, r));
+  }
+  return send_result(b, reference);
+}
+
+static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
+  struct tfc_measure_batch *m = &b->rules;
+  m->count = tfc_unpack_u32(u);
+  m->reference = tfc_unpack_u32(u);
+  m->warmup = tfc_unpack_u32(u);
+  m->settle = tfc_unpack_u32(u);
+  m->block = tfc_unpack_u32(u);
+  m->blocks = tfc_unpack_u32(u);
+  m->stop_ratio = tfc_unpack_f64(u);
+  m->best_us = tfc_unpack_f64(u);
+  m->trace = (tfc_trace_mode)tfc_unpack_u32(u);
+  m->ignore_limits = tfc_unpack_u32(u);
+  m->deadline_s = tfc_unpack_f64(u);
+  if (u->failed || m->count > 65536 || (m->reference != UINT32_MAX && m->reference >= m->count))
+    return tfc_status_make(TFC_INTERNAL, "a broken message");
+  if (!(b->runs = calloc(m->count + 1u, sizeof *b->runs))) return no_memory();
+  b->count = m->count;
+  for (uint32_t i = 0; i < m->count; i++) {
+    struct run *r = &b->runs[i];
+    size_t nodes = 0, sequence = 0;
+    r->entry.whole = tfc_unpack_u32(u);
+    r->entry.plain = tfc_unpack_u32(u);
+    const void *placement = tfc_unpack_array(u, sizeof *r->placement, &nodes);
+    if (!(r->placement = malloc(nodes * sizeof *r->placement + 1))) return no_memory();
+    memcpy(r->placement, placement, nodes * sizeof *r->placement);
+    const void *order = tfc_unpack_array(u, sizeof *r->sequence, &sequence);
+    if (!(r->sequence = malloc(sequence * sizeof *r->sequence + 1))) return no_memory();
+    memcpy(r->sequence, order, sequence * sizeof *r->sequence);
+    r->entry.sequence_count = (uint32_t)sequence;
+    if (u->failed || (!r->entry.whole && nodes != b->w->graph->node_count))
+      return tfc_status_make(TFC_INTERNAL, "a broken message");
+  }
+  return NULL;
+}
+
+tfc_status tfc_worker_batch(struct tfc_worker *w, struct tfc_unpack *u) {
+  tfc_status s = NULL;
+  struct batch b = {.w = w};
+  TFC_TRY(s, read_batch(&b, u));
+  TFC_TRY(s, b.rules.reference == UINT32_MAX ? rounds(&b) : against_reference(&b));
+  TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_DONE, NULL));
+out:
+  for (uint32_t i = 0; i < b.count; i++) run_deinit(&b.runs[i]);
+  free(b.runs);
+  return s;
+}

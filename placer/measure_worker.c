@@ -1,0 +1,286 @@
+// The measuring worker: opens the devices, initialises the graph's variables, and then measures what it is told to,
+// until the pipe closes. It dies with its parent and takes no notice of the terminal's interrupts: the parent decides.
+#include "placer/measure_worker.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "placer/machine.h"
+#include "runtime/graph/import.h"
+#include "runtime/graph/op_def.h"
+#include "runtime/pass/pass.h"
+
+#define WORKER_FLAG "--tfc-measuring-worker"
+
+bool tfc_measure_is_worker(int argc, char **argv) {
+  return argc == 3 && strcmp(argv[1], WORKER_FLAG) == 0;
+}
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry) {
+  struct tfc_pack p = {0};
+  tfc_pack_u32(&p, entry);
+  tfc_status s = tfc_wire_send(w->fd, TFC_WIRE_BEAT, &p);
+  tfc_array_free(&p.bytes);
+  return s;
+}
+
+uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node) {
+  if (!info->runs_in || info->runs_in[node] == node) return UINT32_MAX;
+  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
+    node = info->runs_in[node];
+  return node;
+}
+
+void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p) {
+  bool any = false;
+  for (uint32_t i = 0; info && info->runs_in && i < w->graph->node_count && !any; i++) any = info->runs_in[i] != i;
+  tfc_pack_u64(p, any ? w->graph->node_count : 0);
+  for (uint32_t i = 0; any && i < w->graph->node_count; i++) tfc_pack_u32(p, tfc_worker_done_by(info, i));
+}
+
+static tfc_status fail_back(struct tfc_worker *w, tfc_status status) {
+  struct tfc_pack p = {0};
+  tfc_pack_u32(&p, (uint32_t)tfc_status_code(status));
+  tfc_pack_str(&p, tfc_str_from(tfc_status_message(status)));
+  tfc_status_free(status);
+  tfc_status s = tfc_wire_send(w->fd, TFC_WIRE_FAILED, &p);
+  tfc_array_free(&p.bytes);
+  return s;
+}
+
+// --- Setting up ------------------------------------------------------------------------------------------------------
+static tfc_status read_feed(struct tfc_worker *w, struct tfc_unpack *u, uint32_t i) {
+  tfc_str name = tfc_unpack_str(u);
+  tfc_dtype type = (tfc_dtype)tfc_unpack_u32(u);
+  struct tfc_shape shape = {.rank = (int32_t)tfc_unpack_u32(u)};
+  if (shape.rank < 0 || shape.rank > TFC_MAX_RANK) shape.rank = 0, u->failed = true;
+  for (int32_t d = 0; d < shape.rank; d++) shape.dims[d] = (int64_t)tfc_unpack_u64(u);
+  size_t size = 0;
+  const void *data = tfc_unpack_array(u, 1, &size);
+  if (u->failed) return tfc_status_make(TFC_INTERNAL, "a broken message");
+  TFC_RETURN_IF_ERROR(tfc_graph_parse_output(w->graph, name, &w->feeds[i]));
+  w->shapes[i] = shape;
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(type, &shape, &w->values[i]));
+  if (type != TFC_STRING) {
+    if (size != w->values[i].size) return tfc_status_make(TFC_INTERNAL, "a feed of the wrong size");
+    memcpy(w->values[i].data, data, size);
+    return NULL;
+  }
+  struct tfc_unpack strings = {data, (const char *)data + size, false};
+  for (int64_t k = 0; k < tfc_tensor_elements(&w->values[i]); k++)
+    if (!tfc_tensor_set_string(&w->values[i], k, tfc_unpack_str(&strings))) return no_memory();
+  return NULL;
+}
+
+static tfc_status read_node(const struct tfc_graph *g, tfc_str name, uint32_t *out) {
+  *out = tfc_graph_find(g, name);
+  return *out != TFC_NO_NODE ? NULL
+                             : tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s'", TFC_STR_ARG(name));
+}
+
+tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
+  struct tfc_worker_side *side = &w->sides[number];
+  if (side->ready) return NULL;
+  if (number == 2) side->set = w->sides[0].set;
+  TFC_RETURN_IF_ERROR(tfc_session_create(
+      w->graph,
+      &(struct tfc_session_options){
+          .devices = &side->set, .all_rewrites = w->all_rewrites, .no_rewrites = number == 2, .seed = w->seed},
+      &side->session));
+  if (w->init.target_count) TFC_RETURN_IF_ERROR(tfc_session_run(side->session, &w->init, NULL, NULL, NULL));
+  TFC_RETURN_IF_ERROR(tfc_session_snapshot(side->session, &side->snapshot));
+  TFC_RETURN_IF_ERROR(tfc_collector_create(side->set.count, 4 * (size_t)w->graph->node_count + 1024, &side->collector));
+  side->ready = true;
+  return NULL;
+}
+
+static void pack_device(struct tfc_pack *p, const struct tfc_device_info *d) {
+  tfc_pack_array(p, d, 1, sizeof *d);
+}
+
+// Which nodes each kind can run, as far as drivers say.
+static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
+  const struct tfc_device_set *set = &w->sides[0].set;
+  uint32_t kinds = 0;
+  for (uint32_t d = 0; d < set->count; d++) {
+    bool seen = false;
+    for (uint32_t e = 0; e < d; e++) seen |= strcmp(set->devices[e]->info.kind, set->devices[d]->info.kind) == 0;
+    kinds += !seen;
+  }
+  tfc_pack_u32(p, kinds);
+  for (uint32_t d = 0; d < set->count; d++) {
+    struct tfc_device *device = set->devices[d];
+    bool seen = false;
+    for (uint32_t e = 0; e < d; e++) seen |= strcmp(set->devices[e]->info.kind, device->info.kind) == 0;
+    if (seen) continue;
+    for (uint32_t i = 0; i < w->graph->node_count; i++) {
+      const struct tfc_node *n = &w->graph->nodes[i];
+      bool can = true;
+      if (n->def && n->def->kernel && device->driver->supports) {
+        tfc_dtype type = n->output_count ? tfc_dtype_base(w->graph->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+        const struct tfc_attr *t = tfc_node_attr(w->graph, n, "T");
+        if (t && t->kind == TFC_ATTR_TYPE) type = tfc_dtype_base(t->type);
+        can = device->driver->supports(device, n->def, type, NULL);
+      }
+      tfc_pack_bytes(p, &(char){(char)can}, 1);
+    }
+  }
+}
+
+static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
+  tfc_status s = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_pack p = {0};
+  struct tfc_shapes shapes = {0};
+  struct tfc_shape_override *known = NULL;
+  char *path = tfc_str_dup(tfc_unpack_str(u)), *devices = tfc_str_dup(tfc_unpack_str(u));
+  if (!path || !devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  w->all_rewrites = tfc_unpack_u32(u);
+  w->seed = tfc_unpack_u64(u);
+  w->limit_count = tfc_unpack_u32(u);
+  if (u->failed || w->limit_count > 4096) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
+  if (!(w->limits = calloc(w->limit_count + 1u, sizeof *w->limits)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < w->limit_count; i++) {
+    if (!(w->limits[i].pattern = tfc_str_dup(tfc_unpack_str(u)))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    w->limits[i].bytes = tfc_unpack_u64(u);
+  }
+  TFC_TRY(s, tfc_graph_load(path, NULL, &w->graph));
+  const struct tfc_graph *g = w->graph;
+  uint32_t counts[4]; // feeds, fetches, targets, inits
+  for (int i = 0; i < 4; i++) {
+    counts[i] = tfc_unpack_u32(u);
+    if (counts[i] > g->output_total + g->node_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
+  }
+  w->feeds = calloc(counts[0] + 1u, sizeof *w->feeds);
+  w->shapes = calloc(counts[0] + 1u, sizeof *w->shapes);
+  w->values = calloc(counts[0] + 1u, sizeof *w->values);
+  w->fetches = calloc(counts[1] + 1u, sizeof *w->fetches);
+  w->results = calloc(counts[1] + 1u, sizeof *w->results);
+  w->targets = calloc(counts[2] + 1u, sizeof *w->targets);
+  w->inits = calloc(counts[3] + 1u, sizeof *w->inits);
+  w->async = calloc(g->node_count + 1u, sizeof *w->async);
+  w->runs = calloc(g->node_count + 1u, sizeof *w->runs);
+  known = calloc(counts[0] + 1u, sizeof *known);
+  if (!w->feeds || !w->shapes || !w->values || !w->fetches || !w->results || !w->targets || !w->inits || !w->async ||
+      !w->runs || !known)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < counts[0]; i++) {
+    TFC_TRY(s, read_feed(w, u, i));
+    known[i] = (struct tfc_shape_override){w->feeds[i], w->shapes[i], &w->values[i]};
+  }
+  for (uint32_t i = 0; i < counts[1]; i++) TFC_TRY(s, tfc_graph_parse_output(g, tfc_unpack_str(u), &w->fetches[i]));
+  for (uint32_t i = 0; i < counts[2]; i++) TFC_TRY(s, read_node(g, tfc_unpack_str(u), &w->targets[i]));
+  for (uint32_t i = 0; i < counts[3]; i++) TFC_TRY(s, read_node(g, tfc_unpack_str(u), &w->inits[i]));
+  w->step = (struct tfc_run_spec){.feeds = w->feeds,
+                                  .feed_count = counts[0],
+                                  .fetches = w->fetches,
+                                  .fetch_count = counts[1],
+                                  .targets = w->targets,
+                                  .target_count = counts[2],
+                                  .feed_shapes = w->shapes};
+  w->init = (struct tfc_run_spec){.targets = w->inits, .target_count = counts[3]};
+  for (uint32_t i = 0; i < g->node_count; i++) w->async[i] = g->nodes[i].def && (g->nodes[i].def->flags & TFC_OP_ASYNC);
+  // Limits that the user sets are checked against what each plan needs, not enforced by the allocator: the profile of
+  // a graph that fits on no single device still has to run it.
+  TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &w->sides[0].set));
+  TFC_TRY(s, tfc_devices_open_whole(w->sides[0].set.devices[0], &w->sides[1].set));
+  TFC_TRY(s, tfc_worker_side_open(w, 0));
+  TFC_TRY(s, tfc_infer_shapes(g, known, counts[0], &shapes));
+  TFC_TRY(s, tfc_plan_create(w->sides[0].session, &w->step, &plan));
+  const struct tfc_plan_info *info = tfc_plan_info(plan);
+  tfc_pack_u32(&p, w->sides[0].set.count);
+  for (uint32_t d = 0; d < w->sides[0].set.count; d++) pack_device(&p, &w->sides[0].set.devices[d]->info);
+  pack_device(&p, &w->sides[1].set.devices[0]->info);
+  tfc_pack_str(&p, tfc_str_from(w->sides[0].set.note));
+  tfc_pack_u32(&p, g->node_count);
+  tfc_pack_u32(&p, info->is_static);
+  bool *runs = w->runs;
+  uint32_t run_count = 0;
+  for (uint32_t i = 0; i < info->op_count; i++) runs[info->ops[i].node] = true;
+  for (uint32_t i = 0; i < g->node_count; i++) runs[i] |= tfc_worker_done_by(info, i) != UINT32_MAX;
+  for (uint32_t i = 0; i < g->node_count; i++) run_count += runs[i];
+  tfc_pack_u64(&p, run_count);
+  for (uint32_t i = 0; i < g->node_count; i++)
+    if (runs[i]) tfc_pack_u32(&p, i);
+  tfc_pack_u64(&p, g->output_total);
+  for (uint32_t i = 0; i < g->output_total; i++) {
+    size_t bytes = 0;
+    if (tfc_shape_is_static(&shapes.shapes[i]) && g->output_dtypes[i]) {
+      tfc_status t = tfc_tensor_bytes(tfc_dtype_base(g->output_dtypes[i]), &shapes.shapes[i], &bytes);
+      if (t) bytes = 0;
+      tfc_status_free(t);
+    }
+    tfc_pack_u64(&p, bytes);
+  }
+  pack_supported(w, &p);
+  TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_SETUP, &p));
+out:
+  tfc_plan_free(plan);
+  tfc_array_free(&p.bytes);
+  tfc_shapes_deinit(&shapes);
+  free(known);
+  free(path);
+  free(devices);
+  return s;
+}
+
+static void tear_down(struct tfc_worker *w) {
+  for (int i = 2; i >= 0; i--) {
+    struct tfc_worker_side *side = &w->sides[i];
+    tfc_snapshot_free(side->snapshot);
+    tfc_session_free(side->session);
+    tfc_collector_free(side->collector);
+    if (side->set.count && i != 2) tfc_devices_close(&side->set);
+  }
+  for (uint32_t i = 0; i < w->step.feed_count; i++) tfc_tensor_release(&w->values[i]);
+  for (uint32_t i = 0; i < w->limit_count; i++) free((void *)(uintptr_t)w->limits[i].pattern);
+  free(w->limits);
+  free(w->feeds);
+  free(w->shapes);
+  free(w->values);
+  free(w->fetches);
+  free(w->results);
+  free(w->targets);
+  free(w->inits);
+  free(w->async);
+  free(w->runs);
+  tfc_graph_release(w->graph);
+  tfc_array_free(&w->setup);
+}
+
+int tfc_measure_worker_main(int argc, char **argv) {
+  (void)argc;
+  struct tfc_worker w = {.fd = atoi(argv[2])};
+  tfc_wire_buffer message = {0};
+  tfc_status s = NULL;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN);
+  for (bool first = true; !s; first = false) {
+    uint32_t type = 0;
+    s = tfc_wire_receive(w.fd, -1, NULL, &type, &message);
+    if (s) break; // the parent has closed the pipe: the end
+    struct tfc_unpack u = {message.data, message.data + message.count, false};
+    tfc_status done = NULL;
+    if (type == TFC_WIRE_SETUP && first)
+      done = set_up(&w, &u);
+    else if (type == TFC_WIRE_BATCH && !first)
+      done = tfc_worker_batch(&w, &u);
+    else if (type == TFC_WIRE_LINKS && !first)
+      done = tfc_worker_links(&w);
+    else
+      done = tfc_status_make(TFC_INTERNAL, "an unexpected message");
+    if (done) s = fail_back(&w, done);
+  }
+  tfc_status_free(s);
+  tear_down(&w);
+  tfc_array_free(&message);
+  return 0;
+}

@@ -1,0 +1,231 @@
+// Measuring in a worker process: steps are timed and traced, nothing changes by it, and a worker that is lost costs one
+// placement. The test's own binary is the worker.
+#include "tests/common/test.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "placer/measure.h"
+#include "profiler/lock.h"
+#include "runtime/graph/import.h"
+#include "runtime/pass/step.h"
+
+static const char graph_path[] = TFC_SOURCE_DIR "/examples/mlp.pb";
+static char lock_path[64];
+
+struct fixture {
+  struct tfc_graph *graph;
+  struct tfc_step_spec step;
+  struct tfc_tensor *values;
+  struct tfc_measure_feed *feeds;
+  tfc_str targets[16], inits[16];
+  struct tfc_measure_options options;
+};
+
+static void make(struct fixture *f) {
+  *f = (struct fixture){0};
+  assert_ok(tfc_graph_load(graph_path, NULL, &f->graph));
+  assert_ok(tfc_step_infer(f->graph, &(struct tfc_step_request){.batch = 32}, &f->step));
+  f->values = calloc(f->step.feed_count + 1u, sizeof *f->values);
+  f->feeds = calloc(f->step.feed_count + 1u, sizeof *f->feeds);
+  for (uint32_t i = 0; i < f->step.feed_count; i++) {
+    assert_ok(tfc_step_synthetic(&f->step.feeds[i], 1, &f->values[i]));
+    f->feeds[i] = (struct tfc_measure_feed){f->step.feeds[i].name, &f->values[i]};
+  }
+  assert_true(f->step.target_count <= 16 && f->step.init_count <= 16);
+  for (uint32_t i = 0; i < f->step.target_count; i++) f->targets[i] = f->graph->nodes[f->step.targets[i]].name;
+  for (uint32_t i = 0; i < f->step.init_count; i++) f->inits[i] = f->graph->nodes[f->step.inits[i]].name;
+  snprintf(lock_path, sizeof lock_path, "/tmp/tfc-measure-test-%d.lock", (int)getpid());
+  f->options = (struct tfc_measure_options){.graph = graph_path,
+                                            .devices = "cpu:0-1",
+                                            .feeds = f->feeds,
+                                            .feed_count = f->step.feed_count,
+                                            .targets = f->targets,
+                                            .target_count = f->step.target_count,
+                                            .inits = f->inits,
+                                            .init_count = f->step.init_count,
+                                            .seed = 1,
+                                            .hang_seconds = 30,
+                                            .lock = lock_path};
+}
+static void unmake(struct fixture *f) {
+  for (uint32_t i = 0; i < f->step.feed_count; i++) tfc_tensor_release(&f->values[i]);
+  free(f->values);
+  free(f->feeds);
+  tfc_step_spec_deinit(&f->step);
+  tfc_graph_release(f->graph);
+  unlink(lock_path);
+}
+
+struct seen {
+  uint32_t count, ok, failed, lost; // lost: which entry failed
+  uint32_t op_count;
+  double median_us[8];
+  void (*during)(void);
+  char message[256];
+};
+static tfc_status got(void *user, const struct tfc_measured *m) {
+  struct seen *s = user;
+  s->count++;
+  if (m->state == TFC_RESULT_FAILED) {
+    s->failed++;
+    s->lost = m->entry;
+    snprintf(s->message, sizeof s->message, "%s", m->message ? m->message : "");
+    return NULL;
+  }
+  assert_int_equal(m->state, TFC_RESULT_OK);
+  s->ok++;
+  uint32_t timed = 0, traced = 0;
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    assert_true(m->steps[i].duration_ns > 0);
+    timed += !m->steps[i].warmup;
+    traced += !m->steps[i].warmup && m->steps[i].traced;
+  }
+  assert_int_equal(timed, 5);
+  assert_int_equal(traced, m->profile_count);
+  for (uint32_t i = 0; i < m->profile_count; i++) {
+    const struct tfc_step_profile *p = &m->profiles[i];
+    assert_int_equal(p->duration_ns, m->steps[m->profile_step[i]].duration_ns);
+    assert_true(p->ops.count > 0 && p->ops.count <= s->op_count);
+    for (size_t d = 0; d < p->busy.count; d++) {
+      assert_true(p->busy.data[d].operations_ns <= p->busy.data[d].busy_ns);
+      assert_true(p->busy.data[d].busy_ns <= p->duration_ns);
+    }
+  }
+  s->median_us[m->entry] = m->step_count ? 1e-3 * (double)m->steps[m->step_count - 1].duration_ns : 0;
+  return NULL;
+}
+
+static void test_measures(void **state) {
+  (void)state;
+  struct fixture f;
+  struct tfc_measurer *m = NULL, *second = NULL;
+  make(&f);
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  const struct tfc_measure_info *info = tfc_measurer_info(m);
+  assert_int_equal(info->device_count, 2);
+  assert_string_equal(info->devices[1].name, "cpu:1");
+  assert_int_equal(info->node_count, f.graph->node_count);
+  assert_true(info->op_count > 10 && info->is_static);
+  // A second measuring run on this machine is told who measures.
+  char expected[32];
+  snprintf(expected, sizeof expected, "process %d", (int)getpid());
+  assert_fails(tfc_measurer_create(&f.options, &second), TFC_FAILED_PRECONDITION, expected);
+  uint16_t *one = calloc(f.graph->node_count, sizeof *one), *other = calloc(f.graph->node_count, sizeof *other);
+  for (uint32_t i = 0; i < f.graph->node_count; i++) other[i] = 1;
+  struct tfc_measure_entry entries[] = {{.placement = one}, {.whole = true}, {.placement = other}};
+  struct seen seen = {.op_count = info->op_count};
+  struct tfc_measure_batch batch = {.entries = entries,
+                                    .count = 3,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 5,
+                                    .blocks = 1,
+                                    .best_us = (double)NAN};
+  assert_ok(tfc_measurer_run(m, &batch, got, &seen));
+  assert_int_equal(seen.ok, 3);
+  assert_int_equal(tfc_measurer_restarts(m), 0);
+  struct tfc_link_time *times = NULL;
+  uint32_t count = 0;
+  assert_ok(tfc_measurer_links(m, &times, &count));
+  assert_true(count > 3);
+  for (uint32_t i = 0; i < count; i++) assert_true(isfinite(times[i].time_us) && times[i].time_us >= 0);
+  free(times);
+  tfc_measurer_free(m);
+  free(one);
+  free(other);
+  unmake(&f);
+}
+
+// The worker of this process: its only child.
+static pid_t child(void) {
+  char path[64], text[64] = "";
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+  FILE *file = fopen(path, "r");
+  if (!file) return 0;
+  if (!fgets(text, sizeof text, file)) text[0] = 0;
+  fclose(file);
+  return (pid_t)atoi(text);
+}
+
+struct harm {
+  struct seen seen;
+  int signal; // sent to the worker once the first result is there
+};
+static tfc_status harm(void *user, const struct tfc_measured *m) {
+  struct harm *h = user;
+  TFC_RETURN_IF_ERROR(got(&h->seen, m));
+  if (h->seen.count == 1) {
+    pid_t worker = child();
+    if (worker <= 0) return tfc_status_make(TFC_INTERNAL, "no worker");
+    kill(worker, h->signal);
+  }
+  return NULL;
+}
+
+static void lose_a_worker(int signal, const char *message) {
+  struct fixture f;
+  struct tfc_measurer *m = NULL;
+  make(&f);
+  f.options.hang_seconds = signal == SIGSTOP ? 2 : 30;
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  uint16_t *one = calloc(f.graph->node_count, sizeof *one);
+  struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}, {.placement = one}, {.placement = one}};
+  struct harm h = {.seen = {.op_count = tfc_measurer_info(m)->op_count}, .signal = signal};
+  struct tfc_measure_batch batch = {
+      .entries = entries, .count = 4, .reference = 0, .warmup = 1, .block = 5, .blocks = 1, .best_us = (double)NAN};
+  batch.reference = UINT32_MAX;
+  assert_ok(tfc_measurer_run(m, &batch, harm, &h));
+  assert_int_equal(h.seen.count, 4); // every entry has one result
+  assert_int_equal(h.seen.failed, 1);
+  assert_int_equal(h.seen.ok, 3);
+  assert_int_equal(tfc_measurer_restarts(m), 1);
+  if (!strstr(h.seen.message, message)) fail_msg("no '%s' in: %s", message, h.seen.message);
+  tfc_measurer_free(m);
+  free(one);
+  unmake(&f);
+}
+static void test_a_crash_costs_one(void **state) {
+  (void)state;
+  lose_a_worker(SIGSEGV, "crashed: Segmentation fault");
+}
+static void test_a_hang_costs_one(void **state) {
+  (void)state;
+  lose_a_worker(SIGSTOP, "no sign for 2 s");
+}
+
+static void test_bad_options(void **state) {
+  (void)state;
+  struct fixture f;
+  struct tfc_measurer *m = NULL;
+  make(&f);
+  struct tfc_measure_options o = f.options;
+  o.graph = "/nowhere/graph.pb";
+  assert_fails(tfc_measurer_create(&o, &m), TFC_NOT_FOUND, "/nowhere/graph.pb");
+  o = f.options;
+  o.targets = (tfc_str[]){TFC_STR("nobody")};
+  o.target_count = 1;
+  assert_fails(tfc_measurer_create(&o, &m), TFC_INVALID_ARGUMENT, "nobody");
+  o = f.options;
+  o.feed_count = 0;
+  assert_fails(tfc_measurer_create(&o, &m), TFC_INVALID_ARGUMENT, "must be fed");
+  o = f.options;
+  o.program = "/nowhere/program";
+  assert_fails(tfc_measurer_create(&o, &m), TFC_INTERNAL, "/nowhere/program");
+  o = f.options;
+  o.devices = "gpu:77";
+  assert_fails(tfc_measurer_create(&o, &m), TFC_UNAVAILABLE, "GPU");
+  unmake(&f);
+}
+
+int main(int argc, char **argv) {
+  if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures), cmocka_unit_test(test_a_crash_costs_one),
+                                     cmocka_unit_test(test_a_hang_costs_one), cmocka_unit_test(test_bad_options)};
+  return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
+}
