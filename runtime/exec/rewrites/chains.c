@@ -1,0 +1,419 @@
+// Fusion of element-wise operations (exact: the loops are the operations' own, in the same order).
+//
+// Which operations go together: every operation has a level, the highest of its inputs', one more wherever an edge
+// cannot be inside a chain (another device, another space of rows × columns, not element-wise, an ordering edge).
+// Operations of one level that are joined by edges inside form a chain. A path from a chain through an operation
+// outside and back would have to rise in level, so chains never make cycles.
+#include <stdlib.h>
+
+#include "runtime/device/cpu/chain/chain.h"
+#include "runtime/exec/rewrite.h"
+
+struct space {
+  int64_t rows, columns;
+};
+
+struct candidate { // by op
+  bool eligible;
+  struct space space;
+  tfc_unary_loop *unary;
+  tfc_binary_loop *binary;
+  uint32_t level, parent; // union-find over ops
+};
+
+struct fusion {
+  struct tfc_ir *ir;
+  struct tfc_arena arena; // scratch
+  struct candidate *ops;
+  uint32_t op_count;
+  struct tfc_ir_readers readers;
+  uint32_t *order; // ops, producers first
+};
+
+static tfc_status out_of_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+// --- What an operation is to a chain -------------------------------------------------------------------------------
+static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
+  return input->view ? input->view : &ir->values.data[input->value].shape;
+}
+
+static struct space space_of(const struct tfc_shape *shape) {
+  int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+  int64_t elements = tfc_shape_elements(shape);
+  return (struct space){columns > 0 ? elements / columns : 0, columns};
+}
+
+// How an operand lies in the space; false where two strides cannot say it.
+static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole, struct space space,
+                 struct tfc_chain_operand *out) {
+  int64_t elements = tfc_shape_elements(operand), last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
+  out->offset = 0;
+  if (elements == 1) {
+    out->row = out->column = 0;
+  } else if (last == space.columns && elements == space.rows * space.columns) {
+    out->row = space.columns, out->column = 1;
+  } else if (last == space.columns && elements == space.columns) {
+    out->row = 0, out->column = 1;
+  } else if (last == 1 && elements == space.rows && operand->rank == whole->rank) {
+    out->row = 1, out->column = 0;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static bool is_whole(const struct tfc_shape *operand, struct space space) {
+  int64_t last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
+  return last == space.columns && tfc_shape_elements(operand) == space.rows * space.columns;
+}
+
+static bool plain_float(const struct tfc_ir *ir, uint32_t value) {
+  return tfc_dtype_base(ir->values.data[value].dtype) == TFC_FLOAT;
+}
+
+static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct candidate *out) {
+  if (op->dead || op->joint || op->prepared || !op->def || !op->def->elementwise || op->output_count != 1) return;
+  const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
+  if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) return;
+  if (op->outputs[0] == TFC_NONE32 || op->input_count < 1 || op->input_count > 2) return;
+  const struct tfc_ir_value *value = &ir->values.data[op->outputs[0]];
+  if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE32) return;
+  if (!tfc_shape_is_static(&value->shape) || tfc_shape_elements(&value->shape) < 2) return;
+  const struct tfc_elementwise *loops = op->def->elementwise;
+  out->unary = op->input_count == 1 && loops->unary ? loops->unary[TFC_FLOAT] : NULL;
+  out->binary = op->input_count == 2 && loops->binary ? loops->binary[TFC_FLOAT] : NULL;
+  if (!out->unary && !out->binary) return;
+  out->space = space_of(&value->shape);
+  bool whole = false;
+  for (uint32_t i = 0; i < op->input_count; i++) {
+    struct tfc_chain_operand operand;
+    const struct tfc_shape *shape = shape_of(ir, &op->inputs[i]);
+    if (!plain_float(ir, op->inputs[i].value) || !tfc_shape_is_static(shape)) return;
+    if (!lies(shape, &value->shape, out->space, &operand)) return;
+    whole |= is_whole(shape, out->space);
+  }
+  out->eligible = whole;
+}
+
+// --- Levels and groups ---------------------------------------------------------------------------------------------
+static uint32_t producer_of(const struct tfc_ir *ir, uint32_t value) {
+  const struct tfc_ir_value *v = &ir->values.data[value];
+  return v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE ? v->op : TFC_NONE32;
+}
+
+static bool inside(const struct fusion *f, uint32_t from, uint32_t to, const struct tfc_ir_input *input) {
+  const struct candidate *a = &f->ops[from], *b = &f->ops[to];
+  return a->eligible && b->eligible && f->ir->ops.data[from].device == f->ir->ops.data[to].device &&
+         a->space.rows == b->space.rows && a->space.columns == b->space.columns &&
+         f->ir->values.data[input->value].kind == TFC_IR_OP && is_whole(shape_of(f->ir, input), b->space);
+}
+
+static uint32_t find(struct fusion *f, uint32_t op) {
+  while (f->ops[op].parent != op) op = f->ops[op].parent = f->ops[f->ops[op].parent].parent;
+  return op;
+}
+
+// Kahn's algorithm over data and ordering edges; levels on the way.
+static tfc_status sort_and_level(struct fusion *f) {
+  const struct tfc_ir *ir = f->ir;
+  uint32_t n = f->op_count, done = 0, next = 0;
+  uint32_t *missing = TFC_ARENA_ARRAY(&f->arena, uint32_t, n);
+  uint32_t *edge_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 2);
+  uint32_t *edge_to = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->edges.count + 1);
+  uint32_t *made_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 2);
+  uint32_t *made = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->values.count + 1);
+  f->order = TFC_ARENA_ARRAY(&f->arena, uint32_t, n);
+  if (!missing || !edge_begin || !edge_to || !made_begin || !made || !f->order) return out_of_memory();
+  for (uint32_t v = 0; v < ir->values.count; v++)
+    if (producer_of(ir, v) != TFC_NONE32) made_begin[producer_of(ir, v) + 2]++;
+  for (uint32_t i = 2; i < n + 2; i++) made_begin[i] += made_begin[i - 1];
+  for (uint32_t v = 0; v < ir->values.count; v++)
+    if (producer_of(ir, v) != TFC_NONE32) made[made_begin[producer_of(ir, v) + 1]++] = v;
+  for (size_t e = 0; e < ir->edges.count; e++) edge_begin[ir->edges.data[e].from + 2]++;
+  for (uint32_t i = 2; i < n + 2; i++) edge_begin[i] += edge_begin[i - 1];
+  for (size_t e = 0; e < ir->edges.count; e++) {
+    edge_to[edge_begin[ir->edges.data[e].from + 1]++] = ir->edges.data[e].to;
+    missing[ir->edges.data[e].to]++;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    if (op->dead) continue;
+    for (uint32_t k = 0; k < op->input_count; k++) missing[i] += producer_of(ir, op->inputs[k].value) != TFC_NONE32;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (!missing[i]) f->order[done++] = i;
+  for (; next < done; next++) {
+    uint32_t id = f->order[next];
+    const struct tfc_ir_op *op = &ir->ops.data[id];
+    if (!op->dead)
+      for (uint32_t k = 0; k < op->input_count; k++) {
+        uint32_t from = producer_of(ir, op->inputs[k].value);
+        if (from == TFC_NONE32) continue;
+        uint32_t level = f->ops[from].level + !inside(f, from, id, &op->inputs[k]);
+        if (level > f->ops[id].level) f->ops[id].level = level;
+      }
+    for (uint32_t e = edge_begin[id]; e < edge_begin[id + 1]; e++) {
+      uint32_t to = edge_to[e];
+      if (f->ops[id].level + 1 > f->ops[to].level) f->ops[to].level = f->ops[id].level + 1;
+      if (--missing[to] == 0) f->order[done++] = to;
+    }
+    for (uint32_t m = made_begin[id]; m < made_begin[id + 1]; m++) {
+      uint32_t v = made[m];
+      for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++)
+        if (--missing[f->readers.ops[r]] == 0) f->order[done++] = f->readers.ops[r];
+    }
+  }
+  f->op_count = done == n ? n : 0; // a cycle is not ours to report
+  return NULL;
+}
+
+static void join(struct fusion *f) {
+  for (uint32_t at = 0; at < f->op_count; at++) {
+    uint32_t id = f->order[at];
+    const struct tfc_ir_op *op = &f->ir->ops.data[id];
+    if (op->dead || !f->ops[id].eligible) continue;
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      uint32_t from = producer_of(f->ir, op->inputs[k].value);
+      if (from == TFC_NONE32 || f->ops[from].level != f->ops[id].level || !inside(f, from, id, &op->inputs[k]))
+        continue;
+      uint32_t a = find(f, from), b = find(f, id);
+      if (a != b) f->ops[b].parent = a;
+    }
+  }
+}
+
+// --- Building one chain --------------------------------------------------------------------------------------------
+struct running { // a chain being built
+  struct tfc_chain chain;
+  struct tfc_ir_input inputs[TFC_CHAIN_OPERANDS];
+  uint32_t outputs[TFC_CHAIN_OPERANDS];
+  uint32_t input_count, output_count;
+  uint32_t register_value[TFC_CHAIN_REGISTERS]; // TFC_NONE32: free
+  uint32_t register_uses[TFC_CHAIN_REGISTERS];  // reads still to come
+  double cost;
+};
+
+struct state { // of the fused operation
+  struct tfc_chain chain;
+  uint32_t input_count, output_count;
+  struct tfc_shape shapes[]; // of the outputs
+};
+
+struct work {
+  const struct tfc_chain *chain;
+  void **tensors;
+};
+
+static void run_blocks(void *arg, int64_t begin, int64_t end) {
+  const struct work *work = arg;
+  tfc_chain_run(work->chain, work->tensors, begin, end);
+}
+
+static tfc_status run_chain(struct tfc_kernel_ctx *ctx) {
+  const struct state *state = ctx->state;
+  void *tensors[2 * TFC_CHAIN_OPERANDS];
+  for (uint32_t i = 0; i < state->input_count; i++) tensors[i] = ctx->inputs[i]->data;
+  for (uint32_t i = 0; i < state->output_count; i++) {
+    struct tfc_tensor *out = NULL;
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i, TFC_FLOAT, &state->shapes[i], &out));
+    tensors[state->input_count + i] = out->data;
+  }
+  int64_t blocks = tfc_chain_blocks(&state->chain), grain = 16384 / TFC_CHAIN_BLOCK;
+  struct work work = {&state->chain, tensors};
+  tfc_kernel_parallel_for(ctx, blocks, grain, run_blocks, &work);
+  return NULL;
+}
+
+static const struct tfc_op_def chain_def = {.name = "_Chain",
+                                            .inputs = "inputs: N * float",
+                                            .outputs = "outputs: M * float",
+                                            .attrs = "N: int, M: int",
+                                            .kernel = run_chain};
+
+// Operand of a value in memory, as a step reads it; -1: no room.
+static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
+                              const struct tfc_shape *whole, int output) {
+  struct tfc_chain_operand operand = {.size = sizeof(float)};
+  if (output >= 0) {
+    operand.row = r->chain.columns, operand.column = 1;
+    operand.tensor = (uint16_t)(TFC_CHAIN_OPERANDS + output);
+  } else {
+    lies(shape_of(ir, input), whole, (struct space){r->chain.rows, r->chain.columns}, &operand);
+    uint32_t i = 0;
+    while (i < r->input_count && r->inputs[i].value != input->value) i++;
+    if (i == r->input_count) {
+      if (i == TFC_CHAIN_OPERANDS) return -1;
+      r->inputs[r->input_count++] = *input;
+    }
+    operand.tensor = (uint16_t)i;
+  }
+  for (uint16_t i = 0; i < r->chain.operand_count; i++) {
+    const struct tfc_chain_operand *o = &r->chain.operands[i];
+    if (o->tensor == operand.tensor && o->row == operand.row && o->column == operand.column) return (int16_t)i;
+  }
+  if (r->chain.operand_count == TFC_CHAIN_OPERANDS) return -1;
+  r->chain.operands[r->chain.operand_count] = operand;
+  return (int16_t)r->chain.operand_count++;
+}
+
+// Where a step reads an input from: a register, an output of this chain, or memory.
+static int16_t source(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
+                      const struct tfc_shape *whole) {
+  for (int i = 0; i < TFC_CHAIN_REGISTERS; i++)
+    if (r->register_value[i] == input->value) {
+      r->register_uses[i]--;
+      return (int16_t)(-1 - i);
+    }
+  for (uint32_t i = 0; i < r->output_count; i++)
+    if (r->outputs[i] == input->value) return memory_operand(r, ir, NULL, whole, (int)i);
+  return memory_operand(r, ir, input, whole, -1);
+}
+
+static void begin_chain(struct running *r, struct space space) {
+  *r = (struct running){.chain = {.rows = space.rows, .columns = space.columns}};
+  for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE32;
+}
+
+// Appends one operation. `uses`: reads of its value by later members; `outside`: somebody else reads it too. False
+// where there is no room (the chain is then as it was for all that counts: it is closed and a new one begun).
+static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct candidate *c,
+                   uint32_t uses, bool outside) {
+  if (r->chain.step_count == TFC_CHAIN_STEPS || r->chain.operand_count + 3 > TFC_CHAIN_OPERANDS) return false;
+  if (r->output_count == TFC_CHAIN_OPERANDS) return false;
+  int free_register = 0;
+  while (free_register < TFC_CHAIN_REGISTERS && r->register_value[free_register] != TFC_NONE32) free_register++;
+  if (!outside && free_register == TFC_CHAIN_REGISTERS) return false;
+  const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
+  struct tfc_chain_step step = {.unary = c->unary, .binary = c->binary, .register_size = sizeof(float)};
+  step.a = source(r, ir, &op->inputs[0], whole);
+  step.b = op->input_count > 1 ? source(r, ir, &op->inputs[1], whole) : 0;
+  // A register that is read for the last time here is not written in the same step: loops may not alias freely.
+  if (outside) {
+    r->outputs[r->output_count] = op->outputs[0];
+    step.out = memory_operand(r, ir, NULL, whole, (int)r->output_count++);
+  } else {
+    r->register_value[free_register] = op->outputs[0];
+    r->register_uses[free_register] = uses;
+    step.out = (int16_t)(-1 - free_register);
+  }
+  for (int i = 0; i < TFC_CHAIN_REGISTERS; i++)
+    if (r->register_value[i] != TFC_NONE32 && r->register_uses[i] == 0) r->register_value[i] = TFC_NONE32;
+  r->chain.steps[r->chain.step_count++] = step;
+  r->cost += op->cost_us;
+  return true;
+}
+
+static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *members, uint32_t count) {
+  struct state *state = tfc_arena_zalloc(&ir->arena, sizeof *state + r->output_count * sizeof *state->shapes);
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, r->input_count);
+  uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
+  if (!state || !inputs || !outputs) return out_of_memory();
+  for (uint16_t i = 0; i < r->chain.operand_count; i++)
+    if (r->chain.operands[i].tensor >= TFC_CHAIN_OPERANDS)
+      r->chain.operands[i].tensor = (uint16_t)(r->chain.operands[i].tensor - TFC_CHAIN_OPERANDS + r->input_count);
+  tfc_chain_flatten(&r->chain);
+  state->chain = r->chain;
+  state->input_count = r->input_count, state->output_count = r->output_count;
+  memcpy(inputs, r->inputs, r->input_count * sizeof *inputs);
+  for (uint32_t i = 0; i < r->output_count; i++) {
+    outputs[i] = r->outputs[i];
+    state->shapes[i] = ir->values.data[outputs[i]].shape;
+  }
+  const struct tfc_ir_op *last = &ir->ops.data[members[count - 1]];
+  struct tfc_ir_op op = {.node = last->node,
+                         .def = &chain_def,
+                         .device = last->device,
+                         .inputs = inputs,
+                         .input_count = r->input_count,
+                         .outputs = outputs,
+                         .output_count = r->output_count,
+                         .prepared = true,
+                         .state = state,
+                         .cost_us = 0.5 * r->cost};
+  uint32_t id;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
+  for (uint32_t i = 0; i < count; i++) tfc_ir_replace(ir, members[i], id);
+  return NULL;
+}
+
+// Counts who reads the value of members[at]: later members before `end`, and anybody else.
+static void count_readers(const struct fusion *f, const uint32_t *members, uint32_t at, uint32_t end,
+                          uint32_t *out_uses, bool *out_outside) {
+  uint32_t v = f->ir->ops.data[members[at]].outputs[0];
+  *out_uses = 0;
+  *out_outside = f->ir->values.data[v].fetched;
+  for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++) {
+    bool member = false;
+    for (uint32_t i = at + 1; i < end && !member; i++) member = members[i] == f->readers.ops[r];
+    if (member)
+      ++*out_uses;
+    else
+      *out_outside = true;
+  }
+  if (*out_uses == 0) *out_outside = true; // nobody: keep it where it was
+}
+
+// Members in topological order; as many chains as they need.
+static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t count) {
+  enum { most = TFC_CHAIN_STEPS / 2 };
+  for (uint32_t begin = 0; begin < count;) {
+    uint32_t end = begin + most < count ? begin + most : count, taken = 0;
+    struct running r;
+    bool again = true;
+    while (again) { // what is read outside depends on where the chain ends: settle on an end first
+      again = false;
+      begin_chain(&r, f->ops[members[begin]].space);
+      for (taken = 0; begin + taken < end; taken++) {
+        uint32_t id = members[begin + taken], uses;
+        bool outside;
+        count_readers(f, members, begin + taken, end, &uses, &outside);
+        if (append(&r, f->ir, &f->ir->ops.data[id], &f->ops[id], uses, outside)) continue;
+        end = begin + taken;
+        again = true;
+        break;
+      }
+      if (end == begin) break;
+    }
+    if (end <= begin + 1) {
+      begin++;
+      continue;
+    }
+    TFC_RETURN_IF_ERROR(emit(f->ir, &r, members + begin, end - begin));
+    begin = end;
+  }
+  return NULL;
+}
+
+static tfc_status fuse_chains(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct fusion f = {.ir = ir, .op_count = (uint32_t)ir->ops.count};
+  uint32_t n = f.op_count;
+  f.ops = TFC_ARENA_ARRAY(&f.arena, struct candidate, n + 1);
+  uint32_t *size = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1), *begin = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1);
+  uint32_t *members = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1);
+  if (!f.ops || !size || !begin || !members) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < n; i++) {
+    f.ops[i].parent = i;
+    classify(ir, &ir->ops.data[i], &f.ops[i]);
+  }
+  TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
+  TFC_TRY(s, sort_and_level(&f));
+  join(&f);
+  for (uint32_t at = 0; at < f.op_count; at++) size[find(&f, f.order[at])]++;
+  uint32_t total = 0;
+  for (uint32_t i = 0; i < f.op_count; i++) begin[i] = total, total += size[i], size[i] = 0;
+  for (uint32_t at = 0; at < f.op_count; at++) {
+    uint32_t root = find(&f, f.order[at]);
+    members[begin[root] + size[root]++] = f.order[at];
+  }
+  for (uint32_t i = 0, count = f.op_count; i < count; i++)
+    if (size[i] >= 2) TFC_TRY(s, fuse_group(&f, members + begin[i], size[i]));
+out:
+  tfc_arena_deinit(&f.arena);
+  return s;
+}
+
+static const struct tfc_rewrite rows[] = {{"element-wise chains", 50, true, fuse_chains}};
+TFC_REWRITES(rows);
