@@ -48,22 +48,32 @@ static tfc_status find_distinct(struct tfc_kernel_ctx *ctx, const struct tfc_ten
   size_t size = tfc_dtype_size(x->dtype), width = (size_t)(outer * inner) * size;
   int64_t count = 0;
   bool strings = x->dtype == TFC_STRING;
-  if (strings && outer * inner != 1)
-    return tfc_status_make(TFC_UNIMPLEMENTED, "distinct slices of more than one string");
-  if (!strings) TFC_TRY(s, tfc_kernel_scratch(ctx, width * (size_t)n + 1, &keys));
+  size_t room = width * (size_t)n;
+  if (strings) { // each string with its length before it
+    room = (size_t)(outer * n * inner) * sizeof(size_t);
+    for (int64_t i = 0; i < outer * n * inner; i++) room += tfc_tensor_get_string(x, i).size;
+  }
+  TFC_TRY(s, tfc_kernel_scratch(ctx, room + 1, &keys));
   if (!tfc_strmap_reserve(&map, (size_t)n)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  char *p = keys->data;
   for (int64_t i = 0; i < n; i++) {
-    tfc_str key;
     bool comparable = true, found = false;
-    if (strings) {
-      key = tfc_tensor_get_string(x, i);
-      if (!key.data) key.data = "";
-    } else {
-      char *p = (char *)keys->data + (size_t)i * width, *q = p;
-      for (int64_t o = 0; o < outer; o++)
-        for (int64_t k = 0; k < inner; k++, q += size) comparable &= element_key(x, (o * n + i) * inner + k, q);
-      key = (tfc_str){p, width};
-    }
+    char *q = p;
+    for (int64_t o = 0; o < outer; o++)
+      for (int64_t k = 0; k < inner; k++) {
+        int64_t at = (o * n + i) * inner + k;
+        if (!strings) {
+          comparable &= element_key(x, at, q);
+          q += size;
+          continue;
+        }
+        tfc_str piece = tfc_tensor_get_string(x, at);
+        memcpy(q, &piece.size, sizeof piece.size);
+        if (piece.size) memcpy(q + sizeof piece.size, piece.data, piece.size);
+        q += sizeof piece.size + piece.size;
+      }
+    tfc_str key = {p, (size_t)(q - p)};
+    p = q;
     int64_t which = count;
     if (comparable) {
       uint64_t *place = tfc_strmap_put(&map, key, (uint64_t)count, &found);

@@ -104,8 +104,7 @@ INLINE uint64_t same_u64(uint64_t x) {
   M(s, f32)                                                                                                            \
   M(s, f64)                                                                                                            \
   M(s, f16)                                                                                                            \
-  M(s, b16) M(s, i8) M(s, i16) M(s, i32) M(s, i64) M(s, u8) M(s, u16) M(s, u32) M(s, u64) M(s, b8) M(s, c64)           \
-      M(s, c128)
+  M(s, b16) M(s, i8) M(s, i16) M(s, i32) M(s, i64) M(s, u8) M(s, u16) M(s, u32) M(s, u64) M(s, b8) M(s, c64) M(s, c128)
 #define CAST_LOOPS(s, ...) EACH_TARGET(s, CAST_LOOP)
 #define CAST_ENTRY(s, t) [OPS_DT_##t] = cast_##s##_##t,
 #define CAST_ROW(s, ...) [OPS_DT_##s] = {EACH_TARGET(s, CAST_ENTRY)},
@@ -114,13 +113,36 @@ static ops_unary_fn *const cast_table[TFC_DTYPE_COUNT][TFC_DTYPE_COUNT] = {OPS_A
 
 struct cast_state {
   tfc_dtype to;
+  bool truncate;
 };
 static tfc_status prepare_cast(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct cast_state, state);
   state->to = tfc_node_attr_type(ctx->graph, ctx->node, "DstT", TFC_DTYPE_NONE);
-  if (tfc_node_attr_bool(ctx->graph, ctx->node, "Truncate", false))
-    return tfc_status_make(TFC_UNIMPLEMENTED, "Cast with Truncate = true");
+  state->truncate = tfc_node_attr_bool(ctx->graph, ctx->node, "Truncate", false);
   return NULL;
+}
+
+// Truncate: the bits of the mantissa that the target has not are cleared first, so that nothing is rounded up.
+static int mantissa_bits(tfc_dtype t) {
+  return t == TFC_DOUBLE ? 52 : t == TFC_FLOAT ? 23 : t == TFC_HALF ? 10 : t == TFC_BFLOAT16 ? 7 : 0;
+}
+static tfc_status cast_truncated(struct tfc_kernel_ctx *ctx, tfc_dtype to) {
+  const struct tfc_tensor *x = ctx->inputs[0];
+  struct tfc_buffer *held = NULL;
+  struct tfc_tensor *y = NULL;
+  int drop = mantissa_bits(x->dtype) - mantissa_bits(to);
+  int64_t n = tfc_tensor_elements(x);
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, x->size + 1, &held));
+  for (int64_t i = 0; i < n; i++) {
+    if (x->dtype == TFC_DOUBLE)
+      ((uint64_t *)held->data)[i] = ((const uint64_t *)x->data)[i] & (UINT64_MAX << drop);
+    else
+      ((uint32_t *)held->data)[i] = ((const uint32_t *)x->data)[i] & (UINT32_MAX << drop);
+  }
+  tfc_status s = tfc_kernel_output(ctx, 0, to, &x->shape, &y);
+  if (!s) cast_table[x->dtype][to](held->data, y->data, n);
+  tfc_buffer_release(held);
+  return s;
 }
 
 static tfc_status cast(struct tfc_kernel_ctx *ctx) {
@@ -128,6 +150,9 @@ static tfc_status cast(struct tfc_kernel_ctx *ctx) {
   if (to == from) return tfc_kernel_set_output(ctx, 0, ctx->inputs[0]);
   if (!cast_table[from][to])
     return tfc_status_make(TFC_UNIMPLEMENTED, "Cast from %s to %s", tfc_dtype_name(from), tfc_dtype_name(to));
+  bool narrows =
+      (from == TFC_DOUBLE || from == TFC_FLOAT) && mantissa_bits(to) && mantissa_bits(to) < mantissa_bits(from);
+  if (narrows && ((const struct cast_state *)ctx->state)->truncate) return cast_truncated(ctx, to);
   return ops_unary_apply(ctx, cast_table[from][to], to, OPS_GRAIN_CHEAP);
 }
 

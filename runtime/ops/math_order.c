@@ -261,6 +261,41 @@ OPS_GRADIENT(NthElement) { // shared between all that are equal to it
   return NULL;
 }
 
+// --- InTopK ----------------------------------------------------------------------------------------------------------
+// Is the target's prediction among the k largest of its row? Never where one of them is not finite.
+static tfc_status in_top_k(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0], *targets = ctx->inputs[1];
+  struct tfc_tensor *y = NULL;
+  int64_t k = ((const struct type_state *)ctx->state)->number;
+  if (ctx->input_count == 3) {
+    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2]) == 1, "k must be a scalar");
+    k = tfc_tensor_int(ctx->inputs[2], 0);
+  }
+  TFC_KERNEL_CHECK(x->shape.rank == 2, "predictions must be 2-dimensional");
+  TFC_KERNEL_CHECK(targets->shape.rank == 1 && targets->shape.dims[0] == x->shape.dims[0],
+                   "First dimension of predictions must match length of targets");
+  int64_t n = x->shape.dims[1];
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_BOOL, &targets->shape, &y));
+  for (int64_t r = 0; r < x->shape.dims[0]; r++) {
+    const float *row = (const float *)x->data + r * n;
+    int64_t target = tfc_tensor_int(targets, r), above = 0;
+    bool can_say = target >= 0 && target < n;
+    for (int64_t i = 0; can_say && i < n; i++) {
+      can_say = isfinite(row[i]) && isfinite(row[target]);
+      above += row[i] > row[target];
+    }
+    ((bool *)y->data)[r] = can_say && above < k;
+  }
+  return NULL;
+}
+static tfc_status shape_in_top_k(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape x, targets;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &targets));
+  ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
+  return tfc_dim_merge(x.dims[0], targets.dims[0], &ctx->outputs[0].dims[0]);
+}
+
 // --- Searching and counting ------------------------------------------------------------------------------------------
 #define BOUND(t, ...)                                                                                                  \
   case OPS_DT_##t: {                                                                                                   \
@@ -524,6 +559,25 @@ static const struct tfc_op_def math_order_rows[] = {
      .kernel = top_k,
      .gradient = gradient_TopKV2,
      .samples = "float[3,4] {k=2}"},
+    {.name = "InTopK",
+     .inputs = "predictions: float, targets: T",
+     .outputs = "precision: bool",
+     .attrs = "k: int, T: {int32, int64} = int32",
+     COUNTS,
+     .shape = shape_in_top_k,
+     .prepare = prepare_top_k,
+     .kernel = in_top_k,
+     .samples = "float[3,4], int32[3]=[0,3,1] {k=2}"},
+    {.name = "InTopKV2",
+     .inputs = "predictions: float, targets: T, k: T",
+     .outputs = "precision: bool",
+     .attrs = "T: {int32, int64} = int32",
+     COUNTS,
+     .host_inputs = 4,
+     .shape = shape_in_top_k,
+     .prepare = prepare_top_k,
+     .kernel = in_top_k,
+     .samples = "float[3,4], int32[3]=[0,3,1], int32[]=2"},
     {.name = "NthElement",
      .inputs = "input: T, n: int32",
      .outputs = "values: T",

@@ -271,19 +271,19 @@ static const struct tfc_op_def segment_sparse_rows[] = {
      .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",
      .outputs = "output: T",
      .attrs = "T: " OPS_TYPES_REAL ", Tidx: {int32, int64} = int32, Tnumsegments: {int32, int64} = int32, Tsegmentids: "
-                                   "{int32, int64} = int32, sparse_gradient: bool = false",
+              "{int32, int64} = int32, sparse_gradient: bool = false",
      REDUCE_NUM(sparse_sum, Sum)},
     {.name = "SparseSegmentMeanWithNumSegments",
      .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",
      .outputs = "output: T",
      .attrs = "T: " OPS_TYPES_FLOAT ", Tidx: {int32, int64} = int32, Tnumsegments: {int32, int64} = int32, "
-                                    "Tsegmentids: {int32, int64} = int32, sparse_gradient: bool = false",
+              "Tsegmentids: {int32, int64} = int32, sparse_gradient: bool = false",
      REDUCE_NUM(sparse_mean, Mean)},
     {.name = "SparseSegmentSqrtNWithNumSegments",
      .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",
      .outputs = "output: T",
      .attrs = "T: " OPS_TYPES_FLOAT ", Tidx: {int32, int64} = int32, Tnumsegments: {int32, int64} = int32, "
-                                    "Tsegmentids: {int32, int64} = int32, sparse_gradient: bool = false",
+              "Tsegmentids: {int32, int64} = int32, sparse_gradient: bool = false",
      REDUCE_NUM(sparse_sqrt_n, SqrtN)},
     {.name = "SparseSegmentSumGrad",
      .inputs = "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32",
