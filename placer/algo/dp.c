@@ -1,0 +1,366 @@
+// Contiguous splits by dynamic programming: a device gets the difference of two ideals (sets of units closed under
+// predecessors); the best way to reach an ideal with some devices used is the best over all smaller ideals and the
+// device of the last piece. Where there are too many ideals, only those of one linear order are taken; long orders are
+// first joined into runs. Backward nodes that share a unit with their forward nodes follow these, so edges count
+// forwards, from the unit that comes first.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/algo/order.h"
+#include "placer/local.h"
+#include "runtime/base/array.h"
+#include "runtime/base/map.h"
+
+#define LARGEST_IDEALS 2500
+#define LONGEST_ORDER 1200
+#define LARGEST_STATES 600
+#define MOST_TYPES 8
+
+struct device_type {
+  uint32_t first, count; // one of its devices, how many there are
+  uint64_t limit;
+  bool receives, sends;            // transfers occupy it
+  const struct tfc_pair *in, *out; // a link for each way, NULL: none
+};
+struct step { // an ideal without one of its last runs
+  uint32_t ideal, run;
+};
+struct ideals {
+  uint32_t count, words;
+  TFC_ARRAY(uint64_t) bits;
+  TFC_ARRAY(struct step) steps;
+  TFC_ARRAY(uint32_t) first_step; // [count + 1]
+};
+struct choice {
+  uint32_t ideal;
+  uint8_t type;
+};
+struct planner {
+  const struct tfc_problem *p;
+  const struct tfc_budget *budget;
+  uint32_t run_count;
+  uint32_t *run;            // [unit]
+  uint32_t *first, *member; // units of a run
+  uint32_t type_count, state_count;
+  struct device_type type[MOST_TYPES];
+  uint32_t stride[MOST_TYPES]; // of a type's count in a state
+  // The piece at hand.
+  bool *inside;     // [run]
+  uint32_t *net_in; // [net] consuming units inside
+  double time[MOST_TYPES], wire_in[MOST_TYPES], wire_out[MOST_TYPES];
+  uint64_t memory;
+};
+
+// Adds (sign 1) a run to the piece or takes it out (-1).
+static void change(struct planner *q, uint32_t run, int sign) {
+  const struct tfc_problem *p = q->p;
+  for (uint32_t k = q->first[run]; k < q->first[run + 1]; k++) {
+    const uint32_t u = q->member[k];
+    q->memory += (uint64_t)sign * p->unit_memory[u];
+    for (uint32_t t = 0; t < q->type_count; t++) {
+      int64_t time = tfc_problem_unit_time(p, u, q->type[t].first);
+      q->time[t] += sign * (time < 0 ? 1e30 : (double)time);
+      if (!tfc_problem_allows(p, u, q->type[t].first) && time >= 0) q->time[t] += sign * 1e30;
+    }
+  }
+  if (sign > 0) q->inside[run] = true;
+  for (uint32_t k = q->first[run]; k < q->first[run + 1]; k++) {
+    const uint32_t u = q->member[k];
+    for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) {
+      const uint32_t net = p->need[i], tensor = p->net_tensor[net], total = p->net_first[net + 1] - p->net_first[net];
+      const bool produced =
+          q->inside[q->run[p->unit[p->graph->producer[tensor]]]] && q->run[p->unit[p->graph->producer[tensor]]] != run;
+      const uint32_t before = q->net_in[net], after = before + (uint32_t)sign;
+      q->net_in[net] = after;
+      if (q->run[p->unit[p->graph->producer[tensor]]] == run) continue; // settled with the producer, below
+      for (uint32_t t = 0; t < q->type_count; t++) {
+        const struct device_type *x = &q->type[t];
+        if (!produced && x->in && (before == 0 || after == 0))
+          q->wire_in[t] += sign * (double)tfc_problem_wire_time(p, tensor, x->in);
+        if (produced && x->out && (before == total || after == total))
+          q->wire_out[t] -= sign * (double)tfc_problem_wire_time(p, tensor, x->out);
+      }
+    }
+  }
+  for (uint32_t k = q->first[run]; k < q->first[run + 1]; k++) {
+    const uint32_t u = q->member[k];
+    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
+      const uint32_t tensor = p->net_tensor[i], total = p->net_first[i + 1] - p->net_first[i];
+      uint32_t own = 0; // consumers in this very run
+      for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) own += q->run[p->net_unit[j]] == run;
+      const uint32_t with = sign > 0 ? q->net_in[i] : q->net_in[i] + own, without = with - own;
+      for (uint32_t t = 0; t < q->type_count; t++) {
+        const struct device_type *x = &q->type[t];
+        if (without && x->in) q->wire_in[t] -= sign * (double)tfc_problem_wire_time(p, tensor, x->in);
+        if (with < total && x->out) q->wire_out[t] += sign * (double)tfc_problem_wire_time(p, tensor, x->out);
+      }
+    }
+  }
+  if (sign < 0) q->inside[run] = false;
+}
+
+static double cost_of(const struct planner *q, uint32_t t) {
+  const struct device_type *x = &q->type[t];
+  if (q->memory > x->limit || q->time[t] > 1e29) return INFINITY;
+  return q->time[t] + (x->receives ? q->wire_in[t] : 0) + (x->sends ? q->wire_out[t] : 0);
+}
+
+static tfc_status find_types(struct planner *q) {
+  const struct tfc_problem *p = q->p;
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    uint32_t t = 0;
+    while (t < q->type_count &&
+           !(p->device_class[q->type[t].first] == p->device_class[d] && q->type[t].limit == p->limit[d]))
+      t++;
+    if (t < q->type_count) {
+      q->type[t].count++;
+      continue;
+    }
+    if (t == MOST_TYPES) return tfc_status_make(TFC_FAILED_PRECONDITION, "more than %d kinds of devices", MOST_TYPES);
+    struct device_type *x = &q->type[q->type_count++];
+    *x = (struct device_type){.first = d, .count = 1, .limit = p->limit[d]};
+    for (uint32_t e = p->device_count; e-- > 0;) {
+      if (e == d) continue;
+      const struct tfc_pair *in = tfc_problem_pair(p, e, d), *out = tfc_problem_pair(p, d, e);
+      if (in->linked && (!x->in || p->device_class[e] == p->device_class[d]))
+        x->in = in, x->receives = in->occupies & TFC_OCCUPIES_RECEIVER;
+      if (out->linked && (!x->out || p->device_class[e] == p->device_class[d]))
+        x->out = out, x->sends = out->occupies & TFC_OCCUPIES_SENDER;
+    }
+  }
+  q->state_count = 1;
+  for (uint32_t t = 0; t < q->type_count; t++) {
+    q->stride[t] = q->state_count;
+    q->state_count *= q->type[t].count + 1;
+    if (q->state_count > LARGEST_STATES)
+      return tfc_status_make(TFC_FAILED_PRECONDITION, "too many combinations of devices for dynamic programming");
+  }
+  return NULL;
+}
+
+// Runs of the linear order: single units, or so many that LONGEST_ORDER runs are left.
+static tfc_status make_runs(struct planner *q) {
+  const struct tfc_problem *p = q->p;
+  uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
+  tfc_status s = NULL;
+  if (!order) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  TFC_TRY(s, tfc_order_units(p, p->unit_count > LONGEST_ORDER, order));
+  double total = 0, held = 0;
+  for (uint32_t u = 0; u < p->unit_count; u++) total += (double)tfc_problem_unit_time(p, u, q->type[0].first) + 1;
+  for (uint32_t i = 0; i < p->unit_count; i++) {
+    uint32_t u = order[i];
+    if (p->unit_count <= LONGEST_ORDER) {
+      q->run[u] = q->run_count++;
+      continue;
+    }
+    held += (double)tfc_problem_unit_time(p, u, q->type[0].first) + 1;
+    q->run[u] = q->run_count;
+    if (held >= total / (LONGEST_ORDER / 2.0)) held = 0, q->run_count++;
+  }
+  if (p->unit_count > LONGEST_ORDER) q->run_count++;
+  for (uint32_t u = 0; u < p->unit_count; u++) q->first[q->run[u] + 2]++;
+  for (uint32_t r = 0; r < q->run_count; r++) q->first[r + 2] += q->first[r + 1];
+  for (uint32_t u = 0; u < p->unit_count; u++) q->member[q->first[q->run[u] + 1]++] = u;
+out:
+  free(order);
+  return s;
+}
+
+// The ideals of the forward graph of runs; *out_all false: there are more than LARGEST_IDEALS.
+static tfc_status find_ideals(const struct planner *q, struct ideals *x, bool *out_all) {
+  const struct tfc_problem *p = q->p;
+  const uint32_t runs = q->run_count, words = (runs + 63) / 64;
+  tfc_status s = NULL;
+  struct tfc_intmap seen = {0}; // by hash; equal hashes are taken for equal sets after a look at the bits
+  uint64_t *before = calloc((size_t)runs * words + 1, sizeof *before), *next = calloc(words + 1u, sizeof *next);
+  TFC_ARRAY(struct step) up = {0}; // ideal, run: adding the run leads to `reach`
+  TFC_ARRAY(uint32_t) reach = {0};
+  *out_all = false;
+  if (!before || !next) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  for (uint32_t i = 0; i < p->net_count; i++) {
+    const uint32_t a = q->run[p->unit[p->graph->producer[p->net_tensor[i]]]];
+    for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) {
+      const uint32_t b = q->run[p->net_unit[j]];
+      if (a < b) before[(size_t)b * words + a / 64] |= UINT64_C(1) << (a % 64);
+    }
+  }
+  x->words = words;
+  if (!tfc_array_resize(&x->bits, words)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  x->count = 1;
+  for (uint32_t i = 0; i < x->count; i++)
+    for (uint32_t r = 0; r < runs; r++) {
+      const uint64_t *bits = x->bits.data + (size_t)i * words;
+      if (bits[r / 64] >> (r % 64) & 1) continue;
+      bool can = true;
+      for (uint32_t w = 0; w < words && can; w++) can = !(before[(size_t)r * words + w] & ~bits[w]);
+      if (!can) continue;
+      memcpy(next, bits, sizeof *next * words);
+      next[r / 64] |= UINT64_C(1) << (r % 64);
+      uint64_t hash = tfc_hash_bytes(next, sizeof *next * words);
+      bool found;
+      uint64_t *place;
+      while ((place = tfc_intmap_put(&seen, hash, x->count, &found)) && found &&
+             memcmp(x->bits.data + *place * words, next, sizeof *next * words) != 0)
+        hash++;
+      if (!place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+      if (!found) {
+        if (x->count >= LARGEST_IDEALS) goto out;
+        if (!tfc_array_resize(&x->bits, ((size_t)x->count + 1) * words))
+          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+        memcpy(x->bits.data + (size_t)x->count * words, next, sizeof *next * words);
+        x->count++;
+      }
+      if (!tfc_array_push(&up, (struct step){i, r}) || !tfc_array_push(&reach, (uint32_t)*place))
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+    }
+  if (!tfc_array_resize(&x->first_step, (size_t)x->count + 2) || !tfc_array_resize(&x->steps, up.count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  for (size_t k = 0; k < reach.count; k++) x->first_step.data[reach.data[k] + 2]++;
+  for (uint32_t i = 0; i < x->count; i++) x->first_step.data[i + 2] += x->first_step.data[i + 1];
+  for (size_t k = 0; k < reach.count; k++) x->steps.data[x->first_step.data[reach.data[k] + 1]++] = up.data[k];
+  *out_all = true;
+out:
+  tfc_intmap_deinit(&seen);
+  tfc_array_free(&up);
+  tfc_array_free(&reach);
+  free(before), free(next);
+  return s;
+}
+
+// Only the beginnings of the linear order.
+static tfc_status linear_ideals(const struct planner *q, struct ideals *x) {
+  x->count = q->run_count + 1;
+  x->first_step.count = x->steps.count = 0;
+  if (!tfc_array_resize(&x->first_step, (size_t)x->count + 2) || !tfc_array_resize(&x->steps, q->run_count))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  for (uint32_t i = 0; i < x->count; i++) {
+    x->first_step.data[i] = i ? i - 1 : 0;
+    if (i) x->steps.data[i - 1] = (struct step){i - 1, i - 1};
+  }
+  x->first_step.data[x->count] = q->run_count;
+  return NULL;
+}
+
+struct frame { // depth-first through smaller ideals
+  uint32_t ideal, next, run;
+};
+
+static tfc_status plan(struct planner *q, const struct ideals *x, struct choice *from, double *value) {
+  tfc_status s = NULL;
+  uint32_t *stamp = calloc(x->count, sizeof *stamp);
+  struct frame *stack = calloc((size_t)q->run_count + 2, sizeof *stack);
+  if (!stamp || !stack) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  for (size_t k = 0; k < (size_t)x->count * q->state_count; k++) value[k] = INFINITY;
+  value[0] = 0; // nothing placed, no device used
+  for (uint32_t i = 1; i < x->count; i++) {
+    uint32_t depth = 0;
+    stack[depth++] = (struct frame){i, x->first_step.data[i], TFC_NONE};
+    stamp[i] = i;
+    while (depth) {
+      struct frame *f = &stack[depth - 1];
+      if (f->next == x->first_step.data[f->ideal + 1]) {
+        if (f->run != TFC_NONE) change(q, f->run, -1);
+        depth--;
+        continue;
+      }
+      const struct step step = x->steps.data[f->next++];
+      if (stamp[step.ideal] == i) continue;
+      stamp[step.ideal] = i;
+      change(q, step.run, 1);
+      bool hopeless = true;
+      for (uint32_t t = 0; t < q->type_count; t++) {
+        const double cost = cost_of(q, t);
+        hopeless &= q->memory > q->type[t].limit || q->time[t] > 1e29;
+        if (cost == INFINITY) continue;
+        for (uint32_t state = 0; state < q->state_count; state++) {
+          if (state / q->stride[t] % (q->type[t].count + 1) == q->type[t].count) continue; // all of them used
+          const double before = value[(size_t)step.ideal * q->state_count + state];
+          double *after = &value[(size_t)i * q->state_count + state + q->stride[t]];
+          const double worst = before > cost ? before : cost;
+          if (worst < *after) {
+            *after = worst;
+            from[(size_t)i * q->state_count + state + q->stride[t]] = (struct choice){step.ideal, (uint8_t)t};
+          }
+        }
+      }
+      stack[depth++] = (struct frame){
+          step.ideal, hopeless ? x->first_step.data[step.ideal + 1] : x->first_step.data[step.ideal], step.run};
+    }
+    if (tfc_budget_over(q->budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for dynamic programming");
+  }
+out:
+  free(stamp), free(stack);
+  return s;
+}
+
+static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                          struct tfc_solution *out, uint64_t *out_evaluations) {
+  (void)evaluator;
+  (void)out_evaluations;
+  tfc_status s = NULL;
+  struct planner q = {.p = p, .budget = budget};
+  struct ideals x = {0};
+  struct choice *from = NULL;
+  double *value = NULL;
+  bool all = false;
+  struct tfc_random random;
+  uint32_t used[MOST_TYPES] = {0};
+  tfc_random_init(&random, budget->seed);
+  TFC_RETURN_IF_ERROR(find_types(&q));
+  q.run = calloc((size_t)p->unit_count + 1, sizeof *q.run);
+  q.first = calloc((size_t)p->unit_count + 3, sizeof *q.first);
+  q.member = calloc((size_t)p->unit_count + 1, sizeof *q.member);
+  q.inside = calloc((size_t)p->unit_count + 1, sizeof *q.inside);
+  q.net_in = calloc((size_t)p->net_count + 1, sizeof *q.net_in);
+  if (!q.run || !q.first || !q.member || !q.inside || !q.net_in)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  TFC_TRY(s, make_runs(&q));
+  if (q.run_count <= 1024) TFC_TRY(s, find_ideals(&q, &x, &all));
+  if (!all) TFC_TRY(s, linear_ideals(&q, &x));
+  from = calloc((size_t)x.count * q.state_count, sizeof *from);
+  value = malloc(sizeof *value * x.count * q.state_count);
+  if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  TFC_TRY(s, plan(&q, &x, from, value));
+  // The ideal of everything is the last one.
+  uint32_t ideal = x.count - 1, state = 0;
+  for (uint32_t k = 1; k < q.state_count; k++)
+    if (value[(size_t)ideal * q.state_count + k] < value[(size_t)ideal * q.state_count + state]) state = k;
+  if (!isfinite(value[(size_t)ideal * q.state_count + state]))
+    TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
+  while (ideal) {
+    const struct choice c = from[(size_t)ideal * q.state_count + state];
+    uint32_t device = q.type[c.type].first;
+    for (uint32_t d = q.type[c.type].first, k = 0; d < p->device_count; d++) { // the next unused one of its type
+      if (p->device_class[d] != p->device_class[device] || p->limit[d] != q.type[c.type].limit) continue;
+      if (k++ == used[c.type]) {
+        device = d;
+        break;
+      }
+    }
+    used[c.type]++;
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      const uint32_t r = q.run[u];
+      bool in = all ? x.bits.data[(size_t)ideal * x.words + r / 64] >> (r % 64) & 1 : r < ideal;
+      bool earlier = all ? x.bits.data[(size_t)c.ideal * x.words + r / 64] >> (r % 64) & 1 : r < c.ideal;
+      if (!in || earlier) continue;
+      out->device[u] = (tfc_device_id)(tfc_problem_allows(p, u, device) ? device : p->unit_pin[u]);
+    }
+    state -= q.stride[c.type];
+    ideal = c.ideal;
+  }
+  if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);
+out:
+  tfc_array_free(&x.bits);
+  tfc_array_free(&x.steps);
+  tfc_array_free(&x.first_step);
+  free(q.run), free(q.first), free(q.member), free(q.inside), free(q.net_in), free(from), free(value);
+  return s;
+}
+
+const struct tfc_algo tfc_algo_dp = {
+    .name = "dp",
+    .help = "the best contiguous split by dynamic programming: strong for throughput on chains and few branches",
+    .paper = "Tarnawski et al. 2020, Efficient Algorithms for Device Placement of DNN Graph Operators, section 5.1",
+    .propose = propose,
+};

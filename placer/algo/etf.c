@@ -1,0 +1,82 @@
+// m-ETF: among ready operations and devices with memory, the pair that can start earliest goes first; ties go to the
+// longer remaining path. Where very many operations are ready, only the first of them by remaining path are looked at.
+#include <stdlib.h>
+
+#include "placer/algo/etf.h"
+#include "placer/algo/lister.h"
+
+#define WINDOW 48
+
+tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *budget, const uint32_t *favourite,
+                       struct tfc_solution *out, uint64_t *out_evaluations) {
+  tfc_status s = NULL;
+  struct tfc_lister l = {0};
+  // Ready operations, a window of them sorted by rank; the others wait in a heap by rank.
+  uint32_t window[WINDOW], held = 0, seen = 0, *heap = malloc(sizeof *heap * ((size_t)p->node_count + 1));
+  size_t count = 0;
+  if (!heap) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for m-ETF");
+  TFC_TRY(s, tfc_lister_init(&l, p, false));
+  for (uint32_t done = 0; done < p->node_count; done++) {
+    for (; seen < l.ready_count; seen++) {
+      uint32_t n = l.ready[seen];
+      size_t i = count++;
+      for (; i && p->rank[heap[(i - 1) / 2]] > p->rank[n]; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+      heap[i] = n;
+    }
+    while (held < WINDOW && count) {
+      window[held++] = heap[0];
+      uint32_t last = heap[--count];
+      size_t i = 0;
+      for (size_t child; (child = 2 * i + 1) < count; i = child) {
+        if (child + 1 < count && p->rank[heap[child + 1]] < p->rank[heap[child]]) child++;
+        if (p->rank[heap[child]] >= p->rank[last]) break;
+        heap[i] = heap[child];
+      }
+      if (count) heap[i] = last;
+    }
+    uint32_t best = TFC_NONE, where = TFC_NONE;
+    int64_t soonest = TFC_TIME_MAX;
+    for (uint32_t k = 0; k < held; k++)
+      for (uint32_t d = 0; d < p->device_count; d++) {
+        const uint32_t n = window[k];
+        if (!tfc_lister_can(&l, n, d)) continue;
+        int64_t start = tfc_lister_start(&l, n, d);
+        // A device of a slower kind is not free for being idle: what it loses there counts as waiting.
+        start += tfc_problem_time(p, n, d);
+        int64_t fastest = TFC_TIME_MAX;
+        for (uint32_t c = 0; c < p->class_count; c++) {
+          int64_t t = p->time[(size_t)c * p->node_count + n];
+          if (t >= 0 && t < fastest) fastest = t;
+        }
+        start -= fastest;
+        // A favourite child waits for its parent's device: elsewhere it is not welcome before its data could be there.
+        if (favourite && favourite[n] != TFC_NONE && l.device[p->unit[favourite[n]]] == d)
+          start = start > 0 ? start - 1 : 0;
+        if (best == TFC_NONE || start < soonest || (start == soonest && p->rank[n] < p->rank[window[best]]))
+          soonest = start, best = k, where = d;
+      }
+    if (best == TFC_NONE) best = 0, where = tfc_lister_last_resort(&l, window[0]);
+    const uint32_t n = window[best];
+    window[best] = window[--held];
+    if (!tfc_lister_put(&l, n, where)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for m-ETF");
+    if (done % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for m-ETF");
+  }
+  TFC_TRY(s, tfc_lister_finish(&l, budget->seed, out, out_evaluations));
+out:
+  free(heap);
+  if (l.problem) tfc_lister_deinit(&l);
+  return s;
+}
+
+static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                          struct tfc_solution *out, uint64_t *out_evaluations) {
+  (void)evaluator;
+  return tfc_etf_run(p, budget, NULL, out, out_evaluations);
+}
+
+const struct tfc_algo tfc_algo_etf = {
+    .name = "m-etf",
+    .help = "earliest task first within memory: quick, fills idle devices, knows transfers only one step ahead",
+    .paper = "Jeon et al. 2020, Baechi, section 3.2; Hwang et al. 1989, Scheduling Precedence Graphs, section 3",
+    .propose = propose,
+};

@@ -1,0 +1,45 @@
+// The integer program (placer/ilp.h), on the units themselves where there are few, else on clusters of them.
+#include "placer/ilp.h"
+
+#include <stdlib.h>
+
+static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                          struct tfc_solution *out, uint64_t *out_evaluations) {
+  (void)evaluator;
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_ilp_answer answer;
+  struct tfc_random random;
+  struct tfc_score score;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), count = p->unit_count;
+  tfc_random_init(&random, budget->seed);
+  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+  if (p->device_count > 16) TFC_FAIL(s, TFC_FAILED_PRECONDITION, "more than 16 devices are too many for the program");
+  if (p->node_count > 20000)
+    TFC_FAIL(s, TFC_FAILED_PRECONDITION, "more than 20,000 nodes are too many for the program");
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
+  if (count > TFC_ILP_UNITS) count = tfc_local_coarsen(p, &random, NULL, 40, cluster);
+  if (!count || count > 200) TFC_FAIL(s, TFC_FAILED_PRECONDITION, "%u clusters are too many for the program", count);
+  double seconds = 30;
+  if (budget->deadline > 0) seconds = budget->deadline - tfc_seconds_now();
+  if (seconds < 0.05) seconds = 0.05;
+  // Without a clock the search tree is what limits it.
+  TFC_TRY(s, tfc_ilp_solve(p, cluster, count, budget->deadline > 0 ? seconds : 0, budget->deadline > 0 ? 0 : 200, NULL,
+                           out->device, &answer));
+  if (!answer.found) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "the integer program found no placement in time");
+  if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);
+  TFC_TRY(s, tfc_local_settle(p, sim, out, &score, out_evaluations));
+out:
+  free(cluster);
+  tfc_simulator_free(sim);
+  return s;
+}
+
+const struct tfc_algo tfc_algo_ilp = {
+    .name = "ilp",
+    .help = "integer program by CBC: exact for throughput on up to about 60 groups, coarse above",
+    .paper = "Tarnawski et al. 2020, Efficient Algorithms for Device Placement of DNN Graph Operators, section 5.2",
+    .needs = TFC_NEEDS_SMALL,
+    .propose = propose,
+};

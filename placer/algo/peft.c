@@ -1,0 +1,101 @@
+// PEFT: like HEFT, but looks ahead through the optimistic cost table: OCT(n, d), the longest path from n's consumers to
+// the end if n is on d and everything after it is where that is shortest. The next operation is the ready one with the
+// largest mean OCT; it goes where its end plus OCT is least.
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/algo/lister.h"
+
+// Fills table [node * class_count...]: devices of one class differ only by links, so one column per device is kept
+// where links differ, one per class where they are alike.
+static void fill_oct(const struct tfc_problem *p, double *oct) {
+  const struct tfc_cost_graph *g = p->graph;
+  const uint32_t devices = p->device_count;
+  double mean[TFC_MAX_DEVICES];
+  for (size_t i = p->node_count; i-- > 0;) {
+    const uint32_t n = g->topological[i];
+    double *row = oct + (size_t)n * devices;
+    memset(row, 0, sizeof *row * devices);
+    for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++) {
+      const double wire = tfc_lister_mean_wire(p, t);
+      for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
+        const uint32_t m = g->consumer[c];
+        const double *next = oct + (size_t)m * devices;
+        double best = -1; // over all devices, with the transfer
+        for (uint32_t d = 0; d < devices; d++) {
+          int64_t time = tfc_problem_time(p, m, d);
+          mean[d] = time < 0 ? -1 : next[d] + (double)time;
+          if (time >= 0 && (best < 0 || mean[d] + wire < best)) best = mean[d] + wire;
+        }
+        for (uint32_t d = 0; d < devices; d++) {
+          double here = mean[d] >= 0 && mean[d] < best ? mean[d] : best;
+          if (here > row[d]) row[d] = here;
+        }
+      }
+    }
+  }
+}
+
+static void sift(uint32_t *heap, size_t count, const double *rank, uint32_t node) { // push
+  size_t i = count;
+  for (; i && rank[heap[(i - 1) / 2]] < rank[node]; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+  heap[i] = node;
+}
+static uint32_t take(uint32_t *heap, size_t count, const double *rank) { // pop; count: before
+  uint32_t top = heap[0], last = heap[count - 1];
+  size_t i = 0;
+  for (size_t child; (child = 2 * i + 1) < count - 1; i = child) {
+    if (child + 1 < count - 1 && rank[heap[child + 1]] > rank[heap[child]]) child++;
+    if (rank[heap[child]] <= rank[last]) break;
+    heap[i] = heap[child];
+  }
+  heap[i] = last;
+  return top;
+}
+
+static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                          struct tfc_solution *out, uint64_t *out_evaluations) {
+  (void)evaluator;
+  tfc_status s = NULL;
+  struct tfc_lister l = {0};
+  size_t cells = (size_t)p->node_count * p->device_count;
+  if (cells > (1u << 27))
+    return tfc_status_make(TFC_FAILED_PRECONDITION, "PEFT's table of %zu cells would be too large", cells);
+  double *oct = malloc(sizeof *oct * (cells + 1)), *rank = calloc(p->node_count, sizeof *rank);
+  uint32_t *heap = malloc(sizeof *heap * ((size_t)p->node_count + 1)), seen = 0;
+  size_t count = 0;
+  if (!oct || !rank || !heap) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for PEFT");
+  TFC_TRY(s, tfc_lister_init(&l, p, true));
+  fill_oct(p, oct);
+  for (uint32_t n = 0; n < p->node_count; n++)
+    for (uint32_t d = 0; d < p->device_count; d++) rank[n] += oct[(size_t)n * p->device_count + d];
+  for (uint32_t i = 0;; i++) {
+    while (seen < l.ready_count) sift(heap, count++, rank, l.ready[seen++]);
+    if (!count) break;
+    const uint32_t n = take(heap, count--, rank);
+    uint32_t best = TFC_NONE;
+    double least = 0;
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      if (!tfc_lister_can(&l, n, d)) continue;
+      double cost =
+          (double)(tfc_lister_start(&l, n, d) + tfc_problem_time(p, n, d)) + oct[(size_t)n * p->device_count + d];
+      if (best == TFC_NONE || cost < least) least = cost, best = d;
+    }
+    if (best == TFC_NONE) best = tfc_lister_last_resort(&l, n);
+    if (!tfc_lister_put(&l, n, best)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for PEFT");
+    if (i % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for PEFT");
+  }
+  TFC_TRY(s, tfc_lister_finish(&l, budget->seed, out, out_evaluations));
+out:
+  free(oct), free(rank), free(heap);
+  if (l.problem) tfc_lister_deinit(&l);
+  return s;
+}
+
+const struct tfc_algo tfc_algo_peft = {
+    .name = "peft",
+    .help = "list scheduling with a look ahead: often better than heft on devices of different kinds",
+    .paper = "Arabnejad and Barbosa 2014, List Scheduling Algorithm for Heterogeneous Systems by an Optimistic Cost "
+             "Table, sections 4 and 5",
+    .propose = propose,
+};

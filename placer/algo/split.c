@@ -1,0 +1,81 @@
+// Contiguous split: units in topological order, cut into as many runs as there are devices, each device taking a share
+// of the work that its speed can do in the same time. Depth-first and breadth-first orders; the better one stays.
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/algo/order.h"
+#include "placer/local.h"
+
+// Fills devices of the order one after another up to `target` ps each; what is left over goes to the last.
+static void fill(const struct tfc_problem *p, const uint32_t *order, double target, tfc_device_id *device) {
+  uint32_t at = 0;
+  double load = 0;
+  uint64_t memory = 0;
+  for (uint32_t i = 0; i < p->unit_count; i++) {
+    uint32_t u = order[i], d = at;
+    if (!tfc_problem_allows(p, u, d)) {
+      while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
+      device[u] = (tfc_device_id)d;
+      continue;
+    }
+    double time = (double)tfc_problem_unit_time(p, u, d);
+    if (at + 1 < p->device_count && (load + time / 2 > target || memory + p->unit_memory[u] > p->limit[at])) {
+      at++, load = 0, memory = 0, d = at;
+      while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
+      time = (double)tfc_problem_unit_time(p, u, d);
+    }
+    load += time, memory += p->unit_memory[u];
+    device[u] = (tfc_device_id)d;
+  }
+}
+
+static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                          struct tfc_solution *out, uint64_t *out_evaluations) {
+  (void)evaluator;
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_solution trial = {0};
+  struct tfc_score best = TFC_SCORE_NONE;
+  struct tfc_random random;
+  bool any = false;
+  uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
+  tfc_random_init(&random, budget->seed);
+  if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a split");
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  TFC_TRY(s, tfc_solution_init(&trial, p));
+  for (int depth_first = 1; depth_first >= 0; depth_first--) {
+    TFC_TRY(s, tfc_order_units(p, depth_first, order));
+    double low = 0, high = (double)p->total_fastest * 1.01 + 1; // the target at which the last device is not left over
+    for (int k = 0; k < 10; k++) {
+      double target = (low + high) / 2, last = 0;
+      fill(p, order, target, trial.device);
+      for (uint32_t u = 0; u < p->unit_count; u++)
+        if (trial.device[u] == p->device_count - 1) last += (double)tfc_problem_unit_time(p, u, trial.device[u]);
+      if (last > target)
+        low = target;
+      else
+        high = target;
+    }
+    fill(p, order, high, trial.device);
+    if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, trial.device, NULL);
+    struct tfc_verdict v = {0};
+    tfc_simulate(sim, trial.device, NULL, TFC_TIME_MAX, &v);
+    ++*out_evaluations;
+    if (any && !tfc_score_better(tfc_score_of(&v), best)) continue;
+    any = true, best = tfc_score_of(&v);
+    TFC_TRY(s, tfc_solution_copy(out, &trial, p));
+    if (budget->evaluations && *out_evaluations >= budget->evaluations) break;
+  }
+out:
+  free(order);
+  tfc_simulator_free(sim);
+  tfc_solution_deinit(&trial);
+  return s;
+}
+
+const struct tfc_algo tfc_algo_split = {
+    .name = "split",
+    .help = "runs of the topological order, equal work each: good for chains of layers, few transfers",
+    .paper = "Huang et al. 2019, GPipe, section 2 (equal contiguous cells)",
+    .propose = propose,
+};

@@ -1,0 +1,367 @@
+// A cost graph and a machine file in, a placement document out.
+#include "placer/place.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "placer/local.h"
+#include "runtime/base/file.h"
+#include "runtime/base/units.h"
+
+#define SECONDS 600 // --time by default
+
+int tfc_place_exit_code(tfc_status status) {
+  switch (tfc_status_code(status)) {
+  case TFC_OK: return 0;
+  case TFC_CANCELLED: return 130;
+  case TFC_INVALID_ARGUMENT:
+  case TFC_UNIMPLEMENTED:
+  case TFC_NOT_FOUND:
+  case TFC_OUT_OF_RANGE: return 3;
+  case TFC_UNAVAILABLE: return 4;
+  case TFC_DATA_LOSS: return 6;
+  default: return 1;
+  }
+}
+
+static bool arena_copy(struct tfc_arena *arena, tfc_str *out, tfc_str text) {
+  *out = tfc_arena_str(arena, text);
+  return out->data != NULL;
+}
+
+static double us(int64_t ps) {
+  return ps == TFC_TIME_MAX ? NAN : (double)ps / 1e6;
+}
+
+static tfc_status add_path(const struct tfc_problem *p, const struct tfc_timeline *t, struct tfc_placement *f) {
+  const struct tfc_cost_graph *g = p->graph;
+  f->path = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_path_item, t->path_count);
+  if (!f->path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  for (uint32_t i = 0; i < t->path_count; i++) {
+    struct tfc_placement_path_item *q = &f->path[f->path_count++];
+    uint32_t item = t->path[i];
+    const struct tfc_transfer *x = item < t->node_count ? NULL : &t->transfers[item - t->node_count];
+    bool fine = arena_copy(&f->arena, &q->node, g->names[x ? g->producer[x->tensor] : item]);
+    if (x) {
+      fine &= arena_copy(&f->arena, &q->from, p->machine->devices[x->from].name) &&
+              arena_copy(&f->arena, &q->to, p->machine->devices[x->to].name);
+      q->start_us = us(x->start), q->end_us = us(x->end);
+    } else {
+      q->start_us = us(t->start[item]), q->end_us = us(t->end[item]);
+    }
+    if (!fine) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  }
+  return NULL;
+}
+
+tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct tfc_solution *solution,
+                                       const struct tfc_bound *bound, struct tfc_placement **out) {
+  tfc_status s = NULL;
+  const struct tfc_cost_graph *g = p->graph;
+  struct tfc_placement *f = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_timeline timeline = {0};
+  struct tfc_verdict v = {0};
+  v.busy = calloc(p->device_count, sizeof *v.busy);
+  v.memory = calloc(p->device_count, sizeof *v.memory);
+  if (!v.busy || !v.memory) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  TFC_TRY(s, tfc_placement_create(&f));
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  TFC_TRY(s, tfc_solution_check(p, solution->device));
+  tfc_simulate(sim, solution->device, solution->rank, TFC_TIME_MAX, &v);
+  TFC_TRY(s, tfc_simulate_timeline(sim, solution->device, solution->rank, &timeline));
+  f->graph_nodes = g->node_count;
+  f->objective = p->objective;
+  f->value_us = us(v.value), f->feasible = v.feasible;
+  f->transfers = v.transfers, f->transfer_bytes = v.transfer_bytes;
+  // The step's own time, whatever the objective.
+  int64_t step = 0;
+  for (uint32_t n = 0; n < p->node_count; n++)
+    if (timeline.end[n] > step) step = timeline.end[n];
+  f->step_median_us = f->step_q1_us = f->step_q3_us = us(step);
+  f->step_count = 1;
+  f->step_label = TFC_LABEL_MODELLED;
+  f->devices = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_device, p->device_count);
+  f->nodes = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_node, p->node_count);
+  if (!f->devices || !f->nodes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    const struct tfc_machine_device *x = &p->machine->devices[d];
+    struct tfc_placement_device *y = &f->devices[f->device_count++];
+    if (!arena_copy(&f->arena, &y->name, x->name) || !arena_copy(&f->arena, &y->kind, x->kind) ||
+        (x->tensorflow.data && !arena_copy(&f->arena, &y->tensorflow, x->tensorflow)))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+    y->label = x->label, y->busy_us = us(v.busy[d]), y->memory = v.memory[d];
+  }
+  for (uint32_t n = 0; n < p->node_count; n++) {
+    const uint32_t u = p->unit[n], d = solution->device[u];
+    struct tfc_placement_node *y = &f->nodes[f->node_count++];
+    y->name = tfc_arena_str(&f->arena, g->names[n]);
+    y->device = f->devices[d].name;
+    y->order = timeline.sequence[n];
+    if (!y->name.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+    uint32_t allowed = 0;
+    for (uint32_t e = 0; e < p->device_count && allowed < 2; e++) allowed += tfc_problem_allows(p, u, e);
+    if (p->unit_pin[u] != TFC_NONE)
+      y->reason = g->pin[n].data ? TFC_STR("pinned") : TFC_STR("in a group with a pinned node");
+    else if (allowed == 1 && p->device_count > 1)
+      y->reason = TFC_STR("the only device that can run it");
+  }
+  if (bound && bound->value > 0) {
+    f->bound_us = us(bound->value);
+    f->bound_name = tfc_str_from(tfc_bound_name(bound->kind));
+  }
+  TFC_TRY(s, add_path(p, &timeline, f));
+  *out = f, f = NULL;
+out:
+  free(v.busy), free(v.memory);
+  tfc_timeline_deinit(&timeline);
+  tfc_simulator_free(sim);
+  tfc_placement_free(f);
+  return s;
+}
+
+// "single:DEVICE" of every device, and the rivals that were given, as baselines of the document. *best: the best single
+// device that fits.
+static tfc_status add_baselines(const struct tfc_place_options *o, const struct tfc_problem *p, struct tfc_placement *f,
+                                int64_t *out_best) {
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_solution solution = {0};
+  *out_best = TFC_TIME_MAX;
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  f->baselines = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_baseline, (size_t)p->device_count + o->baseline_count);
+  if (!f->baselines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for baselines");
+  for (uint32_t i = 0; i < p->device_count + o->baseline_count; i++) {
+    struct tfc_placement_baseline *b = &f->baselines[f->baseline_count++];
+    struct tfc_verdict v = {.value = TFC_TIME_MAX};
+    tfc_status wrong = NULL;
+    b->median_us = NAN;
+    if (i < p->device_count) {
+      tfc_str device = p->machine->devices[i].name;
+      b->name = tfc_arena_printf(&f->arena, "single:%.*s", TFC_STR_ARG(device));
+      wrong = tfc_placement_single(p, device, &solution);
+    } else {
+      const char *text = o->baselines[i - p->device_count], *equals = strchr(text, '=');
+      struct tfc_placement *rival = NULL;
+      if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", text);
+      b->name = tfc_arena_str(&f->arena, (tfc_str){text, (size_t)(equals - text)});
+      TFC_TRY(s, tfc_placement_read(equals + 1, &rival));
+      s = tfc_placement_resolve(rival, p, &solution);
+      tfc_placement_free(rival);
+      if (s) TFC_TRY(s, tfc_status_annotate(s, "%s", equals + 1));
+    }
+    if (!b->name.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for baselines");
+    if (wrong) {
+      b->note = tfc_arena_str(&f->arena, tfc_str_from(tfc_status_message(wrong)));
+      tfc_status_free(wrong);
+      continue;
+    }
+    tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
+    b->median_us = us(v.value), b->feasible = v.feasible;
+    if (!v.feasible) b->note = TFC_STR("does not fit in memory");
+    if (i < p->device_count && v.feasible && v.value < *out_best) *out_best = v.value;
+  }
+out:
+  tfc_solution_deinit(&solution);
+  tfc_simulator_free(sim);
+  return s;
+}
+
+static tfc_status save_problem(const char *folder, const struct tfc_problem *p) {
+  tfc_status s = NULL;
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    return tfc_status_make(TFC_DATA_LOSS, "%s: %s", folder, strerror(errno));
+  char *graph = tfc_format("%s/graph.json", folder), *machine = tfc_format("%s/machine.yaml", folder);
+  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for saving the problem");
+  TFC_TRY(s, tfc_cost_graph_write(p->graph, graph));
+  TFC_TRY(s, tfc_machine_write(p->machine, machine));
+out:
+  free(graph), free(machine);
+  return s;
+}
+
+// --devices N: N devices of the kind on which the graph runs fastest, among the kinds that have as many.
+static tfc_status select_devices(const char *list, const struct tfc_cost_graph *g, struct tfc_machine *m) {
+  int64_t count;
+  tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
+  if (s || count < 1) {
+    tfc_status_free(s);
+    return tfc_machine_select(m, tfc_str_from(list));
+  }
+  tfc_str best = {0};
+  double least = INFINITY;
+  uint32_t most = 0;
+  for (uint32_t d = 0; d < m->device_count; d++) {
+    const tfc_str kind = m->devices[d].kind;
+    uint32_t alike = 0, runs = 0;
+    double time = 0;
+    for (uint32_t e = 0; e < m->device_count; e++) alike += tfc_str_equal(m->devices[e].kind, kind);
+    if (alike < count) continue;
+    for (uint32_t k = 0; k < g->kind_count; k++)
+      for (uint32_t n = 0; tfc_str_equal(g->kind_names[k], kind) && n < g->node_count; n++)
+        if (!isnan(g->time_us[(size_t)n * g->kind_count + k]))
+          runs++, time += g->time_us[(size_t)n * g->kind_count + k];
+    if (runs > most || (runs == most && time < least) || !best.data) best = kind, most = runs, least = time;
+  }
+  if (!best.data)
+    return tfc_status_make(TFC_UNAVAILABLE, "the machine has no kind with %lld devices", (long long)count);
+  return tfc_machine_select_kind(m, best, (uint32_t)count);
+}
+
+// Devices are checked before everything else about a placement, so before the problem is made.
+static tfc_status check_named_devices(const struct tfc_machine *m, const struct tfc_placement *f) {
+  for (uint32_t i = 0; i < f->node_count; i++)
+    if (tfc_machine_find(m, f->nodes[i].device) == UINT32_MAX)
+      return tfc_status_make(TFC_UNAVAILABLE, "node '%.*s' is placed on '%.*s', which is not in the machine",
+                             TFC_STR_ARG(f->nodes[i].name), TFC_STR_ARG(f->nodes[i].device));
+  return NULL;
+}
+
+static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph **graph, struct tfc_machine **machine,
+                       struct tfc_placement **placement, struct tfc_problem **problem) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_cost_graph_read(o->graph, graph));
+  TFC_TRY(s, tfc_machine_read(o->machine, machine));
+  if (o->devices) TFC_TRY(s, select_devices(o->devices, *graph, *machine));
+  for (uint32_t i = 0; i < o->limit_count; i++) {
+    const char *equals = strrchr(o->limits[i], '=');
+    uint64_t bytes;
+    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "memory limit '%s' is not DEVICE=SIZE", o->limits[i]);
+    TFC_TRY(s, tfc_parse_bytes(tfc_str_from(equals + 1), &bytes));
+    TFC_TRY(s, tfc_machine_limit(*machine, (tfc_str){o->limits[i], (size_t)(equals - o->limits[i])}, bytes));
+  }
+  for (uint32_t i = 0; i < o->pin_count; i++) {
+    const char *equals = strrchr(o->pins[i], '=');
+    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", o->pins[i]);
+    char *regex = tfc_str_dup((tfc_str){o->pins[i], (size_t)(equals - o->pins[i])});
+    if (!regex) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a pin");
+    s = tfc_cost_graph_pin(*graph, regex, tfc_str_from(equals + 1), NULL);
+    free(regex);
+    if (s) goto out;
+  }
+  if (o->evaluate && strncmp(o->evaluate, "single:", 7) == 0) {
+    if (tfc_machine_find(*machine, tfc_str_from(o->evaluate + 7)) == UINT32_MAX)
+      TFC_FAIL(s, TFC_UNAVAILABLE, "device '%s' is not in the machine", o->evaluate + 7);
+  } else if (o->evaluate && strcmp(o->evaluate, "-") != 0) {
+    TFC_TRY(s, tfc_placement_read(o->evaluate, placement));
+    s = check_named_devices(*machine, *placement);
+    if (s) TFC_TRY(s, tfc_status_annotate(s, "%s", o->evaluate));
+  }
+  s = tfc_problem_create(*graph, *machine, o->objective, problem);
+  if (s) s = tfc_status_annotate(s, "%s", o->graph);
+out:
+  return s;
+}
+
+static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_problem *p,
+                           const struct tfc_placement *file, struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  struct tfc_solution solution = {0};
+  struct tfc_bound bound;
+  int64_t best;
+  if (strcmp(o->evaluate, "-") == 0)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "--evaluate -: a cost graph has no device strings");
+  if (strncmp(o->evaluate, "single:", 7) == 0) {
+    TFC_TRY(s, tfc_placement_single(p, tfc_str_from(o->evaluate + 7), &solution));
+  } else {
+    s = tfc_placement_resolve(file, p, &solution);
+    if (s) TFC_TRY(s, tfc_status_annotate(s, "%s", o->evaluate));
+  }
+  TFC_TRY(s, tfc_bound_compute(p, NULL, &bound));
+  TFC_TRY(s, tfc_placement_from_solution(p, &solution, &bound, &out->placement));
+  TFC_TRY(s, add_baselines(o, p, out->placement, &best));
+  out->placement->algorithm = TFC_STR("given");
+  out->exit_code = out->placement->feasible ? 0 : 5;
+out:
+  tfc_solution_deinit(&solution);
+  return s;
+}
+
+static void summarise(const struct tfc_problem *p, int64_t best_single, struct tfc_place_outcome *out) {
+  const struct tfc_search_outcome *r = &out->search;
+  char value[32], single[32], bound[32];
+  struct tfc_text t = {0};
+  tfc_text_printf(&t, "%s: %s (modelled), found by %s after %llu evaluations\n", tfc_objective_name(p->objective),
+                  tfc_show_us(value, us(r->value)), r->algorithm, (unsigned long long)r->evaluations);
+  if (best_single != TFC_TIME_MAX)
+    tfc_text_printf(&t, "best single device: %s (%.3f times as long)\n", tfc_show_us(single, us(best_single)),
+                    (double)best_single / (double)(r->value ? r->value : 1));
+  else
+    tfc_text_printf(&t, "no single device can hold and run it\n");
+  if (r->bound.value > 0)
+    tfc_text_printf(&t, "lower bound: %s (%s), gap at most %.2f %%%s\n", tfc_show_us(bound, us(r->bound.value)),
+                    tfc_bound_name(r->bound.kind), 100 * ((double)r->value / (double)r->bound.value - 1),
+                    r->optimal ? ": optimal" : "");
+  if (r->excess) {
+    char bytes[32];
+    tfc_text_printf(&t, "nothing fits in memory: %s too much in the best placement tried\n",
+                    tfc_show_bytes(bytes, (double)r->excess));
+  }
+  out->summary = t.data;
+}
+
+static tfc_status search(const struct tfc_place_options *o, const struct tfc_problem *p,
+                         struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  struct tfc_search_options options = o->search;
+  int64_t best_single;
+  if (options.seconds <= 0 && !options.evaluations) options.seconds = SECONDS;
+  TFC_TRY(s, tfc_search(p, &options, &out->search));
+  if (!out->search.best.device) {
+    if (out->search.cancelled) TFC_FAIL(s, TFC_CANCELLED, "cancelled before a placement was found");
+    const char *note = out->search.entry_count && out->search.entries[0].note ? out->search.entries[0].note : "";
+    out->exit_code = 3;
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "no legal placement was found: links or kinds are missing%s%s", *note ? ": " : "",
+             note);
+  }
+  TFC_TRY(s, tfc_placement_from_solution(p, &out->search.best, &out->search.bound, &out->placement));
+  TFC_TRY(s, add_baselines(o, p, out->placement, &best_single));
+  struct tfc_placement *f = out->placement;
+  f->algorithm = tfc_arena_str(&f->arena, tfc_str_from(out->search.algorithm));
+  f->seed = options.seed, f->evaluations = out->search.evaluations;
+  summarise(p, best_single, out);
+  // Modelled runs have no noise: equal to the best single device is not better.
+  out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
+  if (out->search.cancelled) out->exit_code = 130;
+out:
+  return s;
+}
+
+tfc_status tfc_place_modelled(const struct tfc_place_options *o, struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  struct tfc_cost_graph *graph = NULL;
+  struct tfc_machine *machine = NULL;
+  struct tfc_placement *given = NULL;
+  struct tfc_problem *problem = NULL;
+  struct tfc_place_outcome outcome = {0};
+  TFC_TRY(s, load(o, &graph, &machine, &given, &problem));
+  if (o->save_problem) TFC_TRY(s, save_problem(o->save_problem, problem));
+  if (o->evaluate)
+    TFC_TRY(s, evaluate(o, problem, given, &outcome));
+  else
+    TFC_TRY(s, search(o, problem, &outcome));
+  outcome.placement->graph_file = tfc_arena_str(&outcome.placement->arena, tfc_str_from(o->graph));
+out:
+  if (s) {
+    outcome.exit_code = tfc_place_exit_code(s);
+    tfc_placement_free(outcome.placement);
+    outcome.placement = NULL;
+  }
+  tfc_placement_free(given);
+  tfc_problem_free(problem);
+  tfc_machine_free(machine);
+  tfc_cost_graph_free(graph);
+  *out = outcome;
+  return s;
+}
+
+void tfc_place_outcome_deinit(struct tfc_place_outcome *o) {
+  tfc_placement_free(o->placement);
+  tfc_search_outcome_deinit(&o->search);
+  free(o->summary);
+  *o = (struct tfc_place_outcome){0};
+}

@@ -1,0 +1,105 @@
+// Bounds against the optimum: all placements of problems of up to 9 nodes, with all orders of those of up to 5.
+#include "tests/common/test.h"
+
+#include "placer/local.h"
+#include "tests/placer/instances.h"
+
+static int64_t best_order(const struct tfc_problem *p, struct tfc_simulator *sim, const tfc_device_id *device,
+                          uint32_t *rank, uint32_t depth, int64_t best) {
+  if (depth == p->node_count) {
+    struct tfc_verdict v = {0};
+    tfc_simulate(sim, device, rank, best, &v);
+    return v.legal && v.feasible && v.value < best ? v.value : best;
+  }
+  for (uint32_t k = depth; k < p->node_count; k++) {
+    uint32_t x = rank[depth];
+    rank[depth] = rank[k], rank[k] = x;
+    best = best_order(p, sim, device, rank, depth + 1, best);
+    x = rank[depth], rank[depth] = rank[k], rank[k] = x;
+  }
+  return best;
+}
+
+static int64_t brute_force(const struct tfc_problem *p, bool orders) {
+  struct tfc_simulator *sim = NULL;
+  tfc_device_id device[16] = {0};
+  uint32_t rank[16];
+  int64_t best = TFC_TIME_MAX;
+  assert_ok(tfc_simulator_create(p, &sim));
+  for (;;) {
+    struct tfc_verdict v = {0};
+    tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &v);
+    if (v.legal && v.feasible && v.value < best) best = v.value;
+    if (v.legal && orders) {
+      for (uint32_t n = 0; n < p->node_count; n++) rank[n] = n;
+      best = best_order(p, sim, device, rank, 0, best);
+    }
+    uint32_t u = 0;
+    while (u < p->unit_count && ++device[u] == p->device_count) device[u++] = 0;
+    if (u == p->unit_count) break;
+  }
+  tfc_simulator_free(sim);
+  return best;
+}
+
+static void run(uint32_t count, tfc_objective objective, uint32_t most_nodes, bool orders, bool program,
+                uint64_t seed) {
+  uint32_t tight = 0, solved = 0, found = 0;
+  for (uint64_t number = 0; number < count; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, seed * 1000003 + number);
+    uint32_t rich = number % 3 ? (uint32_t)pick(&r, RICH_ALL + 1) : 0;
+    uint32_t devices = 1 + (uint32_t)pick(&r, 3);
+    struct instance i = random_instance(&r, 2 + (uint32_t)pick(&r, most_nodes - 1), devices, rich, objective);
+    const int64_t best = brute_force(i.problem, orders);
+    struct tfc_bound bound;
+    struct tfc_budget budget = {.deadline = tfc_seconds_now() + 5, .threads = 1};
+    assert_ok(tfc_bound_compute(i.problem, program ? &budget : NULL, &bound));
+    for (int k = 0; k < 8; k++)
+      if (bound.each[k] > best)
+        fail_msg("case %llu: bound '%s' is %lld, the optimum %lld", (unsigned long long)number,
+                 tfc_bound_name((tfc_bound_kind)k), (long long)bound.each[k], (long long)best);
+    if (best != TFC_TIME_MAX) {
+      solved++;
+      tight += (double)bound.value >= 0.999 * (double)best;
+      // The search finds the optimum of so small a problem, or very nearly, most of the time.
+      struct tfc_search_outcome out = {0};
+      assert_ok(
+          tfc_search(i.problem, &(struct tfc_search_options){.evaluations = 3000, .seed = 1, .threads = 1}, &out));
+      if (out.value != TFC_TIME_MAX && !out.excess) { // it also searches orders: better is right unless all were tried
+        assert_true(out.value >= bound.value);
+        if (orders || objective == TFC_OBJECTIVE_THROUGHPUT) assert_true(out.value >= best);
+      }
+      found += out.value <= best + best / 1000 && out.excess == 0;
+      tfc_search_outcome_deinit(&out);
+    }
+    instance_free(&i);
+  }
+  print_message("%u of %u have a placement; the bound meets the optimum of %u, auto of %u\n", solved, count, tight,
+                found);
+  assert_true(found * 100 >= solved * 90);
+}
+
+static void test_step(void **state) {
+  (void)state;
+  run(850, TFC_OBJECTIVE_STEP, 9, false, false, 31);
+}
+static void test_step_orders(void **state) {
+  (void)state;
+  run(150, TFC_OBJECTIVE_STEP, 5, true, false, 32);
+}
+static void test_throughput(void **state) {
+  (void)state;
+  run(500, TFC_OBJECTIVE_THROUGHPUT, 9, false, false, 33);
+}
+static void test_programs(void **state) {
+  (void)state;
+  run(60, TFC_OBJECTIVE_THROUGHPUT, 7, false, true, 34);
+  run(60, TFC_OBJECTIVE_STEP, 7, false, true, 35);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_step_orders),
+                                     cmocka_unit_test(test_throughput), cmocka_unit_test(test_programs)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
