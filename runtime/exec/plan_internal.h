@@ -168,6 +168,7 @@ struct tfc_point { // where a timepoint's value comes from
 struct tfc_dynamic;
 struct tfc_plan {
   struct tfc_session *session;
+  uint32_t users; // steps that run a cached plan; under session->lock
   struct tfc_arena arena;
   struct tfc_ir ir;
   struct tfc_shapes shapes; // views and folded constants of the ir point into it
@@ -195,7 +196,7 @@ struct tfc_plan {
   struct tfc_span *spans; // [devices]
   struct tfc_tensor **fetch_slots;
   uint16_t *fetch_locations;
-  const struct tfc_shape **fetch_views; // NULL: the slot's own shape
+  const struct tfc_shape **fetch_views; // NULL entries: as the slot says
   uint32_t fetch_count, feed_count;
   tfc_dtype *feed_dtypes;
   struct tfc_shape *feed_shapes;
@@ -210,6 +211,8 @@ TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct 
                                             struct tfc_tensor *fetches, const struct tfc_run_options *options);
 TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds);
 void tfc_plan_static_deinit(struct tfc_plan *plan);
+// Puts slots with places where the session's arenas are now, making those large enough. Under run_lock.
+TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
 // Makes an arena of the session at least this large; exactly this large where `exact`.
 TFC_MUST_USE tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size,
                                               bool exact);

@@ -1,507 +1,570 @@
-// From an arrangement to what is submitted each step: slots with their places, operations with their tensors, segments
-// between arrivals and departures, and the timepoints that join them.
+// The static plan: slots, prepared segments and the list of what is submitted each step.
+//
+// A slot is a tensor record that a producer's output and its consumers' inputs share. Slots with a place follow their
+// arena; those of variables are the variables' own; those of feeds are set each step; the others are filled by kernels
+// and released behind their last reader.
 #include <stdlib.h>
-
-#include "runtime/base/units.h"
 
 #include "runtime/exec/plan_internal.h"
 
+struct uploaded { // a constant at a device with its own memory
+  uint32_t value;
+  uint16_t device;
+  struct tfc_tensor *slot;
+};
 struct maker {
   struct tfc_plan *plan;
-  struct tfc_build *build;
-  struct tfc_ir *ir;
-  struct tfc_arrangement a;
-  struct tfc_memory_plan memory;
-  struct tfc_arena scratch;
-  struct tfc_tensor **slots;      // [values] of operations, constants and feeds
-  struct tfc_tensor **copy_slots; // [transfers]
+  const struct tfc_ir *ir;
+  const struct tfc_arrangement *a;
+  const struct tfc_memory_plan *memory;
+  struct tfc_arena *arena;
+  struct tfc_tensor **value_slots; // [values] at the value's own location
+  struct tfc_tensor **copy_slots;  // [transfers]
   TFC_ARRAY(struct tfc_place) places;
   TFC_ARRAY(struct tfc_feed_view) feed_views;
   TFC_ARRAY(struct tfc_tensor *) unplanned;
-  TFC_ARRAY(struct tfc_submission) submissions;
-  TFC_ARRAY(struct tfc_point) points;
+  TFC_ARRAY(struct uploaded) uploads;
+  uint32_t *last_reader; // [values] item that reads an unplanned value last; NONE: several queues or nobody
 };
 
-// --- Slots ---------------------------------------------------------------------------------------------------------
-static tfc_status new_slot(struct maker *m, struct tfc_tensor **out) {
-  *out = TFC_ARENA_NEW(&m->plan->arena, struct tfc_tensor);
-  return *out ? NULL : TFC_PLAN_NO_MEMORY();
+static struct tfc_tensor *new_slot(struct maker *m) {
+  return TFC_ARENA_NEW(m->arena, struct tfc_tensor);
 }
 
-static tfc_status placed_slot(struct maker *m, tfc_dtype dtype, const struct tfc_shape *shape, uint64_t bytes,
-                              uint64_t offset, uint16_t location, struct tfc_tensor **out) {
-  TFC_RETURN_IF_ERROR(new_slot(m, out));
-  **out = (struct tfc_tensor){.dtype = dtype, .shape = *shape, .size = bytes};
-  struct tfc_place place = {.slot = *out, .offset = offset, .location = location, .size = bytes, .dtype = dtype};
-  place.shape = tfc_arena_alloc(&m->plan->arena, sizeof *shape);
-  if (!place.shape || !tfc_array_push(&m->places, place)) return TFC_PLAN_NO_MEMORY();
-  memcpy((void *)(uintptr_t)place.shape, shape, sizeof *shape);
-  return NULL;
+static tfc_status place(struct maker *m, struct tfc_tensor *slot, tfc_dtype dtype, const struct tfc_shape *shape,
+                        uint64_t bytes, uint16_t location, uint64_t offset) {
+  struct tfc_shape *copy = TFC_ARENA_NEW(m->arena, struct tfc_shape);
+  if (!copy) return TFC_PLAN_NO_MEMORY();
+  *copy = *shape;
+  struct tfc_place p = {slot, offset, location, bytes, dtype, copy};
+  return tfc_array_push(&m->places, p) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
-static uint64_t offset_of(const struct maker *m, uint32_t value) {
-  while (m->ir->values.data[value].alias != TFC_NONE32) value = m->ir->values.data[value].alias;
-  return m->memory.value_offset[value];
-}
-
-static tfc_status make_slot(struct maker *m, uint32_t v) {
+static tfc_status make_value_slot(struct maker *m, uint32_t v) {
   const struct tfc_ir_value *value = &m->ir->values.data[v];
-  if (m->slots[v]) return NULL;
-  if (value->kind == TFC_IR_OP && value->planned && offset_of(m, v) != UINT64_MAX)
-    return placed_slot(m, value->dtype, &value->shape, value->bytes, offset_of(m, v), tfc_value_location(m->ir, value),
-                       &m->slots[v]);
-  TFC_RETURN_IF_ERROR(new_slot(m, &m->slots[v]));
-  struct tfc_tensor *slot = m->slots[v];
-  if (value->kind == TFC_IR_CONST) {
-    *slot = *value->constant;
-    slot->buffer = NULL;
-  } else {
-    *slot = (struct tfc_tensor){.dtype = value->dtype};
-    if (value->kind == TFC_IR_OP && !tfc_array_push(&m->unplanned, slot)) return TFC_PLAN_NO_MEMORY();
-    if (value->kind == TFC_IR_FEED && !tfc_array_push(&m->feed_views, (struct tfc_feed_view){slot, value->feed, NULL}))
-      return TFC_PLAN_NO_MEMORY();
+  switch (value->kind) {
+  case TFC_IR_CONST: m->value_slots[v] = (struct tfc_tensor *)(uintptr_t)value->constant; return NULL; // only read
+  case TFC_IR_VARIABLE: m->value_slots[v] = &m->ir->variables.data[value->variable].variable->value; return NULL;
+  default: break;
   }
-  return NULL;
+  if (value->kind == TFC_IR_OP && m->ir->ops.data[value->op].dead) return NULL;
+  struct tfc_tensor *slot = new_slot(m);
+  if (!slot) return TFC_PLAN_NO_MEMORY();
+  m->value_slots[v] = slot;
+  if (value->kind == TFC_IR_FEED)
+    return tfc_array_push(&m->feed_views, (struct tfc_feed_view){slot, value->feed, NULL}) ? NULL
+                                                                                           : TFC_PLAN_NO_MEMORY();
+  if (m->memory->value_offset[v] != UINT64_MAX)
+    return place(m, slot, value->dtype, &value->shape, value->bytes, tfc_value_location(m->ir, value),
+                 m->memory->value_offset[v]);
+  slot->dtype = value->dtype;
+  return tfc_array_push(&m->unplanned, slot) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
-static tfc_status make_copy_slots(struct maker *m) {
-  for (uint32_t t = 0; t < m->a.transfer_count; t++) {
-    const struct tfc_plan_copy *copy = &m->a.transfers[t];
-    const struct tfc_ir_value *value = &m->ir->values.data[copy->value];
-    if (copy->item == TFC_NONE32) continue;
-    if (m->memory.copy_offset[t] != UINT64_MAX) {
-      TFC_RETURN_IF_ERROR(placed_slot(m, value->dtype, &value->shape, value->bytes, m->memory.copy_offset[t],
-                                      copy->target, &m->copy_slots[t]));
-      continue;
+static tfc_status make_copy_slot(struct maker *m, uint32_t t) {
+  const struct tfc_plan_copy *copy = &m->a->transfers[t];
+  if (copy->item == TFC_NONE32) return NULL;
+  const struct tfc_ir_value *value = &m->ir->values.data[copy->value];
+  struct tfc_tensor *slot = new_slot(m);
+  if (!slot) return TFC_PLAN_NO_MEMORY();
+  m->copy_slots[t] = slot;
+  if (m->memory->copy_offset[t] != UINT64_MAX)
+    return place(m, slot, value->dtype, &value->shape, value->bytes, copy->target, m->memory->copy_offset[t]);
+  return tfc_array_push(&m->unplanned, slot) ? NULL : TFC_PLAN_NO_MEMORY();
+}
+
+static tfc_status upload(struct maker *m, uint32_t v, uint16_t device, struct tfc_tensor **out) {
+  for (size_t i = 0; i < m->uploads.count; i++)
+    if (m->uploads.data[i].value == v && m->uploads.data[i].device == device) {
+      *out = m->uploads.data[i].slot;
+      return NULL;
     }
-    TFC_RETURN_IF_ERROR(new_slot(m, &m->copy_slots[t]));
-    *m->copy_slots[t] = (struct tfc_tensor){.dtype = value->dtype};
-    if (!tfc_array_push(&m->unplanned, m->copy_slots[t])) return TFC_PLAN_NO_MEMORY();
-  }
-  return NULL;
-}
-
-// A constant on a device with its own memory is uploaded once, when planned.
-static tfc_status upload(struct maker *m, uint16_t location, const struct tfc_tensor *constant,
-                         struct tfc_tensor **out) {
-  struct tfc_device *device = m->ir->devices[location];
+  struct tfc_device *d = m->ir->devices[device];
+  const struct tfc_tensor *c = m->ir->values.data[v].constant;
+  struct tfc_tensor *slot = new_slot(m);
   struct tfc_buffer *buffer = NULL;
-  TFC_RETURN_IF_ERROR(new_slot(m, out));
-  **out = *constant;
-  (*out)->buffer = NULL;
-  TFC_RETURN_IF_ERROR(device->driver->allocate(device, constant->size ? constant->size : 1, &buffer));
+  if (!slot) return TFC_PLAN_NO_MEMORY();
+  TFC_RETURN_IF_ERROR(d->driver->allocate(d, c->size, &buffer));
   if (!tfc_array_push(&m->plan->constants, buffer)) {
     tfc_buffer_release(buffer);
     return TFC_PLAN_NO_MEMORY();
   }
-  (*out)->data = buffer->data;
-  return constant->size ? device->driver->write(device, constant->data, *out) : NULL;
+  *slot = (struct tfc_tensor){.dtype = c->dtype, .shape = c->shape, .size = c->size, .data = buffer->data};
+  TFC_RETURN_IF_ERROR(d->driver->write(d, c->data, slot));
+  if (!tfc_array_push(&m->uploads, (struct uploaded){v, device, slot})) return TFC_PLAN_NO_MEMORY();
+  *out = slot;
+  return NULL;
 }
 
-// The record that an operation reads an input from, without its view; *out_variable is set where that is a variable's.
-static tfc_status base_slot(struct maker *m, const struct tfc_ir_op *op, uint32_t k, struct tfc_tensor **out,
-                            struct tfc_variable **out_variable) {
-  const struct tfc_ir_input *input = &op->inputs[k];
-  const struct tfc_ir_value *value = &m->ir->values.data[input->value];
-  *out_variable = NULL;
+// The slot from which an operation reads, at its own location, with its own view. `out_read`: where it is a variable's
+// memory that is read by value.
+static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32_t k, struct tfc_tensor **out,
+                             struct tfc_variable_read *out_read) {
+  const struct tfc_ir_input *in = &op->inputs[k];
+  const struct tfc_ir_value *value = &m->ir->values.data[in->value];
+  uint16_t location = tfc_input_location(m->ir, op, k);
+  struct tfc_tensor *base = m->value_slots[in->value];
+  uint64_t offset = m->memory->value_offset[in->value];
+  uint16_t base_location = tfc_value_location(m->ir, value);
+  bool copied = false;
   if (value->kind == TFC_IR_CONST) {
-    uint16_t location = tfc_input_location(m->ir, op, k);
-    if (!tfc_location_on_host(m->ir, location) && tfc_dtype_is_plain(value->dtype))
-      return upload(m, location, value->constant, out);
-    *out = m->slots[input->value];
-    return NULL;
-  }
-  if (input->variable == TFC_NONE32) {
-    uint32_t t = tfc_find_copy(&m->a, m->ir, input->value, tfc_input_location(m->ir, op, k));
+    if (!tfc_location_on_host(m->ir, location)) TFC_RETURN_IF_ERROR(upload(m, in->value, location, &base));
+  } else if (in->variable == TFC_NONE32) {
+    uint32_t t = tfc_find_copy(m->a, m->ir, in->value, location);
     if (t != TFC_NONE32) {
-      *out = m->copy_slots[t];
-      return NULL;
+      base = m->copy_slots[t];
+      offset = m->memory->copy_offset[t];
+      base_location = location;
+      copied = true;
     }
   }
-  if (value->kind == TFC_IR_VARIABLE) {
-    *out_variable = m->ir->variables.data[value->variable].variable;
-    *out = &(*out_variable)->value;
+  bool reads = in->by_value && value->kind == TFC_IR_VARIABLE && !copied;
+  if (in->view && in->variable == TFC_NONE32) {
+    struct tfc_tensor *slot = new_slot(m);
+    if (!slot) return TFC_PLAN_NO_MEMORY();
+    size_t bytes = 0;
+    TFC_RETURN_IF_ERROR(tfc_tensor_bytes(value->dtype, in->view, &bytes));
+    *slot = (struct tfc_tensor){.dtype = value->dtype, .shape = *in->view, .size = bytes};
+    if (value->kind == TFC_IR_CONST) {
+      slot->data = base->data;
+    } else if (value->kind == TFC_IR_FEED && !copied) {
+      if (!tfc_array_push(&m->feed_views, (struct tfc_feed_view){slot, value->feed, in->view}))
+        return TFC_PLAN_NO_MEMORY();
+    } else if (reads) {
+      slot->data = base->data;
+    } else if (offset != UINT64_MAX) {
+      TFC_RETURN_IF_ERROR(place(m, slot, value->dtype, in->view, bytes, base_location, offset));
+    } else {
+      return tfc_status_make(TFC_INTERNAL, "node '%.*s': a view of what has no place",
+                             TFC_STR_ARG(m->ir->graph->nodes[op->node].name));
+    }
+    if (reads) *out_read = (struct tfc_variable_read){m->ir->variables.data[value->variable].variable, slot};
+    *out = slot;
     return NULL;
   }
-  *out = m->slots[input->value];
+  if (reads) *out_read = (struct tfc_variable_read){m->ir->variables.data[value->variable].variable, NULL};
+  *out = base;
   return NULL;
 }
 
-// A slot that shows `base` with another shape.
-static tfc_status view_slot(struct maker *m, const struct tfc_ir_op *op, uint32_t k, struct tfc_tensor *base,
-                            struct tfc_tensor **out) {
-  const struct tfc_ir_input *input = &op->inputs[k];
-  const struct tfc_ir_value *value = &m->ir->values.data[input->value];
-  uint32_t t = value->kind == TFC_IR_CONST
-                   ? TFC_NONE32
-                   : tfc_find_copy(&m->a, m->ir, input->value, tfc_input_location(m->ir, op, k));
-  uint64_t offset = t != TFC_NONE32            ? m->memory.copy_offset[t]
-                    : value->kind == TFC_IR_OP ? offset_of(m, input->value)
-                                               : UINT64_MAX;
-  if (offset != UINT64_MAX) {
-    uint16_t location = t != TFC_NONE32 ? m->a.transfers[t].target : tfc_value_location(m->ir, value);
-    return placed_slot(m, value->dtype, input->view, value->bytes, offset, location, out);
-  }
-  TFC_RETURN_IF_ERROR(new_slot(m, out));
-  **out = *base;
-  (*out)->buffer = NULL;
-  (*out)->shape = *input->view;
-  (*out)->dtype = value->dtype;
-  size_t bytes = 0;
-  if (tfc_shape_is_static(input->view)) TFC_RETURN_IF_ERROR(tfc_tensor_bytes(value->dtype, input->view, &bytes));
-  (*out)->size = bytes;
-  if (value->kind == TFC_IR_FEED && t == TFC_NONE32 &&
-      !tfc_array_push(&m->feed_views, (struct tfc_feed_view){*out, value->feed, input->view}))
-    return TFC_PLAN_NO_MEMORY();
-  return NULL;
-}
-
-// --- Operations ----------------------------------------------------------------------------------------------------
-static tfc_status make_inputs(struct maker *m, const struct tfc_ir_op *op, struct tfc_segment_op *out) {
-  struct tfc_arena *arena = &m->plan->arena;
-  uint32_t n = op->input_count;
-  out->inputs = TFC_ARENA_ARRAY(arena, const struct tfc_tensor *, n + 1);
-  out->variables = TFC_ARENA_ARRAY(arena, struct tfc_variable *, n + 1);
-  struct tfc_shape *shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, n + 1);
-  tfc_dtype *types = TFC_ARENA_ARRAY(arena, tfc_dtype, n + 1);
+static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_segment_op *out) {
+  const struct tfc_ir *ir = m->ir;
+  const struct tfc_ir_op *op = &ir->ops.data[m->a->items[item].op];
+  uint32_t n = op->input_count, k = op->output_count;
+  struct tfc_arena *arena = m->arena;
+  const struct tfc_tensor **inputs = TFC_ARENA_ARRAY(arena, const struct tfc_tensor *, n + 1);
+  struct tfc_tensor **outputs = TFC_ARENA_ARRAY(arena, struct tfc_tensor *, k + 1);
+  struct tfc_variable **variables = TFC_ARENA_ARRAY(arena, struct tfc_variable *, n + 1);
+  struct tfc_variable **output_variables = TFC_ARENA_ARRAY(arena, struct tfc_variable *, k + 1);
+  struct tfc_shape *input_shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, n + 1);
+  struct tfc_shape *output_shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, k + 1);
+  tfc_dtype *dtypes = TFC_ARENA_ARRAY(arena, tfc_dtype, n + 1);
   const struct tfc_tensor **values = TFC_ARENA_ARRAY(arena, const struct tfc_tensor *, n + 1);
   struct tfc_variable_read *reads = TFC_ARENA_ARRAY(arena, struct tfc_variable_read, n + 1);
-  if (!out->inputs || !out->variables || !shapes || !types || !values || !reads) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t k = 0; k < n; k++) {
-    const struct tfc_ir_input *input = &op->inputs[k];
-    const struct tfc_ir_value *value = &m->ir->values.data[input->value];
-    struct tfc_tensor *slot = NULL;
-    struct tfc_variable *read = NULL;
-    TFC_RETURN_IF_ERROR(base_slot(m, op, k, &slot, &read));
-    struct tfc_tensor *view = NULL;
-    if (input->view) TFC_RETURN_IF_ERROR(view_slot(m, op, k, slot, &view));
-    if (read && input->by_value && input->variable == TFC_NONE32)
-      reads[out->read_count++] = (struct tfc_variable_read){read, view};
-    out->inputs[k] = view ? view : slot;
-    if (input->variable != TFC_NONE32) out->variables[k] = m->ir->variables.data[input->variable].variable;
-    shapes[k] = input->view ? *input->view : value->shape;
-    types[k] = value->dtype;
-    values[k] = value->kind == TFC_IR_CONST && !input->view ? value->constant : NULL;
-  }
-  out->input_shapes = shapes, out->input_dtypes = types, out->input_values = values, out->reads = reads;
-  return NULL;
-}
-
-static tfc_status make_outputs(struct maker *m, const struct tfc_ir_op *op, struct tfc_segment_op *out) {
-  struct tfc_arena *arena = &m->plan->arena;
-  uint32_t n = op->output_count;
-  out->outputs = TFC_ARENA_ARRAY(arena, struct tfc_tensor *, n + 1);
-  out->output_variables = TFC_ARENA_ARRAY(arena, struct tfc_variable *, n + 1);
-  struct tfc_shape *shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, n + 1);
-  if (!out->outputs || !out->output_variables || !shapes) return TFC_PLAN_NO_MEMORY();
-  const struct tfc_node *node = &m->ir->graph->nodes[op->node];
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t v = op->outputs[i];
-    bool own = !op->prepared && i < node->output_count;
-    shapes[i] = v != TFC_NONE32 ? m->ir->values.data[v].shape
-                : own           ? m->plan->shapes.shapes[node->output_begin + i]
-                                : TFC_SHAPE_UNKNOWN;
-    if (op->output_variables && op->output_variables[i] != TFC_NONE32)
-      out->output_variables[i] = m->ir->variables.data[op->output_variables[i]].variable;
-    if (v != TFC_NONE32) {
-      TFC_RETURN_IF_ERROR(make_slot(m, v));
-      out->outputs[i] = m->slots[v];
-      continue;
-    }
-    TFC_RETURN_IF_ERROR(new_slot(m, &out->outputs[i])); // nobody wants it; the kernel finds its own place
-    if (!tfc_array_push(&m->unplanned, out->outputs[i])) return TFC_PLAN_NO_MEMORY();
-  }
-  out->output_shapes = shapes;
-  return NULL;
-}
-
-static tfc_status make_op(struct maker *m, uint32_t id, struct tfc_segment_op *out) {
-  const struct tfc_ir_op *op = &m->ir->ops.data[id];
+  struct tfc_tensor **releases = TFC_ARENA_ARRAY(arena, struct tfc_tensor *, n + k + 1);
+  if (!inputs || !outputs || !variables || !output_variables || !input_shapes || !output_shapes || !dtypes || !values ||
+      !reads || !releases)
+    return TFC_PLAN_NO_MEMORY();
   *out = (struct tfc_segment_op){.node = op->node,
                                  .def = op->def,
-                                 .input_count = op->input_count,
-                                 .output_count = op->output_count,
+                                 .inputs = inputs,
+                                 .outputs = outputs,
+                                 .variables = variables,
+                                 .output_variables = output_variables,
+                                 .input_count = n,
+                                 .output_count = k,
+                                 .input_shapes = input_shapes,
+                                 .output_shapes = output_shapes,
+                                 .input_dtypes = dtypes,
+                                 .input_values = values,
+                                 .reads = reads,
+                                 .releases = releases,
                                  .prepared = op->prepared,
                                  .state = op->state};
-  TFC_RETURN_IF_ERROR(make_outputs(m, op, out));
-  TFC_RETURN_IF_ERROR(make_inputs(m, op, out));
-  if (op->prepared) return NULL;
-  return tfc_session_node_state(m->plan->session, m->ir->graph, op->node, &out->node_state);
-}
-
-// --- Segments ------------------------------------------------------------------------------------------------------
-static tfc_status add_points(struct maker *m, const struct tfc_item *first, const struct tfc_item *last,
-                             struct tfc_submission *s) {
-  s->point_begin = (uint32_t)m->points.count;
-  s->wait_count = first->wait_count;
-  for (uint32_t w = 0; w < first->wait_count; w++) {
-    struct tfc_wait wait = m->a.waits[first->wait_begin + w];
-    if (!tfc_array_push(&m->points, (struct tfc_point){wait.queue, wait.position + 1})) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < n; i++) {
+    const struct tfc_ir_input *in = &op->inputs[i];
+    const struct tfc_ir_value *value = &ir->values.data[in->value];
+    struct tfc_tensor *slot = NULL;
+    struct tfc_variable_read read = {0};
+    TFC_RETURN_IF_ERROR(input_slot(m, op, i, &slot, &read));
+    inputs[i] = slot;
+    if (read.variable) reads[out->read_count++] = read;
+    if (in->variable != TFC_NONE32) variables[i] = ir->variables.data[in->variable].variable;
+    input_shapes[i] = in->view ? *in->view : value->shape;
+    dtypes[i] = value->dtype;
+    if (value->kind == TFC_IR_CONST && tfc_dtype_is_plain(value->dtype)) {
+      values[i] = value->constant;
+      if (in->view) { // the same bytes in the view's shape
+        struct tfc_tensor *seen = new_slot(m);
+        if (!seen) return TFC_PLAN_NO_MEMORY();
+        *seen = *value->constant;
+        seen->shape = *in->view;
+        seen->buffer = NULL;
+        values[i] = seen;
+      }
+    }
+    bool unplanned = value->kind == TFC_IR_OP && m->memory->value_offset[in->value] == UINT64_MAX;
+    if (unplanned && m->last_reader[in->value] == item) {
+      bool twice = false;
+      for (uint32_t r = 0; r < out->release_count; r++) twice |= releases[r] == m->value_slots[in->value];
+      if (!twice) releases[out->release_count++] = m->value_slots[in->value];
+    }
   }
-  s->signal_count = last->signals;
-  if (last->signals && !tfc_array_push(&m->points, (struct tfc_point){last->queue, last->position + 1}))
-    return TFC_PLAN_NO_MEMORY();
-  return tfc_array_push(&m->submissions, *s) ? NULL : TFC_PLAN_NO_MEMORY();
-}
-
-static tfc_status submit_segment(struct maker *m, const uint32_t *items, uint32_t count) {
-  struct tfc_plan *plan = m->plan;
-  const struct tfc_item *first = &m->a.items[items[0]], *last = &m->a.items[items[count - 1]];
-  struct tfc_segment *segment = &plan->segments[plan->segment_count++];
-  *segment = (struct tfc_segment){.graph = m->ir->graph,
-                                  .ops = TFC_ARENA_ARRAY(&plan->arena, struct tfc_segment_op, count),
-                                  .op_count = count,
-                                  .arrivals = m->a.arrivals + first->arrival_begin,
-                                  .arrival_count = first->arrival_count};
-  if (!segment->ops) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t i = 0; i < count; i++) TFC_RETURN_IF_ERROR(make_op(m, m->a.items[items[i]].op, &segment->ops[i]));
-  struct tfc_device *device = m->ir->devices[first->queue];
-  struct tfc_submission s = {.device = device};
-  TFC_RETURN_IF_ERROR(device->driver->prepare(device, segment, &s.prepared));
-  tfc_status status = add_points(m, first, last, &s);
-  if (status) device->driver->release(device, s.prepared);
-  return status;
-}
-
-static tfc_status submit_copy(struct maker *m, const struct tfc_item *item) {
-  const struct tfc_plan_copy *copy = &m->a.transfers[item->transfer];
-  const struct tfc_ir_value *value = &m->ir->values.data[copy->value];
-  uint32_t hosts = m->ir->device_count;
-  struct tfc_submission s = {.device = m->ir->devices[item->queue - hosts]};
-  s.copy = (struct tfc_copy){.source_device = copy->source == hosts ? NULL : m->ir->devices[copy->source],
-                             .target_device = copy->target == hosts ? NULL : m->ir->devices[copy->target],
-                             .target = m->copy_slots[item->transfer],
-                             .id = item->transfer};
-  if (value->kind == TFC_IR_VARIABLE) {
-    s.copy.variable = m->ir->variables.data[value->variable].variable;
-    s.copy.source = &s.copy.variable->value;
-  } else {
-    s.copy.source = m->slots[copy->value];
-  }
-  return add_points(m, item, item, &s);
-}
-
-// Items in their order; a segment is closed by a departure, by an arrival of the next item, and by its queue's end.
-static tfc_status make_segments(struct maker *m) {
-  uint32_t n = m->ir->device_count;
-  uint32_t *members = TFC_ARENA_ARRAY(&m->scratch, uint32_t, (size_t)n * (m->a.item_count + 1));
-  uint32_t *count = TFC_ARENA_ARRAY(&m->scratch, uint32_t, n);
-  m->plan->segments = TFC_ARENA_ARRAY(&m->plan->arena, struct tfc_segment, m->a.item_count + 1);
-  if (!members || !count || !m->plan->segments) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t i = 0; i < m->a.item_count; i++) {
-    const struct tfc_item *item = &m->a.items[i];
-    if (item->op == TFC_NONE32) {
-      TFC_RETURN_IF_ERROR(submit_copy(m, item));
+  for (uint32_t i = 0; i < k; i++) {
+    uint32_t v = op->outputs[i];
+    if (v != TFC_NONE32) {
+      outputs[i] = m->value_slots[v];
+      output_shapes[i] = ir->values.data[v].shape;
       continue;
     }
-    uint32_t *own = members + (size_t)item->queue * (m->a.item_count + 1);
-    if (count[item->queue] && (item->wait_count || item->arrival_count)) {
-      TFC_RETURN_IF_ERROR(submit_segment(m, own, count[item->queue]));
-      count[item->queue] = 0;
+    // A reference: consumers read the variable itself; what the kernel puts here is dropped.
+    if (!(outputs[i] = new_slot(m))) return TFC_PLAN_NO_MEMORY();
+    output_shapes[i] = TFC_SHAPE_UNKNOWN;
+    if (op->output_variables && op->output_variables[i] != TFC_NONE32) {
+      struct tfc_variable *variable = ir->variables.data[op->output_variables[i]].variable;
+      output_variables[i] = variable;
+      output_shapes[i] = variable->shape;
     }
-    own[count[item->queue]++] = i;
-    if (item->signals) {
-      TFC_RETURN_IF_ERROR(submit_segment(m, own, count[item->queue]));
-      count[item->queue] = 0;
-    }
+    releases[out->release_count++] = outputs[i];
   }
-  for (uint32_t d = 0; d < n; d++)
-    if (count[d]) TFC_RETURN_IF_ERROR(submit_segment(m, members + (size_t)d * (m->a.item_count + 1), count[d]));
+  if (op->def->node_state && !op->prepared)
+    TFC_RETURN_IF_ERROR(tfc_session_node_state(m->plan->session, ir->graph, op->node, &out->node_state));
   return NULL;
 }
 
-// --- The plan ------------------------------------------------------------------------------------------------------
-static tfc_status make_fetches(struct maker *m) {
+// The item that reads an unplanned value last, where all its readers are on its producer's queue.
+static void find_last_readers(struct maker *m) {
+  const struct tfc_ir *ir = m->ir;
+  enum { SEVERAL = UINT32_MAX - 1 };
+  for (size_t v = 0; v < ir->values.count; v++) {
+    m->last_reader[v] = TFC_NONE32;
+    if (ir->values.data[v].fetched) m->last_reader[v] = SEVERAL;
+    if (ir->values.data[v].alias != TFC_NONE32) m->last_reader[ir->values.data[v].alias] = SEVERAL;
+  }
+  for (uint32_t t = 0; t < m->a->transfer_count; t++) m->last_reader[m->a->transfers[t].value] = SEVERAL;
+  for (uint32_t i = 0; i < m->a->item_count; i++) {
+    if (m->a->items[i].op == TFC_NONE32) continue;
+    const struct tfc_ir_op *op = &ir->ops.data[m->a->items[i].op];
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      uint32_t *last = &m->last_reader[op->inputs[k].value];
+      if (*last != SEVERAL) *last = i;
+    }
+  }
+}
+
+static tfc_status prepare_segments(struct maker *m) {
   struct tfc_plan *plan = m->plan;
-  const struct tfc_run_spec *spec = m->build->spec;
-  plan->fetch_count = spec->fetch_count;
-  plan->fetch_slots = TFC_ARENA_ARRAY(&plan->arena, struct tfc_tensor *, spec->fetch_count + 1);
-  plan->fetch_locations = TFC_ARENA_ARRAY(&plan->arena, uint16_t, spec->fetch_count + 1);
-  plan->fetch_views = TFC_ARENA_ARRAY(&plan->arena, const struct tfc_shape *, spec->fetch_count + 1);
-  if (!plan->fetch_slots || !plan->fetch_locations || !plan->fetch_views) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t i = 0; i < spec->fetch_count; i++) {
-    const struct tfc_plan_fetch *f = &m->build->fetches[i];
-    const struct tfc_ir_value *value = &m->ir->values.data[f->value];
+  const struct tfc_arrangement *a = m->a;
+  const struct tfc_ir *ir = m->ir;
+  tfc_status s = NULL;
+  uint32_t queues = a->queue_count, segments = 0, submissions = 0, points = 0, position = 0;
+  uint32_t *open = calloc(queues, sizeof *open); // index of the submission that a queue's items join, + 1
+  uint32_t *of_item = calloc(a->item_count + 1u, sizeof *of_item);
+  uint32_t *op_count = calloc(a->item_count + 1u, sizeof *op_count), *first_item = NULL, *last_item = NULL;
+  uint32_t *arrival_count = calloc(a->item_count + 1u, sizeof *arrival_count);
+  first_item = calloc(a->item_count + 1u, sizeof *first_item);
+  last_item = calloc(a->item_count + 1u, sizeof *last_item);
+  if (!open || !of_item || !op_count || !first_item || !last_item || !arrival_count)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < a->item_count; i++) {
+    const struct tfc_item *item = &a->items[i];
+    bool copy = item->op == TFC_NONE32;
+    uint32_t at = open[item->queue];
+    if (copy || !at || item->wait_count || a->items[last_item[at - 1]].signals) {
+      first_item[submissions] = i;
+      at = open[item->queue] = ++submissions;
+      segments += !copy;
+    }
+    last_item[at - 1] = i;
+    op_count[at - 1] += !copy;
+    arrival_count[at - 1] += item->arrival_count;
+    of_item[i] = at - 1;
+  }
+  for (uint32_t i = 0; i < submissions; i++)
+    points += a->items[first_item[i]].wait_count + a->items[last_item[i]].signals;
+  plan->segments = TFC_ARENA_ARRAY(m->arena, struct tfc_segment, segments + 1);
+  plan->submissions = TFC_ARENA_ARRAY(m->arena, struct tfc_submission, submissions + 1);
+  plan->points = TFC_ARENA_ARRAY(m->arena, struct tfc_point, points + 1);
+  plan->timepoints = TFC_ARENA_ARRAY(m->arena, struct tfc_timepoint, points + 1);
+  if (!plan->segments || !plan->submissions || !plan->points || !plan->timepoints)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  plan->submission_count = submissions;
+  for (uint32_t i = 0; i < submissions; i++) {
+    const struct tfc_item *first = &a->items[first_item[i]], *last = &a->items[last_item[i]];
+    struct tfc_submission *sub = &plan->submissions[i];
+    sub->point_begin = position;
+    sub->wait_count = first->wait_count;
+    sub->signal_count = last->signals;
+    for (uint32_t w = 0; w < first->wait_count; w++) {
+      const struct tfc_wait *wait = &a->waits[first->wait_begin + w];
+      plan->points[position++] = (struct tfc_point){wait->queue, wait->position + 1};
+    }
+    if (last->signals) plan->points[position++] = (struct tfc_point){last->queue, last->position + 1};
+    if (first->op == TFC_NONE32) {
+      const struct tfc_plan_copy *copy = &a->transfers[first->transfer];
+      const struct tfc_ir_value *value = &ir->values.data[copy->value];
+      sub->device = ir->devices[first->queue - ir->device_count];
+      sub->copy = (struct tfc_copy){
+          .source_device = copy->source == ir->device_count ? NULL : ir->devices[copy->source],
+          .target_device = copy->target == ir->device_count ? NULL : ir->devices[copy->target],
+          .source = m->value_slots[copy->value],
+          .target = m->copy_slots[first->transfer],
+          .variable = value->kind == TFC_IR_VARIABLE ? ir->variables.data[value->variable].variable : NULL,
+          .id = first->transfer};
+      continue;
+    }
+    struct tfc_segment *segment = &plan->segments[plan->segment_count++];
+    sub->device = ir->devices[first->queue];
+    segment->graph = ir->graph;
+    segment->ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, op_count[i] + 1);
+    uint32_t *arrivals = TFC_ARENA_ARRAY(m->arena, uint32_t, arrival_count[i] + 1);
+    if (!segment->ops || !arrivals) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    segment->arrivals = arrivals;
+    for (uint32_t k = first_item[i]; k <= last_item[i]; k++) {
+      if (of_item[k] != i) continue;
+      const struct tfc_item *item = &a->items[k];
+      for (uint32_t t = 0; t < item->arrival_count; t++)
+        arrivals[segment->arrival_count++] = a->arrivals[item->arrival_begin + t];
+      TFC_TRY(s, make_segment_op(m, k, &segment->ops[segment->op_count]));
+      segment->op_count++;
+    }
+  }
+  plan->point_count = position;
+out:
+  free(open);
+  free(of_item);
+  free(op_count);
+  free(first_item);
+  free(last_item);
+  free(arrival_count);
+  return s;
+}
+
+static tfc_status make_fetches(struct maker *m, const struct tfc_build *b) {
+  struct tfc_plan *plan = m->plan;
+  uint32_t n = b->spec->fetch_count;
+  plan->fetch_slots = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + 1);
+  plan->fetch_locations = TFC_ARENA_ARRAY(m->arena, uint16_t, n + 1);
+  if (!plan->fetch_slots || !plan->fetch_locations) return TFC_PLAN_NO_MEMORY();
+  plan->fetch_count = n;
+  plan->fetch_views = TFC_ARENA_ARRAY(m->arena, const struct tfc_shape *, n + 1);
+  if (!plan->fetch_views) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < n; i++) {
+    const struct tfc_ir_value *value = &m->ir->values.data[b->fetches[i].value];
+    plan->fetch_slots[i] = m->value_slots[b->fetches[i].value];
     plan->fetch_locations[i] = tfc_value_location(m->ir, value);
-    plan->fetch_views[i] = f->view;
-    if (value->kind == TFC_IR_VARIABLE) {
-      plan->fetch_slots[i] = &m->ir->variables.data[value->variable].variable->value;
-    } else {
-      TFC_RETURN_IF_ERROR(make_slot(m, f->value));
-      plan->fetch_slots[i] = m->slots[f->value];
-    }
+    plan->fetch_views[i] = b->fetches[i].view;
   }
   return NULL;
 }
 
-static tfc_status keep_feeds(struct maker *m) {
-  struct tfc_plan *plan = m->plan;
-  const struct tfc_run_spec *spec = m->build->spec;
-  plan->feed_count = spec->feed_count;
-  plan->feed_dtypes = TFC_ARENA_ARRAY(&plan->arena, tfc_dtype, spec->feed_count + 1);
-  plan->feed_shapes = TFC_ARENA_ARRAY(&plan->arena, struct tfc_shape, spec->feed_count + 1);
-  struct tfc_output *feeds = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->feed_count + 1);
-  if (!plan->feed_dtypes || !plan->feed_shapes || !feeds) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t i = 0; i < spec->feed_count; i++) {
-    uint32_t o = m->ir->graph->nodes[spec->feeds[i].node].output_begin + (uint32_t)spec->feeds[i].index;
-    plan->feed_dtypes[i] = tfc_dtype_base(m->ir->graph->output_dtypes[o]);
-    plan->feed_shapes[i] = plan->shapes.shapes[o];
-    feeds[i] = spec->feeds[i];
+// --- What the plan tells others ----------------------------------------------------------------------------------
+static void *keep(struct tfc_arena *arena, const void *data, size_t count, size_t size) {
+  void *copy = tfc_arena_array(arena, count + 1, size);
+  if (copy && count) memcpy(copy, data, count * size);
+  return copy;
+}
+
+struct tfc_plan_edges {
+  TFC_ARRAY(struct tfc_plan_edge) list;
+};
+
+// Ordering edges with joints left out: from every operation behind a joint.
+static tfc_status add_control(struct maker *m, struct tfc_plan_edges *edges, const uint32_t *begin,
+                              const uint32_t *sources, uint32_t from, uint32_t to, uint32_t *seen, uint32_t mark) {
+  TFC_ARRAY(uint32_t) stack = {0};
+  tfc_status s = NULL;
+  bool room = tfc_array_push(&stack, from);
+  while (room && stack.count) {
+    uint32_t at = stack.data[--stack.count];
+    if (seen[at] == mark) continue;
+    seen[at] = mark;
+    if (!m->ir->ops.data[at].joint) {
+      struct tfc_plan_edge e = {m->ir->ops.data[at].node, m->ir->ops.data[to].node, TFC_CONTROL, 0};
+      if (e.from != e.to) room = tfc_array_push(&edges->list, e);
+      continue;
+    }
+    for (uint32_t k = begin[at]; room && k < begin[at + 1]; k++) room = tfc_array_push(&stack, sources[k]);
   }
-  plan->feeds = feeds;
-  return NULL;
+  if (!room) s = TFC_PLAN_NO_MEMORY();
+  tfc_array_free(&stack);
+  return s;
+}
+
+static tfc_status make_edges(struct maker *m, struct tfc_plan_edges *edges) {
+  const struct tfc_ir *ir = m->ir;
+  tfc_status s = NULL;
+  size_t n = ir->ops.count;
+  uint32_t *begin = calloc(n + 2, sizeof *begin), *sources = malloc((ir->edges.count + 1) * sizeof *sources);
+  uint32_t *seen = malloc((n + 1) * sizeof *seen);
+  if (!begin || !sources || !seen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t i = 0; i < n; i++) seen[i] = TFC_NONE32;
+  for (size_t i = 0; i < ir->edges.count; i++) begin[ir->edges.data[i].to + 2]++;
+  for (size_t i = 1; i <= n; i++) begin[i + 1] += begin[i];
+  for (size_t i = 0; i < ir->edges.count; i++) sources[begin[ir->edges.data[i].to + 1]++] = ir->edges.data[i].from;
+  for (uint32_t i = 0; i < n; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    if (op->dead || op->joint) continue;
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      const struct tfc_ir_value *v = &ir->values.data[op->inputs[k].value];
+      if (v->kind == TFC_IR_CONST || op->inputs[k].variable != TFC_NONE32) continue;
+      struct tfc_plan_edge e = {v->origin.node, op->node, v->origin.index, v->bytes};
+      if (v->kind == TFC_IR_OP) e.from = ir->ops.data[v->op].node;
+      bool twice = false;
+      for (uint32_t j = 0; j < k; j++) twice |= op->inputs[j].value == op->inputs[k].value;
+      if (!twice && !tfc_array_push(&edges->list, e)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    for (uint32_t k = begin[i]; k < begin[i + 1]; k++)
+      TFC_TRY(s, add_control(m, edges, begin, sources, sources[k], i, seen, i));
+  }
+out:
+  free(begin);
+  free(sources);
+  free(seen);
+  return s;
 }
 
 static tfc_status make_info(struct maker *m) {
   struct tfc_plan *plan = m->plan;
-  uint32_t locations = m->ir->device_count + 1, nodes = m->ir->graph->node_count;
-  struct tfc_plan_op *ops = TFC_ARENA_ARRAY(&plan->arena, struct tfc_plan_op, m->a.item_count + 1);
-  struct tfc_plan_transfer *transfers =
-      TFC_ARENA_ARRAY(&plan->arena, struct tfc_plan_transfer, m->a.transfer_count + 1);
-  uint64_t *peak = TFC_ARENA_ARRAY(&plan->arena, uint64_t, locations);
-  if (!ops || !transfers || !peak) return TFC_PLAN_NO_MEMORY();
-  struct tfc_plan_info *info = &plan->info;
-  for (uint32_t i = 0; i < m->a.item_count; i++) {
-    const struct tfc_item *item = &m->a.items[i];
-    if (item->op == TFC_NONE32) continue;
-    ops[info->op_count++] = (struct tfc_plan_op){m->ir->ops.data[item->op].node, item->queue, item->position};
+  const struct tfc_ir *ir = m->ir;
+  const struct tfc_arrangement *a = m->a;
+  tfc_status s = NULL;
+  struct tfc_plan_edges edges = {0};
+  struct tfc_plan_op *ops = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_op, a->item_count + 1);
+  struct tfc_plan_transfer *transfers = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_transfer, a->transfer_count + 1);
+  struct tfc_plan_variable *variables = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_variable, ir->variables.count + 1);
+  uint64_t *peaks = TFC_ARENA_ARRAY(m->arena, uint64_t, ir->device_count);
+  if (!ops || !transfers || !variables || !peaks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < a->item_count; i++)
+    if (a->items[i].op != TFC_NONE32)
+      ops[plan->info.op_count++] =
+          (struct tfc_plan_op){ir->ops.data[a->items[i].op].node, a->items[i].queue, a->items[i].position};
+  for (uint32_t t = 0; t < a->transfer_count; t++) {
+    const struct tfc_plan_copy *c = &a->transfers[t];
+    const struct tfc_ir_value *v = &ir->values.data[c->value];
+    transfers[t] = (struct tfc_plan_transfer){.tensor = v->origin,
+                                              .source = c->source == ir->device_count ? TFC_PLAN_HOST : c->source,
+                                              .target = c->target == ir->device_count ? TFC_PLAN_HOST : c->target,
+                                              .bytes = v->bytes,
+                                              .handed_over = c->item == TFC_NONE32};
   }
-  for (uint32_t t = 0; t < m->a.transfer_count; t++) {
-    const struct tfc_plan_copy *copy = &m->a.transfers[t];
-    const struct tfc_ir_value *value = &m->ir->values.data[copy->value];
-    transfers[t] =
-        (struct tfc_plan_transfer){value->origin, copy->source, copy->target, value->bytes, copy->item == TFC_NONE32};
-  }
-  for (uint32_t l = 0; l < m->ir->device_count; l++) peak[l] = m->memory.size[l];
-  for (size_t i = 0; i < m->ir->variables.count; i++) {
-    const struct tfc_ir_variable *v = &m->ir->variables.data[i];
+  for (uint32_t d = 0; d < ir->device_count; d++) peaks[d] = m->memory->size[d];
+  for (size_t i = 0; i < ir->variables.count; i++) {
+    const struct tfc_ir_variable *v = &ir->variables.data[i];
     size_t bytes = 0;
     if (tfc_shape_is_static(&v->variable->shape))
-      TFC_RETURN_IF_ERROR(tfc_tensor_bytes(v->variable->dtype, &v->variable->shape, &bytes));
-    peak[v->device] += bytes;
+      tfc_status_free(tfc_tensor_bytes(v->variable->dtype, &v->variable->shape, &bytes));
+    peaks[v->device] += bytes;
+    variables[i] = (struct tfc_plan_variable){v->node, v->device, bytes};
   }
-  // Which operation of the plan stands for a node: itself, or what it was fused into.
-  uint32_t *runs_in = TFC_ARENA_ARRAY(&plan->arena, uint32_t, nodes + 1);
-  if (!runs_in) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t i = 0; i < nodes; i++) runs_in[i] = i;
-  for (size_t i = 0; i < m->ir->fused.count; i++) runs_in[m->ir->fused.data[i].node] = m->ir->fused.data[i].into;
-  info->runs_in = runs_in;
-  info->ops = ops, info->transfers = transfers, info->transfer_count = m->a.transfer_count;
-  info->peak_bytes = peak, info->device_count = m->ir->device_count, info->is_static = true;
-  return NULL;
+  uint32_t *runs_in = TFC_ARENA_ARRAY(m->arena, uint32_t, ir->graph->node_count + 1);
+  if (!runs_in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < ir->graph->node_count; i++) runs_in[i] = i;
+  for (size_t i = 0; i < ir->fused.count; i++) runs_in[ir->fused.data[i].node] = ir->fused.data[i].into;
+  plan->info.runs_in = runs_in;
+  TFC_TRY(s, make_edges(m, &edges));
+  plan->info.edges = keep(m->arena, edges.list.data, edges.list.count, sizeof *edges.list.data);
+  if (!plan->info.edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  plan->info.edge_count = (uint32_t)edges.list.count;
+  plan->info.ops = ops;
+  plan->info.transfers = transfers;
+  plan->info.transfer_count = a->transfer_count;
+  plan->info.variables = variables;
+  plan->info.variable_count = (uint32_t)ir->variables.count;
+  plan->info.peak_bytes = peaks;
+  plan->info.device_count = ir->device_count;
+  plan->info.is_static = true;
+out:
+  tfc_array_free(&edges.list);
+  return s;
 }
 
-static tfc_status make_queues(struct maker *m) {
-  struct tfc_plan *plan = m->plan;
-  uint32_t n = plan->queue_count = m->a.queue_count;
-  plan->semaphores = TFC_ARENA_ARRAY(&plan->arena, struct tfc_semaphore *, n);
-  plan->base = TFC_ARENA_ARRAY(&plan->arena, uint64_t, n);
-  plan->queue_items = TFC_ARENA_ARRAY(&plan->arena, uint32_t, n);
-  plan->arena_generation = TFC_ARENA_ARRAY(&plan->arena, uint64_t, m->ir->device_count + 1);
-  plan->arena_size = TFC_ARENA_ARRAY(&plan->arena, uint64_t, m->ir->device_count + 1);
-  plan->spans = tfc_arena_alloc(&plan->arena, (m->ir->device_count + 1) * sizeof *plan->spans + 64);
-  if (!plan->semaphores || !plan->base || !plan->queue_items || !plan->arena_generation || !plan->arena_size ||
-      !plan->spans)
-    return TFC_PLAN_NO_MEMORY();
-  plan->spans = (struct tfc_span *)(((uintptr_t)plan->spans + 63) & ~(uintptr_t)63);
-  for (uint32_t q = 0; q < n; q++) {
-    plan->queue_items[q] = m->a.queue_items[q];
-    TFC_RETURN_IF_ERROR(tfc_semaphore_create(&plan->semaphores[q]));
-  }
-  for (uint32_t l = 0; l <= m->ir->device_count; l++) {
-    plan->arena_size[l] = m->memory.size[l];
-    plan->arena_generation[l] = UINT64_MAX;
-  }
-  return NULL;
-}
-
-// Arrays that grew while planning become the plan's.
-static tfc_status settle(struct maker *m) {
-  struct tfc_plan *plan = m->plan;
-  plan->places = m->places.data, plan->place_count = (uint32_t)m->places.count;
-  plan->feed_views = m->feed_views.data, plan->feed_view_count = (uint32_t)m->feed_views.count;
-  plan->unplanned = m->unplanned.data, plan->unplanned_count = (uint32_t)m->unplanned.count;
-  plan->submissions = m->submissions.data, plan->submission_count = (uint32_t)m->submissions.count;
-  plan->points = m->points.data, plan->point_count = (uint32_t)m->points.count;
-  plan->timepoints = TFC_ARENA_ARRAY(&plan->arena, struct tfc_timepoint, m->points.count + 1);
-  if (!plan->timepoints) return TFC_PLAN_NO_MEMORY();
-  for (uint32_t i = 0; i < plan->point_count; i++)
-    plan->timepoints[i].semaphore = plan->semaphores[plan->points[i].queue];
-  return NULL;
-}
-
-// Early, so that a placement that does not fit says so when it is planned.
-static tfc_status check_memory(struct maker *m) {
-  char a[32], b[32];
-  for (uint32_t l = 0; l < m->ir->device_count; l++) {
-    const struct tfc_device *device = m->ir->devices[l];
-    if (m->plan->info.peak_bytes[l] <= device->info.memory) continue;
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: the step needs %s (tensors and variables), its limit is %s",
-                           device->info.name, tfc_show_bytes(a, (double)m->plan->info.peak_bytes[l]),
-                           tfc_show_bytes(b, (double)device->info.memory));
+// Limits count arena and variables together: a placement that cannot fit fails when it is planned.
+static tfc_status check_limits(const struct tfc_plan *plan) {
+  for (uint32_t d = 0; d < plan->ir.device_count; d++) {
+    const struct tfc_device_info *info = &plan->ir.devices[d]->info;
+    if (plan->info.peak_bytes[d] > info->memory)
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
+                             "%s: out of memory: the step needs %llu bytes (%llu of them variables), the limit is %llu",
+                             info->name, (unsigned long long)plan->info.peak_bytes[d],
+                             (unsigned long long)(plan->info.peak_bytes[d] - plan->arena_size[d]),
+                             (unsigned long long)info->memory);
   }
   return NULL;
 }
 
 tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan) {
   tfc_status s = NULL;
-  struct maker m = {.plan = plan, .build = b, .ir = &plan->ir};
-  uint32_t *sequence = NULL, count = 0;
+  struct tfc_arena scratch = {0};
+  struct tfc_arrangement a = {0};
+  struct tfc_memory_plan memory = {0};
+  struct maker m = {.plan = plan, .ir = &plan->ir, .a = &a, .memory = &memory, .arena = &plan->arena};
+  uint32_t *sequence = NULL, sequence_count = 0, locations = b->session->device_count + 1;
   TFC_TRY(s, tfc_build_ir(b, &plan->ir));
-  plan->shapes = b->shapes;
-  b->shapes = (struct tfc_shapes){0};
-  if (!plan->session->options.no_rewrites) TFC_TRY(s, tfc_ir_rewrite(&plan->ir));
-  TFC_TRY(s, tfc_order_make(&plan->ir, b->spec, &sequence, &count));
-  TFC_TRY(s, tfc_arrange(&plan->ir, sequence, count, &plan->arena, &m.a));
-  TFC_TRY(s, tfc_memory_plan_make(&plan->ir, &m.a, &plan->arena, &m.memory));
+  if (!b->session->options.no_rewrites) TFC_TRY(s, tfc_ir_rewrite(&plan->ir));
+  TFC_TRY(s, tfc_order_make(&plan->ir, b->spec, &sequence, &sequence_count));
+  TFC_TRY(s, tfc_arrange(&plan->ir, sequence, sequence_count, &scratch, &a));
+  TFC_TRY(s, tfc_memory_plan_make(&plan->ir, &a, &scratch, &memory));
+  size_t values = plan->ir.values.count;
+  m.value_slots = TFC_ARENA_ARRAY(&scratch, struct tfc_tensor *, values + 1);
+  m.copy_slots = TFC_ARENA_ARRAY(&scratch, struct tfc_tensor *, a.transfer_count + 1);
+  m.last_reader = TFC_ARENA_ARRAY(&scratch, uint32_t, values + 1);
+  plan->arena_size = TFC_ARENA_ARRAY(&plan->arena, uint64_t, locations);
+  plan->arena_generation = TFC_ARENA_ARRAY(&plan->arena, uint64_t, locations);
+  plan->spans = tfc_arena_zalloc(&plan->arena, sizeof *plan->spans * (locations + 1) + 64);
+  plan->semaphores = TFC_ARENA_ARRAY(&plan->arena, struct tfc_semaphore *, a.queue_count);
+  plan->base = TFC_ARENA_ARRAY(&plan->arena, uint64_t, a.queue_count);
+  plan->queue_items = keep(&plan->arena, a.queue_items, a.queue_count, sizeof *a.queue_items);
+  if (!m.value_slots || !m.copy_slots || !m.last_reader || !plan->arena_size || !plan->arena_generation ||
+      !plan->spans || !plan->semaphores || !plan->base || !plan->queue_items)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  plan->spans = (struct tfc_span *)(((uintptr_t)plan->spans + 63) & ~(uintptr_t)63);
+  memcpy(plan->arena_size, memory.size, locations * sizeof *memory.size);
+  plan->queue_count = a.queue_count;
+  for (uint32_t q = 0; q < a.queue_count; q++) TFC_TRY(s, tfc_semaphore_create(&plan->semaphores[q]));
+  for (uint32_t v = 0; v < values; v++) TFC_TRY(s, make_value_slot(&m, v));
+  for (uint32_t t = 0; t < a.transfer_count; t++) TFC_TRY(s, make_copy_slot(&m, t));
+  find_last_readers(&m);
+  TFC_TRY(s, prepare_segments(&m));
+  TFC_TRY(s, make_fetches(&m, b));
   TFC_TRY(s, make_info(&m));
-  TFC_TRY(s, check_memory(&m));
-  m.slots = TFC_ARENA_ARRAY(&plan->arena, struct tfc_tensor *, plan->ir.values.count + 1);
-  m.copy_slots = TFC_ARENA_ARRAY(&plan->arena, struct tfc_tensor *, m.a.transfer_count + 1);
-  if (!m.slots || !m.copy_slots) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t v = 0; v < plan->ir.values.count; v++) {
-    const struct tfc_ir_value *value = &plan->ir.values.data[v];
-    bool dead = value->kind == TFC_IR_OP && (value->op == TFC_NONE32 || plan->ir.ops.data[value->op].dead);
-    if (value->kind != TFC_IR_VARIABLE && !dead) TFC_TRY(s, make_slot(&m, v));
+  TFC_TRY(s, check_limits(plan));
+  plan->places = keep(&plan->arena, m.places.data, m.places.count, sizeof *m.places.data);
+  plan->place_count = (uint32_t)m.places.count;
+  plan->feed_views = keep(&plan->arena, m.feed_views.data, m.feed_views.count, sizeof *m.feed_views.data);
+  plan->feed_view_count = (uint32_t)m.feed_views.count;
+  plan->unplanned = keep(&plan->arena, m.unplanned.data, m.unplanned.count, sizeof(*m.unplanned.data));
+  plan->unplanned_count = (uint32_t)m.unplanned.count;
+  if (!plan->places || !plan->feed_views || !plan->unplanned)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  // Drivers see places when they prepare.
+  TFC_TRY(s, tfc_plan_settle(plan));
+  for (uint32_t i = 0, k = 0; i < plan->submission_count; i++) {
+    struct tfc_submission *sub = &plan->submissions[i];
+    if (sub->copy.source) continue;
+    TFC_TRY(s, sub->device->driver->prepare(sub->device, &plan->segments[k++], &sub->prepared));
   }
-  TFC_TRY(s, make_copy_slots(&m));
-  TFC_TRY(s, make_queues(&m));
-  TFC_TRY(s, make_segments(&m));
-  TFC_TRY(s, make_fetches(&m));
-  TFC_TRY(s, keep_feeds(&m));
 out:
-  s = tfc_status_join(s, settle(&m)); // also on failure: what was prepared has to be released
+  tfc_array_free(&m.places);
+  tfc_array_free(&m.feed_views);
+  tfc_array_free(&m.unplanned);
+  tfc_array_free(&m.uploads);
   free(sequence);
-  tfc_arena_deinit(&m.scratch);
+  tfc_arena_deinit(&scratch);
   return s;
 }
 
 void tfc_plan_static_deinit(struct tfc_plan *plan) {
+  for (uint32_t q = 0; q < plan->queue_count; q++) { // semaphores may still be looked at by who signalled them
+    struct tfc_device *d = plan->ir.devices[q % plan->ir.device_count];
+    if (plan->semaphores[q] && q < plan->ir.device_count) tfc_status_free(d->driver->synchronize(d));
+  }
   for (uint32_t i = 0; i < plan->submission_count; i++) {
-    struct tfc_submission *s = &plan->submissions[i];
-    if (s->prepared) s->device->driver->release(s->device, s->prepared);
+    struct tfc_submission *sub = &plan->submissions[i];
+    if (sub->prepared) sub->device->driver->release(sub->device, sub->prepared);
   }
+  for (uint32_t q = 0; q < plan->queue_count; q++) tfc_semaphore_free(plan->semaphores[q]);
   for (uint32_t i = 0; i < plan->unplanned_count; i++) tfc_tensor_release(plan->unplanned[i]);
-  for (uint32_t q = 0; plan->semaphores && q < plan->queue_count; q++) tfc_semaphore_free(plan->semaphores[q]);
   for (size_t i = 0; i < plan->constants.count; i++) tfc_buffer_release(plan->constants.data[i]);
-  for (size_t i = 0; i < plan->ir.ops.count; i++) {
-    struct tfc_ir_op *op = &plan->ir.ops.data[i];
-    if (op->prepared && op->release && !op->dead) op->release(op->state);
-  }
-  for (size_t i = 0; i < plan->ir.variables.count; i++) {
-    struct tfc_tensor *handle = (struct tfc_tensor *)(uintptr_t)plan->ir.variables.data[i].handle;
-    if (handle) tfc_tensor_release(handle);
-  }
   tfc_array_free(&plan->constants);
-  tfc_array_free(&plan->ir.ops);
-  tfc_array_free(&plan->ir.values);
-  tfc_array_free(&plan->ir.edges);
-  tfc_array_free(&plan->ir.variables);
-  tfc_array_free(&plan->ir.fused);
-  free(plan->places);
-  free(plan->feed_views);
-  free(plan->unplanned);
-  free(plan->submissions);
-  free(plan->points);
-  tfc_arena_deinit(&plan->ir.arena);
 }

@@ -1,4 +1,6 @@
-// A session's state: variables, generators, arenas.
+// Sessions: the graph, its variables and node states, and the plans that were made for signatures.
+#include "runtime/exec/session.h"
+
 #include <stdlib.h>
 
 #include "runtime/exec/plan_internal.h"
@@ -6,19 +8,20 @@
 tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                               struct tfc_session **out) {
   tfc_status s = NULL;
+  if (!options->devices || options->devices->count == 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a session needs at least one device");
   struct tfc_session *session = calloc(1, sizeof *session);
-  if (!session) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  pthread_mutex_init(&session->run_lock, NULL);
-  pthread_mutex_init(&session->lock, NULL);
+  if (!session) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
   tfc_graph_retain(graph);
   session->graph = graph;
   session->options = *options;
   session->devices = options->devices->devices;
   session->device_count = options->devices->count;
-  if (session->device_count == 0) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "a session needs at least one device");
-  for (uint32_t i = 0; i < session->device_count; i++) session->devices[i]->index = (uint16_t)i;
-  session->arenas = calloc(session->device_count + 1u, sizeof *session->arenas);
-  if (!session->arenas) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  pthread_mutex_init(&session->run_lock, NULL);
+  pthread_mutex_init(&session->lock, NULL);
+  atomic_init(&session->next_step, 1);
+  session->arenas = calloc(session->device_count + 1, sizeof *session->arenas);
+  if (!session->arenas) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
   TFC_TRY(s, tfc_resources_create(&session->resources));
   *out = session, session = NULL;
 out:
@@ -26,91 +29,36 @@ out:
   return s;
 }
 
+static void free_cached(struct tfc_cached_plan *c) {
+  tfc_plan_free(c->plan);
+  free(c->key);
+}
+
 void tfc_session_free(struct tfc_session *session) {
   if (!session) return;
-  for (size_t i = 0; i < session->cache.count; i++) {
-    tfc_plan_free(session->cache.data[i].plan);
-    free(session->cache.data[i].key);
-  }
-  tfc_array_free(&session->cache);
+  for (size_t i = 0; i < session->cache.count; i++) free_cached(&session->cache.data[i]);
   for (size_t i = 0; i < session->function_plans.count; i++) tfc_plan_free(session->function_plans.data[i]);
+  for (uint32_t d = 0; d < session->device_count; d++)
+    tfc_status_free(session->devices[d]->driver->synchronize(session->devices[d]));
+  tfc_array_free(&session->cache);
   tfc_array_free(&session->function_plans);
+  tfc_resources_free(session->resources);
   for (size_t i = 0; i < session->variables.count; i++) tfc_object_release(&session->variables.data[i]->object);
   tfc_array_free(&session->variables);
-  tfc_resources_free(session->resources);
   for (size_t i = 0; i < session->graphs.count; i++) {
     struct tfc_session_graph *g = &session->graphs.data[i];
-    for (uint32_t n = 0; g->node_states && n < g->graph->node_count; n++) free(g->node_states[n]);
+    for (uint32_t n = 0; n < g->graph->node_count; n++) free(g->node_states[n]);
     free(g->node_states);
+    tfc_graph_release(g->graph);
   }
   tfc_array_free(&session->graphs);
-  for (uint32_t i = 0; session->arenas && i <= session->device_count; i++)
-    tfc_buffer_release(session->arenas[i].buffer);
+  for (uint32_t l = 0; session->arenas && l <= session->device_count; l++)
+    tfc_buffer_release(session->arenas[l].buffer);
   free(session->arenas);
-  tfc_graph_release(session->graph);
   pthread_mutex_destroy(&session->run_lock);
   pthread_mutex_destroy(&session->lock);
+  tfc_graph_release(session->graph);
   free(session);
-}
-
-// --- Arenas --------------------------------------------------------------------------------------------------------
-tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size, bool exact) {
-  struct tfc_session_arena *a = &session->arenas[location];
-  if (a->size >= size && (!exact || a->size == size)) return NULL;
-  tfc_buffer_release(a->buffer);
-  a->buffer = NULL;
-  a->size = 0;
-  a->generation++;
-  if (size == 0) return NULL;
-  struct tfc_device *device = location < session->device_count ? session->devices[location] : NULL;
-  tfc_status s = device ? device->driver->allocate(device, size, &a->buffer) : tfc_buffer_create_host(size, &a->buffer);
-  if (s) return tfc_status_annotate(s, "tensors of a step on %s", device ? device->info.name : "the host");
-  a->size = size;
-  return NULL;
-}
-
-// --- Variables -----------------------------------------------------------------------------------------------------
-struct wanted {
-  tfc_str name;
-  tfc_dtype dtype;
-  struct tfc_shape shape;
-};
-
-static tfc_status make_variable(void *arg, struct tfc_object **out) {
-  const struct wanted *w = arg;
-  struct tfc_variable *v = NULL;
-  TFC_RETURN_IF_ERROR(tfc_variable_create(w->name, w->dtype, &w->shape, &v));
-  *out = &v->object;
-  return NULL;
-}
-
-tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
-                                struct tfc_variable **out) {
-  tfc_status s = NULL;
-  const struct tfc_node *n = &graph->nodes[node];
-  tfc_str container = tfc_node_attr_string(graph, n, "container", "");
-  tfc_str name = tfc_node_attr_string(graph, n, "shared_name", "");
-  if (name.size == 0) name = tfc_node_attr_string(graph, n, "var_name", "");
-  if (name.size == 0) name = n->name;
-  const struct tfc_attr *shape = tfc_node_attr(graph, n, "shape");
-  struct wanted wanted = {name, tfc_node_attr_type(graph, n, "dtype", TFC_FLOAT), TFC_SHAPE_UNKNOWN};
-  if (shape && shape->kind == TFC_ATTR_SHAPE) wanted.shape = *shape->shape;
-  struct tfc_object *object = NULL;
-  TFC_TRY(s, tfc_resources_find_or_create(session->resources, container, name, &tfc_variable_type, make_variable,
-                                          &wanted, &object));
-  struct tfc_variable *v = (struct tfc_variable *)object;
-  pthread_mutex_lock(&session->lock);
-  bool listed = false;
-  for (size_t i = 0; i < session->variables.count && !listed; i++) listed = session->variables.data[i] == v;
-  if (!listed && tfc_array_push(&session->variables, v))
-    object = NULL; // the list takes the reference
-  else if (!listed)
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  pthread_mutex_unlock(&session->lock);
-  *out = v;
-out:
-  tfc_object_release(object);
-  return s;
 }
 
 tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
@@ -121,203 +69,202 @@ tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_
   if (!def || !def->node_state) return NULL;
   pthread_mutex_lock(&session->lock);
   struct tfc_session_graph *g = NULL;
-  for (size_t i = 0; i < session->graphs.count && !g; i++)
+  for (size_t i = 0; i < session->graphs.count; i++)
     if (session->graphs.data[i].graph == graph) g = &session->graphs.data[i];
   if (!g) {
     struct tfc_session_graph made = {graph, calloc(graph->node_count + 1u, sizeof *made.node_states)};
     if (!made.node_states || !tfc_array_push(&session->graphs, made)) {
       free(made.node_states);
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the state of operations");
     }
+    tfc_graph_retain(graph);
     g = &session->graphs.data[session->graphs.count - 1];
   }
-  if (!g->node_states[node]) g->node_states[node] = calloc(1, def->node_state);
-  if (!g->node_states[node]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!g->node_states[node] && !(g->node_states[node] = calloc(1, def->node_state)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the state of operations");
   *out = g->node_states[node];
 out:
   pthread_mutex_unlock(&session->lock);
   return s;
 }
 
-// The variable's value as a host tensor of its own.
-static tfc_status read_value(struct tfc_session *session, const struct tfc_variable *v, struct tfc_tensor *out) {
-  struct tfc_device *device = session->devices[v->device];
-  if (!tfc_dtype_is_plain(v->dtype) || device->info.address_space == 0) return tfc_tensor_clone(&v->value, out);
-  struct tfc_tensor copy = {0};
-  TFC_RETURN_IF_ERROR(tfc_tensor_create(v->value.dtype, &v->value.shape, &copy));
-  tfc_status s = device->driver->read(device, &v->value, copy.data);
-  if (s)
-    tfc_tensor_release(&copy);
-  else
-    *out = copy;
-  return s;
+// --- Plans -------------------------------------------------------------------------------------------------------
+static bool makes_step_resources(const struct tfc_graph *g) {
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    if (tfc_str_starts(n->op, "TensorArray") || tfc_str_starts(n->op, "Stack") ||
+        tfc_str_is(n->op, "TemporaryVariable"))
+      return true;
+  }
+  return false;
 }
 
-// Puts a host tensor into the variable on its device, into the memory that it has where that fits.
-static tfc_status write_value(struct tfc_session *session, struct tfc_variable *v, const struct tfc_tensor *value) {
-  struct tfc_device *device = session->devices[v->device];
-  if (!tfc_dtype_is_plain(v->dtype)) {
-    struct tfc_tensor copy = {0};
-    TFC_RETURN_IF_ERROR(tfc_tensor_clone(value, &copy));
-    tfc_tensor_release(&v->value);
-    v->value = copy;
-    v->initialized = true;
-    return NULL;
+static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *b) {
+  const struct tfc_run_spec *spec = b->spec;
+  struct tfc_output *feeds = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->feed_count + 1);
+  plan->feed_dtypes = TFC_ARENA_ARRAY(&plan->arena, tfc_dtype, spec->feed_count + 1);
+  plan->feed_shapes = TFC_ARENA_ARRAY(&plan->arena, struct tfc_shape, spec->feed_count + 1);
+  if (!feeds || !plan->feed_dtypes || !plan->feed_shapes) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < spec->feed_count; i++) {
+    feeds[i] = spec->feeds[i];
+    plan->feed_dtypes[i] = tfc_dtype_base(tfc_output_dtype(b->graph, feeds[i]));
+    plan->feed_shapes[i] = b->shapes.shapes[b->graph->nodes[feeds[i].node].output_begin + (uint32_t)feeds[i].index];
   }
-  bool fits = v->value.buffer && v->value.size == value->size && v->value.dtype == value->dtype &&
-              atomic_load(&v->value.buffer->references) == 1;
-  if (!fits) {
-    struct tfc_buffer *buffer = NULL;
-    tfc_tensor_release(&v->value);
-    v->initialized = false;
-    tfc_status s = device->driver->allocate(device, value->size, &buffer);
-    if (s) return tfc_status_annotate(s, "variable '%.*s'", TFC_STR_ARG(v->name));
-    v->value = (struct tfc_tensor){value->dtype, value->shape, buffer->data, value->size, buffer};
-  }
-  v->value.shape = value->shape;
-  if (device->info.address_space == 0)
-    memcpy(v->value.data, value->data, value->size);
-  else
-    TFC_RETURN_IF_ERROR(device->driver->write(device, value->data, &v->value));
-  v->initialized = true;
+  plan->feeds = feeds;
+  plan->feed_count = spec->feed_count;
   return NULL;
 }
 
-tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device) {
-  if (v->device == device) return NULL;
-  if (!v->initialized || !tfc_dtype_is_plain(v->dtype)) {
-    v->device = device;
-    return NULL;
-  }
-  struct tfc_tensor value = {0};
-  TFC_RETURN_IF_ERROR(read_value(session, v, &value));
-  tfc_tensor_release(&v->value);
-  v->device = device;
-  tfc_status s = write_value(session, v, &value);
-  tfc_tensor_release(&value);
-  return s;
-}
-
-static struct tfc_variable *find_variable(struct tfc_session *session, tfc_str name) {
-  struct tfc_variable *found = NULL;
-  pthread_mutex_lock(&session->lock);
-  for (size_t i = 0; i < session->variables.count && !found; i++)
-    if (tfc_str_equal(session->variables.data[i]->name, name)) found = session->variables.data[i];
-  pthread_mutex_unlock(&session->lock);
-  return found;
-}
-
-// The variable of that name; made when the graph has a node for it that no plan has used yet.
-static tfc_status need_variable(struct tfc_session *session, tfc_str name, struct tfc_variable **out) {
-  *out = find_variable(session, name);
-  if (*out) return NULL;
-  for (uint32_t i = 0; i < session->graph->node_count; i++) {
-    const struct tfc_node *n = &session->graph->nodes[i];
-    if (!n->def || !(n->def->flags & TFC_OP_VARIABLE)) continue;
-    tfc_str shared = tfc_node_attr_string(session->graph, n, "shared_name", "");
-    if (tfc_str_equal(shared.size ? shared : n->name, name) || tfc_str_equal(n->name, name))
-      return tfc_session_variable(session, session->graph, i, out);
-  }
-  return tfc_status_make(TFC_NOT_FOUND, "the graph has no variable '%.*s'", TFC_STR_ARG(name));
-}
-
-tfc_status tfc_session_get_variable(struct tfc_session *session, tfc_str name, struct tfc_tensor *out) {
-  struct tfc_variable *v = NULL;
-  TFC_RETURN_IF_ERROR(need_variable(session, name, &v));
-  TFC_RETURN_IF_ERROR(tfc_variable_check(v));
-  return read_value(session, v, out);
-}
-
-tfc_status tfc_session_set_variable(struct tfc_session *session, tfc_str name, const struct tfc_tensor *value) {
-  struct tfc_variable *v = NULL;
-  TFC_RETURN_IF_ERROR(need_variable(session, name, &v));
-  if (v->dtype != value->dtype || !tfc_shape_compatible(&v->shape, &value->shape)) {
-    char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "variable '%.*s' is %s%s, the value %s%s", TFC_STR_ARG(v->name),
-                           tfc_dtype_name(v->dtype), tfc_shape_show(&v->shape, a), tfc_dtype_name(value->dtype),
-                           tfc_shape_show(&value->shape, b));
-  }
-  return write_value(session, v, value);
-}
-
-uint64_t tfc_session_variable_bytes(const struct tfc_session *session, uint16_t device) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < session->variables.count; i++) {
-    const struct tfc_variable *v = session->variables.data[i];
-    if (v->device == device && v->initialized) bytes += v->value.size;
-  }
-  return bytes;
-}
-
-// --- Snapshots -----------------------------------------------------------------------------------------------------
-struct saved_variable {
-  struct tfc_variable *variable;
-  struct tfc_tensor value;
-  bool initialized;
-};
-struct saved_state {
-  void *live, *copy;
-  size_t size;
-};
-struct tfc_snapshot {
-  TFC_ARRAY(struct saved_variable) variables;
-  TFC_ARRAY(struct saved_state) states;
-};
-
-tfc_status tfc_session_snapshot(struct tfc_session *session, struct tfc_snapshot **out) {
+tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_plan **out) {
   tfc_status s = NULL;
-  struct tfc_snapshot *snapshot = calloc(1, sizeof *snapshot);
-  if (!snapshot) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (size_t i = 0; i < session->variables.count; i++) {
-    struct saved_variable saved = {.variable = session->variables.data[i]};
-    saved.initialized = saved.variable->initialized;
-    if (saved.initialized) TFC_TRY(s, read_value(session, saved.variable, &saved.value));
-    if (!tfc_array_push(&snapshot->variables, saved)) {
-      tfc_tensor_release(&saved.value);
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    }
-    tfc_object_retain(&saved.variable->object);
+  struct tfc_build b = {0};
+  bool is_static = false, locked = false;
+  struct tfc_plan *plan = calloc(1, sizeof *plan);
+  if (!plan) return TFC_PLAN_NO_MEMORY();
+  plan->session = session;
+  plan->ir.graph = session->graph;
+  plan->ir.devices = session->devices;
+  plan->ir.device_count = session->device_count;
+  TFC_TRY(s, tfc_build_begin(session, session->graph, spec, &b, &is_static));
+  TFC_TRY(s, describe_feeds(plan, &b));
+  TFC_TRY(s, tfc_resources_create(&plan->step_resources));
+  plan->uses_step_resources = makes_step_resources(session->graph);
+  if (is_static) {
+    pthread_mutex_lock(&session->run_lock);
+    locked = true;
+    TFC_TRY(s, tfc_plan_make_static(&b, plan));
+  } else {
+    TFC_TRY(s, tfc_plan_make_dynamic(&b, plan));
   }
-  for (size_t i = 0; i < session->graphs.count; i++) {
-    const struct tfc_session_graph *g = &session->graphs.data[i];
-    for (uint32_t n = 0; n < g->graph->node_count; n++) {
-      if (!g->node_states[n]) continue;
-      struct saved_state saved = {g->node_states[n], malloc(g->graph->nodes[n].def->node_state),
-                                  g->graph->nodes[n].def->node_state};
-      if (!saved.copy || !tfc_array_push(&snapshot->states, saved)) {
-        free(saved.copy);
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-      }
-      memcpy(saved.copy, saved.live, saved.size);
-    }
-  }
-  *out = snapshot, snapshot = NULL;
+  *out = plan, plan = NULL;
 out:
-  tfc_snapshot_free(snapshot);
+  if (locked) pthread_mutex_unlock(&session->run_lock);
+  if (plan) {
+    plan->shapes = b.shapes;
+    b.shapes = (struct tfc_shapes){0};
+  } else if (!s) {
+    (*out)->shapes = b.shapes;
+    b.shapes = (struct tfc_shapes){0};
+  }
+  tfc_plan_free(plan);
+  tfc_build_deinit(&b);
   return s;
 }
 
-tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot) {
-  for (size_t i = 0; i < snapshot->variables.count; i++) {
-    const struct saved_variable *saved = &snapshot->variables.data[i];
-    if (saved->initialized)
-      TFC_RETURN_IF_ERROR(write_value(session, saved->variable, &saved->value));
-    else
-      saved->variable->initialized = false;
+void tfc_plan_free(struct tfc_plan *plan) {
+  if (!plan) return;
+  if (plan->dynamic)
+    tfc_plan_dynamic_deinit(plan);
+  else
+    tfc_plan_static_deinit(plan);
+  for (size_t i = 0; i < plan->ir.variables.count; i++) {
+    struct tfc_tensor *handle = (struct tfc_tensor *)(uintptr_t)plan->ir.variables.data[i].handle;
+    if (handle) tfc_tensor_release(handle);
   }
-  for (size_t i = 0; i < snapshot->states.count; i++)
-    memcpy(snapshot->states.data[i].live, snapshot->states.data[i].copy, snapshot->states.data[i].size);
-  return NULL;
+  for (size_t i = 0; i < plan->ir.ops.count; i++)
+    if (plan->ir.ops.data[i].release) plan->ir.ops.data[i].release(plan->ir.ops.data[i].state);
+  tfc_array_free(&plan->ir.ops);
+  tfc_array_free(&plan->ir.values);
+  tfc_array_free(&plan->ir.edges);
+  tfc_array_free(&plan->ir.variables);
+  tfc_array_free(&plan->ir.fused);
+  tfc_arena_deinit(&plan->ir.arena);
+  tfc_shapes_deinit(&plan->shapes);
+  tfc_resources_free(plan->step_resources);
+  tfc_arena_deinit(&plan->arena);
+  free(plan);
 }
 
-void tfc_snapshot_free(struct tfc_snapshot *snapshot) {
-  if (!snapshot) return;
-  for (size_t i = 0; i < snapshot->variables.count; i++) {
-    tfc_tensor_release(&snapshot->variables.data[i].value);
-    tfc_object_release(&snapshot->variables.data[i].variable->object);
+tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                        const struct tfc_run_options *options) {
+  if (plan->dynamic) return tfc_plan_run_dynamic(plan, feeds, fetches, options);
+  return tfc_plan_run_static(plan, feeds, fetches, options);
+}
+
+const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan) {
+  return &plan->info;
+}
+
+double tfc_plan_last_step_us(const struct tfc_plan *plan) {
+  return plan->last_step_us;
+}
+
+// --- Plans by signature ------------------------------------------------------------------------------------------
+static bool add_bytes(struct tfc_text *key, const void *data, size_t size) {
+  uint64_t n = data ? size : UINT64_MAX;
+  tfc_text_add(key, (tfc_str){(const char *)&n, sizeof n});
+  if (data) tfc_text_add(key, (tfc_str){data, size});
+  return !key->failed;
+}
+
+static bool make_key(const struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_text *key) {
+  size_t nodes = session->graph->node_count;
+  add_bytes(key, spec->feeds, spec->feed_count * sizeof *spec->feeds);
+  add_bytes(key, spec->fetches, spec->fetch_count * sizeof *spec->fetches);
+  add_bytes(key, spec->targets, spec->target_count * sizeof *spec->targets);
+  for (uint32_t i = 0; i < spec->feed_count && spec->feed_shapes; i++) {
+    int rank = spec->feed_shapes[i].rank;
+    add_bytes(key, &rank, sizeof rank);
+    add_bytes(key, spec->feed_shapes[i].dims, (size_t)(rank > 0 ? rank : 0) * sizeof *spec->feed_shapes[i].dims);
   }
-  for (size_t i = 0; i < snapshot->states.count; i++) free(snapshot->states.data[i].copy);
-  tfc_array_free(&snapshot->variables);
-  tfc_array_free(&snapshot->states);
-  free(snapshot);
+  add_bytes(key, spec->placement, nodes * sizeof *spec->placement);
+  add_bytes(key, spec->order, nodes * sizeof *spec->order);
+  add_bytes(key, spec->sequence, spec->sequence_count * sizeof *spec->sequence);
+  return add_bytes(key, &spec->dynamic, sizeof spec->dynamic);
+}
+
+enum { MOST_CACHED = 32 };
+
+tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spec *spec, const struct tfc_tensor *feeds,
+                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
+  tfc_status s = NULL;
+  struct tfc_run_spec with_shapes = *spec;
+  struct tfc_shape *shapes = NULL;
+  struct tfc_text key = {0};
+  struct tfc_plan *plan = NULL;
+  if (!spec->feed_shapes && spec->feed_count) {
+    shapes = malloc(spec->feed_count * sizeof *shapes);
+    if (!shapes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+    for (uint32_t i = 0; i < spec->feed_count; i++) shapes[i] = feeds[i].shape;
+    with_shapes.feed_shapes = shapes;
+  }
+  if (!make_key(session, &with_shapes, &key)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+  uint64_t hash = tfc_hash_bytes(key.data, key.size);
+  pthread_mutex_lock(&session->lock);
+  for (size_t i = 0; i < session->cache.count && !plan; i++) {
+    const struct tfc_cached_plan *c = &session->cache.data[i];
+    if (c->hash == hash && c->key_size == key.size && !memcmp(c->key, key.data, key.size)) plan = c->plan;
+  }
+  if (plan) plan->users++;
+  pthread_mutex_unlock(&session->lock);
+  if (!plan) {
+    TFC_TRY(s, tfc_plan_create(session, &with_shapes, &plan));
+    struct tfc_cached_plan made = {hash, key.data, key.size, plan};
+    pthread_mutex_lock(&session->lock);
+    plan->users = 1;
+    struct tfc_cached_plan dropped = {0};
+    for (size_t i = 0; session->cache.count >= MOST_CACHED && i < session->cache.count; i++)
+      if (session->cache.data[i].plan->users == 0) { // the oldest that nobody runs
+        dropped = session->cache.data[i];
+        memmove(&session->cache.data[i], &session->cache.data[i + 1], (session->cache.count - 1 - i) * sizeof dropped);
+        session->cache.count--;
+        break;
+      }
+    bool kept = tfc_array_push(&session->cache, made);
+    pthread_mutex_unlock(&session->lock);
+    if (dropped.plan) free_cached(&dropped);
+    if (!kept) {
+      tfc_plan_free(plan);
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+    }
+    key = (struct tfc_text){0};
+  }
+  s = tfc_plan_run(plan, feeds, fetches, options);
+  pthread_mutex_lock(&session->lock);
+  plan->users--;
+  pthread_mutex_unlock(&session->lock);
+out:
+  tfc_text_deinit(&key);
+  free(shapes);
+  return s;
 }

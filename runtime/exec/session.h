@@ -75,13 +75,30 @@ struct tfc_plan_op {
 };
 struct tfc_plan_transfer { // one tensor to one device
   struct tfc_output tensor;
-  uint16_t source, target;
+  uint16_t source, target; // devices, or TFC_PLAN_HOST
   uint64_t bytes;
   bool handed_over; // no copy: the devices share an address space
 };
+// What has to happen before what, with elided nodes left out: from the real producer (an operation, a variable's node
+// or a fed node) to an operation that runs. It does not depend on the placement.
+struct tfc_plan_edge {
+  uint32_t from, to; // node ids
+  int32_t output;    // which tensor of `from`; TFC_CONTROL: order only (an update waits for readers, ...)
+  uint64_t bytes;    // 0 where the shape is not static
+};
+struct tfc_plan_variable { // holds memory on its device for the whole session
+  uint32_t node;           // VariableV2 or VarHandleOp
+  uint16_t device;
+  uint64_t bytes;
+};
+enum { TFC_PLAN_HOST = UINT16_MAX }; // host memory beside devices that have their own (feeds, shapes)
 struct tfc_plan_info {
-  const struct tfc_plan_op *ops; // operations that really run; elided nodes are not among them
+  const struct tfc_plan_op *ops; // operations that really run, in order of start; elided nodes are not among them
   uint32_t op_count;
+  const struct tfc_plan_edge *edges;
+  uint32_t edge_count;
+  const struct tfc_plan_variable *variables;
+  uint32_t variable_count;
   const struct tfc_plan_transfer *transfers;
   uint32_t transfer_count;
   const uint32_t *runs_in;    // [node]: the node whose operation does this one's work (fused), usually itself

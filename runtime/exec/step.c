@@ -1,154 +1,223 @@
-// Running a static plan: point the slots at feeds and arenas, submit everything, wait for the end of every queue.
-// Nothing here depends on the number of operations but the submissions themselves.
+// One step of a static plan: set feeds, submit everything in the order of the sequence, wait for the ends of the
+// queues, hand out fetches. Submitting never waits, and every wait is for something that was submitted before, on
+// queues that run in order: a step always ends. Submissions of a step are not mixed with those of another (one lock in
+// the process), so that two steps never wait for each other crosswise.
+#include <stdlib.h>
+
 #include "runtime/base/clock.h"
 #include "runtime/exec/plan_internal.h"
 
-enum { end_spin_ns = 20000, poll_ns = 20000000 };
+static pthread_mutex_t submit_lock = PTHREAD_MUTEX_INITIALIZER;
 
-tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds) {
-  char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
-  for (uint32_t i = 0; i < plan->feed_count; i++) {
-    const struct tfc_node *n = &plan->ir.graph->nodes[plan->feeds[i].node];
-    if (feeds[i].dtype != plan->feed_dtypes[i])
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' is %s, the graph wants %s", TFC_STR_ARG(n->name),
-                             plan->feeds[i].index, tfc_dtype_name(feeds[i].dtype),
-                             tfc_dtype_name(plan->feed_dtypes[i]));
-    if (!tfc_shape_compatible(&feeds[i].shape, &plan->feed_shapes[i]))
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' has shape %s, the graph wants %s",
-                             TFC_STR_ARG(n->name), plan->feeds[i].index, tfc_shape_show(&feeds[i].shape, a),
-                             tfc_shape_show(&plan->feed_shapes[i], b));
+tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size, bool exact) {
+  struct tfc_session_arena *arena = &session->arenas[location];
+  if (exact ? arena->size == size : arena->size >= size) return NULL;
+  tfc_buffer_release(arena->buffer);
+  arena->buffer = NULL;
+  arena->size = 0;
+  arena->generation++;
+  if (size == 0) return NULL;
+  if (location == session->device_count) {
+    TFC_RETURN_IF_ERROR(tfc_buffer_create_host(size, &arena->buffer));
+  } else {
+    struct tfc_device *d = session->devices[location];
+    TFC_RETURN_IF_ERROR(d->driver->allocate(d, size, &arena->buffer));
   }
+  arena->size = size;
   return NULL;
 }
 
-// Arenas of the session may have moved since this plan last ran.
-static tfc_status settle_places(struct tfc_plan *plan) {
+tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   struct tfc_session *session = plan->session;
   bool moved = false;
   for (uint32_t l = 0; l <= session->device_count; l++) {
-    bool limited = l < session->device_count && session->devices[l]->info.memory != UINT64_MAX;
-    TFC_RETURN_IF_ERROR(tfc_session_fit_arena(session, l, plan->arena_size[l], limited));
-    moved |= plan->arena_generation[l] != session->arenas[l].generation;
-    plan->arena_generation[l] = session->arenas[l].generation;
+    struct tfc_session_arena *arena = &session->arenas[l];
+    bool exact = false;
+    if (l < session->device_count) { // what an earlier plan needed must not be missing for variables
+      uint64_t limit = session->devices[l]->info.memory, variables = plan->info.peak_bytes[l] - plan->arena_size[l];
+      exact = limit != UINT64_MAX && arena->size > plan->arena_size[l] && arena->size + variables > limit;
+    }
+    TFC_RETURN_IF_ERROR(tfc_session_fit_arena(session, l, plan->arena_size[l], exact));
+    moved |= plan->arena_generation[l] != arena->generation + 1;
+    plan->arena_generation[l] = arena->generation + 1; // 0: never settled
   }
-  for (uint32_t i = 0; moved && i < plan->place_count; i++) {
+  if (!moved) return NULL;
+  for (uint32_t i = 0; i < plan->place_count; i++) {
     const struct tfc_place *p = &plan->places[i];
-    char *base = session->arenas[p->location].buffer ? session->arenas[p->location].buffer->data : NULL;
-    *p->slot = (struct tfc_tensor){p->dtype, *p->shape, base + p->offset, p->size, NULL};
-  }
-  for (size_t i = 0; i < plan->ir.variables.count; i++) {
-    const struct tfc_ir_variable *v = &plan->ir.variables.data[i];
-    if (v->variable->device != v->device)
-      TFC_RETURN_IF_ERROR(tfc_session_move_variable(session, v->variable, v->device));
+    const struct tfc_buffer *buffer = session->arenas[p->location].buffer;
+    *p->slot = (struct tfc_tensor){
+        .dtype = p->dtype, .shape = *p->shape, .size = p->size, .data = (char *)buffer->data + p->offset};
   }
   return NULL;
 }
 
-static void point_feeds(struct tfc_plan *plan, const struct tfc_tensor *feeds) {
+tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds) {
+  const struct tfc_graph *g = plan->ir.graph;
+  for (uint32_t i = 0; i < plan->feed_count; i++) {
+    const struct tfc_tensor *t = &feeds[i];
+    struct tfc_output o = plan->feeds[i];
+    if (t->dtype != plan->feed_dtypes[i])
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' is %s, the graph wants %s",
+                             TFC_STR_ARG(g->nodes[o.node].name), o.index, tfc_dtype_name(t->dtype),
+                             tfc_dtype_name(plan->feed_dtypes[i]));
+    if (!tfc_shape_compatible(&t->shape, &plan->feed_shapes[i])) {
+      char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' has shape %s, the graph wants %s",
+                             TFC_STR_ARG(g->nodes[o.node].name), o.index, tfc_shape_show(&t->shape, a),
+                             tfc_shape_show(&plan->feed_shapes[i], b));
+    }
+  }
+  return NULL;
+}
+
+static void set_feeds(struct tfc_plan *plan, const struct tfc_tensor *feeds) {
   for (uint32_t i = 0; i < plan->feed_view_count; i++) {
-    const struct tfc_feed_view *f = &plan->feed_views[i];
-    *f->slot = feeds[f->feed];
-    f->slot->buffer = NULL;
-    if (f->view) f->slot->shape = *f->view;
+    const struct tfc_feed_view *v = &plan->feed_views[i];
+    *v->slot = feeds[v->feed];
+    v->slot->buffer = NULL; // borrowed for the step
+    if (v->view) v->slot->shape = *v->view;
   }
 }
 
-static tfc_status submit_all(struct tfc_plan *plan, struct tfc_step *step) {
-  for (uint32_t i = 0; i < plan->point_count; i++)
-    plan->timepoints[i].value = plan->base[plan->points[i].queue] + plan->points[i].offset;
+static void submit_all(struct tfc_plan *plan, struct tfc_step *step) {
+  for (uint32_t i = 0; i < plan->point_count; i++) {
+    const struct tfc_point *p = &plan->points[i];
+    plan->timepoints[i] = (struct tfc_timepoint){plan->semaphores[p->queue], plan->base[p->queue] + p->offset};
+  }
+  pthread_mutex_lock(&submit_lock);
   for (uint32_t i = 0; i < plan->submission_count; i++) {
-    struct tfc_submission *s = &plan->submissions[i];
-    const struct tfc_timepoint *waits = plan->timepoints + s->point_begin, *signals = waits + s->wait_count;
-    const struct tfc_device_driver *driver = s->device->driver;
-    TFC_RETURN_IF_ERROR(
-        s->prepared ? driver->submit(s->device, s->prepared, step, waits, s->wait_count, signals, s->signal_count)
-                    : driver->copy(s->device, &s->copy, step, waits, s->wait_count, signals, s->signal_count));
+    struct tfc_submission *sub = &plan->submissions[i];
+    const struct tfc_timepoint *waits = plan->timepoints + sub->point_begin, *signals = waits + sub->wait_count;
+    const struct tfc_device_driver *driver = sub->device->driver;
+    tfc_status s;
+    if (sub->copy.source)
+      s = driver->copy(sub->device, &sub->copy, step, waits, sub->wait_count, signals, sub->signal_count);
+    else
+      s = driver->submit(sub->device, sub->prepared, step, waits, sub->wait_count, signals, sub->signal_count);
+    if (!s) continue;
+    // The step has failed; whoever waits for this must go on, to see that.
+    tfc_step_fail(step, tfc_status_annotate(s, "submitting to %s", sub->device->info.name));
+    for (uint32_t k = 0; k < sub->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
   }
-  return NULL;
+  pthread_mutex_unlock(&submit_lock);
 }
 
-// Waits for the end of every queue. A deadline or a cancelled step is said to the devices, which then skip what is
-// left, and waited for all the same: their memory is in use until then.
-static void wait_all(struct tfc_plan *plan, struct tfc_step *step, const struct tfc_run_options *options,
-                     int64_t begin) {
-  bool watched = options && (options->deadline_ns > 0 || options->cancel);
+enum { POLL_NS = 5000000 };
+
+static void wait_end(struct tfc_plan *plan, struct tfc_step *step, const struct tfc_run_options *options,
+                     int64_t deadline) {
+  bool watch = deadline || (options && options->cancel);
   for (uint32_t q = 0; q < plan->queue_count; q++) {
     if (!plan->queue_items[q]) continue;
     for (;;) {
-      tfc_status s = tfc_semaphore_wait(plan->semaphores[q], plan->base[q] + plan->queue_items[q], end_spin_ns,
-                                        watched ? poll_ns : -1);
+      int64_t timeout = -1;
+      if (watch && !atomic_load(&step->cancelled)) {
+        timeout = POLL_NS;
+        if (deadline && deadline - tfc_now_ns() < timeout) timeout = deadline - tfc_now_ns();
+        if (timeout < 0) timeout = 0;
+      }
+      tfc_status s =
+          tfc_semaphore_wait(plan->semaphores[q], plan->base[q] + plan->queue_items[q], watch ? 0 : 20000, timeout);
       if (!s) break;
       tfc_status_free(s);
-      if (options->cancel && atomic_load(options->cancel))
-        tfc_step_fail(step, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
-      else if (options->deadline_ns > 0 && tfc_now_ns() - begin > options->deadline_ns)
-        tfc_step_fail(step, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step took longer than %.3f s",
-                                            1e-9 * (double)options->deadline_ns));
+      if (deadline && tfc_now_ns() >= deadline) {
+        if (!atomic_exchange(&step->cancelled, true))
+          tfc_step_fail(step, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %.3f ms",
+                                              (double)options->deadline_ns * 1e-6));
+      } else if (options->cancel && atomic_load(options->cancel)) {
+        if (!atomic_exchange(&step->cancelled, true))
+          tfc_step_fail(step, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
+      }
     }
   }
 }
 
-static tfc_status fetch(struct tfc_plan *plan, struct tfc_tensor *fetches) {
-  for (uint32_t i = 0; i < plan->fetch_count; i++) {
-    const struct tfc_tensor *slot = plan->fetch_slots[i];
-    uint16_t location = plan->fetch_locations[i];
-    struct tfc_tensor copy = {0};
-    tfc_status s = NULL;
-    if (tfc_location_on_host(&plan->ir, location) || !tfc_dtype_is_plain(slot->dtype)) {
-      s = tfc_tensor_clone(slot, &copy);
-    } else {
-      struct tfc_device *device = plan->session->devices[location];
-      s = tfc_tensor_create(slot->dtype, &slot->shape, &copy);
-      if (!s) s = device->driver->read(device, slot, copy.data);
-    }
+static tfc_status fetch(struct tfc_plan *plan, uint32_t i, struct tfc_tensor *out) {
+  const struct tfc_tensor *slot = plan->fetch_slots[i];
+  uint16_t location = plan->fetch_locations[i];
+  tfc_status s = NULL;
+  struct tfc_tensor t = {0};
+  for (size_t v = 0; v < plan->ir.variables.count; v++) {
+    const struct tfc_variable *variable = plan->ir.variables.data[v].variable;
+    if (slot == &variable->value) TFC_RETURN_IF_ERROR(tfc_variable_check(variable));
+  }
+  if (tfc_location_on_host(&plan->ir, location)) {
+    bool private_buffer = slot->buffer && location != plan->ir.device_count;
+    for (size_t v = 0; v < plan->ir.variables.count; v++)
+      private_buffer &= slot != &plan->ir.variables.data[v].variable->value;
+    if (private_buffer && !plan->ir.devices[location]->driver->in_use)
+      tfc_tensor_share(slot, &t);
+    else
+      TFC_RETURN_IF_ERROR(tfc_tensor_clone(slot, &t));
+  } else {
+    struct tfc_device *d = plan->ir.devices[location];
+    TFC_RETURN_IF_ERROR(tfc_tensor_create(slot->dtype, &slot->shape, &t));
+    s = d->driver->read(d, slot, t.data);
     if (s) {
-      tfc_tensor_release(&copy);
-      for (uint32_t k = 0; k < i; k++) tfc_tensor_release(&fetches[k]);
+      tfc_tensor_release(&t);
       return s;
     }
-    if (plan->fetch_views[i]) copy.shape = *plan->fetch_views[i];
-    fetches[i] = copy;
   }
+  if (plan->fetch_views[i]) t.shape = *plan->fetch_views[i];
+  *out = t;
   return NULL;
 }
 
-static void measure(struct tfc_plan *plan, struct tfc_trace_sink *trace) {
+static void measure(struct tfc_plan *plan, const struct tfc_run_options *options) {
   uint64_t begin = UINT64_MAX, end = 0;
-  for (uint32_t d = 0; d < plan->session->device_count; d++) {
+  for (uint32_t d = 0; d < plan->ir.device_count; d++) {
     if (!plan->spans[d].begin) continue;
     if (plan->spans[d].begin < begin) begin = plan->spans[d].begin;
     if (plan->spans[d].end > end) end = plan->spans[d].end;
   }
-  plan->last_step_us = end > begin ? 1e-3 * (double)(end - begin) * tfc_ns_per_tick() : 0;
-  if (trace && end > begin)
-    tfc_trace_add(&trace->buffers[trace->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
+  plan->last_step_us = end > begin ? (double)(end - begin) * tfc_ns_per_tick() * 1e-3 : 0;
+  struct tfc_trace_sink *sink = options ? options->trace : NULL;
+  if (sink && end > begin) tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
 }
 
 tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                const struct tfc_run_options *options) {
   tfc_status s = NULL;
   struct tfc_session *session = plan->session;
-  TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
-  pthread_mutex_lock(&session->run_lock);
   struct tfc_step step = {.id = atomic_fetch_add(&session->next_step, 1),
-                          .spans = plan->spans,
                           .trace = options ? options->trace : NULL,
                           .resources = session->resources,
-                          .step_resources = plan->step_resources,
-                          .seed = session->options.seed};
-  TFC_TRY(s, settle_places(plan));
-  point_feeds(plan, feeds);
-  memset(plan->spans, 0, session->device_count * sizeof *plan->spans);
-  int64_t begin = tfc_now_ns();
-  TFC_TRY(s, submit_all(plan, &step));
-  wait_all(plan, &step, options, begin);
+                          .seed = session->options.seed,
+                          .spans = plan->spans};
+  int64_t deadline = options && options->deadline_ns ? tfc_now_ns() + options->deadline_ns : 0;
+  uint32_t fetched = 0;
+  TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
+  pthread_mutex_lock(&session->run_lock);
+  if (options && options->cancel && atomic_load(options->cancel)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
+  TFC_TRY(s, tfc_plan_settle(plan));
+  for (size_t i = 0; i < plan->ir.variables.count; i++) {
+    const struct tfc_ir_variable *v = &plan->ir.variables.data[i];
+    if (v->variable->device != v->device) TFC_TRY(s, tfc_session_move_variable(session, v->variable, v->device));
+  }
+  step.step_resources = plan->step_resources;
+  memset(plan->spans, 0, plan->ir.device_count * sizeof *plan->spans);
+  set_feeds(plan, feeds);
+  submit_all(plan, &step);
+  wait_end(plan, &step, options, deadline);
   for (uint32_t q = 0; q < plan->queue_count; q++) plan->base[q] += plan->queue_items[q];
-  measure(plan, step.trace);
-  s = step.status;
-  if (!s && plan->fetch_count) s = fetch(plan, fetches);
-  for (uint32_t i = 0; i < plan->unplanned_count; i++)
-    if (plan->unplanned[i]->buffer) tfc_tensor_release(plan->unplanned[i]);
+  if (atomic_load(&step.failed)) {
+    s = step.status;
+    goto out;
+  }
+  measure(plan, options);
+  for (uint32_t i = 0; i < plan->fetch_count && fetches; i++) {
+    TFC_TRY(s, fetch(plan, i, &fetches[i]));
+    fetched = i + 1;
+  }
 out:
+  for (uint32_t i = 0; s && i < fetched; i++) tfc_tensor_release(&fetches[i]);
+  for (uint32_t i = 0; i < plan->unplanned_count; i++) tfc_tensor_release(plan->unplanned[i]);
+  if (plan->uses_step_resources) {
+    tfc_resources_free(plan->step_resources);
+    plan->step_resources = NULL;
+    tfc_status again = tfc_resources_create(&plan->step_resources);
+    s = s ? tfc_status_join(s, again) : again;
+  }
   pthread_mutex_unlock(&session->run_lock);
   return s;
 }

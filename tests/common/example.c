@@ -1,0 +1,100 @@
+// Reads what examples/README.md describes.
+#include "tests/common/example.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "runtime/base/file.h"
+#include "runtime/graph/import.h"
+
+static const struct {
+  const char *descr;
+  tfc_dtype dtype;
+} types[] = {{"<f4", TFC_FLOAT}, {"<i4", TFC_INT32}, {"<i8", TFC_INT64}, {"<f8", TFC_DOUBLE}, {"|b1", TFC_BOOL}};
+
+static tfc_status read_npy(const char *path, struct tfc_tensor *out) {
+  tfc_status s = NULL;
+  struct tfc_file f = {0};
+  struct tfc_shape shape = {.rank = 0};
+  tfc_dtype dtype = TFC_DTYPE_NONE;
+  TFC_TRY(s, tfc_file_map(path, &f));
+  if (f.size < 12) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: not a .npy file", path);
+  size_t header = f.data[8] | (size_t)f.data[9] << 8;
+  if (f.size < 10 + header) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: cut short", path);
+  char text[1024] = {0};
+  memcpy(text, f.data + 10, header < sizeof text - 1 ? header : sizeof text - 1);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strstr(text, types[i].descr)) dtype = types[i].dtype;
+  char *p = strstr(text, "'shape': (");
+  if (!p || dtype == TFC_DTYPE_NONE) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: header not understood", path);
+  for (p += 10; *p && *p != ')';) {
+    char *end;
+    long d = strtol(p, &end, 10);
+    if (end == p) break;
+    shape.dims[shape.rank++] = d;
+    p = end + strspn(end, ", ");
+  }
+  TFC_TRY(s, tfc_tensor_create(dtype, &shape, out));
+  memcpy(out->data, f.data + 10 + header, out->size);
+out:
+  tfc_file_unmap(&f);
+  return s;
+}
+
+tfc_status example_load(const char *name, struct example *out) {
+  tfc_status s = NULL;
+  *out = (struct example){0};
+  json_error_t error;
+  char *path = tfc_format("%s/examples/%s.pb", TFC_SOURCE_DIR, name);
+  char *golden = tfc_format("%s/examples/golden/%s/golden.json", TFC_SOURCE_DIR, name), *file = NULL;
+  json_t *root = NULL;
+  TFC_TRY(s, tfc_graph_load(path, NULL, &out->graph));
+  root = json_load_file(golden, 0, &error);
+  if (!root) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: %s", golden, error.text);
+  out->init =
+      tfc_graph_find(out->graph, tfc_str_from(json_string_value(json_array_get(json_object_get(root, "init"), 0))));
+  out->train =
+      tfc_graph_find(out->graph, tfc_str_from(json_string_value(json_array_get(json_object_get(root, "train"), 0))));
+  TFC_TRY(s, tfc_graph_parse_output(out->graph, tfc_str_from(json_string_value(json_object_get(root, "loss"))),
+                                    &out->loss));
+  const json_t *losses = json_object_get(root, "losses"), *sets = json_object_get(root, "feeds");
+  for (; out->loss_count < 20 && out->loss_count < json_array_size(losses); out->loss_count++)
+    out->losses[out->loss_count] = json_number_value(json_array_get(losses, out->loss_count));
+  for (; out->set_count < EXAMPLE_SETS && out->set_count < json_array_size(sets); out->set_count++) {
+    const char *key;
+    json_t *value;
+    uint32_t i = 0;
+    json_object_foreach(json_array_get(sets, out->set_count), key, value) {
+      TFC_TRY(s, tfc_graph_parse_output(out->graph, tfc_str_from(key), &out->feeds[i]));
+      free(file);
+      file = tfc_format("%s/examples/golden/%s/%s", TFC_SOURCE_DIR, name, json_string_value(value));
+      TFC_TRY(s, read_npy(file, &out->values[out->set_count][i]));
+      out->shapes[i] = out->values[out->set_count][i].shape;
+      i++;
+    }
+    out->feed_count = i;
+  }
+out:
+  free(file);
+  free(path);
+  free(golden);
+  json_decref(root);
+  return s;
+}
+
+void example_deinit(struct example *e) {
+  for (uint32_t k = 0; k < e->set_count; k++)
+    for (uint32_t i = 0; i < e->feed_count; i++) tfc_tensor_release(&e->values[k][i]);
+  tfc_graph_release(e->graph);
+  *e = (struct example){0};
+}
+
+void example_spec(const struct example *e, struct tfc_run_spec *out) {
+  *out = (struct tfc_run_spec){.feeds = e->feeds,
+                               .feed_count = e->feed_count,
+                               .fetches = &e->loss,
+                               .fetch_count = 1,
+                               .targets = &e->train,
+                               .target_count = 1,
+                               .feed_shapes = e->shapes};
+}

@@ -1,0 +1,23 @@
+// An example graph with its golden values: the graph, the step, the feeds and TensorFlow's losses.
+#ifndef TFC_TESTS_COMMON_EXAMPLE_H
+#define TFC_TESTS_COMMON_EXAMPLE_H
+
+#include "runtime/exec/session.h"
+
+enum { EXAMPLE_FEEDS = 16, EXAMPLE_SETS = 4 };
+struct example {
+  struct tfc_graph *graph;
+  uint32_t init, train;
+  struct tfc_output loss, feeds[EXAMPLE_FEEDS];
+  uint32_t feed_count, set_count;
+  struct tfc_tensor values[EXAMPLE_SETS][EXAMPLE_FEEDS];
+  struct tfc_shape shapes[EXAMPLE_FEEDS];
+  double losses[20];
+  uint32_t loss_count;
+};
+TFC_MUST_USE tfc_status example_load(const char *name, struct example *out); // "mlp": examples/mlp.pb
+void example_deinit(struct example *e);
+// The training step with the loss; `spec` may be changed further (placement).
+void example_spec(const struct example *e, struct tfc_run_spec *out);
+
+#endif
