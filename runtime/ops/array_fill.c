@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/data_variant.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -37,8 +38,12 @@ OPS_GRADIENT(Fill) {
 
 static tfc_status zeros_like(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
-  if (ctx->inputs[0]->dtype == TFC_RESOURCE || ctx->inputs[0]->dtype == TFC_VARIANT)
-    return ops_unsupported_type(ctx, ctx->inputs[0]->dtype);
+  if (ctx->inputs[0]->dtype == TFC_RESOURCE) return ops_unsupported_type(ctx, ctx->inputs[0]->dtype);
+  if (ctx->inputs[0]->dtype == TFC_VARIANT) { // zeros like what the lists or optionals hold
+    struct tfc_tensor zeros = {0};
+    TFC_RETURN_IF_ERROR(tfc_variant_zeros_like(ctx, ctx->inputs[0], &zeros));
+    return tfc_data_output(ctx, 0, &zeros);
+  }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, ctx->inputs[0], &y));
   ops_fill_zero(y);
   return NULL;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/data_variant.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -172,9 +173,23 @@ static void sum_piece(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+static tfc_status add_variants(struct tfc_kernel_ctx *ctx) {
+  struct tfc_tensor sum = {0};
+  tfc_tensor_share(ctx->inputs[0], &sum);
+  for (uint32_t k = 1; k < ctx->input_count; k++) {
+    struct tfc_tensor next = {0};
+    tfc_status s = tfc_variant_add(ctx, &sum, ctx->inputs[k], &next);
+    tfc_tensor_release(&sum);
+    if (s) return s;
+    sum = next;
+  }
+  return tfc_data_output(ctx, 0, &sum);
+}
+
 static tfc_status add_n(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
+  if (x->dtype == TFC_VARIANT) return add_variants(ctx);
   if (!sum_table[x->dtype]) return ops_unsupported_type(ctx, x->dtype);
   for (uint32_t k = 1; k < ctx->input_count; k++)
     if (!tfc_shape_equal(&x->shape, &ctx->inputs[k]->shape)) {

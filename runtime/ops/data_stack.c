@@ -1,0 +1,126 @@
+// Stacks of one step (loops keep what their gradient needs there), by resource handle.
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/base/array.h"
+#include "runtime/ops/data_variant.h"
+
+struct stack {
+  struct tfc_object object;
+  pthread_mutex_t lock;
+  tfc_dtype dtype;
+  int64_t most; // -1: any
+  bool closed;
+  TFC_ARRAY(struct tfc_tensor) items;
+};
+static void stack_destroy(struct tfc_object *self) {
+  struct stack *s = (struct stack *)self;
+  for (size_t i = 0; i < s->items.count; i++) tfc_tensor_release(&s->items.data[i]);
+  tfc_array_free(&s->items);
+  pthread_mutex_destroy(&s->lock);
+  free(s);
+}
+static const struct tfc_object_type stack_type = {"stack", stack_destroy};
+
+static tfc_status stack_create(struct tfc_kernel_ctx *ctx) {
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Stack size must be a scalar");
+  struct stack *s = calloc(1, sizeof *s);
+  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s->object = (struct tfc_object){.type = &stack_type, .references = 1};
+  pthread_mutex_init(&s->lock, NULL);
+  s->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "elem_type", TFC_DTYPE_NONE);
+  s->most = tfc_nn_int(ctx->inputs[0]);
+  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, &s->object);
+}
+
+static tfc_status stack_push(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  struct tfc_tensor kept = {0};
+  const struct tfc_tensor *x = ctx->inputs[1];
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
+  struct stack *st = (struct stack *)o;
+  TFC_KERNEL_CHECK(x->dtype == st->dtype, "Must have type %s but got %s", tfc_dtype_name(st->dtype),
+                   tfc_dtype_name(x->dtype));
+  TFC_RETURN_IF_ERROR(tfc_data_keep(ctx, x, &kept));
+  tfc_status s = NULL;
+  pthread_mutex_lock(&st->lock);
+  if (st->closed)
+    s = tfc_status_make(TFC_INVALID_ARGUMENT, "Stack has already been closed.");
+  else if (st->most >= 0 && (int64_t)st->items.count >= st->most)
+    s = tfc_status_make(TFC_INVALID_ARGUMENT, "Stack overflowed when its max_size is %lld", (long long)st->most);
+  else if (!tfc_array_push(&st->items, kept))
+    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  else
+    kept = (struct tfc_tensor){0};
+  pthread_mutex_unlock(&st->lock);
+  tfc_tensor_release(&kept);
+  return s ? s : tfc_kernel_set_output(ctx, 0, x);
+}
+
+static tfc_status stack_pop(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
+  struct stack *st = (struct stack *)o;
+  struct tfc_tensor top = {0};
+  tfc_status s = NULL;
+  pthread_mutex_lock(&st->lock);
+  if (st->closed)
+    s = tfc_status_make(TFC_INVALID_ARGUMENT, "Stack has already been closed.");
+  else if (st->items.count == 0)
+    s = tfc_status_make(TFC_INVALID_ARGUMENT, "Stack is empty when calling Pop().");
+  else
+    top = st->items.data[--st->items.count];
+  pthread_mutex_unlock(&st->lock);
+  return s ? s : tfc_data_output(ctx, 0, &top);
+}
+
+static tfc_status stack_close(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
+  struct stack *st = (struct stack *)o;
+  pthread_mutex_lock(&st->lock);
+  st->closed = true;
+  for (size_t i = 0; i < st->items.count; i++) tfc_tensor_release(&st->items.data[i]);
+  st->items.count = 0;
+  pthread_mutex_unlock(&st->lock);
+  return NULL;
+}
+
+static tfc_status shape_push(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = *ctx->inputs[1];
+  return NULL;
+}
+static const struct tfc_op_def data_stack_rows[] = {
+    {.name = "StackV2",
+     .inputs = "max_size: int32",
+     .outputs = "handle: resource",
+     .attrs = "elem_type: type, stack_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = 1,
+     .host_outputs = 1,
+     .shape = tfc_nn_shape_scalar,
+     .kernel = stack_create},
+    {.name = "StackPushV2",
+     .inputs = "handle: resource, elem: T",
+     .outputs = "output: T",
+     .attrs = "T: type, swap_memory: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = 1,
+     .shape = shape_push,
+     .kernel = stack_push},
+    {.name = "StackPopV2",
+     .inputs = "handle: resource",
+     .outputs = "elem: elem_type",
+     .attrs = "elem_type: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = 1,
+     .shape = tfc_nn_shape_unknown,
+     .kernel = stack_pop},
+    {.name = "StackCloseV2",
+     .inputs = "handle: resource",
+     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = 1,
+     .shape = tfc_nn_shape_none,
+     .kernel = stack_close},
+};
+TFC_REGISTER_OPS(data_stack_rows);

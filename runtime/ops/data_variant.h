@@ -1,0 +1,66 @@
+// Values that variants and handles hold: tensor lists and optionals. Both are values: once made they do not change, so
+// that any number of handles may share one.
+#ifndef TFC_RUNTIME_OPS_DATA_VARIANT_H
+#define TFC_RUNTIME_OPS_DATA_VARIANT_H
+
+#include "runtime/ops/nn_common.h"
+
+// A tensor that outlives the step's memory plan: shared where it has a buffer, else copied.
+TFC_MUST_USE tfc_status tfc_data_keep(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, struct tfc_tensor *out);
+// Zeros of a static shape. Strings are "".
+TFC_MUST_USE tfc_status tfc_data_zeros(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape,
+                                       struct tfc_tensor *out);
+// Output `i` becomes `t`; takes its reference over.
+TFC_MUST_USE tfc_status tfc_data_output(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor *t);
+// A shape input of the list ops: a scalar -1 is an unknown rank, -1 an unknown dimension.
+TFC_MUST_USE tfc_status tfc_data_shape(const struct tfc_tensor *t, struct tfc_shape *out);
+// Element [index] of the first dimension as a tensor of its own.
+TFC_MUST_USE tfc_status tfc_data_row(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, int64_t index,
+                                     struct tfc_tensor *out);
+// Copies all of `from` behind element `at` of `to` (same type; strings too).
+TFC_MUST_USE tfc_status tfc_data_copy(struct tfc_tensor *to, int64_t at, const struct tfc_tensor *from);
+// The output shape attribute of a shape function with `dims` in front of `s`.
+struct tfc_shape tfc_data_prepend(int64_t dim, const struct tfc_shape *s);
+
+// --- Lists -------------------------------------------------------------------------------------------------------
+// A persistent array: lists share chunks of elements, and a change copies one chunk and the table of chunks.
+enum { TFC_LIST_CHUNK = 32 };
+struct tfc_list_chunk {
+  _Atomic int32_t references;
+  struct tfc_tensor items[TFC_LIST_CHUNK]; // dtype NONE: never written
+};
+struct tfc_list {
+  struct tfc_object object;
+  tfc_dtype dtype;
+  struct tfc_shape element_shape;
+  int64_t count, most; // most: max_num_elements, -1 for any
+  struct tfc_list_chunk **chunks;
+};
+extern const struct tfc_object_type tfc_list_type;
+TFC_MUST_USE tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
+                                        struct tfc_list **out);
+// A list like this one with `count` elements (more are unwritten); the chunk of element `index` may be written to.
+TFC_MUST_USE tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t index,
+                                        struct tfc_list **out);
+static inline struct tfc_tensor *tfc_list_at(const struct tfc_list *list, int64_t i) {
+  return &list->chunks[i / TFC_LIST_CHUNK]->items[i % TFC_LIST_CHUNK];
+}
+
+// --- Optionals ---------------------------------------------------------------------------------------------------
+struct tfc_optional {
+  struct tfc_object object;
+  uint32_t count; // 0 and !present: none
+  bool present;
+  struct tfc_tensor values[];
+};
+extern const struct tfc_object_type tfc_optional_type;
+TFC_MUST_USE tfc_status tfc_optional_create(uint32_t count, bool present, struct tfc_optional **out);
+
+// --- Arithmetic on variants: for ZerosLike and AddN --------------------------------------------------------------
+// Zeros like what each element of a variant tensor holds; the sum of two of one kind and shape.
+TFC_MUST_USE tfc_status tfc_variant_zeros_like(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x,
+                                               struct tfc_tensor *out);
+TFC_MUST_USE tfc_status tfc_variant_add(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *a,
+                                        const struct tfc_tensor *b, struct tfc_tensor *out);
+
+#endif
