@@ -366,7 +366,8 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
     e.node.output_count = function->ret_count;
     e.node.function = (uint32_t)(function - (b->base->library ? b->base->library : b->base)->functions);
   }
-  if (spec->colocate_with) TFC_RETURN_IF_ERROR(add_class(b, spec->colocate_with - 1, &attrs));
+  if (spec->colocate_with && spec->colocate_with != TFC_NO_NODE)
+    TFC_RETURN_IF_ERROR(add_class(b, spec->colocate_with - 1, &attrs));
   e.attrs = attrs.data;
   e.node.attr_count = attrs.count;
   return tfc_array_push(&b->entries, e) ? NULL : out_of_memory();

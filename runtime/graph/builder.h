@@ -35,7 +35,7 @@ struct tfc_node_spec {
   const struct tfc_attr *attrs;
   uint32_t attr_count;
   tfc_str device;
-  uint32_t colocate_with; // node id + 1, or 0 for none: adds its loc:@ class
+  uint32_t colocate_with; // node id + 1, or 0 (also TFC_NO_NODE) for none: adds its loc:@ class
   bool borrow;            // name, device and attribute values are not copied: they live in the base graph
 };
 uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec);

@@ -1,0 +1,204 @@
+// Gradients built here against those that TensorFlow built into the example graphs, and against finite differences.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/base/random.h"
+#include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
+#include "tests/common/eval.h"
+
+static struct tfc_graph *load(const char *name) {
+  struct tfc_graph *g = NULL;
+  char *path = tfc_format("%s/examples/%s.pb", TFC_SOURCE_DIR, name);
+  assert_ok(tfc_graph_load(path, NULL, &g));
+  free(path);
+  return g;
+}
+
+static struct tfc_output output_of(const struct tfc_graph *g, tfc_str name) {
+  struct tfc_output o;
+  assert_ok(tfc_graph_parse_output(g, name, &o));
+  return o;
+}
+
+// Random values for every placeholder and variable: integers below `below`, floats around 0.
+static void feed_all(struct eval *e, const struct tfc_graph *g, const struct tfc_shapes *shapes, int64_t below) {
+  struct tfc_random random;
+  tfc_random_init(&random, 5);
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    if (!n->def || !(n->def->flags & (TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE))) continue;
+    struct tfc_shape shape = shapes->shapes[n->output_begin];
+    struct tfc_tensor t;
+    for (int d = 0; d < shape.rank; d++)
+      if (shape.dims[d] < 0) shape.dims[d] = 4;
+    tfc_dtype type = tfc_dtype_base(g->output_dtypes[n->output_begin]);
+    assert_ok(tfc_tensor_create(type, &shape, &t));
+    for (int64_t k = 0; k < tfc_tensor_elements(&t); k++)
+      if (type == TFC_FLOAT)
+        ((float *)t.data)[k] = (float)(tfc_random_unit(&random) - 0.5) * 0.2f;
+      else if (type == TFC_INT32)
+        ((int32_t *)t.data)[k] = (int32_t)tfc_random_below(&random, (uint64_t)below);
+      else
+        fail_msg("%s", tfc_dtype_name(type));
+    eval_feed(e, i, &t);
+    tfc_tensor_release(&t);
+  }
+}
+
+static bool same_bits(const struct tfc_tensor *a, const struct tfc_tensor *b) {
+  return a->dtype == b->dtype && tfc_shape_equal(&a->shape, &b->shape) && memcmp(a->data, b->data, a->size) == 0;
+}
+
+// d(loss)/d(xs) as built here, bit for bit what the tensors `theirs` of the graph are.
+static void compare(const char *graph, const char *loss, const char *const *xs, const char *const *theirs,
+                    uint32_t count) {
+  struct tfc_graph *g = load(graph), *more = NULL;
+  struct tfc_output y = output_of(g, tfc_str_from(loss)), x[8], grads[8];
+  struct tfc_shapes shapes = {0};
+  struct eval e = {0};
+  for (uint32_t i = 0; i < count; i++) x[i] = output_of(g, tfc_str_from(xs[i]));
+  assert_ok(tfc_gradients(g, &y, 1, x, count, NULL, &more, grads));
+  assert_ok(tfc_infer_shapes(more, NULL, 0, &shapes));
+  assert_ok(eval_create(more, &e));
+  feed_all(&e, more, &shapes, 10);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_tensor *mine, *other;
+    assert_true(tfc_output_valid(grads[i]));
+    assert_ok(eval_output(&e, grads[i], &mine));
+    assert_ok(eval_output(&e, output_of(more, tfc_str_from(theirs[i])), &other));
+    if (!same_bits(mine, other)) fail_msg("%s: the gradient of %s is not %s", graph, xs[i], theirs[i]);
+  }
+  eval_deinit(&e);
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(more);
+  tfc_graph_release(g);
+}
+
+static void ridge_is_tensorflows(void **state) {
+  (void)state;
+  compare("ridge", "loss:0", (const char *[]){"w:0", "b:0"}, (const char *[]){"grad_w:0", "grad_b:0"}, 2);
+}
+
+static void mlp_is_tensorflows(void **state) {
+  (void)state;
+  compare("mlp", "loss:0", (const char *[]){"hidden1/kernel:0", "hidden1/bias:0", "hidden2/kernel:0"},
+          (const char *[]){"gradients/hidden1/MatMul_grad/tuple/control_dependency_1:0",
+                           "gradients/hidden1/add_grad/tuple/control_dependency_1:0",
+                           "gradients/hidden2/MatMul_grad/tuple/control_dependency_1:0"},
+          3);
+}
+
+// The unrolled language model: what TensorFlow's graph clips by its norm are gradients of ours, every one.
+static void rnnlm_is_tensorflows(void **state) {
+  (void)state;
+  struct tfc_graph *g = load("rnnlm"), *more = NULL;
+  struct tfc_output y = output_of(g, TFC_STR("loss:0")), xs[64], grads[64];
+  struct tfc_shapes shapes = {0};
+  struct eval e = {0};
+  uint32_t count = 0, checked = 0;
+  for (uint32_t i = 0; i < g->node_count; i++)
+    if (tfc_str_is(g->nodes[i].op, "VariableV2") && count < 64) xs[count++] = (struct tfc_output){i, 0};
+  assert_ok(tfc_gradients(g, &y, 1, xs, count, NULL, &more, grads));
+  assert_ok(tfc_infer_shapes(more, NULL, 0, &shapes));
+  assert_ok(eval_create(more, &e));
+  feed_all(&e, more, &shapes, 1000);
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_tensor *theirs, *mine;
+    bool found = false;
+    if (!tfc_str_is(g->nodes[i].op, "L2Loss")) continue;
+    struct tfc_output in = tfc_node_inputs(g, &g->nodes[i])[0];
+    if (tfc_str_is(g->nodes[in.node].op, "ConcatV2") || tfc_str_is(g->nodes[in.node].op, "Reshape")) continue; // rows
+    assert_ok(eval_output(&e, in, &theirs));
+    for (uint32_t k = 0; k < count && !found; k++)
+      if (tfc_output_valid(grads[k])) {
+        assert_ok(eval_output(&e, grads[k], &mine));
+        found = same_bits(mine, theirs);
+      }
+    if (!found) fail_msg("no gradient here is %.*s", TFC_STR_ARG(g->nodes[in.node].name));
+    checked++;
+  }
+  assert_true(checked >= 4);
+  eval_deinit(&e);
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(more);
+  tfc_graph_release(g);
+}
+
+// y = sum(tanh(x w + b)^2 gathered), in float64, against central differences.
+static void finite_differences_agree(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_tensor values[3];
+  struct tfc_output in[3], grads[3];
+  const struct tfc_shape dims[3] = {TFC_SHAPE(3, 4), TFC_SHAPE(4, 2), TFC_SHAPE(2)};
+  struct tfc_random random;
+  tfc_random_init(&random, 3);
+  assert_ok(tfc_builder_create(NULL, &b));
+  for (int i = 0; i < 3; i++) {
+    in[i] = tfc_add_placeholder(b, NULL, TFC_DOUBLE, &dims[i]);
+    assert_ok(tfc_tensor_create(TFC_DOUBLE, &dims[i], &values[i]));
+    for (int64_t k = 0; k < tfc_tensor_elements(&values[i]); k++)
+      ((double *)values[i].data)[k] = tfc_random_unit(&random) - 0.5;
+  }
+  struct tfc_output h = tfc_add1(b, "Tanh", tfc_add2(b, "AddV2", tfc_add2(b, "MatMul", in[0], in[1]), in[2]));
+  struct tfc_output rows =
+      tfc_add3(b, "GatherV2", h, tfc_add_i32_vector(b, (int32_t[]){2, 0, 2}, 3), tfc_add_i32(b, 0));
+  struct tfc_output both = tfc_add2(b, "AddV2", tfc_add1(b, "Square", rows), tfc_add2(b, "Mul", rows, in[2]));
+  struct tfc_output y = tfc_add2(b, "Sum", both, tfc_add_i32_vector(b, (int32_t[]){0, 1}, 2));
+  assert_ok(tfc_builder_gradients(b, &y, 1, in, 3, NULL, grads));
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  for (int i = 0; i < 3; i++)
+    for (int64_t k = 0; k < tfc_tensor_elements(&values[i]); k++) {
+      double sides[2], slope = 0;
+      double *at = (double *)values[i].data + k, saved = *at;
+      for (int side = -1; side <= 1; side++) {
+        struct eval e;
+        const struct tfc_tensor *t;
+        *at = saved + 1e-5 * side;
+        assert_ok(eval_create(g, &e));
+        for (int j = 0; j < 3; j++) eval_feed(&e, in[j].node, &values[j]);
+        assert_ok(eval_output(&e, side ? y : grads[i], &t));
+        if (side)
+          sides[side > 0] = *(double *)t->data;
+        else
+          slope = ((double *)t->data)[k];
+        eval_deinit(&e);
+      }
+      *at = saved;
+      double difference = (sides[1] - sides[0]) / 2e-5;
+      if (!(fabs(slope - difference) <= 1e-8 + 1e-6 * fabs(slope)))
+        fail_msg("input %d, element %d: %.12g, by differences %.12g", i, (int)k, slope, difference);
+    }
+  for (int i = 0; i < 3; i++) tfc_tensor_release(&values[i]);
+  tfc_graph_release(g);
+}
+
+static void what_has_none_says_so(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_output grads[2];
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2));
+  struct tfc_output other = tfc_add_placeholder(b, "other", TFC_FLOAT, &TFC_SHAPE(2));
+  struct tfc_output y = tfc_add1(b, "NextIteration", x); // outside of any loop
+  assert_fails(tfc_builder_gradients(b, &y, 1, &x, 1, NULL, grads), TFC_UNIMPLEMENTED, "node 'NextIteration'");
+  struct tfc_output z = tfc_add1(b, "Square", x);
+  assert_ok(tfc_builder_gradients(b, &z, 1, (struct tfc_output[]){x, other}, 2, NULL, grads));
+  assert_true(tfc_output_valid(grads[0]));
+  assert_false(tfc_output_valid(grads[1]));
+  tfc_builder_free(b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ridge_is_tensorflows),  cmocka_unit_test(mlp_is_tensorflows),
+      cmocka_unit_test(rnnlm_is_tensorflows),  cmocka_unit_test(finite_differences_agree),
+      cmocka_unit_test(what_has_none_says_so),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
