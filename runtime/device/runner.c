@@ -234,7 +234,10 @@ static void leave_space(struct tfc_runner *r, struct call *c) {
   }
   for (uint32_t i = 0; i < op->output_count; i++) {
     struct tfc_tensor *t = &c->outputs[i], *slot = op->outputs[i];
-    if (op->output_variables && op->output_variables[i]) continue;
+    if (op->output_variables && op->output_variables[i]) { // readers of a reference read the variable
+      tfc_buffer_release(t->buffer);
+      continue;
+    }
     if (slot->data && !slot->buffer && !t->buffer) { // a planned place
       slot->dtype = t->dtype;
       slot->shape = t->shape;
@@ -261,8 +264,7 @@ static tfc_status before(struct tfc_runner *r, struct call *c) {
 
 static void after(struct tfc_runner *r, struct call *c) {
   if (r->offset) leave_space(r, c);
-  for (uint32_t i = 0; i < c->op->release_count; i++)
-    tfc_tensor_release(c->op->releases[i]);
+  for (uint32_t i = 0; i < c->op->release_count; i++) tfc_tensor_release(c->op->releases[i]);
 }
 
 static tfc_status run_call(struct tfc_runner *r, struct call *c) {
@@ -300,6 +302,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   struct tfc_trace_sink *sink = step->trace;
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[device->index] : NULL;
   uint64_t begin = tfc_ticks(), last = begin;
+  if (!waited_to) waited_from = waited_to = begin; // nothing to wait for: what arrived was there
   for (uint32_t i = 0; buffer && i < p->segment->arrival_count; i++)
     tfc_trace_add(buffer, TFC_TRACE_TRANSFER, p->segment->arrivals[i], device->index, waited_from, waited_to, 0);
   struct call *end = p->calls + p->call_count;

@@ -143,7 +143,8 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->base.info = *info;
   pthread_mutex_init(&d->lock, NULL);
   tfc_memory_init(&d->memory, d->base.info.name, info->memory, TFC_FOREIGN_OFFSET);
-  d->runner = (struct tfc_runner){.device = &d->base, .memory = &d->memory, .offset = TFC_FOREIGN_OFFSET};
+  d->runner =
+      (struct tfc_runner){.device = &d->base, .memory = &d->memory, .offset = TFC_FOREIGN_OFFSET, .fast_kernels = true};
   environment(&d->base, &d->runner.env);
   d->runner.env.cancelled = step_cancelled;
   TFC_TRY(s, tfc_queue_init(&d->compute, &d->base, &(struct tfc_queue_options){.name = info->name}));

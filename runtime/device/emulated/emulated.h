@@ -1,5 +1,5 @@
 // The emulated device: host-backed and asynchronous, with an address space of its own, so that every path that a GPU
-// takes through the executor is run where there is none. It computes with the reference kernels on one thread.
+// takes through the executor is run where there is none. It computes with the CPU's kernels on one thread.
 //
 // Tests make it fail: the n-th call of any kind, or of all kinds together, and delays before its work.
 //
