@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/program.h"
+#include "cli/settings.h"
 #include "runtime/base/units.h"
 
 static const struct tfc_flag common_flags[] = {
@@ -183,7 +184,8 @@ static int store(const struct tfc_program *program, const struct tfc_flag *flag,
   switch (flag->kind) {
   case TFC_FLAG_BOOL: *(bool *)place = true; return -1;
   case TFC_FLAG_TEXT:
-  case TFC_FLAG_OPTIONAL: *(const char **)place = value; return -1;
+  case TFC_FLAG_OPTIONAL:
+  case TFC_FLAG_SETTINGS: *(const char **)place = value; return -1;
   case TFC_FLAG_TEXTS: return texts_add(place, value) ? -1 : tfc_flags_error(program, "out of memory");
   case TFC_FLAG_COUNT: {
     int64_t low = flag->minimum, high = flag->maximum, number;
@@ -244,6 +246,60 @@ static bool is_flag(const struct tfc_program *program, const char *argument) {
   if (strncmp(argument, "--", 2) == 0 && argument[2])
     return find_long(program, argument + 2, strcspn(argument + 2, "=")) != NULL;
   return argument[0] == '-' && argument[1] && !argument[2] && find_letter(program, argument[1]) != NULL;
+}
+
+struct settings_sink {
+  const struct tfc_program *program;
+  void *options;
+  const bool *given; // on the command line
+  const char *path;
+  int code;
+};
+
+// One value of a settings file.
+static bool on_setting(void *user, const char *key, const char *value) {
+  struct settings_sink *sink = user;
+  const struct tfc_program *program = sink->program;
+  const struct tfc_flag *flag = find_long(program, key, strlen(key));
+  bool own = flag >= program->flags && flag < program->flags + program->flag_count;
+  if (!flag || !own || flag->kind == TFC_FLAG_SETTINGS) {
+    const char *nearest = tfc_nearest(key, flag_name, program);
+    fprintf(stderr, "%s: %s: there is no setting '%s'%s%s%s\n", program->name, sink->path, key,
+            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    sink->code = 3;
+    return false;
+  }
+  if (sink->given[flag - program->flags]) return true;
+  if (flag->kind == TFC_FLAG_BOOL) {
+    bool yes = strcmp(value, "true") == 0;
+    if (yes || strcmp(value, "false") == 0) {
+      *(bool *)((char *)sink->options + flag->offset) = yes;
+      return true;
+    }
+    fprintf(stderr, "%s: %s: '%s' is true or false, not '%s'\n", program->name, sink->path, key, value);
+    sink->code = 3;
+    return false;
+  }
+  char *kept = strdup(value);
+  if (!kept || store(program, flag, kept, sink->options) >= 0) {
+    fprintf(stderr, "%s: that was in %s\n", program->name, sink->path);
+    sink->code = 3;
+    return false;
+  }
+  return true;
+}
+
+// The files of settings that the command line names.
+static int read_settings(const struct tfc_program *program, void *options, const bool *given) {
+  for (size_t i = 0; i < program->flag_count; i++) {
+    const struct tfc_flag *flag = &program->flags[i];
+    if (flag->kind != TFC_FLAG_SETTINGS || !given[i]) continue;
+    struct settings_sink sink = {program, options, given, *(const char **)((char *)options + flag->offset), 0};
+    tfc_status s = tfc_settings_read(sink.path, on_setting, &sink);
+    if (s) return tfc_program_fail(s);
+    if (sink.code) return sink.code;
+  }
+  return -1;
 }
 
 int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, void *options,
@@ -312,6 +368,8 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
     printf("%s %s\n", program->name, TFC_VERSION);
     return tfc_program_finish(0);
   }
+  int code = read_settings(program, options, seen);
+  if (code >= 0) return code;
   for (size_t i = 0; i < program->flag_count; i++)
     if (program->flags[i].required && !seen[i])
       return tfc_flags_error(program, "--%s %s is missing", program->flags[i].name, program->flags[i].value);

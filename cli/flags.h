@@ -30,6 +30,9 @@ typedef enum tfc_flag_kind {
   TFC_FLAG_SECONDS,  // double, from a time with its unit ("90s", "10m")
   TFC_FLAG_CHOICE,   // int: index in `choices`
   TFC_FLAG_OPTIONAL, // const char *: --name or --name VALUE; "" without a value
+  // const char *: a YAML file with more flags by their names; what the command line gives wins. A value, a list of
+  // values, or a mapping (feed: {x: x.npy} is --feed x=x.npy).
+  TFC_FLAG_SETTINGS,
 } tfc_flag_kind;
 
 struct tfc_texts { // in the order given; items is malloc'd and lives to the end of the program

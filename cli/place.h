@@ -1,0 +1,33 @@
+// What tfc-place was asked for, and its two jobs: a cost graph on a modelled machine, and a TensorFlow graph.
+#ifndef TFC_CLI_PLACE_H
+#define TFC_CLI_PLACE_H
+
+#include "cli/flags.h"
+#include "runtime/base/status.h"
+
+enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // --device-strings, as in its choices
+enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL };
+
+struct place_options {
+  struct tfc_common common;
+  const char *graph, *devices, *machine;
+  struct tfc_texts fetches, targets, inits, feeds;
+  int64_t batch;
+  const char *step, *checkpoint, *algorithm;
+  int objective;
+  int64_t measurements, evaluations, seed, threads;
+  double time; // seconds; 0: not given
+  int device_strings;
+  struct tfc_texts baselines, pins, limits;
+  int rewrites;
+  const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
+};
+
+// Both print the answer and return the exit code.
+int place_modelled(const struct place_options *options);
+int place_local(const struct place_options *options);
+
+// "<graph>.placement.json" beside the graph; free() it. NULL when memory is out.
+char *place_default_path(const char *graph, const char *suffix);
+
+#endif

@@ -1,0 +1,121 @@
+// tfc-place on a cost graph and a modelled machine: the placer does it all; here it is asked, watched and printed.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/place.h"
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "placer/placer.h"
+#include "runtime/base/file.h"
+#include "runtime/base/units.h"
+
+static void on_progress(void *user, const struct tfc_search_progress *p) {
+  (void)user;
+  double fraction = -1, left = -1;
+  if (p->seconds_total > 0) fraction = p->seconds / p->seconds_total, left = p->seconds_total - p->seconds;
+  if (p->evaluations_total > 0) {
+    double by_count = (double)p->evaluations / (double)p->evaluations_total;
+    if (by_count > fraction) fraction = by_count, left = -1;
+  }
+  char best[32];
+  if (p->best == TFC_TIME_MAX)
+    tfc_progress_update(fraction, left, "%s: nothing legal yet", p->algorithm);
+  else
+    tfc_progress_update(fraction, left, "%s: best %s%s", p->algorithm, tfc_show_us(best, (double)p->best * 1e-6),
+                        p->feasible ? "" : " (does not fit)");
+}
+
+static void print_table(const struct tfc_place_outcome *outcome) {
+  const struct tfc_placement *p = outcome->placement;
+  char a[32];
+  bool step = p->objective == TFC_OBJECTIVE_STEP;
+  printf("%s%s under the placement found by %.*s: %s%s%s (modelled)\n", p->feasible ? "" : "Does not fit in memory. ",
+         step ? "A step" : "The largest load", TFC_STR_ARG(p->algorithm), tfc_paint(stdout, "1"),
+         tfc_show_us(a, p->value_us), tfc_paint(stdout, "0"));
+  if (outcome->search.entry_count > 0) {
+    printf("\n  %-18s %12s %14s %9s\n", "algorithm", step ? "step" : "load", "evaluations", "seconds");
+    for (uint32_t i = 0; i < outcome->search.entry_count; i++) {
+      const struct tfc_search_entry *e = &outcome->search.entries[i];
+      if (e->value == TFC_TIME_MAX)
+        printf("  %-18s %12s %14s %9s  %s\n", e->algorithm, "-", "", "", e->note ? e->note : "nothing legal");
+      else
+        printf("  %-18s %12s %14llu %9.2f%s\n", e->algorithm, tfc_show_us(a, (double)e->value * 1e-6),
+               (unsigned long long)e->evaluations, e->seconds, e->excess ? "  does not fit" : "");
+    }
+  }
+  if (p->baseline_count > 0) printf("\n  %-18s %12s\n", "rival", step ? "step" : "load");
+  for (uint32_t i = 0; i < p->baseline_count; i++) {
+    const struct tfc_placement_baseline *b = &p->baselines[i];
+    printf("  %-18.*s %12s%s%.*s\n", TFC_STR_ARG(b->name),
+           b->median_us == b->median_us ? tfc_show_us(a, b->median_us) : "-", b->feasible ? "" : "  does not fit",
+           TFC_STR_ARG(b->note));
+  }
+  printf("\n  %-18s %12s %8s %12s\n", "device", "busy", "share", "memory");
+  for (uint32_t i = 0; i < p->device_count; i++) {
+    const struct tfc_placement_device *d = &p->devices[i];
+    char m[32];
+    printf("  %-18.*s %12s %6.1f %% %12s\n", TFC_STR_ARG(d->name), tfc_show_us(a, d->busy_us),
+           p->value_us > 0 ? 100 * d->busy_us / p->value_us : 0.0, tfc_show_bytes(m, (double)d->memory));
+  }
+  printf("\n%llu transfers, %s\n", (unsigned long long)p->transfers, tfc_show_bytes(a, (double)p->transfer_bytes));
+}
+
+int place_modelled(const struct place_options *o) {
+  struct tfc_place_options options = {
+      .graph = o->graph,
+      .machine = o->machine,
+      .devices = o->devices,
+      .objective = o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
+      .evaluate = o->evaluate,
+      .pins = o->pins.items,
+      .pin_count = o->pins.count,
+      .limits = o->limits.items,
+      .limit_count = o->limits.count,
+      .baselines = o->baselines.items,
+      .baseline_count = o->baselines.count,
+      .save_problem = o->save_problem,
+      .search = {.algorithms = o->algorithm,
+                 .seconds = o->time,
+                 .evaluations = (uint64_t)o->evaluations,
+                 .seed = (uint64_t)o->seed,
+                 .threads = (uint32_t)o->threads,
+                 .cancel = tfc_program_cancel(),
+                 .progress = on_progress},
+  };
+  struct tfc_place_outcome outcome = {0};
+  struct tfc_text text = {0};
+  char *path = NULL;
+  if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
+  if (!o->evaluate) tfc_progress_begin("search");
+  tfc_status s = tfc_place_modelled(&options, &outcome);
+  int code = outcome.exit_code;
+  if (!o->evaluate && !s) tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
+  if (s) {
+    tfc_program_fail(s);
+    s = NULL;
+  }
+  if (!outcome.placement) goto out;
+  if (o->out || !o->evaluate) {
+    path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
+    s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (s) code = tfc_program_fail(s);
+  }
+  if (o->common.json) {
+    s = tfc_placement_format(outcome.placement, &text);
+    if (s) {
+      code = tfc_program_fail(s);
+      goto out;
+    }
+    fwrite(text.data, 1, text.size, stdout);
+    if (text.size == 0 || text.data[text.size - 1] != '\n') putchar('\n');
+  } else {
+    print_table(&outcome);
+    if (outcome.summary) printf("\n%s", outcome.summary);
+    if (path) printf("Written: %s\n", path);
+  }
+out:
+  free(path);
+  tfc_text_deinit(&text);
+  tfc_place_outcome_deinit(&outcome);
+  return code;
+}

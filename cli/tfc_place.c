@@ -1,0 +1,271 @@
+// tfc-place: find the placement.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/place.h"
+#include "cli/program.h"
+#include "placer/placer.h"
+#include "runtime/base/file.h"
+
+#define AT(member) .offset = offsetof(struct place_options, member)
+
+static const struct tfc_flag flags[] = {
+    {.name = "graph",
+     .kind = TFC_FLAG_TEXT,
+     AT(graph),
+     .value = "PATH",
+     .required = true,
+     .help = "the graph: GraphDef (.pb, .pbtxt), MetaGraphDef (.meta), SavedModel directory, or a cost graph (.json); "
+             "told apart by content"},
+    {.name = "devices",
+     .kind = TFC_FLAG_TEXT,
+     AT(devices),
+     .value = "N|LIST",
+     .help = "the N best local devices of one kind, or names: cpu:0-3,gpu:0"},
+    {.name = "machine",
+     .kind = TFC_FLAG_TEXT,
+     AT(machine),
+     .value = "FILE",
+     .help = "a modelled machine (YAML) instead of the local one"},
+    {.name = "fetch",
+     .kind = TFC_FLAG_TEXTS,
+     AT(fetches),
+     .value = "T",
+     .help = "the step fetches this tensor; may be repeated; inferred when neither --fetch nor --target is given"},
+    {.name = "target",
+     .kind = TFC_FLAG_TEXTS,
+     AT(targets),
+     .value = "OP",
+     .help = "the step runs this operation; may be repeated"},
+    {.name = "init",
+     .kind = TFC_FLAG_TEXTS,
+     AT(inits),
+     .value = "OP",
+     .help = "the initialiser; may be repeated; inferred when absent"},
+    {.name = "feed",
+     .kind = TFC_FLAG_TEXTS,
+     AT(feeds),
+     .value = "NAME=WHAT",
+     .help = "a real feed, NAME=FILE.npy, or a synthetic one, NAME=int32[32,20]; synthetic for every placeholder when "
+             "absent; may be repeated"},
+    {.name = "batch",
+     .kind = TFC_FLAG_COUNT,
+     AT(batch),
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .help = "the size of unknown leading dimensions (default 32)"},
+    {.name = "step",
+     .kind = TFC_FLAG_SETTINGS,
+     AT(step),
+     .value = "FILE",
+     .help = "fetches, targets, init, feeds, batch and checkpoint as one YAML file"},
+    {.name = "checkpoint",
+     .kind = TFC_FLAG_TEXT,
+     AT(checkpoint),
+     .value = "PREFIX",
+     .help = "restore variables from a TensorFlow V2 checkpoint instead of running the initialiser"},
+    {.name = "algorithm",
+     .kind = TFC_FLAG_TEXT,
+     AT(algorithm),
+     .value = "NAME[,NAME...]",
+     .help = "default auto; 'help' lists them"},
+    {.name = "objective",
+     .kind = TFC_FLAG_CHOICE,
+     AT(objective),
+     .choices = "step|throughput",
+     .help = "the shortest step (default), or the smallest load of the busiest device when steps are pipelined"},
+    {.name = "measurements",
+     .kind = TFC_FLAG_COUNT,
+     AT(measurements),
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "the budget in measured placements (default 200)"},
+    {.name = "time",
+     .kind = TFC_FLAG_SECONDS,
+     AT(time),
+     .value = "T",
+     .help = "the budget in wall time, from profiling to report, with its unit: 90s, 10m, 1h (default 10m; for a cost "
+             "graph 60s)"},
+    {.name = "evaluations",
+     .kind = TFC_FLAG_COUNT,
+     AT(evaluations),
+     .value = "N",
+     .minimum = 1,
+     .maximum = INT64_MAX,
+     .help = "a budget of simulated placements: under it, and no other, the same seed gives the same answer on any "
+             "number of cores"},
+    {.name = "device-strings",
+     .kind = TFC_FLAG_CHOICE,
+     AT(device_strings),
+     .choices = "baseline|constrain|ignore",
+     .help = "what the graph's own device strings are: a rival named 'expert' (default), a constraint, or nothing"},
+    {.name = "baseline",
+     .kind = TFC_FLAG_TEXTS,
+     AT(baselines),
+     .value = "NAME=FILE",
+     .help = "another rival: a placement file, or a graph whose device strings are read; may be repeated"},
+    {.name = "pin",
+     .kind = TFC_FLAG_TEXTS,
+     AT(pins),
+     .value = "REGEX=DEVICE",
+     .help = "nodes whose whole name matches run there; may be repeated"},
+    {.name = "memory",
+     .kind = TFC_FLAG_TEXTS,
+     AT(limits),
+     .value = "DEVICE=SIZE",
+     .help = "a limit: 'cpu:*=200MiB'; may be repeated"},
+    {.name = "rewrites",
+     .kind = TFC_FLAG_CHOICE,
+     AT(rewrites),
+     .choices = "exact|all",
+     .help = "graph rewrites that keep every bit (default), or also those that change rounding"},
+    {.name = "config",
+     .kind = TFC_FLAG_SETTINGS,
+     AT(config),
+     .value = "FILE",
+     .help = "search and measuring settings (YAML; see configs/)"},
+    {.name = "seed", .kind = TFC_FLAG_COUNT, AT(seed), .value = "N", .help = "everything random follows from it"},
+    {.name = "threads",
+     .kind = TFC_FLAG_COUNT,
+     AT(threads),
+     .value = "N",
+     .minimum = 1,
+     .maximum = 4096,
+     .help = "threads of the search (default: the cores that this process may use)"},
+    {.name = "evaluate",
+     .kind = TFC_FLAG_TEXT,
+     AT(evaluate),
+     .value = "FILE",
+     .help = "no search: what a step takes under the placement in FILE, under the graph's own device strings (-), or "
+             "with everything on one device (single:gpu:0)"},
+    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "profiles, SQLite (default tfc.db)"},
+    {.name = "out",
+     .kind = TFC_FLAG_TEXT,
+     AT(out),
+     .value = "FILE",
+     .help = "the placement (default: the graph's path with .placement.json)"},
+    {.name = "report",
+     .kind = TFC_FLAG_TEXT,
+     AT(report),
+     .value = "DIR",
+     .help = "the report (default: the graph's path with .report/); 'none' for none"},
+    {.name = "save-problem",
+     .kind = TFC_FLAG_TEXT,
+     AT(save_problem),
+     .value = "DIR",
+     .help = "write the problem as a cost graph and a machine file, so that it can be solved or checked elsewhere"},
+    {.name = "resume",
+     .kind = TFC_FLAG_OPTIONAL,
+     AT(resume),
+     .value = "RUN",
+     .help = "go on with an interrupted run of the database (default: the last one)"},
+};
+
+static const struct tfc_program program = {
+    .name = "tfc-place",
+    .summary = "find out where each operation of a graph should run",
+    .usage = "tfc-place --graph PATH [--devices N|LIST] [flags]",
+    .examples = "  tfc-place --graph nmt.pb --devices 4\n"
+                "      profile the graph on four local devices, search, learn, measure, explain\n"
+                "  tfc-place --graph nmt.pb --devices 4 --time 3m --memory 'cpu:*=200MiB'\n"
+                "      in three minutes, with no device holding more than 200 MiB\n"
+                "  tfc-place --graph nmt.pb --devices 4 --evaluate nmt.placement.json\n"
+                "      what a step takes under a given placement\n"
+                "  tfc-place --graph costs.json --machine machine.yaml --time 60s\n"
+                "      place a profiled graph from anywhere on a machine that is only described\n",
+    .flags = flags,
+    .flag_count = sizeof flags / sizeof *flags,
+    .exit_codes = "7    nothing found that beats the best single device by more than the noise",
+};
+
+char *place_default_path(const char *graph, const char *suffix) {
+  size_t size = strlen(graph);
+  while (size > 1 && graph[size - 1] == '/') size--;
+  size_t slash = size;
+  while (slash > 0 && graph[slash - 1] != '/') slash--;
+  for (size_t i = size; i > slash + 1; i--)
+    if (graph[i - 1] == '.') {
+      size = i - 1;
+      break;
+    }
+  return tfc_format("%.*s%s", (int)size, graph, suffix);
+}
+
+static int list_algorithms(void) {
+  printf("%-14s %s\n", "auto", "races all that fit the problem, and polishes the winners");
+  for (const struct tfc_algo *const *a = tfc_algos(); *a; a++)
+    printf("%-14s %s (%s)\n", (*a)->name, (*a)->help, (*a)->paper);
+  return tfc_program_finish(0);
+}
+
+static const char *algorithm_name(const void *list, size_t i) {
+  const struct tfc_algo *const *algos = list;
+  size_t count = 0;
+  while (algos[count]) count++;
+  return i < count ? algos[i]->name : i == count ? "auto" : NULL;
+}
+
+// 0, or the exit code after an unknown name.
+static int check_algorithms(const char *names) {
+  while (names && *names) {
+    size_t n = strcspn(names, ",");
+    tfc_str name = {names, n};
+    if (!tfc_str_is(name, "auto") && !tfc_algo_find(name)) {
+      char *text = tfc_str_dup(name);
+      const char *nearest = text ? tfc_nearest(text, algorithm_name, tfc_algos()) : NULL;
+      int code = nearest ? tfc_flags_error(&program,
+                                           "unknown algorithm '%s'; did you mean %s? (--algorithm help "
+                                           "lists them)",
+                                           text, nearest)
+                         : tfc_flags_error(&program, "unknown algorithm '%.*s'; --algorithm help lists them",
+                                           TFC_STR_ARG(name));
+      free(text);
+      return code;
+    }
+    names += n + (names[n] == ',');
+  }
+  return 0;
+}
+
+// "LEFT=RIGHT" with both sides there.
+static int check_pairs(const char *flag, const struct tfc_texts *texts, const char *form) {
+  for (uint32_t i = 0; i < texts->count; i++) {
+    const char *equals = strrchr(texts->items[i], '=');
+    if (!equals || equals == texts->items[i] || !equals[1])
+      return tfc_flags_error(&program, "--%s needs %s, not '%s'", flag, form, texts->items[i]);
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db"};
+  tfc_program_start("tfc-place", argv);
+  for (int i = 1; i < argc; i++) // needs no graph
+    if (strcmp(argv[i], "--algorithm=help") == 0 ||
+        (strcmp(argv[i], "--algorithm") == 0 && i + 1 < argc && strcmp(argv[i + 1], "help") == 0))
+      return list_algorithms();
+  int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
+  if (code >= 0) return code;
+  if ((code = check_algorithms(o.algorithm)) || (code = check_pairs("pin", &o.pins, "'REGEX=DEVICE'")) ||
+      (code = check_pairs("memory", &o.limits, "'DEVICE=SIZE'")) ||
+      (code = check_pairs("baseline", &o.baselines, "NAME=FILE")) ||
+      (code = check_pairs("feed", &o.feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]")))
+    return code;
+  struct stat info;
+  bool directory = stat(o.graph, &info) == 0 && S_ISDIR(info.st_mode);
+  bool cost_graph = false;
+  if (!directory) {
+    struct tfc_file file = {0};
+    tfc_status s = tfc_file_map(o.graph, &file);
+    if (s) return tfc_program_fail(s);
+    cost_graph = tfc_cost_graph_sniff((tfc_str){(const char *)file.data, file.size});
+    tfc_file_unmap(&file);
+  }
+  if (cost_graph && !o.machine)
+    return tfc_flags_error(&program, "'%s' is a cost graph: give the machine to place it on with --machine FILE.yaml",
+                           o.graph);
+  return tfc_program_finish(cost_graph ? place_modelled(&o) : place_local(&o));
+}

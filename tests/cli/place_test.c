@@ -1,0 +1,149 @@
+// tfc-place on cost graphs, as outside programs call it: what is printed, what is written, every exit code.
+#include "tests/common/test.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/common/command.h"
+
+static char folder[64];
+
+static void put(const char *name, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-place-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  put("g.json",
+      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+      "{\"name\": \"a\", \"time_us\": {\"acc\": 10}, \"memory\": 1000},"
+      "{\"name\": \"b\", \"time_us\": {\"acc\": 50}, \"memory\": 1000},"
+      "{\"name\": \"c\", \"time_us\": {\"acc\": 50}, \"memory\": 1000},"
+      "{\"name\": \"d\", \"time_us\": {\"acc\": 10}, \"memory\": 1000}],"
+      "\"edges\": [{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1000}, {\"from\": \"a\", \"to\": \"c\", \"bytes\": "
+      "1000},"
+      "{\"from\": \"b\", \"to\": \"d\", \"bytes\": 1000}, {\"from\": \"c\", \"to\": \"d\", \"bytes\": 1000}]}");
+  put("chain.json", "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+                    "{\"name\": \"a\", \"time_us\": {\"acc\": 10}}, {\"name\": \"b\", \"time_us\": {\"acc\": 50}}],"
+                    "\"edges\": [{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1000}]}");
+  put("m.yaml", "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, memory: 4kB, count: 2}\n"
+                "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 1GB/s}\n");
+  put("half.json",
+      "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\", "
+      "\"c\": \"acc:1\", \"d\": \"acc:0\"}}");
+  put("gone.json",
+      "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"gpu:9\", \"b\": \"acc:0\"}}");
+  put("less.json",
+      "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\"}}");
+  put("settings.yaml", "# settings\nseed: 7\nevaluations: 500\nmemory: {\"acc:*\": 3kB}\n");
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char line[96];
+  snprintf(line, sizeof line, "rm -rf %s", folder);
+  return system(line);
+}
+
+#define PLACE "cd %s && tfc-place --machine m.yaml "
+
+// The document of a successful call, which must be all that is on stdout.
+static json_t *document(int expected, const char *arguments) {
+  const struct command_result *r = command(PLACE "%s --json", folder, arguments);
+  if (r->code != expected) fail_msg("%s: exit %d: %s", arguments, r->code, r->err);
+  json_error_t error;
+  json_t *d = json_loads(r->out, 0, &error);
+  if (!d) fail_msg("%s: %s in: %s", arguments, error.text, r->out);
+  assert_string_equal(json_string_value(json_object_get(d, "format")), "tfc-placement");
+  return d;
+}
+static double value(const json_t *d) {
+  return json_number_value(json_object_get(d, "value_us"));
+}
+
+static void test_evaluate(void **state) {
+  (void)state;
+  json_t *d = document(0, "--graph g.json --evaluate half.json");
+  assert_true(value(d) == 10 + 2 + 50 + 2 + 10); // a, its transfer, c, its transfer, d
+  assert_int_equal(json_integer_value(json_object_get(d, "transfers")), 2);
+  json_decref(d);
+  d = document(0, "--graph g.json --evaluate single:acc:1");
+  assert_true(value(d) == 120);
+  json_decref(d);
+  assert_exit(1, "", "test -e %s/g.placement.json", folder); // nothing is written unless --out is given
+  d = document(5, "--graph g.json --evaluate single:acc:0 --memory 'acc:0=3999'");
+  assert_true(json_is_false(json_object_get(d, "feasible")));
+  json_decref(d);
+}
+
+static void test_search(void **state) {
+  (void)state;
+  json_t *a = document(0, "--graph g.json --evaluations 2000 --seed 5"), *b;
+  assert_true(value(a) == 72);
+  assert_exit(0, "", "test -e %s/g.placement.json", folder);
+  b = document(0, "--graph g.json --evaluations 2000 --seed 5 --threads 1 --out other.json");
+  json_object_del(a, "graph"), json_object_del(b, "graph");
+  assert_true(json_equal(a, b)); // the same on any number of cores
+  json_decref(a);
+  json_decref(b);
+  b = document(7, "--graph chain.json --evaluations 100"); // one device is the best: still an answer
+  assert_true(value(b) == 60);
+  json_decref(b);
+  b = document(0, "--graph g.json --config settings.yaml");
+  assert_int_equal(json_integer_value(json_object_get(b, "seed")), 7);
+  json_decref(b);
+}
+
+static void test_exit_codes(void **state) {
+  (void)state;
+  assert_exit(2, "did you mean --graph?", "tfc-place --grph x");
+  assert_exit(2, "--graph PATH is missing", "tfc-place --devices 4");
+  assert_exit(2, "did you mean anneal?", PLACE "--graph g.json --algorithm aneal", folder);
+  assert_exit(2, "--machine", "cd %s && tfc-place --graph g.json", folder);
+  assert_exit(2, "'DEVICE=SIZE'", PLACE "--graph g.json --memory 3GB", folder);
+  assert_exit(3, "nothere.json", PLACE "--graph nothere.json", folder);
+  assert_exit(3, "nothere.yaml", "cd %s && tfc-place --graph g.json --machine nothere.yaml", folder);
+  assert_exit(3, "'c'", PLACE "--graph g.json --evaluate less.json", folder);
+  assert_exit(4, "gpu:9", PLACE "--graph g.json --evaluate gone.json", folder);
+  assert_exit(4, "acc:5", PLACE "--graph g.json --devices acc:5", folder);
+  assert_exit(5, "", PLACE "--graph g.json --evaluations 100 --memory 'acc:*=1500'", folder);
+  assert_exit(6, "/proc/x", PLACE "--graph g.json --evaluations 100 --out /proc/x", folder);
+  assert_exit(3, "no setting 'sed'; did you mean 'seed'?",
+              "cd %s && echo 'sed: 3' >bad.yaml && tfc-place --machine m.yaml --graph g.json --config bad.yaml",
+              folder);
+  assert_exit(0, "", "tfc-place --algorithm help");
+  assert_exit(0, "", "tfc-place --help");
+  assert_exit(0, "", "tfc-place --version");
+}
+
+static void test_time(void **state) {
+  (void)state;
+  json_t *d = document(0, "--graph g.json --time 1s");
+  assert_true(value(d) == 72);
+  json_decref(d);
+  // Interrupted: what was found is kept, and said.
+  assert_exit(130, "",
+              "cd %s && rm -f g.placement.json && { timeout -s INT 1 tfc-place --machine m.yaml --graph g.json "
+              "--time 30s --algorithm anneal; code=$?; test -e g.placement.json || exit 99; "
+              "[ $code -eq 124 ] && exit 130; exit $code; }",
+              folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_evaluate),
+      cmocka_unit_test(test_search),
+      cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_time),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
