@@ -44,6 +44,18 @@ static int set_up(void **state) {
       "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"gpu:9\", \"b\": \"acc:0\"}}");
   put("less.json",
       "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\"}}");
+  char path[128]; // too large to be solved in a second
+  snprintf(path, sizeof path, "%s/large.json", folder);
+  FILE *file = fopen(path, "w");
+  fprintf(file, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
+  for (int i = 0; i < 400; i++)
+    fprintf(file, "%s{\"name\": \"n%d\", \"time_us\": {\"acc\": %d}}", i ? ", " : "", i, 5 + i * 37 % 50);
+  fprintf(file, "], \"edges\": [");
+  for (int i = 20; i < 400; i++)
+    fprintf(file, "%s{\"from\": \"n%d\", \"to\": \"n%d\", \"bytes\": %d}", i > 20 ? ", " : "", i - 1 - i * 7 % 19, i,
+            100 * (i % 90));
+  fprintf(file, "]}");
+  fclose(file);
   put("settings.yaml", "# settings\nseed: 7\nevaluations: 500\nmemory: {\"acc:*\": 3kB}\n");
   return 0;
 }
@@ -132,8 +144,8 @@ static void test_time(void **state) {
   json_decref(d);
   // Interrupted: what was found is kept, and said.
   assert_exit(130, "",
-              "cd %s && rm -f g.placement.json && { timeout -s INT 1 tfc-place --machine m.yaml --graph g.json "
-              "--time 30s --algorithm anneal; code=$?; test -e g.placement.json || exit 99; "
+              "cd %s && rm -f large.placement.json && { timeout -s INT 3 tfc-place --machine m.yaml --graph large.json "
+              "--time 30s --algorithm anneal; code=$?; test -e large.placement.json || exit 99; "
               "[ $code -eq 124 ] && exit 130; exit $code; }",
               folder);
 }
