@@ -3,6 +3,8 @@
 // Integers wrap. Integer division and modulus by zero, and integer powers with a negative exponent, are errors; the
 // smallest integer divided by -1 wraps.
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <tgmath.h>
 
 #include "runtime/ops/math_elementwise.h"
@@ -143,6 +145,42 @@ static tfc_status checked_Pow(struct tfc_kernel_ctx *ctx) {
   return kernel_Pow(ctx);
 }
 
+// Strings are joined.
+struct join_job {
+  bool failed;
+};
+static void join_run(void *arg, const void *const in[3], const int64_t step[3], void *y, int64_t n) {
+  struct join_job *job = arg;
+  const struct tfc_string *a = in[0], *b = in[1];
+  struct tfc_string *out = y;
+  for (int64_t i = 0; i < n; i++, a += step[0], b += step[1]) {
+    size_t size = a->size + b->size;
+    char *text = size ? malloc(size) : NULL;
+    if (size && !text) {
+      job->failed = true;
+      return;
+    }
+    if (a->size) memcpy(text, a->data, a->size);
+    if (b->size) memcpy(text + a->size, b->data, b->size);
+    out[i] = (struct tfc_string){text, size};
+  }
+}
+static tfc_status add_any(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
+  if (a->dtype != TFC_STRING) return kernel_Add(ctx);
+  struct join_job join = {false};
+  struct tfc_tensor *y = NULL;
+  size_t size = sizeof(struct tfc_string);
+  struct ops_broadcast_job job = {
+      .count = 2, .fn = join_run, .arg = &join, .in = {a->data, b->data}, .size = {size, size}, .out_size = size};
+  const struct tfc_shape *shapes[2] = {&a->shape, &b->shape};
+  TFC_RETURN_IF_ERROR(ops_broadcast_plan(shapes, 2, &job.plan));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &job.plan.shape, &y));
+  job.out = y->data;
+  ops_broadcast_run(&job, 0, job.plan.total);
+  return join.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
 // --- Gradients ---------------------------------------------------------------------------------------------------
 // Sets both inputs' gradients from those of the broadcast operands.
 static tfc_status both(struct tfc_grad_ctx *g, struct tfc_output gx, struct tfc_output gy) {
@@ -258,7 +296,10 @@ static const struct tfc_op_def math_binary_rows[] = {
      .inputs = "x: T, y: T",
      .outputs = "z: T",
      .attrs = "T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
-     ROW(Add, kernel_Add),
+     .types = (uint32_t)types_Add | TFC_TYPE_BIT(TFC_STRING),
+     .shape = ops_shape_broadcast,
+     .cost = ops_cost_outputs,
+     .kernel = add_any,
      INPLACE,
      .gradient = gradient_Add,
      .samples = REALS},

@@ -152,7 +152,8 @@ static tfc_status cast(struct tfc_kernel_ctx *ctx) {
     return tfc_status_make(TFC_UNIMPLEMENTED, "Cast from %s to %s", tfc_dtype_name(from), tfc_dtype_name(to));
   bool narrows =
       (from == TFC_DOUBLE || from == TFC_FLOAT) && mantissa_bits(to) && mantissa_bits(to) < mantissa_bits(from);
-  if (narrows && ((const struct cast_state *)ctx->state)->truncate) return cast_truncated(ctx, to);
+  if (narrows && !(from == TFC_DOUBLE && to == TFC_BFLOAT16) && ((const struct cast_state *)ctx->state)->truncate)
+    return cast_truncated(ctx, to);
   return ops_unary_apply(ctx, cast_table[from][to], to, OPS_GRAIN_CHEAP);
 }
 

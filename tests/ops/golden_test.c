@@ -6,7 +6,9 @@
 static void check(const char *family) {
   struct golden_result r;
   golden_run(TFC_SOURCE_DIR, family, "", &r);
+  assert_true(r.passed > 0);
   assert_int_equal(r.failed, 0);
+  assert_int_equal(r.unsupported, 0);
 }
 static void binary(void **state) {
   (void)state;
@@ -24,6 +26,10 @@ static void linalg(void **state) {
   (void)state;
   check("linalg");
 }
+static void image(void **state) {
+  (void)state;
+  check("image");
+}
 
 int main(int argc, char **argv) {
   if (argc > 1) { // golden_test FAMILY [CASE]: shows one family
@@ -32,6 +38,6 @@ int main(int argc, char **argv) {
     return r.failed || r.unsupported;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(binary), cmocka_unit_test(reductions), cmocka_unit_test(array),
-                                     cmocka_unit_test(linalg)};
+                                     cmocka_unit_test(linalg), cmocka_unit_test(image)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
