@@ -1,0 +1,49 @@
+// What the files of tfc-run share.
+#ifndef TFC_CLI_RUN_H
+#define TFC_CLI_RUN_H
+
+#include "cli/flags.h"
+#include "runtime/exec/session.h"
+#include "runtime/pass/step.h"
+
+struct run_options {
+  struct tfc_common common; // first
+  const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out;
+  struct tfc_texts fetches, targets, inits, feeds;
+  int64_t steps, warmup, threads, batch, seed;
+  int rewrites;
+  bool profile, list_ops, shapes;
+};
+
+struct run_feed { // --feed NAME=FILE.npy or NAME=DTYPE[SHAPE]
+  struct tfc_output output;
+  bool has_value;
+  struct tfc_tensor value; // owned
+  tfc_dtype dtype;
+  struct tfc_shape shape;
+};
+
+// A graph, its devices and a session; what every way of running needs.
+struct run_setup {
+  const struct run_options *options;
+  struct tfc_graph *graph;
+  struct tfc_device_set devices;
+  struct tfc_session *session;
+  uint16_t *placement; // [node], NULL: everything on the only device
+  double *order;       // [node], NULL
+};
+TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
+void run_setup_close(struct run_setup *setup);
+
+TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);
+void run_feed_deinit(struct run_feed *feed);
+
+// The ways.
+TFC_MUST_USE tfc_status run_script(struct run_setup *setup);  // --run SCRIPT.json --out DIR
+TFC_MUST_USE tfc_status run_measure(struct run_setup *setup); // --steps
+TFC_MUST_USE tfc_status run_restore(struct run_setup *setup); // --checkpoint
+TFC_MUST_USE tfc_status run_save(struct run_setup *setup);    // --save-checkpoint
+TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
+TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);
+
+#endif

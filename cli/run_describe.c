@@ -1,0 +1,106 @@
+// tfc-run --shapes and --list-ops.
+#include <stdlib.h>
+
+#include "cli/json.h"
+#include "cli/program.h"
+#include "cli/run.h"
+#include "runtime/device/cpu/kernels.h"
+#include "runtime/graph/import.h"
+
+static json_t *shape_json(const struct tfc_shape *shape) { // null: unknown rank; null dimensions are unknown
+  if (shape->rank < 0) return json_null();
+  json_t *dims = json_array();
+  for (int i = 0; i < shape->rank; i++)
+    json_array_append_new(dims, shape->dims[i] >= 0 ? json_integer(shape->dims[i]) : json_null());
+  return dims;
+}
+
+static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shapes *shapes) {
+  json_t *outputs = json_array();
+  for (uint32_t i = 0; i < n->output_count; i++)
+    json_array_append_new(outputs,
+                          json_pack("{s:s, s:o}", "dtype", tfc_dtype_name(g->output_dtypes[n->output_begin + i]),
+                                    "shape", shape_json(&shapes->shapes[n->output_begin + i])));
+  return json_pack("{s:s%, s:s%, s:b, s:o}", "name", n->name.data, n->name.size, "op", n->op.data, n->op.size,
+                   "supported", n->def != NULL || n->function != TFC_NO_NODE, "outputs", outputs);
+}
+
+tfc_status run_shapes(const struct run_options *o) {
+  tfc_status s = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_shapes shapes = {0};
+  tfc_graph_format format;
+  struct tfc_shape_override *overrides = calloc(o->feeds.count + 1u, sizeof *overrides);
+  struct run_feed *feeds = calloc(o->feeds.count + 1u, sizeof *feeds);
+  if (!overrides || !feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_graph_load(o->graph, &format, &g));
+  for (uint32_t i = 0; i < o->feeds.count; i++) {
+    TFC_TRY(s, run_parse_feed(g, o->feeds.items[i], &feeds[i]));
+    overrides[i] = (struct tfc_shape_override){.output = feeds[i].output, .shape = feeds[i].shape};
+  }
+  TFC_TRY(s, tfc_infer_shapes(g, overrides, o->feeds.count, &shapes));
+  if (o->common.json) {
+    json_t *nodes = json_array();
+    for (uint32_t i = 0; i < g->node_count; i++) json_array_append_new(nodes, node_json(g, &g->nodes[i], &shapes));
+    json_t *document = json_pack("{s:s, s:o}", "graph", o->graph, "nodes", nodes);
+    s = cli_json_print(document);
+    json_decref(document);
+    goto out;
+  }
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    char text[TFC_SHAPE_TEXT];
+    printf("%.*s (%.*s%s)", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op),
+           n->def || n->function != TFC_NO_NODE ? "" : ", not supported");
+    for (uint32_t k = 0; k < n->output_count; k++)
+      printf(" %s%s", tfc_dtype_name(g->output_dtypes[n->output_begin + k]),
+             tfc_shape_show(&shapes.shapes[n->output_begin + k], text));
+    printf("\n");
+  }
+out:
+  for (uint32_t i = 0; feeds && i < o->feeds.count; i++) run_feed_deinit(&feeds[i]);
+  free(overrides);
+  free(feeds);
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(g);
+  return s;
+}
+
+// How an op is run: by a kernel for these types, by the executor itself, or not at all.
+static const char *way_of(const struct tfc_op_def *def) {
+  const uint32_t executor = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
+                            TFC_OP_LOOP_COND | TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE;
+  return def->kernel ? "kernel" : def->flags & executor ? "executor" : "none";
+}
+
+tfc_status run_list_ops(const struct run_options *o) {
+  size_t count = 0;
+  const struct tfc_op_def *const *list = tfc_op_list(&count);
+  json_t *document = json_array();
+  for (size_t i = 0; i < count; i++) {
+    const struct tfc_op_def *def = list[i];
+    json_t *types = json_array();
+    for (int t = 1; t < TFC_DTYPE_COUNT; t++)
+      if (def->types & TFC_TYPE_BIT(t)) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
+    bool fast = tfc_cpu_kernel_next(tfc_str_from(def->name), TFC_FLOAT, NULL) != NULL;
+    json_array_append_new(document, json_pack("{s:s, s:s, s:o, s:[s,s], s:b, s:b}", "op", def->name, "runs",
+                                              way_of(def), "dtypes", types, "devices", "cpu", "emu", "fast_cpu_kernel",
+                                              fast, "gradient", def->gradient != NULL));
+  }
+  tfc_status s = NULL;
+  if (o->common.json) {
+    s = cli_json_print(document);
+  } else {
+    size_t i;
+    json_t *row, *type;
+    json_array_foreach(document, i, row) {
+      size_t k;
+      printf("%-36s %-9s", json_string_value(json_object_get(row, "op")),
+             json_string_value(json_object_get(row, "runs")));
+      json_array_foreach(json_object_get(row, "dtypes"), k, type) printf(" %s", json_string_value(type));
+      printf("%s\n", json_array_size(json_object_get(row, "dtypes")) ? "" : " any");
+    }
+  }
+  json_decref(document);
+  return s;
+}

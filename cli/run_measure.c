@@ -1,0 +1,364 @@
+// tfc-run --graph G --steps N: the step, inferred or given, run and timed.
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/json.h"
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/run.h"
+#include "profiler/collector.h"
+#include "profiler/statistics.h"
+#include "profiler/store.h"
+#include "runtime/base/units.h"
+#include "runtime/io/npy.h"
+
+struct fetch_file { // --fetch NAME[=FILE.npy]
+  struct tfc_output output;
+  tfc_str name;
+  const char *path; // NULL: only its value is printed
+};
+
+struct measurement {
+  struct run_setup *setup;
+  struct tfc_step_spec step;
+  struct run_feed *given; // [feeds of the options]
+  struct fetch_file *files;
+  uint32_t *targets, *inits;
+  struct tfc_output *fetches, *feeds;
+  struct tfc_shape *feed_shapes;
+  struct tfc_tensor *values, *results; // [feed], [fetch]
+  struct tfc_plan *plan;
+  double *times_us; // [steps]
+  uint32_t taken;
+  struct tfc_collector *collector;
+  TFC_ARRAY(struct tfc_step_profile) profiles;
+};
+
+// --- What is asked for ---------------------------------------------------------------------------------------------
+static tfc_status read_names(struct measurement *m) {
+  const struct run_options *o = m->setup->options;
+  const struct tfc_graph *g = m->setup->graph;
+  m->files = calloc(o->fetches.count + 1u, sizeof *m->files);
+  m->targets = calloc(o->targets.count + 1u, sizeof *m->targets);
+  m->inits = calloc(o->inits.count + 1u, sizeof *m->inits);
+  m->given = calloc(o->feeds.count + 1u, sizeof *m->given);
+  if (!m->files || !m->targets || !m->inits || !m->given)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < o->fetches.count; i++) {
+    tfc_str text = tfc_str_from(o->fetches.items[i]);
+    size_t equals = tfc_str_find(text, '=');
+    m->files[i].name = tfc_str_sub(text, 0, equals == SIZE_MAX ? text.size : equals);
+    m->files[i].path = equals == SIZE_MAX ? NULL : text.data + equals + 1;
+    tfc_status s = tfc_graph_parse_output(g, m->files[i].name, &m->files[i].output);
+    if (s) return tfc_status_annotate(s, "--fetch %s", text.data);
+  }
+  for (uint32_t i = 0; i < o->targets.count + o->inits.count; i++) {
+    bool target = i < o->targets.count;
+    const char *name = target ? o->targets.items[i] : o->inits.items[i - o->targets.count];
+    uint32_t node = tfc_graph_find(g, tfc_str_from(name));
+    if (node == TFC_NO_NODE)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "--%s %s: the graph has no such node", target ? "target" : "init",
+                             name);
+    if (target) m->targets[i] = node;
+    else m->inits[i - o->targets.count] = node;
+  }
+  for (uint32_t i = 0; i < o->feeds.count; i++)
+    TFC_RETURN_IF_ERROR(run_parse_feed(g, o->feeds.items[i], &m->given[i]));
+  return NULL;
+}
+
+static tfc_status infer(struct measurement *m) {
+  tfc_status s = NULL;
+  const struct run_options *o = m->setup->options;
+  struct tfc_step_feed_request *requests = calloc(o->feeds.count + 1u, sizeof *requests);
+  struct tfc_output *fetches = calloc(o->fetches.count + 1u, sizeof *fetches);
+  if (!requests || !fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < o->feeds.count; i++)
+    requests[i] = (struct tfc_step_feed_request){.output = m->given[i].output,
+                                                 .has_shape = true,
+                                                 .dtype = m->given[i].dtype,
+                                                 .shape = m->given[i].shape};
+  for (uint32_t i = 0; i < o->fetches.count; i++) fetches[i] = m->files[i].output;
+  struct tfc_step_request request = {.fetches = fetches,
+                                     .fetch_count = o->fetches.count,
+                                     .targets = m->targets,
+                                     .target_count = o->targets.count,
+                                     .inits = m->inits,
+                                     .init_count = o->inits.count,
+                                     .no_init = o->checkpoint != NULL,
+                                     .feeds = requests,
+                                     .feed_count = o->feeds.count,
+                                     .batch = o->batch};
+  TFC_TRY(s, tfc_step_infer(m->setup->graph, &request, &m->step));
+  for (uint32_t i = 0; i < m->step.note_count; i++) tfc_say("%.*s", TFC_STR_ARG(m->step.notes[i]));
+out:
+  free(requests);
+  free(fetches);
+  return s;
+}
+
+static tfc_status feed_value(const struct measurement *m, const struct tfc_step_feed *feed, struct tfc_tensor *out) {
+  const struct run_options *o = m->setup->options;
+  for (uint32_t i = 0; i < o->feeds.count; i++) {
+    const struct run_feed *given = &m->given[i];
+    if (given->output.node != feed->output.node || given->output.index != feed->output.index) continue;
+    if (!given->has_value) break;
+    tfc_tensor_share(&given->value, out);
+    return NULL;
+  }
+  return tfc_step_synthetic(feed, (uint64_t)o->seed, out);
+}
+
+static tfc_status initialize(struct measurement *m) {
+  if (!m->step.init_count) return NULL;
+  tfc_status s = NULL;
+  uint32_t n = m->step.init_feed_count;
+  struct tfc_output *feeds = calloc(n + 1u, sizeof *feeds);
+  struct tfc_tensor *values = calloc(n + 1u, sizeof *values);
+  if (!feeds || !values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < n; i++) {
+    feeds[i] = m->step.init_feeds[i].output;
+    TFC_TRY(s, feed_value(m, &m->step.init_feeds[i], &values[i]));
+  }
+  struct tfc_run_spec spec = {.feeds = feeds,
+                              .feed_count = n,
+                              .targets = m->step.inits,
+                              .target_count = m->step.init_count,
+                              .placement = m->setup->placement};
+  s = tfc_session_run(m->setup->session, &spec, values, NULL, NULL);
+  if (s) s = tfc_status_annotate(s, "initialising variables");
+out:
+  for (uint32_t i = 0; values && i < n; i++) tfc_tensor_release(&values[i]);
+  free(feeds);
+  free(values);
+  return s;
+}
+
+static tfc_status make_plan(struct measurement *m) {
+  uint32_t n = m->step.feed_count, f = m->step.fetch_count;
+  m->feeds = calloc(n + 1u, sizeof *m->feeds);
+  m->feed_shapes = calloc(n + 1u, sizeof *m->feed_shapes);
+  m->values = calloc(n + 1u, sizeof *m->values);
+  m->results = calloc(f + 1u, sizeof *m->results);
+  if (!m->feeds || !m->feed_shapes || !m->values || !m->results)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < n; i++) {
+    m->feeds[i] = m->step.feeds[i].output;
+    TFC_RETURN_IF_ERROR(feed_value(m, &m->step.feeds[i], &m->values[i]));
+    m->feed_shapes[i] = m->values[i].shape;
+  }
+  struct tfc_run_spec spec = {.feeds = m->feeds,
+                              .feed_count = n,
+                              .feed_shapes = m->feed_shapes,
+                              .fetches = m->step.fetches,
+                              .fetch_count = f,
+                              .targets = m->step.targets,
+                              .target_count = m->step.target_count,
+                              .placement = m->setup->placement,
+                              .order = m->setup->order};
+  return tfc_plan_create(m->setup->session, &spec, &m->plan);
+}
+
+// --- Running -------------------------------------------------------------------------------------------------------
+static void release_results(struct measurement *m) {
+  for (uint32_t i = 0; m->results && i < m->step.fetch_count; i++) tfc_tensor_release(&m->results[i]);
+}
+
+static tfc_status one_step(struct measurement *m, bool profiled) {
+  struct tfc_run_options options = {.cancel = tfc_program_cancel()};
+  if (profiled) {
+    tfc_collector_reset(m->collector);
+    options.trace = tfc_collector_sink(m->collector);
+  }
+  release_results(m);
+  TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
+  if (!profiled) return NULL;
+  struct tfc_step_profile profile = {0};
+  TFC_RETURN_IF_ERROR(tfc_collector_drain(m->collector, NULL, &profile));
+  if (tfc_array_push(&m->profiles, profile)) return NULL;
+  tfc_step_profile_deinit(&profile);
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static tfc_status run_steps(struct measurement *m) {
+  const struct run_options *o = m->setup->options;
+  int64_t total = o->warmup + o->steps;
+  m->times_us = calloc((size_t)o->steps + 1, sizeof *m->times_us);
+  if (!m->times_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (o->profile)
+    TFC_RETURN_IF_ERROR(tfc_collector_create(m->setup->devices.count, 4096 + 2 * (size_t)m->setup->graph->node_count,
+                                             &m->collector));
+  tfc_progress_begin("run");
+  for (int64_t i = 0; i < total; i++) {
+    if (atomic_load(tfc_program_cancel())) return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
+    tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
+    TFC_RETURN_IF_ERROR(one_step(m, o->profile && i >= o->warmup));
+    if (i >= o->warmup) m->times_us[m->taken++] = tfc_plan_last_step_us(m->plan);
+  }
+  tfc_progress_end("%lld steps after %lld of warm-up", (long long)o->steps, (long long)o->warmup);
+  return NULL;
+}
+
+// --- Answers -------------------------------------------------------------------------------------------------------
+static double quantile(const double *sorted, uint32_t n, double q) {
+  if (!n) return NAN;
+  double at = q * (n - 1);
+  uint32_t low = (uint32_t)at;
+  return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+}
+
+static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q, int64_t run) {
+  const struct tfc_plan_info *info = tfc_plan_info(m->plan);
+  const struct run_options *o = m->setup->options;
+  json_t *devices = json_array(), *fetched = json_object();
+  const char *label = "measured";
+  for (uint32_t d = 0; d < m->setup->devices.count; d++) {
+    const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
+    if (d == 0 || strcmp(label, "measured") == 0) label = i->label;
+    json_array_append_new(devices, json_pack("{s:s, s:s, s:i, s:s, s:I}", "name", i->name, "kind", i->kind, "cores",
+                                             (int)i->cores, "label", i->label, "peak_bytes",
+                                             (json_int_t)(info->peak_bytes ? info->peak_bytes[d] : 0)));
+  }
+  for (uint32_t i = 0; i < o->fetches.count; i++) {
+    const struct tfc_tensor *t = &m->results[i];
+    if (t->dtype == TFC_FLOAT && tfc_tensor_elements(t) == 1)
+      json_object_setn_new(fetched, m->files[i].name.data, m->files[i].name.size,
+                           cli_json_number((double)*(const float *)t->data));
+  }
+  json_t *document = json_pack(
+      "{s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", o->graph, "step",
+      "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3), "p50_us",
+      cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)), "p99_us",
+      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup", (int)o->warmup, "label",
+      label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count, "devices", devices, "fetched",
+      fetched);
+  if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (run > 0) json_object_set_new(document, "run", json_integer(run));
+  tfc_status s = cli_json_print(document);
+  json_decref(document);
+  return s;
+}
+
+static void print_text(const struct measurement *m, struct tfc_quartiles q) {
+  const struct tfc_plan_info *info = tfc_plan_info(m->plan);
+  const struct run_options *o = m->setup->options;
+  char a[32], b[32], c[32];
+  for (uint32_t i = 0; i < o->fetches.count; i++) {
+    const struct tfc_tensor *t = &m->results[i];
+    char shape[TFC_SHAPE_TEXT];
+    if (t->dtype == TFC_FLOAT && tfc_tensor_elements(t) == 1)
+      printf("%.*s = %.9g\n", TFC_STR_ARG(m->files[i].name), (double)*(const float *)t->data);
+    else
+      printf("%.*s: %s%s\n", TFC_STR_ARG(m->files[i].name), tfc_dtype_name(t->dtype), tfc_shape_show(&t->shape, shape));
+  }
+  printf("step: median %s, quartiles %s to %s, %u steps, %u operations, %u transfers\n", tfc_show_us(a, q.median),
+         tfc_show_us(b, q.q1), tfc_show_us(c, q.q3), m->taken, info->op_count, info->transfer_count);
+  for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++)
+    printf("%s (%s, %u cores): peak %s of tensors and variables\n", m->setup->devices.devices[d]->info.name,
+           m->setup->devices.devices[d]->info.label, m->setup->devices.devices[d]->info.cores,
+           tfc_show_bytes(a, (double)info->peak_bytes[d]));
+}
+
+static tfc_status write_files(const struct measurement *m) {
+  const struct run_options *o = m->setup->options;
+  for (uint32_t i = 0; i < o->fetches.count; i++)
+    if (m->files[i].path) TFC_RETURN_IF_ERROR(tfc_npy_write(m->files[i].path, &m->results[i]));
+  return NULL;
+}
+
+// --- The profile in the database -----------------------------------------------------------------------------------
+static tfc_status store_steps(struct measurement *m, struct tfc_store *store, int64_t key) {
+  for (uint32_t i = 0; i < m->profiles.count; i++) {
+    const struct tfc_step_profile *p = &m->profiles.data[i];
+    struct tfc_store_step step = {i, "profile", 0, true, p->start_ns, p->duration_ns};
+    TFC_RETURN_IF_ERROR(tfc_store_add_steps(store, key, &step, 1));
+    for (uint32_t d = 0; d < p->busy.count; d++) {
+      struct tfc_store_busy busy = {i, d, p->busy.data[d].operations, p->busy.data[d].operations_ns,
+                                    p->busy.data[d].busy_ns};
+      TFC_RETURN_IF_ERROR(tfc_store_add_busy(store, key, &busy, 1));
+    }
+    for (uint32_t k = 0; k < p->ops.count; k++) {
+      const struct tfc_profile_op *q = &p->ops.data[k];
+      struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, -1};
+      TFC_RETURN_IF_ERROR(tfc_store_add_ops(store, key, &op, 1));
+    }
+  }
+  return NULL;
+}
+
+static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64_t *out_run) {
+  tfc_status s = NULL;
+  const struct run_options *o = m->setup->options;
+  const struct tfc_graph *g = m->setup->graph;
+  const struct tfc_plan_info *info = tfc_plan_info(m->plan);
+  struct tfc_store *store = NULL;
+  int64_t run = -1, key = -1;
+  TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"}, &store));
+  TFC_TRY(s, tfc_store_begin(store));
+  struct tfc_store_run row = {.program = "tfc-run", .command = "tfc-run --profile", .graph = o->graph,
+                              .graph_nodes = g->node_count, .label = m->setup->devices.devices[0]->info.label};
+  TFC_TRY(s, tfc_store_add_run(store, &row, &run));
+  for (uint32_t d = 0; d < m->setup->devices.count; d++) {
+    const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
+    struct tfc_store_device device = {.device_id = d, .name = i->name, .kind = i->kind, .model = i->model,
+                                      .tensorflow = i->tensorflow, .label = i->label, .cores = i->cores,
+                                      .memory_limit = i->memory, .dispatch_us = NAN};
+    struct tfc_store_memory memory = {d, info->peak_bytes ? info->peak_bytes[d] : 0};
+    TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));
+    (void)memory;
+  }
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    struct tfc_store_node node = {.node_id = i, .name = g->nodes[i].name, .op = g->nodes[i].op, .unit_id = UINT32_MAX,
+                                  .flops = NAN, .bytes_touched = NAN};
+    TFC_TRY(s, tfc_store_add_nodes(store, run, &node, 1));
+  }
+  struct tfc_store_placement placement = {.placement_id = 0, .role = "baseline", .name = "run", .episode = -1,
+                                          .state = "ok", .label = row.label, .simulated_us = NAN,
+                                          .median_us = q.median, .q1_us = q.q1, .q3_us = q.q3, .steps = m->taken,
+                                          .ratio = NAN, .reward = NAN, .cost_s = NAN, .at_s = NAN,
+                                          .transfers = info->transfer_count};
+  TFC_TRY(s, tfc_store_add_placement(store, run, &placement, NULL, 0, &key));
+  TFC_TRY(s, store_steps(m, store, key));
+  for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++) {
+    struct tfc_store_memory memory = {d, info->peak_bytes[d]};
+    TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
+  }
+  struct tfc_store_answer answer = {.state = "done", .placement_id = 0, .speedup = NAN, .speedup_low = NAN,
+                                    .speedup_high = NAN, .bound_us = NAN, .trace_overhead = NAN, .tau = NAN};
+  TFC_TRY(s, tfc_store_finish_run(store, run, &answer));
+  TFC_TRY(s, tfc_store_commit(store));
+  *out_run = run;
+  tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)run, o->db, o->db, (long long)run);
+out:
+  tfc_store_close(store);
+  return s;
+}
+
+// -------------------------------------------------------------------------------------------------------------------
+tfc_status run_measure(struct run_setup *setup) {
+  tfc_status s = NULL;
+  struct measurement m = {.setup = setup};
+  int64_t run = 0;
+  TFC_TRY(s, read_names(&m));
+  TFC_TRY(s, infer(&m));
+  TFC_TRY(s, initialize(&m));
+  TFC_TRY(s, make_plan(&m));
+  TFC_TRY(s, run_steps(&m));
+  struct tfc_quartiles q = tfc_quartiles_of(m.times_us, m.taken);
+  TFC_TRY(s, write_files(&m));
+  if (setup->options->profile) TFC_TRY(s, store_run(&m, q, &run));
+  if (setup->options->common.json) TFC_TRY(s, print_json(&m, q, run));
+  else print_text(&m, q);
+out:
+  release_results(&m);
+  for (uint32_t i = 0; m.values && i < m.step.feed_count; i++) tfc_tensor_release(&m.values[i]);
+  for (uint32_t i = 0; m.given && i < setup->options->feeds.count; i++) run_feed_deinit(&m.given[i]);
+  for (size_t i = 0; i < m.profiles.count; i++) tfc_step_profile_deinit(&m.profiles.data[i]);
+  tfc_array_free(&m.profiles);
+  tfc_collector_free(m.collector);
+  tfc_plan_free(m.plan);
+  free(m.values), free(m.results), free(m.feeds), free(m.feed_shapes), free(m.times_us);
+  free(m.files), free(m.targets), free(m.inits), free(m.given);
+  tfc_step_spec_deinit(&m.step);
+  return s;
+}

@@ -1,0 +1,165 @@
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/program.h"
+#include "cli/run.h"
+#include "placer/placement.h"
+#include "runtime/base/units.h"
+#include "runtime/graph/import.h"
+#include "runtime/io/npy.h"
+
+// The first N of the cores that this process may use.
+static tfc_status limit_threads(int64_t threads) {
+  cpu_set_t allowed, fewer;
+  CPU_ZERO(&fewer);
+  if (threads <= 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return NULL;
+  int64_t taken = 0;
+  for (int c = 0; c < CPU_SETSIZE && taken < threads; c++)
+    if (CPU_ISSET(c, &allowed)) CPU_SET(c, &fewer), taken++;
+  if (taken < threads) tfc_warn("--threads %lld: only %lld cores may be used", (long long)threads, (long long)taken);
+  sched_setaffinity(0, sizeof fewer, &fewer);
+  return NULL;
+}
+
+static bool lists(tfc_str names, tfc_str name) {
+  while (names.size) {
+    size_t comma = tfc_str_find(names, ',');
+    if (tfc_str_equal(tfc_str_sub(names, 0, comma == SIZE_MAX ? names.size : comma), name)) return true;
+    names = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(names, comma + 1, names.size);
+  }
+  return false;
+}
+
+// Device names of a placement with commas: its list of devices, or else those that it uses, in order of first use.
+static tfc_status devices_of(const struct tfc_placement *p, char **out) {
+  struct tfc_text text = {0};
+  for (uint32_t i = 0; i < p->device_count + p->node_count; i++) {
+    if (i == p->device_count && text.size) break;
+    tfc_str name = i < p->device_count ? p->devices[i].name : p->nodes[i - p->device_count].device;
+    if (tfc_str_is(name, "host") || lists((tfc_str){text.data, text.size}, name)) continue;
+    tfc_text_printf(&text, "%s%.*s", text.size ? "," : "", TFC_STR_ARG(name));
+  }
+  if (text.failed || !text.data) {
+    tfc_text_deinit(&text);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the placement names no device");
+  }
+  *out = text.data;
+  return NULL;
+}
+
+static tfc_status apply_placement(struct run_setup *s, const struct tfc_placement *p) {
+  const struct tfc_graph *g = s->graph;
+  s->placement = calloc(g->node_count + 1u, sizeof *s->placement);
+  s->order = calloc(g->node_count + 1u, sizeof *s->order);
+  if (!s->placement || !s->order) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  bool any_order = false;
+  for (uint32_t i = 0; i < g->node_count; i++) s->order[i] = NAN;
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    const struct tfc_placement_node *n = &p->nodes[i];
+    if (tfc_str_starts(n->name, "function/")) continue;
+    uint32_t node = tfc_graph_find(g, n->name);
+    if (node == TFC_NO_NODE)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: node '%.*s' is not in the graph", s->options->placement,
+                             TFC_STR_ARG(n->name));
+    bool found = tfc_str_is(n->device, "host");
+    for (uint32_t d = 0; d < s->devices.count && !found; d++)
+      if ((found = tfc_str_is(n->device, s->devices.devices[d]->info.name))) s->placement[node] = (uint16_t)d;
+    if (!found)
+      return tfc_status_make(TFC_UNAVAILABLE, "%s: node '%.*s' is on %.*s, which is not among the devices",
+                             s->options->placement, TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
+    s->order[node] = n->order;
+    any_order |= isfinite(n->order);
+  }
+  if (!any_order) {
+    free(s->order);
+    s->order = NULL;
+  }
+  return NULL;
+}
+
+tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
+  tfc_status s = NULL;
+  struct run_setup setup = {.options = o};
+  struct tfc_placement *placement = NULL;
+  char *devices = NULL;
+  tfc_graph_format format;
+  TFC_TRY(s, tfc_graph_load(o->graph, &format, &setup.graph));
+  if (o->placement) {
+    TFC_TRY(s, tfc_placement_read(o->placement, &placement));
+    if (!o->devices) TFC_TRY(s, devices_of(placement, &devices));
+  }
+  TFC_TRY(s, limit_threads(o->threads));
+  TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
+  if (setup.devices.note) tfc_say("%s", setup.devices.note);
+  if (placement) TFC_TRY(s, apply_placement(&setup, placement));
+  struct tfc_session_options options = {
+      .devices = &setup.devices, .all_rewrites = o->rewrites == 1, .seed = (uint64_t)o->seed};
+  TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
+  *out = setup, setup = (struct run_setup){0};
+out:
+  run_setup_close(&setup);
+  tfc_placement_free(placement);
+  free(devices);
+  return s;
+}
+
+void run_setup_close(struct run_setup *setup) {
+  tfc_session_free(setup->session);
+  tfc_devices_close(&setup->devices);
+  tfc_graph_release(setup->graph);
+  free(setup->placement);
+  free(setup->order);
+  *setup = (struct run_setup){0};
+}
+
+// "int32[32,20]"
+static tfc_status parse_type(const char *feed, tfc_str text, struct run_feed *out) {
+  size_t bracket = tfc_str_find(text, '[');
+  tfc_str type = tfc_str_sub(text, 0, bracket == SIZE_MAX ? text.size : bracket);
+  out->dtype = tfc_dtype_parse(type);
+  if (out->dtype == TFC_DTYPE_NONE)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "--feed %s: '%.*s' is neither an .npy file nor a type", feed,
+                           TFC_STR_ARG(type));
+  if (bracket == SIZE_MAX) return NULL;
+  if (!tfc_str_ends(text, "]"))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "--feed %s: the shape has no closing ']'", feed);
+  tfc_str rest = tfc_str_sub(text, bracket + 1, text.size - 1);
+  while (rest.size) {
+    size_t comma = tfc_str_find(rest, ',');
+    tfc_str one = tfc_str_sub(rest, 0, comma == SIZE_MAX ? rest.size : comma);
+    int64_t dim;
+    tfc_status s = tfc_parse_i64(one, &dim);
+    if (s) return tfc_status_annotate(s, "--feed %s", feed);
+    if (dim < 0 || out->shape.rank == TFC_MAX_RANK)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "--feed %s: not a shape", feed);
+    out->shape.dims[out->shape.rank++] = dim;
+    rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
+  }
+  return NULL;
+}
+
+tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out) {
+  tfc_str all = tfc_str_from(text);
+  size_t equals = tfc_str_find(all, '=');
+  struct run_feed feed = {0};
+  if (equals == SIZE_MAX)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "--feed %s: want NAME=FILE.npy or NAME=DTYPE[SHAPE]", text);
+  tfc_status s = tfc_graph_parse_output(g, tfc_str_sub(all, 0, equals), &feed.output);
+  if (s) return tfc_status_annotate(s, "--feed %s", text);
+  tfc_str value = tfc_str_sub(all, equals + 1, all.size);
+  if (tfc_str_ends(value, ".npy")) {
+    TFC_RETURN_IF_ERROR(tfc_npy_read(value.data, &feed.value));
+    feed.has_value = true;
+    feed.dtype = feed.value.dtype, feed.shape = feed.value.shape;
+  } else {
+    TFC_RETURN_IF_ERROR(parse_type(text, value, &feed));
+  }
+  *out = feed;
+  return NULL;
+}
+
+void run_feed_deinit(struct run_feed *feed) {
+  tfc_tensor_release(&feed->value);
+}

@@ -1,0 +1,71 @@
+// tfc-run: run a graph.
+#include <stdlib.h>
+
+#include "cli/program.h"
+#include "cli/run.h"
+
+#define AT(member) .offset = offsetof(struct run_options, member)
+static const struct tfc_flag flags[] = {
+    {.name = "graph", .kind = TFC_FLAG_TEXT, AT(graph), .value = "PATH", .help = "the graph: .pb, .pbtxt, .meta or a SavedModel"},
+    {.name = "fetch", .kind = TFC_FLAG_TEXTS, AT(fetches), .value = "T[=FILE.npy]", .help = "a tensor to fetch, and the file that its value of the last step goes to; may be repeated"},
+    {.name = "target", .kind = TFC_FLAG_TEXTS, AT(targets), .value = "OP", .help = "an operation to run; may be repeated; inferred when neither --fetch nor --target is given"},
+    {.name = "init", .kind = TFC_FLAG_TEXTS, AT(inits), .value = "OP", .help = "what sets the variables before the first step; inferred when absent"},
+    {.name = "feed", .kind = TFC_FLAG_TEXTS, AT(feeds), .value = "NAME=FILE.npy|NAME=DTYPE[SHAPE]", .help = "a real or a synthetic feed; synthetic for every placeholder that is not given"},
+    {.name = "batch", .kind = TFC_FLAG_COUNT, AT(batch), .value = "N", .minimum = 1, .maximum = 1 << 20, .help = "the size of unknown leading dimensions (default 32)"},
+    {.name = "steps", .kind = TFC_FLAG_COUNT, AT(steps), .value = "N", .minimum = 1, .maximum = 10000000, .help = "steps that are timed (default 10)"},
+    {.name = "warmup", .kind = TFC_FLAG_COUNT, AT(warmup), .value = "N", .maximum = 10000000, .help = "steps before them (default 2)"},
+    {.name = "devices", .kind = TFC_FLAG_TEXT, AT(devices), .value = "LIST", .help = "devices to open, as 'cpu:0-3' or '4' (default: one CPU device of all allowed cores, or those of --placement)"},
+    {.name = "placement", .kind = TFC_FLAG_TEXT, AT(placement), .value = "FILE", .help = "run as this placement file says"},
+    {.name = "threads", .kind = TFC_FLAG_COUNT, AT(threads), .value = "N", .minimum = 1, .maximum = 4096, .help = "use at most this many cores"},
+    {.name = "rewrites", .kind = TFC_FLAG_CHOICE, AT(rewrites), .choices = "exact|all", .help = "graph rewrites that keep every bit (default), or also those that change rounding"},
+    {.name = "seed", .kind = TFC_FLAG_COUNT, AT(seed), .value = "N", .help = "synthetic feeds and unseeded random operations follow from it"},
+    {.name = "profile", .kind = TFC_FLAG_BOOL, AT(profile), .help = "time every operation of every step and keep it in the database"},
+    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "the database (default tfc.db)"},
+    {.name = "checkpoint", .kind = TFC_FLAG_TEXT, AT(checkpoint), .value = "PREFIX", .help = "restore variables from a TensorFlow V2 checkpoint"},
+    {.name = "save-checkpoint", .kind = TFC_FLAG_TEXT, AT(save_checkpoint), .value = "PREFIX", .help = "write variables to a TensorFlow V2 checkpoint at the end"},
+    {.name = "run", .kind = TFC_FLAG_TEXT, AT(script), .value = "SCRIPT.json", .help = "several runs in one session, in order; no initialiser is inferred"},
+    {.name = "out", .kind = TFC_FLAG_TEXT, AT(out), .value = "DIR", .help = "where the fetches of --run go: DIR/<run>/<tensor>.npy"},
+    {.name = "list-ops", .kind = TFC_FLAG_BOOL, AT(list_ops), .help = "print the operations that the runtime knows, with types and devices"},
+    {.name = "shapes", .kind = TFC_FLAG_BOOL, AT(shapes), .help = "print the shapes that are inferred for the graph"},
+};
+static const struct tfc_program program = {
+    .name = "tfc-run",
+    .summary = "run a TensorFlow graph",
+    .usage = "tfc-run --graph PATH [flags]",
+    .examples = "  tfc-run --graph examples/nmt.pb --fetch loss:0 --target train_op --steps 20\n"
+                "      20 training steps with synthetic feeds, timed\n"
+                "  tfc-run --graph nmt.pb --placement nmt.placement.json --steps 100 --profile\n"
+                "      as tfc-place found it, every operation timed into tfc.db\n"
+                "  tfc-run --graph nmt.pb --run script.json --out results\n"
+                "      several runs in one session: {\"runs\": [{\"targets\": [\"init\"]}, {\"feeds\": {\"x:0\": \"x.npy\"}, "
+                "\"fetches\": [\"loss:0\"]}]}\n"
+                "  tfc-run --list-ops\n"
+                "      what the runtime can do\n",
+    .flags = flags,
+    .flag_count = sizeof flags / sizeof *flags,
+};
+
+static tfc_status run(const struct run_options *o) {
+  if (o->list_ops) return run_list_ops(o);
+  if (o->shapes) return run_shapes(o);
+  struct run_setup setup = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, run_setup_open(o, &setup));
+  if (o->checkpoint) TFC_TRY(s, run_restore(&setup));
+  s = o->script ? run_script(&setup) : run_measure(&setup);
+  if (!s && o->save_checkpoint) s = run_save(&setup);
+out:
+  run_setup_close(&setup);
+  return s;
+}
+
+int main(int argc, char **argv) {
+  tfc_program_start("tfc-run", argv);
+  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2};
+  int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
+  if (code >= 0) return code;
+  tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
+  if (!o.graph && !o.list_ops) return tfc_flags_error(&program, "--graph is missing");
+  if (o.script && !o.out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
+  return tfc_program_finish(tfc_program_fail(run(&o)));
+}
