@@ -2,7 +2,8 @@
 #include "cli/run.h"
 
 tfc_status run_restore(struct run_setup *setup) {
-  return tfc_status_make(TFC_UNIMPLEMENTED, "--checkpoint %s: checkpoints are not read yet; run the initialiser instead",
+  return tfc_status_make(TFC_UNIMPLEMENTED,
+                         "--checkpoint %s: checkpoints are not read yet; run the initialiser instead",
                          setup->options->checkpoint);
 }
 

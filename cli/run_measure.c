@@ -59,11 +59,12 @@ static tfc_status read_names(struct measurement *m) {
     if (node == TFC_NO_NODE)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "--%s %s: the graph has no such node", target ? "target" : "init",
                              name);
-    if (target) m->targets[i] = node;
-    else m->inits[i - o->targets.count] = node;
+    if (target)
+      m->targets[i] = node;
+    else
+      m->inits[i - o->targets.count] = node;
   }
-  for (uint32_t i = 0; i < o->feeds.count; i++)
-    TFC_RETURN_IF_ERROR(run_parse_feed(g, o->feeds.items[i], &m->given[i]));
+  for (uint32_t i = 0; i < o->feeds.count; i++) TFC_RETURN_IF_ERROR(run_parse_feed(g, o->feeds.items[i], &m->given[i]));
   return NULL;
 }
 
@@ -74,10 +75,8 @@ static tfc_status infer(struct measurement *m) {
   struct tfc_output *fetches = calloc(o->fetches.count + 1u, sizeof *fetches);
   if (!requests || !fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < o->feeds.count; i++)
-    requests[i] = (struct tfc_step_feed_request){.output = m->given[i].output,
-                                                 .has_shape = true,
-                                                 .dtype = m->given[i].dtype,
-                                                 .shape = m->given[i].shape};
+    requests[i] = (struct tfc_step_feed_request){
+        .output = m->given[i].output, .has_shape = true, .dtype = m->given[i].dtype, .shape = m->given[i].shape};
   for (uint32_t i = 0; i < o->fetches.count; i++) fetches[i] = m->files[i].output;
   struct tfc_step_request request = {.fetches = fetches,
                                      .fetch_count = o->fetches.count,
@@ -186,11 +185,12 @@ static tfc_status run_steps(struct measurement *m) {
   m->times_us = calloc((size_t)o->steps + 1, sizeof *m->times_us);
   if (!m->times_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (o->profile)
-    TFC_RETURN_IF_ERROR(tfc_collector_create(m->setup->devices.count, 4096 + 2 * (size_t)m->setup->graph->node_count,
-                                             &m->collector));
+    TFC_RETURN_IF_ERROR(
+        tfc_collector_create(m->setup->devices.count, 4096 + 2 * (size_t)m->setup->graph->node_count, &m->collector));
   tfc_progress_begin("run");
   for (int64_t i = 0; i < total; i++) {
-    if (atomic_load(tfc_program_cancel())) return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
+    if (atomic_load(tfc_program_cancel()))
+      return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
     TFC_RETURN_IF_ERROR(one_step(m, o->profile && i >= o->warmup));
     if (i >= o->warmup) m->times_us[m->taken++] = tfc_plan_last_step_us(m->plan);
@@ -225,13 +225,13 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       json_object_setn_new(fetched, m->files[i].name.data, m->files[i].name.size,
                            cli_json_number((double)*(const float *)t->data));
   }
-  json_t *document = json_pack(
-      "{s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", o->graph, "step",
-      "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3), "p50_us",
-      cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)), "p99_us",
-      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup", (int)o->warmup, "label",
-      label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count, "devices", devices, "fetched",
-      fetched);
+  json_t *document =
+      json_pack("{s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", o->graph, "step",
+                "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3),
+                "p50_us", cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)),
+                "p99_us", cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup",
+                (int)o->warmup, "label", label, "operations", (int)info->op_count, "transfers",
+                (int)info->transfer_count, "devices", devices, "fetched", fetched);
   if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (run > 0) json_object_set_new(document, "run", json_integer(run));
   tfc_status s = cli_json_print(document);
@@ -295,27 +295,51 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   int64_t run = -1, key = -1;
   TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"}, &store));
   TFC_TRY(s, tfc_store_begin(store));
-  struct tfc_store_run row = {.program = "tfc-run", .command = "tfc-run --profile", .graph = o->graph,
-                              .graph_nodes = g->node_count, .label = m->setup->devices.devices[0]->info.label};
+  struct tfc_store_run row = {.program = "tfc-run",
+                              .command = "tfc-run --profile",
+                              .graph = o->graph,
+                              .graph_nodes = g->node_count,
+                              .label = m->setup->devices.devices[0]->info.label};
   TFC_TRY(s, tfc_store_add_run(store, &row, &run));
   for (uint32_t d = 0; d < m->setup->devices.count; d++) {
     const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
-    struct tfc_store_device device = {.device_id = d, .name = i->name, .kind = i->kind, .model = i->model,
-                                      .tensorflow = i->tensorflow, .label = i->label, .cores = i->cores,
-                                      .memory_limit = i->memory, .dispatch_us = NAN};
+    struct tfc_store_device device = {.device_id = d,
+                                      .name = i->name,
+                                      .kind = i->kind,
+                                      .model = i->model,
+                                      .tensorflow = i->tensorflow,
+                                      .label = i->label,
+                                      .cores = i->cores,
+                                      .memory_limit = i->memory,
+                                      .dispatch_us = NAN};
     struct tfc_store_memory memory = {d, info->peak_bytes ? info->peak_bytes[d] : 0};
     TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));
     (void)memory;
   }
   for (uint32_t i = 0; i < g->node_count; i++) {
-    struct tfc_store_node node = {.node_id = i, .name = g->nodes[i].name, .op = g->nodes[i].op, .unit_id = UINT32_MAX,
-                                  .flops = NAN, .bytes_touched = NAN};
+    struct tfc_store_node node = {.node_id = i,
+                                  .name = g->nodes[i].name,
+                                  .op = g->nodes[i].op,
+                                  .unit_id = UINT32_MAX,
+                                  .flops = NAN,
+                                  .bytes_touched = NAN};
     TFC_TRY(s, tfc_store_add_nodes(store, run, &node, 1));
   }
-  struct tfc_store_placement placement = {.placement_id = 0, .role = "baseline", .name = "run", .episode = -1,
-                                          .state = "ok", .label = row.label, .simulated_us = NAN,
-                                          .median_us = q.median, .q1_us = q.q1, .q3_us = q.q3, .steps = m->taken,
-                                          .ratio = NAN, .reward = NAN, .cost_s = NAN, .at_s = NAN,
+  struct tfc_store_placement placement = {.placement_id = 0,
+                                          .role = "baseline",
+                                          .name = "run",
+                                          .episode = -1,
+                                          .state = "ok",
+                                          .label = row.label,
+                                          .simulated_us = NAN,
+                                          .median_us = q.median,
+                                          .q1_us = q.q1,
+                                          .q3_us = q.q3,
+                                          .steps = m->taken,
+                                          .ratio = NAN,
+                                          .reward = NAN,
+                                          .cost_s = NAN,
+                                          .at_s = NAN,
                                           .transfers = info->transfer_count};
   TFC_TRY(s, tfc_store_add_placement(store, run, &placement, NULL, 0, &key));
   TFC_TRY(s, store_steps(m, store, key));
@@ -323,8 +347,14 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
     struct tfc_store_memory memory = {d, info->peak_bytes[d]};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
   }
-  struct tfc_store_answer answer = {.state = "done", .placement_id = 0, .speedup = NAN, .speedup_low = NAN,
-                                    .speedup_high = NAN, .bound_us = NAN, .trace_overhead = NAN, .tau = NAN};
+  struct tfc_store_answer answer = {.state = "done",
+                                    .placement_id = 0,
+                                    .speedup = NAN,
+                                    .speedup_low = NAN,
+                                    .speedup_high = NAN,
+                                    .bound_us = NAN,
+                                    .trace_overhead = NAN,
+                                    .tau = NAN};
   TFC_TRY(s, tfc_store_finish_run(store, run, &answer));
   TFC_TRY(s, tfc_store_commit(store));
   *out_run = run;
@@ -347,8 +377,10 @@ tfc_status run_measure(struct run_setup *setup) {
   struct tfc_quartiles q = tfc_quartiles_of(m.times_us, m.taken);
   TFC_TRY(s, write_files(&m));
   if (setup->options->profile) TFC_TRY(s, store_run(&m, q, &run));
-  if (setup->options->common.json) TFC_TRY(s, print_json(&m, q, run));
-  else print_text(&m, q);
+  if (setup->options->common.json)
+    TFC_TRY(s, print_json(&m, q, run));
+  else
+    print_text(&m, q);
 out:
   release_results(&m);
   for (uint32_t i = 0; m.values && i < m.step.feed_count; i++) tfc_tensor_release(&m.values[i]);
