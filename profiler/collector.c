@@ -14,12 +14,14 @@ struct tfc_collector {
 tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device, struct tfc_collector **out) {
   tfc_status s = NULL;
   struct tfc_collector *c = calloc(1, sizeof *c);
-  if (!c || !(c->sink.buffers = calloc(device_count + 1u, sizeof *c->sink.buffers)))
+  // The devices' buffers, that of the thread that runs steps, and those of the copying threads.
+  if (!c || !(c->sink.buffers = calloc(2 * (size_t)device_count + 1, sizeof *c->sink.buffers)))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   c->device_count = device_count;
   c->sink.buffer_count = device_count + 1;
+  c->sink.copies = c->sink.buffers + device_count + 1;
   c->sink.owner = c;
-  for (uint32_t i = 0; i <= device_count; i++) {
+  for (uint32_t i = 0; i < 2 * device_count + 1; i++) {
     struct tfc_trace_buffer *b = &c->sink.buffers[i];
     // Touched here, so that no page is faulted in while a step is timed.
     if (!(b->records = malloc(records_per_device * sizeof *b->records)))
@@ -35,7 +37,7 @@ out:
 
 void tfc_collector_free(struct tfc_collector *c) {
   if (!c) return;
-  for (uint32_t i = 0; c->sink.buffers && i <= c->device_count; i++) free(c->sink.buffers[i].records);
+  for (uint32_t i = 0; c->sink.buffers && i < 2 * c->device_count + 1; i++) free(c->sink.buffers[i].records);
   free(c->sink.buffers);
   free(c);
 }
@@ -45,7 +47,7 @@ struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *c) {
 }
 
 void tfc_collector_reset(struct tfc_collector *c) {
-  for (uint32_t i = 0; i <= c->device_count; i++) c->sink.buffers[i].count = c->sink.buffers[i].dropped = 0;
+  for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) c->sink.buffers[i].count = c->sink.buffers[i].dropped = 0;
 }
 
 void tfc_step_profile_deinit(struct tfc_step_profile *p) {
@@ -89,7 +91,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
   p->ops.count = p->transfers.count = p->busy.count = 0;
   p->allocated = 0;
   if (!tfc_array_resize(&p->busy, c->device_count)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i <= c->device_count; i++) {
+  for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) {
     const struct tfc_trace_buffer *b = &c->sink.buffers[i];
     if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);
     for (size_t k = 0; k < b->count; k++) TFC_RETURN_IF_ERROR(take(&b->records[k], c, async, p));

@@ -27,7 +27,7 @@ static void test_a_step(void **state) {
   op(c, 1, 7, 30, 90);
   op(c, 0, 5, 10, 40);
   op(c, 0, 6, 40, 45);
-  tfc_trace_add(&tfc_collector_sink(c)->buffers[1], TFC_TRACE_TRANSFER, 3, 1, at_us(45), at_us(47), 64);
+  tfc_trace_add(&tfc_collector_sink(c)->copies[1], TFC_TRACE_TRANSFER, 3, 1, at_us(45), at_us(47), 64);
   tfc_trace_add(&tfc_collector_sink(c)->buffers[2], TFC_TRACE_ALLOCATE, 5, 0, at_us(0), at_us(0), 4096);
   tfc_trace_add(&tfc_collector_sink(c)->buffers[2], TFC_TRACE_STEP, 0, 0, at_us(0), at_us(99), 0);
   assert_ok(tfc_collector_drain(c, NULL, &p));

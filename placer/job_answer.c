@@ -1,0 +1,455 @@
+// The end: the answer, the rivals and the undivided machine run once more, in turns; intervals, bound, gap, and the
+// document.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "placer/job_private.h"
+#include "placer/place.h"
+#include "profiler/statistics.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/units.h"
+
+enum { FINALISTS = 3, MOST = 16, BLOCK = 5, ROUNDS = 6, BOOTSTRAPS = 2000 };
+
+static double total_seconds(const struct tfc_job *j) {
+  return j->o->seconds > 0 ? j->o->seconds : 600;
+}
+static bool can_answer(const struct tfc_job_known *k) {
+  return k->solution.device && k->state == TFC_RESULT_OK && isfinite(k->median_us);
+}
+static double final_or_screen(const struct tfc_job_known *k) {
+  return isfinite(k->final_us) ? k->final_us : k->median_us;
+}
+
+// --- The final run ---------------------------------------------------------------------------------------------------
+struct finishing {
+  struct tfc_job *job;
+  uint32_t index[MOST];
+};
+static tfc_status finished(void *user, const struct tfc_measured *m) {
+  struct finishing *f = user;
+  struct tfc_job_known *k = &f->job->known.data[f->index[m->entry]];
+  TFC_RETURN_IF_ERROR(tfc_job_record(f->job, k, m, "final"));
+  tfc_job_say(f->job, false, NULL);
+  return NULL;
+}
+
+static void add_once(uint32_t *list, uint32_t *count, uint32_t index) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (list[i] == index) return;
+  if (*count < MOST) list[(*count)++] = index;
+}
+
+// The fastest few, and what they are compared with.
+static uint32_t finalists(struct tfc_job *j, uint32_t *list) {
+  uint32_t count = 0, single = UINT32_MAX;
+  if (j->best != UINT32_MAX) add_once(list, &count, j->best);
+  for (uint32_t round = 0; round < FINALISTS; round++) {
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < j->known.count; i++) {
+      const struct tfc_job_known *k = &j->known.data[i];
+      bool taken = !can_answer(k) || k->single;
+      for (uint32_t n = 0; n < count && !taken; n++) taken = list[n] == i || j->known.data[list[n]].digest == k->digest;
+      if (!taken && (best == UINT32_MAX || k->median_us < j->known.data[best].median_us)) best = i;
+    }
+    if (best != UINT32_MAX && count < FINALISTS) add_once(list, &count, best);
+  }
+  for (uint32_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->single && isfinite(k->median_us) && k->state == TFC_RESULT_OK &&
+        (single == UINT32_MAX || k->median_us < j->known.data[single].median_us))
+      single = i;
+  }
+  if (single != UINT32_MAX) add_once(list, &count, single);
+  for (uint32_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if ((k->whole && k->state == TFC_RESULT_OK) || (k->baseline && !k->heuristic && !k->single && can_answer(k)))
+      add_once(list, &count, i);
+  }
+  return count;
+}
+
+tfc_status tfc_job_final(struct tfc_job *j) {
+  tfc_status s = NULL;
+  struct finishing f = {.job = j};
+  uint32_t count = finalists(j, f.index);
+  size_t nodes = j->o->graph->node_count;
+  struct tfc_measure_entry *entry = calloc(count + 1u, sizeof *entry);
+  uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
+  uint32_t *sequence = malloc(((size_t)count * j->subject->cost_count + 1) * sizeof *sequence);
+  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_known *k = &j->known.data[f.index[i]];
+    entry[i] = (struct tfc_measure_entry){.whole = k->whole,
+                                          .placement = placement + i * nodes,
+                                          .sequence = sequence + (size_t)i * j->subject->cost_count};
+    if (k->whole) continue;
+    TFC_TRY(s, tfc_subject_assign(j->subject, j->problem, &k->solution, placement + i * nodes,
+                                  sequence + (size_t)i * j->subject->cost_count, &entry[i].sequence_count));
+  }
+  tfc_job_say(j, false, "final run: %u placements in turns", count);
+  double reserve = 0.04 * total_seconds(j) + 1; // the report
+  struct tfc_measure_batch batch = {.entries = entry,
+                                    .count = count,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = BLOCK,
+                                    .blocks = ROUNDS,
+                                    .best_us = (double)NAN,
+                                    .trace = j->trace,
+                                    .deadline_s =
+                                        1e-9 * (double)j->begin_ns - j->before_s + total_seconds(j) - reserve};
+  if (count) TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, finished, &f));
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_known *k = &j->known.data[f.index[i]];
+    if (can_answer(k) && isfinite(k->final_us) &&
+        (j->best == UINT32_MAX || k->final_us < final_or_screen(&j->known.data[j->best]) ||
+         j->known.data[j->best].state != TFC_RESULT_OK))
+      j->best = f.index[i];
+  }
+out:
+  free(entry);
+  free(placement);
+  free(sequence);
+  return s;
+}
+
+// --- Comparing -------------------------------------------------------------------------------------------------------
+// median(a) / median(b) over the final run's blocks.
+static tfc_status compare(const struct tfc_job_known *a, const struct tfc_job_known *b, uint64_t seed,
+                          struct tfc_interval *out) {
+  struct tfc_block_pair pairs[ROUNDS] = {0};
+  const struct tfc_job_known *side[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    for (size_t k = 0; k < side[i]->final_step_us.count; k++) {
+      uint32_t block = side[i]->final_block_of.data[k];
+      if (block >= ROUNDS) continue;
+      const double *at = &side[i]->final_step_us.data[k];
+      if (i == 0 && pairs[block].a_count++ == 0) pairs[block].a = at;
+      if (i == 1 && pairs[block].b_count++ == 0) pairs[block].b = at;
+    }
+  }
+  uint32_t count = 0;
+  while (count < ROUNDS && pairs[count].a_count && pairs[count].b_count) count++;
+  return tfc_bootstrap_ratio(pairs, count, BOOTSTRAPS, seed, out);
+}
+
+static tfc_status add_row(struct tfc_job *j, const struct tfc_job_known *k, const char *name, const char *kind,
+                          const struct tfc_job_known *single) {
+  tfc_status s = NULL;
+  struct tfc_job_outcome *out = j->out;
+  struct tfc_job_row *rows = realloc(out->rows, (out->row_count + 1) * sizeof *rows);
+  if (!rows) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  out->rows = rows;
+  struct tfc_job_row r = {.kind = kind,
+                          .state = k->state,
+                          .modelled = isnan(k->median_us) && !k->note,
+                          .median_us = final_or_screen(k),
+                          .q1_us = isfinite(k->final_us) ? k->final_q1 : k->q1_us,
+                          .q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us,
+                          .steps = isfinite(k->final_us) ? k->final_steps : k->steps,
+                          .simulated_us = k->simulated_us,
+                          .speedup = (double)NAN,
+                          .low = (double)NAN,
+                          .high = (double)NAN};
+  if (single && isfinite(k->final_us) && isfinite(single->final_us)) {
+    struct tfc_interval interval;
+    TFC_TRY(s, compare(single, k, j->o->seed, &interval));
+    r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
+  } else if (single && isfinite(r.median_us) && isfinite(final_or_screen(single))) {
+    r.speedup = final_or_screen(single) / r.median_us;
+  }
+  r.name = tfc_str_dup(tfc_str_from(name));
+  r.note = k->note ? tfc_str_dup(tfc_str_from(k->note)) : NULL;
+  if (!r.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  out->rows[out->row_count++] = r;
+out:
+  return s;
+}
+
+// Kendall's tau over what was measured as candidates and rivals on several devices.
+static tfc_status correlate(struct tfc_job *j) {
+  size_t n = 0, count = j->known.count;
+  double *x = calloc(count + 1, sizeof *x), *y = calloc(count + 1, sizeof *y), *spread = calloc(count + 1, sizeof *y);
+  tfc_status s = NULL;
+  if (!x || !y || !spread) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (!k->solution.device || k->state != TFC_RESULT_OK || isnan(k->median_us) || isnan(k->simulated_us)) continue;
+    x[n] = k->simulated_us, y[n] = k->median_us, spread[n++] = 0.5 * (k->q3_us - k->q1_us);
+  }
+  j->out->tau = tfc_kendall_tau(x, y, spread, n, NULL);
+  j->out->tau_placements = (uint32_t)n;
+out:
+  free(x);
+  free(y);
+  free(spread);
+  return s;
+}
+
+// --- Bound -----------------------------------------------------------------------------------------------------------
+static tfc_status find_bound(struct tfc_job *j) {
+  tfc_status s = NULL;
+  struct tfc_cost_graph *graph = NULL;
+  struct tfc_machine *machine = NULL;
+  struct tfc_problem *problem = NULL;
+  // The fastest time seen of each operation, nothing for dispatch or neighbours, links that cost nothing.
+  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->limits, j->o->limit_count, &machine));
+  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, true, &graph));
+  TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
+  TFC_TRY(s, tfc_bound_compute(problem, NULL, &j->bound));
+  double us = 1e-6 * (double)j->bound.value;
+  // More devices than cores: their work shares the cores.
+  uint32_t cores = j->info->whole.cores;
+  if (j->info->device_count > cores && cores > 0 && j->bound.kind == TFC_BOUND_WORK)
+    us = us * j->info->device_count / cores;
+  j->out->bound_us = us;
+  j->out->bound_name = tfc_bound_name(j->bound.kind);
+  const struct tfc_job_known *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best];
+  if (best && isfinite(final_or_screen(best))) {
+    j->out->gap = final_or_screen(best) / us - 1;
+    if (us > final_or_screen(best)) {
+      tfc_job_say(j, true,
+                  "the lower bound, %.1f us, is above what was measured, %.1f us: the cost model is wrong here", us,
+                  final_or_screen(best));
+      j->out->bound_us = 0, j->out->bound_name = NULL, j->out->gap = (double)NAN;
+    }
+  }
+out:
+  tfc_problem_free(problem);
+  tfc_cost_graph_free(graph);
+  tfc_machine_free(machine);
+  return s;
+}
+
+// --- Critical path, traffic ------------------------------------------------------------------------------------------
+struct share {
+  tfc_str op;
+  int64_t ps;
+};
+static int by_share(const void *a, const void *b) {
+  const struct share *x = a, *y = b;
+  return (x->ps < y->ps) - (x->ps > y->ps);
+}
+
+static tfc_status explain(struct tfc_job *j, const struct tfc_job_known *k) {
+  tfc_status s = NULL;
+  struct tfc_timeline t = {0};
+  struct share *share = NULL;
+  struct tfc_text text = {0};
+  uint32_t devices = j->info->device_count, count = 0;
+  struct tfc_job_outcome *out = j->out;
+  out->busy_share = calloc(devices + 1u, sizeof *out->busy_share);
+  out->peak = calloc(devices + 1u, sizeof *out->peak);
+  out->crossing = calloc((size_t)devices * devices + 1, sizeof *out->crossing);
+  if (!out->busy_share || !out->peak || !out->crossing) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < devices; d++) {
+    out->busy_share[d] = k->share ? k->share[d] : (double)NAN;
+    out->peak[d] = k->peak ? k->peak[d] : 0;
+  }
+  TFC_TRY(s, tfc_simulate_timeline(j->simulator, k->solution.device, k->solution.rank, &t));
+  for (uint32_t i = 0; i < t.transfer_count; i++)
+    out->crossing[(size_t)t.transfers[i].from * devices + t.transfers[i].to] +=
+        j->problem->graph->bytes[t.transfers[i].tensor];
+  if (!(share = calloc(t.path_count + 1u, sizeof *share))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  int64_t total = 0;
+  for (uint32_t i = 0; i < t.path_count; i++) {
+    uint32_t item = t.path[i];
+    bool node = item < t.node_count;
+    const struct tfc_transfer *x = node ? NULL : &t.transfers[item - t.node_count];
+    tfc_str op = node ? j->o->graph->nodes[j->subject->node_of[item]].op : TFC_STR("transfers");
+    int64_t ps = node ? t.end[item] - t.start[item] : x->end - x->start;
+    uint32_t n = 0;
+    while (n < count && !tfc_str_equal(share[n].op, op)) n++;
+    if (n == count) share[count++].op = op;
+    share[n].ps += ps;
+    total += ps;
+  }
+  qsort(share, count, sizeof *share, by_share);
+  for (uint32_t i = 0; i < count && i < 6 && total > 0; i++)
+    tfc_text_printf(&text, "%s%.*s %.0f %%", i ? ", " : "", TFC_STR_ARG(share[i].op),
+                    100 * (double)share[i].ps / (double)total);
+  out->path = text.data, text.data = NULL;
+out:
+  tfc_text_deinit(&text);
+  free(share);
+  tfc_timeline_deinit(&t);
+  return s;
+}
+
+// --- The document ----------------------------------------------------------------------------------------------------
+static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *k) {
+  tfc_status s = NULL;
+  struct tfc_placement *d = NULL;
+  TFC_TRY(s, tfc_placement_create(&d));
+  d->run = j->run;
+  d->graph_file = tfc_arena_str(&d->arena, tfc_str_from(j->o->graph_path));
+  d->objective = j->o->objective;
+  double median = final_or_screen(k);
+  bool timed = isfinite(median);
+  d->value_us = timed && j->o->objective == TFC_OBJECTIVE_STEP ? median : k->simulated_us;
+  d->feasible = k->state != TFC_RESULT_NO_FIT;
+  d->transfers = k->transfers, d->transfer_bytes = k->transfer_bytes;
+  d->step_median_us = median;
+  d->step_q1_us = isfinite(k->final_us) ? k->final_q1 : k->q1_us;
+  d->step_q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us;
+  d->step_count = isfinite(k->final_us) ? k->final_steps : k->steps;
+  d->step_label = timed ? tfc_measure_label(j->info) : TFC_LABEL_MODELLED;
+  d->device_count = j->info->device_count;
+  d->devices = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_device, d->device_count + 1u);
+  if (!d->devices || !d->graph_file.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < d->device_count; i++) {
+    const struct tfc_machine_device *m = &j->machine->devices[i];
+    d->devices[i] = (struct tfc_placement_device){.name = tfc_arena_str(&d->arena, m->name),
+                                                  .tensorflow = tfc_arena_str(&d->arena, m->tensorflow),
+                                                  .kind = tfc_arena_str(&d->arena, m->kind),
+                                                  .label = m->label,
+                                                  .busy_us = k->busy_us && timed ? k->busy_us[i] : 0,
+                                                  .memory = k->peak ? k->peak[i] : 0};
+  }
+  uint32_t rows = 0;
+  d->baselines = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_baseline, j->out->row_count + 1u);
+  if (!d->baselines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < j->out->row_count; i++) {
+    const struct tfc_job_row *r = &j->out->rows[i];
+    if (strcmp(r->kind, "answer") == 0 || r->modelled) continue;
+    d->baselines[rows++] = (struct tfc_placement_baseline){
+        .name = tfc_arena_str(&d->arena, tfc_str_from(r->name)),
+        .median_us = r->state == TFC_RESULT_OK || r->state == TFC_RESULT_CUT ? r->median_us : (double)NAN,
+        .feasible = r->state != TFC_RESULT_NO_FIT && r->state != TFC_RESULT_ILLEGAL,
+        .note = r->note ? tfc_arena_str(&d->arena, tfc_str_from(r->note)) : (tfc_str){0}};
+  }
+  d->baseline_count = rows;
+  d->bound_us = j->out->bound_us > 0 ? j->out->bound_us : (double)NAN;
+  if (j->out->bound_name) d->bound_name = tfc_arena_str(&d->arena, tfc_str_from(j->out->bound_name));
+  d->algorithm = tfc_arena_str(&d->arena, tfc_str_from(k->algorithm ? k->algorithm : k->name));
+  d->seed = j->o->seed;
+  d->evaluations = j->episodes;
+  TFC_TRY(s, tfc_subject_document(j->subject, j->problem, &k->solution, d));
+  j->out->placement = d, d = NULL;
+out:
+  tfc_placement_free(d);
+  return s;
+}
+
+static tfc_status save_problem(struct tfc_job *j) {
+  tfc_status s = NULL;
+  char *graph = tfc_format("%s/graph.json", j->o->save_problem);
+  char *machine = tfc_format("%s/machine.yaml", j->o->save_problem);
+  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  mkdir(j->o->save_problem, 0777); // there already: fine; otherwise the write below says why not
+  TFC_TRY(s, tfc_cost_graph_write(j->cost_graph, graph));
+  TFC_TRY(s, tfc_machine_write(j->machine, machine));
+out:
+  free(graph);
+  free(machine);
+  return s;
+}
+
+// --- The answer ------------------------------------------------------------------------------------------------------
+static tfc_status say_no_fit(struct tfc_job *j) {
+  char need[32], held[32];
+  uint64_t limit = 0;
+  for (uint32_t d = 0; d < j->bare->device_count; d++) {
+    uint64_t one = j->bare->devices[d].memory;
+    limit = one == TFC_NO_LIMIT || limit + one < limit ? TFC_NO_LIMIT : limit + one;
+  }
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
+                         "nothing that was tried fits: the variables alone take %s, all devices together may hold %s, "
+                         "and a step needs room for its tensors besides",
+                         tfc_show_bytes(need, (double)j->subject->variable_bytes), tfc_show_bytes(held, (double)limit));
+}
+
+tfc_status tfc_job_answer(struct tfc_job *j) {
+  tfc_status s = NULL;
+  const struct tfc_job_known *single = NULL, *whole = NULL, *best = NULL;
+  for (size_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->whole) whole = k;
+    if (k->single && can_answer(k) && (!single || final_or_screen(k) < final_or_screen(single))) single = k;
+  }
+  if (j->best != UINT32_MAX && can_answer(&j->known.data[j->best])) best = &j->known.data[j->best];
+  j->out->measured = j->episodes;
+  j->out->trace_overhead = j->trace_overhead;
+  TFC_TRY(s, correlate(j));
+  if (whole) TFC_TRY(s, add_row(j, whole, "whole", "whole", single));
+  if (best) TFC_TRY(s, add_row(j, best, best->single ? best->name : "found", "answer", single));
+  for (size_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->single && k != best) TFC_TRY(s, add_row(j, k, k->name, "single", single));
+  }
+  for (size_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->baseline && !k->heuristic && !k->single && !k->whole) TFC_TRY(s, add_row(j, k, k->name, "baseline", single));
+  }
+  for (size_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->heuristic) TFC_TRY(s, add_row(j, k, k->name, "heuristic", single));
+  }
+  if (!best) {
+    j->out->exit_code = 5;
+    s = say_no_fit(j);
+    goto out;
+  }
+  TFC_TRY(s, find_bound(j));
+  TFC_TRY(s, explain(j, best));
+  TFC_TRY(s, write_document(j, best));
+  if (j->o->save_problem) TFC_TRY(s, save_problem(j));
+  const struct tfc_job_row *row = NULL;
+  for (uint32_t i = 0; i < j->out->row_count; i++)
+    if (strcmp(j->out->rows[i].kind, "answer") == 0) row = &j->out->rows[i];
+  bool better = !single || (!best->single && isfinite(row->low) && row->low > 1);
+  j->out->exit_code = better ? 0 : 7;
+  char a[32], b[32];
+  if (whole && whole->state == TFC_RESULT_OK && final_or_screen(whole) < final_or_screen(best))
+    j->out->first_line = tfc_format("The undivided machine is fastest: %s a step, against %s for the best placement.",
+                                    tfc_show_us(a, final_or_screen(whole)), tfc_show_us(b, final_or_screen(best)));
+  else if (best->single)
+    j->out->first_line = tfc_format("One device is fastest: everything on %s, %s a step.", best->name + 7,
+                                    tfc_show_us(a, final_or_screen(best)));
+  else
+    j->out->first_line = tfc_format("Found: %s a step.", tfc_show_us(a, final_or_screen(best)));
+out:
+  return s;
+}
+
+// --- --evaluate ------------------------------------------------------------------------------------------------------
+tfc_status tfc_job_evaluate(struct tfc_job *j) {
+  tfc_status s = NULL;
+  struct tfc_solution solution = {0};
+  struct tfc_placement *file = NULL;
+  char *note = NULL;
+  uint32_t index;
+  bool is_new;
+  TFC_TRY(s, tfc_solution_init(&solution, j->problem));
+  if (strcmp(j->o->evaluate, "-") == 0) {
+    TFC_TRY(s, tfc_subject_strings(j->subject, j->problem, j->o->graph, &solution, &note));
+    if (note) tfc_job_say(j, true, "device strings mapped to the devices in use: %s", note);
+  } else if (strncmp(j->o->evaluate, "single:", 7) == 0) {
+    TFC_TRY(s, tfc_placement_single(j->problem, tfc_str_from(j->o->evaluate + 7), &solution));
+  } else {
+    TFC_TRY(s, tfc_placement_read(j->o->evaluate, &file));
+    TFC_TRY(s, tfc_subject_resolve(j->subject, j->problem, file, &solution));
+  }
+  TFC_TRY(s, tfc_job_add(j, "evaluated", NULL, "baseline", &solution, &index, &is_new));
+  j->best = UINT32_MAX;
+  j->phase = TFC_JOB_FINAL;
+  TFC_TRY(s, tfc_job_measure(j, &index, 1, "screen"));
+  struct tfc_job_known *k = &j->known.data[index];
+  if (k->state == TFC_RESULT_FAILED)
+    TFC_FAIL(s, TFC_ABORTED, "the placement could not be measured: %s", k->note ? k->note : "it failed");
+  j->best = index;
+  TFC_TRY(s, add_row(j, k, "evaluated", "answer", NULL));
+  TFC_TRY(s, explain(j, k));
+  TFC_TRY(s, write_document(j, k));
+  if (j->o->save_problem) TFC_TRY(s, save_problem(j));
+  j->out->exit_code = k->state == TFC_RESULT_NO_FIT ? 5 : 0;
+out:
+  free(note);
+  tfc_placement_free(file);
+  tfc_solution_deinit(&solution);
+  return s;
+}

@@ -1,0 +1,103 @@
+// The job's state, shared by job*.c.
+#ifndef TFC_PLACER_JOB_PRIVATE_H
+#define TFC_PLACER_JOB_PRIVATE_H
+
+#include "placer/job.h"
+#include "placer/local_machine.h"
+#include "placer/measure_evaluator.h"
+#include "placer/subject.h"
+#include "profiler/store.h"
+
+enum { TFC_JOB_RAW_KEPT = 20 };
+
+struct tfc_job_known { // a placement that was measured or has a name
+  char *name, *algorithm;
+  const char *role; // static
+  bool whole, baseline, heuristic, single;
+  struct tfc_solution solution; // device NULL for whole
+  uint64_t digest;
+  int64_t placement_id, key; // in the store
+  tfc_result_state state;
+  double median_us, q1_us, q3_us; // NaN: not measured
+  uint32_t steps;
+  double ratio;                        // to its batch's reference
+  double simulated_us;                 // by the calibration of its time
+  double final_us, final_q1, final_q3; // NaN: not in the final run
+  uint32_t final_steps;
+  TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
+  TFC_ARRAY(uint32_t) final_block_of;
+  uint64_t *peak; // [device]
+  double *busy_us, *share;
+  uint64_t transfers, transfer_bytes;
+  uint32_t next_step; // number of its next step in the store
+  bool raw;           // its raw rows are in the store
+  char *note;
+};
+
+struct tfc_job {
+  const struct tfc_job_options *o;
+  struct tfc_job_outcome *out;
+  int64_t begin_ns;
+  double before_s; // spent before a resumed run was interrupted
+  tfc_job_phase phase;
+  struct tfc_store *store;
+  int64_t run;
+  struct tfc_measurer *measurer;
+  const struct tfc_measure_info *info;
+  struct tfc_tensor *feeds; // [step->feed_count], owned where synthetic
+  struct tfc_measure_feed *feed_list;
+  struct tfc_subject *subject;
+  struct tfc_machine *bare; // without calibration: the subject's
+  struct tfc_calibration calibration;
+  struct tfc_cost_table *plain;         // every operation by itself, without rewrites
+  struct tfc_cost_table *alone, *costs; // of the profile; refit with candidates
+  uint32_t *kind_of_device;
+  struct tfc_machine *machine;
+  struct tfc_cost_graph *cost_graph;
+  struct tfc_problem *problem;
+  struct tfc_simulator *simulator;
+  struct tfc_bound bound;
+  TFC_ARRAY(struct tfc_job_known) known;
+  uint32_t episodes;   // measured candidates, of this run and what it goes on from
+  int64_t next_id;     // of placements
+  uint32_t best;       // index in known of the incumbent, UINT32_MAX: none
+  double best_seen_us; // the shortest median of any that could be the answer
+  double trace_overhead;
+  tfc_trace_mode trace;
+  char label[16];
+};
+
+double tfc_job_seconds(const struct tfc_job *job); // since it began, resumed time included
+bool tfc_job_cancelled(const struct tfc_job *job);
+void tfc_job_say(struct tfc_job *job, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
+uint64_t tfc_job_digest(const struct tfc_problem *problem, const tfc_device_id *device);
+
+// job_profile.c
+TFC_MUST_USE tfc_status tfc_job_profile(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_rebuild(struct tfc_job *job); // machine, costs, problem from what is known now
+void tfc_job_predict(struct tfc_job *job);                    // what has no prediction yet
+double tfc_job_simulate(struct tfc_job *job, const struct tfc_solution *solution); // us; NaN: illegal
+// job_record.c
+TFC_MUST_USE tfc_status tfc_job_store_subject(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_store_costs(struct tfc_job *job);
+// Stores a measurement of `known` (new: a placement row first) and what it took; refits the costs from its traces.
+TFC_MUST_USE tfc_status tfc_job_record(struct tfc_job *job, struct tfc_job_known *known,
+                                       const struct tfc_measured *measured, const char *phase);
+// A placement that was only simulated.
+TFC_MUST_USE tfc_status tfc_job_store_modelled(struct tfc_job *job, struct tfc_job_known *known);
+TFC_MUST_USE tfc_status tfc_job_save_state(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_resume(struct tfc_job *job);
+// job_search.c
+TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_baselines(struct tfc_job *job);
+// Adds a placement (copied) under a name; UINT32_MAX-1 where an equal one is known: then *out_index is that one.
+TFC_MUST_USE tfc_status tfc_job_add(struct tfc_job *job, const char *name, const char *algorithm, const char *role,
+                                    const struct tfc_solution *solution, uint32_t *out_index, bool *out_new);
+// Measures known placements as a batch in turns with the incumbent.
+TFC_MUST_USE tfc_status tfc_job_measure(struct tfc_job *job, const uint32_t *index, uint32_t count, const char *phase);
+// job_answer.c
+TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_answer(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_evaluate(struct tfc_job *job);
+
+#endif

@@ -1,0 +1,248 @@
+// Profile: the step on one device of each kind and on the undivided machine, blocks with and without tracing in turns;
+// the links; and from all that the machine, the costs and the problem that searches see.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/job_private.h"
+#include "profiler/statistics.h"
+#include "runtime/base/units.h"
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+// The overhead of tracing: traced against untraced blocks of the same plan, in turns.
+static double overhead_of(const struct tfc_measured *m) {
+  double *us[2] = {calloc(m->step_count + 1u, sizeof(double)), calloc(m->step_count + 1u, sizeof(double))};
+  size_t n[2] = {0};
+  for (uint32_t i = 0; us[0] && us[1] && i < m->step_count; i++)
+    if (!m->steps[i].warmup) us[m->steps[i].traced][n[m->steps[i].traced]++] = 1e-3 * (double)m->steps[i].duration_ns;
+  double overhead =
+      n[0] && n[1] ? tfc_quartiles_of(us[1], n[1]).median / tfc_quartiles_of(us[0], n[0]).median - 1 : (double)NAN;
+  free(us[0]);
+  free(us[1]);
+  return overhead;
+}
+
+// What an operation takes beside its own time, on a device that is never idle: (step - operations) / operations.
+static double dispatch_of(const struct tfc_measured *m) {
+  double *each = calloc(m->profile_count + 1u, sizeof *each);
+  size_t n = 0;
+  for (uint32_t i = 0; each && i < m->profile_count; i++) {
+    const struct tfc_step_profile *p = &m->profiles[i];
+    int64_t sum = 0;
+    for (size_t k = 0; k < p->ops.count; k++) sum += p->ops.data[k].duration_ns;
+    each[n++] = 1e-3 * (double)(p->duration_ns - sum) / (double)p->ops.count;
+  }
+  double median = tfc_quartiles_of(each, n).median;
+  free(each);
+  return isfinite(median) && median > 0 ? median : 0;
+}
+
+struct profiling {
+  struct tfc_job *job;
+  const uint32_t *device; // [entry] or UINT32_MAX: whole
+};
+
+static tfc_status profiled(void *user, const struct tfc_measured *m) {
+  tfc_status s = NULL;
+  struct profiling *p = user;
+  struct tfc_job *j = p->job;
+  uint32_t device = p->device[m->entry];
+  bool whole = device == UINT32_MAX;
+  struct tfc_job_known known = {.role = "baseline",
+                                .whole = whole,
+                                .single = !whole,
+                                .baseline = true,
+                                .median_us = (double)NAN,
+                                .simulated_us = (double)NAN,
+                                .final_us = (double)NAN};
+  known.name = whole ? tfc_format("whole") : tfc_format("single:%s", j->info->devices[device].name);
+  if (!known.name || !tfc_array_push(&j->known, known)) {
+    free(known.name);
+    return no_memory();
+  }
+  struct tfc_job_known *k = &j->known.data[j->known.count - 1];
+  struct tfc_measured seen = *m;
+  char *why = NULL;
+  if (!whole) {
+    TFC_TRY(s, tfc_solution_init(&k->solution, j->problem));
+    tfc_status illegal = tfc_placement_single(j->problem, tfc_str_from(j->info->devices[device].name), &k->solution);
+    if (illegal) { // pins and the like: timed for its costs, but no rival
+      why = tfc_str_dup(tfc_str_from(tfc_status_message(illegal)));
+      tfc_status_free(illegal);
+      tfc_solution_deinit(&k->solution);
+      seen.state = m->state == TFC_RESULT_OK ? TFC_RESULT_ILLEGAL : m->state;
+      seen.message = why;
+    } else {
+      k->digest = tfc_job_digest(j->problem, k->solution.device);
+    }
+  }
+  if (!whole && seen.state == TFC_RESULT_OK && m->peak_count > device &&
+      m->peak[device] > j->bare->devices[device].memory) {
+    char a[32], b[32];
+    why = tfc_format("does not fit: needs %s, the limit is %s", tfc_show_bytes(a, (double)m->peak[device]),
+                     tfc_show_bytes(b, (double)j->bare->devices[device].memory));
+    seen.state = TFC_RESULT_NO_FIT, seen.message = why;
+  }
+  if (m->state == TFC_RESULT_OK && !whole) {
+    uint32_t kind = j->kind_of_device[device];
+    struct tfc_fusion fusion;
+    TFC_TRY(s, tfc_fusion_init(&fusion, m->done_by, m->done_by_count, j->plain));
+    for (uint32_t i = 0; i < m->profile_count && !s; i++) {
+      s = tfc_cost_table_add(j->alone, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
+      if (!s)
+        s = tfc_cost_table_add(j->costs, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
+    }
+    tfc_fusion_deinit(&fusion);
+    if (s) goto out;
+    j->calibration.kinds[kind].dispatch_us = dispatch_of(m);
+    if (isnan(j->trace_overhead)) j->trace_overhead = overhead_of(m);
+  }
+  TFC_TRY(s, tfc_job_record(j, k, &seen, "profile"));
+  if (isfinite(k->median_us)) {
+    char text[32];
+    tfc_job_say(j, false, "%s: %s a step (%u steps)%s%s", k->name, tfc_show_us(text, k->median_us), k->steps,
+                why ? "; " : "", why ? why : "");
+  } else {
+    tfc_job_say(j, true, "%s: %s", k->name, m->message ? m->message : "failed");
+  }
+out:
+  free(why);
+  return s;
+}
+
+// Steps without rewrites: what each operation takes by itself.
+static tfc_status weighed(void *user, const struct tfc_measured *m) {
+  struct tfc_job *j = user;
+  if (m->state != TFC_RESULT_OK)
+    tfc_job_say(j, true, "without rewrites: %s", m->message ? m->message : "the step failed");
+  for (uint32_t i = 0; i < m->profile_count; i++)
+    TFC_RETURN_IF_ERROR(
+        tfc_cost_table_add(j->plain, &m->profiles[i], j->kind_of_device, j->info->device_count, NULL, NULL));
+  return NULL;
+}
+
+static tfc_status profile_steps(struct tfc_job *j) {
+  tfc_status s = NULL;
+  uint32_t count = 0, nodes = j->o->graph->node_count;
+  uint32_t *device = calloc(j->info->device_count + 2u, sizeof *device);
+  struct tfc_measure_entry *entry = calloc(j->info->device_count + 2u, sizeof *entry);
+  uint16_t *placement = calloc(((size_t)j->info->device_count + 2) * nodes + 1, sizeof *placement);
+  if (!device || !entry || !placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < j->info->device_count; d++) {
+    bool first = true;
+    for (uint32_t e = 0; e < d; e++) first &= j->kind_of_device[e] != j->kind_of_device[d];
+    if (!first) continue; // identical devices are measured once
+    uint16_t *p = placement + (size_t)count * nodes;
+    const bool *supported = j->info->supported + (size_t)j->kind_of_device[d] * nodes;
+    for (uint32_t i = 0; i < nodes; i++) p[i] = supported[i] ? (uint16_t)d : (uint16_t)j->subject->host;
+    entry[count].placement = p;
+    device[count++] = d;
+  }
+  for (uint32_t i = 0; i < count; i++) entry[i].plain = true;
+  struct tfc_measure_batch plain = {.entries = entry,
+                                    .count = count,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 3,
+                                    .blocks = 1,
+                                    .best_us = (double)NAN,
+                                    .ignore_limits = true};
+  TFC_TRY(s, tfc_measurer_run(j->measurer, &plain, weighed, j));
+  for (uint32_t i = 0; i < count; i++) entry[i].plain = false;
+  entry[count].whole = true;
+  device[count++] = UINT32_MAX;
+  struct profiling p = {j, device};
+  double seconds = j->o->seconds > 0 ? j->o->seconds : 600;
+  struct tfc_measure_batch batch = {.entries = entry,
+                                    .count = count,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 2,
+                                    .settle = true,
+                                    .block = 3,
+                                    .blocks = 4,
+                                    .best_us = (double)NAN,
+                                    .trace = TFC_TRACE_MODE_ALTERNATE,
+                                    .ignore_limits = true,
+                                    .deadline_s = 1e-9 * (double)j->begin_ns + 0.2 * seconds};
+  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, profiled, &p));
+out:
+  free(device);
+  free(entry);
+  free(placement);
+  return s;
+}
+
+tfc_status tfc_job_profile(struct tfc_job *j) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_job_rebuild(j)); // without costs: units and what may go where
+  TFC_TRY(s, profile_steps(j));
+  bool any = false;
+  for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);
+  if (!any) {
+    const char *why = j->known.count && j->known.data[0].note ? j->known.data[0].note : "no device could run it";
+    TFC_FAIL(s, j->known.count && j->known.data[0].state == TFC_RESULT_NO_FIT ? TFC_RESOURCE_EXHAUSTED : TFC_ABORTED,
+             "the step could not be profiled: %s", why);
+  }
+  if (isfinite(j->trace_overhead)) {
+    if (j->trace_overhead > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;
+    tfc_job_say(j, false, "tracing costs %.1f %% of a step%s", 100 * j->trace_overhead,
+                j->trace == TFC_TRACE_MODE_ALTERNATE ? ": traced and untraced blocks alternate" : "");
+  }
+  if (j->info->device_count > 1) {
+    free(j->calibration.links);
+    j->calibration.links = NULL;
+    TFC_TRY(s, tfc_measurer_links(j->measurer, &j->calibration.links, &j->calibration.link_count));
+    for (uint32_t i = 0; i < j->calibration.link_count; i++) {
+      const struct tfc_link_time *t = &j->calibration.links[i];
+      char a[32], b[32];
+      if (i == 0 || i + 1 == j->calibration.link_count || t->bytes == 262144)
+        tfc_job_say(j, false, "%s to %s: %s in %s", j->info->devices[t->source].name, j->info->devices[t->target].name,
+                    tfc_show_bytes(a, (double)t->bytes), tfc_show_us(b, t->time_us));
+    }
+  }
+out:
+  return s;
+}
+
+tfc_status tfc_job_rebuild(struct tfc_job *j) {
+  tfc_status s = NULL;
+  struct tfc_machine *machine = NULL;
+  struct tfc_cost_graph *graph = NULL;
+  struct tfc_problem *problem = NULL;
+  struct tfc_simulator *simulator = NULL;
+  TFC_TRY(s, tfc_local_machine(j->info, &j->calibration, j->o->limits, j->o->limit_count, &machine));
+  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, false, &graph));
+  TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
+  TFC_TRY(s, tfc_simulator_create(problem, &simulator));
+  bool first = j->problem == NULL;
+  tfc_simulator_free(j->simulator);
+  tfc_problem_free(j->problem);
+  tfc_cost_graph_free(j->cost_graph);
+  tfc_machine_free(j->machine);
+  j->machine = machine, j->cost_graph = graph, j->problem = problem, j->simulator = simulator;
+  machine = NULL, graph = NULL, problem = NULL, simulator = NULL;
+  if (first) TFC_TRY(s, tfc_job_store_subject(j));
+  TFC_TRY(s, tfc_job_store_costs(j));
+out:
+  tfc_simulator_free(simulator);
+  tfc_problem_free(problem);
+  tfc_cost_graph_free(graph);
+  tfc_machine_free(machine);
+  return s;
+}
+
+void tfc_job_predict(struct tfc_job *j) {
+  for (size_t i = 0; i < j->known.count; i++) {
+    struct tfc_job_known *k = &j->known.data[i];
+    if (k->solution.device && isnan(k->simulated_us)) k->simulated_us = tfc_job_simulate(j, &k->solution);
+  }
+}
+
+double tfc_job_simulate(struct tfc_job *j, const struct tfc_solution *solution) {
+  struct tfc_verdict verdict = {0};
+  tfc_simulate(j->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
+  return verdict.legal ? 1e-6 * (double)verdict.value : (double)NAN;
+}
