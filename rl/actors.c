@@ -124,7 +124,9 @@ static void describe(const struct tfc_problem *p, const struct tfc_node_facts *f
     f[4] = (float)(remaining / longest);
     f[5] = squash((double)(end - begin));
     f[6] = squash(elements);
-    f[7] = (float)p->allowed_count[u] / (float)p->device_count;
+    uint32_t allowed = 0;
+    for (uint32_t d = 0; d < p->device_count; d++) allowed += tfc_problem_allows(p, u, d);
+    f[7] = (float)allowed / (float)p->device_count;
   }
 }
 

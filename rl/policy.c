@@ -10,10 +10,14 @@
 
 enum { max_parameters = 12 };
 
+// Weights that all actors share move all of them at once, each in its own noise: they learn more slowly than the table.
+static const double shared_rate = 0.03;
+
 struct parameter {
   char name[24];
   struct tfc_shape shape;
   double scale; // of the initial normal distribution
+  double rate;  // of the learning rate
   struct tfc_output node;
 };
 
@@ -47,6 +51,7 @@ static struct tfc_output parameter(struct network *n, const char *name, int64_t 
   snprintf(q->name, sizeof q->name, "%s", name);
   q->shape = TFC_SHAPE(rows, cols);
   q->scale = scale;
+  q->rate = scale > 0 ? shared_rate : 1;
   struct tfc_attr attrs[] = {tfc_attr_type("dtype", TFC_FLOAT), tfc_attr_shape("shape", &q->shape)};
   q->node = tfc_add(n->b, "VariableV2", name, NULL, 0, attrs, 2);
   return tfc_add1(n->b, "Identity", q->node);
@@ -94,7 +99,7 @@ static struct tfc_output sum_all(struct network *n, struct tfc_output x) {
   return tfc_add2(n->b, "Sum", x, tfc_add_i32_vector(n->b, (int32_t[]){0, 1}, 2));
 }
 
-// loss = -sum(weight * log p) - bonus * entropy / actors
+// loss = -sum(weight * log p) - bonus * sum of entropies
 static struct tfc_output build_loss(struct network *n) {
   const struct tfc_actors *a = n->policy->actors;
   n->weight = tfc_add_placeholder(n->b, "weight", TFC_FLOAT, &TFC_SHAPE(a->actor_count, a->device_count));
@@ -102,8 +107,6 @@ static struct tfc_output build_loss(struct network *n) {
   struct tfc_output gain = sum_all(n, tfc_add2(n->b, "Mul", n->weight, n->log_p));
   struct tfc_output p = tfc_add1(n->b, "Exp", n->log_p);
   struct tfc_output negative_entropy = sum_all(n, tfc_add2(n->b, "Mul", p, n->log_p));
-  struct tfc_output scale = tfc_add_scalar(n->b, TFC_FLOAT, 1.0 / a->actor_count);
-  negative_entropy = tfc_add2(n->b, "Mul", negative_entropy, scale);
   return tfc_add2(n->b, "Sub", tfc_add2(n->b, "Mul", n->bonus, negative_entropy), gain);
 }
 
@@ -126,8 +129,9 @@ static tfc_status build_update(struct network *n, struct tfc_output loss, uint32
       struct tfc_attr attrs[] = {tfc_attr_type("dtype", TFC_FLOAT), tfc_attr_shape("shape", &p->parameters[i].shape)};
       slots[k] = tfc_add(n->b, "VariableV2", name, NULL, 0, attrs, 2);
     }
-    struct tfc_output inputs[] = {xs[i],   slots[0], slots[1], n->beta1_power, n->beta2_power,
-                                  n->rate, beta1,    beta2,    epsilon,        grads[i]};
+    struct tfc_output rate = tfc_add2(n->b, "Mul", n->rate, tfc_add_scalar(n->b, TFC_FLOAT, p->parameters[i].rate));
+    struct tfc_output inputs[] = {xs[i], slots[0], slots[1], n->beta1_power, n->beta2_power,
+                                  rate,  beta1,    beta2,    epsilon,        grads[i]};
     out_updates[i] = tfc_add(n->b, "ApplyAdam", "", inputs, 10, NULL, 0).node;
   }
   return NULL;

@@ -6,7 +6,7 @@
 //   logits = (P h2) Wd + T + forbidden                P [actors, units]; T [actors, devices], a free table
 //   log p = logits - logsumexp(logits)
 //
-// Updates follow the gradient of  sum(weight * log p) + entropy_bonus * mean entropy, by Adam (Kingma and Ba 2015,
+// Updates follow the gradient of  sum(weight * log p) + entropy_bonus * sum of entropies, by Adam (Kingma and Ba 2015,
 // algorithm 1). The graph is built here, differentiated by tfc_gradients and run by a session on one CPU device.
 // One thread at a time.
 #ifndef TFC_RL_POLICY_H

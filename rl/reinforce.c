@@ -104,15 +104,15 @@ static tfc_status learn_batch(struct learner *l, struct tfc_evaluator *evaluator
   }
   l->baseline = baseline;
   l->evaluated += count;
-  double bonus = l->options->entropy_bonus < 0 ? 0.02 : l->options->entropy_bonus;
+  double bonus = l->options->entropy_bonus < 0 ? 0.1 : l->options->entropy_bonus;
   return tfc_policy_update(l->policy, l->weight, bonus * (1 - progress));
 }
 
 static tfc_status prepare(struct learner *l) {
   const struct tfc_reinforce_options *o = l->options;
   l->batch = o->batch ? o->batch : 10;
-  TFC_RETURN_IF_ERROR(tfc_actors_create(l->problem, o->facts, o->max_actors ? o->max_actors : 40, &l->actors));
-  struct tfc_policy_options policy = {.learning_rate = o->learning_rate > 0 ? o->learning_rate : 0.1,
+  TFC_RETURN_IF_ERROR(tfc_actors_create(l->problem, o->facts, o->max_actors ? o->max_actors : 20, &l->actors));
+  struct tfc_policy_options policy = {.learning_rate = o->learning_rate > 0 ? o->learning_rate : 0.4,
                                       .seed = l->budget->seed};
   TFC_RETURN_IF_ERROR(tfc_policy_create(l->actors, &policy, &l->policy));
   tfc_random_init(&l->random, l->budget->seed ^ 0x7265696e666f7263u);
