@@ -438,6 +438,28 @@ void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from) 
   e->edges[e->node.input_count + e->node.control_count++] = (struct tfc_output){from, TFC_CONTROL};
 }
 
+struct tfc_arena *tfc_builder_arena(struct tfc_builder *b) {
+  return &b->arena;
+}
+
+void tfc_builder_replace(struct tfc_builder *b, uint32_t id, const struct tfc_node_spec *spec) {
+  uint32_t made = tfc_builder_add(b, spec);
+  if (made == TFC_NO_NODE) return;
+  struct entry *old = &b->entries.data[id], *e = &b->entries.data[made];
+  bool same = old->node.output_count == e->node.output_count;
+  for (uint32_t i = 0; same && i < e->node.output_count; i++)
+    same = tfc_dtype_base(old->types[i]) == tfc_dtype_base(e->types[i]) || !old->types[i];
+  if (!same) {
+    tfc_builder_fail(b, tfc_status_make(TFC_INTERNAL, "node '%.*s' cannot become a %s: its outputs would change",
+                                        TFC_STR_ARG(old->node.name), spec->op));
+    return;
+  }
+  e->node.name = old->node.name;
+  e->node.device = old->node.device;
+  *old = *e;
+  b->entries.count--;
+}
+
 // --- Finishing -----------------------------------------------------------------------------------------------------
 static tfc_status fill(const struct tfc_builder *b, struct tfc_graph *g) {
   const struct tfc_graph *base = b->base;

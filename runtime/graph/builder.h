@@ -57,6 +57,10 @@ struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, ui
 void tfc_builder_set_input(struct tfc_builder *b, uint32_t id, uint32_t input, struct tfc_output from);
 void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
 
+// Makes node `id` another op with the same outputs (checked), name and device; its consumers stay. Used by passes.
+void tfc_builder_replace(struct tfc_builder *b, uint32_t id, const struct tfc_node_spec *spec);
+struct tfc_arena *tfc_builder_arena(struct tfc_builder *b); // lives as long as the finished graph
+
 // Short forms, output 0 of the new node.
 struct tfc_output tfc_add(struct tfc_builder *b, const char *op, const char *name, const struct tfc_output *inputs,
                           uint32_t input_count, const struct tfc_attr *attrs, uint32_t attr_count);

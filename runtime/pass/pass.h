@@ -42,10 +42,11 @@ TFC_MUST_USE tfc_status tfc_builder_gradients(struct tfc_builder *b, const struc
                                               const struct tfc_output *grad_ys, struct tfc_output *out_grads);
 
 // --- Functions ---------------------------------------------------------------------------------------------------
-// Inlines PartitionedCall/StatefulPartitionedCall/SymbolicGradient/direct calls and lowers If/Case/While to
-// Switch/Merge and frames, as far as asked. Node ids of the old graph are kept; out_origin (optional, malloc'd) maps
-// every node of the new graph to the old node it came from, or TFC_NO_NODE; out_keys (optional) to its
-// "function/NAME:node" key.
+// Inlines PartitionedCall/StatefulPartitionedCall/RemoteCall/SymbolicGradient/direct calls and lowers If/Case/While to
+// Switch/Merge and frames, bodies inside bodies too. Nodes of the old graph keep id, name and outputs (a call becomes
+// an Identity of its results); calls of bodies with ops that tfc does not know stay. out_origin (optional, malloc'd,
+// one entry per node of the new graph): the old node that a node comes from. Nodes out of a body carry its key,
+// "function/NAME:node", in the attribute _tfc_key.
 TFC_MUST_USE tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin);
 
 #endif

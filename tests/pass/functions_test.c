@@ -1,0 +1,116 @@
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+
+#include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
+
+static uint32_t count_op(const struct tfc_graph *g, const char *op) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < g->node_count; i++) n += tfc_str_is(g->nodes[i].op, op);
+  return n;
+}
+
+// The loops of the second generation, forward and backward, become frames; who named a node finds it again.
+static void loops_become_frames(void **state) {
+  (void)state;
+  struct tfc_graph *g = NULL, *lowered = NULL;
+  struct tfc_shapes shapes = {0};
+  uint32_t *origin = NULL, keys = 0;
+  assert_ok(tfc_graph_load(TFC_SOURCE_DIR "/examples/nmt_while_v2.pb", NULL, &g));
+  uint32_t loops = count_op(g, "While") + count_op(g, "StatelessWhile");
+  assert_true(loops >= 4);
+  assert_ok(tfc_lower_functions(g, &lowered, &origin));
+  assert_int_equal(count_op(lowered, "While") + count_op(lowered, "StatelessWhile"), 0);
+  assert_true(count_op(lowered, "LoopCond") >= loops);
+  assert_true(lowered->has_frames);
+  for (uint32_t i = 0; i < lowered->node_count; i++) {
+    const struct tfc_node *n = &lowered->nodes[i];
+    assert_false(n->def && (n->def->flags & TFC_OP_FUNCTIONAL));
+    assert_true(origin[i] < g->node_count);
+    if (i < g->node_count) {
+      assert_true(tfc_str_equal(n->name, g->nodes[i].name));
+      assert_int_equal(n->output_count, g->nodes[i].output_count);
+      assert_int_equal(origin[i], i);
+    } else {
+      keys += tfc_str_starts(tfc_node_attr_string(lowered, n, "_tfc_key", ""), "function/");
+    }
+  }
+  assert_true(keys > 100);
+  assert_ok(tfc_infer_shapes(lowered, NULL, 0, &shapes));
+  tfc_shapes_deinit(&shapes);
+  free(origin);
+  tfc_graph_release(lowered);
+  tfc_graph_release(g);
+}
+
+#define ARG(name) "input_arg { name: '" name "' type: DT_FLOAT } "
+#define FUNCTION(name, op, ...)                                                                                        \
+  "function { signature { name: '" name                                                                                \
+  "' " ARG("x") "output_arg { name: 'y' type: DT_FLOAT } } node_def { name: "                                          \
+                "'n' op: '" op "' input: " __VA_ARGS__                                                                 \
+                " attr { key: 'T' value { type: DT_FLOAT } } } ret { key: 'y' value: "                                 \
+                "'n:y:0' } } "
+
+static const char branches[] =
+    "node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: DT_BOOL } } attr { key: 'shape' value { "
+    "shape "
+    "{ } } } }"
+    "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { "
+    "shape { dim { size: 3 } } } } }"
+    "node { name: 'if' op: 'If' input: 'p' input: 'x' attr { key: 'Tcond' value { type: DT_BOOL } }"
+    " attr { key: 'Tin' value { list { type: DT_FLOAT } } } attr { key: 'Tout' value { list { type: DT_FLOAT } } }"
+    " attr { key: 'then_branch' value { func { name: 'neg' } } } attr { key: 'else_branch' value { func { name: "
+    "'outer' } "
+    "} } }"
+    "node { name: 'self' op: 'PartitionedCall' input: 'x' attr { key: 'Tin' value { list { type: DT_FLOAT } } }"
+    " attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { func { name: 'endless' } } } }"
+    "library { " FUNCTION("neg", "Neg", "'x'")
+        FUNCTION("exp", "Exp", "'x'") "function { signature { name: 'outer' " ARG(
+            "x") "output_arg { name: 'y' type: DT_FLOAT } } node_def { name: "
+                 "'call' op: 'exp' input: 'x' } ret { key: 'y' value: "
+                 "'call:y:0' } }"
+                 "function { signature { name: 'endless' " ARG(
+                     "x") "output_arg { name: 'y' type: DT_FLOAT } } node_def { name: 'call' op: 'endless' input: 'x' "
+                          "} ret { key: "
+                          "'y' value: 'call:y:0' } } }";
+
+static void branches_become_switches(void **state) {
+  (void)state;
+  struct tfc_graph *g = NULL, *lowered = NULL;
+  struct tfc_shapes shapes = {0};
+  char text[TFC_SHAPE_TEXT];
+  assert_ok(tfc_graph_parse(tfc_str_from(branches), "branches.pbtxt", NULL, &g));
+  assert_int_equal(g->function_count, 4);
+  uint32_t id = tfc_graph_find(g, TFC_STR("if"));
+  assert_ok(tfc_infer_shapes(g, NULL, 0, &shapes));
+  assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[id].output_begin], text), "[3]");
+  tfc_shapes_deinit(&shapes);
+  assert_ok(tfc_lower_functions(g, &lowered, NULL)); // the endless one stops somewhere
+  const struct tfc_node *n = &lowered->nodes[id];
+  assert_true(tfc_str_is(n->op, "Identity"));
+  const struct tfc_node *merge = &lowered->nodes[tfc_node_inputs(lowered, n)[0].node];
+  assert_true(tfc_str_is(merge->op, "Merge"));
+  assert_int_equal(n->control_count, 1); // and waits for the branch to be over
+  uint32_t neg = tfc_graph_find(lowered, TFC_STR("if/then/n")),
+           exp = tfc_graph_find(lowered, TFC_STR("if/else/call/n"));
+  assert_true(neg != TFC_NO_NODE && exp != TFC_NO_NODE);
+  assert_true(tfc_str_is(lowered->nodes[neg].op, "Neg") && tfc_str_is(lowered->nodes[exp].op, "Exp"));
+  assert_true(tfc_str_is(tfc_node_attr_string(lowered, &lowered->nodes[exp], "_tfc_key", ""), "function/exp:n"));
+  struct tfc_output in = tfc_node_inputs(lowered, &lowered->nodes[neg])[0];
+  assert_true(tfc_str_is(lowered->nodes[in.node].op, "Switch"));
+  assert_int_equal(in.index, 1);
+  assert_ok(tfc_infer_shapes(lowered, NULL, 0, &shapes));
+  assert_string_equal(tfc_shape_show(&shapes.shapes[n->output_begin], text), "[3]");
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(lowered);
+  tfc_graph_release(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(loops_become_frames),
+      cmocka_unit_test(branches_become_switches),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
