@@ -244,7 +244,7 @@ static const struct tfc_op_def math_select_rows[] = {
      .attrs = "N: int >= 1, T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
               "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, variant}",
      .flags = TFC_OP_COMMUTATIVE | TFC_OP_INPLACE,
-     .types = OPS_BITS(OPS_NUMBERS),
+     .types = OPS_BITS(OPS_NUMBERS) | TFC_TYPE_BIT(TFC_VARIANT),
      .shape = ops_shape_merged,
      .cost = cost_add_n,
      .kernel = add_n,

@@ -1,0 +1,736 @@
+#include "runtime/ops/data_queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/base/array.h"
+#include "runtime/ops/data_variant.h"
+#include "runtime/ops/random_philox.h"
+#include "runtime/ops/state_common.h"
+
+enum kind { FIFO, PADDING, SHUFFLE, PRIORITY };
+static const char *const kind_names[] = {"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue"};
+
+struct tuple {
+  struct tfc_tensor *parts; // [queue->parts]
+  uint64_t order;           // of arrival, for equal priorities
+};
+typedef TFC_ARRAY(struct tuple) tuples;
+
+// A kernel that waits: with elements to put in, or for elements.
+struct waiter {
+  struct waiter *next;
+  struct tfc_kernel_ctx *ctx;
+  bool enqueue, many, up_to;
+  int64_t wanted;  // elements
+  tuples elements; // enqueue: those still to go in, from `at`; dequeue: those taken so far
+  size_t at;
+  tfc_status result;
+};
+struct line {
+  struct waiter *first, **last;
+};
+
+struct queue {
+  struct tfc_object object;
+  pthread_mutex_t lock;
+  enum kind kind;
+  char *name;
+  int64_t capacity, least; // -1: any; min_after_dequeue
+  uint32_t parts;
+  tfc_dtype *dtypes;
+  struct tfc_shape *shapes; // [parts], or NULL: not told
+  struct tfc_philox generator;
+  struct tfc_philox_words words; // of `generator`
+  uint64_t arrivals;
+  bool closed;
+  tuples items;
+  size_t head; // of items: those before are gone
+  struct line enqueues, dequeues;
+};
+
+static void tuple_free(struct queue *q, struct tuple *t) {
+  for (uint32_t i = 0; t->parts && i < q->parts; i++) tfc_tensor_release(&t->parts[i]);
+  free(t->parts);
+  t->parts = NULL;
+}
+static void queue_destroy(struct tfc_object *self) {
+  struct queue *q = (struct queue *)self;
+  for (size_t i = q->head; i < q->items.count; i++) tuple_free(q, &q->items.data[i]);
+  tfc_array_free(&q->items);
+  pthread_mutex_destroy(&q->lock);
+  free(q->name);
+  free(q->dtypes);
+  free(q->shapes);
+  free(q);
+}
+static const struct tfc_object_type queue_type = {"queue", queue_destroy};
+
+// --- Making ------------------------------------------------------------------------------------------------------
+static enum kind kind_of(tfc_str op) {
+  return tfc_str_starts(op, "FIFO")      ? FIFO
+         : tfc_str_starts(op, "Padding") ? PADDING
+         : tfc_str_starts(op, "Random")  ? SHUFFLE
+                                         : PRIORITY;
+}
+
+static tfc_status queue_make(void *arg, struct tfc_object **out) {
+  struct tfc_kernel_ctx *ctx = arg;
+  const struct tfc_graph *g = ctx->graph;
+  const struct tfc_node *n = ctx->node;
+  const struct tfc_attr *types = tfc_node_attr(g, n, "component_types"), *shapes = tfc_node_attr(g, n, "shapes");
+  struct queue *q = calloc(1, sizeof *q);
+  if (!q) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  q->object = (struct tfc_object){.type = &queue_type, .references = 1};
+  pthread_mutex_init(&q->lock, NULL);
+  q->enqueues.last = &q->enqueues.first;
+  q->dequeues.last = &q->dequeues.first;
+  q->kind = kind_of(n->op);
+  q->capacity = tfc_node_attr_int(g, n, "capacity", -1);
+  q->least = q->kind == SHUFFLE ? tfc_node_attr_int(g, n, "min_after_dequeue", 0) : 0;
+  uint64_t seed = (uint64_t)tfc_node_attr_int(g, n, "seed", 0), seed2 = (uint64_t)tfc_node_attr_int(g, n, "seed2", 0);
+  if (!seed && !seed2) seed = ctx->env->seed, seed2 = 1;
+  q->generator = tfc_philox_seed(seed, seed2);
+  q->words = tfc_philox_words(&q->generator);
+  uint32_t first = q->kind == PRIORITY; // its first component is the priority
+  q->parts = first + (types && types->kind == TFC_ATTR_LIST_TYPE ? types->count : 0);
+  q->name = tfc_str_dup(n->name);
+  q->dtypes = calloc(q->parts + 1, sizeof *q->dtypes);
+  bool told = q->kind == PRIORITY || (shapes && shapes->kind == TFC_ATTR_LIST_SHAPE && shapes->count > 0);
+  if (told) q->shapes = calloc(q->parts + 1, sizeof *q->shapes);
+  tfc_status s = NULL;
+  if (!q->name || !q->dtypes || (told && !q->shapes)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (first) q->dtypes[0] = TFC_INT64, q->shapes[0] = TFC_SHAPE_SCALAR;
+  for (uint32_t i = first; i < q->parts; i++) q->dtypes[i] = types->types[i - first];
+  if (told && shapes && shapes->kind == TFC_ATTR_LIST_SHAPE) {
+    if (shapes->count != q->parts - first)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Different number of component types (%u) vs. shapes (%u).", q->parts - first,
+               shapes->count);
+    for (uint32_t i = first; i < q->parts; i++) q->shapes[i] = shapes->shapes[i - first];
+  }
+  if (q->capacity == 0 || q->least < 0 || (q->capacity > 0 && q->least >= q->capacity))
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "a queue with capacity %lld and min_after_dequeue %lld", (long long)q->capacity,
+             (long long)q->least);
+  *out = &q->object;
+  return NULL;
+out:
+  queue_destroy(&q->object);
+  return s;
+}
+
+static tfc_str shared_name(const struct tfc_kernel_ctx *ctx) {
+  tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
+  return name.size ? name : ctx->node->name;
+}
+static tfc_status queue_create(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(tfc_resources_find_or_create(ctx->env->resources,
+                                                   tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
+                                                   shared_name(ctx), &queue_type, queue_make, ctx, &o));
+  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+}
+// The old ops hand around a reference to two strings: container and name. Both name the queue here.
+static tfc_status queue_create_ref(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  struct tfc_tensor *y = NULL;
+  tfc_str container = tfc_node_attr_string(ctx->graph, ctx->node, "container", "");
+  TFC_RETURN_IF_ERROR(
+      tfc_resources_find_or_create(ctx->env->resources, container, shared_name(ctx), &queue_type, queue_make, ctx, &o));
+  tfc_object_release(o); // the session keeps it
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
+  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, shared_name(ctx)))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return NULL;
+}
+// Retained.
+static tfc_status queue_of(struct tfc_kernel_ctx *ctx, struct queue **out) {
+  struct tfc_object *o = NULL;
+  const struct tfc_tensor *handle = ctx->inputs[0];
+  if (handle->dtype == TFC_STRING) {
+    TFC_KERNEL_CHECK(tfc_tensor_elements(handle) == 2, "input 0 must be a handle to a queue");
+    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(handle, 0),
+                                           tfc_tensor_get_string(handle, 1), &queue_type, &o));
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &queue_type, &o));
+    tfc_object_retain(o);
+  }
+  *out = (struct queue *)o;
+  return NULL;
+}
+
+// --- What is inside, under the lock ------------------------------------------------------------------------------
+static int64_t held(const struct queue *q) {
+  return (int64_t)(q->items.count - q->head);
+}
+
+static int64_t priority(const struct tuple *t) {
+  return *(const int64_t *)t->parts[0].data;
+}
+static bool before(const struct tuple *a, const struct tuple *b) {
+  int64_t x = priority(a), y = priority(b);
+  return x != y ? x < y : a->order < b->order;
+}
+
+static bool put(struct queue *q, struct tuple t) {
+  if (q->head > 64 && q->head * 2 > q->items.count) { // close the gap at the front
+    memmove(q->items.data, q->items.data + q->head, (q->items.count - q->head) * sizeof t);
+    q->items.count -= q->head;
+    q->head = 0;
+  }
+  t.order = q->arrivals++;
+  if (!tfc_array_push(&q->items, t)) return false;
+  if (q->kind == PRIORITY) { // a heap from q->head (always 0 here)
+    struct tuple *h = q->items.data;
+    for (size_t i = q->items.count - 1; i > 0 && before(&h[i], &h[(i - 1) / 2]); i = (i - 1) / 2) {
+      struct tuple x = h[i];
+      h[i] = h[(i - 1) / 2], h[(i - 1) / 2] = x;
+    }
+  }
+  return true;
+}
+
+static struct tuple take(struct queue *q) {
+  struct tuple *h = q->items.data, t;
+  switch (q->kind) {
+  case SHUFFLE: {
+    size_t i = q->head + tfc_philox_word(&q->words) % (uint64_t)held(q);
+    t = h[i];
+    h[i] = h[--q->items.count];
+    return t;
+  }
+  case PRIORITY: {
+    t = h[0];
+    h[0] = h[--q->items.count];
+    for (size_t i = 0;;) {
+      size_t least = i, n = q->items.count;
+      for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < n; k++)
+        if (before(&h[k], &h[least])) least = k;
+      if (least == i) return t;
+      struct tuple x = h[i];
+      h[i] = h[least], h[least] = x;
+      i = least;
+    }
+  }
+  case FIFO:
+  case PADDING: break;
+  }
+  t = h[q->head++];
+  return t;
+}
+
+// Puts back what an unsuccessful dequeue had taken, to the front.
+static void put_back(struct queue *q, tuples *taken) {
+  if (q->kind == SHUFFLE || q->kind == PRIORITY) {
+    for (size_t i = 0; i < taken->count; i++)
+      if (!put(q, taken->data[i])) tuple_free(q, &taken->data[i]);
+  } else if (taken->count <= q->head) {
+    q->head -= taken->count;
+    memcpy(q->items.data + q->head, taken->data, taken->count * sizeof *taken->data);
+  } else {
+    size_t n = q->items.count - q->head;
+    if (tfc_array_reserve(&q->items, taken->count + n)) {
+      memmove(q->items.data + taken->count, q->items.data + q->head, n * sizeof *taken->data);
+      memcpy(q->items.data, taken->data, taken->count * sizeof *taken->data);
+      q->head = 0;
+      q->items.count = taken->count + n;
+    } else {
+      for (size_t i = 0; i < taken->count; i++) tuple_free(q, &taken->data[i]);
+    }
+  }
+  taken->count = 0;
+}
+
+// --- Outputs of a dequeue ----------------------------------------------------------------------------------------
+// One component of `n` tuples as [n, ...]; shapes that differ are padded with zeros at the end of each dimension.
+static tfc_status batch(struct queue *q, struct tfc_kernel_ctx *ctx, uint32_t part, const tuples *t) {
+  struct tfc_tensor *y = NULL;
+  struct tfc_shape shape = q->shapes[part];
+  for (int k = 0; k < shape.rank; k++)
+    if (shape.dims[k] < 0) {
+      shape.dims[k] = 0;
+      for (size_t i = 0; i < t->count; i++)
+        if (t->data[i].parts[part].shape.dims[k] > shape.dims[k]) shape.dims[k] = t->data[i].parts[part].shape.dims[k];
+    }
+  struct tfc_shape all = tfc_data_prepend((int64_t)t->count, &shape);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, part, q->dtypes[part], &all, &y));
+  int64_t row = tfc_shape_elements(&shape), to_strides[TFC_MAX_RANK];
+  bool plain = tfc_dtype_is_plain(y->dtype);
+  size_t size = tfc_dtype_size(y->dtype);
+  if (plain && y->size && q->kind == PADDING) memset(y->data, 0, y->size);
+  tfc_shape_strides(&shape, to_strides);
+  for (size_t i = 0; i < t->count; i++) {
+    const struct tfc_tensor *x = &t->data[i].parts[part];
+    if (tfc_shape_equal(&x->shape, &shape)) {
+      TFC_RETURN_IF_ERROR(tfc_data_copy(y, (int64_t)i * row, x));
+      continue;
+    }
+    int64_t at[TFC_MAX_RANK] = {0};
+    for (int64_t e = 0; e < tfc_tensor_elements(x); e++) {
+      int64_t to = (int64_t)i * row;
+      for (int k = 0; k < shape.rank; k++) to += at[k] * to_strides[k];
+      if (plain)
+        memcpy((char *)y->data + (size_t)to * size, (const char *)x->data + (size_t)e * size, size);
+      else if (y->dtype == TFC_STRING && !tfc_tensor_set_string(y, to, tfc_tensor_get_string(x, e)))
+        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      for (int k = shape.rank; k-- > 0;) {
+        if (++at[k] < x->shape.dims[k]) break;
+        at[k] = 0;
+      }
+    }
+  }
+  return NULL;
+}
+
+static tfc_status deliver(struct queue *q, struct waiter *w) {
+  for (uint32_t i = 0; i < q->parts; i++)
+    TFC_RETURN_IF_ERROR(w->many ? batch(q, w->ctx, i, &w->elements)
+                                : tfc_kernel_set_output(w->ctx, i, &w->elements.data[0].parts[i]));
+  return NULL;
+}
+
+// --- Waiting -----------------------------------------------------------------------------------------------------
+static void append(struct line *l, struct waiter *w) {
+  w->next = NULL;
+  *l->last = w;
+  l->last = &w->next;
+}
+static struct waiter *shift(struct line *l) {
+  struct waiter *w = l->first;
+  l->first = w->next;
+  if (!l->first) l->last = &l->first;
+  return w;
+}
+static bool cancelled(const struct waiter *w) {
+  return w->ctx->env->cancelled && w->ctx->env->cancelled(w->ctx->env);
+}
+
+// Lets the first enqueue and the first dequeue go on as far as they can. True when either is through: it is in `done`.
+static bool try_enqueue(struct queue *q, struct line *done) {
+  struct waiter *w = q->enqueues.first;
+  if (!w) return false;
+  if (cancelled(w)) {
+    w->result = tfc_status_make(TFC_CANCELLED, "Enqueue operation was cancelled");
+  } else {
+    while (w->at < w->elements.count && (q->capacity < 0 || held(q) < q->capacity)) {
+      if (!put(q, w->elements.data[w->at])) {
+        w->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        break;
+      }
+      w->elements.data[w->at++].parts = NULL;
+    }
+    if (w->at < w->elements.count && !w->result) return false;
+  }
+  append(done, shift(&q->enqueues));
+  return true;
+}
+
+static bool try_dequeue(struct queue *q, struct line *done) {
+  struct waiter *w = q->dequeues.first;
+  if (!w) return false;
+  if (cancelled(w)) {
+    put_back(q, &w->elements);
+    w->result = tfc_status_make(TFC_CANCELLED, "Dequeue operation was cancelled");
+    append(done, shift(&q->dequeues));
+    return true;
+  }
+  bool took = false;
+  while ((int64_t)w->elements.count < w->wanted) {
+    int64_t least = q->closed ? 0 : q->least;
+    if (held(q) <= least) break;
+    if (!tfc_array_reserve(&w->elements, w->elements.count + 1)) {
+      w->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      break;
+    }
+    struct tuple t = take(q);
+    w->elements.data[w->elements.count++] = t;
+    took = true;
+  }
+  if (!w->result && (int64_t)w->elements.count < w->wanted) {
+    // Closed: nothing more comes, unless an enqueue that waits for room brings it.
+    if (!q->closed || q->enqueues.first) return took;
+    if (!(w->up_to && w->elements.count > 0)) {
+      w->result = tfc_status_make(
+          TFC_OUT_OF_RANGE, "%s '%s' is closed and has insufficient elements (requested %lld, current size %lld)",
+          kind_names[q->kind], q->name, (long long)w->wanted, (long long)((int64_t)w->elements.count + held(q)));
+      put_back(q, &w->elements);
+    }
+  }
+  append(done, shift(&q->dequeues));
+  return true;
+}
+
+static void waiter_free(struct queue *q, struct waiter *w) {
+  for (size_t i = 0; i < w->elements.count; i++) tuple_free(q, &w->elements.data[i]);
+  tfc_array_free(&w->elements);
+  free(w);
+}
+
+// Completes, outside of the lock, what is through.
+static void complete(struct queue *q, struct line *done) {
+  for (struct waiter *w = done->first, *next; w; w = next) {
+    next = w->next;
+    struct tfc_kernel_ctx *ctx = w->ctx;
+    tfc_status s = w->result;
+    if (!s && !w->enqueue) s = deliver(q, w);
+    waiter_free(q, w);
+    ctx->done(ctx, s);
+  }
+}
+
+static void flush(struct queue *q) {
+  struct line done = {.last = &done.first};
+  pthread_mutex_lock(&q->lock);
+  for (bool going = true; going;) {
+    going = try_enqueue(q, &done);
+    going |= try_dequeue(q, &done);
+  }
+  pthread_mutex_unlock(&q->lock);
+  complete(q, &done);
+}
+
+static void wake(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
+  (void)container, (void)name;
+  if (object->type != &queue_type) return;
+  struct queue *q = (struct queue *)object;
+  TFC_ARRAY(struct queue *) *found = arg;
+  tfc_object_retain(object);
+  if (!tfc_array_push(found, q)) tfc_object_release(object);
+}
+
+void tfc_queues_wake(struct tfc_resources *resources) {
+  TFC_ARRAY(struct queue *) queues = {0};
+  tfc_resources_each(resources, wake, &queues);
+  for (size_t i = 0; i < queues.count; i++) {
+    struct queue *q = queues.data[i];
+    struct line done = {.last = &done.first};
+    pthread_mutex_lock(&q->lock);
+    struct line *lines[2] = {&q->enqueues, &q->dequeues};
+    for (int k = 0; k < 2; k++) {
+      struct line keep = {.last = &keep.first};
+      while (lines[k]->first) {
+        struct waiter *w = shift(lines[k]);
+        if (!cancelled(w)) {
+          append(&keep, w);
+          continue;
+        }
+        if (!w->enqueue) put_back(q, &w->elements);
+        w->result = tfc_status_make(TFC_CANCELLED, "%s operation was cancelled", w->enqueue ? "Enqueue" : "Dequeue");
+        append(&done, w);
+      }
+      lines[k]->first = keep.first;
+      lines[k]->last = keep.first ? keep.last : &lines[k]->first;
+    }
+    pthread_mutex_unlock(&q->lock);
+    complete(q, &done);
+    flush(q);
+    tfc_object_release(&q->object);
+  }
+  tfc_array_free(&queues);
+}
+
+// --- Kernels -----------------------------------------------------------------------------------------------------
+static tfc_status check_part(const struct queue *q, uint32_t i, const struct tfc_tensor *t, int skip) {
+  TFC_KERNEL_CHECK(t->dtype == q->dtypes[i], "Type mismatch in tuple component %u. Expected %s, got %s", i,
+                   tfc_dtype_name(q->dtypes[i]), tfc_dtype_name(t->dtype));
+  if (!q->shapes) return NULL;
+  struct tfc_shape own = {.rank = t->shape.rank - skip};
+  for (int k = 0; k < own.rank; k++) own.dims[k] = t->shape.dims[k + skip];
+  TFC_KERNEL_CHECK(
+      tfc_shape_compatible(&q->shapes[i], &own), "Shape mismatch in tuple component %u. Expected %s, got %s", i,
+      tfc_shape_show(&q->shapes[i], (char[TFC_SHAPE_TEXT]){0}), tfc_shape_show(&own, (char[TFC_SHAPE_TEXT]){0}));
+  return NULL;
+}
+
+static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct queue *q, struct waiter *w, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
+    if (!t.parts || !tfc_array_push(&w->elements, t)) {
+      free(t.parts);
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    for (uint32_t i = 0; i < q->parts; i++)
+      TFC_RETURN_IF_ERROR(w->many ? tfc_data_row(ctx, ctx->inputs[i + 1], k, &t.parts[i])
+                                  : tfc_data_keep(ctx, ctx->inputs[i + 1], &t.parts[i]));
+  }
+  return NULL;
+}
+
+static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct queue *q, bool many) {
+  int64_t n = 1;
+  TFC_KERNEL_CHECK(ctx->input_count - 1 == q->parts, "Wrong number of components in tuple. Expected %u, got %u",
+                   q->parts, ctx->input_count - 1);
+  for (uint32_t i = 0; i < q->parts; i++) {
+    const struct tfc_tensor *t = ctx->inputs[i + 1];
+    TFC_KERNEL_CHECK(!many || t->shape.rank >= 1, "Component %u must be at least a vector", i);
+    TFC_RETURN_IF_ERROR(check_part(q, i, t, many));
+    if (many && i == 0) n = t->shape.dims[0];
+    TFC_KERNEL_CHECK(!many || t->shape.dims[0] == n,
+                     "All input tensors must have the same size in the 0th dimension. Component %u has %lld, and "
+                     "should have %lld",
+                     i, (long long)t->shape.dims[0], (long long)n);
+  }
+  struct waiter *w = calloc(1, sizeof *w);
+  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *w = (struct waiter){.ctx = ctx, .enqueue = true, .many = many};
+  tfc_status s = fill_elements(ctx, q, w, n);
+  if (s) {
+    waiter_free(q, w);
+    return s;
+  }
+  pthread_mutex_lock(&q->lock);
+  if (q->closed)
+    s = tfc_status_make(TFC_CANCELLED, "%s '%s' is closed.", kind_names[q->kind], q->name);
+  else
+    append(&q->enqueues, w);
+  pthread_mutex_unlock(&q->lock);
+  if (s) {
+    waiter_free(q, w);
+    return s;
+  }
+  flush(q);
+  return NULL;
+}
+
+static tfc_status start_dequeue(struct tfc_kernel_ctx *ctx, struct queue *q, bool many, bool up_to) {
+  TFC_KERNEL_CHECK(ctx->output_count == q->parts, "a tuple has %u components, the op %u outputs", q->parts,
+                   ctx->output_count);
+  for (uint32_t i = 0; i < q->parts; i++) {
+    tfc_dtype want = ctx->graph->output_dtypes[ctx->node->output_begin + i];
+    TFC_KERNEL_CHECK(want == q->dtypes[i], "Type mismatch in tuple component %u. Expected %s, got %s", i,
+                     tfc_dtype_name(q->dtypes[i]), tfc_dtype_name(want));
+    TFC_KERNEL_CHECK(
+        !many || (q->shapes && q->shapes[i].rank >= 0 && (q->kind == PADDING || tfc_shape_is_static(&q->shapes[i]))),
+        "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.", kind_names[q->kind]);
+  }
+  int64_t n = many ? tfc_nn_int(ctx->inputs[1]) : 1;
+  TFC_KERNEL_CHECK(n >= 0, "DequeueManyOp requested %lld < 0 elements", (long long)n);
+  TFC_KERNEL_CHECK(q->capacity < 0 || n <= INT32_MAX, "too many elements");
+  struct waiter *w = calloc(1, sizeof *w);
+  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *w = (struct waiter){.ctx = ctx, .many = many, .up_to = up_to, .wanted = n};
+  pthread_mutex_lock(&q->lock);
+  append(&q->dequeues, w);
+  pthread_mutex_unlock(&q->lock);
+  flush(q);
+  return NULL;
+}
+
+static tfc_status with_queue(struct tfc_kernel_ctx *ctx, int what) {
+  struct queue *q = NULL;
+  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
+  tfc_status s = what < 2 ? start_enqueue(ctx, q, what) : start_dequeue(ctx, q, what > 2, what == 4);
+  tfc_object_release(&q->object);
+  return s;
+}
+static tfc_status enqueue(struct tfc_kernel_ctx *ctx) {
+  return with_queue(ctx, 0);
+}
+static tfc_status enqueue_many(struct tfc_kernel_ctx *ctx) {
+  return with_queue(ctx, 1);
+}
+static tfc_status dequeue(struct tfc_kernel_ctx *ctx) {
+  return with_queue(ctx, 2);
+}
+static tfc_status dequeue_many(struct tfc_kernel_ctx *ctx) {
+  return with_queue(ctx, 3);
+}
+static tfc_status dequeue_up_to(struct tfc_kernel_ctx *ctx) {
+  return with_queue(ctx, 4);
+}
+
+static tfc_status close_(struct tfc_kernel_ctx *ctx) {
+  struct queue *q = NULL;
+  struct line done = {.last = &done.first};
+  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
+  bool cancel = tfc_node_attr_bool(ctx->graph, ctx->node, "cancel_pending_enqueues", false);
+  tfc_status s = NULL;
+  pthread_mutex_lock(&q->lock);
+  if (q->closed && !cancel)
+    s = tfc_status_make(TFC_CANCELLED, "%s '%s' is already closed.", kind_names[q->kind], q->name);
+  q->closed = true;
+  while (cancel && q->enqueues.first) {
+    struct waiter *w = shift(&q->enqueues);
+    w->result = tfc_status_make(TFC_CANCELLED, "Enqueue operation was cancelled");
+    append(&done, w);
+  }
+  pthread_mutex_unlock(&q->lock);
+  complete(q, &done);
+  flush(q);
+  tfc_object_release(&q->object);
+  return s;
+}
+
+static tfc_status size(struct tfc_kernel_ctx *ctx) {
+  struct queue *q = NULL;
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
+  pthread_mutex_lock(&q->lock);
+  int64_t n = held(q);
+  pthread_mutex_unlock(&q->lock);
+  tfc_object_release(&q->object);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE_SCALAR, &y));
+  *(int32_t *)y->data = (int32_t)n;
+  return NULL;
+}
+static tfc_status is_closed(struct tfc_kernel_ctx *ctx) {
+  struct queue *q = NULL;
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
+  pthread_mutex_lock(&q->lock);
+  bool closed = q->closed;
+  pthread_mutex_unlock(&q->lock);
+  tfc_object_release(&q->object);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_BOOL, &TFC_SHAPE_SCALAR, &y));
+  *(bool *)y->data = closed;
+  return NULL;
+}
+
+// --- Shapes ------------------------------------------------------------------------------------------------------
+static tfc_status shape_ref(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = TFC_SHAPE(2);
+  return NULL;
+}
+static tfc_status shape_many(struct tfc_shape_ctx *ctx) { // the components' shapes are the queue's, not known here
+  return tfc_nn_shape_unknown(ctx);
+}
+
+#define QUEUE(kernel_) .host_outputs = 1, .shape = tfc_nn_shape_scalar, .kernel = kernel_
+#define REF .host_outputs = 1, .shape = shape_ref, .kernel = queue_create_ref
+#define ON(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
+static const struct tfc_op_def data_queue_rows[] = {
+    {.name = "FIFOQueueV2",
+     .outputs = "handle: resource",
+     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
+              "= '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     QUEUE(queue_create)},
+    {.name = "FIFOQueue",
+     .outputs = "handle: Ref(string)",
+     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
+              "= '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     REF},
+    {.name = "PaddingFIFOQueueV2",
+     .outputs = "handle: resource",
+     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
+              "= '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     QUEUE(queue_create)},
+    {.name = "PaddingFIFOQueue",
+     .outputs = "handle: Ref(string)",
+     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
+              "= '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     REF},
+    {.name = "RandomShuffleQueueV2",
+     .outputs = "handle: resource",
+     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, min_after_dequeue: "
+              "int = 0, seed: int = 0, seed2: int = 0, container: string = '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     QUEUE(queue_create)},
+    {.name = "RandomShuffleQueue",
+     .outputs = "handle: Ref(string)",
+     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, min_after_dequeue: "
+              "int = 0, seed: int = 0, seed2: int = 0, container: string = '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     REF},
+    {.name = "PriorityQueueV2",
+     .outputs = "handle: resource",
+     .attrs = "component_types: list(type) >= 0 = [], shapes: list(shape) >= 0, capacity: int = -1, container: string "
+              "= '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     QUEUE(queue_create)},
+    {.name = "PriorityQueue",
+     .outputs = "handle: Ref(string)",
+     .attrs = "component_types: list(type) >= 0 = [], shapes: list(shape) >= 0, capacity: int = -1, container: string "
+              "= '', shared_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     REF},
+    {.name = "QueueEnqueueV2",
+     .inputs = "handle: resource, components: Tcomponents",
+     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(tfc_nn_shape_none, enqueue)},
+    {.name = "QueueEnqueue",
+     .inputs = "handle: Ref(string), components: Tcomponents",
+     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(tfc_nn_shape_none, enqueue)},
+    {.name = "QueueEnqueueManyV2",
+     .inputs = "handle: resource, components: Tcomponents",
+     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(tfc_nn_shape_none, enqueue_many)},
+    {.name = "QueueEnqueueMany",
+     .inputs = "handle: Ref(string), components: Tcomponents",
+     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(tfc_nn_shape_none, enqueue_many)},
+    {.name = "QueueDequeueV2",
+     .inputs = "handle: resource",
+     .outputs = "components: component_types",
+     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(shape_many, dequeue)},
+    {.name = "QueueDequeue",
+     .inputs = "handle: Ref(string)",
+     .outputs = "components: component_types",
+     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(shape_many, dequeue)},
+    {.name = "QueueDequeueManyV2",
+     .inputs = "handle: resource, n: int32",
+     .outputs = "components: component_types",
+     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(shape_many, dequeue_many)},
+    {.name = "QueueDequeueMany",
+     .inputs = "handle: Ref(string), n: int32",
+     .outputs = "components: component_types",
+     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(shape_many, dequeue_many)},
+    {.name = "QueueDequeueUpToV2",
+     .inputs = "handle: resource, n: int32",
+     .outputs = "components: component_types",
+     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(shape_many, dequeue_up_to)},
+    {.name = "QueueDequeueUpTo",
+     .inputs = "handle: Ref(string), n: int32",
+     .outputs = "components: component_types",
+     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
+     ON(shape_many, dequeue_up_to)},
+    {.name = "QueueCloseV2",
+     .inputs = "handle: resource",
+     .attrs = "cancel_pending_enqueues: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_none, close_)},
+    {.name = "QueueClose",
+     .inputs = "handle: Ref(string)",
+     .attrs = "cancel_pending_enqueues: bool = false",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_none, close_)},
+    {.name = "QueueSizeV2",
+     .inputs = "handle: resource",
+     .outputs = "size: int32",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_scalar, size)},
+    {.name = "QueueSize",
+     .inputs = "handle: Ref(string)",
+     .outputs = "size: int32",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_scalar, size)},
+    {.name = "QueueIsClosedV2",
+     .inputs = "handle: resource",
+     .outputs = "is_closed: bool",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_scalar, is_closed)},
+    {.name = "QueueIsClosed",
+     .inputs = "handle: Ref(string)",
+     .outputs = "is_closed: bool",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_scalar, is_closed)},
+};
+TFC_REGISTER_OPS(data_queue_rows);
