@@ -20,12 +20,17 @@ struct place_options {
   int device_strings;
   struct tfc_texts baselines, pins, limits;
   int rewrites;
+  bool no_early_stop;
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
 };
 
 // Both print the answer and return the exit code.
 int place_modelled(const struct place_options *options);
 int place_local(const struct place_options *options);
+
+// Learned policies, ended by NULL (placer/algo.h).
+struct tfc_algo;
+const struct tfc_algo *const *place_learned(void);
 
 // "<graph>.placement.json" beside the graph; free() it. NULL when memory is out.
 char *place_default_path(const char *graph, const char *suffix);

@@ -5,6 +5,7 @@
 
 #include "cli/place.h"
 #include "cli/program.h"
+#include "placer/measure.h"
 #include "placer/placer.h"
 #include "runtime/base/file.h"
 
@@ -128,6 +129,10 @@ static const struct tfc_flag flags[] = {
      .value = "FILE",
      .help = "search and measuring settings (YAML; see configs/)"},
     {.name = "seed", .kind = TFC_FLAG_COUNT, AT(seed), .value = "N", .help = "everything random follows from it"},
+    {.name = "no-early-stop",
+     .kind = TFC_FLAG_BOOL,
+     AT(no_early_stop),
+     .help = "measure hopeless candidates in full too"},
     {.name = "threads",
      .kind = TFC_FLAG_COUNT,
      AT(threads),
@@ -194,6 +199,11 @@ char *place_default_path(const char *graph, const char *suffix) {
   return tfc_format("%.*s%s", (int)size, graph, suffix);
 }
 
+const struct tfc_algo *const *place_learned(void) {
+  static const struct tfc_algo *const none[] = {NULL};
+  return none;
+}
+
 static int list_algorithms(void) {
   printf("%-14s %s\n", "auto", "races all that fit the problem, and polishes the winners");
   for (const struct tfc_algo *const *a = tfc_algos(); *a; a++)
@@ -242,6 +252,7 @@ static int check_pairs(const char *flag, const struct tfc_texts *texts, const ch
 
 int main(int argc, char **argv) {
   static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db"};
+  if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
   for (int i = 1; i < argc; i++) // needs no graph
     if (strcmp(argv[i], "--algorithm=help") == 0 ||
