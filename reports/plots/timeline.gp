@@ -21,10 +21,11 @@ stats $types using 1 nooutput
 m = STATS_records
 array label[m]
 stats $types using (label[int($0) + 1] = sprintf("%s  %.3g ms", strcol(2), $3), $1) nooutput
-set terminal svg size 1080, 110 + 62 * n @TERM
+set terminal svg size 1080, (n < 3 ? 300 : 120 + 62 * n) @TERM
 set yrange [n - 0.4:-0.6]
 set xlabel "time since the step began [".unit."]"
-set key outside right top reverse Left width -2 samplen 1
+set rmargin at screen 0.79
+set key at screen 0.99, 0.96 right top reverse Left width -2 samplen 1 maxrows 12
 set grid noytics
 set offsets 0, 0, 0, 0
 plot $devices using (NaN):1:ytic(2) with points notitle, \
