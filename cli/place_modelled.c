@@ -75,6 +75,7 @@ int place_modelled(const struct place_options *o) {
       .baseline_count = o->baselines.count,
       .save_problem = o->save_problem,
       .search = {.algorithms = o->algorithm,
+                 .extra = place_learned(),
                  .seconds = o->time,
                  .evaluations = (uint64_t)o->evaluations,
                  .seed = (uint64_t)o->seed,

@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "placer/measure.h"
 #include "placer/placer.h"
+#include "rl/rl.h"
 #include "runtime/base/file.h"
 
 #define AT(member) .offset = offsetof(struct place_options, member)
@@ -200,22 +201,37 @@ char *place_default_path(const char *graph, const char *suffix) {
 }
 
 const struct tfc_algo *const *place_learned(void) {
-  static const struct tfc_algo *const none[] = {NULL};
-  return none;
+  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, NULL};
+  return learned;
+}
+
+// The i-th algorithm, built in or learned; NULL behind the last.
+static const struct tfc_algo *algorithm_at(size_t i) {
+  const struct tfc_algo *const *lists[] = {tfc_algos(), place_learned()};
+  for (size_t k = 0; k < 2; k++)
+    for (const struct tfc_algo *const *a = lists[k]; *a; a++)
+      if (i-- == 0) return *a;
+  return NULL;
 }
 
 static int list_algorithms(void) {
+  const struct tfc_algo *a;
   printf("%-14s %s\n", "auto", "races all that fit the problem, and polishes the winners");
-  for (const struct tfc_algo *const *a = tfc_algos(); *a; a++)
-    printf("%-14s %s (%s)\n", (*a)->name, (*a)->help, (*a)->paper);
+  for (size_t i = 0; (a = algorithm_at(i)) != NULL; i++) printf("%-14s %s (%s)\n", a->name, a->help, a->paper);
   return tfc_program_finish(0);
 }
 
 static const char *algorithm_name(const void *list, size_t i) {
-  const struct tfc_algo *const *algos = list;
-  size_t count = 0;
-  while (algos[count]) count++;
-  return i < count ? algos[i]->name : i == count ? "auto" : NULL;
+  (void)list;
+  const struct tfc_algo *a = i ? algorithm_at(i - 1) : NULL;
+  return i == 0 ? "auto" : a ? a->name : NULL;
+}
+
+static bool is_algorithm(tfc_str name) {
+  const char *known;
+  for (size_t i = 0; (known = algorithm_name(NULL, i)) != NULL; i++)
+    if (tfc_str_is(name, known)) return true;
+  return false;
 }
 
 // 0, or the exit code after an unknown name.
@@ -223,9 +239,9 @@ static int check_algorithms(const char *names) {
   while (names && *names) {
     size_t n = strcspn(names, ",");
     tfc_str name = {names, n};
-    if (!tfc_str_is(name, "auto") && !tfc_algo_find(name)) {
+    if (!is_algorithm(name)) {
       char *text = tfc_str_dup(name);
-      const char *nearest = text ? tfc_nearest(text, algorithm_name, tfc_algos()) : NULL;
+      const char *nearest = text ? tfc_nearest(text, algorithm_name, NULL) : NULL;
       int code = nearest ? tfc_flags_error(&program,
                                            "unknown algorithm '%s'; did you mean %s? (--algorithm help "
                                            "lists them)",
