@@ -173,7 +173,9 @@ struct tfc_plan {
   struct tfc_ir ir;
   struct tfc_shapes shapes; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
-  struct tfc_dynamic *dynamic; // NULL: static
+  struct tfc_dynamic *dynamic;            // NULL: static
+  const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
+  uint16_t function_device;               // plans of functions
   // The static path.
   struct tfc_place *places;
   uint32_t place_count;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/dynamic.h"
 
 tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                               struct tfc_session **out) {
@@ -90,6 +90,8 @@ out:
 
 // --- Plans -------------------------------------------------------------------------------------------------------
 static bool makes_step_resources(const struct tfc_graph *g) {
+  for (uint32_t i = 0; i < g->function_count; i++)
+    if (g->functions[i].body && makes_step_resources(g->functions[i].body)) return true;
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     if (tfc_str_starts(n->op, "TensorArray") || tfc_str_starts(n->op, "Stack") ||
@@ -116,16 +118,21 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
 }
 
 tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_plan **out) {
+  return tfc_plan_create_for(session, session->graph, spec, out);
+}
+
+tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_graph *graph,
+                               const struct tfc_run_spec *spec, struct tfc_plan **out) {
   tfc_status s = NULL;
   struct tfc_build b = {0};
   bool is_static = false, locked = false;
   struct tfc_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return TFC_PLAN_NO_MEMORY();
   plan->session = session;
-  plan->ir.graph = session->graph;
+  plan->ir.graph = graph;
   plan->ir.devices = session->devices;
   plan->ir.device_count = session->device_count;
-  TFC_TRY(s, tfc_build_begin(session, session->graph, spec, &b, &is_static));
+  TFC_TRY(s, tfc_build_begin(session, graph, spec, &b, &is_static));
   TFC_TRY(s, describe_feeds(plan, &b));
   TFC_TRY(s, tfc_resources_create(&plan->step_resources));
   plan->uses_step_resources = makes_step_resources(session->graph);

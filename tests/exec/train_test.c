@@ -8,7 +8,7 @@
 #include "tests/common/example.h"
 
 static void train(const char *name, const char *devices, const struct tfc_session_options *options, double tolerance,
-                  uint32_t steps) {
+                  uint32_t steps, bool dynamic) {
   struct example e;
   struct tfc_device_set set = {0};
   struct tfc_session *session = NULL;
@@ -21,8 +21,8 @@ static void train(const char *name, const char *devices, const struct tfc_sessio
   assert_ok(tfc_session_create(e.graph, &with, &session));
   assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
   example_spec(&e, &spec);
+  spec.dynamic = dynamic;
   assert_ok(tfc_plan_create(session, &spec, &plan));
-  assert_true(tfc_plan_info(plan)->is_static);
   for (uint32_t i = 0; i < steps && i < e.loss_count; i++) {
     struct tfc_tensor loss = {0};
     assert_ok(tfc_plan_run(plan, e.values[i % e.set_count], &loss, NULL));
@@ -41,29 +41,35 @@ static void train(const char *name, const char *devices, const struct tfc_sessio
 
 static void mlp(void **state) {
   (void)state;
-  train("mlp", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20);
+  train("mlp", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20, false);
 }
 static void mlp_as_it_stands(void **state) {
   (void)state;
-  train("mlp", "cpu:0", &(struct tfc_session_options){.no_rewrites = true}, 1e-4, 20);
+  train("mlp", "cpu:0", &(struct tfc_session_options){.no_rewrites = true}, 1e-4, 20, false);
 }
 static void mlp_emulated(void **state) {
   (void)state;
-  train("mlp", "emu:0", &(struct tfc_session_options){0}, 1e-4, 20);
+  train("mlp", "emu:0", &(struct tfc_session_options){0}, 1e-4, 20, false);
 }
 static void ridge(void **state) {
   (void)state;
-  train("ridge", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20);
+  train("ridge", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20, false);
+}
+static void in_ready_order(void **state) {
+  (void)state;
+  train("mlp", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20, true);
+  train("mlp", "emu:0", &(struct tfc_session_options){0}, 1e-4, 20, true);
+  train("ridge", "cpu:0-1", &(struct tfc_session_options){0}, 1e-4, 20, true);
 }
 static void rnnlm(void **state) {
   (void)state;
-  train("rnnlm", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 4);
+  train("rnnlm", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 4, false);
 }
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mlp),          cmocka_unit_test(mlp_as_it_stands),
       cmocka_unit_test(mlp_emulated), cmocka_unit_test(ridge),
-      cmocka_unit_test(rnnlm),
+      cmocka_unit_test(rnnlm),        cmocka_unit_test(in_ready_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,99 @@
+// The dynamic path: graphs with frames, queues and function calls run in ready order.
+//
+// Nodes become an array with their edges; static frames (one per loop nest) say how much an iteration holds. One
+// thread, the caller's, owns all the state of a run, so that nothing of it is locked; kernels run on it when the plan
+// has one device, else on the devices' threads, and come back through a completion list. Kernels that wait for the
+// outside (queues) come back through the same list from any thread.
+#ifndef TFC_RUNTIME_EXEC_DYNAMIC_H
+#define TFC_RUNTIME_EXEC_DYNAMIC_H
+
+#include "runtime/exec/plan_internal.h"
+
+enum { TFC_ON_HOST = UINT16_MAX }; // location of a value in host memory
+
+typedef enum tfc_dnode_kind {
+  TFC_DNODE_OP,     // a kernel
+  TFC_DNODE_PASS,   // output 0 is input 0: Identity, LoopCond, NextIteration, Enter, Exit
+  TFC_DNODE_SPREAD, // output i is input i: IdentityN
+  TFC_DNODE_NONE,   // NoOp
+  TFC_DNODE_CONST,
+  TFC_DNODE_VARIABLE, // a reference
+  TFC_DNODE_HANDLE,
+  TFC_DNODE_SWITCH,
+  TFC_DNODE_MERGE,
+  TFC_DNODE_FEED,
+  TFC_DNODE_FETCH,
+} tfc_dnode_kind;
+
+struct tfc_dedge {
+  uint32_t to;    // dnode
+  int32_t output; // TFC_CONTROL: control
+  uint32_t slot;  // of the consumer's inputs
+  bool last;      // of this output
+};
+struct tfc_dnode {
+  tfc_dnode_kind kind;
+  uint32_t node; // of the graph; fetches and feeds: index
+  const struct tfc_op_def *def;
+  uint16_t device;
+  uint32_t kernel;      // index in the device's prepared segment
+  uint32_t input_begin; // into an iteration's values
+  uint32_t local;       // into an iteration's counts
+  uint32_t input_count, control_count, output_count;
+  uint32_t edge_begin, edge_end; // sorted by output
+  uint32_t frame;
+  uint32_t enters;  // the frame that an Enter leads into
+  bool is_constant; // Enter: the value is the same in every iteration
+  bool is_async, is_trigger;
+  bool wants_index;          // Merge: somebody reads its second output
+  bool keeps_reference;      // a pass that hands a reference on
+  uint32_t reference_inputs; // bits of inputs that are taken by reference
+  const struct tfc_tensor *constant;
+  struct tfc_variable *variable;
+  const struct tfc_tensor *handle;
+  void *node_state;
+  // Runs on the host with host tensors, whatever the device: functions, kernels that wait, host ops of other devices.
+  bool direct;
+  void *state;
+  void (*release)(void *state);
+};
+struct tfc_dframe { // static
+  uint32_t parent;
+  tfc_str name;
+  uint32_t node_count, value_count; // of one iteration
+  uint32_t enter_count;
+  uint32_t parallel; // iterations at once
+  uint32_t *initial; // [node_count] pending counts
+};
+struct tfc_dynamic {
+  struct tfc_dnode *nodes;
+  uint32_t node_count;
+  struct tfc_dedge *edges;
+  uint32_t edge_count;
+  struct tfc_dframe *frames; // 0 is the root
+  uint32_t frame_count;
+  uint32_t *roots; // nodes that wait for nothing
+  uint32_t root_count;
+  struct tfc_segment *segments;   // [devices]
+  struct tfc_prepared **prepared; // [devices]
+  bool inline_only;               // one device: kernels run on the caller's thread
+  uint32_t most_outputs;
+};
+
+// Runs a function of the library: env->call.
+TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
+                                         const struct tfc_tensor *inputs, uint32_t input_count,
+                                         struct tfc_tensor *outputs, uint32_t output_count);
+// A plan over another graph than the session's own: a function's body.
+TFC_MUST_USE tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_graph *graph,
+                                            const struct tfc_run_spec *spec, struct tfc_plan **out);
+// Runs inside of another run: its step's resources, cancellation and trace.
+struct tfc_dynamic_parent {
+  struct tfc_step *step;
+  int64_t deadline; // CLOCK_MONOTONIC_RAW ns, 0: none
+  const _Atomic bool *cancel;
+};
+TFC_MUST_USE tfc_status tfc_plan_run_inside(struct tfc_plan *plan, const struct tfc_dynamic_parent *parent,
+                                            const struct tfc_tensor *feeds, struct tfc_tensor *fetches);
+
+#endif
