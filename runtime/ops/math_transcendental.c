@@ -59,10 +59,10 @@ OPS_UNARY_COSTLY(Atanh, OPS_FLOATS_COMPLEX, atanh(x))
 // Slopes from the function's value `a` and the arriving gradient `b`.
 #define TANH_SLOPE(t, ...) OPS_BINARY_LOOP(t, TanhGrad, t, b *OPS_ROUND_##t(1 - OPS_ROUND_##t(a * a)))
 OPS_FLOATS(TANH_SLOPE, ~)
-OPS_COMPLEX(OPS_BINARY_SAME_LOOP, TanhGrad, b *(1 - conj(a) * conj(a)))
+OPS_COMPLEX(OPS_BINARY_SAME_LOOP, TanhGrad, b *(1 - a * a))
 OPS_BINARY_TABLE(TanhGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, SigmoidGrad, b *(a *(1 - a)))
-OPS_COMPLEX(OPS_BINARY_SAME_LOOP, SigmoidGrad, b *(conj(a) * (1 - conj(a))))
+OPS_COMPLEX(OPS_BINARY_SAME_LOOP, SigmoidGrad, b *(a *(1 - a)))
 OPS_BINARY_TABLE(SigmoidGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------

@@ -65,9 +65,15 @@ OPS_UNARY(LogicalNot, BOOL_ONLY, !x)
 
 // Gradients of the forward output `a` and the arriving gradient `b`; where nothing arrives, nothing leaves (so that
 // 0 times an infinite slope is 0).
-OPS_BINARY(ReciprocalGrad, OPS_FLOATS, b == 0 ? 0 : -(a * a) * b)
-OPS_BINARY(SqrtGrad, OPS_FLOATS, b == 0 ? 0 : (C)0.5 / a * b)
-OPS_BINARY(RsqrtGrad, OPS_FLOATS, b == 0 ? 0 : ((C)-0.5 * (a * a)) * (a * b))
+OPS_FLOATS(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(a * a) * b)
+OPS_COMPLEX(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(conj(a) * conj(a)) * b)
+OPS_BINARY_TABLE(ReciprocalGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_FLOATS(OPS_BINARY_SAME_LOOP, SqrtGrad, b == 0 ? 0 : (C)0.5 / a * b)
+OPS_COMPLEX(OPS_BINARY_SAME_LOOP, SqrtGrad, b == 0 ? 0 : (C)0.5 / conj(a) * b)
+OPS_BINARY_TABLE(SqrtGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_FLOATS(OPS_BINARY_SAME_LOOP, RsqrtGrad, b == 0 ? 0 : ((C)-0.5 * (a * a)) * (a * b))
+OPS_COMPLEX(OPS_BINARY_SAME_LOOP, RsqrtGrad, b == 0 ? 0 : ((C)-0.5 * (conj(a) * conj(a))) * (conj(a) * b))
+OPS_BINARY_TABLE(RsqrtGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
 OPS_GRADIENT(Neg) {

@@ -50,7 +50,7 @@ static double epsilon(tfc_dtype t) {
                                                   : 0x1p-23;
 }
 
-static bool compare(const struct tfc_tensor *got, const struct tfc_tensor *want, const char *rule, char *why,
+bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want, const char *rule, char *why,
                     size_t room) {
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
   if (got->dtype != want->dtype || !tfc_shape_equal(&got->shape, &want->shape)) {
@@ -146,7 +146,7 @@ static int run_case(const struct family *f, const json_t *item, char *why, size_
       if (id == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
       TFC_TRY(s, eval_output(&expected, (struct tfc_output){id, 0}, &want));
       char difference[300];
-      if (!compare(got, want, rule, difference, sizeof difference)) {
+      if (!golden_compare(got, want, rule, difference, sizeof difference)) {
         snprintf(why, room, "%s: %s", json_string_value(json_array_get(fetches, k)), difference);
         result = 0;
       }

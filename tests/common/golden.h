@@ -5,10 +5,17 @@
 
 #include <stdbool.h>
 
+#include "runtime/graph/tensor.h"
+
+// Are they the same by this rule (tests/conformance/README.md)? If not, `why` says where.
+bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want, const char *rule, char *why,
+                    size_t room);
+
 struct golden_result {
   int passed, failed, unsupported;
 };
-// `root`: the source folder. Prints each failure, and the ops without a kernel. Only cases whose name contains `filter` ("" for all).
+// `root`: the source folder. Prints each failure, and the ops without a kernel. Only cases whose name contains `filter`
+// ("" for all).
 void golden_run(const char *root, const char *family, const char *filter, struct golden_result *out);
 
 #endif

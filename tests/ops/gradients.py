@@ -1,0 +1,363 @@
+"""Gradients of single operations as TensorFlow computes them: writes golden/gradients/ for gradients_test.c.
+
+    .venv/bin/python tests/ops/gradients.py
+
+Each case is one operation on constants, differentiated by every floating input with a fixed weight on every floating
+output: once with shapes known, once with inputs of unknown shape (placeholders with the constants as default), so that
+both ways of building a gradient are checked.
+"""
+
+import json
+import os
+import zlib
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from tensorflow.python.framework import op_def_library, op_def_registry  # noqa: E402
+
+tf1 = tf.compat.v1
+tf1.disable_v2_behavior()
+tf.get_logger().setLevel("ERROR")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def f(*shape, lo=-2.0, hi=2.0, t=np.float64, salt=0):
+    rng = np.random.RandomState(zlib.crc32(repr((shape, lo, hi, salt)).encode()) & 0x7FFFFFFF)
+    return rng.uniform(lo, hi, size=shape).astype(t)
+
+
+def c(*shape, salt=0):
+    return (f(*shape, salt=salt) + 1j * f(*shape, salt=salt + 1)).astype(np.complex128)
+
+
+def pos(*shape, **kw):
+    return f(*shape, lo=0.2, hi=3.0, **kw)
+
+
+def unit(*shape, **kw):
+    return f(*shape, lo=-0.9, hi=0.9, **kw)
+
+
+def i32(*v):
+    return np.array(v if len(v) != 1 or isinstance(v[0], (list, tuple)) else v[0], np.int32).reshape(
+        np.shape(v[0]) if len(v) == 1 else len(v))
+
+
+def i64(v):
+    return np.array(v, np.int64)
+
+
+def spd(n, batch=()):
+    a = f(*batch, n, n)
+    return a @ np.swapaxes(a, -1, -2) + n * np.eye(n)
+
+
+def tri(n):
+    return np.tril(f(n, n)) + 3 * np.eye(n)
+
+
+F32 = dict(t=np.float32)
+CASES = []
+
+
+def case(op, inputs, tag="", **attrs):
+    CASES.append((op, tag, inputs, attrs))
+
+
+def unary():
+    for op in ["Neg", "Abs", "Square", "Exp", "Expm1", "Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Asinh", "Tanh",
+               "Sigmoid", "Sign", "Erf", "Erfc", "BesselI0e", "BesselI1e", "Floor", "Round", "Identity", "Snapshot"]:
+        case(op, [f(3, 4)])
+    for op in ["Sqrt", "Rsqrt", "Log", "Log1p", "Reciprocal", "Inv", "Lgamma", "Digamma"]:
+        case(op, [pos(3, 4)])
+    for op in ["Asin", "Acos", "Atanh", "Erfinv"]:
+        case(op, [unit(3, 4)])
+    case("Acosh", [f(5, lo=1.1, hi=4.0)])
+    case("Ndtri", [f(5, lo=0.05, hi=0.95)])
+    for op in ["ReciprocalGrad", "InvGrad", "SqrtGrad", "RsqrtGrad", "TanhGrad", "SigmoidGrad"]:
+        case(op, [pos(3, 4), f(3, 4, salt=1)])
+    for op in ["Neg", "Square", "Exp", "Log", "Tanh", "Sigmoid", "Sin", "Sqrt", "Reciprocal"]:
+        case(op, [c(3, 4)], "complex")
+    case("Conj", [c(3)])
+    case("Real", [c(3)], Tout=tf.float64)
+    case("Imag", [c(3)], Tout=tf.float64)
+    case("Angle", [c(3)], Tout=tf.float64)
+    case("ComplexAbs", [c(3)], Tout=tf.float64)
+    case("Complex", [f(3, 4), f(4, salt=1)], Tout=tf.complex128)
+    case("Cast", [f(3, 4)], DstT=tf.float32)
+    case("Cast", [f(3, 4)], "int", DstT=tf.int32)
+    case("CheckNumerics", [f(3)], message="m")
+    case("EnsureShape", [f(3, 4)], shape=[None, 4])
+    case("IdentityN", [[f(2), f(3)]])
+
+
+def binary():
+    shapes = [("same", (3, 4), (3, 4)), ("row", (3, 4), (4,)), ("column", (3, 4), (3, 1)), ("both", (2, 1, 4), (3, 1)),
+              ("scalar", (), (3, 2)), ("ones", (1, 1), (1,))]
+    for tag, a, b in shapes:
+        for op in ["Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference", "Atan2", "MulNoNan"]:
+            case(op, [f(*a), f(*b, salt=1)], tag)
+        for op in ["RealDiv", "Div", "DivNoNan", "FloorMod", "Xdivy", "Xlogy", "Xlog1py", "Pow"]:
+            case(op, [pos(*a), pos(*b, salt=1)], tag)
+        case("NextAfter", [f(*a), f(*b, salt=1)], tag)
+    case("Pow", [f(4), i32(2, 3, 2, 1).astype(np.float64)], "negative_base")
+    case("Xlogy", [np.array([0.0, 1.0, 2.0]), pos(3)], "zero")
+    case("Mul", [c(3, 4), c(4, salt=2)], "complex")
+    case("RealDiv", [c(3), c(3, salt=2)], "complex")
+    case("Igamma", [pos(3, 4), pos(4, salt=1)])
+    case("Igammac", [pos(3, 4), pos(4, salt=1)])
+    case("Polygamma", [np.array([1.0, 2.0, 3.0]), pos(2, 3)])
+    case("Cross", [f(4, 3), f(4, 3, salt=1)])
+    case("Select", [np.array([True, False, True]), f(3, 2), f(3, 2, salt=1)], "vector")
+    case("Select", [np.array([[True, False], [False, True]]), f(2, 2), f(2, 2, salt=1)])
+    case("SelectV2", [np.array([[True], [False], [True]]), f(3, 4), f(4, salt=1)])
+    case("SelectV2", [np.array(True), f(2), f(3, 2, salt=1)], "scalar")
+    case("AddN", [[f(3), f(3, salt=1), f(3, salt=2)]])
+
+
+def reductions():
+    for op in ["Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm"]:
+        for tag, axes in [("all", [0, 1, 2]), ("last", [2]), ("first", [0]), ("middle", [-2]), ("two", [0, 2]), ("none", [])]:
+            case(op, [f(2, 3, 4), np.array(axes, np.int32)], tag)
+        case(op, [f(2, 3, 4), i32([1])], "keep", keep_dims=True)
+        case(op, [f(3, 4), np.int32(1)], "axis_scalar")
+    case("Prod", [np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]]), i32([1])], "zeros")
+    case("Max", [np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), i32([1])], "ties")
+    case("L2Loss", [f(3, 4)])
+    for exclusive in (False, True):
+        for reverse in (False, True):
+            tag = "%d%d" % (exclusive, reverse)
+            case("Cumsum", [f(3, 4), np.int32(1)], tag, exclusive=exclusive, reverse=reverse)
+            case("Cumprod", [f(3, 4), np.int32(0)], tag, exclusive=exclusive, reverse=reverse)
+            if not exclusive:
+                case("CumulativeLogsumexp", [f(3, 4), np.int32(1)], tag, exclusive=exclusive, reverse=reverse)
+    case("TopKV2", [f(3, 5), np.int32(2)])
+    case("NthElement", [f(3, 5), np.int32(2)])
+    case("SegmentSum", [f(5, 3), i32(0, 0, 1, 3, 3)])
+    case("SegmentMean", [f(5, 3), i32(0, 0, 1, 3, 3)])
+    case("SegmentMax", [f(5, 3), i32(0, 0, 1, 2, 2)])
+    case("SegmentMin", [f(5, 3), i32(0, 0, 1, 2, 2)])
+    case("SegmentProd", [np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0], [0.0, 4.0]]), i32(0, 0, 1, 1)])
+    for op in ["UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin"]:
+        case(op, [f(5, 3), i32(2, 0, 2, -1, 0), np.int32(4)])
+        case(op, [f(2, 2, 3), i32([[1, 0], [0, 1]]), np.int32(2)], "matrix")
+    case("UnsortedSegmentProd", [np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0], [0.0, 4.0]]), i32(1, 1, 0, 0), np.int32(2)])
+    for op in ["SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"]:
+        case(op, [f(4, 3), i32(0, 3, 1, 3), i32(0, 0, 1, 3)])
+        case(op, [f(4, 3), i32(0, 3, 1, 3), i32(0, 0, 1, 3)], "sparse", sparse_gradient=True)
+        case(op + "WithNumSegments", [f(4, 3), i32(0, 3, 1, 3), i32(0, 0, 1, 3), np.int32(5)])
+
+
+def array():
+    case("Reshape", [f(3, 4), i32(2, 6)])
+    case("ExpandDims", [f(3, 4), np.int32(1)])
+    case("Squeeze", [f(3, 1, 4)], squeeze_dims=[1])
+    case("Fill", [i32(2, 3), np.float64(0.5)])
+    case("BroadcastTo", [f(3, 1), i32(2, 3, 4)])
+    for axis in (0, 1, -1):
+        case("ConcatV2", [[f(2, 3), f(2, 3, salt=1), f(2, 3, salt=2)], np.int32(axis)], "axis%d" % axis)
+        case("Concat", [np.int32(axis % 2), [f(2, 3), f(2, 3, salt=1)]], "axis%d" % axis)
+    case("ConcatV2", [[f(2, 1, salt=k) for k in range(18)], np.int32(1)], "many")
+    case("Split", [np.int32(1), f(2, 6)], num_split=3)
+    case("SplitV", [f(2, 6), i32(1, 2, 3), np.int32(1)], num_split=3)
+    case("Pack", [[f(2, 3), f(2, 3, salt=1)]], axis=1)
+    case("Unpack", [f(2, 3)], num=3, axis=1)
+    case("Slice", [f(3, 4), i32(1, 0), i32(2, -1)])
+    case("StridedSlice", [f(3, 4), i32(0, 1), i32(3, 4), i32(2, 1)])
+    case("StridedSlice", [f(3, 4, 2), i32(-1, 0, 0), i32(0, 0, 0), i32(1, 1, -1)], "masks", begin_mask=4, end_mask=6,
+         shrink_axis_mask=1)
+    case("StridedSlice", [f(3, 4), i32(0, 0, 1), i32(0, 0, 3), i32(1, 1, 1)], "newaxis", new_axis_mask=1, ellipsis_mask=2)
+    case("StridedSliceGrad", [i32(3, 4), i32(0, 1), i32(3, 4), i32(2, 1), f(2, 3)])
+    case("TensorStridedSliceUpdate", [f(3, 4), i32(0, 1), i32(3, 4), i32(2, 1), f(2, 3, salt=1)])
+    case("Transpose", [f(2, 3, 4), i32(2, 0, 1)])
+    case("ConjugateTranspose", [c(2, 3), i32(1, 0)])
+    case("Tile", [f(2, 3), i32(2, 3)])
+    case("Pad", [f(2, 3), i32([[1, 0], [0, 2]])])
+    case("PadV2", [f(2, 3), i32([[1, 0], [0, 2]]), np.float64(0.5)])
+    case("MirrorPad", [f(3, 4), i32([[1, 2], [0, 3]])], mode="REFLECT")
+    case("MirrorPad", [f(3, 4), i32([[1, 2], [0, 3]])], "symmetric", mode="SYMMETRIC")
+    case("MirrorPadGrad", [f(6, 7), i32([[1, 2], [0, 3]])], mode="REFLECT")
+    case("ReverseV2", [f(3, 4), i32([1])])
+    case("ReverseSequence", [f(3, 4, 2), i64([1, 4, 0])], seq_dim=1, batch_dim=0)
+    case("Roll", [f(3, 4), i32(1, -2), i32(0, 1)])
+    for axis in (0, 1, -1):
+        case("GatherV2", [f(3, 5, 2), i32([[0, 2], [1, 1]]), np.int32(axis)] if axis == 0 else
+             [f(3, 5, 2), i32([[0, 1], [1, 1]]), np.int32(axis)], "axis%d" % axis)
+    case("GatherV2", [f(2, 5, 3), i32([[0, 4, 0], [1, 1, 2]]), np.int32(1)], "batch1", batch_dims=1)
+    case("GatherV2", [f(2, 4, 5), i32([[0, 4, 0], [1, 1, 2]]), np.int32(2)], "batch1_axis2", batch_dims=1)
+    case("Gather", [f(5, 3), i32(0, 4, 0)])
+    case("GatherNd", [f(4, 3), i32([[0, 1], [3, 2], [0, 1]])])
+    case("GatherNd", [f(4, 3), i32([[0], [3], [0]])], "rows")
+    case("ScatterNd", [i32([[0], [3], [0]]), f(3, 2), i32(5, 2)])
+    for op in ["TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub"]:
+        case(op, [f(5, 2), i32([[0], [3]]), f(2, 2, salt=1)])
+    for op in ["TensorScatterMax", "TensorScatterMin"]:
+        case(op, [f(5, 2), i32([[0], [3], [0]]), f(3, 2, salt=1)])
+    case("DynamicPartition", [f(4, 2), i32(1, 0, 1, 1)], num_partitions=3)
+    case("DynamicStitch", [[i32(0, 2), i32([1])], [f(2, 3), f(1, 3, salt=1)]])
+    case("ParallelDynamicStitch", [[i32(0, 2), i32([1])], [f(2, 3), f(1, 3, salt=1)]])
+    case("SparseToDense", [i64([[0, 1], [2, 0]]), i64([3, 2]), f(2), np.float64(0.5)])
+    case("Diag", [f(2, 3)])
+    case("DiagPart", [f(3, 3)])
+    case("MatrixBandPart", [f(2, 3, 4), i64(1), i64(-1)])
+    case("MatrixDiag", [f(2, 3)])
+    case("MatrixDiagPart", [f(2, 3, 4)])
+    case("MatrixSetDiag", [f(2, 3, 4), f(2, 3, salt=1)])
+    for align in ("LEFT_RIGHT", "RIGHT_LEFT"):
+        case("MatrixDiagV3", [f(2, 3), i32(0, 1), np.int32(-1), np.int32(-1), np.float64(0)], align, align=align)
+        case("MatrixDiagPartV3", [f(2, 3, 4), i32(-1, 1), np.float64(0)], align, align=align)
+        case("MatrixSetDiagV3", [f(2, 3, 4), f(2, 3, 3, salt=1), i32(-1, 1)], align, align=align)
+    case("SpaceToBatchND", [f(2, 4, 6, 3), i32(2, 3), i32([[0, 0], [1, 2]])])
+    case("BatchToSpaceND", [f(4, 2, 3, 1), i32(2, 2), i32([[0, 1], [1, 0]])])
+    case("SpaceToBatch", [f(1, 4, 4, 2), i32([[0, 0], [1, 1]])], block_size=2)
+    case("BatchToSpace", [f(4, 2, 2, 2), i32([[0, 0], [1, 0]])], block_size=2)
+    case("SpaceToDepth", [f(1, 4, 4, 2)], block_size=2)
+    case("DepthToSpace", [f(1, 2, 2, 8)], block_size=2)
+
+
+def linalg():
+    for ta in (False, True):
+        for tb in (False, True):
+            tag = "%d%d" % (ta, tb)
+            a, b = f(*((4, 3) if ta else (3, 4))), f(*((5, 4) if tb else (4, 5)))
+            case("MatMul", [a, b], tag, transpose_a=ta, transpose_b=tb)
+            for op in ["BatchMatMul", "BatchMatMulV2"]:
+                case(op, [np.stack([a, 2 * a]), np.stack([b, -b])], tag, adj_x=ta, adj_y=tb)
+            case("BatchMatMulV2", [np.stack([a, 2 * a])[:, None], np.stack([b, -b, 3 * b])], "bcast" + tag, adj_x=ta, adj_y=tb)
+            case("MatMul", [c(*a.shape), c(*b.shape, salt=3)], "complex" + tag, transpose_a=ta, transpose_b=tb)
+            case("SparseTensorDenseMatMul", [i64([[0, 1], [2, 0], [2, 3]]), f(3), i64([3, 4]),
+                                             f(*((3 if ta else 4, 5) if not tb else (5, 3 if ta else 4)))], tag,
+                 adjoint_a=ta, adjoint_b=tb)
+    case("BatchMatMulV3", [f(2, 3, 4), f(4, 5)], Tout=tf.float64)
+    for eq, shapes in [("ij,jk->ik", [(2, 3), (3, 4)]), ("abc,cd->abd", [(2, 3, 4), (4, 5)]), ("ij->ji", [(2, 3)]),
+                       ("ij->i", [(2, 3)]), ("ij->", [(2, 3)]), ("ii->i", [(3, 3)]), ("ii->", [(3, 3)]),
+                       ("ij,ij->i", [(2, 3), (2, 3)]), ("ij,kl->jl", [(2, 3), (4, 5)]), ("i->ii", [(3,)]),
+                       ("...ij,...jk->...ik", [(2, 3, 4), (2, 4, 5)]), ("...ij,jk->...ik", [(2, 3, 4), (4, 5)]),
+                       ("...ij,...jk->...ik", [(2, 1, 3, 4), (3, 4, 5)]), ("b...d->...db", [(2, 3, 4)]),
+                       ("i,->i", [(3,), ()]), ("aijb,bjic->aic", [(2, 3, 4, 2), (2, 4, 3, 5)])]:
+        case("Einsum", [[f(*s, salt=k) for k, s in enumerate(shapes)]], eq.replace(",", "_").replace("->", "_to_").replace("...", "E") +
+             ("_%d" % len(shapes[0])), equation=eq)
+    case("Cholesky", [spd(3)])
+    case("Cholesky", [spd(3, (2,))], "batch")
+    case("MatrixInverse", [spd(3)])
+    case("MatrixInverse", [f(2, 3, 3) + 3 * np.eye(3)], "adjoint", adjoint=True)
+    case("MatrixDeterminant", [f(2, 3, 3) + 2 * np.eye(3)])
+    for adjoint in (False, True):
+        case("MatrixSolve", [f(3, 3) + 3 * np.eye(3), f(3, 2)], "%d" % adjoint, adjoint=adjoint)
+        for lower in (False, True):
+            a = tri(3) if lower else tri(3).T
+            case("MatrixTriangularSolve", [a, f(3, 2)], "%d%d" % (adjoint, lower), adjoint=adjoint, lower=lower)
+    case("MatrixTriangularSolve", [np.stack([tri(3), 2 * tri(3)]), f(3, 2)], "bcast")
+
+
+def image():
+    for op in ["ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic"]:
+        case(op, [f(2, 4, 5, 2, **F32), i32(6, 3)])
+        case(op, [f(2, 4, 5, 2, **F32), i32(6, 3)], "corners", align_corners=True)
+        case(op, [f(2, 4, 5, 2, **F32), i32(6, 3)], "half", half_pixel_centers=True)
+    boxes = np.array([[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9]], np.float32)
+    case("CropAndResize", [f(2, 5, 5, 2, **F32), boxes, i32(0, 1), i32(3, 4)])
+    case("CropAndResize", [f(2, 5, 5, 2, **F32), boxes, i32(0, 1), i32(3, 4)], "nearest", method="nearest")
+    case("ExtractImagePatches", [f(2, 5, 6, 2)], ksizes=[1, 3, 2, 1], strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding="SAME")
+    case("RGBToHSV", [f(4, 5, 3, lo=0.05, hi=1.0)])
+
+
+def attr_value(value):
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        return [v for field in (value.list.s, value.list.i, value.list.f, value.list.b, value.list.type) for v in field]
+    return value.s if kind == "s" else getattr(value, kind)
+
+
+def add(op, inputs, attrs, make):
+    definition = op_def_registry.get(op)
+    named, attrs = {}, dict(attrs)
+    for arg, value in zip(definition.input_arg, inputs):
+        named[arg.name] = [make(v) for v in value] if isinstance(value, list) else make(value)
+    inferred = {a for arg in definition.input_arg for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+    for attr in definition.attr:
+        if attr.HasField("default_value") and attr.name not in attrs and attr.name not in inferred:
+            attrs[attr.name] = attr_value(attr.default_value)
+    return op_def_library.apply_op(op, name="y", **named, **attrs)
+
+
+def flat(values):
+    if isinstance(values, (list, tuple)):
+        return [t for v in values for t in flat(v)]
+    return [] if isinstance(values, tf.Operation) else [values]
+
+
+def trainable(dtype):
+    return dtype.is_floating or dtype.is_complex
+
+
+def main():
+    for family in (unary, binary, reductions, array, linalg, image):
+        family()
+    out = os.path.join(HERE, "golden", "gradients")
+    graph, expected, listed = tf.Graph(), tf.Graph(), []
+    forward = None
+    with graph.as_default():
+        for op, tag, inputs, attrs in CASES:
+            for dynamic in (False, True):
+                name = op + ("." + tag if tag else "") + (".dynamic" if dynamic else "")
+                assert name not in [n for n, _, _ in listed], name
+                xs = []
+
+                def make(value):
+                    value = np.asarray(value)
+                    with tf1.control_dependencies(None):
+                        t = tf1.constant(value, name="x")
+                        if dynamic and value.dtype.kind in "fc":
+                            t = tf1.placeholder_with_default(t, None, name="d")
+                    if trainable(t.dtype):
+                        xs.append(t)
+                    return t
+
+                with tf1.name_scope(name + "/"):
+                    ys = [y for y in flat(add(op, inputs, attrs, make)) if trainable(y.dtype)]
+                    weights = []
+                    for k, y in enumerate(ys):
+                        with tf1.Session() as s:
+                            shape = s.run(y).shape
+                        w = c(*shape, salt=9 + k) if y.dtype.is_complex else f(*shape, salt=9 + k)
+                        weights.append(tf1.constant(w, dtype=y.dtype, name="w"))
+                listed.append((name, xs, (ys, weights)))
+        forward = graph.as_graph_def()
+        records = []
+        for name, xs, (ys, weights) in listed:
+            if not ys:
+                continue
+            try:
+                grads = tf1.gradients(ys, xs, grad_ys=weights)
+            except Exception as error:
+                print("TensorFlow has no gradient for %s: %s" % (name, str(error).splitlines()[0][:120]))
+                continue
+            grads = [tf.convert_to_tensor(g) if g is not None else None for g in grads]
+            with tf1.Session() as s:
+                values = s.run([g for g in grads if g is not None])
+            values = iter(values)
+            record = {"name": name, "ys": [y.name for y in ys], "weights": [w.name for w in weights],
+                      "xs": [x.name for x in xs], "grads": []}
+            with expected.as_default():
+                for k, g in enumerate(grads):
+                    if g is None:
+                        record["grads"].append(None)
+                        continue
+                    value = next(values)
+                    record["grads"].append("%s/g%d" % (name, k))
+                    tf1.constant(value, name="%s/g%d" % (name, k))
+            records.append(record)
+    with open(os.path.join(out, "graph.pb"), "wb") as file:
+        file.write(forward.SerializeToString(deterministic=True))
+    with open(os.path.join(out, "expected.pb"), "wb") as file:
+        file.write(expected.as_graph_def().SerializeToString(deterministic=True))
+    with open(os.path.join(out, "cases.json"), "w") as file:
+        json.dump({"cases": records}, file, indent=0)
+    print("%d cases" % len(records))
+
+
+main()
