@@ -195,6 +195,12 @@ static tfc_status make_subject(struct tfc_job *j) {
                                         .supported = j->info->supported,
                                         .live = least < all};
   TFC_TRY(s, tfc_subject_create(j->o->graph, &options, &j->subject));
+  options.done_by = j->info->done_by;
+  if (options.done_by) {
+    s = tfc_subject_create(j->o->graph, &options, &j->coarse);
+    tfc_status_free(s); // what is fused is pinned apart: searched without
+    s = NULL;
+  }
   TFC_TRY(s, tfc_calibration_init(&j->calibration, j->info));
   TFC_TRY(s, tfc_cost_table_create(j->o->graph->node_count, j->calibration.kind_count, &j->plain));
   TFC_TRY(s, tfc_cost_table_create(j->o->graph->node_count, j->calibration.kind_count, &j->alone));
@@ -202,8 +208,10 @@ static tfc_status make_subject(struct tfc_job *j) {
   j->kind_of_device = calloc(j->info->device_count + 1u, sizeof *j->kind_of_device);
   if (!j->kind_of_device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t d = 0; d < j->info->device_count; d++) j->kind_of_device[d] = tfc_kind_of_device(j->info, d);
-  tfc_job_say(j, false, "the step: %u operations, %u variables and operations in %u units, %u edges between them",
-              j->info->op_count, j->subject->cost_count, j->subject->unit_count, j->subject->edge_count);
+  tfc_job_say(j, false,
+              "the step: %u operations, %u variables, %u edges; %u units (%u with what runs fused kept together)",
+              j->info->op_count, j->subject->cost_count - j->info->op_count, j->subject->edge_count,
+              j->subject->unit_count, j->coarse ? j->coarse->unit_count : j->subject->unit_count);
 out:
   free(feeds);
   return s;
@@ -231,6 +239,9 @@ static void tear_down(struct tfc_job *j) {
   tfc_array_free(&j->known);
   tfc_simulator_free(j->simulator);
   tfc_problem_free(j->problem);
+  tfc_problem_free(j->coarse_problem);
+  tfc_cost_graph_free(j->coarse_graph);
+  tfc_subject_free(j->coarse);
   tfc_cost_graph_free(j->cost_graph);
   tfc_machine_free(j->machine);
   tfc_subject_free(j->subject);

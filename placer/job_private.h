@@ -55,6 +55,10 @@ struct tfc_job {
   struct tfc_machine *machine;
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
+  // The same with what is fused on one device kept together: the costs of fused operations hold only there. NULL: none.
+  struct tfc_subject *coarse;
+  struct tfc_cost_graph *coarse_graph;
+  struct tfc_problem *coarse_problem;
   struct tfc_simulator *simulator;
   struct tfc_bound bound;
   TFC_ARRAY(struct tfc_job_known) known;

@@ -211,17 +211,26 @@ tfc_status tfc_job_rebuild(struct tfc_job *j) {
   tfc_status s = NULL;
   struct tfc_machine *machine = NULL;
   struct tfc_cost_graph *graph = NULL;
-  struct tfc_problem *problem = NULL;
+  struct tfc_problem *problem = NULL, *coarse_problem = NULL;
+  struct tfc_cost_graph *coarse_graph = NULL;
   struct tfc_simulator *simulator = NULL;
   TFC_TRY(s, tfc_local_machine(j->info, &j->calibration, j->o->limits, j->o->limit_count, &machine));
   TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, false, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
   TFC_TRY(s, tfc_simulator_create(problem, &simulator));
+  if (j->coarse) {
+    TFC_TRY(s, tfc_subject_cost_graph(j->coarse, j->costs, false, &coarse_graph));
+    TFC_TRY(s, tfc_problem_create(coarse_graph, machine, j->o->objective, &coarse_problem));
+  }
   bool first = j->problem == NULL;
   tfc_simulator_free(j->simulator);
   tfc_problem_free(j->problem);
   tfc_cost_graph_free(j->cost_graph);
   tfc_machine_free(j->machine);
+  tfc_problem_free(j->coarse_problem);
+  tfc_cost_graph_free(j->coarse_graph);
+  j->coarse_problem = coarse_problem, j->coarse_graph = coarse_graph;
+  coarse_problem = NULL, coarse_graph = NULL;
   j->machine = machine, j->cost_graph = graph, j->problem = problem, j->simulator = simulator;
   machine = NULL, graph = NULL, problem = NULL, simulator = NULL;
   if (first) TFC_TRY(s, tfc_job_store_subject(j));
@@ -229,6 +238,8 @@ tfc_status tfc_job_rebuild(struct tfc_job *j) {
 out:
   tfc_simulator_free(simulator);
   tfc_problem_free(problem);
+  tfc_problem_free(coarse_problem);
+  tfc_cost_graph_free(coarse_graph);
   tfc_cost_graph_free(graph);
   tfc_machine_free(machine);
   return s;

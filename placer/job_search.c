@@ -142,6 +142,14 @@ out:
   return s;
 }
 
+// Where a round searches: the graph's own units, or those with what is fused on one device kept together.
+static const struct tfc_problem *problem_of(const struct tfc_job *j, bool coarse) {
+  return coarse ? j->coarse_problem : j->problem;
+}
+static const struct tfc_subject *subject_of(const struct tfc_job *j, bool coarse) {
+  return coarse ? j->coarse : j->subject;
+}
+
 // --- Rivals ----------------------------------------------------------------------------------------------------------
 static tfc_status add_rival(struct tfc_job *j, const char *name, const struct tfc_solution *solution, const char *role,
                             uint32_t *list, uint32_t *count) {
@@ -223,11 +231,16 @@ static tfc_status add_heuristics(struct tfc_job *j, uint32_t *list, uint32_t *co
                                          .seed = j->o->seed,
                                          .threads = j->o->threads,
                                          .cancel = j->o->cancel};
-    s = tfc_search(j->problem, &options, &outcome);
-    if (!s && outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0)
-      s = tfc_job_add(j, (*a)->name, (*a)->name, "heuristic", &outcome.best, &index, &is_new);
-    else if (s)
-      tfc_job_say(j, true, "%s: %s", (*a)->name, tfc_status_message(s));
+    bool coarse = j->coarse_problem != NULL;
+    struct tfc_solution fine = {0};
+    s = tfc_search(problem_of(j, coarse), &options, &outcome);
+    if (!s && outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
+      s = tfc_solution_init(&fine, j->problem);
+      if (!s) s = tfc_subject_convert(subject_of(j, coarse), problem_of(j, coarse), &outcome.best, j->problem, &fine);
+      if (!s) s = tfc_job_add(j, (*a)->name, (*a)->name, "heuristic", &fine, &index, &is_new);
+      if (fine.device) tfc_solution_deinit(&fine);
+    }
+    if (s) tfc_job_say(j, true, "%s: %s", (*a)->name, tfc_status_message(s));
     if (s && tfc_status_code(s) == TFC_FAILED_PRECONDITION) tfc_status_free(s), s = NULL;
     tfc_search_outcome_deinit(&outcome);
     if (s) return s;
@@ -298,9 +311,8 @@ static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution 
 }
 
 // A neighbour of a good placement, so that what is measured differs: a few connected units elsewhere.
-static tfc_status perturb(struct tfc_job *j, const struct tfc_solution *from, struct tfc_random *random,
+static tfc_status perturb(const struct tfc_problem *p, const struct tfc_solution *from, struct tfc_random *random,
                           struct tfc_solution *out) {
-  const struct tfc_problem *p = j->problem;
   TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));
   uint32_t moves = 1 + (uint32_t)tfc_random_below(random, 1 + p->unit_count / 50);
   uint32_t u = (uint32_t)tfc_random_below(random, p->unit_count);
@@ -347,34 +359,49 @@ static tfc_status searching_names(const struct tfc_job *j, char **out, bool *out
   return NULL;
 }
 
-static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t round, double seconds,
+static tfc_status offer_from(struct tfc_job *j, bool coarse, const struct tfc_solution *solution, const char *algorithm,
+                             double limit_us, uint32_t *list, uint32_t *count) {
+  tfc_status s = NULL;
+  struct tfc_solution fine = {0};
+  TFC_TRY(s, tfc_solution_init(&fine, j->problem));
+  TFC_TRY(s, tfc_subject_convert(subject_of(j, coarse), problem_of(j, coarse), solution, j->problem, &fine));
+  TFC_TRY(s, offer(j, &fine, algorithm, limit_us, list, count));
+out:
+  tfc_solution_deinit(&fine);
+  return s;
+}
+
+static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t round, bool coarse, double seconds,
                                struct tfc_random *random, uint32_t *out_measured) {
   tfc_status s = NULL;
   struct tfc_search_outcome outcome = {0};
-  struct tfc_solution near = {0};
+  struct tfc_solution near = {0}, start = {0};
+  const struct tfc_problem *p = problem_of(j, coarse);
   uint32_t list[BATCH], count = 0;
+  TFC_TRY(s, tfc_solution_init(&start, p));
+  bool started = j->best != UINT32_MAX;
+  if (started) TFC_TRY(s, tfc_subject_convert(j->subject, j->problem, &j->known.data[j->best].solution, p, &start));
   struct tfc_search_options options = {.algorithms = names,
                                        .seconds = seconds,
                                        .seed = j->o->seed + round * 7919u,
                                        .threads = j->o->threads,
                                        .cancel = j->o->cancel,
-                                       .start = j->best == UINT32_MAX ? NULL : &j->known.data[j->best].solution};
+                                       .start = started ? &start : NULL};
   if (j->o->evaluations) options.evaluations = j->o->evaluations;
-  TFC_TRY(s, tfc_search(j->problem, &options, &outcome));
+  TFC_TRY(s, tfc_search(p, &options, &outcome));
   if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
   if (outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
     double limit = 1.3e-6 * (double)outcome.value;
-    TFC_TRY(s, offer(j, &outcome.best, outcome.algorithm, INFINITY, list, &count));
+    TFC_TRY(s, offer_from(j, coarse, &outcome.best, outcome.algorithm, INFINITY, list, &count));
     for (uint32_t i = 0; i < outcome.entry_count; i++) {
       const struct tfc_search_entry *e = &outcome.entries[i];
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
-        TFC_TRY(s, offer(j, &e->solution, e->algorithm, limit, list, &count));
+        TFC_TRY(s, offer_from(j, coarse, &e->solution, e->algorithm, limit, list, &count));
     }
     for (int tries = 0; tries < 40 && count < BATCH; tries++) {
-      TFC_TRY(s, tfc_solution_init(&near, j->problem));
-      bool incumbent = tries % 2 && j->best != UINT32_MAX; // by index: what is known moves as it grows
-      TFC_TRY(s, perturb(j, incumbent ? &j->known.data[j->best].solution : &outcome.best, random, &near));
-      TFC_TRY(s, offer(j, &near, "neighbour", limit, list, &count));
+      TFC_TRY(s, tfc_solution_init(&near, p));
+      TFC_TRY(s, perturb(p, tries % 2 && started ? &start : &outcome.best, random, &near));
+      TFC_TRY(s, offer_from(j, coarse, &near, "neighbour", limit, list, &count));
       tfc_solution_deinit(&near);
     }
   }
@@ -384,6 +411,7 @@ static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t ro
   *out_measured = count;
 out:
   if (near.device) tfc_solution_deinit(&near);
+  if (start.device) tfc_solution_deinit(&start);
   tfc_search_outcome_deinit(&outcome);
   return s;
 }
@@ -392,6 +420,7 @@ out:
 struct learning {
   struct tfc_job *job;
   const char *algorithm;
+  bool coarse;
 };
 static tfc_status observed(void *user, uint32_t index, const struct tfc_solution *candidate,
                            const struct tfc_measured *m, const struct tfc_result *result) {
@@ -401,7 +430,11 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
   bool is_new;
   (void)result;
   if (index == UINT32_MAX || (m->state == TFC_RESULT_CUT && m->step_count == 0)) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_job_add(j, NULL, l->algorithm, "candidate", candidate, &at, &is_new));
+  tfc_status s = NULL;
+  struct tfc_solution fine = {0};
+  TFC_TRY(s, tfc_solution_init(&fine, j->problem));
+  TFC_TRY(s, tfc_subject_convert(subject_of(j, l->coarse), problem_of(j, l->coarse), candidate, j->problem, &fine));
+  TFC_TRY(s, tfc_job_add(j, NULL, l->algorithm, "candidate", &fine, &at, &is_new));
   struct tfc_job_known *k = &j->known.data[at];
   if (!is_new) { // measured again: an episode of its own
     struct tfc_job_known again = *k;
@@ -414,22 +447,27 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
     again.final_steps = 0, again.final_step_us.data = NULL, again.final_block_of.data = NULL;
     again.final_step_us.count = again.final_step_us.capacity = 0;
     again.final_block_of.count = again.final_block_of.capacity = 0;
-    if (!again.name || !again.algorithm || !tfc_array_push(&j->known, again)) return no_memory();
+    if (!again.name || !again.algorithm || !tfc_array_push(&j->known, again))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     at = (uint32_t)j->known.count - 1;
-    TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->known.data[at].solution, candidate, j->problem));
+    TFC_TRY(s, tfc_solution_copy(&j->known.data[at].solution, &fine, j->problem));
     k = &j->known.data[at];
   }
-  TFC_RETURN_IF_ERROR(tfc_job_record(j, k, m, "screen"));
+  TFC_TRY(s, tfc_job_record(j, k, m, "screen"));
   consider(j, at);
   tfc_job_say(j, false, NULL);
-  return NULL;
+out:
+  if (fine.device) tfc_solution_deinit(&fine);
+  return s;
 }
 
 static tfc_status learn(struct tfc_job *j, const struct tfc_algo *algo, double until_s, uint32_t measurements) {
   tfc_status s = NULL;
   struct tfc_evaluator *evaluator = NULL;
   struct tfc_solution found = {0};
-  struct learning l = {j, algo->name};
+  bool coarse = j->coarse_problem != NULL;
+  const struct tfc_problem *p = problem_of(j, coarse);
+  struct learning l = {j, algo->name, coarse};
   double begin = 1e-9 * (double)j->begin_ns - j->before_s;
   struct tfc_measure_settings settings = {.warmup = 1,
                                           .block = 5,
@@ -443,10 +481,10 @@ static tfc_status learn(struct tfc_job *j, const struct tfc_algo *algo, double u
                               .threads = j->o->threads ? j->o->threads : 1,
                               .cancel = j->o->cancel};
   uint64_t evaluations = 0;
-  TFC_TRY(s, tfc_solution_init(&found, j->problem));
-  TFC_TRY(s, tfc_evaluator_measured(j->measurer, j->subject, j->problem, &settings, observed, &l, &evaluator));
+  TFC_TRY(s, tfc_solution_init(&found, p));
+  TFC_TRY(s, tfc_evaluator_measured(j->measurer, subject_of(j, coarse), p, &settings, observed, &l, &evaluator));
   tfc_job_say(j, false, "%s learns from up to %u measurements", algo->name, measurements);
-  s = algo->propose(j->problem, evaluator, &budget, &found, &evaluations);
+  s = algo->propose(p, evaluator, &budget, &found, &evaluations);
   if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
     tfc_job_say(j, true, "%s: %s", algo->name, tfc_status_message(s));
     tfc_status_free(s);
@@ -464,6 +502,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   char *names = NULL;
   bool learns = false;
   uint32_t idle = 0;
+  bool coarse = j->coarse_problem != NULL, winner = coarse;
   struct tfc_random random;
   tfc_random_init(&random, j->o->seed + 17);
   if (j->info->device_count < 2) return NULL;
@@ -492,7 +531,11 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     if (seconds > 15) seconds = 15;
     if (seconds < 0.5) seconds = 0.5;
     if (seconds > left) seconds = left;
-    TFC_TRY(s, search_round(j, names, round, seconds, &random, &measured_now));
+    uint32_t before = j->best;
+    TFC_TRY(s, search_round(j, names, round, coarse, seconds, &random, &measured_now));
+    // Both kinds of units are tried in turns; the one that found the incumbent gets two rounds of three.
+    if (j->best != before) winner = coarse;
+    if (j->coarse_problem) coarse = (round % 3 == 1) ? !winner : winner;
     idle = measured_now ? 0 : idle + 1;
     if (measured_now) {
       TFC_TRY(s, tfc_job_rebuild(j));

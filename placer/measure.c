@@ -170,6 +170,8 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   info->node_count = tfc_unpack_u32(u);
   info->is_static = tfc_unpack_u32(u);
   info->ops = copy_array(u, sizeof *info->ops, &info->op_count);
+  info->done_by = copy_array(u, sizeof *info->done_by, &one);
+  if (one != info->node_count) free(info->done_by), info->done_by = NULL;
   info->output_bytes = copy_array(u, sizeof *info->output_bytes, &info->output_count);
   info->kind_count = tfc_unpack_u32(u);
   size_t cells = (size_t)info->kind_count * info->node_count;
@@ -215,6 +217,7 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   free(m->info.devices);
   free(m->info.note);
   free(m->info.ops);
+  free(m->info.done_by);
   free(m->info.output_bytes);
   free(m->info.supported);
   free(m->program);

@@ -53,6 +53,7 @@ struct tfc_measure_info {
   uint32_t *ops; // nodes that really run
   uint32_t op_count;
   bool is_static;
+  uint32_t *done_by; // [node_count] on one device: the operation that others' work is fused into, else UINT32_MAX; NULL
   // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
   uint64_t *output_bytes;
   uint32_t output_count;

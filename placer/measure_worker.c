@@ -210,6 +210,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   tfc_pack_u64(&p, run_count);
   for (uint32_t i = 0; i < g->node_count; i++)
     if (runs[i]) tfc_pack_u32(&p, i);
+  tfc_worker_pack_fused(w, info, &p);
   tfc_pack_u64(&p, g->output_total);
   for (uint32_t i = 0; i < g->output_total; i++) {
     size_t bytes = 0;

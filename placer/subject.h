@@ -37,6 +37,9 @@ struct tfc_subject_options {
   // Which kinds can run a node: supported[kind * node_count + node], kinds in the machine's order of first
   // appearance; NULL: all.
   const bool *supported;
+  // Coarser: nodes whose work is fused into an operation on one device stay with it, [node] as in tfc_measured; NULL:
+  // no. Searches use it; what comes from outside is held to the graph's own units only.
+  const uint32_t *done_by;
   bool live; // tensors' memory matters: some device's limit is below what the whole step holds
 };
 
@@ -82,6 +85,12 @@ void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
 // run it.
 TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
                                                bool fastest, struct tfc_cost_graph **out);
+
+// The solution of one subject's problem as one of another's of the same graph and step: the units of `to` are finer
+// (exact), or coarser (each goes where its first node is). The rank is kept.
+TFC_MUST_USE tfc_status tfc_subject_convert(const struct tfc_subject *from, const struct tfc_problem *from_problem,
+                                            const struct tfc_solution *solution, const struct tfc_problem *to_problem,
+                                            struct tfc_solution *out);
 
 // What a session needs to run a solution. placement [graph->node_count]: every node, also those outside the step;
 // sequence [cost_count]: graph nodes in the order in which they start in the simulation (NULL: not wanted).

@@ -16,6 +16,18 @@ static uint32_t device_of(const struct tfc_subject *l, const struct tfc_problem 
   return l->anchor[node] == TFC_NONE ? l->host : solution->device[p->unit[l->anchor[node]]];
 }
 
+tfc_status tfc_subject_convert(const struct tfc_subject *from, const struct tfc_problem *from_problem,
+                               const struct tfc_solution *solution, const struct tfc_problem *to,
+                               struct tfc_solution *out) {
+  for (uint32_t c = from->cost_count; c-- > 0;) out->device[to->unit[c]] = solution->device[from_problem->unit[c]];
+  free(out->rank);
+  out->rank = NULL;
+  if (!solution->rank) return NULL;
+  if (!(out->rank = malloc((from->cost_count + 1u) * sizeof *out->rank))) return no_memory();
+  memcpy(out->rank, solution->rank, from->cost_count * sizeof *out->rank);
+  return NULL;
+}
+
 tfc_status tfc_subject_assign(const struct tfc_subject *l, const struct tfc_problem *p,
                               const struct tfc_solution *solution, uint16_t *placement, uint32_t *sequence,
                               uint32_t *out_count) {

@@ -19,6 +19,11 @@ static void tie(struct tfc_units *u, uint32_t a, uint32_t b, tfc_tie why) {
     u->parent[ra] = rb;
 }
 
+void tfc_units_join(struct tfc_units *u, uint32_t a, uint32_t b) {
+  uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
+  u->parent[ra < rb ? rb : ra] = ra < rb ? ra : rb;
+}
+
 static int64_t arg_length(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_op_arg *arg) {
   char name[64];
   if (arg->number_attr.size && arg->number_attr.size < sizeof name) {
