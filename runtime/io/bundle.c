@@ -1,0 +1,47 @@
+// TensorFlow's ordered codes (tensorflow/core/lib/strings/ordered_code.h describes them).
+#include "runtime/io/bundle.h"
+
+static void put_number(struct tfc_text *out, uint64_t value) { // length, then big-endian without leading zeros
+  char bytes[9];
+  int n = 0;
+  for (uint64_t v = value; v; v >>= 8) n++;
+  bytes[0] = (char)n;
+  for (int i = 0; i < n; i++) bytes[1 + i] = (char)(value >> (8 * (n - 1 - i)));
+  tfc_text_add(out, (tfc_str){bytes, (size_t)n + 1});
+}
+
+static void put_string(struct tfc_text *out, tfc_str s) {
+  for (size_t i = 0; i < s.size; i++) {
+    tfc_text_add(out, (tfc_str){s.data + i, 1});
+    if (s.data[i] == 0) tfc_text_add(out, (tfc_str){"\xff", 1});
+    if (s.data[i] == '\xff') tfc_text_add(out, (tfc_str){"\0", 1});
+  }
+  tfc_text_add(out, (tfc_str){"\0\1", 2});
+}
+
+// The first bits say how many bytes there are, as in UTF-8: n ones; the rest is the number in two's complement.
+static void put_signed(struct tfc_text *out, int64_t value) {
+  uint64_t x = value < 0 ? ~(uint64_t)value : (uint64_t)value;
+  int bits = 0;
+  while (bits < 64 && x >> bits) bits++;
+  int n = bits / 7 + 1;
+  unsigned char bytes[10];
+  for (int i = 0; i < 10; i++) bytes[9 - i] = i < 8 ? (unsigned char)((uint64_t)value >> (8 * i)) : value < 0 ? 255 : 0;
+  unsigned char *begin = bytes + 10 - n;
+  uint16_t header = (uint16_t)(0xffffu << (16 - n));
+  begin[0] ^= (unsigned char)(header >> 8);
+  if (n > 1) begin[1] ^= (unsigned char)header;
+  tfc_text_add(out, (tfc_str){(const char *)begin, (size_t)n});
+}
+
+bool tfc_slice_key(struct tfc_text *out, tfc_str name, int rank, const int64_t *starts, const int64_t *lengths) {
+  out->size = 0;
+  put_number(out, 0);
+  put_string(out, name);
+  put_number(out, (uint64_t)rank);
+  for (int i = 0; i < rank; i++) {
+    put_signed(out, starts[i]);
+    put_signed(out, lengths[i]);
+  }
+  return !out->failed;
+}

@@ -1,0 +1,11 @@
+// What reading and writing checkpoints share.
+#ifndef TFC_RUNTIME_IO_BUNDLE_H
+#define TFC_RUNTIME_IO_BUNDLE_H
+
+#include "runtime/graph/import_internal.h"
+
+// The key of a slice: the name and each dimension's start and length in an encoding whose order of bytes is theirs. A
+// dimension that the slice has whole has start 0 and length -1.
+bool tfc_slice_key(struct tfc_text *out, tfc_str name, int rank, const int64_t *starts, const int64_t *lengths);
+
+#endif

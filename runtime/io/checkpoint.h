@@ -1,0 +1,40 @@
+// Checkpoints in TensorFlow's V2 format: PREFIX.index (a sorted table of entries) and PREFIX.data-?????-of-?????.
+// Slices of partitioned variables are put together when read; strings too; every checksum is verified.
+//
+//   struct tfc_checkpoint *c = NULL;
+//   TFC_TRY(s, tfc_checkpoint_open("model.ckpt-100", &c));
+//   TFC_TRY(s, tfc_checkpoint_read(c, TFC_STR("dense/kernel"), &tensor)); // release it
+//   tfc_checkpoint_close(c);
+//
+// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not a checkpoint; DATA_LOSS: cut off, or a checksum is wrong.
+// Messages name the file and the tensor. One thread at a time.
+#ifndef TFC_RUNTIME_IO_CHECKPOINT_H
+#define TFC_RUNTIME_IO_CHECKPOINT_H
+
+#include "runtime/graph/tensor.h"
+
+struct tfc_checkpoint;
+struct tfc_checkpoint_entry {
+  tfc_str name;
+  tfc_dtype dtype;
+  struct tfc_shape shape;
+};
+TFC_MUST_USE tfc_status tfc_checkpoint_open(const char *prefix, struct tfc_checkpoint **out);
+void tfc_checkpoint_close(struct tfc_checkpoint *c); // NULL is fine
+// The tensors in order of name; slices are not listed. Borrowed.
+const struct tfc_checkpoint_entry *tfc_checkpoint_entries(const struct tfc_checkpoint *c, size_t *out_count);
+// By its key, or, in checkpoints of objects (TensorFlow 2), by the variable's own name. NULL: not there.
+const struct tfc_checkpoint_entry *tfc_checkpoint_find(const struct tfc_checkpoint *c, tfc_str name);
+TFC_MUST_USE tfc_status tfc_checkpoint_read(struct tfc_checkpoint *c, tfc_str name, struct tfc_tensor *out);
+
+// One tensor, or one slice of a tensor: then `whole` is the shape of all and `offsets[rank]` where the slice begins.
+struct tfc_checkpoint_item {
+  tfc_str name;
+  const struct tfc_tensor *tensor; // host memory
+  const struct tfc_shape *whole;   // NULL: not a slice
+  const int64_t *offsets;
+};
+// Data first, the index last: a checkpoint that cannot be finished leaves the old one. DATA_LOSS: cannot be written.
+TFC_MUST_USE tfc_status tfc_checkpoint_write(const char *prefix, const struct tfc_checkpoint_item *items, size_t count);
+
+#endif

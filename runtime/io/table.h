@@ -1,0 +1,19 @@
+// Sorted string tables, as LevelDB and TensorFlow's checkpoint indexes have them: blocks of entries whose keys share
+// prefixes, each block with a checksum; an index block; a footer. Compressed blocks are refused.
+#ifndef TFC_RUNTIME_IO_TABLE_H
+#define TFC_RUNTIME_IO_TABLE_H
+
+#include "runtime/base/arena.h"
+#include "runtime/base/status.h"
+
+struct tfc_table_entry {
+  tfc_str key, value;
+};
+// All entries, in order. Keys are in the arena, values are views into `bytes`. INVALID_ARGUMENT: not a table;
+// DATA_LOSS: a checksum is wrong.
+TFC_MUST_USE tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_table_entry **out,
+                                       size_t *out_count);
+// `entries` in strictly ascending order of bytes.
+TFC_MUST_USE tfc_status tfc_table_write(const struct tfc_table_entry *entries, size_t count, struct tfc_text *out);
+
+#endif
