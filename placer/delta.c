@@ -55,6 +55,7 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   if (d->step) {
     TFC_TRY(s, tfc_engine_init(&d->engine, p));
+    d->engine.count_bytes = true;
     d->start = calloc(p->node_count, sizeof *d->start);
     d->end = calloc(p->node_count, sizeof *d->end);
     d->arrival = calloc(p->node_count, sizeof *d->arrival);
@@ -137,7 +138,7 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
   v->legal = stop == TFC_ENGINE_ENDED;
   v->value = v->legal ? e->scalars->value : TFC_TIME_MAX;
   v->cut = false;
-  v->transfers = e->scalars->transfer_count, v->transfer_bytes = e->scalars->transfer_bytes;
+  v->transfers = e->scalars->transfer_count, v->transfer_bytes = v->legal ? tfc_engine_transfer_bytes(e) : 0;
   v->excess = excess_of(d, true, v->memory);
   v->feasible = v->excess == 0;
   if (v->busy) memcpy(v->busy, e->busy, sizeof *v->busy * p->device_count);

@@ -1,4 +1,7 @@
-// A round: all ends of one instant are taken from the heap of events (operations make their local consumers ready and
+// Ends that come are kept in a tournament tree with a leaf for each device and each wire: a change is a walk of
+// compares without branches to the root. Transfers on no wire go to a binary heap.
+//
+// A round: all ends of one instant are taken from there (operations make their local consumers ready and
 // append their transfers to the list, in the order of the rule; transfers make their consumers ready), then waiting
 // transfers start, then idle devices start their first ready operation.
 //
@@ -17,13 +20,12 @@
 
 // --- sets of ready operations -------------------------------------------------------------------------------------
 
+// All levels are always written: branches on what was there would be guessed wrong half of the time.
 INLINE void ready_add(struct tfc_engine *e, uint32_t device, uint32_t rank) {
   uint64_t *words = e->ready + (size_t)device * e->words;
   uint32_t i = rank;
   for (uint32_t level = 0; level < e->levels; level++) {
-    uint64_t *word = &words[e->level_at[level] + (i >> 6)], old = *word;
-    *word = old | UINT64_C(1) << (i & 63);
-    if (old) return;
+    words[e->level_at[level] + (i >> 6)] |= UINT64_C(1) << (i & 63);
     i >>= 6;
   }
   e->has_ready[device >> 6] |= UINT64_C(1) << (device & 63);
@@ -33,15 +35,29 @@ INLINE uint32_t ready_pop(struct tfc_engine *e, uint32_t device) {
   uint32_t i = 0;
   for (uint32_t level = e->levels; level-- > 0;)
     i = (i << 6) | (uint32_t)__builtin_ctzll(words[e->level_at[level] + i]);
-  uint32_t rank = i;
+  const uint32_t rank = i;
+  uint64_t empty = 1;
   for (uint32_t level = 0; level < e->levels; level++) {
     uint64_t *word = &words[e->level_at[level] + (i >> 6)];
-    *word &= ~(UINT64_C(1) << (i & 63));
-    if (*word) return rank;
+    *word &= ~(empty << (i & 63));
+    empty = *word == 0;
     i >>= 6;
   }
-  e->has_ready[device >> 6] &= ~(UINT64_C(1) << (device & 63));
+  e->has_ready[device >> 6] &= ~(empty << (device & 63));
   return rank;
+}
+
+// --- tree of ends ----------------------------------------------------------------------------------------------------
+
+INLINE void tree_set(struct tfc_engine *e, uint32_t leaf, uint64_t key) {
+  uint64_t *tree = e->tree;
+  uint32_t i = e->leaves + leaf;
+  tree[i] = key;
+  for (; i > 1; i >>= 1) {
+    uint64_t other = tree[i ^ 1];
+    key = other < key ? other : key;
+    tree[i >> 1] = key;
+  }
 }
 
 // --- heap of events ------------------------------------------------------------------------------------------------
@@ -78,6 +94,31 @@ INLINE uint32_t event_pop(struct tfc_engine *e) {
   return item;
 }
 
+// An end at `time`, on a leaf or (TFC_NONE) on none.
+INLINE void end_at(struct tfc_engine *e, int64_t time, uint32_t item, uint32_t leaf) {
+  if (leaf == TFC_NONE || !e->leaves) {
+    event_push(e, time, item);
+    return;
+  }
+  e->running[leaf] = item;
+  tree_set(e, leaf, (uint64_t)time << e->leaf_bits | leaf);
+}
+// The next end, or -1.
+INLINE int64_t next_end(const struct tfc_engine *e) {
+  const uint64_t key = e->leaves ? e->tree[1] : UINT64_MAX;
+  int64_t time = key == UINT64_MAX ? -1 : (int64_t)(key >> e->leaf_bits);
+  if (__builtin_expect(e->scalars->event_count, 0) && (time < 0 || e->events.data[0].time < time))
+    time = e->events.data[0].time;
+  return time;
+}
+INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
+  if (__builtin_expect(e->scalars->event_count, 0) && e->events.data[0].time == now) return event_pop(e);
+  const uint32_t leaf = (uint32_t)e->tree[1] & (e->leaves - 1);
+  const uint32_t item = e->running[leaf];
+  tree_set(e, leaf, UINT64_MAX);
+  return item;
+}
+
 // --- devices -------------------------------------------------------------------------------------------------------
 
 INLINE bool is_idle(const struct tfc_engine *e, uint32_t device) {
@@ -96,10 +137,14 @@ INLINE void hold(struct tfc_engine *e, uint32_t device, uint64_t bytes) {
   if (e->memory[device] > e->peak[device]) e->peak[device] = e->memory[device];
 }
 
-INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device) {
-  if (--e->pending[node]) return;
-  if (e->arrival) e->arrival[node] = e->scalars->now;
-  ready_add(e, device, e->rank_now[node]);
+// An input of the node is there, if `comes`: written so that only becoming ready is a branch.
+INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bool comes) {
+  const uint32_t pending = e->pending[node] - comes;
+  e->pending[node] = pending;
+  if ((pending == 0) & comes) {
+    if (e->arrival) e->arrival[node] = e->scalars->now;
+    ready_add(e, device, e->rank_now[node]);
+  }
 }
 
 // --- transfers -----------------------------------------------------------------------------------------------------
@@ -112,12 +157,12 @@ static uint32_t heap_meld(struct tfc_engine_transfer *t, uint32_t a, uint32_t b)
     uint32_t c = a;
     a = b, b = c;
   }
-  t[b].next = t[a].child;
-  t[a].child = b;
+  t[b].next = t[a].holds;
+  t[a].holds = b;
   return a;
 }
 static uint32_t heap_drop_root(struct tfc_engine_transfer *t, uint32_t root) {
-  uint32_t pairs = TFC_NONE, i = t[root].child, result = TFC_NONE;
+  uint32_t pairs = TFC_NONE, i = t[root].holds, result = TFC_NONE;
   while (i != TFC_NONE) { // left to right, melding pairs onto a list
     uint32_t a = i, b = t[a].next, after = TFC_NONE;
     t[a].next = TFC_NONE;
@@ -170,7 +215,8 @@ INLINE void touch_wire(struct tfc_engine *e, uint32_t wire, uint32_t *touched) {
 INLINE void start_transfer(struct tfc_engine *e, uint32_t index, const struct tfc_pair *pair, bool plain) {
   const struct tfc_engine_transfer *t = &e->transfers.data[index];
   int64_t time = tfc_problem_wire_time(e->problem, t->tensor, pair);
-  event_push(e, e->scalars->now + time, EVENT_TRANSFER | index);
+  end_at(e, e->scalars->now + time, EVENT_TRANSFER | index,
+         pair->wire == TFC_NONE ? TFC_NONE : e->problem->device_count + pair->wire);
   if (plain) return;
   if (pair->occupies & TFC_OCCUPIES_SENDER) set_busy(e, t->from), e->busy[t->from] += time;
   if (pair->occupies & TFC_OCCUPIES_RECEIVER) set_busy(e, t->to), e->busy[t->to] += time;
@@ -197,10 +243,10 @@ INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t 
     return false;
   }
   e->scalars->transfer_count = index + 1;
-  e->scalars->transfer_bytes += e->problem->graph->bytes[tensor];
+  if (e->count_bytes) e->scalars->transfer_bytes += e->problem->graph->bytes[tensor];
   struct tfc_engine_transfer *t = &e->transfers.data[index];
   *t = (struct tfc_engine_transfer){
-      .tensor = tensor, .next = TFC_NONE, .child = TFC_NONE, .from = (tfc_device_id)from, .to = (tfc_device_id)to};
+      .tensor = tensor, .next = TFC_NONE, .holds = TFC_NONE, .from = (tfc_device_id)from, .to = (tfc_device_id)to};
   if (!plain && e->log_transfers) log_transfer(e, t);
   uint32_t wire = pair->wire;
   if (wire == TFC_NONE) {
@@ -208,6 +254,11 @@ INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t 
       start_transfer(e, index, pair, true);
     else
       walk_push(e, index);
+    return true;
+  }
+  if (plain && !e->wire_busy[wire] && e->wire_head[wire] == TFC_NONE) {
+    e->wire_busy[wire] = 1;
+    start_transfer(e, index, pair, true);
     return true;
   }
   if (e->wire_head[wire] == TFC_NONE)
@@ -240,7 +291,7 @@ static void start_transfers(struct tfc_engine *e) { // the list is walked, with 
     if ((pair->occupies & TFC_OCCUPIES_SENDER) && !is_idle(e, t->from)) blocked = t->from;
     if ((pair->occupies & TFC_OCCUPIES_RECEIVER) && !is_idle(e, t->to)) blocked = t->to;
     if (blocked != TFC_NONE) {
-      t->next = t->child = TFC_NONE;
+      t->next = t->holds = TFC_NONE;
       e->heap_root[blocked] = heap_meld(e->transfers.data, e->heap_root[blocked], index);
     } else {
       start_transfer(e, index, pair, false);
@@ -264,16 +315,16 @@ INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched
   const uint32_t to = t->to, tensor = t->tensor;
   const struct tfc_pair *pair = tfc_problem_pair(e->problem, t->from, to);
   uint32_t here = 0;
-  t->ended = true;
+  t->next = TFC_ENGINE_OVER;
   if (pair->wire != TFC_NONE) {
     e->wire_busy[pair->wire] = 0;
     if (e->wire_head[pair->wire] != TFC_NONE) touch_wire(e, pair->wire, touched);
   }
   for (uint32_t c = g->first_consumer[tensor]; c < g->first_consumer[tensor + 1]; c++) {
     uint32_t n = g->consumer[c];
-    if (e->device[n] != to) continue;
-    here++;
-    input_there(e, n, to);
+    const bool comes = e->device[n] == to;
+    here += comes;
+    input_there(e, n, to, comes);
   }
   if (plain) return;
   if (pair->occupies & TFC_OCCUPIES_SENDER) set_idle(e, t->from);
@@ -311,11 +362,12 @@ INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool p
       uint64_t away = 0;
       for (uint32_t c = first; c < last; c++) {
         uint32_t m = g->consumer[c], there = e->device[m];
-        if (there == device)
-          holds++, input_there(e, m, device);
-        else
-          away |= UINT64_C(1) << there;
+        const bool comes = there == device;
+        away |= UINT64_C(1) << there;
+        holds += comes;
+        input_there(e, m, device, comes);
       }
+      away &= ~(UINT64_C(1) << device);
       if (!plain && e->problem->has_live) e->first_transfer[tensor] = e->scalars->transfer_count;
       for (; away; away &= away - 1, holds++)
         if (!join(e, tensor, device, (uint32_t)__builtin_ctzll(away), touched, plain)) return false;
@@ -324,7 +376,7 @@ INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool p
       for (uint32_t c = first; c < last; c++) {
         uint32_t m = g->consumer[c], there = e->device[m];
         if (there == device)
-          holds++, input_there(e, m, device);
+          holds++, input_there(e, m, device, true);
         else
           away[there >> 6] |= UINT64_C(1) << (there & 63);
       }
@@ -374,23 +426,23 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
   if (now + p->remaining[n] >= cutoff || now + e->left[device] >= cutoff) return false;
   e->left[device] -= own;
   e->busy[device] += time;
-  event_push(e, now + time, n);
+  end_at(e, now + time, n, device);
   return true;
 }
 
 INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause, bool plain) {
   struct tfc_engine_scalars *s = e->scalars;
   if (!e->problem->is_bounded) cutoff = TFC_TIME_MAX;
-  bool first = s->ended == 0 && s->event_count == 0; // at time 0 the sources start without an end before them
-  while (s->event_count || first) {
+  int64_t now = next_end(e);
+  bool first = s->ended == 0 && now < 0; // at time 0 the sources start without an end before them
+  for (; now >= 0 || first; now = next_end(e)) {
     uint32_t touched = 0;
     if (!first) {
       uint32_t ended = 0;
-      int64_t now = e->events.data[0].time;
       if (now > s->now && s->ended >= pause) return TFC_ENGINE_PAUSED;
       s->now = now;
       do {
-        uint32_t item = event_pop(e);
+        uint32_t item = take_end(e, now);
         if (item & EVENT_TRANSFER) {
           end_transfer(e, item & ~EVENT_TRANSFER, &touched, plain);
         } else {
@@ -402,7 +454,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
           for (; i && e->ended_nodes[i - 1] > item; i--) e->ended_nodes[i] = e->ended_nodes[i - 1];
           e->ended_nodes[i] = item;
         }
-      } while (s->event_count && e->events.data[0].time == now);
+      } while (next_end(e) == now);
       for (uint32_t i = 0; i < ended; i++)
         if (!end_node(e, e->ended_nodes[i], &touched, plain)) return TFC_ENGINE_NO_LINK;
     }
@@ -458,7 +510,11 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
     bits = (bits + 63) / 64;
     e->words += (uint32_t)bits;
   } while (bits > 1);
-  size_t at = 0;
+  // Times are packed with the number of a leaf in 64 bits, where the longest step that could be allows it.
+  for (e->leaf_bits = 1; (UINT64_C(1) << e->leaf_bits) < devices + p->wire_count; e->leaf_bits++) continue;
+  if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;
+  size_t at = 0, tree = carve(&at, 2 * (size_t)e->leaves, sizeof *e->tree);
+  size_t running = carve(&at, e->leaves, sizeof *e->running);
   size_t scalars = carve(&at, 1, sizeof *e->scalars), pending = carve(&at, nodes, sizeof *e->pending);
   size_t ready = carve(&at, devices * e->words, sizeof *e->ready), left = carve(&at, devices, sizeof *e->left);
   size_t busy = carve(&at, devices, sizeof *e->busy), idle = carve(&at, e->masks, sizeof *e->idle);
@@ -476,12 +532,15 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   e->touched_wires = calloc(wires, sizeof *e->touched_wires);
   e->wire_touched = calloc(wires, 1);
   e->kind_of = calloc(devices, sizeof *e->kind_of);
-  if (!e->block || !e->device || !e->rank || !e->by_rank || !e->ended_nodes || !e->touched_wires || !e->wire_touched ||
-      !e->kind_of || !tfc_array_reserve(&e->events, devices + wires + 16)) {
+  e->inputs = calloc(nodes, sizeof *e->inputs);
+  e->sources = calloc(nodes, sizeof *e->sources);
+  if (!e->inputs || !e->sources || !e->block || !e->device || !e->rank || !e->by_rank || !e->ended_nodes ||
+      !e->touched_wires || !e->wire_touched || !e->kind_of || !tfc_array_reserve(&e->events, devices + wires + 16)) {
     tfc_engine_deinit(e);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
   }
   uint8_t *b = e->block;
+  e->tree = (void *)(b + tree), e->running = (void *)(b + running);
   e->scalars = (void *)(b + scalars), e->pending = (void *)(b + pending), e->ready = (void *)(b + ready);
   e->left = (void *)(b + left), e->busy = (void *)(b + busy), e->idle = (void *)(b + idle);
   e->has_ready = (void *)(b + has_ready), e->wire_head = (void *)(b + head), e->wire_tail = (void *)(b + tail);
@@ -493,13 +552,17 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
     for (uint32_t c = 0; c < d && e->kind_of[d] == d; c++)
       if (tfc_str_equal(p->machine->devices[c].kind, p->machine->devices[d].kind)) e->kind_of[d] = c;
   }
+  for (uint32_t n = 0; n < nodes; n++) {
+    e->inputs[n] = p->graph->first_input[n + 1] - p->graph->first_input[n];
+    if (!e->inputs[n]) e->sources[e->source_count++] = n;
+  }
   e->rank_now = p->rank, e->by_rank_now = p->by_rank;
   return NULL;
 }
 
 void tfc_engine_deinit(struct tfc_engine *e) {
   free(e->block), free(e->device), free(e->rank), free(e->by_rank), free(e->ended_nodes), free(e->touched_wires);
-  free(e->wire_touched), free(e->kind_of);
+  free(e->wire_touched), free(e->kind_of), free(e->inputs), free(e->sources);
   tfc_array_free(&e->events);
   tfc_array_free(&e->transfers);
   tfc_array_free(&e->walk);
@@ -525,19 +588,18 @@ bool tfc_engine_place(struct tfc_engine *e, const tfc_device_id *unit_device, co
 
 void tfc_engine_begin(struct tfc_engine *e) {
   const struct tfc_problem *p = e->problem;
-  const struct tfc_cost_graph *g = p->graph;
   memset(e->block, 0, e->block_size);
+  memset(e->tree, 0xff, sizeof *e->tree * 2 * e->leaves);
   memset(e->wire_head, 0xff, sizeof *e->wire_head * p->wire_count);
   memset(e->heap_root, 0xff, sizeof *e->heap_root * p->device_count);
   for (uint32_t d = 0; d < p->device_count; d++) e->idle[d >> 6] |= UINT64_C(1) << (d & 63);
   e->starts = e->all_starts = 0;
   e->log.count = e->log_sequence.count = 0;
   e->walk.count = 0;
-  for (uint32_t n = 0; n < p->node_count; n++) {
-    uint32_t inputs = g->first_input[n + 1] - g->first_input[n];
-    e->left[e->device[n]] += tfc_problem_time(p, n, e->device[n]);
-    e->pending[n] = inputs;
-    if (inputs) continue;
+  memcpy(e->pending, e->inputs, sizeof *e->pending * p->node_count);
+  for (uint32_t n = 0; n < p->node_count; n++) e->left[e->device[n]] += tfc_problem_time(p, n, e->device[n]);
+  for (uint32_t i = 0; i < e->source_count; i++) {
+    const uint32_t n = e->sources[i];
     if (e->arrival) e->arrival[n] = 0;
     ready_add(e, e->device[n], e->rank_now[n]);
   }
@@ -546,7 +608,8 @@ void tfc_engine_begin(struct tfc_engine *e) {
 bool tfc_engine_save(struct tfc_engine *e, struct tfc_engine_save *save) {
   struct tfc_engine_scalars *s = e->scalars;
   if (!e->problem->has_live)
-    while (s->transfer_low < s->transfer_count && e->transfers.data[s->transfer_low].ended) s->transfer_low++;
+    while (s->transfer_low < s->transfer_count && e->transfers.data[s->transfer_low].next == TFC_ENGINE_OVER)
+      s->transfer_low++;
   size_t count = s->transfer_count - s->transfer_low;
   if (!save->block) save->block = malloc(e->block_size);
   if (!save->block || !tfc_array_reserve(&save->events, s->event_count + 1u) ||
@@ -556,7 +619,7 @@ bool tfc_engine_save(struct tfc_engine *e, struct tfc_engine_save *save) {
   memcpy(save->events.data, e->events.data, sizeof *e->events.data * s->event_count);
   if (count) memcpy(save->transfers.data, e->transfers.data + s->transfer_low, sizeof *e->transfers.data * count);
   save->transfers.count = count;
-  save->time = s->event_count ? e->events.data[0].time : 0;
+  save->time = next_end(e) < 0 ? 0 : next_end(e);
   save->starts = e->starts;
   return true;
 }
@@ -576,4 +639,12 @@ void tfc_engine_save_deinit(struct tfc_engine_save *save) {
   tfc_array_free(&save->events);
   tfc_array_free(&save->transfers);
   *save = (struct tfc_engine_save){0};
+}
+
+uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *e) {
+  uint64_t bytes = 0;
+  if (e->count_bytes) return e->scalars->transfer_bytes;
+  for (uint32_t i = 0; i < e->scalars->transfer_count; i++)
+    bytes += e->problem->graph->bytes[e->transfers.data[i].tensor];
+  return bytes;
 }

@@ -12,12 +12,12 @@
 // A transfer that joined the waiting list: its index is its place in the list.
 struct tfc_engine_transfer {
   uint32_t tensor;
-  uint32_t next;  // behind it on the same wire; its sibling in a heap of those that wait for a device
-  uint32_t child; // in such a heap
-  uint32_t holds; // consumers that have not ended at the destination
+  uint32_t
+      next; // behind it on the same wire; its sibling in a heap of those that wait for a device; or TFC_ENGINE_OVER
+  uint32_t holds; // waiting: its first child in such a heap; over: consumers at the destination that have not ended
   tfc_device_id from, to;
-  bool ended;
 };
+#define TFC_ENGINE_OVER (TFC_NONE - 1) // `next` of a transfer that has ended
 struct tfc_engine_event {
   int64_t time;
   uint32_t item; // a node, or EVENT_TRANSFER | index of a transfer
@@ -25,8 +25,8 @@ struct tfc_engine_event {
 
 struct tfc_engine_scalars {
   int64_t now, value;
+  uint64_t transfer_bytes;                                   // where count_bytes
   uint32_t ended, event_count, transfer_count, transfer_low; // low: all before have ended
-  uint64_t transfer_bytes;
 };
 
 struct tfc_engine {
@@ -38,17 +38,22 @@ struct tfc_engine {
   bool plain;                             // no live bytes, no occupancy, no slowdown
   uint32_t levels, words; // of the set of ready operations of a device: a bit for each rank, summed up by 64
   uint32_t level_at[6];
+  uint32_t leaves; // of the tree of ends, a power of two; 0: times are too long to be packed
+  uint32_t leaf_bits;
   uint32_t masks; // 64-bit words of a set of devices
 
   // The block.
   uint8_t *block;
   size_t block_size;
   struct tfc_engine_scalars *scalars;
-  uint32_t *pending;               // [node] inputs that are not there
-  uint64_t *ready;                 // [device * words]
-  int64_t *left;                   // [device] ps of operations that have not started
-  int64_t *busy;                   // [device] ps
-  uint64_t *idle, *has_ready;      // sets of devices
+  uint32_t *pending;          // [node] inputs that are not there
+  uint64_t *ready;            // [device * words]
+  uint64_t *tree;             // [2 * leaves] least end below each inner node: time << leaf_bits | leaf, or UINT64_MAX;
+                              // leaves: devices, then wires
+  uint32_t *running;          // [leaves] the item that ends there
+  int64_t *left;              // [device] ps of operations that have not started
+  int64_t *busy;              // [device] ps
+  uint64_t *idle, *has_ready; // sets of devices
   uint32_t *wire_head, *wire_tail; // [wire] waiting transfers
   uint8_t *wire_busy;              // [wire]
   uint32_t *heap_root;             // [device] transfers that wait for it, by index
@@ -57,8 +62,12 @@ struct tfc_engine {
   uint64_t *memory, *peak;         // [device] live bytes
   uint32_t *first_transfer;        // [tensor] index of its first transfer (with live bytes)
 
-  TFC_ARRAY(struct tfc_engine_event) events;       // binary heap, count in scalars
+  TFC_ARRAY(struct tfc_engine_event) events;       // binary heap of ends that have no leaf, count in scalars
   TFC_ARRAY(struct tfc_engine_transfer) transfers; // count in scalars
+  // What every run begins with.
+  uint32_t *inputs;  // [node]
+  uint32_t *sources; // [source_count] nodes without inputs
+  uint32_t source_count;
   // Work space of one round.
   uint32_t *ended_nodes;    // [device]
   uint32_t *touched_wires;  // [wire]
@@ -73,7 +82,8 @@ struct tfc_engine {
   uint32_t *step_sequence;            // [node] counted together with transfers, with log_transfers
   uint32_t starts, all_starts;
   bool log_transfers;
-  bool failed; // memory ran out
+  bool count_bytes; // as transfers join; else they are counted in the list, which is whole only without restoring
+  bool failed;      // memory ran out
 };
 
 #define TFC_ENGINE_TRANSFER (UINT32_C(1) << 31)
@@ -100,6 +110,8 @@ struct tfc_engine_save {
   uint32_t starts;
 };
 bool tfc_engine_save(struct tfc_engine *engine, struct tfc_engine_save *save); // false: out of memory
+// Bytes of all transfers of the finished run.
+uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *engine);
 void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save);
 void tfc_engine_save_deinit(struct tfc_engine_save *save);
 

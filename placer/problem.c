@@ -182,6 +182,7 @@ static tfc_status make_times(struct tfc_problem *p) {
       }
       unit_time[(size_t)c * p->unit_count + u] = sum;
     }
+  p->horizon += slowest_sum;
   p->time = time, p->remaining = remaining, p->unit_time = unit_time;
   for (uint32_t u = 0; u < p->unit_count; u++) {
     bool any = false;
@@ -272,6 +273,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
   }
   if (!(slowest_sum < LARGEST_TIME)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "transfers add up to more than 46 days");
   p->wire_time = table;
+  p->horizon += slowest_sum;
 out:
   tfc_intmap_deinit(&wires);
   tfc_array_free(&speeds);

@@ -74,6 +74,7 @@ struct tfc_problem {
   const uint32_t *twin;         // [device] the first device that is interchangeable with it, maybe itself
   bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
   bool is_bounded;       // no slowdown below 1: times are never shorter than `time`
+  double horizon;        // ps that no step of any placement exceeds
   int64_t total_fastest; // ps: every node at its fastest
 };
 

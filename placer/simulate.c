@@ -115,7 +115,7 @@ void tfc_simulate(struct tfc_simulator *sim, const tfc_device_id *device, const 
   }
   out->value = e->scalars->value;
   if (out->value >= cutoff) out->value = TFC_TIME_MAX, out->cut = true;
-  out->transfers = e->scalars->transfer_count, out->transfer_bytes = e->scalars->transfer_bytes;
+  out->transfers = e->scalars->transfer_count, out->transfer_bytes = tfc_engine_transfer_bytes(e);
   if (out->busy) memcpy(out->busy, e->busy, sizeof *out->busy * p->device_count);
 }
 
