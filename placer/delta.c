@@ -11,6 +11,7 @@
 #include "placer/loads.h"
 
 #define SAVES 24
+#define MOST_ARRIVALS (UINT32_C(1) << 22)
 
 struct undo {
   uint32_t unit;
@@ -36,8 +37,14 @@ struct tfc_delta {
   uint32_t save_count;
   int64_t *end, *start, *arrival; // [node] of the incumbent
   uint32_t *sequence;
-  uint32_t from_save; // where the trial began
-  bool out_of_memory; // for saves: then trials begin at 0
+  int64_t *arrived;      // [tensor * device_count + device] ends of the incumbent's transfers; NULL: not kept
+  uint32_t *mark, stamp; // [node] the last trial that moved it
+  tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
+  int64_t *tail;         // [node] longest remaining path with the incumbent's devices and transfers
+  uint32_t *position;    // [node] in the topological order
+  uint32_t highest;      // position of a node that the trial moved
+  uint32_t from_save;    // where the trial began
+  bool out_of_memory;    // for saves: then trials begin at 0
 };
 
 tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out) {
@@ -60,11 +67,18 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     d->end = calloc(p->node_count, sizeof *d->end);
     d->arrival = calloc(p->node_count, sizeof *d->arrival);
     d->sequence = calloc(p->node_count, sizeof *d->sequence);
-    if (!d->start || !d->end || !d->arrival || !d->sequence)
+    d->tail = calloc(p->node_count, sizeof *d->tail);
+    d->position = calloc(p->node_count, sizeof *d->position);
+    d->was = calloc(p->node_count, sizeof *d->was);
+    d->mark = calloc(p->node_count, sizeof *d->mark);
+    if (!p->has_live && (size_t)p->tensor_count * p->device_count <= MOST_ARRIVALS)
+      d->arrived = calloc((size_t)p->tensor_count * p->device_count + 1, sizeof *d->arrived);
+    if (!d->was || !d->mark || !d->start || !d->end || !d->arrival || !d->sequence || !d->tail || !d->position)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   } else {
     TFC_TRY(s, tfc_loads_init(&d->loads, p));
   }
+  for (uint32_t i = 0; d->step && i < p->node_count; i++) d->position[p->graph->topological[i]] = i;
   *out = d, d = NULL;
 out:
   tfc_delta_free(d);
@@ -77,7 +91,8 @@ void tfc_delta_free(struct tfc_delta *d) {
   tfc_engine_deinit(&d->engine);
   for (uint32_t i = 0; i < SAVES; i++) tfc_engine_save_deinit(&d->save[i]);
   free(d->device), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
-  free(d->start), free(d->end), free(d->arrival), free(d->sequence);
+  free(d->start), free(d->end), free(d->arrival), free(d->sequence), free(d->tail), free(d->position), free(d->arrived),
+      free(d->was), free(d->mark);
   tfc_array_free(&d->moved);
   tfc_array_free(&d->swapped);
   free(d);
@@ -119,6 +134,7 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
   struct tfc_engine *e = &d->engine;
   const uint32_t stride = p->node_count / SAVES + 1;
   e->start = d->start, e->end = d->end, e->arrival = d->arrival, e->sequence = d->sequence;
+  e->arrived = d->arrived;
   if (from == TFC_NONE)
     tfc_engine_begin(e), d->save_count = 0;
   else
@@ -134,7 +150,7 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
       pause = UINT32_MAX;
     }
   }
-  e->start = e->end = e->arrival = NULL, e->sequence = NULL;
+  e->start = e->end = e->arrival = e->arrived = NULL, e->sequence = NULL;
   v->legal = stop == TFC_ENGINE_ENDED;
   v->value = v->legal ? e->scalars->value : TFC_TIME_MAX;
   v->cut = false;
@@ -151,6 +167,26 @@ static void fill_from_loads(const struct tfc_delta *d, struct tfc_verdict *v) {
   v->excess = tfc_loads_excess(&d->loads);
   v->feasible = v->excess == 0;
   v->transfers = d->loads.transfers, v->transfer_bytes = d->loads.transfer_bytes;
+}
+
+// Tails of the nodes at `from` in the topological order and before it.
+static void update_tails(struct tfc_delta *d, uint32_t from) {
+  const struct tfc_problem *p = d->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  const tfc_device_id *device = d->engine.device;
+  for (uint32_t i = from + 1; i-- > 0;) {
+    const uint32_t n = g->topological[i], here = device[n];
+    int64_t longest = 0;
+    for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++)
+      for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
+        const uint32_t m = g->consumer[c], there = device[m];
+        int64_t length = d->tail[m];
+        if (there != here && tfc_problem_pair(p, here, there)->linked)
+          length += tfc_problem_wire_time(p, t, tfc_problem_pair(p, here, there));
+        if (length > longest) longest = length;
+      }
+    d->tail[n] = longest + tfc_problem_time(p, n, here);
+  }
 }
 
 void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uint32_t *rank, struct tfc_verdict *out) {
@@ -177,6 +213,7 @@ void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uin
       d->engine.by_rank[d->engine.rank[n]] = n;
     }
     d->engine.rank_now = d->engine.rank, d->engine.by_rank_now = d->engine.by_rank;
+    update_tails(d, p->node_count - 1);
     run_recording(d, TFC_NONE, &d->verdict);
   }
   if (out) {
@@ -213,26 +250,112 @@ static void close_trial(struct tfc_delta *d) {
   d->open = false;
 }
 
-// The first instant of the incumbent at which the trial may differ.
-static int64_t divergence(const struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count,
-                          const uint32_t *swaps, uint32_t swap_count) {
+// Where the node is in the incumbent, while a trial is applied.
+static uint32_t incumbent_device(const struct tfc_delta *d, uint32_t n) {
+  return d->mark[n] == d->stamp ? d->was[n] : d->engine.device[n];
+}
+
+// When the incumbent has the tensor on a device, TFC_TIME_MAX: never. `there`: some consumer of it is there.
+static int64_t tensor_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device, bool there) {
+  const uint32_t producer = d->problem->graph->producer[tensor];
+  if (incumbent_device(d, producer) == device) return d->end[producer];
+  return there ? d->arrived[(size_t)tensor * d->problem->device_count + device] : TFC_TIME_MAX;
+}
+
+// Consumers of the tensor on a device, in the incumbent (bit 0) and in the trial (bit 1).
+static uint32_t consumers_on(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
+  const struct tfc_cost_graph *g = d->problem->graph;
+  uint32_t found = 0;
+  for (uint32_t c = g->first_consumer[tensor]; c < g->first_consumer[tensor + 1] && found != 3; c++) {
+    const uint32_t m = g->consumer[c];
+    if (incumbent_device(d, m) == device) found |= 1;
+    if (d->engine.device[m] == device) found |= 2;
+  }
+  return found;
+}
+
+// The first instant of the incumbent at which the trial, which is applied, may differ. A moved node differs when it is
+// ready, here or there; its inputs differ when they are produced, if that changes where they are sent.
+static int64_t divergence(const struct tfc_delta *d) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_cost_graph *g = p->graph;
   int64_t first = TFC_TIME_MAX;
-  for (uint32_t k = 0; k < move_count; k++) {
-    const uint32_t u = moves[k].unit;
-    for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1]; i++) {
+  for (size_t k = 0; k < d->moved.count; k++) {
+    const uint32_t u = d->moved.data[k].unit, from = d->moved.data[k].from, to = d->device[u];
+    for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1] && first; i++) {
       const uint32_t n = p->member[i];
       if (g->first_input[n] == g->first_input[n + 1]) return 0;
+      int64_t ready = 0;
       for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
-        const int64_t end = d->end[g->producer[g->input[j]]];
-        if (end < first) first = end;
+        const uint32_t tensor = g->input[j], producer = g->producer[tensor];
+        const int64_t end = d->end[producer];
+        if (end >= first) { // whatever it is, it is not earlier
+          ready = TFC_TIME_MAX;
+          continue;
+        }
+        uint32_t here = d->arrived ? consumers_on(d, tensor, from) : 1,
+                 there = d->arrived ? consumers_on(d, tensor, to) : 2;
+        const uint32_t source = incumbent_device(d, producer);
+        bool same = (source == from || here == 3 || here == 0) && (source == to || there == 3 || there == 0);
+        if (!same) {
+          if (end < first) first = end;
+          ready = TFC_TIME_MAX;
+          continue;
+        }
+        int64_t at = d->arrived ? tensor_at(d, tensor, to, there & 1) : end;
+        if (at > ready) ready = at;
       }
+      if (d->arrival[n] < first) first = d->arrival[n];
+      if (ready < first) first = ready;
     }
   }
-  for (uint32_t k = 0; k < 2 * swap_count; k++)
-    if (d->arrival[swaps[k]] < first) first = d->arrival[swaps[k]];
+  for (size_t k = 0; k < d->swapped.count; k++)
+    if (d->arrival[d->swapped.data[k]] < first) first = d->arrival[d->swapped.data[k]];
   return first;
+}
+
+// Inputs of a node that are not on its device yet at the instant of a saved state, which the incumbent and the trial
+// share.
+static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time) {
+  const struct tfc_cost_graph *g = d->problem->graph;
+  const uint32_t device = d->engine.device[n];
+  uint32_t pending = 0;
+  for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
+    const uint32_t tensor = g->input[j];
+    // What is not produced by then is nowhere; what is, goes where it went.
+    if (d->end[g->producer[tensor]] >= time)
+      pending++;
+    else
+      pending += tensor_at(d, tensor, device, consumers_on(d, tensor, device) & 1) >= time;
+  }
+  return pending;
+}
+
+// Makes a saved state (in its block) right for the trial: nothing that moved had started.
+static void adjust(const struct tfc_delta *d, uint8_t *block, int64_t time) {
+  const struct tfc_problem *p = d->problem;
+  const struct tfc_engine *e = &d->engine;
+  int64_t *left = (int64_t *)(void *)(block + ((uint8_t *)e->left - e->block));
+  uint32_t *pending = (uint32_t *)(void *)(block + ((uint8_t *)e->pending - e->block));
+  for (size_t k = 0; k < d->moved.count; k++) {
+    const uint32_t u = d->moved.data[k].unit;
+    left[d->moved.data[k].from] -= tfc_problem_unit_time(p, u, d->moved.data[k].from);
+    left[d->device[u]] += tfc_problem_unit_time(p, u, d->device[u]);
+    for (uint32_t i = p->first_member[u]; d->arrived && i < p->first_member[u + 1]; i++)
+      pending[p->member[i]] = pending_at(d, p->member[i], time);
+  }
+}
+
+// When the last of what the trial touches ended in the incumbent.
+static int64_t last_end(const struct tfc_delta *d) {
+  const struct tfc_problem *p = d->problem;
+  int64_t last = 0;
+  for (size_t k = 0; k < d->moved.count; k++)
+    for (uint32_t i = p->first_member[d->moved.data[k].unit]; i < p->first_member[d->moved.data[k].unit + 1]; i++)
+      if (d->end[p->member[i]] > last) last = d->end[p->member[i]];
+  for (size_t k = 0; k < d->swapped.count; k++)
+    if (d->end[d->swapped.data[k]] > last) last = d->end[d->swapped.data[k]];
+  return last;
 }
 
 void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
@@ -245,10 +368,15 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
   for (uint32_t k = 0; k < move_count; k++)
     if (!tfc_problem_allows(p, moves[k].unit, moves[k].device)) goto done;
   if (!tfc_array_reserve(&d->moved, move_count) || !tfc_array_reserve(&d->swapped, 2 * (size_t)swap_count)) goto done;
-  int64_t begin = d->step ? divergence(d, moves, move_count, swaps, swap_count) : 0;
+  d->highest = 0;
+  d->stamp++;
   for (uint32_t k = 0; k < move_count; k++) {
     d->moved.data[d->moved.count++] = (struct undo){moves[k].unit, d->device[moves[k].unit]};
+    for (uint32_t i = p->first_member[moves[k].unit]; d->step && i < p->first_member[moves[k].unit + 1]; i++)
+      d->was[p->member[i]] = d->device[moves[k].unit], d->mark[p->member[i]] = d->stamp;
     place_unit(d, moves[k].unit, moves[k].device);
+    for (uint32_t i = p->first_member[moves[k].unit]; d->step && i < p->first_member[moves[k].unit + 1]; i++)
+      if (d->position[p->member[i]] + 1 > d->highest) d->highest = d->position[p->member[i]] + 1;
   }
   for (uint32_t k = 0; k < swap_count; k++) {
     d->swapped.data[d->swapped.count++] = swaps[2 * k], d->swapped.data[d->swapped.count++] = swaps[2 * k + 1];
@@ -265,6 +393,7 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
   for (uint32_t i = 0; p->is_bounded && i < p->device_count; i++)
     if (d->load[i] >= cutoff) v.cut = true;
   d->from_save = TFC_NONE;
+  const int64_t begin = v.cut ? 0 : divergence(d);
   for (uint32_t i = d->save_count; i-- > 0;)
     if (d->save[i].time <= begin) {
       d->from_save = i;
@@ -279,17 +408,26 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
     tfc_engine_begin(e);
   } else {
     tfc_engine_restore(e, &d->save[d->from_save]);
-    for (size_t k = 0; k < d->moved.count; k++) { // none of these had started
-      const uint32_t u = d->moved.data[k].unit;
-      e->left[d->moved.data[k].from] -= tfc_problem_unit_time(p, u, d->moved.data[k].from);
-      e->left[d->device[u]] += tfc_problem_unit_time(p, u, d->device[u]);
-    }
+    adjust(d, e->block, d->save[d->from_save].time);
   }
-  tfc_engine_stop stop = tfc_engine_run(e, cutoff, UINT32_MAX);
+  // `highest` is one more than a position: 0 where nothing moved, and then every tail is right.
+  e->tail = cutoff == TFC_TIME_MAX ? NULL : d->tail, e->position = d->position, e->tail_from = d->highest;
+  tfc_engine_stop stop = TFC_ENGINE_PAUSED;
+  const int64_t over = last_end(d);
+  for (uint32_t i = d->from_save == TFC_NONE ? 0 : d->from_save + 1; i < d->save_count && stop == TFC_ENGINE_PAUSED;
+       i++) {
+    if (d->save[i].time <= over) continue;
+    stop = tfc_engine_run(e, cutoff, tfc_engine_save_ended(e, &d->save[i]));
+    if (stop != TFC_ENGINE_PAUSED || !tfc_engine_meets(e, &d->save[i])) continue;
+    v.value = d->verdict.value; // from here on it is the incumbent again
+    break;
+  }
+  if (stop == TFC_ENGINE_PAUSED && v.value == TFC_TIME_MAX) stop = tfc_engine_run(e, cutoff, UINT32_MAX);
+  e->tail = NULL;
   v.legal = stop != TFC_ENGINE_NO_LINK;
   v.cut = stop == TFC_ENGINE_CUT;
-  if (stop == TFC_ENGINE_ENDED) {
-    v.value = e->scalars->value;
+  if (stop == TFC_ENGINE_ENDED || stop == TFC_ENGINE_PAUSED) {
+    if (stop == TFC_ENGINE_ENDED) v.value = e->scalars->value;
     if (v.value >= cutoff) v.value = TFC_TIME_MAX, v.cut = true;
     v.excess = excess_of(d, true, NULL);
   }
@@ -309,18 +447,12 @@ void tfc_delta_commit(struct tfc_delta *d) {
     memcpy(d->verdict.memory, d->memory, sizeof *d->memory * p->device_count);
     return;
   }
+  if (d->highest) update_tails(d, d->highest - 1);
   if (d->from_save == TFC_NONE) {
     run_recording(d, TFC_NONE, &d->verdict);
     return;
   }
-  // The states before the trial's beginning hold `left` of operations that had not started: theirs moved as well.
-  for (uint32_t i = 0; i <= d->from_save; i++) {
-    int64_t *left = (int64_t *)(void *)(d->save[i].block + ((uint8_t *)d->engine.left - d->engine.block));
-    for (size_t k = 0; k < d->moved.count; k++) {
-      const uint32_t u = d->moved.data[k].unit;
-      left[d->moved.data[k].from] -= tfc_problem_unit_time(p, u, d->moved.data[k].from);
-      left[d->device[u]] += tfc_problem_unit_time(p, u, d->device[u]);
-    }
-  }
+  // The states before the trial's beginning become those of the new incumbent, as far as they differ.
+  for (uint32_t i = 0; i <= d->from_save; i++) adjust(d, d->save[i].block, d->save[i].time);
   run_recording(d, d->from_save, &d->verdict);
 }

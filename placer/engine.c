@@ -316,6 +316,7 @@ INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched
   const struct tfc_pair *pair = tfc_problem_pair(e->problem, t->from, to);
   uint32_t here = 0;
   t->next = TFC_ENGINE_OVER;
+  if (e->arrived) e->arrived[(size_t)tensor * e->problem->device_count + to] = e->scalars->now;
   if (pair->wire != TFC_NONE) {
     e->wire_busy[pair->wire] = 0;
     if (e->wire_head[pair->wire] != TFC_NONE) touch_wire(e, pair->wire, touched);
@@ -423,6 +424,7 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
     e->start[n] = now, e->end[n] = now + time;
     e->sequence[n] = e->starts++;
   }
+  if (e->tail && e->position[n] > e->tail_from && now + e->tail[n] >= cutoff) return false;
   if (now + p->remaining[n] >= cutoff || now + e->left[device] >= cutoff) return false;
   e->left[device] -= own;
   e->busy[device] += time;
@@ -632,6 +634,46 @@ void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save
            sizeof *e->transfers.data * save->transfers.count);
   e->starts = save->starts;
   e->walk.count = 0;
+}
+
+// A member of the block in a saved state.
+#define SAVED(e, save, member) ((const void *)((save)->block + ((const uint8_t *)(e)->member - (e)->block)))
+
+uint32_t tfc_engine_save_ended(const struct tfc_engine *e, const struct tfc_engine_save *save) {
+  return ((const struct tfc_engine_scalars *)SAVED(e, save, scalars))->ended;
+}
+
+static bool same_transfer(const struct tfc_engine_transfer *a, const struct tfc_engine_transfer *b) {
+  return a->tensor == b->tensor && a->from == b->from && a->to == b->to;
+}
+
+bool tfc_engine_meets(const struct tfc_engine *e, const struct tfc_engine_save *save) {
+  const struct tfc_problem *p = e->problem;
+  const struct tfc_engine_scalars *s = e->scalars, *t = SAVED(e, save, scalars);
+  if (!e->plain || !e->leaves || s->ended != t->ended || s->event_count || t->event_count || next_end(e) != save->time)
+    return false;
+  if (memcmp(e->tree, SAVED(e, save, tree), sizeof *e->tree * 2 * e->leaves) != 0 ||
+      memcmp(e->pending, SAVED(e, save, pending), sizeof *e->pending * p->node_count) != 0 ||
+      memcmp(e->ready, SAVED(e, save, ready), sizeof *e->ready * e->words * p->device_count) != 0)
+    return false;
+  const uint32_t *running = SAVED(e, save, running), *head = SAVED(e, save, wire_head);
+  for (uint32_t d = 0; d < p->device_count; d++)
+    if (e->tree[e->leaves + d] != UINT64_MAX && e->running[d] != running[d]) return false;
+  for (uint32_t w = 0; w < p->wire_count; w++) {
+    const uint32_t leaf = p->device_count + w;
+    if (e->tree[e->leaves + leaf] == UINT64_MAX) continue; // then nobody waits for it either
+    if (!same_transfer(&e->transfers.data[e->running[leaf] & ~EVENT_TRANSFER],
+                       &save->transfers.data[(running[leaf] & ~EVENT_TRANSFER) - t->transfer_low]))
+      return false;
+    uint32_t i = e->wire_head[w], j = head[w];
+    while (i != TFC_NONE && j != TFC_NONE) {
+      const struct tfc_engine_transfer *a = &e->transfers.data[i], *b = &save->transfers.data[j - t->transfer_low];
+      if (!same_transfer(a, b)) return false;
+      i = a->next, j = b->next;
+    }
+    if (i != j) return false;
+  }
+  return true;
 }
 
 void tfc_engine_save_deinit(struct tfc_engine_save *save) {

@@ -74,8 +74,14 @@ struct tfc_engine {
   uint8_t *wire_touched;    // [wire]
   TFC_ARRAY(uint32_t) walk; // heap of indices of transfers that may start now
   uint32_t *kind_of;        // [device] devices of one kind share a number
+  // A longer remaining path, for cutting off: that of the placement, right for nodes behind `tail_from` in the
+  // topological order. NULL: none.
+  const int64_t *tail;      // [node] ps
+  const uint32_t *position; // [node]
+  uint32_t tail_from;
   // What is recorded, where it is not NULL.
   int64_t *start, *end, *arrival;     // [node]; arrival: when it became ready
+  int64_t *arrived;                   // [tensor * device_count + device] ends of transfers
   uint32_t *sequence;                 // [node] starts of operations, counted
   TFC_ARRAY(struct tfc_transfer) log; // where `log_transfers`
   TFC_ARRAY(uint32_t) log_sequence;   // start of each transfer, counted together with operations
@@ -113,6 +119,10 @@ bool tfc_engine_save(struct tfc_engine *engine, struct tfc_engine_save *save); /
 // Bytes of all transfers of the finished run.
 uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *engine);
 void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save);
+// Whether what is to come is the same as from the saved state on, given that the nodes that are not over have the
+// same devices and ranks in both (plain problems only, else false).
+bool tfc_engine_meets(const struct tfc_engine *engine, const struct tfc_engine_save *save);
+uint32_t tfc_engine_save_ended(const struct tfc_engine *engine, const struct tfc_engine_save *save);
 void tfc_engine_save_deinit(struct tfc_engine_save *save);
 
 #endif

@@ -26,9 +26,10 @@ struct finder {
   double begin, deadline; // seconds; deadline 0: none
   uint64_t limit;         // evaluations, 0: none
   uint32_t threads;
-  struct tfc_score best;
+  struct tfc_score best;  // that is kept
+  struct tfc_score shown; // by progress: jobs report what they found when they end
   const char *at_work;
-  pthread_mutex_t lock; // best, for progress
+  pthread_mutex_t lock; // shown
   atomic_bool stop;     // cancelled, or optimal
 };
 
@@ -47,8 +48,8 @@ static void tick(void *user) {
       .seconds_total = f->o->seconds,
       .evaluations = f->out->evaluations,
       .evaluations_total = f->limit,
-      .best = f->best.value,
-      .feasible = f->best.value != TFC_TIME_MAX && f->best.excess == 0,
+      .best = f->shown.value,
+      .feasible = f->shown.value != TFC_TIME_MAX && f->shown.excess == 0,
       .bound = f->out->bound.value,
   };
   pthread_mutex_unlock(&f->lock);
@@ -62,6 +63,7 @@ static tfc_status keep(struct finder *f, const struct tfc_solution *solution, st
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&f->out->best, solution, f->p));
   pthread_mutex_lock(&f->lock);
   f->best = score;
+  if (tfc_score_better(score, f->shown)) f->shown = score;
   pthread_mutex_unlock(&f->lock);
   f->out->value = score.value, f->out->excess = score.excess, f->out->algorithm = name;
   if (score.value <= f->out->bound.value && score.excess == 0) {
@@ -285,7 +287,7 @@ static void run_job(void *user, uint32_t i) {
   j->status = run_job_(list->f, j);
   if (!j->status && list->f->deadline > 0) { // for progress only
     pthread_mutex_lock(&list->f->lock);
-    if (tfc_score_better(j->score, list->f->best)) list->f->best = j->score;
+    if (tfc_score_better(j->score, list->f->shown)) list->f->shown = j->score;
     pthread_mutex_unlock(&list->f->lock);
   }
 }
@@ -480,7 +482,8 @@ out:
 tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_options *o, struct tfc_search_outcome *out) {
   tfc_status s = NULL;
   struct tfc_search_outcome outcome = {.value = TFC_TIME_MAX};
-  struct finder f = {.p = p, .o = o, .out = &outcome, .best = TFC_SCORE_NONE, .limit = o->evaluations};
+  struct finder f = {
+      .p = p, .o = o, .out = &outcome, .best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE, .limit = o->evaluations};
   TFC_ARRAY(const struct tfc_algo *) algos = {0};
   bool automatic = !o->algorithms;
   pthread_mutex_init(&f.lock, NULL);

@@ -37,7 +37,8 @@ static uint32_t node(struct maker *m, const char *name, double us, uint64_t memo
   return id;
 }
 static void edge(struct maker *m, uint32_t from, uint32_t to, uint64_t bytes) {
-  if (!m->s) m->s = tfc_cost_builder_edge(m->b, from, 0, to, bytes, TFC_LIVE_ABSENT);
+  // An operation's outputs of different sizes are different outputs.
+  if (!m->s) m->s = tfc_cost_builder_edge(m->b, from, (int32_t)(bytes % 1000003), to, bytes, TFC_LIVE_ABSENT);
 }
 
 static void make_layered(struct maker *m, uint32_t nodes) {
