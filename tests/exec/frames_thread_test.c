@@ -1,0 +1,205 @@
+// Control flow in ready order: loops, nested loops, branches not taken, errors, deadlines; on one device, on several,
+// and from several threads at once.
+#include "tests/common/test.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "runtime/exec/session.h"
+
+static struct tfc_output node(struct tfc_builder *b, const char *op, const struct tfc_output *in, uint32_t n,
+                              const struct tfc_attr *attrs, uint32_t attr_count, int32_t output) {
+  struct tfc_output o = tfc_add(b, op, "", in, n, attrs, attr_count);
+  o.index = output;
+  return o;
+}
+static struct tfc_output enter(struct tfc_builder *b, const char *frame, struct tfc_output x, bool constant) {
+  struct tfc_attr attrs[] = {tfc_attr_string("frame_name", tfc_str_from(frame)), tfc_attr_bool("is_constant", constant),
+                             tfc_attr_int("parallel_iterations", 3)};
+  return node(b, "Enter", &x, 1, attrs, 3, 0);
+}
+
+struct loop {
+  struct tfc_output merge, body, next, exit;
+};
+// while (x < limit) x = body(x): begins at merge, goes on at body; finished by loop_end.
+static struct loop loop_begin(struct tfc_builder *b, const char *frame, struct tfc_output x, struct tfc_output limit) {
+  struct loop l;
+  struct tfc_output e = enter(b, frame, x, false), most = enter(b, frame, limit, true);
+  l.merge = node(b, "Merge", (struct tfc_output[]){e, e}, 2, NULL, 0, 0);
+  struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", l.merge, most));
+  struct tfc_output sw = tfc_add2(b, "Switch", l.merge, go);
+  l.exit = tfc_add1(b, "Exit", sw);
+  l.body = (struct tfc_output){sw.node, 1};
+  return l;
+}
+static void loop_end(struct tfc_builder *b, struct loop *l, struct tfc_output result) {
+  l->next = tfc_add1(b, "NextIteration", result);
+  tfc_builder_set_input(b, l->merge.node, 1, l->next);
+}
+
+static struct tfc_graph *graph; // x placeholder; loops and branches over it
+static struct tfc_output x, total, nested, branch, not_taken, bad;
+
+static void build(void) {
+  struct tfc_builder *b = NULL;
+  assert_ok(tfc_builder_create(NULL, &b));
+  x = tfc_add_placeholder(b, "x", TFC_INT32, &TFC_SHAPE_SCALAR);
+  struct tfc_output limit = tfc_add_i32(b, 1000), one = tfc_add_i32(b, 1), ten = tfc_add_i32(b, 10);
+  struct loop l = loop_begin(b, "count", x, limit);
+  loop_end(b, &l, tfc_add2(b, "Add", l.body, enter(b, "count", one, true)));
+  total = l.exit;
+  // while (y < 1000) { z = y; while (z < y + 10) z = z + 1; y = z; }
+  struct loop outer = loop_begin(b, "outer", x, limit);
+  struct tfc_output bound = tfc_add2(b, "Add", outer.body, enter(b, "outer", ten, true));
+  struct loop inner = loop_begin(b, "inner", outer.body, bound);
+  loop_end(b, &inner, tfc_add2(b, "Add", inner.body, enter(b, "inner", enter(b, "outer", one, true), true)));
+  loop_end(b, &outer, inner.exit);
+  nested = outer.exit;
+  // x < 1000 ? x + 1 : (a loop from x)
+  struct tfc_output pred = tfc_add2(b, "Less", x, limit), sw = tfc_add2(b, "Switch", x, pred);
+  struct tfc_output yes = tfc_add2(b, "Add", (struct tfc_output){sw.node, 1}, one);
+  struct loop dead = loop_begin(b, "dead", sw, tfc_add_i32(b, 2000));
+  loop_end(b, &dead, tfc_add2(b, "Add", dead.body, enter(b, "dead", ten, true)));
+  branch = node(b, "Merge", (struct tfc_output[]){dead.exit, yes}, 2, NULL, 0, 0);
+  not_taken = tfc_add2(b, "Add", sw, one);
+  struct loop wrong = loop_begin(b, "wrong", x, limit);
+  struct tfc_output zero = tfc_add2(b, "Sub", wrong.body, wrong.body);
+  loop_end(b, &wrong, tfc_add2(b, "FloorDiv", wrong.body, zero));
+  bad = wrong.exit;
+  assert_ok(tfc_builder_finish(b, &graph));
+  tfc_builder_free(b);
+}
+
+static tfc_status run(struct tfc_session *session, struct tfc_output fetch, int32_t value, const uint16_t *placement,
+                      int32_t *out) {
+  struct tfc_tensor t = {0}, got = {0};
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_INT32, &TFC_SHAPE_SCALAR, &t));
+  *(int32_t *)t.data = value;
+  struct tfc_run_spec spec = {
+      .feeds = &x, .feed_count = 1, .fetches = &fetch, .fetch_count = 1, .placement = placement};
+  tfc_status s = tfc_session_run(session, &spec, &t, &got, NULL);
+  if (!s) *out = *(int32_t *)got.data;
+  tfc_tensor_release(&got);
+  tfc_tensor_release(&t);
+  return s;
+}
+
+static void check_all(struct tfc_session *session, const uint16_t *placement) {
+  int32_t y = 0;
+  assert_ok(run(session, total, 7, placement, &y));
+  assert_int_equal(y, 1000);
+  assert_ok(run(session, total, 5000, placement, &y));
+  assert_int_equal(y, 5000);
+  assert_ok(run(session, nested, 7, placement, &y));
+  assert_int_equal(y, 1007);
+  assert_ok(run(session, branch, 7, placement, &y)); // the loop in the other branch is dead
+  assert_int_equal(y, 8);
+  assert_ok(run(session, branch, 1001, placement, &y));
+  assert_int_equal(y, 2001);
+  assert_ok(run(session, not_taken, 1001, placement, &y));
+  assert_int_equal(y, 1002);
+  assert_fails(run(session, not_taken, 7, placement, &y), TFC_INVALID_ARGUMENT, "its branch was not taken");
+  assert_fails(run(session, bad, 7, placement, &y), TFC_INVALID_ARGUMENT, "FloorDiv");
+  assert_ok(run(session, total, 999, placement, &y)); // the session goes on
+  assert_int_equal(y, 1000);
+}
+
+static void on(const char *devices) {
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  uint16_t placement[256];
+  assert_true(graph->node_count < 256);
+  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
+  assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
+  check_all(session, NULL);
+  for (uint32_t round = 0; round < 2 && set.count > 1; round++) {
+    for (uint32_t i = 0; i < graph->node_count; i++) placement[i] = (uint16_t)((i * 7 + round) % set.count);
+    check_all(session, placement);
+  }
+  tfc_session_free(session);
+  for (uint32_t d = 0; d < set.count; d++) assert_true(set.devices[d]->driver->in_use(set.devices[d]) == 0);
+  tfc_devices_close(&set);
+}
+
+static void one_device(void **state) {
+  (void)state, on("cpu:0");
+}
+static void several_devices(void **state) {
+  (void)state, on("cpu:0-1");
+}
+static void emulated(void **state) {
+  (void)state, on("emu:0-1");
+}
+static void mixed(void **state) {
+  (void)state, on("cpu:0,emu:0");
+}
+
+struct worker {
+  struct tfc_session *session;
+  tfc_status status;
+  int32_t sum;
+};
+static void *work(void *arg) {
+  struct worker *w = arg;
+  for (int32_t i = 0; i < 10 && !w->status; i++) {
+    int32_t y = 0;
+    w->status = run(w->session, nested, i, NULL, &y);
+    w->sum += y - i;
+  }
+  return NULL;
+}
+
+static void several_threads(void **state) { // steps of one session at once
+  (void)state;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  assert_ok(tfc_devices_open("cpu:0", NULL, 0, &set));
+  assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
+  pthread_t threads[4];
+  struct worker workers[4] = {{session, NULL, 0}, {session, NULL, 0}, {session, NULL, 0}, {session, NULL, 0}};
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, work, &workers[i]);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 4; i++) {
+    assert_ok(workers[i].status);
+    assert_int_equal(workers[i].sum, 10000);
+  }
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+}
+
+static void deadlines(void **state) {
+  (void)state;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *endless = NULL;
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct loop l = loop_begin(b, "endless", tfc_add_i32(b, 0), tfc_add_i32(b, 1));
+  loop_end(b, &l, tfc_add1(b, "Identity", l.body));
+  assert_ok(tfc_builder_finish(b, &endless));
+  tfc_builder_free(b);
+  assert_ok(tfc_devices_open("cpu:0", NULL, 0, &set));
+  assert_ok(tfc_session_create(endless, &(struct tfc_session_options){.devices = &set}, &session));
+  struct tfc_tensor got = {0};
+  struct tfc_run_spec spec = {.fetches = &l.exit, .fetch_count = 1};
+  assert_fails(tfc_session_run(session, &spec, NULL, &got, &(struct tfc_run_options){.deadline_ns = 20000000}),
+               TFC_DEADLINE_EXCEEDED, "did not end in time");
+  _Atomic bool cancel = true;
+  assert_fails(tfc_session_run(session, &spec, NULL, &got, &(struct tfc_run_options){.cancel = &cancel}), TFC_CANCELLED,
+               "cancelled");
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(endless);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_device), cmocka_unit_test(several_devices), cmocka_unit_test(emulated),
+      cmocka_unit_test(mixed),      cmocka_unit_test(several_threads), cmocka_unit_test(deadlines),
+  };
+  build();
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tfc_graph_release(graph);
+  return failed;
+}
