@@ -1,13 +1,72 @@
-// --checkpoint and --save-checkpoint.
-#include "cli/run.h"
+// --checkpoint and --save-checkpoint: every variable whose name is a key of the checkpoint.
+#include <stdlib.h>
 
-tfc_status run_restore(struct run_setup *setup) {
-  return tfc_status_make(TFC_UNIMPLEMENTED,
-                         "--checkpoint %s: checkpoints are not read yet; run the initialiser instead",
-                         setup->options->checkpoint);
+#include "cli/program.h"
+#include "cli/run.h"
+#include "runtime/io/checkpoint.h"
+
+static bool is_variable(const struct tfc_node *n) {
+  return n->def && n->def->flags & TFC_OP_VARIABLE;
 }
 
-tfc_status run_save(struct run_setup *setup) {
-  return tfc_status_make(TFC_UNIMPLEMENTED, "--save-checkpoint %s: checkpoints are not written yet",
-                         setup->options->save_checkpoint);
+static tfc_str variable_name(const struct tfc_graph *g, const struct tfc_node *n) {
+  tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
+  return shared.size ? shared : n->name;
+}
+
+tfc_status run_restore(struct run_setup *setup, const char *prefix) {
+  tfc_status s = NULL;
+  struct tfc_checkpoint *c = NULL;
+  const struct tfc_graph *g = setup->graph;
+  uint32_t restored = 0, variables = 0;
+  TFC_TRY(s, tfc_checkpoint_open(prefix, &c));
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    if (!is_variable(&g->nodes[i])) continue;
+    tfc_str name = variable_name(g, &g->nodes[i]);
+    variables++;
+    if (!tfc_checkpoint_find(c, name)) continue;
+    struct tfc_tensor value = {0};
+    TFC_TRY(s, tfc_checkpoint_read(c, name, &value));
+    s = tfc_session_set_variable(setup->session, name, &value);
+    tfc_tensor_release(&value);
+    if (s) {
+      s = tfc_status_annotate(s, "%s", prefix);
+      goto out;
+    }
+    restored++;
+  }
+  tfc_say("%s: %u of %u variables restored", prefix, restored, variables);
+  if (variables && !restored)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: none of the graph's %u variables is in this checkpoint", prefix, variables);
+out:
+  tfc_checkpoint_close(c);
+  return s;
+}
+
+tfc_status run_save(struct run_setup *setup, const char *prefix) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = setup->graph;
+  struct tfc_checkpoint_item *items = calloc(g->node_count + 1u, sizeof *items);
+  struct tfc_tensor *values = calloc(g->node_count + 1u, sizeof *values);
+  size_t count = 0;
+  if (!items || !values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    if (!is_variable(&g->nodes[i])) continue;
+    tfc_str name = variable_name(g, &g->nodes[i]);
+    tfc_status got = tfc_session_get_variable(setup->session, name, &values[count]);
+    if (tfc_status_code(got) == TFC_FAILED_PRECONDITION) { // never set: not part of what ran
+      tfc_status_free(got);
+      continue;
+    }
+    TFC_TRY(s, got);
+    items[count] = (struct tfc_checkpoint_item){.name = name, .tensor = &values[count]};
+    count++;
+  }
+  TFC_TRY(s, tfc_checkpoint_write(prefix, items, count));
+  tfc_say("%s: %zu variables saved", prefix, count);
+out:
+  for (size_t i = 0; values && i < count; i++) tfc_tensor_release(&values[i]);
+  free(items);
+  free(values);
+  return s;
 }

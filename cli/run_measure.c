@@ -84,7 +84,7 @@ static tfc_status infer(struct measurement *m) {
                                      .target_count = o->targets.count,
                                      .inits = m->inits,
                                      .init_count = o->inits.count,
-                                     .no_init = o->checkpoint != NULL,
+                                     .no_init = o->checkpoint != NULL || m->setup->graph->variables_prefix.size > 0,
                                      .feeds = requests,
                                      .feed_count = o->feeds.count,
                                      .batch = o->batch};
