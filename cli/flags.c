@@ -248,6 +248,17 @@ static bool is_flag(const struct tfc_program *program, const char *argument) {
   return argument[0] == '-' && argument[1] && !argument[2] && find_letter(program, argument[1]) != NULL;
 }
 
+// Texts of settings files live to the end of the program, as those of argv do.
+static char *keep_text(const char *text) {
+  static char **texts;
+  static size_t count;
+  char **grown = realloc(texts, (count + 1) * sizeof *texts);
+  if (!grown) return NULL;
+  texts = grown;
+  texts[count] = strdup(text);
+  return texts[count] ? texts[count++] : NULL;
+}
+
 struct settings_sink {
   const struct tfc_program *program;
   void *options;
@@ -280,7 +291,7 @@ static bool on_setting(void *user, const char *key, const char *value) {
     sink->code = 3;
     return false;
   }
-  char *kept = strdup(value);
+  char *kept = keep_text(value);
   if (!kept || store(program, flag, kept, sink->options) >= 0) {
     fprintf(stderr, "%s: that was in %s\n", program->name, sink->path);
     sink->code = 3;

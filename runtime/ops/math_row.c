@@ -67,6 +67,7 @@ tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, i
 
 bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out) {
   const struct tfc_tensor *v = ctx->input_values ? ctx->input_values[i] : NULL;
+  if (v && !tfc_dtype_is_integer(v->dtype)) return false;
   if (v && tfc_tensor_elements(v) == 1) {
     *out = tfc_tensor_int(v, 0);
     return true;
