@@ -159,6 +159,10 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                  &j->measurer));
   j->info = tfc_measurer_info(j->measurer);
   if (j->info->note) tfc_job_say(j, true, "%s", j->info->note);
+  double load = 0;
+  if (getloadavg(&load, 1) == 1 && load > 0.5 * j->info->whole.cores)
+    tfc_job_say(j, true, "other programs are at work (load %.1f on %u cores): what is measured is disturbed", load,
+                j->info->whole.cores);
 out:
   for (uint32_t i = 0; fetches && i < step->fetch_count; i++) free(fetches[i]);
   free(fetches);

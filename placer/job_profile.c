@@ -141,6 +141,7 @@ static tfc_status profile_steps(struct tfc_job *j) {
     entry[count].placement = p;
     device[count++] = d;
   }
+  double seconds = j->o->seconds > 0 ? j->o->seconds : 600;
   for (uint32_t i = 0; i < count; i++) entry[i].plain = true;
   struct tfc_measure_batch plain = {.entries = entry,
                                     .count = count,
@@ -149,13 +150,13 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .block = 3,
                                     .blocks = 1,
                                     .best_us = (double)NAN,
-                                    .ignore_limits = true};
+                                    .ignore_limits = true,
+                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.1 * seconds};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &plain, weighed, j));
   for (uint32_t i = 0; i < count; i++) entry[i].plain = false;
   entry[count].whole = true;
   device[count++] = UINT32_MAX;
   struct profiling p = {j, device};
-  double seconds = j->o->seconds > 0 ? j->o->seconds : 600;
   struct tfc_measure_batch batch = {.entries = entry,
                                     .count = count,
                                     .reference = UINT32_MAX,
@@ -166,7 +167,7 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .best_us = (double)NAN,
                                     .trace = TFC_TRACE_MODE_ALTERNATE,
                                     .ignore_limits = true,
-                                    .deadline_s = 1e-9 * (double)j->begin_ns + 0.2 * seconds};
+                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.2 * seconds};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, profiled, &p));
 out:
   free(device);

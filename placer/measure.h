@@ -71,7 +71,7 @@ uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // workers 
 
 typedef enum tfc_trace_mode {
   TFC_TRACE_MODE_ALL,       // every timed step
-  TFC_TRACE_MODE_ALTERNATE, // blocks in turns, untraced first
+  TFC_TRACE_MODE_ALTERNATE, // blocks in turns, traced first
   TFC_TRACE_MODE_NONE,
 } tfc_trace_mode;
 
@@ -93,7 +93,8 @@ struct tfc_measure_batch {
   double best_us;         // NaN: the reference's
   tfc_trace_mode trace;
   bool ignore_limits; // run what does not fit all the same (profiles)
-  double deadline_s;  // on tfc_now_ns's clock; 0: none. No block begins after it, except each entry's first
+  // On tfc_now_ns's clock; 0: none. After it, no block begins but each entry's first, and blocks end after 2 steps.
+  double deadline_s;
 };
 
 struct tfc_measured_step {

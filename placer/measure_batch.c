@@ -143,19 +143,19 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
   return tfc_array_push(&r->steps, m) ? NULL : no_memory();
 }
 
+static bool late(const struct batch *b) {
+  return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
+}
+
 static tfc_status warm_up(struct batch *b, struct run *r) {
   uint64_t last = UINT64_MAX, now = 0;
   r->warm = true;
   for (uint32_t i = 0; i < (b->rules.settle ? 10 : b->rules.warmup) && !r->ended; i++) {
     TFC_RETURN_IF_ERROR(step(b, r, 0, b->rules.settle, true, &now));
-    if (b->rules.settle && i + 1 >= b->rules.warmup && now == last) break;
+    if (b->rules.settle && i + 1 >= b->rules.warmup && (now == last || late(b))) break;
     last = now;
   }
   return NULL;
-}
-
-static bool late(const struct batch *b) {
-  return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
 }
 
 static double block_median(const struct run *r, size_t from) {
@@ -172,8 +172,9 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
   *out_us = NAN;
   if (!r->warm) TFC_RETURN_IF_ERROR(warm_up(b, r));
   size_t from = r->steps.count;
-  bool traced = b->rules.trace == TFC_TRACE_MODE_ALL || (b->rules.trace == TFC_TRACE_MODE_ALTERNATE && number % 2);
+  bool traced = b->rules.trace == TFC_TRACE_MODE_ALL || (b->rules.trace == TFC_TRACE_MODE_ALTERNATE && number % 2 == 0);
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
+    if (i >= 2 && late(b)) break; // steps that are slow: the time is kept, the number of steps says so
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, false, NULL));
     if (i == 1 && number == 0 && b->rules.stop_ratio > 0 && !r->ended &&
         block_median(r, from) > b->rules.stop_ratio * best_us) { // false where the best is not known
