@@ -280,6 +280,7 @@ int place_local(const struct place_options *o) {
   s = tfc_job_run(&options, &outcome);
   end_phase(&watch);
   code = outcome.exit_code;
+  if (tfc_status_code(s) == TFC_UNAVAILABLE) s = tfc_status_annotate(s, "--devices %s", options.devices);
   if (s) {
     int from_status = tfc_program_fail(s);
     if (code == 0) code = from_status;

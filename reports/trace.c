@@ -45,6 +45,11 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char 
   uint64_t events = 0;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  if (args.step < 0) { // the answer was not traced: the last placement that was
+    TFC_TRY(s, tfc_table_query(store, "SELECT MAX(placement_id) FROM v_op WHERE run_id = :run", &args, &ops));
+    if (ops.row_count && ops.cells[0].kind == TFC_CELL_INTEGER) args.placement = ops.cells[0].integer;
+    tfc_table_deinit(&ops);
+  }
   TFC_TRY(s, tfc_table_query(store,
                              "SELECT device_id, name, COALESCE(model, kind) AS model, label FROM v_device WHERE run_id"
                              " = :run ORDER BY device_id",

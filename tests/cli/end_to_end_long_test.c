@@ -1,0 +1,116 @@
+// The whole way on a small graph: place it, look at the database through its views, report, export, and evaluate the
+// placement again.
+#include "tests/common/test.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/placement.h"
+#include "runtime/graph/import.h"
+#include "tests/common/command.h"
+
+#define GRAPH TFC_SOURCE_DIR "/examples/rnnlm.pb"
+static char folder[64];
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-whole-XXXXXX");
+  return mkdtemp(folder) ? 0 : -1;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char line[96];
+  snprintf(line, sizeof line, "rm -rf %s", folder);
+  return system(line);
+}
+
+static double number(const char *sql) {
+  sqlite3 *db = NULL;
+  sqlite3_stmt *statement = NULL;
+  char path[96];
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+  double value = sqlite3_column_double(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return value;
+}
+
+static void test_place(void **state) {
+  (void)state;
+  const struct command_result *r =
+      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 25s --db t.db", folder, GRAPH);
+  if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err); // whether it is faster is the machine's
+  assert_non_null(strstr(r->out, "whole"));
+  assert_non_null(strstr(r->out, "single:cpu:0"));
+  struct tfc_placement *p = NULL;
+  struct tfc_graph *g = NULL;
+  char path[96];
+  snprintf(path, sizeof path, "%s/g.placement.json", folder);
+  assert_ok(tfc_placement_read(path, &p));
+  assert_ok(tfc_graph_load(GRAPH, NULL, &g));
+  assert_int_equal(p->node_count, g->node_count);
+  assert_int_equal(p->device_count, 2);
+  assert_true(p->step_median_us > 0);
+  tfc_placement_free(p);
+  tfc_graph_release(g);
+  assert_exit(0, "", "test -s %s/g.report/index.html", folder);
+}
+
+static void test_database(void **state) {
+  (void)state;
+  static const char *const views[] = {"v_run",      "v_device", "v_node",   "v_edge",    "v_placement",
+                                      "v_step",     "v_op",     "v_memory", "v_episode", "v_transfer",
+                                      "v_op_total", "v_busy",   "v_cost",   "v_link",    "v_result"};
+  for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM %s", views[i]);
+    if (number(sql) == 0) fail_msg("%s is empty", views[i]);
+  }
+  // Of each step and device: operations <= busy <= step.
+  assert_true(number("SELECT COUNT(*) FROM v_busy WHERE operations_us > busy_us + 1e-6 OR busy_us > step_us + 1e-6") ==
+              0);
+  // Every operation of the answer ran where it was placed.
+  assert_true(number("SELECT COUNT(*) FROM v_op o JOIN v_run r USING (run_id, placement_id) JOIN v_placement p USING"
+                     " (run_id, placement_id, node_id) WHERE o.device_id <> p.device_id") == 0);
+}
+
+static void test_afterwards(void **state) {
+  (void)state;
+  assert_exit(0, "", "cd %s && tfc-report --db t.db list", folder);
+  assert_exit(0, "", "cd %s && tfc-report --db t.db show --out again && test -s again/index.html", folder);
+  assert_exit(0, "", "cd %s && tfc-report --db t.db trace --out t.json.gz && gzip -t t.json.gz", folder);
+  assert_exit(0, "", "cd %s && tfc-export --db t.db --graph g.pb --out placed.pb", folder);
+  assert_exit(0, "",
+              "cd %s && tfc-export --graph placed.pb --strip-devices --out bare.pb && tfc-export --graph g.pb "
+              "--strip-devices --out bare2.pb && cmp bare.pb bare2.pb",
+              folder);
+  assert_exit(0, "", "cd %s && tfc-place --graph g.pb --devices 2 --evaluate g.placement.json --db t.db", folder);
+  assert_exit(0, "", "cd %s && tfc-report --db t.db gc --keep 1", folder);
+  assert_true(number("SELECT COUNT(*) FROM v_run") == 1);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  assert_exit(3, "nowhere.pb", "cd %s && tfc-place --graph nowhere.pb", folder);
+  assert_exit(3, "cut.pb", "cd %s && head -c 5000 g.pb >cut.pb && tfc-place --graph cut.pb --devices 2", folder);
+  assert_exit(3, "nothing", "cd %s && tfc-place --graph g.pb --devices 2 --target nothing", folder);
+  assert_exit(3, "words", "cd %s && tfc-place --graph g.pb --devices 2 --feed 'words=float32[16,16]'", folder);
+  assert_exit(4, "--devices gpu:7", "cd %s && tfc-place --graph g.pb --devices gpu:7", folder);
+  assert_exit(6, "/proc/t.db", "cd %s && tfc-place --graph g.pb --devices 2 --db /proc/t.db", folder);
+  assert_exit(5, "", "cd %s && tfc-place --graph g.pb --devices 2 --time 20s --memory 'cpu:*=100kB'", folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_place),
+      cmocka_unit_test(test_database),
+      cmocka_unit_test(test_afterwards),
+      cmocka_unit_test(test_refusals),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
