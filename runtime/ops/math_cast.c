@@ -9,6 +9,11 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
+#ifndef CMPLX // the C library's header has it for GCC only
+#define CMPLX(real, imaginary) __builtin_complex((double)(real), (double)(imaginary))
+#define CMPLXF(real, imaginary) __builtin_complex((float)(real), (float)(imaginary))
+#endif
+
 // --- Cast --------------------------------------------------------------------------------------------------------
 #define INLINE static inline __attribute__((always_inline))
 INLINE int32_t f32_to_i32(float x) {
