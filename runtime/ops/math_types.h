@@ -13,6 +13,10 @@
 #define TFC_RUNTIME_OPS_MATH_TYPES_H
 
 #include <complex.h>
+#ifndef CMPLX // clang with glibc's header has none
+#define CMPLX(x, y) __builtin_complex((double)(x), (double)(y))
+#define CMPLXF(x, y) __builtin_complex((float)(x), (float)(y))
+#endif
 #include <stdint.h>
 
 #include "runtime/graph/dtype.h"
