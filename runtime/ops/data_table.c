@@ -1,0 +1,393 @@
+// Hash tables: immutable ones that are filled once (HashTableV2), and mutable ones (MutableHashTableV2,
+// MutableHashTableOfTensorsV2). Keys are whole numbers or strings; a value is a tensor of one shape for the whole
+// table.
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/base/array.h"
+#include "runtime/base/map.h"
+#include "runtime/ops/data_variant.h"
+
+struct entry {
+  char *key; // its bytes; NULL: removed
+  size_t key_size;
+  struct tfc_tensor value;
+};
+struct table {
+  struct tfc_object object;
+  pthread_mutex_t lock;
+  tfc_dtype key_dtype, value_dtype;
+  struct tfc_shape value_shape;
+  bool mutable, filled; // filled: an immutable table that was initialised
+  TFC_ARRAY(struct entry) entries;
+  struct tfc_strmap by_key; // to an index of entries, or GONE
+  int64_t count;
+};
+#define GONE UINT64_MAX
+
+static void clear(struct table *t) {
+  for (size_t i = 0; i < t->entries.count; i++) {
+    free(t->entries.data[i].key);
+    tfc_tensor_release(&t->entries.data[i].value);
+  }
+  tfc_array_free(&t->entries);
+  tfc_strmap_deinit(&t->by_key);
+  t->by_key = (struct tfc_strmap){0};
+  t->count = 0;
+}
+static void table_destroy(struct tfc_object *self) {
+  struct table *t = (struct table *)self;
+  clear(t);
+  pthread_mutex_destroy(&t->lock);
+  free(t);
+}
+static const struct tfc_object_type table_type = {"hash table", table_destroy};
+
+static tfc_status table_make(void *arg, struct tfc_object **out) {
+  const struct tfc_kernel_ctx *ctx = arg;
+  struct table *t = calloc(1, sizeof *t);
+  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  t->object = (struct tfc_object){.type = &table_type, .references = 1};
+  pthread_mutex_init(&t->lock, NULL);
+  t->key_dtype = tfc_node_attr_type(ctx->graph, ctx->node, "key_dtype", TFC_DTYPE_NONE);
+  t->value_dtype = tfc_node_attr_type(ctx->graph, ctx->node, "value_dtype", TFC_DTYPE_NONE);
+  const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "value_shape");
+  t->value_shape = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_SCALAR;
+  t->mutable = tfc_str_starts(ctx->node->op, "Mutable");
+  *out = &t->object;
+  return NULL;
+}
+static tfc_status table_create(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
+  TFC_RETURN_IF_ERROR(
+      tfc_resources_find_or_create(ctx->env->resources, tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
+                                   name.size ? name : ctx->node->name, &table_type, table_make, ctx, &o));
+  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+}
+static tfc_status table_of(struct tfc_kernel_ctx *ctx, struct table **out) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &table_type, &o));
+  *out = (struct table *)o;
+  return NULL;
+}
+
+// --- One key, under the lock -------------------------------------------------------------------------------------
+static tfc_str key_at(const struct tfc_tensor *keys, int64_t i) {
+  if (keys->dtype == TFC_STRING) return tfc_tensor_get_string(keys, i);
+  size_t size = tfc_dtype_size(keys->dtype);
+  return (tfc_str){(const char *)keys->data + (size_t)i * size, size};
+}
+// The map's free slots are told by a NULL key: an empty string must have an address.
+static tfc_str addressed(tfc_str key) {
+  return key.data ? key : (tfc_str){"", 0};
+}
+
+static struct entry *find(struct table *t, tfc_str key) {
+  const uint64_t *at = tfc_strmap_get(&t->by_key, addressed(key));
+  return at && *at != GONE ? &t->entries.data[*at] : NULL;
+}
+
+// Takes `value` over.
+static tfc_status insert(struct table *t, tfc_str key, struct tfc_tensor *value) {
+  struct entry *e = find(t, key);
+  if (e) {
+    tfc_tensor_release(&e->value);
+    e->value = *value;
+    return NULL;
+  }
+  struct entry made = {.key = malloc(key.size + 1), .key_size = key.size, .value = *value};
+  uint64_t *at = NULL;
+  if (made.key) {
+    if (key.size) memcpy(made.key, key.data, key.size);
+    if (tfc_array_push(&t->entries, made)) {
+      bool found;
+      at = tfc_strmap_put(&t->by_key, (tfc_str){made.key, key.size}, t->entries.count - 1, &found);
+      if (at)
+        *at = t->entries.count - 1;
+      else
+        t->entries.count--;
+    }
+  }
+  if (!at) {
+    free(made.key);
+    tfc_tensor_release(value);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  t->count++;
+  return NULL;
+}
+
+// --- Values ------------------------------------------------------------------------------------------------------
+// Value `i` of a tensor [keys..., value_shape].
+static tfc_status value_of(struct tfc_kernel_ctx *ctx, const struct table *t, const struct tfc_tensor *values,
+                           int64_t i, struct tfc_tensor *out) {
+  int64_t n = tfc_shape_elements(&t->value_shape);
+  size_t size = tfc_dtype_size(values->dtype);
+  struct tfc_tensor view = *values;
+  view.shape = t->value_shape;
+  view.size = (size_t)n * size;
+  view.data = (char *)values->data + (size_t)(i * n) * size;
+  view.buffer = NULL;
+  (void)ctx;
+  return tfc_tensor_clone(&view, out);
+}
+
+static tfc_status check_pairs(const struct table *t, const struct tfc_tensor *keys, const struct tfc_tensor *values) {
+  TFC_KERNEL_CHECK(keys->dtype == t->key_dtype, "Key must be type %s but got %s", tfc_dtype_name(t->key_dtype),
+                   tfc_dtype_name(keys->dtype));
+  if (!values) return NULL;
+  TFC_KERNEL_CHECK(values->dtype == t->value_dtype, "Value must be type %s but got %s", tfc_dtype_name(t->value_dtype),
+                   tfc_dtype_name(values->dtype));
+  bool fits = values->shape.rank == keys->shape.rank + t->value_shape.rank;
+  for (int i = 0; fits && i < keys->shape.rank; i++) fits = values->shape.dims[i] == keys->shape.dims[i];
+  for (int i = 0; fits && i < t->value_shape.rank; i++)
+    fits = values->shape.dims[keys->shape.rank + i] == t->value_shape.dims[i];
+  TFC_KERNEL_CHECK(fits, "Expected values for keys %s with values of shape %s, got shape %s",
+                   tfc_shape_show(&keys->shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&t->value_shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&values->shape, (char[TFC_SHAPE_TEXT]){0}));
+  return NULL;
+}
+
+static bool same_value(const struct tfc_tensor *a, const struct tfc_tensor *b) {
+  if (a->dtype != TFC_STRING) return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+  for (int64_t i = 0; i < tfc_tensor_elements(a); i++)
+    if (!tfc_str_equal(tfc_tensor_get_string(a, i), tfc_tensor_get_string(b, i))) return false;
+  return true;
+}
+
+// (table, keys, values): adds to a mutable table; fills an immutable one, whose keys may not come twice.
+static tfc_status put_pairs(struct tfc_kernel_ctx *ctx, bool replace_all) {
+  struct table *t = NULL;
+  const struct tfc_tensor *keys = ctx->inputs[1], *values = ctx->inputs[2];
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  TFC_RETURN_IF_ERROR(check_pairs(t, keys, values));
+  tfc_status s = NULL;
+  pthread_mutex_lock(&t->lock);
+  if (!t->mutable && t->filled) { // once is enough; again does nothing, as in TensorFlow
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+  }
+  if (replace_all) clear(t);
+  for (int64_t i = 0; !s && i < tfc_tensor_elements(keys); i++) {
+    struct tfc_tensor value = {0};
+    s = value_of(ctx, t, values, i, &value);
+    if (s) break;
+    struct entry *e = t->mutable ? NULL : find(t, key_at(keys, i));
+    if (e && !same_value(&e->value, &value)) {
+      tfc_tensor_release(&value);
+      s = tfc_status_make(TFC_FAILED_PRECONDITION, "HashTable has different value for same key (element %lld)",
+                          (long long)i);
+      break;
+    }
+    s = insert(t, key_at(keys, i), &value);
+  }
+  if (!t->mutable && !s) t->filled = true;
+  pthread_mutex_unlock(&t->lock);
+  return s;
+}
+static tfc_status insert_(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  if (!t->mutable) return tfc_status_make(TFC_UNIMPLEMENTED, "Insert not supported by an immutable table");
+  return put_pairs(ctx, false);
+}
+static tfc_status import(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  if (!t->mutable) return tfc_status_make(TFC_UNIMPLEMENTED, "Import not supported by an immutable table");
+  return put_pairs(ctx, true);
+}
+static tfc_status initialize(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  TFC_KERNEL_CHECK(!t->mutable, "a mutable table is not initialised but inserted into");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "Keys must be a vector");
+  return put_pairs(ctx, false);
+}
+
+static tfc_status remove_(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  const struct tfc_tensor *keys = ctx->inputs[1];
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  TFC_RETURN_IF_ERROR(check_pairs(t, keys, NULL));
+  pthread_mutex_lock(&t->lock);
+  for (int64_t i = 0; i < tfc_tensor_elements(keys); i++) {
+    tfc_str key = addressed(key_at(keys, i));
+    const uint64_t *at = tfc_strmap_get(&t->by_key, key);
+    if (!at || *at == GONE) continue;
+    // The map's key points into the entry: both stay, unused, until the key comes again.
+    struct entry *e = &t->entries.data[*at];
+    tfc_tensor_release(&e->value);
+    uint64_t *place = tfc_strmap_put(&t->by_key, key, GONE, NULL);
+    if (place) *place = GONE;
+    t->count--;
+  }
+  pthread_mutex_unlock(&t->lock);
+  return NULL;
+}
+
+// (table, keys, default_value): a default is one value, or one for each key.
+static tfc_status lookup(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  const struct tfc_tensor *keys = ctx->inputs[1], *otherwise = ctx->inputs[2];
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  TFC_RETURN_IF_ERROR(check_pairs(t, keys, NULL));
+  TFC_KERNEL_CHECK(otherwise->dtype == t->value_dtype, "Default value must be type %s but got %s",
+                   tfc_dtype_name(t->value_dtype), tfc_dtype_name(otherwise->dtype));
+  struct tfc_shape shape = keys->shape;
+  for (int i = 0; i < t->value_shape.rank; i++) {
+    TFC_KERNEL_CHECK(shape.rank < TFC_MAX_RANK, "too many dimensions");
+    shape.dims[shape.rank++] = t->value_shape.dims[i];
+  }
+  int64_t n = tfc_shape_elements(&t->value_shape), count = tfc_tensor_elements(keys);
+  bool one = tfc_tensor_elements(otherwise) == n, each = tfc_tensor_elements(otherwise) == n * count;
+  TFC_KERNEL_CHECK(one || each, "Expected shape %s for default value, got %s",
+                   tfc_shape_show(&t->value_shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&otherwise->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(t->mutable || t->filled, "Table not initialized.");
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, t->value_dtype, &shape, &y));
+  tfc_status s = NULL;
+  size_t size = tfc_dtype_size(t->value_dtype);
+  pthread_mutex_lock(&t->lock);
+  for (int64_t i = 0; !s && i < count; i++) {
+    const struct entry *e = find(t, key_at(keys, i));
+    struct tfc_tensor view = *otherwise;
+    view.shape = t->value_shape;
+    view.data = (char *)otherwise->data + (one ? 0 : (size_t)(i * n) * size);
+    view.size = (size_t)n * size;
+    s = tfc_data_copy(y, i * n, e ? &e->value : &view);
+  }
+  pthread_mutex_unlock(&t->lock);
+  return s;
+}
+
+static tfc_status size(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT64, &TFC_SHAPE_SCALAR, &y));
+  pthread_mutex_lock(&t->lock);
+  *(int64_t *)y->data = t->count;
+  pthread_mutex_unlock(&t->lock);
+  return NULL;
+}
+
+// All pairs, in the order in which they came.
+static tfc_status export_pairs(struct tfc_kernel_ctx *ctx, struct table *t) {
+  struct tfc_tensor *keys = NULL, *values = NULL;
+  struct tfc_shape shape = tfc_data_prepend(t->count, &t->value_shape);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, t->key_dtype, &TFC_SHAPE(t->count), &keys));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, t->value_dtype, &shape, &values));
+  int64_t n = tfc_shape_elements(&t->value_shape), at = 0;
+  for (size_t i = 0; i < t->entries.count; i++) {
+    const struct entry *e = &t->entries.data[i];
+    tfc_str key = {e->key, e->key_size};
+    if (find(t, key) != e) continue; // removed
+    if (t->key_dtype == TFC_STRING) {
+      if (!tfc_tensor_set_string(keys, at, key)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    } else {
+      memcpy((char *)keys->data + (size_t)at * key.size, key.data, key.size);
+    }
+    TFC_RETURN_IF_ERROR(tfc_data_copy(values, at++ * n, &e->value));
+  }
+  return NULL;
+}
+static tfc_status export(struct tfc_kernel_ctx *ctx) {
+  struct table *t = NULL;
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  pthread_mutex_lock(&t->lock);
+  tfc_status s = export_pairs(ctx, t);
+  pthread_mutex_unlock(&t->lock);
+  return s;
+}
+
+// --- Shapes ------------------------------------------------------------------------------------------------------
+static tfc_status shape_table(struct tfc_shape_ctx *ctx) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "value_shape");
+  ctx->outputs[0] = TFC_SHAPE_SCALAR;
+  if (ctx->output_handles)
+    ctx->output_handles[0] =
+        (struct tfc_handle_info){tfc_node_attr_type(ctx->graph, ctx->node, "value_dtype", TFC_DTYPE_NONE),
+                                 a && a->kind == TFC_ATTR_SHAPE ? *a->shape : TFC_SHAPE_SCALAR};
+  return NULL;
+}
+static tfc_status shape_lookup(struct tfc_shape_ctx *ctx) {
+  const struct tfc_handle_info *h = ctx->input_handles ? ctx->input_handles[0] : NULL;
+  ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
+  if (!h || h->dtype == TFC_DTYPE_NONE || h->shape.rank < 0 || ctx->inputs[1]->rank < 0 ||
+      h->shape.rank + ctx->inputs[1]->rank > TFC_MAX_RANK)
+    return NULL;
+  ctx->outputs[0] = *ctx->inputs[1];
+  for (int i = 0; i < h->shape.rank; i++) ctx->outputs[0].dims[ctx->outputs[0].rank++] = h->shape.dims[i];
+  return NULL;
+}
+static tfc_status shape_export(struct tfc_shape_ctx *ctx) {
+  const struct tfc_handle_info *h = ctx->input_handles ? ctx->input_handles[0] : NULL;
+  ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  ctx->outputs[1] = h && h->dtype != TFC_DTYPE_NONE ? tfc_data_prepend(TFC_DIM_UNKNOWN, &h->shape) : TFC_SHAPE_UNKNOWN;
+  return NULL;
+}
+
+#define TABLE .host_outputs = 1, .shape = shape_table, .kernel = table_create
+#define ON(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
+static const struct tfc_op_def data_table_rows[] = {
+    {.name = "HashTableV2",
+     .outputs = "table_handle: resource",
+     .attrs = "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "
+              "value_dtype: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     TABLE},
+    {.name = "MutableHashTableV2",
+     .outputs = "table_handle: resource",
+     .attrs = "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "
+              "value_dtype: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     TABLE},
+    {.name = "MutableHashTableOfTensorsV2",
+     .outputs = "table_handle: resource",
+     .attrs = "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "
+              "value_dtype: type, value_shape: shape = []",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     TABLE},
+    {.name = "LookupTableFindV2",
+     .inputs = "table_handle: resource, keys: Tin, default_value: Tout",
+     .outputs = "values: Tout",
+     .attrs = "Tin: type, Tout: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(shape_lookup, lookup)},
+    {.name = "LookupTableInsertV2",
+     .inputs = "table_handle: resource, keys: Tin, values: Tout",
+     .attrs = "Tin: type, Tout: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_none, insert_)},
+    {.name = "LookupTableRemoveV2",
+     .inputs = "table_handle: resource, keys: Tin",
+     .attrs = "Tin: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_none, remove_)},
+    {.name = "LookupTableSizeV2",
+     .inputs = "table_handle: resource",
+     .outputs = "size: int64",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_scalar, size)},
+    {.name = "LookupTableExportV2",
+     .inputs = "table_handle: resource",
+     .outputs = "keys: Tkeys, values: Tvalues",
+     .attrs = "Tkeys: type, Tvalues: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(shape_export, export)},
+    {.name = "LookupTableImportV2",
+     .inputs = "table_handle: resource, keys: Tin, values: Tout",
+     .attrs = "Tin: type, Tout: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_none, import)},
+    {.name = "InitializeTableV2",
+     .inputs = "table_handle: resource, keys: Tkey, values: Tval",
+     .attrs = "Tkey: type, Tval: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     ON(tfc_nn_shape_none, initialize)},
+};
+TFC_REGISTER_OPS(data_table_rows);
