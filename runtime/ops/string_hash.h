@@ -1,0 +1,12 @@
+// FarmHash's 64-bit fingerprint (Geoff Pike, 2014; the variant "na"): the same on every machine and in every version,
+// so that TensorFlow's hash buckets and checkpoint fingerprints are met.
+#ifndef TFC_RUNTIME_OPS_STRING_HASH_H
+#define TFC_RUNTIME_OPS_STRING_HASH_H
+
+#include <stdint.h>
+
+#include "runtime/base/str.h"
+
+uint64_t tfc_fingerprint64(tfc_str text);
+
+#endif
