@@ -112,7 +112,7 @@ static const struct tfc_op_def io_checkpoint_rows[] = {
     {.name = "ImageSummary",
      .inputs = "tag: string, tensor: T",
      .outputs = "summary: string",
-     .attrs = "max_images: int >= 1 = 3, T: {uint8, float, half, double} = float, bad_color: tensor = <tensor>",
+     .attrs = "max_images: int >= 1 = 3, T: {uint8, float, half, double} = float, bad_color: tensor",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      IO(tfc_nn_shape_scalar, NULL)},
     {.name = "TensorSummaryV2",
