@@ -1,6 +1,7 @@
 // Strings, element by element: case, white space, length, joining, cutting, splitting. Bytes unless the op says UTF-8.
-#include <ctype.h>
+#include <locale.h>
 #include <stdlib.h>
+#include <wctype.h>
 
 #include "runtime/ops/nn_common.h"
 
@@ -8,17 +9,72 @@ static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// A tensor of strings like `x`, each made by `change` into a text that starts out as a copy.
+// One code point out of UTF-8; bytes that are none stand for themselves.
+static size_t decode(const char *p, size_t left, uint32_t *out) {
+  const unsigned char *u = (const unsigned char *)p;
+  size_t n = u[0] < 0x80 ? 1 : u[0] >> 5 == 6 ? 2 : u[0] >> 4 == 14 ? 3 : u[0] >> 3 == 30 ? 4 : 0;
+  *out = u[0];
+  if (n < 2 || n > left) return 1;
+  uint32_t v = u[0] & (0xffu >> (n + 1));
+  for (size_t i = 1; i < n; i++) {
+    if (u[i] >> 6 != 2) return 1;
+    v = v << 6 | (u[i] & 63u);
+  }
+  *out = v;
+  return n;
+}
+static size_t encode(uint32_t v, char out[4]) {
+  if (v < 0x80) return out[0] = (char)v, 1;
+  size_t n = v < 0x800 ? 2 : v < 0x10000 ? 3 : 4;
+  for (size_t i = n; i-- > 1; v >>= 6) out[i] = (char)(0x80 | (v & 63));
+  out[0] = (char)((0xf00u >> n & 0xffu) | v);
+  return n;
+}
+// Upper or lower case of every letter of any alphabet; each stays one letter.
+static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct tfc_text *text) {
+  for (size_t i = 0; i < from.size;) {
+    uint32_t v;
+    size_t n = decode(from.data + i, from.size - i, &v);
+    if (n == 1) {
+      char c = from.data[i];
+      c = upper ? (c >= 'a' && c <= 'z' ? (char)(c - 32) : c) : (c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
+      tfc_text_add(text, (tfc_str){&c, 1});
+    } else {
+      char out[4];
+      v = (uint32_t)(upper ? towupper_l((wint_t)v, locale) : towlower_l((wint_t)v, locale));
+      tfc_text_add(text, (tfc_str){out, encode(v, out)});
+    }
+    i += n;
+  }
+  return text->failed ? no_memory() : NULL;
+}
+static tfc_status each_utf8(struct tfc_kernel_ctx *ctx, bool upper) {
+  const struct tfc_tensor *x = ctx->inputs[0];
+  struct tfc_tensor *y = NULL;
+  tfc_status s = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
+  locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+  if (!locale) return tfc_status_make(TFC_UNIMPLEMENTED, "this system has no C.UTF-8 locale for the case of letters");
+  for (int64_t i = 0; !s && i < tfc_tensor_elements(x); i++) {
+    struct tfc_text text = {0};
+    s = convert_utf8(tfc_tensor_get_string(x, i), upper, locale, &text);
+    if (!s && !tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size})) s = no_memory();
+    tfc_text_deinit(&text);
+  }
+  freelocale(locale);
+  return s;
+}
+static bool is_utf8(const struct tfc_kernel_ctx *ctx) {
+  return tfc_str_is(tfc_node_attr_string(ctx->graph, ctx->node, "encoding", ""), "utf-8");
+}
+
+// A tensor of strings like `x`, each made by `change` from a copy.
 static tfc_status each_string(struct tfc_kernel_ctx *ctx, void (*change)(char *text, size_t *size)) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
-  bool utf8 = tfc_str_is(tfc_node_attr_string(ctx->graph, ctx->node, "encoding", ""), "utf-8");
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
     tfc_str from = tfc_tensor_get_string(x, i);
-    for (size_t k = 0; utf8 && k < from.size; k++)
-      if ((unsigned char)from.data[k] > 127)
-        return tfc_status_make(TFC_UNIMPLEMENTED, "the case of letters beyond ASCII (element %lld)", (long long)i);
     char *copy = tfc_str_dup(from);
     size_t size = from.size;
     if (!copy) return no_memory();
@@ -48,10 +104,10 @@ static void strip(char *text, size_t *size) {
   *size = to - from;
 }
 static tfc_status string_lower(struct tfc_kernel_ctx *ctx) {
-  return each_string(ctx, to_lower);
+  return is_utf8(ctx) ? each_utf8(ctx, false) : each_string(ctx, to_lower);
 }
 static tfc_status string_upper(struct tfc_kernel_ctx *ctx) {
-  return each_string(ctx, to_upper);
+  return is_utf8(ctx) ? each_utf8(ctx, true) : each_string(ctx, to_upper);
 }
 static tfc_status string_strip(struct tfc_kernel_ctx *ctx) {
   return each_string(ctx, strip);
