@@ -198,9 +198,10 @@ static tfc_status make_subject(struct tfc_job *j) {
                                         .host = j->bare->devices[0].name,
                                         .supported = j->info->supported,
                                         .live = least < all};
-  TFC_TRY(s, tfc_subject_create(j->o->graph, &options, &j->subject));
   options.done_by = j->info->done_by;
+  TFC_TRY(s, tfc_subject_create(j->o->graph, &options, &j->subject));
   if (options.done_by) {
+    options.keep_fused = true;
     s = tfc_subject_create(j->o->graph, &options, &j->coarse);
     tfc_status_free(s); // what is fused is pinned apart: searched without
     s = NULL;

@@ -402,6 +402,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   if (j->best != UINT32_MAX && can_answer(&j->known.data[j->best])) best = &j->known.data[j->best];
   j->out->measured = j->episodes;
   j->out->trace_overhead = j->trace_overhead;
+  if (j->o->save_problem) TFC_TRY(s, save_problem(j));
   TFC_TRY(s, correlate(j));
   if (whole) TFC_TRY(s, add_row(j, whole, "whole", "whole", single));
   if (best) TFC_TRY(s, add_row(j, best, best->single ? best->name : "found", "answer", single));
@@ -425,7 +426,6 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   TFC_TRY(s, find_bound(j));
   TFC_TRY(s, explain(j, best));
   TFC_TRY(s, write_document(j, best));
-  if (j->o->save_problem) TFC_TRY(s, save_problem(j));
   const struct tfc_job_row *row = NULL;
   for (uint32_t i = 0; i < j->out->row_count; i++)
     if (strcmp(j->out->rows[i].kind, "answer") == 0) row = &j->out->rows[i];

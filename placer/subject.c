@@ -68,6 +68,13 @@ static tfc_status make_nodes(struct maker *m) {
     m->node_of[count] = i;
     m->cost_of[i] = count++;
   }
+  uint32_t *fused = TFC_ARENA_ARRAY(&l->arena, uint32_t, count + 1);
+  NEED(fused);
+  for (uint32_t c = 0; c < count; c++) {
+    uint32_t into = m->o->done_by ? m->o->done_by[m->node_of[c]] : TFC_NONE;
+    fused[c] = into < g->node_count && m->cost_of[into] != TFC_NONE ? m->cost_of[into] : c;
+  }
+  l->fused = fused;
   l->cost_count = count, l->node_of = m->node_of, l->cost_of = m->cost_of, l->runs = runs, l->memory = memory;
 out:
   return s;
@@ -424,7 +431,7 @@ tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subjec
   l->needed = m.needed;
   TFC_TRY(s, tfc_graph_topological(g, m.order));
   TFC_TRY(s, tfc_units_find_all(g, &l->arena, &m.units));
-  for (uint32_t i = 0; i < g->node_count && o->done_by; i++)
+  for (uint32_t i = 0; i < g->node_count && o->done_by && o->keep_fused; i++)
     if (o->done_by[i] < g->node_count && m.needed[i]) tfc_units_join(&m.units, i, o->done_by[i]);
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
@@ -480,7 +487,7 @@ tfc_status tfc_subject_cost_graph(const struct tfc_subject *l, const struct tfc_
   for (uint32_t e = 0; e < l->edge_count; e++) {
     const struct tfc_subject_edge *edge = &l->edges[e];
     // A variable's memory is there for the whole step on its own device; copies of it live elsewhere.
-    bool live = l->live && edge->output >= 0 && l->runs[edge->from];
+    bool live = l->live && edge->output >= 0 && l->runs[edge->from] && l->fused[edge->from] != l->fused[edge->to];
     TFC_TRY(s, tfc_cost_builder_edge(b, edge->from, edge->output, edge->to, edge->bytes,
                                      live ? edge->bytes : TFC_LIVE_ABSENT));
   }

@@ -37,10 +37,12 @@ struct tfc_subject_options {
   // Which kinds can run a node: supported[kind * node_count + node], kinds in the machine's order of first
   // appearance; NULL: all.
   const bool *supported;
-  // Coarser: nodes whose work is fused into an operation on one device stay with it, [node] as in tfc_measured; NULL:
-  // no. Searches use it; what comes from outside is held to the graph's own units only.
+  // On one device: the operation that a node's work is fused into, [node] as in tfc_measured; NULL: none. What stays
+  // inside a fused operation takes no memory.
   const uint32_t *done_by;
-  bool live; // tensors' memory matters: some device's limit is below what the whole step holds
+  bool keep_fused; // coarser units, for searching: what is fused stays together. What comes from outside is held to the
+                   // graph's own units only.
+  bool live;       // tensors' memory matters: some device's limit is below what the whole step holds
 };
 
 struct tfc_subject_edge {
@@ -68,6 +70,7 @@ struct tfc_subject {
   uint32_t kind_count;
   const tfc_str *kinds; // of the machine's devices, in order of first appearance
   const bool *supported;
+  const uint32_t *fused; // [cost] what its work is fused into on one device, itself where it is not
   uint32_t unit_count;
   uint32_t host; // device index
   uint64_t variable_bytes;
