@@ -112,7 +112,8 @@ struct tfc_op_def {
   tfc_status (*prepare)(struct tfc_prepare_ctx *ctx);
   tfc_status (*kernel)(struct tfc_kernel_ctx *ctx); // NULL: not run as an op (control flow, or not supported)
   const struct tfc_elementwise *elementwise;        // NULL: not element-wise
-  // Inputs for generated tests and random graphs: "float[3,4], float[4,5]; float[0,2], float[2,1] {transpose_b=true}".
+  // Inputs for generated tests and random graphs: "float[3,4], float[4,5]; float[0,2], float[2,1] {transpose_b=true}";
+  // those whose values matter have them: "float[3,4], int32[1]=[1]", "int32[]=0".
   const char *samples;
 };
 

@@ -30,11 +30,10 @@ static tfc_status concat_parts(struct tfc_kernel_ctx *ctx, uint32_t first, uint3
   const struct tfc_tensor *const *parts = ctx->inputs + first;
   struct tfc_shape shape = parts[0]->shape;
   int axis;
-  if (ops_axis(given, shape.rank, &axis))
-    return tfc_status_make(TFC_INVALID_ARGUMENT,
-                           "ConcatOp : Expected concatenating dimensions in the range [%d, %d), "
-                           "but got %lld",
-                           -shape.rank, shape.rank, (long long)given);
+  TFC_KERNEL_CHECK(given >= -shape.rank && given < shape.rank,
+                   "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld", -shape.rank,
+                   shape.rank, (long long)given);
+  TFC_RETURN_IF_ERROR(ops_axis(given, shape.rank, &axis));
   for (uint32_t i = 1; i < count; i++) {
     const struct tfc_shape *s = &parts[i]->shape;
     bool fits = s->rank == shape.rank;

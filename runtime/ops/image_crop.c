@@ -456,7 +456,7 @@ static const struct tfc_op_def image_crop_rows[] = {
      .cost = ops_cost_inputs,
      .prepare = prepare_crop,
      .kernel = crop_grad_image,
-     .samples = "float[1,3,3,2], float[1,4]=[0.2,0.1,0.7,0.9], int32[1]=[0], int32[4]=[1,5,5,2]"},
+     .samples = "float[1,3,3,2], float[1,4]=[0.2,0.1,0.7,0.9], int32[1]=[0], int32[4]=[1,5,5,2] {T=float}"},
     {.name = "CropAndResizeGradBoxes",
      .inputs = "grads: float, image: T, boxes: float, box_ind: int32",
      .outputs = "output: float",

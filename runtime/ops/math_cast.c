@@ -291,7 +291,7 @@ OPS_GRADIENT(ComplexAbs) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define PART_ROW(op)                                                                                                   \
   .types = OPS_BITS(OPS_COMPLEX), .shape = ops_shape_same, .cost = ops_cost_outputs, .kernel = kernel_##op,            \
-  .gradient = gradient_##op, .samples = "complex64[3,4]; complex128[2]"
+  .gradient = gradient_##op, .samples = "complex64[3,4]; complex128[2] {Tout=double}"
 
 static const struct tfc_op_def math_cast_rows[] = {
     {.name = "Cast",
@@ -346,6 +346,6 @@ static const struct tfc_op_def math_cast_rows[] = {
      .cost = ops_cost_outputs,
      .kernel = kernel_Complex,
      .gradient = gradient_Complex,
-     .samples = "float[3,4], float[3,4]; double[2], double[]"},
+     .samples = "float[3,4], float[3,4]; double[2], double[] {Tout=complex128}"},
 };
 TFC_REGISTER_OPS(math_cast_rows);

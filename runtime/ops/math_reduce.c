@@ -196,9 +196,9 @@ static tfc_status plan_reduction(const struct tfc_shape *x, const struct tfc_ten
   for (int64_t i = 0; i < n; i++) {
     int axis;
     int64_t given = tfc_tensor_int(axes, i);
-    if (ops_axis(given, x->rank, &axis))
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid reduction dimension (%lld for input with %d dimension(s))",
-                             (long long)given, x->rank);
+    TFC_KERNEL_CHECK(given >= -x->rank && given < x->rank,
+                     "Invalid reduction dimension (%lld for input with %d dimension(s))", (long long)given, x->rank);
+    TFC_RETURN_IF_ERROR(ops_axis(given, x->rank, &axis));
     TFC_KERNEL_CHECK(!reduced[axis], "Invalid reduction arguments: Axes contains duplicate dimension: %d", axis);
     reduced[axis] = true;
   }

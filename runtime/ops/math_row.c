@@ -65,9 +65,13 @@ tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, i
   return NULL;
 }
 
-bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out) {
+static const struct tfc_tensor *known_value(const struct tfc_shape_ctx *ctx, uint32_t i) { // of whole numbers
   const struct tfc_tensor *v = ctx->input_values ? ctx->input_values[i] : NULL;
-  if (v && !tfc_dtype_is_integer(v->dtype)) return false;
+  return v && tfc_dtype_is_integer(v->dtype) ? v : NULL;
+}
+
+bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out) {
+  const struct tfc_tensor *v = known_value(ctx, i);
   if (v && tfc_tensor_elements(v) == 1) {
     *out = tfc_tensor_int(v, 0);
     return true;
@@ -81,7 +85,7 @@ bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out) {
 }
 
 bool ops_known_ints(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out, int capacity, int *out_count) {
-  const struct tfc_tensor *v = ctx->input_values ? ctx->input_values[i] : NULL;
+  const struct tfc_tensor *v = known_value(ctx, i);
   if (v) {
     int64_t n = tfc_tensor_elements(v);
     if (n > capacity) return false;
@@ -99,7 +103,7 @@ bool ops_known_ints(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out, i
 struct tfc_shape ops_described_shape(const struct tfc_shape_ctx *ctx, uint32_t i) {
   const struct tfc_shape *p = ctx->input_as_shape ? ctx->input_as_shape[i] : NULL;
   if (p && p->rank >= 0) return *p;
-  const struct tfc_tensor *v = ctx->input_values ? ctx->input_values[i] : NULL;
+  const struct tfc_tensor *v = known_value(ctx, i);
   int64_t n = v ? tfc_tensor_elements(v) : -1;
   if (v && n <= TFC_MAX_RANK) {
     struct tfc_shape s = {.rank = (int32_t)n};
