@@ -261,7 +261,8 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   for (uint32_t i = 0; i < p->device_count; i++) {
     const struct tfc_placement_device *d = &p->devices[i];
     tfc_text_add(&t, i ? TFC_STR(",\n  {") : TFC_STR("\n  {"));
-    add_string(&t, "", "name", d->name);
+    add_key(&t, "", "name");
+    tfc_json_add_string(&t, d->name);
     add_string(&t, ", ", "tensorflow", d->tensorflow);
     add_string(&t, ", ", "kind", d->kind);
     tfc_text_printf(&t, ", \"label\": \"%s\", \"busy_us\": ", tfc_label_name(d->label));
@@ -284,7 +285,8 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   for (uint32_t i = 0; i < p->baseline_count; i++) {
     const struct tfc_placement_baseline *b = &p->baselines[i];
     tfc_text_add(&t, i ? TFC_STR(",\n  {") : TFC_STR("\n  {"));
-    add_string(&t, "", "name", b->name);
+    add_key(&t, "", "name");
+    tfc_json_add_string(&t, b->name);
     tfc_text_add(&t, TFC_STR(", \"median_us\": "));
     add_us(&t, b->median_us);
     if (!b->feasible) tfc_text_add(&t, TFC_STR(", \"feasible\": false"));
@@ -306,7 +308,8 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   for (uint32_t i = 0; i < p->path_count; i++) {
     const struct tfc_placement_path_item *q = &p->path[i];
     tfc_text_add(&t, i ? TFC_STR(",\n  {") : TFC_STR(",\n \"critical_path\": [\n  {"));
-    add_string(&t, "", "node", q->node);
+    add_key(&t, "", "node");
+    tfc_json_add_string(&t, q->node);
     add_string(&t, ", ", "from", q->from);
     add_string(&t, ", ", "to", q->to);
     tfc_text_add(&t, TFC_STR(", \"start_us\": "));

@@ -51,7 +51,7 @@ static inline size_t tfc_str_rfind(tfc_str a, char c) {
 static inline tfc_str tfc_str_sub(tfc_str a, size_t from, size_t to) { // [from, to), clamped
   if (to > a.size) to = a.size;
   if (from > to) from = to;
-  return (tfc_str){a.data + from, to - from};
+  return (tfc_str){a.data ? a.data + from : NULL, to - from};
 }
 // A heap copy with a terminating zero; NULL when memory is out. free() it.
 char *tfc_str_dup(tfc_str a);
