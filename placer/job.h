@@ -62,6 +62,8 @@ struct tfc_job_options {
   uint64_t seed;
   uint32_t threads;
   bool no_early_stop; // hopeless candidates are measured in full
+  uint32_t
+      random_first; // so many random placements are measured before the search (benchmarks), by number of devices used
   const char *database;
   const char *save_problem; // folder, NULL: none
   const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search

@@ -497,6 +497,30 @@ out:
   return s;
 }
 
+// Random placements, as many with one device as with two and so on: what the simulator is checked against.
+static tfc_status measure_random(struct tfc_job *j, struct tfc_random *random) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = j->problem;
+  struct tfc_solution solution = {0};
+  for (uint32_t i = 0; i < j->o->random_first && !tfc_job_cancelled(j); i++) {
+    uint32_t used = 1 + i % p->device_count, first = (uint32_t)tfc_random_below(random, p->device_count), index;
+    bool is_new = false;
+    TFC_TRY(s, tfc_solution_init(&solution, p));
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t d = (first + (uint32_t)tfc_random_below(random, used)) % p->device_count;
+      for (uint32_t k = 0; k < p->device_count && !tfc_problem_allows(p, u, d); k++) d = (d + 1) % p->device_count;
+      solution.device[u] = (tfc_device_id)d;
+    }
+    TFC_TRY(s, tfc_job_add(j, NULL, "random placement", "candidate", &solution, &index, &is_new));
+    tfc_solution_deinit(&solution);
+    if (is_new) TFC_TRY(s, tfc_job_measure(j, &index, 1, "screen"));
+  }
+  TFC_TRY(s, tfc_job_rebuild(j));
+out:
+  if (solution.device) tfc_solution_deinit(&solution);
+  return s;
+}
+
 tfc_status tfc_job_search(struct tfc_job *j) {
   tfc_status s = NULL;
   char *names = NULL;
@@ -507,6 +531,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   tfc_random_init(&random, j->o->seed + 17);
   if (j->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(j, &names, &learns));
+  if (j->o->random_first) TFC_TRY(s, measure_random(j, &random));
   double learn_from = names ? tfc_job_seconds(j) + 0.5 * (search_end_s(j) - tfc_job_seconds(j)) : 0;
   for (uint32_t round = 0; idle < 3; round++) {
     double left = search_end_s(j) - tfc_job_seconds(j);
