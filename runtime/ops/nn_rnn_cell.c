@@ -38,7 +38,7 @@ static tfc_status no_memory(void) {
 struct lstm {
   int64_t batch, in, cell;
   float forget_bias, clip;
-  bool peephole;
+  bool peephole, half;   // half: every intermediate value is rounded to it
   int forget, candidate; // which quarter of the gates: 2 and 1, or 1 and 2
 };
 enum { OUT_I, OUT_CS, OUT_F, OUT_O, OUT_CI, OUT_CO, OUT_H, OUTPUTS };
@@ -48,8 +48,17 @@ static void lstm_attrs(const struct tfc_kernel_ctx *ctx, struct lstm *l) {
   l->forget_bias = v2 ? 0 : (float)tfc_node_attr_float(ctx->graph, ctx->node, "forget_bias", 1);
   l->clip = (float)tfc_node_attr_float(ctx->graph, ctx->node, "cell_clip", v2 ? 0 : 3);
   l->peephole = tfc_node_attr_bool(ctx->graph, ctx->node, "use_peephole", false);
+  l->half = ctx->inputs[ctx->input_count - 1]->dtype == TFC_HALF;
   l->forget = v2 ? 1 : 2;
   l->candidate = v2 ? 2 : 1;
+}
+
+static float stored(const struct lstm *l, float x) {
+  return l->half ? tfc_half_to_float(tfc_float_to_half(x)) : x;
+}
+// Quarter `q` of a row of gates, with its bias.
+static float gate(const struct lstm *l, const float *row, const float *b, int q, int64_t k) {
+  return stored(l, stored(l, row[q * l->cell + k]) + b[q * l->cell + k]);
 }
 
 // One step. `out` are OUTPUTS arrays [batch, cell]; `xh` [batch, in + cell] and `gates` [batch, 4 cell] are scratch.
@@ -66,21 +75,22 @@ static void lstm_step(const struct lstm *l, const float *x, const float *cs_prev
   for (int64_t r = 0; r < l->batch; r++)
     for (int64_t k = 0; k < n; k++) {
       const int64_t at = r * n + k;
-      const float *g = gates + r * 4 * n;
-      const float before = cs_prev[at];
-      float i = g[k] + b[k], f = g[l->forget * n + k] + b[l->forget * n + k] + l->forget_bias;
-      float o = g[3 * n + k] + b[3 * n + k];
-      const float c = tanhf(g[l->candidate * n + k] + b[l->candidate * n + k]);
-      if (l->peephole) i += before * wci[k], f += before * wcf[k];
-      i = sigmoid(i), f = sigmoid(f);
-      float cs = c * i + f * before;
+      const float *g = gates + r * 4 * n, before = cs_prev[at];
+      float i = gate(l, g, b, 0, k), f = gate(l, g, b, l->forget, k), o = gate(l, g, b, 3, k);
+      const float c = stored(l, tanhf(gate(l, g, b, l->candidate, k)));
+      f = stored(l, f + l->forget_bias);
+      if (l->peephole) {
+        i = stored(l, i + stored(l, before * wci[k]));
+        f = stored(l, f + stored(l, before * wcf[k]));
+      }
+      i = stored(l, sigmoid(i)), f = stored(l, sigmoid(f));
+      float cs = stored(l, stored(l, c * i) + stored(l, f * before));
       if (l->clip > 0) cs = cs < -l->clip ? -l->clip : cs > l->clip ? l->clip : cs;
-      if (l->peephole) o += cs * wco[k];
-      o = sigmoid(o);
-      const float co = tanhf(cs);
-      out[OUT_I][at] = i, out[OUT_CS][at] = cs, out[OUT_F][at] = f, out[OUT_O][at] = o, out[OUT_CI][at] = c,
-      out[OUT_CO][at] = co;
-      out[OUT_H][at] = o * co;
+      if (l->peephole) o = stored(l, o + stored(l, cs * wco[k]));
+      o = stored(l, sigmoid(o));
+      const float co = stored(l, tanhf(cs));
+      out[OUT_I][at] = i, out[OUT_CS][at] = cs, out[OUT_F][at] = f, out[OUT_O][at] = o, out[OUT_CI][at] = c;
+      out[OUT_CO][at] = co, out[OUT_H][at] = stored(l, o * co);
     }
 }
 
@@ -125,11 +135,6 @@ static tfc_status lstm_run(struct tfc_kernel_ctx *ctx, struct lstm *l, uint32_t 
     lstm_step(l, in[0] + t * l->batch * l->in, t ? out[OUT_CS] : in[1], t ? out[OUT_H] : in[2], in[3], in[4], in[5],
               in[6], in[7], xh, gates, out);
     for (int k = 0; k < OUTPUTS; k++) store(y[k], t * size, out[k], size);
-    if (y[0]->dtype == TFC_HALF) // the next step reads what was stored
-      for (int64_t i = 0; i < size; i++) {
-        out[OUT_CS][i] = at_half(y[OUT_CS], t * size + i);
-        out[OUT_H][i] = at_half(y[OUT_H], t * size + i);
-      }
   }
   for (int k = 0; k < OUTPUTS; k++) {
     size_t done = (size_t)(steps * size) * tfc_dtype_size(y[k]->dtype);

@@ -30,7 +30,7 @@ static size_t encode(uint32_t v, char out[4]) {
   out[0] = (char)((0xf00u >> n & 0xffu) | v);
   return n;
 }
-// Upper or lower case of every letter of any alphabet; each stays one letter.
+// Upper or lower case of every letter of any alphabet. Each stays one letter, but for sharp s, whose capital is SS.
 static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct tfc_text *text) {
   for (size_t i = 0; i < from.size;) {
     uint32_t v;
@@ -39,6 +39,8 @@ static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct
       char c = from.data[i];
       c = upper ? (c >= 'a' && c <= 'z' ? (char)(c - 32) : c) : (c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
       tfc_text_add(text, (tfc_str){&c, 1});
+    } else if (upper && v == 0xdf) {
+      tfc_text_add(text, TFC_STR("SS"));
     } else {
       char out[4];
       v = (uint32_t)(upper ? towupper_l((wint_t)v, locale) : towlower_l((wint_t)v, locale));
