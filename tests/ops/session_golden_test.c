@@ -1,0 +1,136 @@
+// The committed cases of the families with state, control flow and blocking, each in a session of its own on one CPU
+// device, run after run as TensorFlow ran them.
+//
+//   session_golden_test FAMILY [CASE]   shows one family
+#include "tests/common/test.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/device/driver.h"
+#include "runtime/exec/session.h"
+#include "runtime/graph/import.h"
+#include "tests/common/golden.h"
+
+struct family {
+  struct tfc_graph *graph, *expected;
+  struct tfc_device_set devices;
+};
+
+static const char *text_of(const json_t *object, const char *key) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text ? text : "";
+}
+
+enum { MOST = 32 };
+
+// One run of a case: targets, then fetches, compared with what TensorFlow gave.
+static tfc_status run_once(const struct family *f, struct tfc_session *session, const char *name, size_t number,
+                           const json_t *run, const char *rule, char *why, size_t room) {
+  const json_t *fetches = json_object_get(run, "fetches"), *targets = json_object_get(run, "targets");
+  struct tfc_output outputs[MOST];
+  uint32_t nodes[MOST];
+  struct tfc_tensor got[MOST] = {{0}};
+  struct tfc_run_spec spec = {.fetches = outputs, .targets = nodes};
+  tfc_status s = NULL;
+  if (json_array_size(fetches) > MOST || json_array_size(targets) > MOST)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a case with too many fetches");
+  for (size_t k = 0; k < json_array_size(fetches); k++)
+    TFC_TRY(s, tfc_graph_parse_output(f->graph, tfc_str_from(json_string_value(json_array_get(fetches, k))),
+                                      &outputs[spec.fetch_count++]));
+  for (size_t k = 0; k < json_array_size(targets); k++) {
+    const char *target = json_string_value(json_array_get(targets, k));
+    nodes[spec.target_count] = tfc_graph_find(f->graph, tfc_str_from(target));
+    if (nodes[spec.target_count++] == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no target %s", target);
+  }
+  struct tfc_run_options options = {.deadline_ns = 20 * (int64_t)1000000000};
+  TFC_TRY(s, tfc_session_run(session, &spec, NULL, got, &options));
+  for (uint32_t k = 0; k < spec.fetch_count && !*why; k++) {
+    char node[256], difference[300];
+    snprintf(node, sizeof node, "%s/r%zu/f%u", name, number, k);
+    uint32_t id = tfc_graph_find(f->expected, tfc_str_from(node));
+    const struct tfc_attr *want =
+        id == TFC_NO_NODE ? NULL : tfc_node_attr(f->expected, &f->expected->nodes[id], "value");
+    if (!want) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
+    if (!golden_compare(&got[k], want->tensor, rule, difference, sizeof difference))
+      snprintf(why, room, "run %zu, %s: %s", number, json_string_value(json_array_get(fetches, k)), difference);
+  }
+out:
+  for (uint32_t k = 0; k < MOST; k++) tfc_tensor_release(&got[k]);
+  return s;
+}
+
+static bool run_case(const struct family *f, const json_t *item, char *why, size_t room) {
+  const json_t *runs = json_object_get(item, "runs");
+  bool wants_error = json_is_string(json_object_get(item, "error")), failed = false;
+  struct tfc_session *session = NULL;
+  *why = 0;
+  tfc_status s = tfc_session_create(f->graph, &(struct tfc_session_options){.devices = &f->devices}, &session);
+  for (size_t r = 0; !s && !*why && r < json_array_size(runs); r++) {
+    const json_t *run = json_array_get(runs, r);
+    const char *rule = *text_of(run, "tolerance") ? text_of(run, "tolerance") : text_of(item, "tolerance");
+    s = run_once(f, session, text_of(item, "name"), r, run, rule, why, room);
+    if (s && wants_error) { // the session must stay usable: the other runs go on
+      failed = true;
+      tfc_status_free(s);
+      s = NULL;
+    }
+  }
+  if (s) snprintf(why, room, "%s: %s", tfc_code_name(tfc_status_code(s)), tfc_status_message(s));
+  if (!s && !*why && wants_error && !failed) snprintf(why, room, "no error where one is expected");
+  tfc_status_free(s);
+  tfc_session_free(session);
+  return !*why;
+}
+
+static int run_family(const char *family, const char *filter) {
+  struct family f = {0};
+  char path[1024], why[1024];
+  int passed = 0, failures = 0;
+  assert_ok(tfc_devices_open("cpu:0", NULL, 0, &f.devices));
+  snprintf(path, sizeof path, TFC_SOURCE_DIR "/tests/conformance/golden/%s/graph.pb", family);
+  assert_ok(tfc_graph_load(path, NULL, &f.graph));
+  snprintf(path, sizeof path, TFC_SOURCE_DIR "/tests/conformance/golden/%s/expected.pb", family);
+  assert_ok(tfc_graph_load(path, NULL, &f.expected));
+  snprintf(path, sizeof path, TFC_SOURCE_DIR "/tests/conformance/golden/%s/cases.json", family);
+  json_t *document = json_load_file(path, 0, NULL);
+  assert_non_null(document);
+  const json_t *cases = json_object_get(document, "cases");
+  for (size_t i = 0; i < json_array_size(cases); i++) {
+    const json_t *item = json_array_get(cases, i);
+    if (!strstr(text_of(item, "name"), filter)) continue;
+    if (run_case(&f, item, why, sizeof why)) {
+      passed++;
+    } else {
+      failures++;
+      print_message("FAILED %s: %s\n", text_of(item, "name"), why);
+    }
+  }
+  print_message("%s: %d passed, %d failed\n", family, passed, failures);
+  json_decref(document);
+  tfc_graph_release(f.graph);
+  tfc_graph_release(f.expected);
+  tfc_devices_close(&f.devices);
+  return failures;
+}
+
+#define FAMILY(name)                                                                                                   \
+  static void family_##name(void **state) {                                                                            \
+    (void)state;                                                                                                       \
+    assert_int_equal(run_family(#name, ""), 0);                                                                        \
+  }
+FAMILY(state)
+FAMILY(optimizers)
+FAMILY(random)
+FAMILY(nn)
+FAMILY(data)
+FAMILY(control_flow)
+
+int main(int argc, char **argv) {
+  if (argc > 1) return run_family(argv[1], argc > 2 ? argv[2] : "") != 0;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(family_state),  cmocka_unit_test(family_optimizers),
+                                     cmocka_unit_test(family_random), cmocka_unit_test(family_nn),
+                                     cmocka_unit_test(family_data),   cmocka_unit_test(family_control_flow)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
