@@ -61,6 +61,17 @@ static float gate(const struct lstm *l, const float *row, const float *b, int q,
   return stored(l, stored(l, row[q * l->cell + k]) + b[q * l->cell + k]);
 }
 
+// c [m, n] = a [m, k] b [k, n], every product and sum rounded to half, as sums of halves are in TensorFlow.
+static void half_product(const struct lstm *l, const float *a, const float *b, float *c, int64_t m, int64_t n,
+                         int64_t k) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      float sum = 0;
+      for (int64_t p = 0; p < k; p++) sum = stored(l, sum + stored(l, a[i * k + p] * b[p * n + j]));
+      c[i * n + j] = sum;
+    }
+}
+
 // One step. `out` are OUTPUTS arrays [batch, cell]; `xh` [batch, in + cell] and `gates` [batch, 4 cell] are scratch.
 static void lstm_step(const struct lstm *l, const float *x, const float *cs_prev, const float *h_prev, const float *w,
                       const float *wci, const float *wcf, const float *wco, const float *b, float *xh, float *gates,
@@ -70,8 +81,11 @@ static void lstm_step(const struct lstm *l, const float *x, const float *cs_prev
     memcpy(xh + r * width, x + r * l->in, (size_t)l->in * sizeof *xh);
     memcpy(xh + r * width + l->in, h_prev + r * n, (size_t)n * sizeof *xh);
   }
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)l->batch, (int)(4 * n), (int)width, 1, xh, (int)width, w,
-              (int)(4 * n), 0, gates, (int)(4 * n));
+  if (l->half)
+    half_product(l, xh, w, gates, l->batch, 4 * n, width);
+  else
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)l->batch, (int)(4 * n), (int)width, 1, xh, (int)width,
+                w, (int)(4 * n), 0, gates, (int)(4 * n));
   for (int64_t r = 0; r < l->batch; r++)
     for (int64_t k = 0; k < n; k++) {
       const int64_t at = r * n + k;
