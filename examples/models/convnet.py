@@ -16,15 +16,19 @@ def inputs(size):
     return tf1.cast(pictures, tf.float32) * (1 / 128.0) - 1.0, labels
 
 
-def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True, scale=1.0):
-    """Convolution without bias, batch normalisation, ReLU. kernel: a size or (height, width)."""
+def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True, scale=1.0, offset=0.0):
+    """Convolution without bias, batch normalisation, ReLU. kernel: a size or (height, width).
+
+    scale, offset: what those of the normalisation start with. A deep net without shortcuts that starts with offset 0
+    is chaotic (each layer amplifies rounding); with most units on (offset 1) training can be compared step by step.
+    """
     height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
     with tf1.variable_scope(name):
         channels = x.shape.as_list()[3]
         w = layers.truncated("kernel", [height, width, channels, units], (2.0 / (height * width * channels)) ** 0.5)
         x = tf1.nn.conv2d(x, w, [1, stride, stride, 1], padding)
         scale = tf1.get_variable("scale", [units], initializer=tf1.constant_initializer(scale))
-        offset = layers.zeros("offset", [units])
+        offset = tf1.get_variable("offset", [units], initializer=tf1.constant_initializer(offset))
         mean = tf1.get_variable("moving_mean", [units], initializer=tf1.zeros_initializer(), trainable=False)
         variance = tf1.get_variable("moving_variance", [units], initializer=tf1.ones_initializer(), trainable=False)
         x, batch_mean, batch_variance = tf1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)

@@ -6,9 +6,12 @@ from common import Example
 from models import convnet, layers
 
 tf1 = tf.compat.v1
-conv = convnet.conv
 
 SIZE, CLASSES = 192, 1000
+
+
+def conv(*arguments):
+    return convnet.conv(*arguments, offset=1.0)
 
 
 def max_pool(x, padding="VALID", stride=2):
@@ -73,7 +76,7 @@ def build():
             x = tf1.reduce_mean(x, [1, 2])
             logits = tf1.nn.xw_plus_b(x, layers.truncated("classes/kernel", [2048, CLASSES], 0.02), layers.zeros("classes/bias", [CLASSES]))
     with tf1.device("/gpu:3"):
-        convnet.finish(logits, labels, colocate=True)
+        convnet.finish(logits, labels, learning_rate=1e-5, colocate=True)
 
 
 def example():
