@@ -220,6 +220,7 @@ static struct tuple take(struct queue *q) {
 
 // Puts back what an unsuccessful dequeue had taken, to the front.
 static void put_back(struct queue *q, tuples *taken) {
+  if (taken->count == 0) return;
   if (q->kind == SHUFFLE || q->kind == PRIORITY) {
     for (size_t i = 0; i < taken->count; i++)
       if (!put(q, taken->data[i])) tuple_free(q, &taken->data[i]);
