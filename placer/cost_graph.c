@@ -105,7 +105,7 @@ tfc_status tfc_cost_builder_time(struct tfc_cost_builder *b, uint32_t node, uint
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "node '%.*s': time_us on '%.*s' is %g: must be finite and not negative",
                            TFC_STR_ARG(b->nodes.data[node].name), TFC_STR_ARG(b->kinds.data[kind]), time_us);
-  b->times.data[(size_t)node * b->time_stride + kind] = time_us;
+  b->times.data[(size_t)node * b->time_stride + kind] = time_us + 0.0; // no negative zeros
   return NULL;
 }
 
@@ -133,7 +133,7 @@ tfc_status tfc_cost_builder_order(struct tfc_cost_builder *b, uint32_t node, dou
   if (!isfinite(order))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s': order must be a finite number",
                            TFC_STR_ARG(b->nodes.data[node].name));
-  b->nodes.data[node].order = order;
+  b->nodes.data[node].order = order + 0.0;
   return NULL;
 }
 
