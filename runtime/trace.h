@@ -38,8 +38,8 @@ struct tfc_trace_buffer {
 // The profiler's side. `buffers` has one entry per session device and one more, the last, for the thread that runs
 // steps; `copies` one per session device for the thread that copies to it (NULL: those transfers are not recorded).
 // A tensor that is handed over is recorded by its receiver, in `buffers`: from when it was there (or waited for, if
-// that was later) until the receiver went on. op_begin/op_end are optional: where set they are called on the launching thread around every launch (CUPTI's
-// correlation hooks); uid is the node's id.
+// that was later) until the receiver went on. op_begin/op_end are optional: where set they are called on the launching
+// thread around every launch (CUPTI's correlation hooks); uid is the node's id.
 struct tfc_trace_sink {
   struct tfc_trace_buffer *buffers;
   uint32_t buffer_count;
