@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/progress.h"
@@ -17,9 +18,18 @@ static tfc_color color_choice;
 static atomic_bool cancel;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Whoever stops a whole process group (timeout(1), a shell, a job scheduler) may well reach the program twice at once:
+// what comes within half a second of the first signal belongs to it, so that nothing is lost.
 static void on_signal(int signal_number) {
   (void)signal_number;
-  if (atomic_exchange(&cancel, true)) _exit(130);
+  static _Atomic int64_t first_ms;
+  struct timespec now = {0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+  if (!atomic_exchange(&cancel, true))
+    first_ms = ms;
+  else if (first_ms && ms - first_ms > 500)
+    _exit(130);
 }
 
 static void print_message(const char *color, const char *label, const char *message) {

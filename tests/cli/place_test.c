@@ -145,7 +145,7 @@ static void test_time(void **state) {
   // Interrupted: what was found is kept, and said.
   assert_exit(
       130, "",
-      "cd %s && rm -f large.placement.json && { timeout -s INT 12 tfc-place --machine m.yaml --graph large.json "
+      "cd %s && rm -f large.placement.json && { timeout -s INT 3 tfc-place --machine m.yaml --graph large.json "
       "--time 30s --algorithm anneal; code=$?; test -e large.placement.json || exit 99; "
       "[ $code -eq 124 ] && exit 130; exit $code; }",
       folder);
