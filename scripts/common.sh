@@ -25,6 +25,8 @@ gnuplot-nox|draws the plots of reports
 '
 packages_test='
 libcmocka-dev|unit tests
+protobuf-c-compiler|tests read graphs a second time
+libprotobuf-c-dev|the same
 sqlite3|tests query the database from outside
 python3|tests check JSON documents from outside
 '
