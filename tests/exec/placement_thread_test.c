@@ -62,8 +62,26 @@ static void check_trace(const struct tfc_plan *plan, const struct tfc_trace_sink
   free(moved);
 }
 
-// Runs a few steps from the same start; losses and every variable, as bytes.
-static void run(struct tfc_session *session, const struct tfc_snapshot *start, const struct example *e,
+// Whether two devices computed at the same time.
+static bool overlapped(const struct tfc_trace_sink *sink, uint32_t devices) {
+  for (uint32_t d = 0; d < devices; d++)
+    for (uint32_t other = d + 1; other < devices; other++) {
+      const struct tfc_trace_buffer *a = &sink->buffers[d], *b = &sink->buffers[other];
+      for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        if (a->records[i].end <= b->records[k].begin)
+          i++;
+        else if (b->records[k].end <= a->records[i].begin)
+          k++;
+        else
+          return true;
+      }
+    }
+  return false;
+}
+
+// Runs a few steps from the same start; losses and every variable, as bytes. True: the trace shows two devices at work
+// at the same time.
+static bool run(struct tfc_session *session, const struct tfc_snapshot *start, const struct example *e,
                 const struct tfc_run_spec *spec, bool trace, uint32_t devices, struct tfc_text *out) {
   struct tfc_plan *plan = NULL;
   assert_ok(tfc_plan_create(session, spec, &plan));
@@ -88,6 +106,7 @@ static void run(struct tfc_session *session, const struct tfc_snapshot *start, c
     tfc_tensor_release(&loss);
   }
   if (trace) check_trace(plan, &sink, spec->placement, devices, STEPS);
+  bool overlap = trace && overlapped(&sink, devices);
   for (uint32_t i = 0; i < e->graph->node_count; i++) {
     const struct tfc_node *n = &e->graph->nodes[i];
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE)) continue;
@@ -101,6 +120,7 @@ static void run(struct tfc_session *session, const struct tfc_snapshot *start, c
   free(sorted);
   free(copies);
   tfc_plan_free(plan);
+  return overlap;
 }
 
 static void same_bits(const char *name, const char *devices, int placements, uint64_t seed, bool no_rewrites) {
@@ -126,14 +146,16 @@ static void same_bits(const char *name, const char *devices, int placements, uin
   run(session, start, &e, &spec, false, set.count, &want);
   uint16_t *placement = malloc(e.graph->node_count * sizeof *placement);
   spec.placement = placement;
+  int overlaps = 0;
   for (int i = 0; i < placements; i++) {
     struct tfc_text got = {0};
     place(e.graph, set.count, &random, placement);
-    run(session, start, &e, &spec, no_rewrites, set.count, &got);
+    overlaps += run(session, start, &e, &spec, no_rewrites, set.count, &got);
     assert_int_equal(got.size, want.size);
     if (memcmp(got.data, want.data, want.size)) fail_msg("%s on %s: placement %d gives other bits", name, devices, i);
     tfc_text_deinit(&got);
   }
+  if (no_rewrites && strcmp(name, "ridge")) assert_true(overlaps > 0); // ridge is a chain, more or less
   free(placement);
   tfc_text_deinit(&want);
   tfc_snapshot_free(start);
@@ -175,11 +197,18 @@ static void rnnlm(void **state) {
   same_bits("rnnlm", "emu:0-3", 1, 9, false);
 #endif
 }
+static void nmt(void **state) {
+  (void)state;
+#ifndef TFC_SANITIZED
+  same_bits("nmt", "cpu:0-3", 1, 10, false);
+  same_bits("nmt", "emu:0-3", 1, 11, false);
+#endif
+}
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mlp_cpu),     cmocka_unit_test(mlp_emulated), cmocka_unit_test(mlp_oversubscribed),
-      cmocka_unit_test(ridge_mixed), cmocka_unit_test(rnnlm),
+      cmocka_unit_test(ridge_mixed), cmocka_unit_test(rnnlm),        cmocka_unit_test(nmt),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
