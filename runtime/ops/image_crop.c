@@ -109,18 +109,6 @@ static tfc_status shape_crop(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-#define ADD_TO(t, ...)                                                                                                 \
-  case OPS_DT_##t: {                                                                                                   \
-    ops_##t *p = (ops_##t *)y->data + at;                                                                              \
-    *p = OPS_PUT_##t(OPS_GET_##t(*p) + OPS_GET_##t(OPS_PUT_##t(value)));                                               \
-    break;                                                                                                             \
-  }
-static void add_to(struct tfc_tensor *y, int64_t at, float value) {
-  switch (y->dtype) {
-    OPS_FLOATS(ADD_TO, ~)
-  default: break;
-  }
-}
 static tfc_status crop_grad_image(struct tfc_kernel_ctx *ctx) { // grads, boxes, box_ind, image_size
   const struct tfc_tensor *grads = ctx->inputs[0], *boxes = ctx->inputs[1], *which = ctx->inputs[2];
   const struct crop_state *state = ctx->state;
@@ -149,7 +137,7 @@ static tfc_status crop_grad_image(struct tfc_kernel_ctx *ctx) { // grads, boxes,
         if (!inside) continue;
         if (state->nearest) {
           int64_t at = ((rows + (int64_t)roundf(v)) * c.width + (int64_t)roundf(h)) * c.depth;
-          for (int64_t d = 0; d < c.depth; d++) add_to(y, at + d, grad[d]);
+          for (int64_t d = 0; d < c.depth; d++) ops_add_to(y, at + d, grad[d]);
           continue;
         }
         int64_t top = (rows + (int64_t)floorf(v)) * c.width, bottom = (rows + (int64_t)ceilf(v)) * c.width;
@@ -157,10 +145,10 @@ static tfc_status crop_grad_image(struct tfc_kernel_ctx *ctx) { // grads, boxes,
         float lv = v - floorf(v), lh = h - floorf(h);
         for (int64_t d = 0; d < c.depth; d++) {
           float upper = (1 - lv) * grad[d], lower = lv * grad[d];
-          add_to(y, (top + left) * c.depth + d, (1 - lh) * upper);
-          add_to(y, (top + right) * c.depth + d, lh * upper);
-          add_to(y, (bottom + left) * c.depth + d, (1 - lh) * lower);
-          add_to(y, (bottom + right) * c.depth + d, lh * lower);
+          ops_add_to(y, (top + left) * c.depth + d, (1 - lh) * upper);
+          ops_add_to(y, (top + right) * c.depth + d, lh * upper);
+          ops_add_to(y, (bottom + left) * c.depth + d, (1 - lh) * lower);
+          ops_add_to(y, (bottom + right) * c.depth + d, lh * lower);
         }
       }
   }

@@ -74,6 +74,19 @@ float ops_pixel(const struct tfc_tensor *t_, int64_t i) {
   default: return 0;
   }
 }
+
+#define ADD_TO(t, ...)                                                                                                 \
+  case OPS_DT_##t: {                                                                                                   \
+    ops_##t *p = (ops_##t *)y->data + at;                                                                              \
+    *p = OPS_PUT_##t(OPS_GET_##t(*p) + OPS_GET_##t(OPS_PUT_##t(value)));                                               \
+    break;                                                                                                             \
+  }
+void ops_add_to(struct tfc_tensor *y, int64_t at, float value) {
+  switch (y->dtype) {
+    OPS_FLOATS(ADD_TO, ~)
+  default: break;
+  }
+}
 static bool is_real(tfc_dtype t) {
   return OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(t);
 }
@@ -163,18 +176,6 @@ static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, stru
   *out = r;
   return NULL;
 }
-#define ADD_TO(t, ...)                                                                                                 \
-  case OPS_DT_##t: {                                                                                                   \
-    ops_##t *p = (ops_##t *)y->data + at;                                                                              \
-    *p = OPS_PUT_##t(OPS_GET_##t(*p) + OPS_GET_##t(OPS_PUT_##t(value)));                                               \
-    break;                                                                                                             \
-  }
-static void add_to(struct tfc_tensor *y, int64_t at, float value) {
-  switch (y->dtype) {
-    OPS_FLOATS(ADD_TO, ~)
-  default: break;
-  }
-}
 static tfc_status resize_bilinear_grad(struct tfc_kernel_ctx *ctx) {
   const struct ops_scale_state *state = ctx->state;
   const struct tfc_tensor *g = ctx->inputs[0];
@@ -194,10 +195,10 @@ static tfc_status resize_bilinear_grad(struct tfc_kernel_ctx *ctx) {
         struct lerp h = lerp_at(state, x, r.width_step, r.in_width);
         float inverse_h = 1.0f - h.by;
         for (int64_t c = 0; c < r.channels; c++, grad++) {
-          add_to(y, (top + h.low) * r.channels + c, *grad * inverse_v * inverse_h);
-          add_to(y, (top + h.high) * r.channels + c, *grad * inverse_v * h.by);
-          add_to(y, (bottom + h.low) * r.channels + c, *grad * v.by * inverse_h);
-          add_to(y, (bottom + h.high) * r.channels + c, *grad * v.by * h.by);
+          ops_add_to(y, (top + h.low) * r.channels + c, *grad * inverse_v * inverse_h);
+          ops_add_to(y, (top + h.high) * r.channels + c, *grad * inverse_v * h.by);
+          ops_add_to(y, (bottom + h.low) * r.channels + c, *grad * v.by * inverse_h);
+          ops_add_to(y, (bottom + h.high) * r.channels + c, *grad * v.by * h.by);
         }
       }
     }
@@ -414,9 +415,9 @@ static tfc_status resize_bicubic_grad(struct tfc_kernel_ctx *ctx) {
         for (int64_t c = 0; c < r.channels; c++, grad++)
           for (int p = 0; p < 4; p++)
             for (int q = 0; q < 4; q++)
-              add_to(y,
-                     ((b * r.in_height + vertical[i].index[p]) * r.in_width + horizontal[j].index[q]) * r.channels + c,
-                     *grad * vertical[i].weight[p] * horizontal[j].weight[q]);
+              ops_add_to(
+                  y, ((b * r.in_height + vertical[i].index[p]) * r.in_width + horizontal[j].index[q]) * r.channels + c,
+                  *grad * vertical[i].weight[p] * horizontal[j].weight[q]);
 out:
   tfc_buffer_release(lines);
   return s;

@@ -22,7 +22,8 @@ struct ops_resize {
 TFC_MUST_USE tfc_status ops_resize_plan(struct tfc_kernel_ctx *ctx, bool align_corners, struct ops_resize *out);
 tfc_status ops_shape_resize(struct tfc_shape_ctx *ctx);      // [batch, size, channels]
 tfc_status ops_shape_resize_grad(struct tfc_shape_ctx *ctx); // of input 1
-// One value as float; one value from float (rounded to the type as TensorFlow's casts do).
+// One value as float. Adds to one value of a floating-point tensor, in its own precision.
 float ops_pixel(const struct tfc_tensor *t, int64_t i);
+void ops_add_to(struct tfc_tensor *y, int64_t at, float value);
 
 #endif

@@ -1,54 +1,28 @@
 // The larger examples train as TensorFlow trained them: 20 losses each.
 #include "tests/common/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "tests/common/example.h"
-
-static void train(const char *name, const char *devices, const struct tfc_session_options *options, double tolerance,
-                  uint32_t steps) {
-  struct example e;
-  struct tfc_device_set set = {0};
-  struct tfc_session *session = NULL;
-  struct tfc_plan *plan = NULL;
-  struct tfc_run_spec spec;
-  assert_ok(example_load(name, &e));
-  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
-  struct tfc_session_options with = *options;
-  with.devices = &set;
-  assert_ok(tfc_session_create(e.graph, &with, &session));
-  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
-  example_spec(&e, &spec);
-  assert_ok(tfc_plan_create(session, &spec, &plan));
-  assert_true(tfc_plan_info(plan)->is_static);
-  for (uint32_t i = 0; i < steps && i < e.loss_count; i++) {
-    struct tfc_tensor loss = {0};
-    assert_ok(tfc_plan_run(plan, e.values[i % e.set_count], &loss, NULL));
-    double got = *(float *)loss.data;
-    if (getenv("VERBOSE"))
-      printf("%s step %u: %.9g, TensorFlow %.9g, %.1f us\n", name, i, got, e.losses[i], tfc_plan_last_step_us(plan));
-    if (!(fabs(got - e.losses[i]) <= tolerance * fabs(e.losses[i])))
-      fail_msg("%s: step %u: loss %.9g, TensorFlow's %.9g", name, i, got, e.losses[i]);
-    tfc_tensor_release(&loss);
-  }
-  tfc_plan_free(plan);
-  tfc_session_free(session);
-  tfc_devices_close(&set);
-  example_deinit(&e);
-}
+#include "tests/common/train.h"
 
 static void rnnlm(void **state) {
   (void)state;
-  train("rnnlm", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20);
+  assert_true(train_example("rnnlm", &(struct train_options){0}));
 }
 static void nmt(void **state) {
   (void)state;
-  train("nmt", "cpu:0", &(struct tfc_session_options){0}, 1e-4, 20);
+  assert_true(train_example("nmt", &(struct train_options){0}));
+}
+// Frames, and functions with lists.
+static void nmt_while(void **state) {
+  (void)state;
+  assert_false(train_example("nmt_while", &(struct train_options){0}));
+}
+static void nmt_while_v2(void **state) {
+  (void)state;
+  assert_false(train_example("nmt_while_v2", &(struct train_options){0}));
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rnnlm), cmocka_unit_test(nmt)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rnnlm), cmocka_unit_test(nmt), cmocka_unit_test(nmt_while),
+                                     cmocka_unit_test(nmt_while_v2)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,18 @@
+// Trains an example and compares its losses with TensorFlow's.
+#ifndef TFC_TESTS_COMMON_TRAIN_H
+#define TFC_TESTS_COMMON_TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct train_options {
+  const char *devices; // "cpu:0" where NULL
+  uint32_t steps;      // all that there are losses of (20) where 0
+  bool dynamic;        // in ready order, though its shapes are static
+  bool no_rewrites;
+};
+// Fails the test at the first loss that is off by more than 1e-4 of TensorFlow's. Returns whether the plan was static.
+// With VERBOSE in the environment every loss is printed.
+bool train_example(const char *name, const struct train_options *options);
+
+#endif
