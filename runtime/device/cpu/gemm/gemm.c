@@ -141,7 +141,8 @@ static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float 
   }
 }
 
-static void one_tile(const struct job *job, const float *a, int64_t row, int64_t rows, int64_t panel) {
+// `part`: which third of the next panel is brought near meanwhile; beyond the third, none.
+static void one_tile(const struct job *job, const float *a, int64_t row, int64_t rows, int64_t panel, int64_t part) {
   const struct tfc_gemm_kernel *g = job->kernel;
   int64_t columns = job->n - panel * g->width;
   if (columns > g->width) columns = g->width;
@@ -155,7 +156,8 @@ static void one_tile(const struct job *job, const float *a, int64_t row, int64_t
       b = whole ? p->b + panel * g->width : p->tail;
       b_row = whole ? p->b_row : g->width;
     }
-    g->tile(p->k, a, b, b_row, c, job->ldc, rows, columns, job->accumulate || i > 0);
+    const float *ahead = p->packed_b && part < 3 ? b + g->width * p->k + part * 16 * p->k : b;
+    g->tile(p->k, a, b, b_row, ahead, c, job->ldc, rows, columns, job->accumulate || i > 0);
     a += p->k * tfc_gemm_stripe;
   }
 }
@@ -181,7 +183,7 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
       for (int64_t inner = 0; inner < inner_end; inner++) {
         int64_t row = begin + step * (rows_outside ? outer : inner);
         one_tile(&job, scratch + (row - begin) * job.total_k, row, at_most(end - row, step),
-                 first + (rows_outside ? inner : outer));
+                 first + (rows_outside ? inner : outer), rows_outside ? 3 : inner);
       }
   }
 }

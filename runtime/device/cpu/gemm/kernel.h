@@ -12,9 +12,10 @@ struct tfc_gemm_kernel {
   const char *name;
   int64_t width; // columns of a panel
   // c[rows, columns] = or += the product; rows <= 8, columns <= width. `b_row`: elements from row to row of B, `width`
-  // where it is packed; `width` columns of each of its rows are read.
-  void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, float *c, int64_t ldc, int64_t rows,
-               int64_t columns, bool accumulate);
+  // where it is packed; `width` columns of each of its rows are read. `ahead`: k cache lines that are wanted soon, and
+  // are brought into the second-level cache meanwhile (any address will do).
+  void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
+               int64_t rows, int64_t columns, bool accumulate);
 };
 extern const struct tfc_gemm_kernel tfc_gemm_kernel_generic;
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 
 #include "runtime/device/cpu/gemm/scratch.h"
 
-enum { few_rows = 12, short_k = 64 };
+enum { few_rows = 12 };
 
 struct job {
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
@@ -33,7 +33,7 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
 }
 
 static bool read_in_place(const struct tfc_product *p, int64_t m) {
-  return p->b.column == 1 && (m < few_rows || p->k <= short_k);
+  return p->b.column == 1 && m < few_rows;
 }
 
 // Where each B is packed: offsets in floats into one block, and its size.
