@@ -1,10 +1,10 @@
 // Rewrites of matrix products in float32 on CPU devices. Both are exact, because every element of a product is one
 // chain of fused multiply-adds whatever is done around it (runtime/device/cpu/gemm/gemm.h):
 //
-// - pack: a matrix that several products of one device read on their right side (the weights of an unrolled cell) is
-//   packed once per step, and they read the packed form.
 // - sum: an AddN whose terms are products that nobody else reads (the weight gradients of an unrolled cell) becomes one
 //   operation that adds them up tile by tile, left to right as AddN does, without writing any of them.
+// - pack: a matrix that several products of one device, alone or in sums, read on their right side (the weights of an
+//   unrolled cell) is packed once per step, and they read the packed form.
 #include "runtime/device/cpu/gemm/products.h"
 #include "runtime/exec/rewrite.h"
 
@@ -12,6 +12,7 @@
 struct product {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
+  bool packed_b; // what it reads on its right side is packed
 };
 
 static const struct tfc_shape *input_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
@@ -44,135 +45,17 @@ static struct tfc_matrix matrix(const struct tfc_tensor *t, bool transpose) {
   return (struct tfc_matrix){t->data, transpose ? 1 : columns, transpose ? columns : 1};
 }
 
+static struct tfc_product operands(const struct product *p, const struct tfc_tensor *a, const struct tfc_tensor *b) {
+  struct tfc_product out = {.a = matrix(a, p->transpose_a), .k = p->k};
+  if (p->packed_b)
+    out.packed_b = b->data;
+  else
+    out.b = matrix(b, p->transpose_b);
+  return out;
+}
+
 static tfc_status out_of_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
-
-// --- pack ----------------------------------------------------------------------------------------------------------
-static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {
-  const struct product *p = ctx->state;
-  struct tfc_tensor *out = NULL;
-  int64_t floats = (int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float));
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(floats), &out));
-  tfc_products_pack(ctx, matrix(ctx->inputs[0], p->transpose_b), p->k, p->n, out->data);
-  return NULL;
-}
-
-static tfc_status packed_product_kernel(struct tfc_kernel_ctx *ctx) {
-  const struct product *p = ctx->state;
-  struct tfc_tensor *out = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(p->m, p->n), &out));
-  struct tfc_product product = {
-      .a = matrix(ctx->inputs[0], p->transpose_a), .packed_b = ctx->inputs[1]->data, .k = p->k};
-  return tfc_products_run(ctx, &product, 1, p->m, p->n, out->data);
-}
-
-static const struct tfc_op_def pack_def = {
-    .name = "_PackMatrix", .inputs = "b: float", .outputs = "packed: float", .attrs = "", .kernel = pack_kernel};
-static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
-                                                     .inputs = "a: float, packed: float",
-                                                     .outputs = "product: float",
-                                                     .attrs = "",
-                                                     .kernel = packed_product_kernel};
-
-static struct product *keep(struct tfc_ir *ir, const struct product *p) {
-  struct product *copy = TFC_ARENA_NEW(&ir->arena, struct product);
-  if (copy) *copy = *p;
-  return copy;
-}
-
-// The operation that packs what `first` reads on its right side; *out_value is the packed matrix.
-static tfc_status add_pack(struct tfc_ir *ir, uint32_t first, const struct product *p, uint32_t *out_value) {
-  struct tfc_ir_op like = ir->ops.data[first];
-  struct tfc_ir_value value = {
-      .kind = TFC_IR_OP,
-      .op = TFC_NONE32,
-      .origin = ir->values.data[like.inputs[1].value].origin,
-      .dtype = TFC_FLOAT,
-      .shape = TFC_SHAPE((int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float))),
-      .bytes = tfc_gemm_packed_bytes(p->k, p->n),
-      .planned = true,
-      .variable = TFC_NONE32,
-      .alias = TFC_NONE32,
-  };
-  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, out_value));
-  struct tfc_ir_input *inputs = TFC_ARENA_NEW(&ir->arena, struct tfc_ir_input);
-  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
-  struct product *state = keep(ir, p);
-  if (!inputs || !outputs || !state) return out_of_memory();
-  inputs[0] = like.inputs[1];
-  outputs[0] = *out_value;
-  struct tfc_ir_op op = {.node = like.node,
-                         .def = &pack_def,
-                         .device = like.device,
-                         .inputs = inputs,
-                         .input_count = 1,
-                         .outputs = outputs,
-                         .output_count = 1,
-                         .prepared = true,
-                         .state = state,
-                         .cost_us = 1e6 * (double)value.bytes / 8e9};
-  uint32_t id;
-  return tfc_ir_add_op(ir, &op, &id);
-}
-
-static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct product *p, uint32_t packed) {
-  struct tfc_ir_op like = ir->ops.data[old];
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
-  struct product *state = keep(ir, p);
-  if (!inputs || !state) return out_of_memory();
-  inputs[0] = like.inputs[0];
-  inputs[1] = (struct tfc_ir_input){.value = packed, .variable = TFC_NONE32};
-  struct tfc_ir_op op = like;
-  op.def = &packed_product_def;
-  op.inputs = inputs;
-  op.prepared = true;
-  op.state = state;
-  uint32_t id;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
-  tfc_ir_replace(ir, old, id);
-  return NULL;
-}
-
-static tfc_status pack(struct tfc_ir *ir) {
-  tfc_status s = NULL;
-  struct shared {
-    uint32_t first, count, packed;
-  };
-  struct tfc_intmap index = {0};
-  TFC_ARRAY(struct shared) shared = {0};
-  TFC_ARRAY(uint32_t) of = {0}; // op -> shared
-  size_t ops = ir->ops.count;
-  if (!tfc_array_resize(&of, ops)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < ops; i++) {
-    const struct tfc_ir_op *op = &ir->ops.data[i];
-    struct product p;
-    of.data[i] = TFC_NONE32;
-    if (!is_product(ir, op, &p)) continue;
-    uint64_t key = ((uint64_t)op->inputs[1].value << 17) | ((uint64_t)op->device << 1) | p.transpose_b;
-    bool found;
-    uint64_t *slot = tfc_intmap_put(&index, key, shared.count, &found);
-    if (!slot || (!found && !tfc_array_push(&shared, (struct shared){i, 0, TFC_NONE32})))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    // One value seen through different views would have different sizes.
-    struct product first;
-    is_product(ir, &ir->ops.data[shared.data[*slot].first], &first);
-    if (first.k != p.k || first.n != p.n) continue;
-    of.data[i] = (uint32_t)*slot;
-    shared.data[*slot].count++;
-  }
-  for (uint32_t i = 0; i < ops; i++) {
-    struct shared *use = of.data[i] == TFC_NONE32 ? NULL : &shared.data[of.data[i]];
-    struct product p;
-    if (!use || use->count < 2 || !is_product(ir, &ir->ops.data[i], &p)) continue;
-    if (use->packed == TFC_NONE32) TFC_TRY(s, add_pack(ir, use->first, &p, &use->packed));
-    TFC_TRY(s, use_packed(ir, i, &p, use->packed));
-  }
-out:
-  tfc_intmap_deinit(&index);
-  tfc_array_free(&shared);
-  tfc_array_free(&of);
-  return s;
 }
 
 // --- sum -----------------------------------------------------------------------------------------------------------
@@ -186,12 +69,8 @@ static tfc_status sum_kernel(struct tfc_kernel_ctx *ctx) {
   struct tfc_product products[TFC_PRODUCTS_MOST];
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(sum->m, sum->n), &out));
-  for (int64_t i = 0; i < sum->count; i++) {
-    const struct product *p = &sum->products[i];
-    products[i] = (struct tfc_product){.a = matrix(ctx->inputs[2 * i], p->transpose_a),
-                                       .b = matrix(ctx->inputs[2 * i + 1], p->transpose_b),
-                                       .k = p->k};
-  }
+  for (int64_t i = 0; i < sum->count; i++)
+    products[i] = operands(&sum->products[i], ctx->inputs[2 * i], ctx->inputs[2 * i + 1]);
   return tfc_products_run(ctx, products, sum->count, sum->m, sum->n, out->data);
 }
 
@@ -259,6 +138,165 @@ static tfc_status sum_products(struct tfc_ir *ir) {
   }
 out:
   tfc_arena_deinit(&arena);
+  return s;
+}
+
+// --- pack ----------------------------------------------------------------------------------------------------------
+static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {
+  const struct product *p = ctx->state;
+  struct tfc_tensor *out = NULL;
+  int64_t floats = (int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(floats), &out));
+  tfc_products_pack(ctx, matrix(ctx->inputs[0], p->transpose_b), p->k, p->n, out->data);
+  return NULL;
+}
+
+static tfc_status packed_product_kernel(struct tfc_kernel_ctx *ctx) {
+  const struct product *p = ctx->state;
+  struct tfc_tensor *out = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(p->m, p->n), &out));
+  struct tfc_product product = operands(p, ctx->inputs[0], ctx->inputs[1]);
+  return tfc_products_run(ctx, &product, 1, p->m, p->n, out->data);
+}
+
+static const struct tfc_op_def pack_def = {
+    .name = "_PackMatrix", .inputs = "b: float", .outputs = "packed: float", .attrs = "", .kernel = pack_kernel};
+static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
+                                                     .inputs = "a: float, packed: float",
+                                                     .outputs = "product: float",
+                                                     .attrs = "",
+                                                     .kernel = packed_product_kernel};
+
+// Products of an operation, and what the i-th reads on its right side: a product alone, or the terms of a sum.
+static uint32_t product_count(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
+  struct product p;
+  if (!op->dead && op->def == &sum_def) return op->input_count / 2;
+  return is_product(ir, op, &p);
+}
+static const struct tfc_ir_input *product_at(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t i,
+                                             struct product *out) {
+  if (op->def == &sum_def)
+    *out = ((const struct sum *)op->state)->products[i];
+  else
+    is_product(ir, op, out);
+  return &op->inputs[2 * i + 1];
+}
+
+// The operation that packs `b` of product `p`; *out_value is the packed matrix.
+static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b, const struct product *p,
+                           uint32_t *out_value) {
+  struct tfc_ir_op like = ir->ops.data[reader];
+  struct tfc_ir_value value = {
+      .kind = TFC_IR_OP,
+      .op = TFC_NONE32,
+      .origin = ir->values.data[b->value].origin,
+      .dtype = TFC_FLOAT,
+      .shape = TFC_SHAPE((int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float))),
+      .bytes = tfc_gemm_packed_bytes(p->k, p->n),
+      .planned = true,
+      .variable = TFC_NONE32,
+      .alias = TFC_NONE32,
+  };
+  struct tfc_ir_input *inputs = TFC_ARENA_NEW(&ir->arena, struct tfc_ir_input);
+  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
+  struct product *state = TFC_ARENA_NEW(&ir->arena, struct product);
+  if (!inputs || !outputs || !state) return out_of_memory();
+  *inputs = *b;
+  *state = *p;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, out_value));
+  outputs[0] = *out_value;
+  struct tfc_ir_op op = {.node = like.node,
+                         .def = &pack_def,
+                         .device = like.device,
+                         .inputs = inputs,
+                         .input_count = 1,
+                         .outputs = outputs,
+                         .output_count = 1,
+                         .prepared = true,
+                         .state = state,
+                         .cost_us = 1e6 * (double)value.bytes / 8e9};
+  uint32_t id;
+  return tfc_ir_add_op(ir, &op, &id);
+}
+
+// `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own.
+static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *packed) {
+  struct tfc_ir_op op = ir->ops.data[old];
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
+  uint32_t count = op.input_count / 2;
+  struct sum *sum = tfc_arena_zalloc(&ir->arena, sizeof *sum + count * sizeof *sum->products);
+  if (!inputs || !sum) return out_of_memory();
+  memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
+  for (uint32_t i = 0; i < count; i++) {
+    product_at(ir, &op, i, &sum->products[i]);
+    if (packed[i] == TFC_NONE32) continue;
+    sum->products[i].packed_b = true;
+    inputs[2 * i + 1] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
+  }
+  sum->count = count, sum->m = sum->products[0].m, sum->n = sum->products[0].n;
+  if (op.def != &sum_def) op.def = &packed_product_def;
+  op.state = op.def == &sum_def ? (void *)sum : sum->products;
+  op.inputs = inputs;
+  op.prepared = true;
+  uint32_t id;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
+  tfc_ir_replace(ir, old, id);
+  return NULL;
+}
+
+// A right side that is read from several places. One value seen through different views has different sizes: the
+// first one counts.
+struct shared {
+  uint64_t key; // value, device, transposed
+  int64_t k, n;
+  uint32_t count, packed;
+};
+typedef TFC_ARRAY(struct shared) shared_array;
+
+static uint64_t shared_key(const struct tfc_ir_op *op, const struct tfc_ir_input *b, const struct product *p) {
+  return ((uint64_t)b->value << 17) | ((uint64_t)op->device << 1) | p->transpose_b;
+}
+
+static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *index, shared_array *all) {
+  for (uint32_t i = 0; i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    for (uint32_t t = 0, terms = product_count(ir, op); t < terms; t++) {
+      struct product p;
+      const struct tfc_ir_input *b = product_at(ir, op, t, &p);
+      bool found;
+      uint64_t *slot = tfc_intmap_put(index, shared_key(op, b, &p), all->count, &found);
+      struct shared fresh = {.k = p.k, .n = p.n, .packed = TFC_NONE32};
+      if (!slot || (!found && !tfc_array_push(all, fresh))) return out_of_memory();
+      struct shared *shared = &all->data[*slot];
+      shared->count += shared->k == p.k && shared->n == p.n;
+    }
+  }
+  return NULL;
+}
+
+static tfc_status pack(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct tfc_intmap index = {0};
+  shared_array all = {0};
+  TFC_TRY(s, count_readers(ir, &index, &all));
+  for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
+    uint32_t packed[TFC_PRODUCTS_MOST], used = 0, terms = product_count(ir, &ir->ops.data[i]);
+    for (uint32_t t = 0; t < terms; t++) {
+      struct product p;
+      const struct tfc_ir_op *op = &ir->ops.data[i];
+      const struct tfc_ir_input b = *product_at(ir, op, t, &p);
+      struct shared *shared = &all.data[*tfc_intmap_get(&index, shared_key(op, &b, &p))];
+      packed[t] = TFC_NONE32;
+      if (shared->count < 2 || shared->k != p.k || shared->n != p.n) continue;
+      if (shared->packed == TFC_NONE32) TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
+      packed[t] = shared->packed;
+      used++;
+    }
+    if (used) TFC_TRY(s, use_packed(ir, i, packed));
+  }
+out:
+  tfc_intmap_deinit(&index);
+  tfc_array_free(&all);
   return s;
 }
 

@@ -1,6 +1,7 @@
 // Blocking: rows in blocks whose packed A stays in the second-level cache; within a block either panels outside (B is
 // streamed once, A comes from cache) or, where all of B fits into cache itself and C is what has to be streamed, rows
-// outside. A tile of C takes all products of a sum in turn, so that it stays in the first-level cache.
+// outside. A tile of C takes all products of a sum in turn, so that it stays in the first-level cache, unless their
+// panels together are more than the second-level cache should hold: then one product's panel is used up first.
 #include "runtime/device/cpu/gemm/gemm.h"
 
 #include <pthread.h>
@@ -141,25 +142,24 @@ static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float 
   }
 }
 
-// `part`: which third of the next panel is brought near meanwhile; beyond the third, none.
-static void one_tile(const struct job *job, const float *a, int64_t row, int64_t rows, int64_t panel, int64_t part) {
+// One tile of C, one product of the sum. `part`: which third of the product's next panel is brought near meanwhile;
+// beyond the third, none.
+static void one_tile(const struct job *job, int64_t product, const float *a, int64_t row, int64_t rows, int64_t panel,
+                     int64_t part) {
   const struct tfc_gemm_kernel *g = job->kernel;
+  const struct tfc_gemm_product *p = &job->products[product];
   int64_t columns = job->n - panel * g->width;
   if (columns > g->width) columns = g->width;
   float *c = job->c + row * job->ldc + panel * g->width;
-  for (int64_t i = 0; i < job->product_count; i++) {
-    const struct tfc_gemm_product *p = &job->products[i];
-    const float *b = p->packed_b + panel * g->width * p->k;
-    int64_t b_row = g->width;
-    if (!p->packed_b) {
-      bool whole = columns == g->width;
-      b = whole ? p->b + panel * g->width : p->tail;
-      b_row = whole ? p->b_row : g->width;
-    }
-    const float *ahead = p->packed_b && part < 3 ? b + g->width * p->k + part * 16 * p->k : b;
-    g->tile(p->k, a, b, b_row, ahead, c, job->ldc, rows, columns, job->accumulate || i > 0);
-    a += p->k * tfc_gemm_stripe;
+  const float *b = p->packed_b + panel * g->width * p->k;
+  int64_t b_row = g->width;
+  if (!p->packed_b) {
+    bool whole = columns == g->width;
+    b = whole ? p->b + panel * g->width : p->tail;
+    b_row = whole ? p->b_row : g->width;
   }
+  const float *ahead = p->packed_b && part < 3 ? b + g->width * p->k + part * 16 * p->k : b;
+  g->tile(p->k, a, b, b_row, ahead, c, job->ldc, rows, columns, job->accumulate || product > 0);
 }
 
 static int64_t at_most(int64_t a, int64_t b) {
@@ -172,18 +172,29 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate};
   for (int64_t i = 0; i < product_count; i++) job.total_k += products[i].k;
   int64_t block = block_rows(job.total_k), width = job.kernel->width;
-  bool rows_outside = (last - first) * width * job.total_k * (int64_t)sizeof(float) <= b_cached_bytes;
+  int64_t panel_bytes = width * job.total_k * (int64_t)sizeof(float);
+  bool rows_outside = (last - first) * panel_bytes <= b_cached_bytes, products_outside = panel_bytes > b_cached_bytes;
   for (int64_t begin = row_first; begin < row_last; begin += block) {
-    int64_t end = at_most(begin + block, row_last);
+    int64_t end = at_most(begin + block, row_last), stripes = (end - begin + step - 1) / step;
     for (int64_t row = begin; row < end; row += step)
       pack_stripe(&job, row, at_most(end - row, step), scratch + (row - begin) * job.total_k);
-    int64_t outer_end = rows_outside ? (end - begin + step - 1) / step : last - first;
-    int64_t inner_end = rows_outside ? last - first : (end - begin + step - 1) / step;
+    if (products_outside) {
+      for (int64_t panel = first; panel < last; panel++) {
+        const float *a = scratch;
+        for (int64_t i = 0; i < product_count; a += step * products[i++].k)
+          for (int64_t s = 0; s < stripes; s++)
+            one_tile(&job, i, a + s * step * job.total_k, begin + s * step, at_most(end - begin - s * step, step),
+                     panel, s);
+      }
+      continue;
+    }
+    int64_t outer_end = rows_outside ? stripes : last - first, inner_end = rows_outside ? last - first : stripes;
     for (int64_t outer = 0; outer < outer_end; outer++)
       for (int64_t inner = 0; inner < inner_end; inner++) {
-        int64_t row = begin + step * (rows_outside ? outer : inner);
-        one_tile(&job, scratch + (row - begin) * job.total_k, row, at_most(end - row, step),
-                 first + (rows_outside ? inner : outer), rows_outside ? 3 : inner);
+        int64_t s = rows_outside ? outer : inner, panel = first + (rows_outside ? inner : outer);
+        const float *a = scratch + s * step * job.total_k;
+        for (int64_t i = 0; i < product_count; a += step * products[i++].k)
+          one_tile(&job, i, a, begin + s * step, at_most(end - begin - s * step, step), panel, rows_outside ? 3 : s);
       }
   }
 }
