@@ -1,6 +1,7 @@
 // Softmax and the cross entropies on it, row by row: the largest logit is taken off first, sums are in double.
 //
 // logits [batch, classes]; loss [batch]; backprop [batch, classes] is d loss / d logits.
+#include "runtime/ops/math_softmax.h"
 #include "runtime/ops/nn_common.h"
 
 struct rows {
@@ -16,9 +17,28 @@ static int64_t rows_per_piece(int64_t classes) {
   return classes >= 4096 ? 1 : 4096 / (classes + 1) + 1;
 }
 
+static void float_softmax_rows(const struct rows *r, int64_t begin, int64_t end) {
+  const int64_t n = r->classes;
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = (const float *)r->logits + row * n;
+    float *y = (float *)r->out + row * n, max = ops_softmax_max(x, n);
+    double sum = ops_softmax_sum(x, max, n);
+    if (r->log) {
+      const float log_sum = (float)log(sum);
+      for (int64_t i = 0; i < n; i++) y[i] = x[i] - max - log_sum;
+    } else {
+      ops_softmax_scale(x, max, (float)(1 / sum), y, n);
+    }
+  }
+}
+
 static void softmax_rows(void *arg, int64_t begin, int64_t end) {
   const struct rows *r = arg;
   const int64_t n = r->classes;
+  if (r->dtype == TFC_FLOAT) {
+    float_softmax_rows(r, begin, end);
+    return;
+  }
   TFC_FLOAT_CASES(r->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)r->logits + row * n;
@@ -123,15 +143,35 @@ static tfc_status cross_entropy(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
+static int64_t label_of(const struct rows *r, int64_t row) {
+  return r->label_dtype == TFC_INT32 ? ((const int32_t *)r->labels)[row] : ((const int64_t *)r->labels)[row];
+}
+
+static void float_sparse_rows(const struct rows *r, int64_t begin, int64_t end) {
+  const int64_t n = r->classes;
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = (const float *)r->logits + row * n;
+    const int64_t label = label_of(r, row);
+    float *back = (float *)r->out + row * n, max = ops_softmax_max(x, n), own = x[label];
+    double sum = ops_softmax_sum(x, max, n);
+    ops_softmax_scale(x, max, (float)(1 / sum), back, n);
+    back[label] -= 1;
+    ((float *)r->loss)[row] = (float)log(sum) - (own - max);
+  }
+}
+
 static void sparse_rows(void *arg, int64_t begin, int64_t end) {
   const struct rows *r = arg;
   const int64_t n = r->classes;
+  if (r->dtype == TFC_FLOAT) {
+    float_sparse_rows(r, begin, end);
+    return;
+  }
   TFC_FLOAT_CASES(r->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)r->logits + row * n;
       S *back = (S *)r->out + row * n;
-      const int64_t label =
-          r->label_dtype == TFC_INT32 ? ((const int32_t *)r->labels)[row] : ((const int64_t *)r->labels)[row];
+      const int64_t label = label_of(r, row);
       EXPONENTIALS(x, 1, back, max, sum)
       const C scale = (C)(1 / sum);
       for (int64_t i = 0; i < n; i++) TFC_PUT(back[i], exp(TFC_GET(x[i]) - max) * scale - (C)(i == label));
