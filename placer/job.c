@@ -171,41 +171,40 @@ out:
   return s;
 }
 
-static tfc_status make_subject(struct tfc_job *j) {
+// Everything but what is kept together; `feeds` has room for the step's.
+static struct tfc_subject_options subject_options(const struct tfc_job *j, struct tfc_output *feeds) {
   const struct tfc_step_spec *step = j->o->step;
-  tfc_status s = NULL;
-  struct tfc_output *feeds = calloc(step->feed_count + 1u, sizeof *feeds);
-  if (!feeds) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < step->feed_count; i++) feeds[i] = step->feeds[i].output;
-  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->limits, j->o->limit_count, &j->bare));
   uint64_t all = 0, least = UINT64_MAX; // could a limit matter at all?
   for (uint32_t i = 0; i < j->info->output_count; i++) all += j->info->output_bytes[i];
   for (uint32_t d = 0; d < j->bare->device_count; d++)
     if (j->bare->devices[d].memory < least) least = j->bare->devices[d].memory;
-  struct tfc_subject_options options = {.feeds = feeds,
-                                        .feed_count = step->feed_count,
-                                        .fetches = step->fetches,
-                                        .fetch_count = step->fetch_count,
-                                        .targets = step->targets,
-                                        .target_count = step->target_count,
-                                        .ops = j->info->ops,
-                                        .op_count = j->info->op_count,
-                                        .output_bytes = j->info->output_bytes,
-                                        .machine = j->bare,
-                                        .pins = j->o->pins,
-                                        .pin_count = j->o->pin_count,
-                                        .constrain = j->o->device_strings == TFC_STRINGS_ARE_CONSTRAINTS,
-                                        .host = j->bare->devices[0].name,
-                                        .supported = j->info->supported,
-                                        .live = least < all};
-  options.done_by = j->info->done_by;
+  return (struct tfc_subject_options){.feeds = feeds,
+                                      .feed_count = step->feed_count,
+                                      .fetches = step->fetches,
+                                      .fetch_count = step->fetch_count,
+                                      .targets = step->targets,
+                                      .target_count = step->target_count,
+                                      .ops = j->info->ops,
+                                      .op_count = j->info->op_count,
+                                      .output_bytes = j->info->output_bytes,
+                                      .machine = j->bare,
+                                      .pins = j->o->pins,
+                                      .pin_count = j->o->pin_count,
+                                      .constrain = j->o->device_strings == TFC_STRINGS_ARE_CONSTRAINTS,
+                                      .host = j->bare->devices[0].name,
+                                      .supported = j->info->supported,
+                                      .done_by = j->info->done_by,
+                                      .live = least < all};
+}
+
+static tfc_status make_subject(struct tfc_job *j) {
+  tfc_status s = NULL;
+  struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
+  if (!feeds) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->limits, j->o->limit_count, &j->bare));
+  struct tfc_subject_options options = subject_options(j, feeds);
   TFC_TRY(s, tfc_subject_create(j->o->graph, &options, &j->subject));
-  if (options.done_by) {
-    options.keep_fused = true;
-    s = tfc_subject_create(j->o->graph, &options, &j->coarse);
-    tfc_status_free(s); // what is fused is pinned apart: searched without
-    s = NULL;
-  }
   TFC_TRY(s, tfc_calibration_init(&j->calibration, j->info));
   TFC_TRY(s, tfc_cost_table_create(j->o->graph->node_count, j->calibration.kind_count, &j->plain));
   TFC_TRY(s, tfc_cost_table_create(j->o->graph->node_count, j->calibration.kind_count, &j->alone));
@@ -213,12 +212,36 @@ static tfc_status make_subject(struct tfc_job *j) {
   j->kind_of_device = calloc(j->info->device_count + 1u, sizeof *j->kind_of_device);
   if (!j->kind_of_device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t d = 0; d < j->info->device_count; d++) j->kind_of_device[d] = tfc_kind_of_device(j->info, d);
-  tfc_job_say(j, false,
-              "the step: %u operations, %u variables, %u edges; %u units (%u with what runs fused kept together)",
-              j->info->op_count, j->subject->cost_count - j->info->op_count, j->subject->edge_count,
-              j->subject->unit_count, j->coarse ? j->coarse->unit_count : j->subject->unit_count);
+  tfc_job_say(j, false, "the step: %u operations, %u variables, %u edges; %u units", j->info->op_count,
+              j->subject->cost_count - j->info->op_count, j->subject->edge_count, j->subject->unit_count);
 out:
   free(feeds);
+  return s;
+}
+
+tfc_status tfc_job_keep_fused(struct tfc_job *j) {
+  if (!j->info->done_by || j->coarse) return NULL;
+  tfc_status s = NULL;
+  uint32_t nodes = j->o->graph->node_count;
+  struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
+  double *own = malloc((nodes + 1u) * sizeof *own);
+  if (!feeds || !own) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < nodes; i++) {
+    own[i] = (double)NAN;
+    for (uint32_t k = 0; k < j->calibration.kind_count; k++) {
+      struct tfc_cost cost = tfc_cost_table_get(j->plain, i, k);
+      if (cost.samples && !(own[i] <= cost.median_us)) own[i] = cost.median_us;
+    }
+  }
+  struct tfc_subject_options options = subject_options(j, feeds);
+  options.keep_fused = true;
+  options.own_us = own;
+  tfc_status apart = tfc_subject_create(j->o->graph, &options, &j->coarse);
+  tfc_status_free(apart); // what is fused is pinned apart: searched without
+  if (j->coarse) tfc_job_say(j, false, "%u units where what runs fused is kept together", j->coarse->unit_count);
+out:
+  free(feeds);
+  free(own);
   return s;
 }
 
@@ -327,6 +350,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                       .best = UINT32_MAX,
                       .best_seen_us = INFINITY,
                       .trace_overhead = (double)NAN,
+                      .trace_overhead_least = (double)NAN,
                       .trace = TFC_TRACE_MODE_ALL};
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
   // What can fail for reasons outside the graph is tried first, before any time is spent.

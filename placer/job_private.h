@@ -62,15 +62,18 @@ struct tfc_job {
   struct tfc_simulator *simulator;
   struct tfc_bound bound;
   TFC_ARRAY(struct tfc_job_known) known;
-  uint32_t episodes;   // measured candidates, of this run and what it goes on from
-  int64_t next_id;     // of placements
-  uint32_t best;       // index in known of the incumbent, UINT32_MAX: none
-  double best_seen_us; // the shortest median of any that could be the answer
-  double trace_overhead;
+  uint32_t episodes;                           // measured candidates, of this run and what it goes on from
+  int64_t next_id;                             // of placements
+  uint32_t best;                               // index in known of the incumbent, UINT32_MAX: none
+  double best_seen_us;                         // the shortest median of any that could be the answer
+  double trace_overhead, trace_overhead_least; // share of a step, and what it surely is (95 %)
   tfc_trace_mode trace;
   char label[16];
 };
 
+// job.c
+// The coarse subject: needs what each operation takes by itself (`plain`).
+TFC_MUST_USE tfc_status tfc_job_keep_fused(struct tfc_job *job);
 double tfc_job_seconds(const struct tfc_job *job); // since it began, resumed time included
 bool tfc_job_cancelled(const struct tfc_job *job);
 void tfc_job_say(struct tfc_job *job, bool warning, const char *format, ...) TFC_PRINTF(3, 4);

@@ -12,17 +12,32 @@ static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// The overhead of tracing: traced against untraced blocks of the same plan, in turns.
-static double overhead_of(const struct tfc_measured *m) {
-  double *us[2] = {calloc(m->step_count + 1u, sizeof(double)), calloc(m->step_count + 1u, sizeof(double))};
-  size_t n[2] = {0};
-  for (uint32_t i = 0; us[0] && us[1] && i < m->step_count; i++)
-    if (!m->steps[i].warmup) us[m->steps[i].traced][n[m->steps[i].traced]++] = 1e-3 * (double)m->steps[i].duration_ns;
-  double overhead =
-      n[0] && n[1] ? tfc_quartiles_of(us[1], n[1]).median / tfc_quartiles_of(us[0], n[0]).median - 1 : (double)NAN;
-  free(us[0]);
-  free(us[1]);
-  return overhead;
+// The overhead of tracing: traced against untraced blocks of the same plan, in turns. On a machine whose steps vary by
+// more than tracing costs it cannot be told from nothing; `out_least` is what it surely is (95 %).
+static tfc_status overhead_of(const struct tfc_measured *m, double *out, double *out_least) {
+  tfc_status s = NULL;
+  enum { MOST = 16, ROUNDS = 2000 };
+  struct tfc_block_pair pairs[MOST] = {{0}};
+  double *us = calloc(m->step_count + 1u, sizeof *us);
+  struct tfc_interval ratio;
+  uint32_t count = 0;
+  if (!us) return no_memory();
+  for (uint32_t i = 0; i < m->step_count;) {
+    uint32_t first = i, block = m->steps[i].block;
+    for (; i < m->step_count && m->steps[i].block == block && m->steps[i].warmup == m->steps[first].warmup; i++)
+      us[i] = 1e-3 * (double)m->steps[i].duration_ns;
+    if (m->steps[first].warmup || count == MOST) continue;
+    if (m->steps[first].traced)
+      pairs[count].a = us + first, pairs[count].a_count = i - first;
+    else
+      pairs[count].b = us + first, pairs[count].b_count = i - first;
+    count += pairs[count].a_count && pairs[count].b_count;
+  }
+  TFC_TRY(s, tfc_bootstrap_ratio(pairs, count, ROUNDS, 1, &ratio));
+  *out = ratio.value - 1, *out_least = ratio.low - 1;
+out:
+  free(us);
+  return s;
 }
 
 // What an operation takes beside its own time, on a device that is never idle: (step - operations) / operations.
@@ -98,7 +113,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
     tfc_fusion_deinit(&fusion);
     if (s) goto out;
     j->calibration.kinds[kind].dispatch_us = dispatch_of(m);
-    if (isnan(j->trace_overhead)) j->trace_overhead = overhead_of(m);
+    if (isnan(j->trace_overhead)) TFC_TRY(s, overhead_of(m, &j->trace_overhead, &j->trace_overhead_least));
   }
   TFC_TRY(s, tfc_job_record(j, k, &seen, "profile"));
   if (isfinite(k->median_us)) {
@@ -180,6 +195,7 @@ tfc_status tfc_job_profile(struct tfc_job *j) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_job_rebuild(j)); // without costs: units and what may go where
   TFC_TRY(s, profile_steps(j));
+  TFC_TRY(s, tfc_job_keep_fused(j));
   bool any = false;
   for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);
   if (!any) {
@@ -188,9 +204,11 @@ tfc_status tfc_job_profile(struct tfc_job *j) {
              "the step could not be profiled: %s", why);
   }
   if (isfinite(j->trace_overhead)) {
-    if (j->trace_overhead > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;
+    if (j->trace_overhead_least > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;
     tfc_job_say(j, false, "tracing costs %.1f %% of a step%s", 100 * j->trace_overhead,
-                j->trace == TFC_TRACE_MODE_ALTERNATE ? ": traced and untraced blocks alternate" : "");
+                j->trace == TFC_TRACE_MODE_ALTERNATE ? ": traced and untraced blocks alternate"
+                : j->trace_overhead > 0.02           ? ", which is no more than the steps vary"
+                                                     : "");
   }
   if (j->info->device_count > 1) {
     free(j->calibration.links);
