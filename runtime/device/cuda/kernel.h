@@ -1,0 +1,99 @@
+// CUDA kernels: one row per op, offered to the driver by runtime/device/cuda/kernels. What has no row, or whose rows
+// all decline, is run on the host by the driver between copies, and says so.
+//
+// Rows and their prepare and launch functions are C (kernels/<family>.c); device code is CUDA C++ (kernels/<family>.cu)
+// behind extern "C" launchers that take plain values, so that tfc's headers never meet a C++ compiler.
+//
+//   static tfc_status tanh_prepare(struct tfc_cuda_prepare *p) { p->base->state = ...; return NULL; }
+//   static tfc_status tanh_launch(struct tfc_cuda_launch *l) {
+//     struct tfc_tensor *y = NULL;
+//     TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, l->ctx->inputs[0], &y));
+//     return tfc_cuda_status(l, tfc_tanh_f32(l->ctx->inputs[0]->data, y->data, tfc_tensor_elements(y), l->stream));
+//   }
+//   static const struct tfc_cuda_kernel rows[] = {{"Tanh", TFC_TYPE_BIT(TFC_FLOAT), tanh_prepare, tanh_launch, 0}};
+//   TFC_CUDA_KERNELS(rows);
+//
+// A launch function only enqueues on l->stream: it never synchronises, allocates through CUDA, or uses another stream.
+// It runs on the device's thread in the device's own context (a green context for a virtual GPU). It is called for
+// every step, unless the segment was captured as a CUDA graph: then once per capture, with the pointers of that
+// capture. So everything that differs between steps must come through device memory, or the row carries
+// TFC_CUDA_NO_CAPTURE.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNEL_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNEL_H
+
+#include "runtime/device/driver.h"
+
+// CUDA's own types by their tags, so that this header needs no toolkit: cudaStream_t is struct CUstream_st *,
+// cublasLtHandle_t struct cublasLtContext *, cudnnHandle_t struct cudnnContext *.
+struct CUstream_st;
+struct cublasLtContext;
+struct cudnnContext;
+
+// What a device gives its kernels; one per device, used on its thread only (and by prepare, before the first launch).
+struct tfc_cuda_library {
+  struct tfc_device *device;
+  // Made on first use, on this device's context; for virtual devices cuBLASLt's SM target is the device's own number
+  // of multiprocessors (sm_count below; kernels put it into CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET). UNAVAILABLE with
+  // the library's words when it cannot be made. cudnn: its stream is the device's compute stream.
+  tfc_status (*blaslt)(struct tfc_cuda_library *library, struct cublasLtContext **out);
+  tfc_status (*cudnn)(struct tfc_cuda_library *library, struct cudnnContext **out);
+  int sm_count;            // multiprocessors of this device (of its green context)
+  int capability;          // 90: compute capability 9.0
+  size_t shared_per_block; // bytes, with opt-in
+  size_t l2_bytes;
+  bool tf32; // --rewrites all: TF32 where a row would use FP32 matrix products; else exact FP32
+  bool is_virtual;
+};
+
+struct tfc_cuda_prepare {
+  struct tfc_prepare_ctx
+      *base; // node, attributes, shapes as inferred, dtypes, constant inputs; state and release go here
+  const struct tfc_segment_op *op; // its slots: an output whose data is set has a planned place. NULL: a single launch
+  struct tfc_cuda_library *library;
+  // Bit i: input/output i is in host memory when the kernel is launched (op_def.host_inputs/host_outputs).
+  uint32_t host_inputs, host_outputs;
+  size_t scratch; // out: device bytes that launch gets in l->scratch, 256-byte aligned, shared by all kernels of the
+                  // device and undefined at first. Kernels of unknown shapes call tfc_kernel_scratch instead.
+  const char *library_note; // out, optional: static text for reports: which algorithm was chosen
+};
+struct tfc_cuda_launch {
+  // As for every kernel: inputs, outputs (tfc_kernel_output and friends give planned or allocated device memory),
+  // variables; `data` are device addresses but for host_inputs and host_outputs.
+  struct tfc_kernel_ctx *ctx;
+  struct CUstream_st *stream;
+  struct tfc_cuda_library *library;
+  void *scratch; // as prepared
+};
+
+enum tfc_cuda_kernel_flags {
+  TFC_CUDA_NO_CAPTURE = 1 << 0, // what it enqueues depends on host values of the step (seeds, host inputs, node_state)
+};
+struct tfc_cuda_kernel {
+  const char *op;
+  uint32_t types; // bits of the dtypes of input 0 (of output 0 where there is no input); 0: any
+  // Optional. UNIMPLEMENTED declines (an attribute, an unknown shape, a type): the next row of the op is asked; its
+  // message is the reason that reports show when none is left. Any other error ends the plan.
+  tfc_status (*prepare)(struct tfc_cuda_prepare *p);
+  tfc_status (*launch)(struct tfc_cuda_launch *l);
+  uint32_t flags;
+};
+struct tfc_cuda_kernels {
+  const struct tfc_cuda_kernel *rows;
+  size_t count;
+};
+#define TFC_CUDA_KERNELS(rows)                                                                                         \
+  static const struct tfc_cuda_kernels tfc_cuda_kernels_##rows                                                         \
+      __attribute__((used, section("tfc_cuda_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
+
+// Rows of an op, one after the other: pass NULL first, then what came back; NULL at the end. Any thread.
+const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cuda_kernel *after);
+
+// A status from what a launcher returned (a cudaError_t: what cudaGetLastError said behind the launch, 0: none). Names
+// the error; the driver adds node, op, device and shapes. For cuBLASLt and cuDNN: make a status with their own text.
+TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error);
+
+// For rows that read a small tensor whose value decides what is enqueued and that is on the device after all:
+// synchronises the stream and copies. Only in rows with TFC_CUDA_NO_CAPTURE; it is counted and reported.
+TFC_MUST_USE tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *source, void *target);
+
+#endif
