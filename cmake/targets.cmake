@@ -42,7 +42,7 @@ endfunction()
 function(tfc_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
   # The CUDA driver and the CUPTI collector are plug-ins of their own (cmake/cuda.cmake).
-  list(FILTER sources EXCLUDE REGEX "/(cuda|cupti)/")
+  list(FILTER sources EXCLUDE REGEX "/(runtime/device/cuda|profiler/cupti)/")
   if(NOT sources)
     add_library(tfc_${name} INTERFACE)
     target_link_libraries(tfc_${name} INTERFACE ${TFC_LINK_${name}})
