@@ -2,11 +2,11 @@
 // widened to float32 first, integers have plain loops that wrap.
 #include "runtime/ops/linalg_matmul.h"
 
-#include <cblas.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/blas.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -55,17 +55,13 @@ static void band_product(const struct ops_matmul *mm, const struct band *z, cons
   const void *pb = (const char *)b + (size_t)(z->column * (mm->b == OPS_PLAIN ? 1 : mm->k)) * size;
   void *pc = (char *)out + (size_t)(z->row * mm->n + z->column) * size;
   CBLAS_TRANSPOSE ta = blas_transpose(mm->a), tb = blas_transpose(mm->b);
-  static const float one_c64[2] = {1, 0}, zero_c64[2] = {0, 0};
-  static const double one_c128[2] = {1, 0}, zero_c128[2] = {0, 0};
 #define PLAIN_CASE(t, ...)                                                                                             \
   case OPS_DT_##t: product_##t##_##t(mm, z, a, b, out); break;
   switch (mm->a_type) {
-  case TFC_FLOAT: cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1, pa, lda, pb, ldb, 0, pc, ldc); break;
-  case TFC_DOUBLE: cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1, pa, lda, pb, ldb, 0, pc, ldc); break;
-  case TFC_COMPLEX64: cblas_cgemm(CblasRowMajor, ta, tb, m, n, k, one_c64, pa, lda, pb, ldb, zero_c64, pc, ldc); break;
-  case TFC_COMPLEX128:
-    cblas_zgemm(CblasRowMajor, ta, tb, m, n, k, one_c128, pa, lda, pb, ldb, zero_c128, pc, ldc);
-    break;
+  case TFC_FLOAT: ops_sgemm(ta, tb, m, n, k, 1, pa, lda, pb, ldb, 0, pc, ldc); break;
+  case TFC_DOUBLE: ops_dgemm(ta, tb, m, n, k, 1, pa, lda, pb, ldb, 0, pc, ldc); break;
+  case TFC_COMPLEX64: ops_cgemm(ta, tb, m, n, k, pa, lda, pb, ldb, pc, ldc); break;
+  case TFC_COMPLEX128: ops_zgemm(ta, tb, m, n, k, pa, lda, pb, ldb, pc, ldc); break;
   default:
     if (mm->out_type == TFC_INT32 && mm->a_type == TFC_INT8) {
       product_i8_i32(mm, z, a, b, out);

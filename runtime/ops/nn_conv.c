@@ -3,9 +3,9 @@
 //
 // The products are done in float (for float, half, bfloat16) or double (for double, and int32, which double holds
 // exactly). Other layouts and types are converted before and after.
-#include <cblas.h>
 #include <stdlib.h>
 
+#include "runtime/ops/blas.h"
 #include "runtime/ops/nn_window.h"
 
 enum { BLOCK_ELEMENTS = 1 << 17, MAX_STRIPES = 8 };
@@ -25,11 +25,11 @@ struct work {
 };
 
 #define REAL float
-#define GEMM cblas_sgemm
+#define GEMM ops_sgemm
 #define NAME(x) x##_f32
 #include "runtime/ops/nn_conv_core.h" // NOLINT: a template
 #define REAL double
-#define GEMM cblas_dgemm
+#define GEMM ops_dgemm
 #define NAME(x) x##_f64
 #include "runtime/ops/nn_conv_core.h"
 

@@ -1,5 +1,5 @@
 // Convolution on images in NDHWC as matrix products over patches. A template: include it with REAL (float or double),
-// GEMM (cblas_sgemm or cblas_dgemm) and NAME(x) defined; nn_conv.c does, twice.
+// GEMM (ops_sgemm or ops_dgemm) and NAME(x) defined; nn_conv.c does, twice.
 //
 // Rows of the products are output positions, worked off in blocks whose size depends on the shapes alone, so that
 // results do not depend on the number of cores.
@@ -62,7 +62,7 @@ static void NAME(forward)(void *arg, int64_t begin, int64_t end) {
         a = (const REAL *)w->x + first * c->channels + g * depth;
       else
         NAME(patches)(c, w->x, first, rows, g, buffer);
-      GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)filters, (int)inner, 1, a,
+      GEMM(CblasNoTrans, CblasNoTrans, (int)rows, (int)filters, (int)inner, 1, a,
            (int)(c->pointwise ? c->channels : inner), (const REAL *)w->w + g * filters, (int)c->filters, 0,
            (REAL *)w->y + first * c->filters + g * filters, (int)c->filters);
     }
@@ -86,7 +86,7 @@ static void NAME(backward_input)(void *arg, int64_t begin, int64_t end) {
     for (int64_t first = n * image; first < (n + 1) * image; first += c->block) {
       const int64_t rows = (n + 1) * image - first < c->block ? (n + 1) * image - first : c->block;
       for (int64_t g = 0; g < c->groups; g++) {
-        GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)inner, (int)filters, 1,
+        GEMM(CblasNoTrans, CblasTrans, (int)rows, (int)inner, (int)filters, 1,
              (const REAL *)w->y + first * c->filters + g * filters, (int)c->filters, (const REAL *)w->w + g * filters,
              (int)c->filters, 0, buffer, (int)inner);
         NAME(add_patches)(c, w->x, first, rows, g, buffer);
@@ -114,7 +114,7 @@ static void NAME(backward_filter)(void *arg, int64_t begin, int64_t end) {
       const int64_t first = b * c->block, rows = total - first < c->block ? total - first : c->block;
       for (int64_t g = 0; g < c->groups; g++) {
         NAME(patches)(c, w->x, first, rows, g, buffer);
-        GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)inner, (int)filters, (int)rows, 1, buffer, (int)inner,
+        GEMM(CblasTrans, CblasNoTrans, (int)inner, (int)filters, (int)rows, 1, buffer, (int)inner,
              (const REAL *)w->y + first * c->filters + g * filters, (int)c->filters, 1, dw + g * filters,
              (int)c->filters);
       }

@@ -2,9 +2,9 @@
 //
 // x [batch, in], h_prev and cs_prev [batch, cell], w [in + cell, 4 cell], b [4 cell]; columns of w are the gates in the
 // order input, cell, forget, output (BlockLSTMV2: input, forget, cell, output). Arithmetic is in float.
-#include <cblas.h>
 #include <stdlib.h>
 
+#include "runtime/ops/blas.h"
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/nn_common.h"
 
@@ -84,8 +84,8 @@ static void lstm_step(const struct lstm *l, const float *x, const float *cs_prev
   if (l->half)
     half_product(l, xh, w, gates, l->batch, 4 * n, width);
   else
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)l->batch, (int)(4 * n), (int)width, 1, xh, (int)width,
-                w, (int)(4 * n), 0, gates, (int)(4 * n));
+    ops_sgemm(CblasNoTrans, CblasNoTrans, (int)l->batch, (int)(4 * n), (int)width, 1, xh, (int)width, w, (int)(4 * n),
+              0, gates, (int)(4 * n));
   for (int64_t r = 0; r < l->batch; r++)
     for (int64_t k = 0; k < n; k++) {
       const int64_t at = r * n + k;
@@ -238,10 +238,10 @@ static tfc_status block_lstm_grad(struct tfc_kernel_ctx *ctx) {
       }
       for (int64_t k = 0; k < 4 * n; k++) db[k] += gates[r * 4 * n + k];
     }
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)l.batch, (int)width, (int)(4 * n), 1, gates, (int)(4 * n),
-                in[4], (int)(4 * n), 0, dxh, (int)width);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)width, (int)(4 * n), (int)l.batch, 1, xh, (int)width,
-                gates, (int)(4 * n), 1, dw, (int)(4 * n));
+    ops_sgemm(CblasNoTrans, CblasTrans, (int)l.batch, (int)width, (int)(4 * n), 1, gates, (int)(4 * n), in[4],
+              (int)(4 * n), 0, dxh, (int)width);
+    ops_sgemm(CblasTrans, CblasNoTrans, (int)width, (int)(4 * n), (int)l.batch, 1, xh, (int)width, gates, (int)(4 * n),
+              1, dw, (int)(4 * n));
     for (int64_t r = 0; r < l.batch; r++) {
       store(y[0], (t * l.batch + r) * l.in, dx + r * width, l.in);
       memcpy(dh + r * n, dxh + r * width + l.in, (size_t)n * sizeof *dh);
@@ -283,8 +283,8 @@ static tfc_status gru_cell(struct tfc_kernel_ctx *ctx) {
     memcpy(xh + r * width, (const float *)x->data + r * in, (size_t)in * sizeof *xh);
     memcpy(xh + r * width + in, hp + r * n, (size_t)n * sizeof *xh);
   }
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)batch, (int)(2 * n), (int)width, 1, xh, (int)width,
-              ctx->inputs[2]->data, (int)(2 * n), 0, ru, (int)(2 * n));
+  ops_sgemm(CblasNoTrans, CblasNoTrans, (int)batch, (int)(2 * n), (int)width, 1, xh, (int)width, ctx->inputs[2]->data,
+            (int)(2 * n), 0, ru, (int)(2 * n));
   for (int64_t r = 0; r < batch; r++)
     for (int64_t k = 0; k < n; k++) {
       const float reset = sigmoid(ru[r * 2 * n + k] + at_half(ctx->inputs[4], k));
@@ -293,8 +293,8 @@ static tfc_status gru_cell(struct tfc_kernel_ctx *ctx) {
       ((float *)y[1]->data)[r * n + k] = update;
       xh[r * width + in + k] = hp[r * n + k] * reset;
     }
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)batch, (int)n, (int)width, 1, xh, (int)width,
-              ctx->inputs[3]->data, (int)n, 0, c, (int)n);
+  ops_sgemm(CblasNoTrans, CblasNoTrans, (int)batch, (int)n, (int)width, 1, xh, (int)width, ctx->inputs[3]->data, (int)n,
+            0, c, (int)n);
   for (int64_t i = 0; i < batch * n; i++) {
     const float value = tanhf(c[i] + at_half(ctx->inputs[5], i % n)), update = ((float *)y[1]->data)[i];
     ((float *)y[2]->data)[i] = value;

@@ -1,0 +1,21 @@
+// BLAS products, one at a time: Debian's serial OpenBLAS hands the same work buffer to two threads that call it at
+// once, and both results are then wrong now and then. Whoever wants products side by side uses kernels of the device
+// (runtime/device/cpu/gemm).
+//
+// Row-major, as cblas_sgemm and its relatives; any thread.
+#ifndef TFC_RUNTIME_OPS_BLAS_H
+#define TFC_RUNTIME_OPS_BLAS_H
+
+#include <cblas.h>
+
+void ops_sgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const float *a, int lda,
+               const float *b, int ldb, float beta, float *c, int ldc);
+void ops_dgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha, const double *a, int lda,
+               const double *b, int ldb, double beta, double *c, int ldc);
+// alpha = 1, beta = 0
+void ops_cgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const void *a, int lda, const void *b,
+               int ldb, void *c, int ldc);
+void ops_zgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const void *a, int lda, const void *b,
+               int ldb, void *c, int ldc);
+
+#endif
