@@ -219,29 +219,35 @@ out:
   return s;
 }
 
+// Apart from the operation that it is fused into, a node writes its outputs and the other reads them. (The products of
+// a softmax in shards are sums of small tensors: they belong on several devices, fused or not.)
+static bool costs_to_tear(const struct tfc_job *j, uint32_t node) {
+  const double bandwidth = 1e10; // bytes a second, of one core
+  const struct tfc_node *n = &j->o->graph->nodes[node];
+  double own = (double)NAN, bytes = 0;
+  for (uint32_t k = 0; k < j->calibration.kind_count; k++) {
+    struct tfc_cost cost = tfc_cost_table_get(j->plain, node, k);
+    if (cost.samples && !(own <= cost.median_us)) own = cost.median_us;
+  }
+  for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)j->info->output_bytes[n->output_begin + k];
+  return !(2e6 * bytes / bandwidth <= 0.05 * own); // not known: it is kept
+}
+
 tfc_status tfc_job_keep_fused(struct tfc_job *j) {
-  if (!j->info->done_by || j->coarse) return NULL;
+  if (!j->info->done_by || j->kept) return NULL;
   tfc_status s = NULL;
   uint32_t nodes = j->o->graph->node_count;
   struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
-  double *own = malloc((nodes + 1u) * sizeof *own);
-  if (!feeds || !own) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < nodes; i++) {
-    own[i] = (double)NAN;
-    for (uint32_t k = 0; k < j->calibration.kind_count; k++) {
-      struct tfc_cost cost = tfc_cost_table_get(j->plain, i, k);
-      if (cost.samples && !(own[i] <= cost.median_us)) own[i] = cost.median_us;
-    }
-  }
+  j->kept = calloc(nodes + 1u, sizeof *j->kept);
+  if (!feeds || !j->kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < nodes; i++) j->kept[i] = j->info->done_by[i] < nodes && costs_to_tear(j, i);
   struct tfc_subject_options options = subject_options(j, feeds);
-  options.keep_fused = true;
-  options.own_us = own;
+  options.kept = j->kept;
   tfc_status apart = tfc_subject_create(j->o->graph, &options, &j->coarse);
   tfc_status_free(apart); // what is fused is pinned apart: searched without
   if (j->coarse) tfc_job_say(j, false, "%u units where what runs fused is kept together", j->coarse->unit_count);
 out:
   free(feeds);
-  free(own);
   return s;
 }
 
@@ -270,6 +276,7 @@ static void tear_down(struct tfc_job *j) {
   tfc_problem_free(j->coarse_problem);
   tfc_cost_graph_free(j->coarse_graph);
   tfc_subject_free(j->coarse);
+  free(j->kept);
   tfc_cost_graph_free(j->cost_graph);
   tfc_machine_free(j->machine);
   tfc_subject_free(j->subject);

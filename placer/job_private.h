@@ -50,6 +50,7 @@ struct tfc_job {
   struct tfc_machine *bare; // without calibration: the subject's
   struct tfc_calibration calibration;
   struct tfc_cost_table *plain;         // every operation by itself, without rewrites
+  bool *kept;                           // [node] stays with what it is fused into; NULL: nothing runs fused
   struct tfc_cost_table *alone, *costs; // of the profile; refit with candidates
   uint32_t *kind_of_device;
   struct tfc_machine *machine;
@@ -72,7 +73,7 @@ struct tfc_job {
 };
 
 // job.c
-// The coarse subject: needs what each operation takes by itself (`plain`).
+// What stays with what it is fused into, and the coarse subject: needs what each operation takes by itself (`plain`).
 TFC_MUST_USE tfc_status tfc_job_keep_fused(struct tfc_job *job);
 double tfc_job_seconds(const struct tfc_job *job); // since it began, resumed time included
 bool tfc_job_cancelled(const struct tfc_job *job);

@@ -60,6 +60,28 @@ struct profiling {
   const uint32_t *device; // [entry] or UINT32_MAX: whole
 };
 
+static tfc_status learn_costs(struct tfc_job *j, const struct tfc_measured *m) {
+  tfc_status s = NULL;
+  struct tfc_fusion fusion;
+  TFC_RETURN_IF_ERROR(tfc_fusion_init(&fusion, m->done_by, m->done_by_count, j->plain, j->kept));
+  for (uint32_t i = 0; i < m->profile_count && !s; i++) {
+    s = tfc_cost_table_add(j->alone, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
+    if (!s) s = tfc_cost_table_add(j->costs, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
+  }
+  tfc_fusion_deinit(&fusion);
+  return s;
+}
+
+// Steps on one device, with its operations as they run beside other devices.
+static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
+  struct tfc_job *j = user;
+  if (m->state != TFC_RESULT_OK) {
+    tfc_job_say(j, true, "in parts: %s", m->message ? m->message : "the step failed");
+    return NULL;
+  }
+  return learn_costs(j, m);
+}
+
 static tfc_status profiled(void *user, const struct tfc_measured *m) {
   tfc_status s = NULL;
   struct profiling *p = user;
@@ -103,15 +125,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   }
   if (m->state == TFC_RESULT_OK && !whole) {
     uint32_t kind = j->kind_of_device[device];
-    struct tfc_fusion fusion;
-    TFC_TRY(s, tfc_fusion_init(&fusion, m->done_by, m->done_by_count, j->plain));
-    for (uint32_t i = 0; i < m->profile_count && !s; i++) {
-      s = tfc_cost_table_add(j->alone, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
-      if (!s)
-        s = tfc_cost_table_add(j->costs, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
-    }
-    tfc_fusion_deinit(&fusion);
-    if (s) goto out;
+    if (j->info->device_count == 1) TFC_TRY(s, learn_costs(j, m));
     j->calibration.kinds[kind].dispatch_us = dispatch_of(m);
     if (isnan(j->trace_overhead)) TFC_TRY(s, overhead_of(m, &j->trace_overhead, &j->trace_overhead_least));
   }
@@ -168,7 +182,13 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .ignore_limits = true,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.1 * seconds};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &plain, weighed, j));
-  for (uint32_t i = 0; i < count; i++) entry[i].plain = false;
+  TFC_TRY(s, tfc_job_keep_fused(j));
+  for (uint32_t i = 0; i < count; i++) entry[i].plain = false, entry[i].in_parts = true;
+  struct tfc_measure_batch parts = plain;
+  parts.block = 5;
+  parts.deadline_s += 0.05 * seconds;
+  if (j->info->device_count > 1) TFC_TRY(s, tfc_measurer_run(j->measurer, &parts, run_in_parts, j));
+  for (uint32_t i = 0; i < count; i++) entry[i].in_parts = false;
   entry[count].whole = true;
   device[count++] = UINT32_MAX;
   struct profiling p = {j, device};
@@ -195,7 +215,6 @@ tfc_status tfc_job_profile(struct tfc_job *j) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_job_rebuild(j)); // without costs: units and what may go where
   TFC_TRY(s, profile_steps(j));
-  TFC_TRY(s, tfc_job_keep_fused(j));
   bool any = false;
   for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);
   if (!any) {

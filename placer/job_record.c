@@ -254,7 +254,7 @@ static tfc_status refit(struct tfc_job *j, const struct tfc_measured *m) {
   double *factors = calloc((size_t)devices * j->calibration.kind_count + 1, sizeof *factors);
   struct tfc_fusion fusion = {0};
   if (!factors) return no_memory();
-  TFC_TRY(s, tfc_fusion_init(&fusion, m->done_by, m->done_by_count, j->plain));
+  TFC_TRY(s, tfc_fusion_init(&fusion, m->done_by, m->done_by_count, j->plain, j->kept));
   for (uint32_t kind = 0; kind < j->calibration.kind_count; kind++) {
     struct tfc_slowdown_sums sums = {j->calibration.kinds[kind].measured_us, j->calibration.kinds[kind].alone_us,
                                      devices};

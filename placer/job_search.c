@@ -526,19 +526,18 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   char *names = NULL;
   bool learns = false;
   uint32_t idle = 0;
-  bool coarse = j->coarse_problem != NULL, winner = coarse;
   struct tfc_random random;
   tfc_random_init(&random, j->o->seed + 17);
   if (j->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(j, &names, &learns));
   if (j->o->random_first) TFC_TRY(s, measure_random(j, &random));
-  double learn_from = names ? tfc_job_seconds(j) + 0.5 * (search_end_s(j) - tfc_job_seconds(j)) : 0;
+  double learn_from = names ? tfc_job_seconds(j) + 0.7 * (search_end_s(j) - tfc_job_seconds(j)) : 0;
   for (uint32_t round = 0; idle < 3; round++) {
     double left = search_end_s(j) - tfc_job_seconds(j);
     uint32_t measured_now = 0, budget = total_measurements(j) > j->episodes ? total_measurements(j) - j->episodes : 0;
     if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || budget == 0) break;
-    if (learns && (tfc_job_seconds(j) >= learn_from || j->episodes >= total_measurements(j) / 2)) {
+    if (learns && (tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * total_measurements(j) / 10)) {
       learns = false;
       uint32_t count = 0, share;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count++;
@@ -556,11 +555,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     if (seconds > 15) seconds = 15;
     if (seconds < 0.5) seconds = 0.5;
     if (seconds > left) seconds = left;
-    uint32_t before = j->best;
-    TFC_TRY(s, search_round(j, names, round, coarse, seconds, &random, &measured_now));
-    // Both kinds of units are tried in turns; the one that found the incumbent gets two rounds of three.
-    if (j->best != before) winner = coarse;
-    if (j->coarse_problem) coarse = (round % 3 == 1) ? !winner : winner;
+    TFC_TRY(s, search_round(j, names, round, j->coarse_problem != NULL, seconds, &random, &measured_now));
     idle = measured_now ? 0 : idle + 1;
     if (measured_now) {
       TFC_TRY(s, tfc_job_rebuild(j));

@@ -257,6 +257,7 @@ static void pack_batch(const struct tfc_measure_batch *b, const struct pending *
     const struct tfc_measure_entry *e = &b->entries[left->entry[i]];
     tfc_pack_u32(p, e->whole);
     tfc_pack_u32(p, e->plain);
+    tfc_pack_u32(p, e->in_parts);
     tfc_pack_array(p, e->placement, e->whole ? 0 : nodes, sizeof *e->placement);
     tfc_pack_array(p, e->sequence, e->sequence ? e->sequence_count : 0, sizeof *e->sequence);
   }

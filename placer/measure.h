@@ -78,6 +78,7 @@ typedef enum tfc_trace_mode {
 struct tfc_measure_entry {
   bool whole;                // on the undivided machine: no placement
   bool plain;                // without rewrites: every operation by itself, as weights for those that run fused
+  bool in_parts;             // as it runs beside other devices (struct tfc_run_spec)
   const uint16_t *placement; // [node_count] device
   const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
   uint32_t sequence_count;

@@ -87,6 +87,7 @@ static void plan_entry(struct batch *b, struct run *r) {
   int side = r->entry.whole ? 1 : r->entry.plain ? 2 : 0;
   TFC_TRY(s, tfc_worker_side_open(b->w, side));
   r->side = &b->w->sides[side];
+  spec.in_parts = r->entry.in_parts;
   if (!r->entry.whole) {
     spec.placement = r->placement;
     spec.sequence = r->entry.sequence_count ? r->sequence : NULL;
@@ -300,6 +301,7 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
     size_t nodes = 0, sequence = 0;
     r->entry.whole = tfc_unpack_u32(u);
     r->entry.plain = tfc_unpack_u32(u);
+    r->entry.in_parts = tfc_unpack_u32(u);
     const void *placement = tfc_unpack_array(u, sizeof *r->placement, &nodes);
     if (!(r->placement = malloc(nodes * sizeof *r->placement + 1))) return no_memory();
     memcpy(r->placement, placement, nodes * sizeof *r->placement);

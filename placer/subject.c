@@ -404,17 +404,6 @@ static tfc_status make_kinds(struct maker *m) {
   return NULL;
 }
 
-// Apart from the operation that it is fused into, a node writes its outputs and the other reads them. (The products of
-// a softmax in shards are sums of small tensors: they belong on several devices, fused or not.)
-static bool costs_to_tear(const struct tfc_subject_options *o, const struct tfc_graph *g, uint32_t node) {
-  const double bandwidth = 1e10; // bytes a second, of one core
-  const struct tfc_node *n = &g->nodes[node];
-  if (!o->own_us || isnan(o->own_us[node]) || !o->output_bytes) return true;
-  double bytes = 0;
-  for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)o->output_bytes[n->output_begin + k];
-  return 2e6 * bytes / bandwidth > 0.05 * o->own_us[node];
-}
-
 tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subject_options *o,
                               struct tfc_subject **out) {
   tfc_status s = NULL;
@@ -442,9 +431,8 @@ tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subjec
   l->needed = m.needed;
   TFC_TRY(s, tfc_graph_topological(g, m.order));
   TFC_TRY(s, tfc_units_find_all(g, &l->arena, &m.units));
-  for (uint32_t i = 0; i < g->node_count && o->done_by && o->keep_fused; i++)
-    if (o->done_by[i] < g->node_count && m.needed[i] && costs_to_tear(o, g, i))
-      tfc_units_join(&m.units, i, o->done_by[i]);
+  for (uint32_t i = 0; i < g->node_count && o->done_by && o->kept; i++)
+    if (o->done_by[i] < g->node_count && m.needed[i] && o->kept[i]) tfc_units_join(&m.units, i, o->done_by[i]);
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
   TFC_TRY(s, make_anchors(&m));

@@ -40,11 +40,9 @@ struct tfc_subject_options {
   // On one device: the operation that a node's work is fused into, [node] as in tfc_measured; NULL: none. What stays
   // inside a fused operation takes no memory.
   const uint32_t *done_by;
-  // Coarser units, for searching: what is fused stays together where tearing it apart costs, by its tensors' bytes,
-  // more than a twentieth of the operation's own time (`own_us` [node] or NULL; NaN: not known). What comes from
-  // outside is held to the graph's own units only.
-  bool keep_fused;
-  const double *own_us;
+  // [node] Coarser units, for searching: these stay with what they are fused into. NULL: none. What comes from outside
+  // is held to the graph's own units only.
+  const bool *kept;
   bool live; // tensors' memory matters: some device's limit is below what the whole step holds
 };
 

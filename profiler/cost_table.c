@@ -62,8 +62,8 @@ double tfc_cost_table_fastest(const struct tfc_cost_table *t, uint32_t node, uin
 
 // --- Fused operations ----------------------------------------------------------------------------------------------
 tfc_status tfc_fusion_init(struct tfc_fusion *f, const uint32_t *done_by, uint32_t node_count,
-                           const struct tfc_cost_table *weights) {
-  struct tfc_fusion made = {.node_count = node_count, .weights = weights};
+                           const struct tfc_cost_table *weights, const bool *kept) {
+  struct tfc_fusion made = {.node_count = node_count, .weights = weights, .kept = kept};
   if (!done_by) return *f = made, NULL;
   made.first = calloc(node_count + 2u, sizeof *made.first);
   made.member = calloc(node_count + 1u, sizeof *made.member);
@@ -97,16 +97,25 @@ static double weight(const struct tfc_fusion *f, uint32_t node, uint32_t kind) {
   return c.samples ? c.median_us : 0;
 }
 
+static bool stays(const struct tfc_fusion *f, uint32_t node) {
+  return f->kept && f->kept[node];
+}
+
 static tfc_status share_out(struct tfc_cost_table *t, const struct tfc_fusion *f, uint32_t node, uint32_t kind,
                             double us) {
   const uint32_t *member = NULL;
   uint32_t count = members(f, node, &member);
   double own = count ? weight(f, node, kind) : 1, total = own;
-  for (uint32_t i = 0; i < count; i++) total += weight(f, member[i], kind);
+  for (uint32_t i = 0; i < count; i++) {
+    double share = weight(f, member[i], kind);
+    total += share;
+    if (stays(f, member[i])) own += share;
+  }
   if (!(total > 0)) own = total = 1;
   TFC_RETURN_IF_ERROR(tfc_cost_table_put(t, node, kind, us * own / total));
   for (uint32_t i = 0; i < count; i++)
-    TFC_RETURN_IF_ERROR(tfc_cost_table_put(t, member[i], kind, us * (weight(f, member[i], kind) / total)));
+    TFC_RETURN_IF_ERROR(
+        tfc_cost_table_put(t, member[i], kind, stays(f, member[i]) ? 0 : us * (weight(f, member[i], kind) / total)));
   return NULL;
 }
 
@@ -125,15 +134,24 @@ tfc_status tfc_cost_table_add(struct tfc_cost_table *t, const struct tfc_step_pr
                               const double *slowdown) {
   tfc_status s = NULL;
   int64_t *end = calloc(device_count + 1u, sizeof *end);
-  if (!end) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (size_t i = 0; i < p->ops.count && !s; i++) {
+  double *us = calloc(t->node_count + 1u, sizeof *us); // by node: some run in several operations (packing, then using)
+  if (!end || !us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
     uint32_t busy = busy_devices(o, end, kind_of_device, device_count);
     uint32_t kind = kind_of_device[o->device];
     double factor = slowdown ? slowdown[(size_t)kind * device_count + busy - 1] : 1;
-    s = share_out(t, fusion, o->node, kind, 1e-3 * (double)o->duration_ns / factor);
+    us[o->node] += 1e-3 * (double)o->duration_ns / factor;
   }
+  for (size_t i = 0; i < p->ops.count; i++) {
+    const struct tfc_profile_op *o = &p->ops.data[i];
+    if (us[o->node] < 0) continue;
+    TFC_TRY(s, share_out(t, fusion, o->node, kind_of_device[o->device], us[o->node]));
+    us[o->node] = -1;
+  }
+out:
   free(end);
+  free(us);
   return s;
 }
 

@@ -12,15 +12,17 @@ struct tfc_cost {
 
 // Which operations' time holds the work of which nodes: rewrites make one operation of several. `done_by[node]` is the
 // operation, or UINT32_MAX; NULL: none was rewritten. A fused operation's time is shared out by what its members take
-// by themselves (`weights`, a table of times without rewrites; NULL or nothing known: the operation keeps it all).
+// by themselves (`weights`, a table of times without rewrites; NULL or nothing known: the operation keeps it all). The
+// shares of members that stay with it wherever it goes (`kept`) are its own: that is when their work is done.
 struct tfc_cost_table;
 struct tfc_fusion {
   uint32_t node_count;
   uint32_t *first, *member;             // of node n: member[first[n] .. first[n + 1]), without itself; NULL: none
   const struct tfc_cost_table *weights; // borrowed
+  const bool *kept;                     // [node_count], borrowed; NULL: none
 };
 TFC_MUST_USE tfc_status tfc_fusion_init(struct tfc_fusion *fusion, const uint32_t *done_by, uint32_t node_count,
-                                        const struct tfc_cost_table *weights);
+                                        const struct tfc_cost_table *weights, const bool *kept);
 void tfc_fusion_deinit(struct tfc_fusion *fusion);
 
 TFC_MUST_USE tfc_status tfc_cost_table_create(uint32_t node_count, uint32_t kind_count, struct tfc_cost_table **out);

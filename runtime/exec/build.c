@@ -681,6 +681,16 @@ static tfc_status make_fetches(struct walk *w) {
   return NULL;
 }
 
+static bool on_several_devices(const struct tfc_ir *ir) {
+  uint16_t device = UINT16_MAX;
+  for (size_t i = 0; i < ir->ops.count; i++) {
+    if (ir->ops.data[i].joint) continue;
+    if (device != UINT16_MAX && ir->ops.data[i].device != device) return true;
+    device = ir->ops.data[i].device;
+  }
+  return false;
+}
+
 tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   tfc_status s = NULL;
   const struct tfc_graph *g = b->graph;
@@ -709,6 +719,7 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   for (uint32_t i = 0; i < b->order_count; i++)
     if (!w.variable_of[b->order[i]]) TFC_TRY(s, walk_node(&w, b->order[i]));
   TFC_TRY(s, make_fetches(&w));
+  ir->in_parts = b->spec->in_parts || on_several_devices(ir);
 out:
   for (size_t i = 0; i < w.accesses.count; i++) {
     tfc_array_free(&w.accesses.data[i].readers);

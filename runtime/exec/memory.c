@@ -138,8 +138,10 @@ static void done_by(const struct planner *p, struct block *b, const struct tfc_i
 // May the operation's first output be computed where an input is? The one that nobody reads afterwards.
 static struct block *in_place(const struct planner *p, const struct tfc_ir_op *op, const struct block *out,
                               const uint32_t *clock) {
-  if (!(op->def->flags & TFC_OP_INPLACE)) return NULL;
-  for (uint32_t k = 0; k < op->input_count; k++) {
+  uint32_t candidates = op->def->flags & TFC_OP_INPLACE         ? op->input_count
+                        : op->def->flags & TFC_OP_INPLACE_FIRST ? 1
+                                                                : 0;
+  for (uint32_t k = 0; k < candidates && k < op->input_count; k++) {
     struct block *b = block_read(p, op, k);
     if (!b || !b->placed || b->kept || b->location != out->location || b->size != out->size) continue;
     if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[0]].bytes) continue;

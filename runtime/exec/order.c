@@ -116,6 +116,28 @@ out:
   return s;
 }
 
+// Operations that rewrites made have the place of one of those that they stand for: none may stand behind an operation
+// that waits for it. A packed weight goes before its first reader, a chain before the first that reads one of its
+// values.
+static tfc_status before_readers(const struct tfc_ir *ir, struct graph *g, double *keys) {
+  tfc_status s = NULL;
+  size_t n = ir->ops.count;
+  uint32_t count = 0;
+  uint32_t *topological = malloc((n + 1) * sizeof *topological), *waiting = malloc((n + 1) * sizeof *waiting);
+  if (!topological || !waiting) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  memcpy(waiting, g->waiting, n * sizeof *waiting);
+  TFC_TRY(s, by_keys(ir, g, keys, topological, &count));
+  memcpy(g->waiting, waiting, n * sizeof *waiting);
+  for (uint32_t i = count; i-- > 0;) {
+    uint32_t id = topological[i];
+    for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++) keys[id] = fmin(keys[id], keys[g->to[k]]);
+  }
+out:
+  free(topological);
+  free(waiting);
+  return s;
+}
+
 // The rule of the simulation, on estimates: operations take cost_us, a tensor between devices 5 µs and 10 GB/s.
 static tfc_status by_schedule(const struct tfc_ir *ir, struct graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
@@ -222,6 +244,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
       by_node[spec->sequence[i]] = i;
     }
     for (size_t i = 0; i < n; i++) keys[i] = ir->ops.data[i].joint ? -1.0 : by_node[ir->ops.data[i].node];
+    TFC_TRY(s, before_readers(ir, &g, keys));
     TFC_TRY(s, by_keys(ir, &g, keys, sequence, &count));
   } else if (one_device && !spec->order) {
     for (size_t i = 0; i < n; i++) {

@@ -87,6 +87,7 @@ struct tfc_ir {
   struct tfc_device *const *devices;
   uint32_t device_count;
   bool all_rewrites;               // also those that change rounding
+  bool in_parts;                   // several devices: what runs late is better done in parts
   TFC_ARRAY(struct tfc_ir_op) ops; // in a topological order as first built; new ones come at the end
   TFC_ARRAY(struct tfc_ir_value) values;
   TFC_ARRAY(struct tfc_ir_edge) edges; // besides data

@@ -217,6 +217,7 @@ static bool make_key(const struct tfc_session *session, const struct tfc_run_spe
   add_bytes(key, spec->placement, nodes * sizeof *spec->placement);
   add_bytes(key, spec->order, nodes * sizeof *spec->order);
   add_bytes(key, spec->sequence, spec->sequence_count * sizeof *spec->sequence);
+  add_bytes(key, &spec->in_parts, sizeof spec->in_parts);
   return add_bytes(key, &spec->dynamic, sizeof spec->dynamic);
 }
 

@@ -47,6 +47,9 @@ struct tfc_run_spec {
   const uint32_t *sequence;
   uint32_t sequence_count;
   bool dynamic; // force ready order (tests)
+  // Sums of products run in parts, as in plans of several devices, though everything is on one: profiles of one device
+  // that are to say what operations take beside others.
+  bool in_parts;
 };
 
 struct tfc_run_options {

@@ -83,6 +83,7 @@ enum tfc_op_flags {
   TFC_OP_PLACEHOLDER = 1 << 17,        // must be fed
   TFC_OP_NOT_DIFFERENTIABLE = 1 << 18, // gradients stop here quietly
   TFC_OP_DEAD_INPUTS = 1 << 19,        // runs with dead inputs too (Merge, Send)
+  TFC_OP_INPLACE_FIRST = 1 << 20,      // output 0 may be computed in the buffer of input 0, and of no other
 };
 
 #define TFC_TYPE_BIT(t) (1u << (t))

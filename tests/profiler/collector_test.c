@@ -124,7 +124,7 @@ static void test_fused_operations(void **state) {
   assert_ok(tfc_cost_table_create(4, 1, &weights));
   assert_ok(tfc_cost_table_create(4, 1, &t));
   for (uint32_t n = 0; n < 4; n++) assert_ok(tfc_cost_table_put(weights, n, 0, 1 + n)); // 1, 2, 3
-  assert_ok(tfc_fusion_init(&fusion, done_by, 4, weights));
+  assert_ok(tfc_fusion_init(&fusion, done_by, 4, weights, NULL));
   struct tfc_profile_op ops[] = {{0, 12000, 0, 0}, {1000, 8000, 3, 1}};
   struct tfc_step_profile p = {.duration_ns = 12000, .ops = {ops, 2, 2}};
   assert_ok(tfc_cost_table_add(t, &p, kinds, 2, &fusion, (double[]){1, 2}));
@@ -136,7 +136,7 @@ static void test_fused_operations(void **state) {
   tfc_slowdown_add(&sums, t, &fusion, &p, kinds, 2, 0);
   assert_true(measured[1] == 12 && alone[1] == 12 && measured[2] == 8 && alone[2] == 4);
   tfc_fusion_deinit(&fusion);
-  assert_ok(tfc_fusion_init(&fusion, NULL, 4, weights));
+  assert_ok(tfc_fusion_init(&fusion, NULL, 4, weights, NULL));
   tfc_fusion_deinit(&fusion);
   tfc_cost_table_free(weights);
   tfc_cost_table_free(t);

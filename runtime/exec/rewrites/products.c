@@ -2,9 +2,13 @@
 // chain of fused multiply-adds whatever is done around it (runtime/device/cpu/gemm/gemm.h):
 //
 // - sum: an AddN whose terms are products that nobody else reads (the weight gradients of an unrolled cell) becomes one
-//   operation that adds them up tile by tile, left to right as AddN does, without writing any of them.
+//   operation that adds them up tile by tile, left to right as AddN does, without writing any of them. Beside other
+//   devices it is done in parts, each as soon as its own terms can be had: one operation would begin when the last
+//   operand has come, and everybody waits for it.
 // - pack: a matrix that several products of one device, alone or in sums, read on their right side (the weights of an
 //   unrolled cell) is packed once per step, and they read the packed form.
+#include <math.h>
+
 #include "runtime/device/cpu/gemm/products.h"
 #include "runtime/exec/rewrite.h"
 
@@ -61,6 +65,7 @@ static tfc_status out_of_memory(void) {
 // --- sum -----------------------------------------------------------------------------------------------------------
 struct sum {
   int64_t count, m, n;
+  bool goes_on; // input 0 is the sum of the terms before these
   struct product products[];
 };
 
@@ -70,8 +75,9 @@ static tfc_status sum_kernel(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(sum->m, sum->n), &out));
   for (int64_t i = 0; i < sum->count; i++)
-    products[i] = operands(&sum->products[i], ctx->inputs[2 * i], ctx->inputs[2 * i + 1]);
-  return tfc_products_run(ctx, products, sum->count, sum->m, sum->n, out->data);
+    products[i] = operands(&sum->products[i], ctx->inputs[sum->goes_on + 2 * i], ctx->inputs[sum->goes_on + 2 * i + 1]);
+  if (sum->goes_on && out->data != ctx->inputs[0]->data) memcpy(out->data, ctx->inputs[0]->data, ctx->inputs[0]->size);
+  return tfc_products_run(ctx, products, sum->count, sum->m, sum->n, sum->goes_on, out->data);
 }
 
 static const struct tfc_op_def sum_def = {.name = "_SumOfProducts",
@@ -79,6 +85,16 @@ static const struct tfc_op_def sum_def = {.name = "_SumOfProducts",
                                           .outputs = "sum: float",
                                           .attrs = "N: int",
                                           .kernel = sum_kernel};
+static const struct tfc_op_def next_sum_def = {.name = "_AddProducts",
+                                               .inputs = "sum_so_far: float, operands: N * float",
+                                               .outputs = "sum: float",
+                                               .attrs = "N: int",
+                                               .flags = TFC_OP_INPLACE_FIRST,
+                                               .kernel = sum_kernel};
+
+static bool is_sum(const struct tfc_ir_op *op) {
+  return !op->dead && (op->def == &sum_def || op->def == &next_sum_def);
+}
 
 // The product behind term `input` of an AddN, if the sum is its only reader.
 static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, const struct tfc_ir_op *add,
@@ -92,49 +108,117 @@ static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *reader
   return op->device == add->device && is_product(ir, op, out);
 }
 
-static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *readers, uint32_t id, bool *out_fused) {
-  struct tfc_ir_op add = ir->ops.data[id];
-  if (add.input_count < 2 || add.input_count > TFC_PRODUCTS_MOST) return NULL;
-  struct sum *sum = tfc_arena_zalloc(&ir->arena, sizeof *sum + add.input_count * sizeof *sum->products);
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2 * add.input_count);
-  uint32_t *terms = TFC_ARENA_ARRAY(&ir->arena, uint32_t, add.input_count);
-  if (!sum || !inputs || !terms) return out_of_memory();
-  double cost = 0;
-  for (uint32_t i = 0; i < add.input_count; i++) {
-    struct product *p = &sum->products[i];
-    if (!is_term(ir, readers, &add, i, p, &terms[i])) return NULL;
-    if (p->m != sum->products[0].m || p->n != sum->products[0].n) return NULL;
-    const struct tfc_ir_op *term = &ir->ops.data[terms[i]];
-    inputs[2 * i] = term->inputs[0];
-    inputs[2 * i + 1] = term->inputs[1];
-    cost += term->cost_us;
+// A sum in the making.
+struct summing {
+  struct tfc_ir_op add;
+  struct product products[TFC_PRODUCTS_MOST];
+  uint32_t terms[TFC_PRODUCTS_MOST]; // operations
+  double from[TFC_PRODUCTS_MOST];    // when a term can be had at the earliest
+};
+
+// One operation for terms [begin, end); *sum: the value that it goes on from (TFC_NONE32: none), then its own.
+static tfc_status add_part(struct tfc_ir *ir, const struct summing *g, uint32_t begin, uint32_t end, uint32_t *sum) {
+  bool goes_on = *sum != TFC_NONE32, last = end == g->add.input_count;
+  uint32_t count = end - begin;
+  struct sum *state = tfc_arena_zalloc(&ir->arena, sizeof *state + count * sizeof *state->products);
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2 * count + goes_on);
+  uint32_t *outputs = last ? g->add.outputs : TFC_ARENA_NEW(&ir->arena, uint32_t);
+  if (!state || !inputs || !outputs) return out_of_memory();
+  struct tfc_ir_op op = g->add;
+  op.cost_us = 0;
+  if (goes_on) inputs[0] = (struct tfc_ir_input){.value = *sum, .variable = TFC_NONE32};
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_ir_op *term = &ir->ops.data[g->terms[begin + i]];
+    state->products[i] = g->products[begin + i];
+    inputs[goes_on + 2 * i] = term->inputs[0];
+    inputs[goes_on + 2 * i + 1] = term->inputs[1];
+    op.cost_us += term->cost_us;
+    if (!last) op.node = term->node;
   }
-  sum->count = add.input_count, sum->m = sum->products[0].m, sum->n = sum->products[0].n;
-  struct tfc_ir_op op = add;
-  op.def = &sum_def;
-  op.inputs = inputs;
-  op.input_count = 2 * add.input_count;
+  if (!last) {
+    struct tfc_ir_value value = ir->values.data[g->add.outputs[0]];
+    value.origin = ir->values.data[ir->ops.data[g->terms[end - 1]].outputs[0]].origin;
+    value.fetched = false;
+    TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
+  }
+  state->count = count, state->goes_on = goes_on, state->m = g->products[0].m, state->n = g->products[0].n;
+  op.def = goes_on ? &next_sum_def : &sum_def;
+  op.inputs = inputs, op.input_count = 2 * count + goes_on;
+  op.outputs = outputs;
   op.prepared = true;
-  op.state = sum;
-  op.cost_us = cost;
-  uint32_t fused;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &fused));
-  for (uint32_t i = 0; i < add.input_count; i++) tfc_ir_replace(ir, terms[i], fused);
-  tfc_ir_replace(ir, id, fused);
-  *out_fused = true;
+  op.state = state;
+  uint32_t id;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
+  for (uint32_t i = begin; i < end; i++) tfc_ir_replace(ir, g->terms[i], id);
+  *sum = outputs[0];
   return NULL;
+}
+
+// In how many parts: each but the first reads and writes the sum again, 8 bytes an element at some 10 GB/s, where a
+// product takes 2 k FLOP an element at some 100 GFLOP/s. An eighth more work is worth it, if the terms do not all come
+// at the end.
+static uint32_t parts_of(const struct summing *g) {
+  double k = 0;
+  for (uint32_t i = 0; i < g->add.input_count; i++) k += (double)g->products[i].k;
+  double most = 1 + 0.125 * 0.02 * k / 0.8;
+  uint32_t parts = most < 4 ? (uint32_t)(most + 0.5) : 4;
+  return parts < g->add.input_count / 2 ? parts : g->add.input_count / 2;
+}
+
+static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *readers, const double *end, uint32_t id,
+                           struct summing *g) {
+  g->add = ir->ops.data[id];
+  uint32_t count = g->add.input_count, parts = 1, sum = TFC_NONE32, begin = 0;
+  if (count < 2 || count > TFC_PRODUCTS_MOST) return NULL;
+  double latest = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    struct product *p = &g->products[i];
+    if (!is_term(ir, readers, &g->add, i, p, &g->terms[i])) return NULL;
+    if (p->m != g->products[0].m || p->n != g->products[0].n) return NULL;
+    g->from[i] = end[g->terms[i]];
+    latest = fmax(latest, g->from[i]);
+  }
+  if (ir->in_parts) parts = parts_of(g);
+  for (uint32_t part = 1; part < parts; part++) {
+    uint32_t until = count * part / parts;
+    double all = 0;
+    for (uint32_t i = begin; i < until; i++) all = fmax(all, g->from[i]);
+    if (all >= latest) break; // what comes after waits for nothing else
+    TFC_RETURN_IF_ERROR(add_part(ir, g, begin, until, &sum));
+    begin = until;
+  }
+  TFC_RETURN_IF_ERROR(add_part(ir, g, begin, count, &sum));
+  tfc_ir_replace(ir, id, ir->values.data[sum].op);
+  return NULL;
+}
+
+// When each operation could end at the earliest, on as many devices as one likes. Operations are in topological order.
+static double *earliest_ends(struct tfc_ir *ir, struct tfc_arena *arena) {
+  double *end = TFC_ARENA_ARRAY(arena, double, ir->ops.count + 1);
+  for (size_t i = 0; end && i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    double start = 0;
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      uint32_t v = op->inputs[k].value, from = v == TFC_NONE32 ? TFC_NONE32 : ir->values.data[v].op;
+      if (from != TFC_NONE32 && from < i) start = fmax(start, end[from]);
+    }
+    end[i] = start + op->cost_us;
+  }
+  return end;
 }
 
 static tfc_status sum_products(struct tfc_ir *ir) {
   tfc_status s = NULL;
   struct tfc_arena arena = {0};
   struct tfc_ir_readers readers;
+  double *end = earliest_ends(ir, &arena);
+  struct summing *g = TFC_ARENA_NEW(&arena, struct summing);
+  if (!end || !g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
-    bool fused = false;
     if (op->dead || op->joint || op->prepared || !op->def || strcmp(op->def->name, "AddN") != 0) continue;
-    TFC_TRY(s, fuse_sum(ir, &readers, i, &fused));
+    TFC_TRY(s, fuse_sum(ir, &readers, end, i, g));
   }
 out:
   tfc_arena_deinit(&arena);
@@ -156,7 +240,7 @@ static tfc_status packed_product_kernel(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(p->m, p->n), &out));
   struct tfc_product product = operands(p, ctx->inputs[0], ctx->inputs[1]);
-  return tfc_products_run(ctx, &product, 1, p->m, p->n, out->data);
+  return tfc_products_run(ctx, &product, 1, p->m, p->n, false, out->data);
 }
 
 static const struct tfc_op_def pack_def = {
@@ -170,16 +254,16 @@ static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
 // Products of an operation, and what the i-th reads on its right side: a product alone, or the terms of a sum.
 static uint32_t product_count(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
   struct product p;
-  if (!op->dead && op->def == &sum_def) return op->input_count / 2;
+  if (is_sum(op)) return op->input_count / 2;
   return is_product(ir, op, &p);
 }
 static const struct tfc_ir_input *product_at(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t i,
                                              struct product *out) {
-  if (op->def == &sum_def)
+  if (is_sum(op))
     *out = ((const struct sum *)op->state)->products[i];
   else
     is_product(ir, op, out);
-  return &op->inputs[2 * i + 1];
+  return &op->inputs[op->input_count % 2 + 2 * i + 1];
 }
 
 // The operation that packs `b` of product `p`; *out_value is the packed matrix.
@@ -231,11 +315,12 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *pa
     product_at(ir, &op, i, &sum->products[i]);
     if (packed[i] == TFC_NONE32) continue;
     sum->products[i].packed_b = true;
-    inputs[2 * i + 1] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
+    inputs[op.input_count % 2 + 2 * i + 1] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
   }
   sum->count = count, sum->m = sum->products[0].m, sum->n = sum->products[0].n;
-  if (op.def != &sum_def) op.def = &packed_product_def;
-  op.state = op.def == &sum_def ? (void *)sum : sum->products;
+  sum->goes_on = op.input_count % 2;
+  op.state = is_sum(&op) ? (void *)sum : sum->products;
+  if (!is_sum(&op)) op.def = &packed_product_def;
   op.inputs = inputs;
   op.prepared = true;
   uint32_t id;

@@ -49,7 +49,7 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(operands(ctx, &p, &m, &n));
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(m, n), &out));
-  return tfc_products_run(ctx, &p, 1, m, n, out->data);
+  return tfc_products_run(ctx, &p, 1, m, n, false, out->data);
 }
 
 // Batch dimensions broadcast. Matrices of a batch run side by side, each on one core, where there are enough of them.
@@ -115,7 +115,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   if (count < ctx->env->threads) {
     for (int64_t i = 0; i < count; i++) {
       struct tfc_product p = at(&batch, i);
-      TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, batch.m, batch.n, batch.c + i * batch.m * batch.n));
+      TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, batch.m, batch.n, false, batch.c + i * batch.m * batch.n));
     }
     return NULL;
   }

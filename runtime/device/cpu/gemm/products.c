@@ -12,6 +12,7 @@ struct job {
   const struct tfc_product *given;
   int64_t count, total_k, m, n;
   float *c;
+  bool accumulate;
   int64_t row_part, panel_part, panel_parts; // of a piece
   _Atomic bool failed;
 };
@@ -27,7 +28,7 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
       job->failed = true;
       return;
     }
-    tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, false, row, row_end, first,
+    tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first,
                  last < panels ? last : panels, a);
   }
 }
@@ -106,8 +107,8 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
 }
 
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
-                      int64_t n, float *c) {
-  struct job job = {.given = products, .count = count, .m = m, .n = n, .c = c};
+                      int64_t n, bool accumulate, float *c) {
+  struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
@@ -129,12 +130,12 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
 }
 
 tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
-                            int64_t n, float *c) {
-  return run(ctx, products, count, m, n, c);
+                            int64_t n, bool accumulate, float *c) {
+  return run(ctx, products, count, m, n, accumulate, c);
 }
 
 tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n, float *c) {
-  return run(NULL, products, count, m, n, c);
+  return run(NULL, products, count, m, n, false, c);
 }
 
 struct pack_job {
