@@ -61,3 +61,19 @@ out:
   free(temporary);
   return s;
 }
+
+tfc_status tfc_file_make_parents(const char *path) {
+  tfc_status s = NULL;
+  char *copy = tfc_str_dup(tfc_str_from(path));
+  if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", path);
+  for (char *at = copy + 1; *copy && (at = strchr(at, '/')); at++) {
+    *at = 0;
+    if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
+      s = tfc_status_make(TFC_DATA_LOSS, "%s: cannot be made: %s", copy, strerror(errno));
+      break;
+    }
+    *at = '/';
+  }
+  free(copy);
+  return s;
+}

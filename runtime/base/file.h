@@ -22,6 +22,9 @@ void tfc_file_unmap(struct tfc_file *file);
 // Writes a temporary file beside `path`, syncs, renames. On failure (DATA_LOSS) an old file stays as it was.
 TFC_MUST_USE tfc_status tfc_file_write(const char *path, tfc_str content);
 
+// Makes the folders on the way to the file `path`. DATA_LOSS names the one that cannot be made.
+TFC_MUST_USE tfc_status tfc_file_make_parents(const char *path);
+
 // Replaceable operating-system calls: a test fails the n-th of them for every n.
 struct tfc_os_calls {
   int (*open)(const char *path, int flags, int mode);

@@ -345,3 +345,75 @@ tfc_status tfc_checkpoint_read(struct tfc_checkpoint *c, tfc_str name, struct tf
   tfc_status s = e->slices.data ? read_slices(c, listed->name, e, out) : read_plain(c, e, out);
   return tfc_status_annotate(s, "%s: tensor '%.*s'", c->prefix, TFC_STR_ARG(name));
 }
+
+// Copies a part out of the whole.
+static tfc_status cut(const struct tfc_tensor *whole, const int64_t *starts, const int64_t *lengths,
+                      struct tfc_tensor *out) {
+  struct tfc_shape shape = {.rank = whole->shape.rank};
+  int rank = shape.rank;
+  int64_t strides[TFC_MAX_RANK], at[TFC_MAX_RANK] = {0};
+  for (int d = 0; d < rank; d++) shape.dims[d] = lengths[d];
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(whole->dtype, &shape, out));
+  tfc_shape_strides(&whole->shape, strides);
+  size_t size = tfc_dtype_size(whole->dtype);
+  int64_t row = rank ? shape.dims[rank - 1] : 1;
+  for (int64_t done = 0, n = tfc_shape_elements(&shape); done < n; done += row) {
+    int64_t from = 0;
+    for (int d = 0; d < rank; d++) from += (starts[d] + at[d]) * strides[d];
+    if (tfc_dtype_is_plain(whole->dtype)) {
+      memcpy((char *)out->data + (size_t)done * size, (const char *)whole->data + (size_t)from * size,
+             (size_t)row * size);
+    } else {
+      for (int64_t i = 0; i < row; i++)
+        if (!tfc_tensor_set_string(out, done + i, tfc_tensor_get_string(whole, from + i))) {
+          tfc_tensor_release(out);
+          return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        }
+    }
+    for (int d = rank - 2; d >= 0; d--) {
+      if (++at[d] < shape.dims[d]) break;
+      at[d] = 0;
+    }
+  }
+  return NULL;
+}
+
+tfc_status tfc_checkpoint_read_slice(struct tfc_checkpoint *c, tfc_str name, int rank, const int64_t *starts,
+                                     const int64_t *lengths, struct tfc_tensor *out) {
+  const struct tfc_checkpoint_entry *listed = tfc_checkpoint_find(c, name);
+  struct tfc_tensor whole = {0};
+  if (!listed) return tfc_status_make(TFC_NOT_FOUND, "%s: no tensor '%.*s'", c->prefix, TFC_STR_ARG(name));
+  bool inside = rank == listed->shape.rank, all = true;
+  int64_t stored[TFC_MAX_RANK];
+  for (int d = 0; inside && d < rank; d++) {
+    int64_t size = listed->shape.dims[d];
+    inside = starts[d] >= 0 && lengths[d] >= 0 && starts[d] <= size && lengths[d] <= size - starts[d];
+    bool full = starts[d] == 0 && lengths[d] == size;
+    stored[d] = full ? -1 : lengths[d];
+    all &= full;
+  }
+  if (!inside)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: the slice lies outside of tensor '%.*s' %s", c->prefix,
+                           TFC_STR_ARG(name), tfc_shape_show(&listed->shape, (char[TFC_SHAPE_TEXT]){0}));
+  if (all) return tfc_checkpoint_read(c, name, out);
+  struct tfc_text key = {0};
+  if (!tfc_slice_key(&key, listed->name, rank, starts, stored)) {
+    tfc_text_deinit(&key);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  const uint64_t *at = tfc_strmap_get(&c->by_key, tfc_text_view(&key));
+  tfc_text_deinit(&key);
+  tfc_status s = at ? read_plain(c, &c->all[*at], out) : tfc_checkpoint_read(c, name, &whole);
+  if (s) return tfc_status_annotate(s, "%s: tensor '%.*s'", c->prefix, TFC_STR_ARG(name));
+  if (at) {
+    bool fits = out->dtype == listed->dtype && out->shape.rank == rank;
+    for (int d = 0; fits && d < rank; d++) fits = out->shape.dims[d] == lengths[d];
+    if (fits) return NULL;
+    tfc_tensor_release(out);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a slice of tensor '%.*s' has the wrong shape", c->prefix,
+                           TFC_STR_ARG(name));
+  }
+  s = cut(&whole, starts, lengths, out);
+  tfc_tensor_release(&whole);
+  return s;
+}

@@ -26,6 +26,11 @@ const struct tfc_checkpoint_entry *tfc_checkpoint_entries(const struct tfc_check
 // By its key, or, in checkpoints of objects (TensorFlow 2), by the variable's own name. NULL: not there.
 const struct tfc_checkpoint_entry *tfc_checkpoint_find(const struct tfc_checkpoint *c, tfc_str name);
 TFC_MUST_USE tfc_status tfc_checkpoint_read(struct tfc_checkpoint *c, tfc_str name, struct tfc_tensor *out);
+// A part: `starts` and `lengths` by dimension, `rank` of them. A slice that is stored as such is read alone.
+// INVALID_ARGUMENT: it lies outside of the tensor.
+TFC_MUST_USE tfc_status tfc_checkpoint_read_slice(struct tfc_checkpoint *c, tfc_str name, int rank,
+                                                  const int64_t *starts, const int64_t *lengths,
+                                                  struct tfc_tensor *out);
 
 // One tensor, or one slice of a tensor: then `whole` is the shape of all and `offsets[rank]` where the slice begins.
 struct tfc_checkpoint_item {
@@ -34,7 +39,13 @@ struct tfc_checkpoint_item {
   const struct tfc_shape *whole;   // NULL: not a slice
   const int64_t *offsets;
 };
-// Data first, the index last: a checkpoint that cannot be finished leaves the old one. DATA_LOSS: cannot be written.
+// Data first, the index last: a checkpoint that cannot be finished leaves the old one. Folders on the way are made.
+// DATA_LOSS: cannot be written.
 TFC_MUST_USE tfc_status tfc_checkpoint_write(const char *prefix, const struct tfc_checkpoint_item *items, size_t count);
+
+// Makes one checkpoint of several: their data files are renamed, their indices removed. Parts that are not there are an
+// error unless `allow_missing`. INVALID_ARGUMENT: a tensor is in two of them (slices of one tensor may be).
+TFC_MUST_USE tfc_status tfc_checkpoint_merge(const char *const *prefixes, size_t count, const char *destination,
+                                             bool allow_missing);
 
 #endif

@@ -202,6 +202,7 @@ tfc_status tfc_checkpoint_write(const char *prefix, const struct tfc_checkpoint_
   if (!data || !index || !temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", prefix);
   tfc_arena_init(&w.arena, 16 * 1024);
   w.path = data;
+  TFC_TRY(s, tfc_file_make_parents(data));
   w.fd = tfc_os.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (w.fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", data, strerror(errno));
   for (size_t i = 0; i < count; i++) {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,15 +54,20 @@ static tfc_status put_record(struct tfc_events *e, tfc_str content) {
 }
 
 tfc_status tfc_events_create(const char *directory, struct tfc_events **out) {
+  return tfc_events_create_named(directory, "", out);
+}
+
+tfc_status tfc_events_create_named(const char *directory, const char *suffix, struct tfc_events **out) {
   tfc_status s = NULL;
   struct tfc_text event = {0};
   char host[64] = "localhost";
   struct tfc_events *e = calloc(1, sizeof *e);
   gethostname(host, sizeof host - 1);
-  if (e) e->fd = -1, e->path = tfc_format("%s/events.out.tfevents.%lld.%s", directory, (long long)wall_time(), host);
+  if (e)
+    e->fd = -1,
+    e->path = tfc_format("%s/events.out.tfevents.%010lld.%s%s", directory, (long long)wall_time(), host, suffix);
   if (!e || !e->path) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", directory);
-  if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-    TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be made: %s", directory, strerror(errno));
+  TFC_TRY(s, tfc_file_make_parents(e->path));
   e->fd = tfc_os.open(e->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (e->fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", e->path, strerror(errno));
   begin_event(&event, 0);
@@ -76,20 +80,39 @@ out:
   return s;
 }
 
+static tfc_status put_event(struct tfc_events *events, int64_t step, uint32_t field, tfc_str content) {
+  struct tfc_text event = {0};
+  begin_event(&event, step);
+  tfc_wire_put_bytes(&event, field, content);
+  tfc_status s = event.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", events->path)
+                              : put_record(events, tfc_text_view(&event));
+  tfc_text_deinit(&event);
+  return s;
+}
+
 tfc_status tfc_events_scalar(struct tfc_events *events, int64_t step, tfc_str tag, float value) {
-  struct tfc_text event = {0}, summary = {0}, item = {0};
+  struct tfc_text summary = {0}, item = {0};
   tfc_wire_put_bytes(&item, 1, tag);
   tfc_wire_put_float(&item, 2, value);
   tfc_wire_put_bytes(&summary, 1, tfc_text_view(&item));
-  begin_event(&event, step);
-  tfc_wire_put_bytes(&event, 5, tfc_text_view(&summary));
-  bool failed = event.failed | summary.failed | item.failed;
-  tfc_status s = failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", events->path)
-                        : put_record(events, tfc_text_view(&event));
-  tfc_text_deinit(&event);
+  tfc_status s = summary.failed | item.failed
+                     ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", events->path)
+                     : tfc_events_summary(events, step, tfc_text_view(&summary));
   tfc_text_deinit(&summary);
   tfc_text_deinit(&item);
   return s;
+}
+
+tfc_status tfc_events_summary(struct tfc_events *events, int64_t step, tfc_str summary) {
+  return put_event(events, step, 5, summary);
+}
+
+tfc_status tfc_events_event(struct tfc_events *events, tfc_str event) {
+  return put_record(events, event);
+}
+
+tfc_status tfc_events_graph(struct tfc_events *events, int64_t step, tfc_str graph) {
+  return put_event(events, step, 4, graph);
 }
 
 tfc_status tfc_events_close(struct tfc_events *events) {

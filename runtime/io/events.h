@@ -1,4 +1,4 @@
-// Events files with scalars, as TensorBoard reads them: records with masked checksums of length and content.
+// Events files, as TensorBoard reads them: records with masked checksums of length and content.
 //
 //   struct tfc_events *events = NULL;
 //   TFC_TRY(s, tfc_events_create("logs", &events)); // logs/events.out.tfevents.<time>.<host>
@@ -14,7 +14,13 @@
 
 struct tfc_events;
 TFC_MUST_USE tfc_status tfc_events_create(const char *directory, struct tfc_events **out); // makes the directory
+// The same with `suffix` behind the file's name.
+TFC_MUST_USE tfc_status tfc_events_create_named(const char *directory, const char *suffix, struct tfc_events **out);
 TFC_MUST_USE tfc_status tfc_events_scalar(struct tfc_events *events, int64_t step, tfc_str tag, float value);
+// A serialized Summary; a serialized Event as it is; a serialized GraphDef.
+TFC_MUST_USE tfc_status tfc_events_summary(struct tfc_events *events, int64_t step, tfc_str summary);
+TFC_MUST_USE tfc_status tfc_events_event(struct tfc_events *events, tfc_str event);
+TFC_MUST_USE tfc_status tfc_events_graph(struct tfc_events *events, int64_t step, tfc_str graph);
 TFC_MUST_USE tfc_status tfc_events_close(struct tfc_events *events); // frees it in any case; NULL is fine
 
 #endif

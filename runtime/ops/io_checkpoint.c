@@ -1,5 +1,8 @@
-// Checkpoints and summaries: what the ops look like. Reading and writing files belongs to runtime/io, which the session
-// calls for the ops flagged SAVES; naming shards needs no file.
+// Checkpoints as operations: what Saver graphs are made of. The files are runtime/io's.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/io/checkpoint.h"
 #include "runtime/ops/nn_common.h"
 
 static tfc_status sharded_filename(struct tfc_kernel_ctx *ctx) {
@@ -29,47 +32,189 @@ static tfc_status sharded_filespec(struct tfc_kernel_ctx *ctx) {
 }
 
 // "10 20 0,5:-": the whole shape, then of each dimension "begin,length" or "-" for all of it.
-static tfc_status slice_shape(tfc_str spec, struct tfc_shape *out) {
-  *out = TFC_SHAPE_UNKNOWN;
-  if (!spec.size) return NULL;
-  size_t space = tfc_str_rfind(spec, ' ');
-  if (space == SIZE_MAX) return tfc_status_make(TFC_INVALID_ARGUMENT, "slice '%.*s'", TFC_STR_ARG(spec));
-  tfc_str dims = tfc_str_sub(spec, 0, space), slices = tfc_str_sub(spec, space + 1, spec.size);
-  struct tfc_shape shape = TFC_SHAPE_SCALAR;
-  while (dims.size) {
-    size_t end = tfc_str_find(dims, ' '), colon = tfc_str_find(slices, ':');
-    tfc_str dim = tfc_str_sub(dims, 0, end), slice = tfc_str_sub(slices, 0, colon);
-    if (shape.rank == TFC_MAX_RANK) return tfc_status_make(TFC_INVALID_ARGUMENT, "slice '%.*s'", TFC_STR_ARG(spec));
-    if (!tfc_str_is(slice, "-")) {
-      size_t comma = tfc_str_find(slice, ',');
-      dim = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(slice, comma + 1, slice.size);
-    }
-    int64_t value = 0;
-    for (size_t i = 0; i < dim.size; i++) {
-      if (dim.data[i] < '0' || dim.data[i] > '9' || value > (INT64_MAX - 9) / 10)
-        return tfc_status_make(TFC_INVALID_ARGUMENT, "slice '%.*s'", TFC_STR_ARG(spec));
-      value = value * 10 + (dim.data[i] - '0');
-    }
-    if (!dim.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "slice '%.*s'", TFC_STR_ARG(spec));
-    shape.dims[shape.rank++] = value;
-    dims = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(dims, end + 1, dims.size);
-    slices = colon == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(slices, colon + 1, slices.size);
+struct slice_spec {
+  struct tfc_shape whole;
+  int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
+};
+
+static bool number(tfc_str *text, char end, int64_t *out) { // takes digits and what ends them
+  size_t n = tfc_str_find(*text, end), digits = n == SIZE_MAX ? text->size : n;
+  int64_t value = 0;
+  for (size_t i = 0; i < digits; i++) {
+    if (text->data[i] < '0' || text->data[i] > '9' || value > (INT64_MAX - 9) / 10) return false;
+    value = value * 10 + (text->data[i] - '0');
   }
-  *out = shape;
+  *out = value;
+  *text = n == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*text, n + 1, text->size);
+  return digits > 0;
+}
+
+static tfc_status parse_slice(tfc_str spec, struct slice_spec *out) {
+  size_t space = tfc_str_rfind(spec, ' ');
+  struct slice_spec made = {.whole = TFC_SHAPE_SCALAR};
+  tfc_str dims = space == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(spec, 0, space);
+  tfc_str slices = space == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(spec, space + 1, spec.size);
+  bool ok = space != SIZE_MAX;
+  while (ok && dims.size) {
+    int d = made.whole.rank;
+    if (d == TFC_MAX_RANK || !number(&dims, ' ', &made.whole.dims[d])) {
+      ok = false;
+      break;
+    }
+    size_t colon = tfc_str_find(slices, ':');
+    tfc_str one = tfc_str_sub(slices, 0, colon == SIZE_MAX ? slices.size : colon);
+    slices = colon == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(slices, colon + 1, slices.size);
+    if (tfc_str_is(one, "-"))
+      made.lengths[d] = made.whole.dims[d];
+    else
+      ok = tfc_str_find(one, ',') != SIZE_MAX && number(&one, ',', &made.starts[d]) &&
+           number(&one, ',', &made.lengths[d]) && made.starts[d] <= made.whole.dims[d] &&
+           made.lengths[d] <= made.whole.dims[d] - made.starts[d];
+    made.whole.rank++;
+  }
+  if (!ok || slices.size)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "'%.*s' is not a shape and slice, like '10 20 0,5:-' for the first half of [10,20]",
+                           TFC_STR_ARG(spec));
+  *out = made;
   return NULL;
 }
 static tfc_status shape_restore(struct tfc_shape_ctx *ctx) {
   const struct tfc_tensor *slices = ctx->input_values ? ctx->input_values[2] : NULL;
   for (uint32_t i = 0; i < ctx->node->output_count; i++) {
     ctx->outputs[i] = TFC_SHAPE_UNKNOWN;
-    if (slices && slices->dtype == TFC_STRING && i < tfc_tensor_elements(slices))
-      TFC_RETURN_IF_ERROR(slice_shape(tfc_tensor_get_string(slices, i), &ctx->outputs[i]));
+    if (!slices || slices->dtype != TFC_STRING || i >= tfc_tensor_elements(slices)) continue;
+    struct slice_spec spec;
+    tfc_str text = tfc_tensor_get_string(slices, i);
+    if (!text.size) continue;
+    TFC_RETURN_IF_ERROR(parse_slice(text, &spec));
+    ctx->outputs[i].rank = spec.whole.rank;
+    for (int d = 0; d < spec.whole.rank; d++) ctx->outputs[i].dims[d] = spec.lengths[d];
   }
   return NULL;
 }
 
+// --- Saving and restoring ----------------------------------------------------------------------------------------
+// The one prefix, the names and the slices of as many tensors: inputs 0 to 2.
+static tfc_status check_names(const struct tfc_kernel_ctx *ctx, uint32_t tensors) {
+  const struct tfc_tensor *prefix = ctx->inputs[0], *names = ctx->inputs[1], *slices = ctx->inputs[2];
+  TFC_KERNEL_CHECK(tfc_tensor_elements(prefix) == 1, "Input prefix should have a single element, got %lld instead",
+                   (long long)tfc_tensor_elements(prefix));
+  TFC_KERNEL_CHECK(names->shape.rank == 1 && slices->shape.rank == 1,
+                   "Input tensor_names and shape_and_slices should be an 1-D tensor");
+  TFC_KERNEL_CHECK(tfc_tensor_elements(names) == tfc_tensor_elements(slices) && tfc_tensor_elements(names) == tensors,
+                   "%lld names and %lld slices for %u tensors", (long long)tfc_tensor_elements(names),
+                   (long long)tfc_tensor_elements(slices), tensors);
+  return NULL;
+}
+
+static tfc_status save_v2(struct tfc_kernel_ctx *ctx) {
+  tfc_status s = NULL;
+  uint32_t n = ctx->input_count - 3;
+  TFC_RETURN_IF_ERROR(check_names(ctx, n));
+  struct tfc_checkpoint_item *items = calloc(n + 1u, sizeof *items);
+  struct slice_spec *specs = calloc(n + 1u, sizeof *specs);
+  char *prefix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
+  if (!items || !specs || !prefix) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < n; i++) {
+    const struct tfc_tensor *t = ctx->inputs[i + 3];
+    tfc_str name = tfc_tensor_get_string(ctx->inputs[1], i), slice = tfc_tensor_get_string(ctx->inputs[2], i);
+    items[i] = (struct tfc_checkpoint_item){.name = name, .tensor = t};
+    if (!slice.size) continue;
+    s = parse_slice(slice, &specs[i]);
+    bool fits = !s && t->shape.rank == specs[i].whole.rank;
+    for (int d = 0; fits && d < t->shape.rank; d++) fits = t->shape.dims[d] == specs[i].lengths[d];
+    if (!s && !fits)
+      s = tfc_status_make(TFC_INVALID_ARGUMENT,
+                          "Slice in shape_and_slice specification does not match the shape of "
+                          "the tensor to save: %.*s, tensor: %s",
+                          TFC_STR_ARG(slice), tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}));
+    if (s) {
+      s = tfc_status_annotate(s, "tensor '%.*s'", TFC_STR_ARG(name));
+      goto out;
+    }
+    items[i].whole = &specs[i].whole;
+    items[i].offsets = specs[i].starts;
+  }
+  s = tfc_checkpoint_write(prefix, items, n);
+out:
+  free(items);
+  free(specs);
+  free(prefix);
+  return s;
+}
+
+static tfc_status restore_one(struct tfc_kernel_ctx *ctx, struct tfc_checkpoint *c, uint32_t i) {
+  tfc_str name = tfc_tensor_get_string(ctx->inputs[1], i), slice = tfc_tensor_get_string(ctx->inputs[2], i);
+  const struct tfc_checkpoint_entry *e = tfc_checkpoint_find(c, name);
+  struct tfc_tensor value = {0};
+  struct slice_spec spec;
+  tfc_dtype want = ctx->graph->output_dtypes[ctx->node->output_begin + i];
+  if (!e) return tfc_status_make(TFC_NOT_FOUND, "Key %.*s not found in checkpoint", TFC_STR_ARG(name));
+  TFC_KERNEL_CHECK(e->dtype == want, "tensor_name = %.*s; expected dtype %s does not equal original dtype %s",
+                   TFC_STR_ARG(name), tfc_dtype_name(want), tfc_dtype_name(e->dtype));
+  if (slice.size) {
+    TFC_RETURN_IF_ERROR(parse_slice(slice, &spec));
+    TFC_KERNEL_CHECK(tfc_shape_equal(&spec.whole, &e->shape),
+                     "tensor_name = %.*s; shape in shape_and_slice spec %s does not match the shape stored in "
+                     "checkpoint: %s",
+                     TFC_STR_ARG(name), tfc_shape_show(&spec.whole, (char[TFC_SHAPE_TEXT]){0}),
+                     tfc_shape_show(&e->shape, (char[TFC_SHAPE_TEXT]){0}));
+    TFC_RETURN_IF_ERROR(tfc_checkpoint_read_slice(c, name, spec.whole.rank, spec.starts, spec.lengths, &value));
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_checkpoint_read(c, name, &value));
+  }
+  tfc_status s = tfc_kernel_set_output(ctx, i, &value);
+  tfc_tensor_release(&value);
+  return s;
+}
+
+static tfc_status restore_v2(struct tfc_kernel_ctx *ctx) {
+  tfc_status s = NULL;
+  struct tfc_checkpoint *c = NULL;
+  TFC_RETURN_IF_ERROR(check_names(ctx, ctx->output_count));
+  char *prefix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
+  if (!prefix) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s = tfc_checkpoint_open(prefix, &c);
+  for (uint32_t i = 0; !s && i < ctx->output_count; i++) s = restore_one(ctx, c, i);
+  tfc_checkpoint_close(c);
+  free(prefix);
+  return s;
+}
+
+// The length of the folder in front of a path's last '/'.
+static size_t folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) : 0;
+}
+
+static tfc_status merge_v2(struct tfc_kernel_ctx *ctx) {
+  tfc_status s = NULL;
+  const struct tfc_tensor *parts = ctx->inputs[0];
+  TFC_KERNEL_CHECK(parts->shape.rank == 1, "Input checkpoint_prefixes should be an 1-D tensor");
+  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "Input destination_prefix should be a scalar");
+  size_t n = (size_t)tfc_tensor_elements(parts);
+  char **prefixes = calloc(n + 1, sizeof *prefixes), *to = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[1], 0));
+  for (size_t i = 0; prefixes && to && i < n; i++)
+    if (!(prefixes[i] = tfc_str_dup(tfc_tensor_get_string(parts, (int64_t)i)))) break;
+  if (!prefixes || !to || (n && !prefixes[n - 1])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_checkpoint_merge((const char *const *)prefixes, n, to,
+                                  tfc_node_attr_bool(ctx->graph, ctx->node, "allow_missing_files", false)));
+  for (size_t i = 0; tfc_node_attr_bool(ctx->graph, ctx->node, "delete_old_dirs", true) && i < n; i++) {
+    size_t size = folder(prefixes[i]);
+    if (!size || (size == folder(to) && !memcmp(prefixes[i], to, size))) continue;
+    prefixes[i][size] = 0;
+    rmdir(prefixes[i]); // only when nothing else is in it
+  }
+out:
+  for (size_t i = 0; prefixes && i < n; i++) free(prefixes[i]);
+  free(prefixes);
+  free(to);
+  return s;
+}
+
 #define IO(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
-#define RESTORE .host_inputs = UINT32_MAX, .shape = shape_restore
+#define RESTORE .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_restore, .kernel = restore_v2
 static const struct tfc_op_def io_checkpoint_rows[] = {
     {.name = "ShardedFilename",
      .inputs = "basename: string, shard: int32, num_shards: int32",
@@ -85,7 +230,7 @@ static const struct tfc_op_def io_checkpoint_rows[] = {
      .inputs = "prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes",
      .attrs = "dtypes: list(type) >= 1",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
+     IO(tfc_nn_shape_none, save_v2)},
     {.name = "RestoreV2",
      .inputs = "prefix: string, tensor_names: string, shape_and_slices: string",
      .outputs = "tensors: dtypes",
@@ -96,63 +241,6 @@ static const struct tfc_op_def io_checkpoint_rows[] = {
      .inputs = "checkpoint_prefixes: string, destination_prefix: string",
      .attrs = "delete_old_dirs: bool = true, allow_missing_files: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
-    {.name = "ScalarSummary",
-     .inputs = "tags: string, values: T",
-     .outputs = "summary: string",
-     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, NULL)},
-    {.name = "HistogramSummary",
-     .inputs = "tag: string, values: T",
-     .outputs = "summary: string",
-     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, NULL)},
-    {.name = "ImageSummary",
-     .inputs = "tag: string, tensor: T",
-     .outputs = "summary: string",
-     .attrs = "max_images: int >= 1 = 3, T: {uint8, float, half, double} = float, bad_color: tensor",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, NULL)},
-    {.name = "TensorSummaryV2",
-     .inputs = "tag: string, tensor: T, serialized_summary_metadata: string",
-     .outputs = "summary: string",
-     .attrs = "T: type",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, NULL)},
-    {.name = "MergeSummary",
-     .inputs = "inputs: N * string",
-     .outputs = "summary: string",
-     .attrs = "N: int >= 1",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, NULL)},
-    {.name = "WriteSummary",
-     .inputs = "writer: resource, step: int64, tensor: T, tag: string, summary_metadata: string",
-     .attrs = "T: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
-    {.name = "WriteScalarSummary",
-     .inputs = "writer: resource, step: int64, tag: string, value: T",
-     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
-    {.name = "SummaryWriter",
-     .outputs = "writer: resource",
-     .attrs = "shared_name: string = '', container: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, NULL)},
-    {.name = "CreateSummaryFileWriter",
-     .inputs = "writer: resource, logdir: string, max_queue: int32, flush_millis: int32, filename_suffix: string",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
-    {.name = "FlushSummaryWriter",
-     .inputs = "writer: resource",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
-    {.name = "CloseSummaryWriter",
-     .inputs = "writer: resource",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, NULL)},
+     IO(tfc_nn_shape_none, merge_v2)},
 };
 TFC_REGISTER_OPS(io_checkpoint_rows);

@@ -20,7 +20,7 @@ trace='runtime/trace\.h'
 allowed runtime/base "$base"
 allowed runtime/trace.h "$base"
 allowed runtime/graph "$base|runtime/graph/"
-allowed runtime/ops "$base|runtime/(graph|ops)/"
+allowed runtime/ops "$base|runtime/(graph|ops|io)/"
 allowed runtime/pass "$base|runtime/(graph|ops|pass)/"
 allowed runtime/io "$base|runtime/(graph|io)/"
 allowed runtime/device "$base|runtime/(graph|ops|device)/|$trace"

@@ -1,0 +1,258 @@
+// Summaries: Summary protos in a string, as TensorFlow's kernels make them, byte for byte. Writing them to events files
+// is io_writer.c.
+#include "runtime/ops/io_summary.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/base/array.h"
+#include "runtime/graph/export_internal.h"
+
+static void put_double(struct tfc_text *out, uint32_t number, double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (!bits) return; // a default is not written
+  tfc_wire_put_varint(out, number << 3 | TFC_WIRE_64);
+  tfc_text_add(out, (tfc_str){(const char *)&value, sizeof value});
+}
+
+// Element `i` of a real tensor.
+static double real_at(const struct tfc_tensor *t, int64_t i) {
+  if (t->dtype == TFC_BOOL) return ((const bool *)t->data)[i];
+  TFC_REAL_CASES(t->dtype, { return (double)TFC_GET(((const S *)t->data)[i]); })
+  return 0;
+}
+
+tfc_status tfc_summary_scalar(struct tfc_text *out, tfc_str tag, double value) {
+  struct tfc_text item = {0};
+  if (tag.size) tfc_wire_put_bytes(&item, 1, tag);
+  tfc_wire_put_float(&item, 2, (float)value);
+  tfc_wire_put_bytes(out, 1, tfc_text_view(&item));
+  out->failed |= item.failed;
+  tfc_text_deinit(&item);
+  return NULL;
+}
+
+// --- Histograms --------------------------------------------------------------------------------------------------
+// Limits grow by a tenth from 1e-12 to 1e20, mirrored below zero (TensorFlow's lib/histogram).
+enum { LIMITS_MOST = 2000 };
+static uint32_t make_limits(double *limits) {
+  uint32_t half = 0;
+  static const double least = 1.0e-12, most = 1.0e20;
+  for (double v = least; v < most; v *= 1.1) half++;
+  uint32_t n = 2 * (half + 1) + 1, at = 0;
+  limits[half + 1] = 0;
+  for (double v = least; v < most; v *= 1.1, at++) {
+    limits[half + 2 + at] = v;
+    limits[half - at] = -v;
+  }
+  limits[n - 1] = DBL_MAX;
+  limits[0] = -DBL_MAX;
+  return n;
+}
+
+tfc_status tfc_summary_histogram(struct tfc_text *out, tfc_str tag, const struct tfc_tensor *values, tfc_str node) {
+  double limits[LIMITS_MOST], counts[LIMITS_MOST] = {0}, least = DBL_MAX, most = -DBL_MAX, sum = 0, squares = 0;
+  uint32_t n = make_limits(limits);
+  int64_t count = tfc_tensor_elements(values);
+  for (int64_t i = 0; i < count; i++) {
+    double x = real_at(values, i);
+    TFC_KERNEL_CHECK(!isnan(x), "Nan in summary histogram for: %.*s", TFC_STR_ARG(node));
+    TFC_KERNEL_CHECK(!isinf(x), "Infinity in summary histogram for: %.*s", TFC_STR_ARG(node));
+    uint32_t low = 0, high = n; // the first limit above x
+    while (low < high) {
+      uint32_t middle = (low + high) / 2;
+      if (limits[middle] > x)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    counts[low < n ? low : n - 1] += 1;
+    if (x < least) least = x;
+    if (x > most) most = x;
+    sum += x;
+    squares += x * x;
+  }
+  struct tfc_text histogram = {0}, ends = {0}, buckets = {0}, item = {0};
+  for (uint32_t i = 0; i < n;) { // runs of empty buckets are one
+    double end = limits[i], c = counts[i++];
+    for (; c <= 0 && i < n && counts[i] <= 0; i++) end = limits[i];
+    tfc_text_add(&ends, (tfc_str){(const char *)&end, 8});
+    tfc_text_add(&buckets, (tfc_str){(const char *)&c, 8});
+  }
+  put_double(&histogram, 1, least);
+  put_double(&histogram, 2, most);
+  put_double(&histogram, 3, (double)count);
+  put_double(&histogram, 4, sum);
+  put_double(&histogram, 5, squares);
+  tfc_wire_put_bytes(&histogram, 6, tfc_text_view(&ends));
+  tfc_wire_put_bytes(&histogram, 7, tfc_text_view(&buckets));
+  if (tag.size) tfc_wire_put_bytes(&item, 1, tag);
+  tfc_wire_put_bytes(&item, 5, tfc_text_view(&histogram));
+  tfc_wire_put_bytes(out, 1, tfc_text_view(&item));
+  out->failed |= item.failed | histogram.failed | ends.failed | buckets.failed;
+  tfc_text_deinit(&histogram);
+  tfc_text_deinit(&ends);
+  tfc_text_deinit(&buckets);
+  tfc_text_deinit(&item);
+  return NULL;
+}
+
+// --- Tensors -----------------------------------------------------------------------------------------------------
+static void put_shape(struct tfc_text *out, const struct tfc_shape *shape) {
+  struct tfc_text m = {0}, dim = {0};
+  for (int i = 0; i < shape->rank; i++) {
+    dim.size = 0;
+    if (shape->dims[i]) tfc_wire_put_int(&dim, 1, (uint64_t)shape->dims[i]);
+    tfc_wire_put_bytes(&m, 2, tfc_text_view(&dim));
+  }
+  tfc_wire_put_bytes(out, 2, tfc_text_view(&m));
+  out->failed |= m.failed | dim.failed;
+  tfc_text_deinit(&m);
+  tfc_text_deinit(&dim);
+}
+
+tfc_status tfc_summary_tensor(struct tfc_text *out, tfc_str tag, tfc_str node, const struct tfc_tensor *t,
+                              tfc_str metadata) {
+  struct tfc_text item = {0}, tensor = {0};
+  TFC_KERNEL_CHECK(t->dtype == TFC_STRING || tfc_dtype_is_plain(t->dtype), "a summary cannot hold %s",
+                   tfc_dtype_name(t->dtype));
+  tfc_wire_put_int(&tensor, 1, (uint64_t)t->dtype);
+  put_shape(&tensor, &t->shape);
+  if (t->dtype != TFC_STRING && t->size) tfc_wire_put_bytes(&tensor, 4, (tfc_str){t->data, t->size});
+  for (int64_t i = 0; t->dtype == TFC_STRING && i < tfc_tensor_elements(t); i++)
+    tfc_wire_put_bytes(&tensor, 8, tfc_tensor_get_string(t, i));
+  if (tag.size) tfc_wire_put_bytes(&item, 1, tag);
+  if (node.size) tfc_wire_put_bytes(&item, 7, node);
+  tfc_wire_put_bytes(&item, 8, tfc_text_view(&tensor));
+  if (metadata.data) tfc_wire_put_bytes(&item, 9, metadata);
+  tfc_wire_put_bytes(out, 1, tfc_text_view(&item));
+  out->failed |= item.failed | tensor.failed;
+  tfc_text_deinit(&item);
+  tfc_text_deinit(&tensor);
+  return NULL;
+}
+
+// --- Kernels -----------------------------------------------------------------------------------------------------
+static tfc_status give(struct tfc_kernel_ctx *ctx, struct tfc_text *summary, tfc_status s) {
+  struct tfc_tensor *y = NULL;
+  if (!s) s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
+  if (!s && (summary->failed || !tfc_tensor_set_string(y, 0, tfc_text_view(summary))))
+    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+  tfc_text_deinit(summary);
+  return s;
+}
+
+static tfc_status scalar_summary(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *tags = ctx->inputs[0], *values = ctx->inputs[1];
+  struct tfc_text summary = {0};
+  int64_t n = tfc_tensor_elements(tags);
+  bool single = n == 1 && tfc_tensor_elements(values) == 1;
+  TFC_KERNEL_CHECK(single || tfc_shape_equal(&tags->shape, &values->shape),
+                   "tags and values are not the same shape: %s != %s",
+                   tfc_shape_show(&tags->shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&values->shape, (char[TFC_SHAPE_TEXT]){0}));
+  tfc_status s = NULL;
+  for (int64_t i = 0; !s && i < n; i++)
+    s = tfc_summary_scalar(&summary, tfc_tensor_get_string(tags, i), real_at(values, i));
+  return give(ctx, &summary, s);
+}
+
+static tfc_status histogram_summary(struct tfc_kernel_ctx *ctx) {
+  struct tfc_text summary = {0};
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "tags must be scalar");
+  return give(
+      ctx, &summary,
+      tfc_summary_histogram(&summary, tfc_tensor_get_string(ctx->inputs[0], 0), ctx->inputs[1], ctx->node->name));
+}
+
+static tfc_status tensor_summary(struct tfc_kernel_ctx *ctx) {
+  struct tfc_text summary = {0};
+  return give(ctx, &summary, tfc_summary_tensor(&summary, (tfc_str){0}, ctx->node->name, ctx->inputs[0], (tfc_str){0}));
+}
+
+static tfc_status tensor_summary_v2(struct tfc_kernel_ctx *ctx) {
+  struct tfc_text summary = {0};
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "tag must be scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "serialized_summary_metadata must be scalar");
+  tfc_str metadata = tfc_tensor_get_string(ctx->inputs[2], 0);
+  return give(ctx, &summary,
+              tfc_summary_tensor(&summary, tfc_tensor_get_string(ctx->inputs[0], 0), (tfc_str){0}, ctx->inputs[1],
+                                 metadata.data ? metadata : TFC_STR("")));
+}
+
+// The tag of one value ("" where it has none).
+static tfc_str tag_of(tfc_str value) {
+  struct tfc_wire w = tfc_wire_of(value);
+  struct tfc_field f;
+  tfc_str tag = {0};
+  while (tfc_wire_next(&w, &f))
+    if (f.number == 1 && f.type == TFC_WIRE_BYTES) tag = f.bytes;
+  return tag;
+}
+
+static tfc_status merge_one(tfc_str summary, struct tfc_strmap *tags, struct tfc_text *out) {
+  struct tfc_wire w = tfc_wire_of(summary);
+  struct tfc_field f;
+  while (tfc_wire_next(&w, &f)) {
+    if (f.number != 1 || f.type != TFC_WIRE_BYTES) continue;
+    tfc_str tag = tag_of(f.bytes);
+    bool found = false;
+    if (tag.size && !tfc_strmap_put(tags, tag, 0, &found))
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+    TFC_KERNEL_CHECK(!found, "Duplicate tag %.*s found in summary inputs", TFC_STR_ARG(tag));
+    tfc_wire_put_bytes(out, 1, f.bytes);
+  }
+  TFC_KERNEL_CHECK(!w.error, "Could not parse one of the summary inputs: %s", w.error);
+  return NULL;
+}
+
+static tfc_status merge_summary(struct tfc_kernel_ctx *ctx) {
+  struct tfc_text summary = {0};
+  struct tfc_strmap tags = {0};
+  tfc_status s = NULL;
+  for (uint32_t i = 0; !s && i < ctx->input_count; i++)
+    for (int64_t k = 0; !s && k < tfc_tensor_elements(ctx->inputs[i]); k++)
+      s = merge_one(tfc_tensor_get_string(ctx->inputs[i], k), &tags, &summary);
+  tfc_strmap_deinit(&tags);
+  return give(ctx, &summary, s);
+}
+
+#define TYPES "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+#define IO(kernel_)                                                                                                    \
+  .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX,             \
+  .shape = tfc_nn_shape_scalar, .kernel = kernel_
+static const struct tfc_op_def io_summary_rows[] = {
+    {.name = "ScalarSummary",
+     .inputs = "tags: string, values: T",
+     .outputs = "summary: string",
+     .attrs = "T: " TYPES,
+     IO(scalar_summary)},
+    {.name = "HistogramSummary",
+     .inputs = "tag: string, values: T",
+     .outputs = "summary: string",
+     .attrs = "T: " TYPES " = float",
+     IO(histogram_summary)},
+    {.name = "TensorSummary",
+     .inputs = "tensor: T",
+     .outputs = "summary: string",
+     .attrs = "T: type, description: string = '', labels: list(string) = [], display_name: string = ''",
+     IO(tensor_summary)},
+    {.name = "TensorSummaryV2",
+     .inputs = "tag: string, tensor: T, serialized_summary_metadata: string",
+     .outputs = "summary: string",
+     .attrs = "T: type",
+     IO(tensor_summary_v2)},
+    {.name = "ImageSummary",
+     .inputs = "tag: string, tensor: T",
+     .outputs = "summary: string",
+     .attrs = "max_images: int >= 1 = 3, T: {uint8, float, half, double} = float, bad_color: tensor",
+     IO(NULL)},
+    {.name = "MergeSummary",
+     .inputs = "inputs: N * string",
+     .outputs = "summary: string",
+     .attrs = "N: int >= 1",
+     IO(merge_summary)},
+};
+TFC_REGISTER_OPS(io_summary_rows);
