@@ -12,9 +12,6 @@
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"
 
-// Wakes kernels that wait in queues when their step is over (runtime/ops/data_queue.h).
-void tfc_queues_wake(struct tfc_resources *resources) __attribute__((weak));
-
 enum { DONE = UINT32_MAX, FEW = 16, CHECK_EVERY = 256, POLL_NS = 5000000 };
 
 struct value {
@@ -116,7 +113,7 @@ static void fail(struct run *r, tfc_status s) {
   r->failed = true;
   r->status = s;
   atomic_store(&r->stopped, true);
-  if (r->in_flight && tfc_queues_wake) tfc_queues_wake(r->session->resources);
+  if (r->in_flight) tfc_resources_wake(r->session->resources);
 }
 
 static void release_value(struct value *v) {
@@ -796,7 +793,7 @@ static void wait_for_arrivals(struct run *r) {
   }
   bool watch = !r->failed && (r->deadline || r->cancel || r->nested);
   tfc_futex_wait(&r->mailbox->signal, seen, watch ? POLL_NS : r->failed ? POLL_NS : -1);
-  if (r->failed && r->in_flight && tfc_queues_wake) tfc_queues_wake(r->session->resources); // who came in too late
+  if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources); // who came in too late
 }
 
 static void loop(struct run *r) {

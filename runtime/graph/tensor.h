@@ -41,6 +41,9 @@ struct tfc_object;
 struct tfc_object_type {
   const char *name;
   void (*destroy)(struct tfc_object *self);
+  // Optional, of what kernels wait for: completes those whose steps are over; says in words what it is and holds.
+  void (*wake)(struct tfc_object *self);
+  void (*describe)(struct tfc_object *self, struct tfc_text *out);
 };
 struct tfc_object {
   const struct tfc_object_type *type;

@@ -31,7 +31,7 @@ struct line {
   struct waiter *first, **last;
 };
 
-struct queue {
+struct tfc_queue {
   struct tfc_object object;
   pthread_mutex_t lock;
   enum kind kind;
@@ -49,13 +49,13 @@ struct queue {
   struct line enqueues, dequeues;
 };
 
-static void tuple_free(struct queue *q, struct tuple *t) {
+static void tuple_free(struct tfc_queue *q, struct tuple *t) {
   for (uint32_t i = 0; t->parts && i < q->parts; i++) tfc_tensor_release(&t->parts[i]);
   free(t->parts);
   t->parts = NULL;
 }
 static void queue_destroy(struct tfc_object *self) {
-  struct queue *q = (struct queue *)self;
+  struct tfc_queue *q = (struct tfc_queue *)self;
   for (size_t i = q->head; i < q->items.count; i++) tuple_free(q, &q->items.data[i]);
   tfc_array_free(&q->items);
   pthread_mutex_destroy(&q->lock);
@@ -64,7 +64,9 @@ static void queue_destroy(struct tfc_object *self) {
   free(q->shapes);
   free(q);
 }
-static const struct tfc_object_type queue_type = {"queue", queue_destroy};
+static void queue_wake(struct tfc_object *self);
+static void queue_describe(struct tfc_object *self, struct tfc_text *out);
+static const struct tfc_object_type queue_type = {"queue", queue_destroy, queue_wake, queue_describe};
 
 // --- Making ------------------------------------------------------------------------------------------------------
 static enum kind kind_of(tfc_str op) {
@@ -74,18 +76,25 @@ static enum kind kind_of(tfc_str op) {
                                          : PRIORITY;
 }
 
+static struct tfc_queue *queue_new(enum kind kind) {
+  struct tfc_queue *q = calloc(1, sizeof *q);
+  if (!q) return NULL;
+  q->object = (struct tfc_object){.type = &queue_type, .references = 1};
+  pthread_mutex_init(&q->lock, NULL);
+  q->enqueues.last = &q->enqueues.first;
+  q->dequeues.last = &q->dequeues.first;
+  q->kind = kind;
+  q->capacity = -1;
+  return q;
+}
+
 static tfc_status queue_make(void *arg, struct tfc_object **out) {
   struct tfc_kernel_ctx *ctx = arg;
   const struct tfc_graph *g = ctx->graph;
   const struct tfc_node *n = ctx->node;
   const struct tfc_attr *types = tfc_node_attr(g, n, "component_types"), *shapes = tfc_node_attr(g, n, "shapes");
-  struct queue *q = calloc(1, sizeof *q);
+  struct tfc_queue *q = queue_new(kind_of(n->op));
   if (!q) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  q->object = (struct tfc_object){.type = &queue_type, .references = 1};
-  pthread_mutex_init(&q->lock, NULL);
-  q->enqueues.last = &q->enqueues.first;
-  q->dequeues.last = &q->dequeues.first;
-  q->kind = kind_of(n->op);
   q->capacity = tfc_node_attr_int(g, n, "capacity", -1);
   q->least = q->kind == SHUFFLE ? tfc_node_attr_int(g, n, "min_after_dequeue", 0) : 0;
   uint64_t seed = (uint64_t)tfc_node_attr_int(g, n, "seed", 0), seed2 = (uint64_t)tfc_node_attr_int(g, n, "seed2", 0);
@@ -143,7 +152,7 @@ static tfc_status queue_create_ref(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 // Retained.
-static tfc_status queue_of(struct tfc_kernel_ctx *ctx, struct queue **out) {
+static tfc_status queue_of(struct tfc_kernel_ctx *ctx, struct tfc_queue **out) {
   struct tfc_object *o = NULL;
   const struct tfc_tensor *handle = ctx->inputs[0];
   if (handle->dtype == TFC_STRING) {
@@ -154,12 +163,12 @@ static tfc_status queue_of(struct tfc_kernel_ctx *ctx, struct queue **out) {
     TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &queue_type, &o));
     tfc_object_retain(o);
   }
-  *out = (struct queue *)o;
+  *out = (struct tfc_queue *)o;
   return NULL;
 }
 
 // --- What is inside, under the lock ------------------------------------------------------------------------------
-static int64_t held(const struct queue *q) {
+static int64_t held(const struct tfc_queue *q) {
   return (int64_t)(q->items.count - q->head);
 }
 
@@ -171,7 +180,7 @@ static bool before(const struct tuple *a, const struct tuple *b) {
   return x != y ? x < y : a->order < b->order;
 }
 
-static bool put(struct queue *q, struct tuple t) {
+static bool put(struct tfc_queue *q, struct tuple t) {
   if (q->head > 64 && q->head * 2 > q->items.count) { // close the gap at the front
     memmove(q->items.data, q->items.data + q->head, (q->items.count - q->head) * sizeof t);
     q->items.count -= q->head;
@@ -189,7 +198,7 @@ static bool put(struct queue *q, struct tuple t) {
   return true;
 }
 
-static struct tuple take(struct queue *q) {
+static struct tuple take(struct tfc_queue *q) {
   struct tuple *h = q->items.data, t;
   switch (q->kind) {
   case SHUFFLE: {
@@ -219,7 +228,7 @@ static struct tuple take(struct queue *q) {
 }
 
 // Puts back what an unsuccessful dequeue had taken, to the front.
-static void put_back(struct queue *q, tuples *taken) {
+static void put_back(struct tfc_queue *q, tuples *taken) {
   if (taken->count == 0) return;
   if (q->kind == SHUFFLE || q->kind == PRIORITY) {
     for (size_t i = 0; i < taken->count; i++)
@@ -243,7 +252,7 @@ static void put_back(struct queue *q, tuples *taken) {
 
 // --- Outputs of a dequeue ----------------------------------------------------------------------------------------
 // One component of `n` tuples as [n, ...]; shapes that differ are padded with zeros at the end of each dimension.
-static tfc_status batch(struct queue *q, struct tfc_kernel_ctx *ctx, uint32_t part, const tuples *t) {
+static tfc_status batch(struct tfc_queue *q, struct tfc_kernel_ctx *ctx, uint32_t part, const tuples *t) {
   struct tfc_tensor *y = NULL;
   struct tfc_shape shape = q->shapes[part];
   for (int k = 0; k < shape.rank; k++)
@@ -282,7 +291,7 @@ static tfc_status batch(struct queue *q, struct tfc_kernel_ctx *ctx, uint32_t pa
   return NULL;
 }
 
-static tfc_status deliver(struct queue *q, struct waiter *w) {
+static tfc_status deliver(struct tfc_queue *q, struct waiter *w) {
   for (uint32_t i = 0; i < q->parts; i++)
     TFC_RETURN_IF_ERROR(w->many ? batch(q, w->ctx, i, &w->elements)
                                 : tfc_kernel_set_output(w->ctx, i, &w->elements.data[0].parts[i]));
@@ -306,7 +315,7 @@ static bool cancelled(const struct waiter *w) {
 }
 
 // Lets the first enqueue and the first dequeue go on as far as they can. True when either is through: it is in `done`.
-static bool try_enqueue(struct queue *q, struct line *done) {
+static bool try_enqueue(struct tfc_queue *q, struct line *done) {
   struct waiter *w = q->enqueues.first;
   if (!w) return false;
   if (cancelled(w)) {
@@ -325,7 +334,7 @@ static bool try_enqueue(struct queue *q, struct line *done) {
   return true;
 }
 
-static bool try_dequeue(struct queue *q, struct line *done) {
+static bool try_dequeue(struct tfc_queue *q, struct line *done) {
   struct waiter *w = q->dequeues.first;
   if (!w) return false;
   if (cancelled(w)) {
@@ -360,14 +369,14 @@ static bool try_dequeue(struct queue *q, struct line *done) {
   return true;
 }
 
-static void waiter_free(struct queue *q, struct waiter *w) {
+static void waiter_free(struct tfc_queue *q, struct waiter *w) {
   for (size_t i = 0; i < w->elements.count; i++) tuple_free(q, &w->elements.data[i]);
   tfc_array_free(&w->elements);
   free(w);
 }
 
 // Completes, outside of the lock, what is through.
-static void complete(struct queue *q, struct line *done) {
+static void complete(struct tfc_queue *q, struct line *done) {
   for (struct waiter *w = done->first, *next; w; w = next) {
     next = w->next;
     struct tfc_kernel_ctx *ctx = w->ctx;
@@ -378,7 +387,7 @@ static void complete(struct queue *q, struct line *done) {
   }
 }
 
-static void flush(struct queue *q) {
+static void flush(struct tfc_queue *q) {
   struct line done = {.last = &done.first};
   pthread_mutex_lock(&q->lock);
   for (bool going = true; going;) {
@@ -389,48 +398,45 @@ static void flush(struct queue *q) {
   complete(q, &done);
 }
 
-static void wake(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
-  (void)container, (void)name;
-  if (object->type != &queue_type) return;
-  struct queue *q = (struct queue *)object;
-  TFC_ARRAY(struct queue *) *found = arg;
-  tfc_object_retain(object);
-  if (!tfc_array_push(found, q)) tfc_object_release(object);
+static void queue_wake(struct tfc_object *self) {
+  struct tfc_queue *q = (struct tfc_queue *)self;
+  struct line done = {.last = &done.first};
+  tfc_object_retain(self);
+  pthread_mutex_lock(&q->lock);
+  struct line *lines[2] = {&q->enqueues, &q->dequeues};
+  for (int k = 0; k < 2; k++) {
+    struct line keep = {.last = &keep.first};
+    while (lines[k]->first) {
+      struct waiter *w = shift(lines[k]);
+      if (!cancelled(w)) {
+        append(&keep, w);
+        continue;
+      }
+      if (!w->enqueue) put_back(q, &w->elements);
+      w->result = tfc_status_make(TFC_CANCELLED, "%s operation was cancelled", w->enqueue ? "Enqueue" : "Dequeue");
+      append(&done, w);
+    }
+    lines[k]->first = keep.first;
+    lines[k]->last = keep.first ? keep.last : &lines[k]->first;
+  }
+  pthread_mutex_unlock(&q->lock);
+  complete(q, &done);
+  flush(q);
+  tfc_object_release(self);
 }
 
-void tfc_queues_wake(struct tfc_resources *resources) {
-  TFC_ARRAY(struct queue *) queues = {0};
-  tfc_resources_each(resources, wake, &queues);
-  for (size_t i = 0; i < queues.count; i++) {
-    struct queue *q = queues.data[i];
-    struct line done = {.last = &done.first};
-    pthread_mutex_lock(&q->lock);
-    struct line *lines[2] = {&q->enqueues, &q->dequeues};
-    for (int k = 0; k < 2; k++) {
-      struct line keep = {.last = &keep.first};
-      while (lines[k]->first) {
-        struct waiter *w = shift(lines[k]);
-        if (!cancelled(w)) {
-          append(&keep, w);
-          continue;
-        }
-        if (!w->enqueue) put_back(q, &w->elements);
-        w->result = tfc_status_make(TFC_CANCELLED, "%s operation was cancelled", w->enqueue ? "Enqueue" : "Dequeue");
-        append(&done, w);
-      }
-      lines[k]->first = keep.first;
-      lines[k]->last = keep.first ? keep.last : &lines[k]->first;
-    }
-    pthread_mutex_unlock(&q->lock);
-    complete(q, &done);
-    flush(q);
-    tfc_object_release(&q->object);
-  }
-  tfc_array_free(&queues);
+static void queue_describe(struct tfc_object *self, struct tfc_text *out) {
+  struct tfc_queue *q = (struct tfc_queue *)self;
+  pthread_mutex_lock(&q->lock);
+  tfc_text_printf(out, "%s '%s' (%lld elements", kind_names[q->kind], q->name, (long long)held(q));
+  if (q->capacity >= 0) tfc_text_printf(out, ", capacity %lld", (long long)q->capacity);
+  if (q->least > 0) tfc_text_printf(out, ", %lld of them kept back", (long long)q->least);
+  tfc_text_printf(out, "%s)", q->closed ? ", closed" : "");
+  pthread_mutex_unlock(&q->lock);
 }
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
-static tfc_status check_part(const struct queue *q, uint32_t i, const struct tfc_tensor *t, int skip) {
+static tfc_status check_part(const struct tfc_queue *q, uint32_t i, const struct tfc_tensor *t, int skip) {
   TFC_KERNEL_CHECK(t->dtype == q->dtypes[i], "Type mismatch in tuple component %u. Expected %s, got %s", i,
                    tfc_dtype_name(q->dtypes[i]), tfc_dtype_name(t->dtype));
   if (!q->shapes) return NULL;
@@ -442,7 +448,7 @@ static tfc_status check_part(const struct queue *q, uint32_t i, const struct tfc
   return NULL;
 }
 
-static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct queue *q, struct waiter *w, int64_t n) {
+static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, struct waiter *w, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
     struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
     if (!t.parts || !tfc_array_push(&w->elements, t)) {
@@ -456,7 +462,7 @@ static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct queue *q, str
   return NULL;
 }
 
-static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct queue *q, bool many) {
+static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many) {
   int64_t n = 1;
   TFC_KERNEL_CHECK(ctx->input_count - 1 == q->parts, "Wrong number of components in tuple. Expected %u, got %u",
                    q->parts, ctx->input_count - 1);
@@ -492,7 +498,7 @@ static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct queue *q, boo
   return NULL;
 }
 
-static tfc_status start_dequeue(struct tfc_kernel_ctx *ctx, struct queue *q, bool many, bool up_to) {
+static tfc_status start_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many, bool up_to, int64_t n) {
   TFC_KERNEL_CHECK(ctx->output_count == q->parts, "a tuple has %u components, the op %u outputs", q->parts,
                    ctx->output_count);
   for (uint32_t i = 0; i < q->parts; i++) {
@@ -503,7 +509,6 @@ static tfc_status start_dequeue(struct tfc_kernel_ctx *ctx, struct queue *q, boo
         !many || (q->shapes && q->shapes[i].rank >= 0 && (q->kind == PADDING || tfc_shape_is_static(&q->shapes[i]))),
         "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.", kind_names[q->kind]);
   }
-  int64_t n = many ? tfc_nn_int(ctx->inputs[1]) : 1;
   TFC_KERNEL_CHECK(n >= 0, "DequeueManyOp requested %lld < 0 elements", (long long)n);
   TFC_KERNEL_CHECK(q->capacity < 0 || n <= INT32_MAX, "too many elements");
   struct waiter *w = calloc(1, sizeof *w);
@@ -517,9 +522,10 @@ static tfc_status start_dequeue(struct tfc_kernel_ctx *ctx, struct queue *q, boo
 }
 
 static tfc_status with_queue(struct tfc_kernel_ctx *ctx, int what) {
-  struct queue *q = NULL;
+  struct tfc_queue *q = NULL;
   TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  tfc_status s = what < 2 ? start_enqueue(ctx, q, what) : start_dequeue(ctx, q, what > 2, what == 4);
+  tfc_status s = what < 2 ? start_enqueue(ctx, q, what)
+                          : start_take(ctx, q, what > 2, what == 4, what > 2 ? tfc_nn_int(ctx->inputs[1]) : 1);
   tfc_object_release(&q->object);
   return s;
 }
@@ -539,11 +545,66 @@ static tfc_status dequeue_up_to(struct tfc_kernel_ctx *ctx) {
   return with_queue(ctx, 4);
 }
 
-static tfc_status close_(struct tfc_kernel_ctx *ctx) {
-  struct queue *q = NULL;
+// --- For barriers ------------------------------------------------------------------------------------------------
+tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtypes, const struct tfc_shape *shapes,
+                            struct tfc_queue **out) {
+  struct tfc_queue *q = queue_new(PRIORITY);
+  if (q) {
+    q->parts = parts;
+    q->name = tfc_str_dup(name);
+    q->dtypes = calloc(parts + 1, sizeof *q->dtypes);
+    if (shapes) q->shapes = calloc(parts + 1, sizeof *q->shapes);
+  }
+  if (!q || !q->name || !q->dtypes || (shapes && !q->shapes)) {
+    if (q) queue_destroy(&q->object);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  memcpy(q->dtypes, dtypes, parts * sizeof *dtypes);
+  if (shapes) memcpy(q->shapes, shapes, parts * sizeof *shapes);
+  *out = q;
+  return NULL;
+}
+void tfc_queue_release(struct tfc_queue *q) {
+  if (q) tfc_object_release(&q->object);
+}
+void tfc_queue_wake(struct tfc_queue *q) {
+  queue_wake(&q->object);
+}
+int64_t tfc_queue_size(struct tfc_queue *q) {
+  pthread_mutex_lock(&q->lock);
+  int64_t n = held(q);
+  pthread_mutex_unlock(&q->lock);
+  return n;
+}
+
+tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values) {
+  return check_part(q, part, values, 1);
+}
+
+tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts) {
+  struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
+  bool ok = false;
+  if (t.parts) {
+    pthread_mutex_lock(&q->lock);
+    memcpy(t.parts, parts, q->parts * sizeof *parts);
+    ok = put(q, t);
+    pthread_mutex_unlock(&q->lock);
+  }
+  if (!ok) {
+    free(t.parts);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  memset(parts, 0, q->parts * sizeof *parts);
+  flush(q);
+  return NULL;
+}
+
+tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to) {
+  return start_take(ctx, q, true, up_to, n);
+}
+
+tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel) {
   struct line done = {.last = &done.first};
-  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  bool cancel = tfc_node_attr_bool(ctx->graph, ctx->node, "cancel_pending_enqueues", false);
   tfc_status s = NULL;
   pthread_mutex_lock(&q->lock);
   if (q->closed && !cancel)
@@ -557,24 +618,28 @@ static tfc_status close_(struct tfc_kernel_ctx *ctx) {
   pthread_mutex_unlock(&q->lock);
   complete(q, &done);
   flush(q);
+  return s;
+}
+static tfc_status close_(struct tfc_kernel_ctx *ctx) {
+  struct tfc_queue *q = NULL;
+  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
+  tfc_status s = tfc_queue_close(q, tfc_node_attr_bool(ctx->graph, ctx->node, "cancel_pending_enqueues", false));
   tfc_object_release(&q->object);
   return s;
 }
 
 static tfc_status size(struct tfc_kernel_ctx *ctx) {
-  struct queue *q = NULL;
+  struct tfc_queue *q = NULL;
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  pthread_mutex_lock(&q->lock);
-  int64_t n = held(q);
-  pthread_mutex_unlock(&q->lock);
+  int64_t n = tfc_queue_size(q);
   tfc_object_release(&q->object);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE_SCALAR, &y));
   *(int32_t *)y->data = (int32_t)n;
   return NULL;
 }
 static tfc_status is_closed(struct tfc_kernel_ctx *ctx) {
-  struct queue *q = NULL;
+  struct tfc_queue *q = NULL;
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
   pthread_mutex_lock(&q->lock);

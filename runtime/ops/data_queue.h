@@ -2,14 +2,27 @@
 //
 // Enqueues and dequeues that have to wait are kept in the queue, in order, and completed (tfc_kernel_ctx.done) by
 // whoever makes them possible, outside of the queue's lock: a dequeue by an enqueue, both by close. A waiting kernel
-// whose step was cancelled completes with CANCELLED when tfc_queues_wake is called: whoever cancels a step calls it.
+// whose step was cancelled completes with CANCELLED when tfc_resources_wake is called: whoever cancels a step does so.
 #ifndef TFC_RUNTIME_OPS_DATA_QUEUE_H
 #define TFC_RUNTIME_OPS_DATA_QUEUE_H
 
 #include "runtime/ops/kernel.h"
 
-// Looks at all queues of a session for kernels that wait and whose env->cancelled() says that their step is over.
-// Any thread.
-void tfc_queues_wake(struct tfc_resources *resources);
+struct tfc_queue;
+
+// For barriers: a priority queue without a limit, whose part 0 is the int64 priority; `shapes` NULL: not told. All from
+// any thread.
+TFC_MUST_USE tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtypes,
+                                         const struct tfc_shape *shapes, struct tfc_queue **out);
+void tfc_queue_release(struct tfc_queue *q); // NULL is fine
+void tfc_queue_wake(struct tfc_queue *q);
+int64_t tfc_queue_size(struct tfc_queue *q);
+// Are these values [n, ...] what part `part` of n tuples may be?
+TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values);
+// Takes over one tuple's parts; on failure they stay the caller's.
+TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts);
+// Completes the kernel later with `n` tuples (or, with `up_to`, those that a closed queue still has) as its outputs.
+TFC_MUST_USE tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to);
+TFC_MUST_USE tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel);
 
 #endif

@@ -20,7 +20,7 @@ static void stack_destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&s->lock);
   free(s);
 }
-static const struct tfc_object_type stack_type = {"stack", stack_destroy};
+static const struct tfc_object_type stack_type = {.name = "stack", .destroy = stack_destroy};
 
 static tfc_status stack_create(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Stack size must be a scalar");

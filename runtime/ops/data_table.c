@@ -1,11 +1,14 @@
-// Hash tables: immutable ones that are filled once (HashTableV2), and mutable ones (MutableHashTableV2,
-// MutableHashTableOfTensorsV2). Keys are whole numbers or strings; a value is a tensor of one shape for the whole
-// table.
+// Hash tables: immutable ones that are filled once (HashTableV2), from tensors or a text file, and mutable ones
+// (MutableHashTableV2, MutableHashTableOfTensorsV2). Keys are whole numbers or strings; a value is a tensor of one
+// shape for the whole table. The ops without V2 hand around a reference to two strings, container and name.
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/file.h"
 #include "runtime/base/map.h"
+#include "runtime/base/units.h"
 #include "runtime/ops/data_variant.h"
 
 struct entry {
@@ -41,7 +44,7 @@ static void table_destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&t->lock);
   free(t);
 }
-static const struct tfc_object_type table_type = {"hash table", table_destroy};
+static const struct tfc_object_type table_type = {.name = "hash table", .destroy = table_destroy};
 
 static tfc_status table_make(void *arg, struct tfc_object **out) {
   const struct tfc_kernel_ctx *ctx = arg;
@@ -53,21 +56,42 @@ static tfc_status table_make(void *arg, struct tfc_object **out) {
   t->value_dtype = tfc_node_attr_type(ctx->graph, ctx->node, "value_dtype", TFC_DTYPE_NONE);
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "value_shape");
   t->value_shape = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_SCALAR;
-  t->mutable = tfc_str_starts(ctx->node->op, "Mutable");
+  t->mutable = tfc_str_starts(ctx->node->op, "Mutable") || tfc_str_starts(ctx->node->op, "AnonymousMutable");
   *out = &t->object;
   return NULL;
 }
 static tfc_status table_create(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
-  tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
+  struct tfc_tensor *y = NULL;
+  const struct tfc_node *n = ctx->node;
+  if (tfc_str_starts(n->op, "Anonymous")) { // known by its handle alone
+    TFC_RETURN_IF_ERROR(table_make(ctx, &o));
+    return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+  }
+  tfc_str name = tfc_node_attr_string(ctx->graph, n, "shared_name", "");
+  tfc_str container = tfc_node_attr_string(ctx->graph, n, "container", "");
+  if (!name.size) name = n->name;
   TFC_RETURN_IF_ERROR(
-      tfc_resources_find_or_create(ctx->env->resources, tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
-                                   name.size ? name : ctx->node->name, &table_type, table_make, ctx, &o));
-  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+      tfc_resources_find_or_create(ctx->env->resources, container, name, &table_type, table_make, ctx, &o));
+  if (tfc_str_ends(n->op, "V2")) return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+  tfc_object_release(o); // the session keeps it
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
+  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, name))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return NULL;
 }
+// Borrowed: whoever hands the handle around keeps it, or the session does.
 static tfc_status table_of(struct tfc_kernel_ctx *ctx, struct table **out) {
   struct tfc_object *o = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &table_type, &o));
+  const struct tfc_tensor *h = ctx->inputs[0];
+  if (h->dtype == TFC_STRING) {
+    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "input 0 must be a handle to a table");
+    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(h, 0),
+                                           tfc_tensor_get_string(h, 1), &table_type, &o));
+    tfc_object_release(o);
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &table_type, &o));
+  }
   *out = (struct table *)o;
   return NULL;
 }
@@ -158,10 +182,8 @@ static bool same_value(const struct tfc_tensor *a, const struct tfc_tensor *b) {
 }
 
 // (table, keys, values): adds to a mutable table; fills an immutable one, whose keys may not come twice.
-static tfc_status put_pairs(struct tfc_kernel_ctx *ctx, bool replace_all) {
-  struct table *t = NULL;
-  const struct tfc_tensor *keys = ctx->inputs[1], *values = ctx->inputs[2];
-  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+static tfc_status put_pairs(struct tfc_kernel_ctx *ctx, struct table *t, const struct tfc_tensor *keys,
+                            const struct tfc_tensor *values, bool replace_all) {
   TFC_RETURN_IF_ERROR(check_pairs(t, keys, values));
   tfc_status s = NULL;
   pthread_mutex_lock(&t->lock);
@@ -191,20 +213,152 @@ static tfc_status insert_(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
   if (!t->mutable) return tfc_status_make(TFC_UNIMPLEMENTED, "Insert not supported by an immutable table");
-  return put_pairs(ctx, false);
+  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], false);
 }
 static tfc_status import(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
   if (!t->mutable) return tfc_status_make(TFC_UNIMPLEMENTED, "Import not supported by an immutable table");
-  return put_pairs(ctx, true);
+  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], true);
 }
 static tfc_status initialize(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
   TFC_KERNEL_CHECK(!t->mutable, "a mutable table is not initialised but inserted into");
   TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "Keys must be a vector");
-  return put_pairs(ctx, false);
+  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], false);
+}
+
+// --- Text files --------------------------------------------------------------------------------------------------
+enum { LINE_NUMBER = -1, WHOLE_LINE = -2 };
+struct text_file {
+  const char *path;
+  int64_t key, value, most, offset; // columns; most: lines, -1 for all
+  char delimiter;
+};
+
+static bool column_of(tfc_str line, const struct text_file *f, int64_t column, tfc_str *out) {
+  for (int64_t i = 0;; i++) {
+    size_t end = tfc_str_find(line, f->delimiter);
+    *out = tfc_str_sub(line, 0, end == SIZE_MAX ? line.size : end);
+    if (i == column) return true;
+    if (end == SIZE_MAX) return false;
+    line = tfc_str_sub(line, end + 1, line.size);
+  }
+}
+
+// Element `number` of a tensor from the file's line of that number.
+static tfc_status set_element(const struct text_file *f, tfc_str line, int64_t number, int64_t column,
+                              struct tfc_tensor *t) {
+  tfc_str text = line;
+  if (column >= 0 && !column_of(line, f, column, &text))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid number of columns in %s line %lld (%.*s): expected %lld",
+                           f->path, (long long)number, TFC_STR_ARG(line), (long long)column + 1);
+  int64_t whole = number + f->offset;
+  double real = 0;
+  bool ok = true;
+  switch (t->dtype) {
+  case TFC_STRING: {
+    char buffer[32];
+    if (column == LINE_NUMBER)
+      text = (tfc_str){buffer, (size_t)snprintf(buffer, sizeof buffer, "%lld", (long long)whole)};
+    if (!tfc_tensor_set_string(t, number, text)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return NULL;
+  }
+  case TFC_INT32:
+  case TFC_INT64:
+    if (column != LINE_NUMBER) {
+      tfc_status s = tfc_parse_i64(text, &whole);
+      ok = !s;
+      tfc_status_free(s);
+    }
+    if (t->dtype == TFC_INT64)
+      ((int64_t *)t->data)[number] = whole;
+    else
+      ((int32_t *)t->data)[number] = (int32_t)whole;
+    ok &= t->dtype == TFC_INT64 || whole == (int32_t)whole;
+    break;
+  case TFC_FLOAT:
+  case TFC_DOUBLE: {
+    char *copy = tfc_str_dup(text), *end = NULL;
+    if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    real = column == LINE_NUMBER ? (double)whole : strtod(copy, &end);
+    ok = column == LINE_NUMBER || (end != copy && !*end);
+    free(copy);
+    if (t->dtype == TFC_FLOAT)
+      ((float *)t->data)[number] = (float)real;
+    else
+      ((double *)t->data)[number] = real;
+    break;
+  }
+  default:
+    return tfc_status_make(TFC_UNIMPLEMENTED, "%s: a table of %s is not filled from text", f->path,
+                           tfc_dtype_name(t->dtype));
+  }
+  if (!ok)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Field %.*s in line %lld is not a valid %s in %s", TFC_STR_ARG(text),
+                           (long long)number, tfc_dtype_name(t->dtype), f->path);
+  return NULL;
+}
+
+// The next line without its end; carriage returns are dropped by the caller. False at the end of the file.
+static bool next_line(tfc_str *text, tfc_str *out) {
+  if (!text->size) return false;
+  size_t end = tfc_str_find(*text, '\n');
+  *out = tfc_str_sub(*text, 0, end == SIZE_MAX ? text->size : end);
+  *text = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*text, end + 1, text->size);
+  if (tfc_str_ends(*out, "\r")) out->size--;
+  return true;
+}
+
+static tfc_status read_pairs(const struct text_file *f, tfc_str text, struct tfc_tensor *keys,
+                             struct tfc_tensor *values) {
+  tfc_str line, rest = text;
+  int64_t lines = 0;
+  while ((f->most < 0 || lines < f->most) && next_line(&rest, &line)) lines++;
+  if (f->most >= 0 && lines != f->most)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid vocab_size in %s: expected %lld but got %lld", f->path,
+                           (long long)f->most, (long long)lines);
+  tfc_dtype key_dtype = keys->dtype, value_dtype = values->dtype;
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(key_dtype, &TFC_SHAPE(lines), keys));
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(value_dtype, &TFC_SHAPE(lines), values));
+  rest = text;
+  for (int64_t i = 0; i < lines && next_line(&rest, &line); i++) {
+    TFC_RETURN_IF_ERROR(set_element(f, line, i, f->key, keys));
+    TFC_RETURN_IF_ERROR(set_element(f, line, i, f->value, values));
+  }
+  return NULL;
+}
+
+static tfc_status initialize_from_file(struct tfc_kernel_ctx *ctx) {
+  tfc_status s = NULL;
+  struct table *t = NULL;
+  struct tfc_file file = {0};
+  const struct tfc_graph *g = ctx->graph;
+  const struct tfc_node *n = ctx->node;
+  tfc_str delimiter = tfc_node_attr_string(g, n, "delimiter", "\t");
+  TFC_RETURN_IF_ERROR(table_of(ctx, &t));
+  TFC_KERNEL_CHECK(!t->mutable, "a mutable table is not initialised but inserted into");
+  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "filename should be a single string");
+  TFC_KERNEL_CHECK(delimiter.size == 1, "delimiter should be only 1 char");
+  struct tfc_tensor keys = {.dtype = t->key_dtype}, values = {.dtype = t->value_dtype};
+  char *path = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[1], 0));
+  if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct text_file f = {.path = path,
+                        .key = tfc_node_attr_int(g, n, "key_index", WHOLE_LINE),
+                        .value = tfc_node_attr_int(g, n, "value_index", LINE_NUMBER),
+                        .most = tfc_node_attr_int(g, n, "vocab_size", -1),
+                        .offset = tfc_node_attr_int(g, n, "offset", 0),
+                        .delimiter = delimiter.data[0]};
+  TFC_TRY(s, tfc_file_map(path, &file));
+  TFC_TRY(s, read_pairs(&f, (tfc_str){(const char *)file.data, file.size}, &keys, &values));
+  s = put_pairs(ctx, t, &keys, &values, false);
+out:
+  tfc_tensor_release(&keys);
+  tfc_tensor_release(&values);
+  tfc_file_unmap(&file);
+  free(path);
+  return s;
 }
 
 static tfc_status remove_(struct tfc_kernel_ctx *ctx) {
@@ -331,63 +485,53 @@ static tfc_status shape_export(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-#define TABLE .host_outputs = 1, .shape = shape_table, .kernel = table_create
-#define ON(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
+static tfc_status shape_table_ref(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = TFC_SHAPE(2);
+  return NULL;
+}
+
+#define FLAGS (TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE)
+#define ON(shape_, kernel_)                                                                                            \
+  .flags = FLAGS, .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
+#define NAMED                                                                                                          \
+  "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "           \
+  "value_dtype: type"
+#define FILE_ATTRS                                                                                                     \
+  "key_index: int >= -2, value_index: int >= -2, vocab_size: int >= -1 = -1, delimiter: string = '\t', offset: int = " \
+  "0"
+#define TABLE(name_, attrs_)                                                                                           \
+  {.name = name_ "V2", .outputs = "table_handle: resource", .attrs = attrs_, ON(shape_table, table_create)},           \
+      {.name = name_, .outputs = "table_handle: Ref(string)", .attrs = attrs_, ON(shape_table_ref, table_create)}, {   \
+    .name = "Anonymous" name_, .outputs = "table_handle: resource", .attrs = attrs_, ON(shape_table, table_create)     \
+  }
+// With a resource handle, and with a reference to two strings.
+#define BOTH(name_, inputs_, outputs_, attrs_, ...)                                                                    \
+  {.name = name_ "V2",                                                                                                 \
+   .inputs = "table_handle: resource" inputs_,                                                                         \
+   .outputs = outputs_,                                                                                                \
+   .attrs = attrs_,                                                                                                    \
+   ON(__VA_ARGS__)},                                                                                                   \
+  {                                                                                                                    \
+    .name = name_, .inputs = "table_handle: Ref(string)" inputs_, .outputs = outputs_, .attrs = attrs_,                \
+    ON(__VA_ARGS__)                                                                                                    \
+  }
 static const struct tfc_op_def data_table_rows[] = {
-    {.name = "HashTableV2",
-     .outputs = "table_handle: resource",
-     .attrs = "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "
-              "value_dtype: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     TABLE},
-    {.name = "MutableHashTableV2",
-     .outputs = "table_handle: resource",
-     .attrs = "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "
-              "value_dtype: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     TABLE},
-    {.name = "MutableHashTableOfTensorsV2",
-     .outputs = "table_handle: resource",
-     .attrs = "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "
-              "value_dtype: type, value_shape: shape = []",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     TABLE},
-    {.name = "LookupTableFindV2",
-     .inputs = "table_handle: resource, keys: Tin, default_value: Tout",
-     .outputs = "values: Tout",
-     .attrs = "Tin: type, Tout: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(shape_lookup, lookup)},
-    {.name = "LookupTableInsertV2",
-     .inputs = "table_handle: resource, keys: Tin, values: Tout",
-     .attrs = "Tin: type, Tout: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, insert_)},
+    TABLE("HashTable", NAMED),
+    TABLE("MutableHashTable", NAMED),
+    TABLE("MutableHashTableOfTensors", NAMED ", value_shape: shape = []"),
+    BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type, Tout: type", shape_lookup,
+         lookup),
+    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", tfc_nn_shape_none, insert_),
     {.name = "LookupTableRemoveV2",
      .inputs = "table_handle: resource, keys: Tin",
      .attrs = "Tin: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      ON(tfc_nn_shape_none, remove_)},
-    {.name = "LookupTableSizeV2",
-     .inputs = "table_handle: resource",
-     .outputs = "size: int64",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, size)},
-    {.name = "LookupTableExportV2",
-     .inputs = "table_handle: resource",
-     .outputs = "keys: Tkeys, values: Tvalues",
-     .attrs = "Tkeys: type, Tvalues: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(shape_export, export)},
-    {.name = "LookupTableImportV2",
-     .inputs = "table_handle: resource, keys: Tin, values: Tout",
-     .attrs = "Tin: type, Tout: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, import)},
-    {.name = "InitializeTableV2",
-     .inputs = "table_handle: resource, keys: Tkey, values: Tval",
-     .attrs = "Tkey: type, Tval: type",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, initialize)},
+    BOTH("LookupTableSize", "", "size: int64", NULL, tfc_nn_shape_scalar, size),
+    BOTH("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type, Tvalues: type", shape_export, export),
+    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", tfc_nn_shape_none, import),
+    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type, Tval: type", tfc_nn_shape_none,
+         initialize),
+    BOTH("InitializeTableFromTextFile", ", filename: string", NULL, FILE_ATTRS, tfc_nn_shape_none,
+         initialize_from_file),
 };
 TFC_REGISTER_OPS(data_table_rows);

@@ -38,7 +38,7 @@ static void array_destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&a->lock);
   free(a);
 }
-static const struct tfc_object_type array_type = {"tensor array", array_destroy};
+static const struct tfc_object_type array_type = {.name = "tensor array", .destroy = array_destroy};
 
 static tfc_status array_new(tfc_dtype dtype, const struct tfc_shape *shape, int64_t size, struct tensor_array **out) {
   struct tensor_array *a = calloc(1, sizeof *a);

@@ -112,7 +112,7 @@ static void list_destroy(struct tfc_object *self) {
   free(list->chunks);
   free(list);
 }
-const struct tfc_object_type tfc_list_type = {"tensor list", list_destroy};
+const struct tfc_object_type tfc_list_type = {.name = "tensor list", .destroy = list_destroy};
 
 static struct tfc_list_chunk *chunk_create(void) {
   struct tfc_list_chunk *c = calloc(1, sizeof *c);
@@ -187,7 +187,7 @@ static void optional_destroy(struct tfc_object *self) {
   for (uint32_t i = 0; i < o->count; i++) tfc_tensor_release(&o->values[i]);
   free(o);
 }
-const struct tfc_object_type tfc_optional_type = {"optional", optional_destroy};
+const struct tfc_object_type tfc_optional_type = {.name = "optional", .destroy = optional_destroy};
 
 tfc_status tfc_optional_create(uint32_t count, bool present, struct tfc_optional **out) {
   struct tfc_optional *o = calloc(1, sizeof *o + count * sizeof *o->values);

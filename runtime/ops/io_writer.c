@@ -18,7 +18,7 @@ static void writer_destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&w->lock);
   free(w);
 }
-static const struct tfc_object_type writer_type = {"summary writer", writer_destroy};
+static const struct tfc_object_type writer_type = {.name = "summary writer", .destroy = writer_destroy};
 
 static tfc_status writer_make(void *arg, struct tfc_object **out) {
   struct writer *w = calloc(1, sizeof *w);

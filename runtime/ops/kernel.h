@@ -124,6 +124,9 @@ void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str na
 // Calls fn for every object (in order of name); for snapshots and reports.
 void tfc_resources_each(struct tfc_resources *r,
                         void (*fn)(void *arg, tfc_str container, tfc_str name, struct tfc_object *object), void *arg);
+// Wakes kernels that wait in queues and the like and whose env->cancelled() says that their step is over: whoever
+// cancels a step calls it.
+void tfc_resources_wake(struct tfc_resources *r);
 // The object that input `i` (a resource or variant handle) holds, checked against `type`. Borrowed.
 TFC_MUST_USE tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_object_type *type,
                                           struct tfc_object **out);

@@ -163,3 +163,11 @@ void tfc_resources_each(struct tfc_resources *r,
   }
   free(copy);
 }
+
+static void wake(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
+  (void)arg, (void)container, (void)name;
+  if (object->type->wake) object->type->wake(object);
+}
+void tfc_resources_wake(struct tfc_resources *r) {
+  tfc_resources_each(r, wake, NULL);
+}

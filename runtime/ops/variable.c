@@ -10,7 +10,7 @@ static void destroy(struct tfc_object *self) {
   free(v);
 }
 
-const struct tfc_object_type tfc_variable_type = {"variable", destroy};
+const struct tfc_object_type tfc_variable_type = {.name = "variable", .destroy = destroy};
 
 tfc_status tfc_variable_create(tfc_str name, tfc_dtype dtype, const struct tfc_shape *shape,
                                struct tfc_variable **out) {
