@@ -13,7 +13,6 @@ static const char *const kind_names[] = {"FIFOQueue", "PaddingFIFOQueue", "Rando
 
 struct tuple {
   struct tfc_tensor *parts; // [queue->parts]
-  uint64_t order;           // of arrival, for equal priorities
 };
 typedef TFC_ARRAY(struct tuple) tuples;
 
@@ -42,7 +41,6 @@ struct tfc_queue {
   struct tfc_shape *shapes; // [parts], or NULL: not told
   struct tfc_philox generator;
   struct tfc_philox_words words; // of `generator`
-  uint64_t arrivals;
   bool closed;
   tuples items;
   size_t head; // of items: those before are gone
@@ -175,9 +173,26 @@ static int64_t held(const struct tfc_queue *q) {
 static int64_t priority(const struct tuple *t) {
   return *(const int64_t *)t->parts[0].data;
 }
-static bool before(const struct tuple *a, const struct tuple *b) {
-  int64_t x = priority(a), y = priority(b);
-  return x != y ? x < y : a->order < b->order;
+// A binary heap, smallest first, with the order of equal priorities that C++'s std::push_heap and std::pop_heap give:
+// TensorFlow's queue is made of those.
+static void heap_put(struct tuple *h, size_t hole, struct tuple t) {
+  for (; hole > 0 && priority(&h[(hole - 1) / 2]) > priority(&t); hole = (hole - 1) / 2) h[hole] = h[(hole - 1) / 2];
+  h[hole] = t;
+}
+static struct tuple heap_take(struct tuple *h, size_t count) { // count - 1 are left
+  struct tuple first = h[0], last = h[count - 1];
+  size_t hole = 0, left = count - 1;
+  for (size_t child = 2; child < left; child = 2 * hole + 2) {
+    if (priority(&h[child]) > priority(&h[child - 1])) child--;
+    h[hole] = h[child];
+    hole = child;
+  }
+  if (2 * hole + 2 == left) { // one child alone
+    h[hole] = h[left - 1];
+    hole = left - 1;
+  }
+  if (left) heap_put(h, hole, last);
+  return first;
 }
 
 static bool put(struct tfc_queue *q, struct tuple t) {
@@ -186,15 +201,8 @@ static bool put(struct tfc_queue *q, struct tuple t) {
     q->items.count -= q->head;
     q->head = 0;
   }
-  t.order = q->arrivals++;
   if (!tfc_array_push(&q->items, t)) return false;
-  if (q->kind == PRIORITY) { // a heap from q->head (always 0 here)
-    struct tuple *h = q->items.data;
-    for (size_t i = q->items.count - 1; i > 0 && before(&h[i], &h[(i - 1) / 2]); i = (i - 1) / 2) {
-      struct tuple x = h[i];
-      h[i] = h[(i - 1) / 2], h[(i - 1) / 2] = x;
-    }
-  }
+  if (q->kind == PRIORITY) heap_put(q->items.data, q->items.count - 1, t); // q->head is always 0 here
   return true;
 }
 
@@ -207,19 +215,7 @@ static struct tuple take(struct tfc_queue *q) {
     h[i] = h[--q->items.count];
     return t;
   }
-  case PRIORITY: {
-    t = h[0];
-    h[0] = h[--q->items.count];
-    for (size_t i = 0;;) {
-      size_t least = i, n = q->items.count;
-      for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < n; k++)
-        if (before(&h[k], &h[least])) least = k;
-      if (least == i) return t;
-      struct tuple x = h[i];
-      h[i] = h[least], h[least] = x;
-      i = least;
-    }
-  }
+  case PRIORITY: t = heap_take(h, q->items.count--); return t;
   case FIFO:
   case PADDING: break;
   }

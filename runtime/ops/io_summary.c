@@ -148,9 +148,7 @@ static tfc_status scalar_summary(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *tags = ctx->inputs[0], *values = ctx->inputs[1];
   struct tfc_text summary = {0};
   int64_t n = tfc_tensor_elements(tags);
-  bool single = n == 1 && tfc_tensor_elements(values) == 1;
-  TFC_KERNEL_CHECK(single || tfc_shape_equal(&tags->shape, &values->shape),
-                   "tags and values are not the same shape: %s != %s",
+  TFC_KERNEL_CHECK(tfc_shape_equal(&tags->shape, &values->shape), "tags and values are not the same shape: %s != %s",
                    tfc_shape_show(&tags->shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(&values->shape, (char[TFC_SHAPE_TEXT]){0}));
   tfc_status s = NULL;
