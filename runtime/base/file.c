@@ -69,7 +69,8 @@ tfc_status tfc_file_make_parents(const char *path) {
   for (char *at = copy + 1; *copy && (at = strchr(at, '/')); at++) {
     *at = 0;
     if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
-      s = tfc_status_make(TFC_DATA_LOSS, "%s: cannot be made: %s", copy, strerror(errno));
+      s = tfc_status_make(TFC_DATA_LOSS, "%s: cannot be written: the folder %s cannot be made: %s", path, copy,
+                          strerror(errno));
       break;
     }
     *at = '/';
