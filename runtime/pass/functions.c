@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/pass/functions.h"
 #include "runtime/pass/pass.h"
 
 enum { depth_limit = 48, node_limit = 1 << 22 };
@@ -592,6 +593,15 @@ static tfc_status lower_node(struct lowering *l, uint32_t id) {
   }
   free(args);
   return tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(n.name), TFC_STR_ARG(n.op));
+}
+
+tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id) {
+  struct lowering l = {.library = tfc_builder_base(b), .b = b};
+  const struct tfc_node *n = tfc_builder_node(b, id);
+  if (!l.library || !can_lower(&l, id))
+    return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' (%.*s) calls a function that is missing or has unknown ops",
+                           TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+  return lower_node(&l, id);
 }
 
 tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {

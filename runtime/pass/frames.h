@@ -1,0 +1,52 @@
+// The control flow of a graph: which loop each node is in, what each loop is made of, and which branches have to be
+// taken for a node to run.
+//
+//   struct tfc_frames frames = {0};
+//   TFC_TRY(s, tfc_frames_find(g, &frames));
+//   if (frames.of_node[id] != 0) ... // inside of a loop
+//   tfc_frames_deinit(&frames);
+#ifndef TFC_RUNTIME_PASS_FRAMES_H
+#define TFC_RUNTIME_PASS_FRAMES_H
+
+#include "runtime/graph/op_def.h"
+
+// Node ids; TFC_NO_NODE where the graph has none.
+struct tfc_frame_variable { // Enter → Merge → Switch → (Exit | body → NextIteration → Merge)
+  uint32_t enter, merge, switch_, exit, next;
+};
+struct tfc_frame {
+  uint32_t parent; // TFC_NO_NODE for the root
+  tfc_str name;
+  int64_t parallel;
+  uint32_t condition; // the LoopCond
+  struct tfc_frame_variable *variables;
+  uint32_t variable_count;
+  uint32_t *constants; // Enters of what does not change
+  uint32_t constant_count;
+};
+struct tfc_guard { // alive only where `pred` is `side`
+  struct tfc_output pred;
+  int32_t side;
+};
+struct tfc_guards {
+  const struct tfc_guard *items; // in topological order: outer branches first
+  uint32_t count;
+};
+struct tfc_frames {
+  // By node: the frame that its outputs are in (an Enter's is the loop's, an Exit's the one around it); 0 is the root.
+  uint32_t *of_node;
+  struct tfc_frame *frames;
+  uint32_t count;
+  struct tfc_guards *guards; // by output number: within the node's own frame
+  struct tfc_arena arena;
+};
+
+// Is this the Switch or the Merge of a loop's variable?
+bool tfc_frames_is_loop_switch(const struct tfc_graph *g, const struct tfc_node *n);
+bool tfc_frames_is_loop_merge(const struct tfc_graph *g, const struct tfc_node *n);
+
+// INVALID_ARGUMENT for a cycle, or an Exit that is in no loop.
+TFC_MUST_USE tfc_status tfc_frames_find(const struct tfc_graph *g, struct tfc_frames *out);
+void tfc_frames_deinit(struct tfc_frames *frames);
+
+#endif

@@ -1,0 +1,11 @@
+// Lowering of single calls, for passes that need to see inside of some of them.
+#ifndef TFC_RUNTIME_PASS_FUNCTIONS_H
+#define TFC_RUNTIME_PASS_FUNCTIONS_H
+
+#include "runtime/pass/pass.h"
+
+// Lowers one node of a builder, not what its body calls in turn: see tfc_lower_functions. UNIMPLEMENTED names a node
+// whose function is missing or has ops that tfc does not know.
+TFC_MUST_USE tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id);
+
+#endif
