@@ -174,7 +174,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < counts[0]; i++) {
     TFC_TRY(s, read_feed(w, u, i));
-    known[i] = (struct tfc_shape_override){w->feeds[i], w->shapes[i], &w->values[i]};
+    known[i] = (struct tfc_shape_override){.output = w->feeds[i], .shape = w->shapes[i], .value = &w->values[i]};
   }
   for (uint32_t i = 0; i < counts[1]; i++) TFC_TRY(s, tfc_graph_parse_output(g, tfc_unpack_str(u), &w->fetches[i]));
   for (uint32_t i = 0; i < counts[2]; i++) TFC_TRY(s, read_node(g, tfc_unpack_str(u), &w->targets[i]));

@@ -149,8 +149,9 @@ tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *
     if (*fed)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s:%d' is fed twice", TFC_STR_ARG(graph->nodes[o.node].name), o.index);
     *fed = i + 1;
-    if (!spec->feed_shapes) continue;
-    overrides[i] = (struct tfc_shape_override){.output = o, .shape = spec->feed_shapes[i]};
+    overrides[i] = (struct tfc_shape_override){.output = o, .shape = TFC_SHAPE_UNKNOWN};
+    if (spec->feed_shapes) overrides[i].shape = spec->feed_shapes[i];
+    overrides[i].keep_shape = !spec->feed_shapes;
   }
   for (uint32_t i = 0; i < spec->fetch_count; i++) {
     struct tfc_output o = spec->fetches[i];
@@ -178,7 +179,7 @@ tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),
                spec->placement[i], session->device_count);
   }
-  TFC_TRY(s, tfc_infer_shapes(graph, overrides, spec->feed_shapes ? spec->feed_count : 0, &b.shapes));
+  TFC_TRY(s, tfc_infer_shapes(graph, overrides, spec->feed_count, &b.shapes));
   if (is_static) TFC_TRY(s, make_order(&b));
   *out = b, b = (struct tfc_build){0};
   *out_static = is_static;

@@ -575,11 +575,18 @@ static tfc_status grad_of_resize(struct tfc_grad_ctx *c) {
   return tfc_grad_status(c);
 }
 static tfc_status grad_of_gather(struct tfc_grad_ctx *c) {
-  struct tfc_output d = c->grad_outputs[0];
-  c->grad_inputs[0] = typed(c, "TensorListScatterV2",
-                            (struct tfc_output[]){d, tfc_grad_input(c, 1), shape_of_list(c, tfc_grad_input(c, 0)),
-                                                  tfc_add_i32(c->builder, -1)},
-                            4, tfc_dtype_base(tfc_builder_dtype(c->builder, d)));
+  struct tfc_output d = c->grad_outputs[0], list = tfc_grad_input(c, 0);
+  tfc_dtype dtype = tfc_dtype_base(tfc_builder_dtype(c->builder, d));
+  struct tfc_output size = tfc_add1(c->builder, "TensorListLength", list);
+  struct tfc_output made = typed(c, "TensorListReserve", (struct tfc_output[]){shape_of_list(c, list), size}, 2, dtype);
+  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListScatterIntoExistingList", made, d, tfc_grad_input(c, 1));
+  return tfc_grad_status(c);
+}
+static tfc_status grad_of_scatter_into(struct tfc_grad_ctx *c) {
+  struct tfc_output dlist = c->grad_outputs[0], t = tfc_grad_input(c, 1), at = tfc_grad_input(c, 2);
+  struct tfc_output in[3] = {dlist, at, rest_of_shape(c, t)};
+  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListScatterIntoExistingList", dlist, tfc_grad_zeros_like(c, t), at);
+  c->grad_inputs[1] = typed(c, "TensorListGather", in, 3, tfc_grad_input_dtype(c, 1));
   return tfc_grad_status(c);
 }
 static tfc_status grad_of_scatter(struct tfc_grad_ctx *c) {
@@ -639,7 +646,7 @@ static const struct tfc_op_def data_list_rows[] = {
      .inputs = "input_handle: variant, tensor: element_dtype, indices: int32",
      .outputs = "output_handle: variant",
      .attrs = "element_dtype: type",
-     LIST(5, 1, shape_keep, NULL, scatter_into)},
+     LIST(5, 1, shape_keep, grad_of_scatter_into, scatter_into)},
     {.name = "TensorListPushBack",
      .inputs = "input_handle: variant, tensor: element_dtype",
      .outputs = "output_handle: variant",

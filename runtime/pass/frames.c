@@ -240,6 +240,7 @@ tfc_status tfc_frames_find(const struct tfc_graph *g, struct tfc_frames *out) {
   found.frames = TFC_ARENA_ARRAY(&found.arena, struct tfc_frame, f.frames.count);
   if (!found.frames) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: control flow");
   memcpy(found.frames, f.frames.data, f.frames.count * sizeof *found.frames);
+  for (size_t k = 0; k < f.frames.count; k++) found.frames[k].around = f.of_frame[k];
   found.count = (uint32_t)f.frames.count;
   *out = found;
   found = (struct tfc_frames){0};
@@ -250,6 +251,10 @@ out:
   tfc_array_free(&f.frames);
   tfc_arena_deinit(&found.arena);
   return s;
+}
+
+bool tfc_frames_is_inside(const struct tfc_graph *g, const struct tfc_frames *frames, uint32_t id) {
+  return frames->of_node[id] || frames->guards[g->output_total + id].count;
 }
 
 void tfc_frames_deinit(struct tfc_frames *frames) {

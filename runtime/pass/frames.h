@@ -14,16 +14,6 @@
 struct tfc_frame_variable { // Enter → Merge → Switch → (Exit | body → NextIteration → Merge)
   uint32_t enter, merge, switch_, exit, next;
 };
-struct tfc_frame {
-  uint32_t parent; // TFC_NO_NODE for the root
-  tfc_str name;
-  int64_t parallel;
-  uint32_t condition; // the LoopCond
-  struct tfc_frame_variable *variables;
-  uint32_t variable_count;
-  uint32_t *constants; // Enters of what does not change
-  uint32_t constant_count;
-};
 struct tfc_guard { // alive only where `pred` is `side`
   struct tfc_output pred;
   int32_t side;
@@ -32,18 +22,33 @@ struct tfc_guards {
   const struct tfc_guard *items; // in topological order: outer branches first
   uint32_t count;
 };
+struct tfc_frame {
+  uint32_t parent; // TFC_NO_NODE for the root
+  tfc_str name;
+  int64_t parallel;
+  uint32_t condition;       // the LoopCond
+  struct tfc_guards around; // what it needs to be entered, in the frame around
+  struct tfc_frame_variable *variables;
+  uint32_t variable_count;
+  uint32_t *constants; // Enters of what does not change
+  uint32_t constant_count;
+};
 struct tfc_frames {
   // By node: the frame that its outputs are in (an Enter's is the loop's, an Exit's the one around it); 0 is the root.
   uint32_t *of_node;
   struct tfc_frame *frames;
   uint32_t count;
-  struct tfc_guards *guards; // by output number: within the node's own frame
+  // By output number: what an output needs within its frame; behind them, by node, what the node itself needs.
+  struct tfc_guards *guards;
   struct tfc_arena arena;
 };
 
 // Is this the Switch or the Merge of a loop's variable?
 bool tfc_frames_is_loop_switch(const struct tfc_graph *g, const struct tfc_node *n);
 bool tfc_frames_is_loop_merge(const struct tfc_graph *g, const struct tfc_node *n);
+
+// Is this node in a loop or a branch?
+bool tfc_frames_is_inside(const struct tfc_graph *g, const struct tfc_frames *frames, uint32_t id);
 
 // INVALID_ARGUMENT for a cycle, or an Exit that is in no loop.
 TFC_MUST_USE tfc_status tfc_frames_find(const struct tfc_graph *g, struct tfc_frames *out);

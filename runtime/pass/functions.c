@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/pass/frames.h"
 #include "runtime/pass/functions.h"
 #include "runtime/pass/pass.h"
 
@@ -17,6 +18,7 @@ struct lowering {
   const struct tfc_graph *library;
   TFC_ARRAY(uint32_t) origin; // by node of the builder
   TFC_ARRAY(uint8_t) depth;
+  TFC_ARRAY(bool) inside; // of a loop or a branch: nodes without inputs have to be tied to it
 };
 
 static tfc_status out_of_memory(void) {
@@ -38,6 +40,7 @@ struct site {
   uint32_t arg_count;
   uint32_t control;             // what runs before anything in it, or TFC_NO_NODE
   bool strict;                  // parameters wait for `control` too
+  bool inside;                  // the caller is in a loop or a branch
   const struct tfc_attr *attrs; // of a polymorphic call
   uint32_t attr_count;
 };
@@ -315,9 +318,16 @@ static tfc_status func_attr(struct lowering *l, uint32_t id, const char *name, c
 static tfc_status lower_call(struct lowering *l, struct site *at, tfc_str function) {
   struct inlined body;
   at->control = caller_control(l, at);
-  at->strict = true;
+  at->strict = at->control != TFC_NO_NODE;
+  if (!at->strict && at->inside && at->arg_count) at->control = at->args[0].node;
   TFC_RETURN_IF_ERROR(inline_call(l, at, function, &body));
   return settle(l, at->caller, body.results, body.done);
+}
+
+// A constant in the frame and the branch that `x` is in.
+static struct tfc_output near(struct lowering *l, struct tfc_output constant, struct tfc_output x) {
+  if (tfc_output_valid(constant) && tfc_output_valid(x)) tfc_builder_add_control(l->b, constant.node, x.node);
+  return constant;
 }
 
 // A bool from TensorFlow's truth of a scalar.
@@ -327,7 +337,7 @@ static tfc_status truth(struct lowering *l, const struct site *at, struct tfc_ou
   if (type == TFC_BOOL) return NULL;
   if (!tfc_dtype_is_integer(type) && !tfc_dtype_is_floating(type))
     return tfc_status_make(TFC_UNIMPLEMENTED, "a condition of type %s", tfc_dtype_name(type));
-  struct tfc_output zero = tfc_add_scalar(l->b, type, 0);
+  struct tfc_output zero = near(l, tfc_add_scalar(l->b, type, 0), x);
   *out = add_node(l, at, "NotEqual", "truth", (struct tfc_output[]){x, zero}, 2, NULL, 0, NULL, 0);
   return NULL;
 }
@@ -410,14 +420,15 @@ static tfc_status lower_case(struct lowering *l, struct site *at) {
   if (!branches) return out_of_memory();
   // An index outside means the last branch.
   struct tfc_output index = at->args[0];
-  struct tfc_output zero = tfc_add_i32(l->b, 0), last = tfc_add_i32(l->b, (int32_t)n - 1);
+  struct tfc_output zero = near(l, tfc_add_i32(l->b, 0), index);
+  struct tfc_output last = near(l, tfc_add_i32(l->b, (int32_t)n - 1), index);
   struct tfc_output below = tfc_add2(l->b, "Less", index, zero);
   index = tfc_add2(l->b, "Minimum", tfc_add3(l->b, "SelectV2", below, last, index), last);
   at->args++;
   at->arg_count--;
   for (uint32_t k = 0; k < n; k++) {
     tfc_str name = tfc_arena_printf(tfc_builder_arena(l->b), "branch_%u", k);
-    struct tfc_output pred = tfc_add2(l->b, "Equal", index, tfc_add_i32(l->b, (int32_t)k));
+    struct tfc_output pred = tfc_add2(l->b, "Equal", index, near(l, tfc_add_i32(l->b, (int32_t)k), index));
     TFC_TRY(s, lower_branch(l, at, name.data, pred, 1, begin, &funcs[k], &branches[k]));
   }
   s = merge_branches(l, at, branches, n);
@@ -559,7 +570,7 @@ static bool can_lower(const struct lowering *l, uint32_t id) {
   return true;
 }
 
-static tfc_status lower_node(struct lowering *l, uint32_t id) {
+static tfc_status lower_node(struct lowering *l, uint32_t id, bool inside) {
   tfc_status s = NULL;
   const struct tfc_node n = *tfc_builder_node(l->b, id);
   struct tfc_output *args = calloc((size_t)n.input_count + 1, sizeof *args);
@@ -570,6 +581,7 @@ static tfc_status lower_node(struct lowering *l, uint32_t id) {
                     .device = n.device,
                     .args = args,
                     .arg_count = n.input_count,
+                    .inside = inside,
                     .control = TFC_NO_NODE};
   const struct tfc_func_attr *f = NULL;
   if (!n.def) {
@@ -595,13 +607,27 @@ static tfc_status lower_node(struct lowering *l, uint32_t id) {
   return tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(n.name), TFC_STR_ARG(n.op));
 }
 
-tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id) {
+tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id, bool inside) {
   struct lowering l = {.library = tfc_builder_base(b), .b = b};
   const struct tfc_node *n = tfc_builder_node(b, id);
   if (!l.library || !can_lower(&l, id))
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' (%.*s) calls a function that is missing or has unknown ops",
                            TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-  return lower_node(&l, id);
+  return lower_node(&l, id, inside);
+}
+
+// Which nodes of the graph are in a loop or a branch.
+static tfc_status find_inside(struct lowering *l, const struct tfc_graph *g) {
+  struct tfc_frames frames = {0};
+  if (!tfc_array_resize(&l->inside, g->node_count)) return out_of_memory();
+  bool any = false;
+  for (uint32_t i = 0; i < g->node_count && !any; i++)
+    any = g->nodes[i].def && g->nodes[i].def->flags & (TFC_OP_SWITCH | TFC_OP_ENTER);
+  if (!any) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_frames_find(g, &frames));
+  for (uint32_t i = 0; i < g->node_count; i++) l->inside.data[i] = tfc_frames_is_inside(g, &frames, i);
+  tfc_frames_deinit(&frames);
+  return NULL;
 }
 
 tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {
@@ -611,18 +637,22 @@ tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out
   if (!tfc_array_resize(&l.origin, g->node_count) || !tfc_array_resize(&l.depth, g->node_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
   for (uint32_t i = 0; i < g->node_count; i++) l.origin.data[i] = i;
+  TFC_TRY(s, find_inside(&l, g));
   for (uint32_t id = 0; id < tfc_builder_node_count(l.b); id++) {
     const struct tfc_node *n = tfc_builder_node(l.b, id);
     bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
     if (!functional || l.depth.data[id] >= depth_limit || !can_lower(&l, id)) continue;
-    TFC_TRY(s, lower_node(&l, id));
+    bool inside = l.inside.data[id], call = !n->def || tfc_str_ends(n->op, "Call");
+    TFC_TRY(s, lower_node(&l, id, inside));
     size_t count = tfc_builder_node_count(l.b), before = l.origin.count;
     if (count > node_limit) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "functions become more than %d nodes", node_limit);
-    if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count))
+    if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count) ||
+        !tfc_array_resize(&l.inside, count))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
     for (size_t i = before; i < count; i++) {
       l.origin.data[i] = l.origin.data[id];
       l.depth.data[i] = (uint8_t)(l.depth.data[id] + 1);
+      l.inside.data[i] = inside || !call;
     }
   }
   TFC_TRY(s, tfc_builder_finish(l.b, out));
@@ -634,5 +664,6 @@ out:
   tfc_builder_free(l.b);
   tfc_array_free(&l.origin);
   tfc_array_free(&l.depth);
+  tfc_array_free(&l.inside);
   return s;
 }

@@ -296,14 +296,16 @@ static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output
     e->pending = calloc((size_t)e->g->node_count + 1, sizeof *e->pending);
     if (!e->between || !e->stop || !e->pending) return tfc_gradients_no_memory();
     TFC_RETURN_IF_ERROR(mark(e, ys, y_count, xs, x_count));
+    TFC_RETURN_IF_ERROR(tfc_frames_find(e->g, &e->frames));
     for (uint32_t i = 0; i < e->g->node_count; i++) {
       const struct tfc_node *n = &e->g->nodes[i];
       bool call = n->def ? n->def->flags & TFC_OP_FUNCTIONAL : n->function != TFC_NO_NODE;
       if (!call || !e->between[i] || e->stop[i] || with_gradient(e, n)) continue;
-      TFC_RETURN_IF_ERROR(tfc_builder_lower(e->b, i));
+      TFC_RETURN_IF_ERROR(tfc_builder_lower(e->b, i, tfc_frames_is_inside(e->g, &e->frames, i)));
       lowered = true;
     }
     if (!lowered) return NULL;
+    tfc_frames_deinit(&e->frames);
     tfc_graph_release(e->g);
     free(e->between);
     free(e->stop);
@@ -347,7 +349,6 @@ tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output 
   TFC_TRY(s, check_outputs(e.g, xs, x_count, "x"));
   TFC_TRY(s, lower_between(&e, ys, y_count, xs, x_count));
   TFC_TRY(s, tfc_infer_shapes(e.g, NULL, 0, &e.shapes));
-  TFC_TRY(s, tfc_frames_find(e.g, &e.frames));
   TFC_TRY(s, check_frames(&e, ys, y_count, "y"));
   TFC_TRY(s, check_frames(&e, xs, x_count, "x"));
   e.grads = calloc((size_t)e.g->output_total + 1, sizeof *e.grads);

@@ -94,6 +94,10 @@ static tfc_status guards_of(struct tfc_gradients *e, struct tfc_output o, struct
     return NULL;
   }
   *out = (struct tfc_guards){0};
+  if (tfc_str_is(tfc_builder_node(e->b, o.node)->op, "Exit")) {
+    *out = e->frames.frames[frame_of(e, tfc_builder_input(e->b, o.node, 0).node)].around;
+    return NULL;
+  }
   uint32_t inputs = tfc_builder_node(e->b, o.node)->input_count;
   for (uint32_t k = 0; k < inputs; k++) {
     struct tfc_guards more, both;
@@ -169,6 +173,17 @@ static struct tfc_output keep(struct tfc_gradients *e, struct tfc_output o, uint
   return stack;
 }
 
+void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t id) {
+  struct tfc_grad_loop *l = &e->loops[loop];
+  if (l->backward_sync != TFC_NO_NODE) {
+    tfc_builder_add_control(e->b, l->backward_sync, id);
+    return;
+  }
+  uint32_t frame = tfc_gradients_frame_of_loop(e, loop);
+  l->backward_sync = add_in(e, frame, "ControlTrigger", NULL, 0, id, NULL, 0, (tfc_str){0}).node;
+  if (l->backward_sync != TFC_NO_NODE) tfc_builder_add_control(e->b, l->backward_next, l->backward_sync);
+}
+
 static struct tfc_output take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o, uint32_t loop,
                                    const struct tfc_guards *guards) {
   struct tfc_grad_loop *l = &e->loops[loop];
@@ -185,12 +200,7 @@ static struct tfc_output take_back(struct tfc_gradients *e, struct tfc_output st
   struct tfc_attr type = tfc_attr_type("elem_type", tfc_dtype_base(tfc_builder_dtype(e->b, o)));
   struct tfc_output pop = add_in(e, frame, "StackPopV2", &handle, 1, l->pivot, &type, 1, device);
   if (!tfc_output_valid(pop)) return TFC_NO_OUTPUT;
-  if (l->backward_sync == TFC_NO_NODE) {
-    l->backward_sync = add_in(e, frame, "ControlTrigger", NULL, 0, pop.node, NULL, 0, (tfc_str){0}).node;
-    tfc_builder_add_control(e->b, l->backward_next, l->backward_sync);
-  } else {
-    tfc_builder_add_control(e->b, l->backward_sync, pop.node);
-  }
+  tfc_gradients_before_next(e, loop, pop.node);
   return pop;
 }
 
@@ -233,7 +243,14 @@ static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, 
 // --- New nodes -----------------------------------------------------------------------------------------------------
 // Shapes of forward tensors are taken in the forward loop: smaller to keep than the tensors.
 static bool belongs_forward(const struct tfc_gradients *e, uint32_t id, uint32_t loop) {
-  static const char *const ops[] = {"Shape", "ShapeN", "Size", "Rank", "VariableShape", "BroadcastGradientArgs"};
+  static const char *const ops[] = {"Shape",
+                                    "ShapeN",
+                                    "Size",
+                                    "Rank",
+                                    "VariableShape",
+                                    "BroadcastGradientArgs",
+                                    "TensorListLength",
+                                    "TensorListElementShape"};
   const struct tfc_node *n = tfc_builder_node(e->b, id);
   bool fits = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) fits |= tfc_str_is(n->op, ops[i]);

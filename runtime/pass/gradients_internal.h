@@ -87,6 +87,8 @@ static inline uint32_t tfc_gradients_frame_of_loop(const struct tfc_gradients *e
 }
 // An Enter into a frame, forward or gradient; `constant`: the same in all iterations (then made once).
 struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output o, uint32_t frame, bool constant);
+// The next iteration of a loop's gradient comes after this node, be it alive or dead.
+void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t id);
 // Zeros like a forward tensor, for the gradient in `frame`. `zeros_of`: of this type; of a resource, like what it
 // holds.
 struct tfc_output tfc_gradients_zeros(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type, uint32_t frame);

@@ -106,7 +106,7 @@ static tfc_status count_backward(struct backward *w) {
   // In a loop: what comes after this one pops, in the next iteration of the loop around, comes after it.
   struct tfc_output over = add_at(w, w->around, "Exit", split, TFC_NO_OUTPUT);
   TFC_RETURN_IF_ERROR(failed(e));
-  if (w->around) tfc_builder_add_control(e->b, e->loops[w->forward_around].backward_next, over.node);
+  if (w->around) tfc_gradients_before_next(e, w->forward_around, over.node);
   return failed(e);
 }
 

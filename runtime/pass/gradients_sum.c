@@ -62,7 +62,7 @@ static tfc_status join_rows(struct tfc_gradients *e, const struct tfc_grad_list 
   struct tfc_attr count = tfc_attr_int("N", n);
   values[n] = indices[n] = tfc_add_i32(b, 0);
   *out = (struct tfc_grad){tfc_add(b, "ConcatV2", NULL, values, n + 1, &count, 1),
-                       tfc_add(b, "ConcatV2", NULL, indices, n + 1, &count, 1), list->data[0].dense_shape};
+                           tfc_add(b, "ConcatV2", NULL, indices, n + 1, &count, 1), list->data[0].dense_shape};
   free(values);
   return NULL;
 }

@@ -11,10 +11,11 @@ struct tfc_shapes { // by output number (node.output_begin + index); arena-owned
   struct tfc_handle_info *handles;
   struct tfc_arena arena;
 };
-struct tfc_shape_override { // a feed of known shape
+struct tfc_shape_override { // a feed: what the graph would compute does not count
   struct tfc_output output;
   struct tfc_shape shape;
   const struct tfc_tensor *value; // optional
+  bool keep_shape;                // nothing is known of its shape but what a placeholder's attribute says
 };
 // INVALID_ARGUMENT names the node, the op and the shapes that contradict. Through loops to a fixed point.
 TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,

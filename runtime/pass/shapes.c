@@ -299,12 +299,24 @@ static void merge_file_shapes(struct engine *e, const struct tfc_node *n) {
   }
 }
 
+static bool is_overridden(const struct engine *e, const struct tfc_node *n) {
+  for (uint32_t i = 0; i < n->output_count; i++)
+    if (tfc_intmap_get(&e->overrides, n->output_begin + i)) return true;
+  return false;
+}
+
 static void apply_overrides(struct engine *e, const struct tfc_node *n) {
   for (uint32_t i = 0; i < n->output_count; i++) {
     const uint64_t *at = tfc_intmap_get(&e->overrides, n->output_begin + i);
     if (!at) continue;
     const struct tfc_shape_override *o = &e->override_list[*at];
-    e->out->shapes[n->output_begin + i] = o->shape;
+    bool declared = o->keep_shape && n->def && (n->def->flags & TFC_OP_PLACEHOLDER);
+    const struct tfc_attr *shape =
+        o->keep_shape && tfc_str_is(n->op, "PlaceholderWithDefault") ? tfc_node_attr(e->g, n, "shape") : NULL;
+    if (shape && shape->kind == TFC_ATTR_SHAPE)
+      e->out->shapes[n->output_begin + i] = *shape->shape;
+    else if (!declared)
+      e->out->shapes[n->output_begin + i] = o->shape;
     e->out->values[n->output_begin + i] = o->value;
     e->partial[n->output_begin + i] = o->value ? value_as_shape(e, o->value) : NULL;
   }
@@ -404,16 +416,17 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     }
   }
   apply_overrides(e, n);
-  if (tfc_str_is(n->op, "Const") && !out->values[n->output_begin]) {
+  bool fed = is_overridden(e, n);
+  if (!fed && tfc_str_is(n->op, "Const") && !out->values[n->output_begin]) {
     const struct tfc_attr *value = tfc_node_attr(g, n, "value");
     if (value && value->kind == TFC_ATTR_TENSOR) out->values[n->output_begin] = value->tensor;
   }
   bool invariant = n->def && (n->def->flags & TFC_OP_ENTER) && tfc_node_attr_bool(g, n, "is_constant", false);
-  if (invariant && n->input_count) {
+  if (invariant && n->input_count && !fed) {
     out->values[n->output_begin] = tmp->values[0];
     e->partial[n->output_begin] = tmp->partials[0];
   }
-  if (n->output_count && !out->values[n->output_begin]) TFC_RETURN_IF_ERROR(fold(e, n, tmp->values));
+  if (n->output_count && !fed && !out->values[n->output_begin]) TFC_RETURN_IF_ERROR(fold(e, n, tmp->values));
   for (uint32_t i = 0; i < n->output_count; i++) {
     uint32_t number = n->output_begin + i;
     if (out->values[number] && !e->partial[number]) e->partial[number] = value_as_shape(e, out->values[number]);
