@@ -96,7 +96,7 @@ static void symbols_survive(void **state) {
   assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[sum.node].output_begin], text), "[?a,6]");
   tfc_shapes_deinit(&shapes);
 
-  struct tfc_shape_override feed = {x, TFC_SHAPE(32, 6), NULL};
+  struct tfc_shape_override feed = {.output = x, .shape = TFC_SHAPE(32, 6)};
   assert_ok(tfc_infer_shapes(g, &feed, 1, &shapes));
   assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[y.node].output_begin], text), "[32,2,3]");
   assert_int_equal(tfc_tensor_int(shapes.values[g->nodes[batch.node].output_begin], 0), 32);
