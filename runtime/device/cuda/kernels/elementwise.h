@@ -1,0 +1,130 @@
+// Element-wise kernels: one list of ops, with the types that each is compiled for. The C side makes rows of it
+// (elementwise.c), the CUDA side kernels (elementwise_*.cu); an op is one line here and one expression there.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_H
+
+#include "runtime/device/cuda/kernels/types.h"
+
+// name, list of types
+#define TFC_CUDA_UNARY_ARITHMETIC(X)                                                                                   \
+  X(Neg, TFC_CUDA_REALS)                                                                                               \
+  X(Abs, TFC_CUDA_REALS)                                                                                               \
+  X(Square, TFC_CUDA_REALS)                                                                                            \
+  X(Sqrt, TFC_CUDA_FLOATS)                                                                                             \
+  X(Rsqrt, TFC_CUDA_FLOATS)                                                                                            \
+  X(Reciprocal, TFC_CUDA_FLOATS)                                                                                       \
+  X(Sign, TFC_CUDA_REALS)                                                                                              \
+  X(Floor, TFC_CUDA_FLOATS)                                                                                            \
+  X(Ceil, TFC_CUDA_FLOATS)                                                                                             \
+  X(Rint, TFC_CUDA_FLOATS)                                                                                             \
+  X(Round, TFC_CUDA_FLOATS)                                                                                            \
+  X(Invert, TFC_CUDA_INTS)                                                                                             \
+  X(Relu, TFC_CUDA_REALS)                                                                                              \
+  X(Relu6, TFC_CUDA_FLOATS)                                                                                            \
+  X(LogicalNot, TFC_CUDA_BOOL)
+#define TFC_CUDA_UNARY_TRANSCENDENTAL(X)                                                                               \
+  X(Exp, TFC_CUDA_FLOATS)                                                                                              \
+  X(Expm1, TFC_CUDA_FLOATS)                                                                                            \
+  X(Log, TFC_CUDA_FLOATS)                                                                                              \
+  X(Log1p, TFC_CUDA_FLOATS)                                                                                            \
+  X(Tanh, TFC_CUDA_FLOATS)                                                                                             \
+  X(Sigmoid, TFC_CUDA_FLOATS)                                                                                          \
+  X(Erf, TFC_CUDA_FLOATS)                                                                                              \
+  X(Erfc, TFC_CUDA_FLOATS)                                                                                             \
+  X(Sin, TFC_CUDA_FLOATS)                                                                                              \
+  X(Cos, TFC_CUDA_FLOATS)                                                                                              \
+  X(Tan, TFC_CUDA_FLOATS)                                                                                              \
+  X(Atan, TFC_CUDA_FLOATS)                                                                                             \
+  X(Elu, TFC_CUDA_FLOATS)                                                                                              \
+  X(Selu, TFC_CUDA_FLOATS)                                                                                             \
+  X(Softplus, TFC_CUDA_FLOATS)                                                                                         \
+  X(Softsign, TFC_CUDA_FLOATS)
+// Into booleans.
+#define TFC_CUDA_PREDICATES(X)                                                                                         \
+  X(IsNan, TFC_CUDA_FLOATS)                                                                                            \
+  X(IsInf, TFC_CUDA_FLOATS)                                                                                            \
+  X(IsFinite, TFC_CUDA_FLOATS)
+
+#define TFC_CUDA_BINARY_ARITHMETIC(X)                                                                                  \
+  X(Add, TFC_CUDA_REALS)                                                                                               \
+  X(Sub, TFC_CUDA_REALS)                                                                                               \
+  X(Mul, TFC_CUDA_REALS)                                                                                               \
+  X(Div, TFC_CUDA_REALS)                                                                                               \
+  X(Maximum, TFC_CUDA_REALS)                                                                                           \
+  X(Minimum, TFC_CUDA_REALS)                                                                                           \
+  X(SquaredDifference, TFC_CUDA_REALS)                                                                                 \
+  X(LogicalAnd, TFC_CUDA_BOOL)                                                                                         \
+  X(LogicalOr, TFC_CUDA_BOOL)                                                                                          \
+  X(BitwiseAnd, TFC_CUDA_INTS)                                                                                         \
+  X(BitwiseOr, TFC_CUDA_INTS)                                                                                          \
+  X(BitwiseXor, TFC_CUDA_INTS)
+#define TFC_CUDA_BINARY_QUOTIENT(X)                                                                                    \
+  X(DivNoNan, TFC_CUDA_FLOATS)                                                                                         \
+  X(MulNoNan, TFC_CUDA_FLOATS)                                                                                         \
+  X(TruncateDiv, TFC_CUDA_INTS)                                                                                        \
+  X(FloorDiv, TFC_CUDA_REALS)                                                                                          \
+  X(Mod, TFC_CUDA_REALS)                                                                                               \
+  X(FloorMod, TFC_CUDA_REALS)                                                                                          \
+  X(Pow, TFC_CUDA_REALS)                                                                                               \
+  X(Atan2, TFC_CUDA_FLOATS)                                                                                            \
+  X(Xdivy, TFC_CUDA_FLOATS)                                                                                            \
+  X(Xlogy, TFC_CUDA_FLOATS)
+// Slopes: of a function's value (or features) and the gradient that arrives.
+#define TFC_CUDA_BINARY_SLOPES(X)                                                                                      \
+  X(ReciprocalGrad, TFC_CUDA_FLOATS)                                                                                   \
+  X(SqrtGrad, TFC_CUDA_FLOATS)                                                                                         \
+  X(RsqrtGrad, TFC_CUDA_FLOATS)                                                                                        \
+  X(TanhGrad, TFC_CUDA_FLOATS)                                                                                         \
+  X(SigmoidGrad, TFC_CUDA_FLOATS)                                                                                      \
+  X(ReluGrad, TFC_CUDA_REALS)                                                                                          \
+  X(Relu6Grad, TFC_CUDA_FLOATS)                                                                                        \
+  X(EluGrad, TFC_CUDA_FLOATS)                                                                                          \
+  X(SeluGrad, TFC_CUDA_FLOATS)                                                                                         \
+  X(SoftplusGrad, TFC_CUDA_FLOATS)                                                                                     \
+  X(SoftsignGrad, TFC_CUDA_FLOATS)
+// Into booleans.
+#define TFC_CUDA_ORDERED(X, ...) TFC_CUDA_REALS(X, __VA_ARGS__) TFC_CUDA_BYTES(X, __VA_ARGS__)
+#define TFC_CUDA_COMPARABLE(X, ...) TFC_CUDA_ORDERED(X, __VA_ARGS__) TFC_CUDA_BOOL(X, __VA_ARGS__)
+#define TFC_CUDA_COMPARISONS(X)                                                                                        \
+  X(Equal, TFC_CUDA_COMPARABLE)                                                                                        \
+  X(NotEqual, TFC_CUDA_COMPARABLE)                                                                                     \
+  X(Less, TFC_CUDA_ORDERED)                                                                                            \
+  X(LessEqual, TFC_CUDA_ORDERED)                                                                                       \
+  X(Greater, TFC_CUDA_ORDERED)                                                                                         \
+  X(GreaterEqual, TFC_CUDA_ORDERED)
+
+// All launchers return the launch's cudaError_t; `type` is the number of the operands' type.
+#define TFC_CUDA_DECLARE_UNARY(name, LIST)                                                                             \
+  TFC_CUDA_API int tfc_cuda_unary_##name(int type, const struct tfc_cuda_broadcast *plan, const void *x, void *y,      \
+                                         void *stream);
+#define TFC_CUDA_DECLARE_BINARY(name, LIST)                                                                            \
+  TFC_CUDA_API int tfc_cuda_binary_##name(int type, const struct tfc_cuda_broadcast *plan, const void *a,              \
+                                          const void *b, void *y, void *stream);
+TFC_CUDA_UNARY_ARITHMETIC(TFC_CUDA_DECLARE_UNARY)
+TFC_CUDA_UNARY_TRANSCENDENTAL(TFC_CUDA_DECLARE_UNARY)
+TFC_CUDA_PREDICATES(TFC_CUDA_DECLARE_UNARY)
+TFC_CUDA_BINARY_ARITHMETIC(TFC_CUDA_DECLARE_BINARY)
+TFC_CUDA_BINARY_QUOTIENT(TFC_CUDA_DECLARE_BINARY)
+TFC_CUDA_BINARY_SLOPES(TFC_CUDA_DECLARE_BINARY)
+TFC_CUDA_COMPARISONS(TFC_CUDA_DECLARE_BINARY)
+
+// y = x > 0 ? x : alpha x; y = x > 0 ? g : alpha g
+TFC_CUDA_API int tfc_cuda_leaky_relu(int type, const struct tfc_cuda_broadcast *plan, const void *x, void *y,
+                                     double alpha, void *stream);
+TFC_CUDA_API int tfc_cuda_leaky_relu_grad(int type, const struct tfc_cuda_broadcast *plan, const void *x, const void *g,
+                                          void *y, double alpha, void *stream);
+// y = from(x); types by their numbers, `truncate`: to 16-bit floats by cutting bits off instead of rounding
+TFC_CUDA_API int tfc_cuda_cast(int from, int to, bool truncate, const void *x, void *y, int64_t n, void *stream);
+// y = c ? t : e, elements of `size` bytes (1, 2, 4, 8)
+TFC_CUDA_API int tfc_cuda_select(int size, const struct tfc_cuda_broadcast *plan, const void *c, const void *t,
+                                 const void *e, void *y, void *stream);
+// y = x[0] + … + x[count - 1], from left to right; at most TFC_CUDA_ADDENDS at once. `more`: y is the first addend.
+enum { TFC_CUDA_ADDENDS = 16 };
+TFC_CUDA_API int tfc_cuda_add_n(int type, const void *const *x, int count, void *y, int64_t n, bool more,
+                                void *stream);
+// y[i] = value, elements of `size` bytes (1, 2, 4, 8, 16); `value` in device memory
+TFC_CUDA_API int tfc_cuda_fill(int size, const void *value, void *y, int64_t n, void *stream);
+// y[i] = one
+TFC_CUDA_API int tfc_cuda_ones(int type, void *y, int64_t n, void *stream);
+
+#endif

@@ -1,0 +1,56 @@
+// CUDA on the CPU, for tests: a grid runs as loops. Kernels with shared memory and barriers run with the threads of one
+// block as fibers that take turns at each __syncthreads (tests/cuda_kernels/fibers.c).
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __shared__ static // one block runs at a time
+#define __launch_bounds__(...)
+
+struct tfc_host_index {
+  unsigned x, y, z;
+};
+extern "C" struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
+extern "C" void tfc_host_barrier(void);
+// Runs body(arg) once per thread of a block, all of them alive at once.
+extern "C" void tfc_host_fibers(unsigned threads, void (*body)(void *arg), void *arg);
+
+inline void __syncthreads() {
+  tfc_host_barrier();
+}
+
+namespace tfc {
+template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block) {
+  gridDim = {blocks, 1, 1};
+  blockDim = {threads, 1, 1};
+  for (unsigned b = 0; b < blocks; b++) {
+    blockIdx = {b, 0, 0};
+    run_block();
+  }
+}
+template <class... P, class... A>
+int launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void *, A... args) {
+  host_grid(blocks, threads, [&] {
+    for (unsigned t = 0; t < threads; t++) {
+      threadIdx = {t, 0, 0};
+      kernel(args...);
+    }
+  });
+  return 0;
+}
+template <class F> void host_call(void *f) {
+  (*(F *)f)();
+}
+template <class... P, class... A>
+int launch_shared(void (*kernel)(P...), unsigned blocks, unsigned threads, void *, A... args) {
+  auto body = [&] { kernel(args...); };
+  host_grid(blocks, threads, [&] { tfc_host_fibers(threads, host_call<decltype(body)>, &body); });
+  return 0;
+}
+} // namespace tfc
+
+#endif
