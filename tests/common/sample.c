@@ -31,9 +31,9 @@ static tfc_str cut(tfc_str *rest, char separator) {
   return part;
 }
 
-int sample_count(const struct tfc_op_def *def) {
+int sample_count(const char *samples) {
   int n = 0;
-  for (tfc_str rest = tfc_str_from(def->samples); trim(rest).size; n++) cut(&rest, ';');
+  for (tfc_str rest = tfc_str_from(samples); trim(rest).size; n++) cut(&rest, ';');
   return n;
 }
 
@@ -181,8 +181,8 @@ static tfc_status parse_attr(const struct tfc_op_def *def, tfc_str text, uint32_
   return NULL;
 }
 
-tfc_status sample_graph(const struct tfc_op_def *def, int index, uint64_t seed, struct tfc_graph **out,
-                        uint32_t *out_node) {
+tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
+                        struct tfc_graph **out, uint32_t *out_node) {
   struct tfc_builder *b = NULL;
   struct tfc_output inputs[MOST];
   struct tfc_attr attrs[MOST];
@@ -191,7 +191,7 @@ tfc_status sample_graph(const struct tfc_op_def *def, int index, uint64_t seed, 
   struct tfc_random random;
   uint32_t input_count = 0, attr_count = 0;
   tfc_status s = NULL;
-  tfc_str rest = tfc_str_from(def->samples), text = {0};
+  tfc_str rest = tfc_str_from(samples), text = {0};
   if (!store) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int i = 0; i <= index; i++) text = cut(&rest, ';');
   tfc_random_init(&random, seed + (uint64_t)index);

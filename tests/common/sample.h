@@ -8,9 +8,9 @@
 
 #include "runtime/graph/op_def.h"
 
-int sample_count(const struct tfc_op_def *def);
-// A graph of Const nodes (first) and one node of the op, whose id is *out_node.
-TFC_MUST_USE tfc_status sample_graph(const struct tfc_op_def *def, int index, uint64_t seed, struct tfc_graph **out,
-                                     uint32_t *out_node);
+int sample_count(const char *samples);
+// A graph of Const nodes (first) and one node of the op, whose id is *out_node. `samples`: def->samples, or others.
+TFC_MUST_USE tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
+                                     struct tfc_graph **out, uint32_t *out_node);
 
 #endif

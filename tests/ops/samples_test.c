@@ -26,13 +26,13 @@ static void test_samples(void **state) {
   int ran = 0, failed = 0;
   for (size_t i = 0; i < count; i++) {
     if (!runs_alone(rows[i])) continue;
-    int n = sample_count(rows[i]);
+    int n = sample_count(rows[i]->samples);
     for (int k = 0; k < n; k++) {
       struct tfc_graph *g = NULL;
       struct eval first = {0}, second = {0};
       const struct tfc_tensor *a, *b;
       uint32_t node = TFC_NO_NODE;
-      tfc_status s = sample_graph(rows[i], k, 7, &g, &node);
+      tfc_status s = sample_graph(rows[i], rows[i]->samples, k, 7, &g, &node);
       if (!s) s = eval_create(g, &first);
       if (!s) s = eval_create(g, &second);
       for (uint32_t o = 0; !s && o < g->nodes[node].output_count; o++) {

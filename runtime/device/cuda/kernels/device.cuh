@@ -1,5 +1,5 @@
-// The language of the .cu files: element types with the type to compute in, and launching. Under nvcc this is CUDA; under
-// a host compiler (tests) the same source runs on the CPU through host.h.
+// The language of the .cu files: element types with the type to compute in, and launching. Under nvcc this is CUDA;
+// under a host compiler (tests) the same source runs on the CPU through host.h.
 //
 //   get(x)      what lies in memory, as the type to compute in
 //   put<T>(v)   back
@@ -71,21 +71,11 @@ TFC_WRAPS(u8, u32)
 TFC_WRAPS(u16, u32)
 #undef TFC_WRAPS
 
-template <class T> struct is_float {
-  static const bool value = false;
-};
-template <> struct is_float<f32> {
-  static const bool value = true;
-};
-template <> struct is_float<f64> {
-  static const bool value = true;
-};
-template <> struct is_float<f16> {
-  static const bool value = true;
-};
-template <> struct is_float<b16> {
-  static const bool value = true;
-};
+template <class T> struct is_float { static const bool value = false; };
+template <> struct is_float<f32> { static const bool value = true; };
+template <> struct is_float<f64> { static const bool value = true; };
+template <> struct is_float<f16> { static const bool value = true; };
+template <> struct is_float<b16> { static const bool value = true; };
 
 template <class T> TFC_HD T get(T x) {
   return x;
@@ -106,9 +96,7 @@ TFC_HD float get(b16 x) {
 }
 // Never called for the 16-bit floats with anything but a float.
 template <class T> struct putter {
-  template <class V> static TFC_HD T of(V v) {
-    return (T)v;
-  }
+  template <class V> static TFC_HD T of(V v) { return (T)v; }
 };
 template <> struct putter<f16> {
   static TFC_HD f16 of(float v) {
@@ -146,9 +134,7 @@ template <class T> TFC_HD T larger(T a, T b) {
 }
 
 // Several elements that are read and written at once.
-template <class T, int V> struct alignas(sizeof(T) * V) pack {
-  T v[V];
-};
+template <class T, int V> struct alignas(sizeof(T) * V) pack { T v[V]; };
 
 // n / d and n % d. Most tensors have fewer than 2^32 elements, and 64-bit division is slow on GPUs.
 TFC_HD int64_t divide(int64_t n, int64_t d, int64_t *rest) {
@@ -175,24 +161,24 @@ template <int K> TFC_HD void place(const tfc_cuda_broadcast &p, int64_t group, i
   for (int k = 0; k < K; k++) offset[k] += group * p.strides[k][0];
 }
 
-enum { THREADS = 256, BLOCKS = 8192 };
+const int64_t THREADS = 256, BLOCKS = 8192;
 
 // Blocks for `count` items of grid-stride loops.
 inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
   int64_t blocks = (count + threads - 1) / threads;
-  return (unsigned)(blocks < 1 ? 1 : blocks > BLOCKS ? BLOCKS : blocks);
+  return (unsigned)(blocks < 1 ? 1 : smaller(blocks, BLOCKS));
 }
 
 #ifdef __CUDACC__
 // A kernel without shared memory; with it the same, but on the CPU its threads have to take turns. What the launch said
 // (cudaError_t).
 template <class... P, class... A>
-int launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void *stream, A... args) {
-  kernel<<<blocks, threads, 0, (cudaStream_t)stream>>>(args...);
+int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
+  kernel<<<blocks, (unsigned)threads, 0, (cudaStream_t)stream>>>(args...);
   return (int)cudaGetLastError();
 }
 template <class... P, class... A>
-int launch_shared(void (*kernel)(P...), unsigned blocks, unsigned threads, void *stream, A... args) {
+int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
   return launch(kernel, blocks, threads, stream, args...);
 }
 #endif

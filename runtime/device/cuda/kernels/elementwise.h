@@ -119,9 +119,8 @@ TFC_CUDA_API int tfc_cuda_cast(int from, int to, bool truncate, const void *x, v
 TFC_CUDA_API int tfc_cuda_select(int size, const struct tfc_cuda_broadcast *plan, const void *c, const void *t,
                                  const void *e, void *y, void *stream);
 // y = x[0] + … + x[count - 1], from left to right; at most TFC_CUDA_ADDENDS at once. `more`: y is the first addend.
-enum { TFC_CUDA_ADDENDS = 16 };
-TFC_CUDA_API int tfc_cuda_add_n(int type, const void *const *x, int count, void *y, int64_t n, bool more,
-                                void *stream);
+enum { TFC_CUDA_ADDENDS = 256 };
+TFC_CUDA_API int tfc_cuda_add_n(int type, const void *const *x, int count, void *y, int64_t n, bool more, void *stream);
 // y[i] = value, elements of `size` bytes (1, 2, 4, 8, 16); `value` in device memory
 TFC_CUDA_API int tfc_cuda_fill(int size, const void *value, void *y, int64_t n, void *stream);
 // y[i] = one

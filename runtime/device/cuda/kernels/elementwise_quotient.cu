@@ -7,15 +7,11 @@ namespace {
 // By zero: 0 for integers (the host's kernel fails, a GPU cannot).
 template <class T> struct whole {
   typedef typename number<T>::U U;
-  static TFC_HD T quotient(T a, T b) {
-    return b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - (U)a) : (T)(a / b);
-  }
+  static TFC_HD T quotient(T a, T b) { return b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - (U)a) : (T)(a / b); }
   static TFC_HD T floor_quotient(T a, T b) {
     return b == 0 || b == (T)-1 ? quotient(a, b) : (T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
   }
-  static TFC_HD T remainder(T a, T b) {
-    return b == 0 || b == (T)-1 ? (T)0 : (T)(a % b);
-  }
+  static TFC_HD T remainder(T a, T b) { return b == 0 || b == (T)-1 ? (T)0 : (T)(a % b); }
   static TFC_HD T floor_remainder(T a, T b) {
     T r = remainder(a, b);
     return r != 0 && (b < 0) != (r < 0) ? (T)(r + b) : r;
@@ -29,19 +25,13 @@ template <class T> struct whole {
 };
 template <class T> struct real {
   typedef typename number<T>::C C;
-  static TFC_HD C floor_quotient(C a, C b) {
-    return floor(rounded<T>(a / b));
-  }
-  static TFC_HD C remainder(C a, C b) {
-    return fmod(a, b);
-  }
+  static TFC_HD C floor_quotient(C a, C b) { return floor(rounded<T>(a / b)); }
+  static TFC_HD C remainder(C a, C b) { return fmod(a, b); }
   static TFC_HD C floor_remainder(C a, C b) {
     C r = fmod(a, b);
     return r != 0 && (b < 0) != (r < 0) ? r + b : r;
   }
-  static TFC_HD C power(C a, C b) {
-    return pow(a, b);
-  }
+  static TFC_HD C power(C a, C b) { return pow(a, b); }
 };
 template <class T> struct arithmetic : real<T> {};
 template <> struct arithmetic<i32> : whole<i32> {};

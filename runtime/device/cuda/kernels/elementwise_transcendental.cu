@@ -11,24 +11,16 @@ namespace {
 // log of where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it, plus 2.
 template <class T> struct softplus_edge;
 template <> struct softplus_edge<f32> {
-  static TFC_HD float of() {
-    return -15.942385152878742f + 2.0f;
-  }
+  static TFC_HD float of() { return -15.942385152878742f + 2.0f; }
 };
 template <> struct softplus_edge<f64> {
-  static TFC_HD double of() {
-    return -36.04365338911715 + 2.0;
-  }
+  static TFC_HD double of() { return -36.04365338911715 + 2.0; }
 };
 template <> struct softplus_edge<f16> {
-  static TFC_HD float of() {
-    return -6.931471805599453f + 2.0f;
-  }
+  static TFC_HD float of() { return -6.931471805599453f + 2.0f; }
 };
 template <> struct softplus_edge<b16> {
-  static TFC_HD float of() {
-    return -4.852030263919617f + 2.0f;
-  }
+  static TFC_HD float of() { return -4.852030263919617f + 2.0f; }
 };
 
 UNARY(Exp, exp(x))

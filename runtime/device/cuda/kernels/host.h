@@ -1,5 +1,5 @@
 // CUDA on the CPU, for tests: a grid runs as loops. Kernels with shared memory and barriers run with the threads of one
-// block as fibers that take turns at each __syncthreads (tests/cuda_kernels/fibers.c).
+// block as fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c).
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 
@@ -16,6 +16,9 @@ struct tfc_host_index {
 };
 extern "C" struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
 extern "C" void tfc_host_barrier(void);
+// Around everything that touches device memory.
+extern "C" void tfc_host_begin(void);
+extern "C" void tfc_host_end(void);
 // Runs body(arg) once per thread of a block, all of them alive at once.
 extern "C" void tfc_host_fibers(unsigned threads, void (*body)(void *arg), void *arg);
 
@@ -27,13 +30,15 @@ namespace tfc {
 template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block) {
   gridDim = {blocks, 1, 1};
   blockDim = {threads, 1, 1};
+  tfc_host_begin();
   for (unsigned b = 0; b < blocks; b++) {
     blockIdx = {b, 0, 0};
     run_block();
   }
+  tfc_host_end();
 }
-template <class... P, class... A>
-int launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void *, A... args) {
+template <class... P, class... A> int launch(void (*kernel)(P...), unsigned blocks, int64_t count, void *, A... args) {
+  unsigned threads = (unsigned)count;
   host_grid(blocks, threads, [&] {
     for (unsigned t = 0; t < threads; t++) {
       threadIdx = {t, 0, 0};
@@ -46,7 +51,8 @@ template <class F> void host_call(void *f) {
   (*(F *)f)();
 }
 template <class... P, class... A>
-int launch_shared(void (*kernel)(P...), unsigned blocks, unsigned threads, void *, A... args) {
+int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t count, void *, A... args) {
+  unsigned threads = (unsigned)count;
   auto body = [&] { kernel(args...); };
   host_grid(blocks, threads, [&] { tfc_host_fibers(threads, host_call<decltype(body)>, &body); });
   return 0;

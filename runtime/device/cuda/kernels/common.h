@@ -1,0 +1,84 @@
+// What the rows of all kernel families share.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_COMMON_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_COMMON_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/device/cuda/kernel.h"
+#include "runtime/device/cuda/kernels/memory.h"
+#include "runtime/device/cuda/kernels/types.h"
+
+// A prepare function that says no: the next row is asked, or the host runs the op and reports why.
+#define TFC_CUDA_DECLINE(...) return tfc_status_make(TFC_UNIMPLEMENTED, __VA_ARGS__)
+
+// State of a row in the plan's arena, zeroed.
+#define TFC_CUDA_STATE(p, type, name)                                                                                  \
+  type *name = TFC_ARENA_NEW((p)->base->arena, type);                                                                  \
+  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                          \
+  (p)->base->state = name
+
+#define TFC_CUDA_LAUNCHED(l, ...)                                                                                      \
+  do {                                                                                                                 \
+    int launched_ = (__VA_ARGS__);                                                                                     \
+    if (__builtin_expect(launched_ != 0, 0)) return tfc_cuda_status(l, launched_);                                     \
+  } while (0)
+
+// The value of input `i` on the host: `constant` (what prepare saw) or, where the input is in host memory or was small
+// enough to be fetched, what it is now (then the launch depends on the step: the row needs TFC_CUDA_NO_CAPTURE).
+struct tfc_cuda_value {
+  const struct tfc_tensor *tensor;
+  struct tfc_tensor copy; // of a value that was on the device
+  _Alignas(16) char bytes[256];
+};
+// Prepare: is the input constant, or at least on the host at launch?
+static inline bool tfc_cuda_is_constant(const struct tfc_cuda_prepare *p, uint32_t i) {
+  return p->base->input_values && p->base->input_values[i];
+}
+static inline bool tfc_cuda_on_host(const struct tfc_cuda_prepare *p, uint32_t i) {
+  return i < 32 && (p->host_inputs >> i & 1);
+}
+// Launch: `constant` from prepare or NULL, `on_host` as prepare was told.
+TFC_MUST_USE tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *constant,
+                                       bool on_host, struct tfc_cuda_value *out);
+
+// An input that decides what is launched: kept by prepare, read by launch.
+struct tfc_cuda_argument {
+  const struct tfc_tensor *constant; // in the plan
+  uint32_t input;
+  bool on_host;
+};
+static inline struct tfc_cuda_argument tfc_cuda_argument(const struct tfc_cuda_prepare *p, uint32_t i) {
+  return (struct tfc_cuda_argument){tfc_cuda_is_constant(p, i) ? p->base->input_values[i] : NULL, i,
+                                    tfc_cuda_on_host(p, i)};
+}
+static inline tfc_status tfc_cuda_get(struct tfc_cuda_launch *l, const struct tfc_cuda_argument *a,
+                                      struct tfc_cuda_value *out) {
+  return tfc_cuda_value(l, a->input, a->constant, a->on_host, out);
+}
+
+// Output `i` is this tensor: shared, or copied on the stream where the plan gave the output a place.
+TFC_MUST_USE tfc_status tfc_cuda_set_output(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *value);
+
+// Broadcasts `count` shapes (at most 3); *out_shape is the result's. UNIMPLEMENTED over TFC_CUDA_RANK joined
+// dimensions.
+TFC_MUST_USE tfc_status tfc_cuda_broadcast_plan(const struct tfc_shape *const *shapes, int count,
+                                                struct tfc_shape *out_shape, struct tfc_cuda_broadcast *out);
+// Groups of `vector` elements where dimensions and addresses allow: operands of `size` bytes an element, the result of
+// `out_size`.
+void tfc_cuda_broadcast_group(struct tfc_cuda_broadcast *plan, int count, int vector, const void *const *operands,
+                              size_t size, const void *out, size_t out_size);
+// A plan for one operand as it lies.
+struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t size, const void *y, size_t out_size);
+
+static inline int64_t tfc_cuda_count(const struct tfc_tensor *t) {
+  return tfc_tensor_elements(t);
+}
+static inline tfc_dtype tfc_cuda_type(const struct tfc_cuda_prepare *p, uint32_t i) {
+  return tfc_dtype_base(p->base->input_dtypes[i]);
+}
+static inline bool tfc_cuda_type_in(tfc_dtype t, uint32_t bits) {
+  return t < 32 && (bits >> t & 1);
+}
+
+#endif

@@ -1,0 +1,29 @@
+// Threads of a block that share one result.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_GROUP_CUH
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_GROUP_CUH
+
+#include "runtime/device/cuda/kernels/device.cuh"
+
+namespace tfc {
+
+// Where a thread is in its group of `lanes`: neighbours in the group are `step` threads apart.
+struct group {
+  int lane, lanes, step;
+};
+
+// Joins the values of a group's threads pairwise; all of them get the result. Every thread of the block calls it.
+template <class A, class J> __device__ __forceinline__ A join_group(A value, A *shared, group g, J join) {
+  int t = (int)threadIdx.x;
+  __syncthreads();
+  shared[t] = value;
+  for (int w = g.lanes / 2; w > 0; w /= 2) {
+    __syncthreads();
+    if (g.lane < w) shared[t] = join(shared[t], shared[t + w * g.step]);
+  }
+  __syncthreads();
+  return shared[t - g.lane * g.step];
+}
+
+} // namespace tfc
+
+#endif

@@ -1,0 +1,180 @@
+// The reduction kernels; reduce_*.cu make them for the kinds and types.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_CUH
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_CUH
+
+#include "runtime/device/cuda/kernels/group.cuh"
+#include "runtime/device/cuda/kernels/reduce.h"
+
+namespace tfc {
+
+// What partial results are: float for the 16-bit floats, 64 bits for integers (as means are taken of sums that would
+// not fit; sums come out the same, cut to their type).
+template <class T> struct partial { typedef T A; };
+template <> struct partial<f16> { typedef float A; };
+template <> struct partial<b16> { typedef float A; };
+template <> struct partial<i32> { typedef int64_t A; };
+
+template <class T> struct limits;
+#define TFC_LIMITS(t, low, high)                                                                                       \
+  template <> struct limits<t> {                                                                                       \
+    static TFC_HD typename partial<t>::A least() { return low; }                                                       \
+    static TFC_HD typename partial<t>::A greatest() { return high; }                                                   \
+  };
+TFC_LIMITS(f32, -INFINITY, INFINITY)
+TFC_LIMITS(f64, -(double)INFINITY, (double)INFINITY)
+TFC_LIMITS(f16, -INFINITY, INFINITY)
+TFC_LIMITS(b16, -INFINITY, INFINITY)
+TFC_LIMITS(i32, INT32_MIN, INT32_MAX)
+TFC_LIMITS(i64, INT64_MIN, INT64_MAX)
+#undef TFC_LIMITS
+
+// first(x): a partial result of one element; join(a, b): of two; none(): of nothing.
+template <class T> struct sum_of {
+  typedef typename partial<T>::A A;
+  static TFC_HD A none() { return 0; }
+  static TFC_HD A first(T x) { return (A)get(x); }
+  TFC_HD A operator()(A a, A b) const { return a + b; }
+};
+template <> TFC_HD i64 sum_of<i64>::operator()(i64 a, i64 b) const {
+  return (i64)((u64)a + (u64)b);
+}
+template <> TFC_HD i64 sum_of<i32>::operator()(i64 a, i64 b) const {
+  return (i64)((u64)a + (u64)b);
+}
+template <class T> struct squares_of : sum_of<T> {
+  typedef typename partial<T>::A A;
+  static TFC_HD A first(T x) { return (A)get(x) * (A)get(x); }
+};
+template <class T> struct product_of {
+  typedef typename partial<T>::A A;
+  static TFC_HD A none() { return 1; }
+  static TFC_HD A first(T x) { return (A)get(x); }
+  TFC_HD A operator()(A a, A b) const { return a * b; }
+};
+template <> TFC_HD i64 product_of<i64>::operator()(i64 a, i64 b) const {
+  return (i64)((u64)a * (u64)b);
+}
+template <> TFC_HD i64 product_of<i32>::operator()(i64 a, i64 b) const {
+  return (i64)((u64)a * (u64)b);
+}
+// NaN wins.
+template <class T> struct largest_of {
+  typedef typename partial<T>::A A;
+  static TFC_HD A none() { return limits<T>::least(); }
+  static TFC_HD A first(T x) { return (A)get(x); }
+  TFC_HD A operator()(A a, A b) const { return a < b || b != b ? b : a; }
+};
+template <class T> struct smallest_of {
+  typedef typename partial<T>::A A;
+  static TFC_HD A none() { return limits<T>::greatest(); }
+  static TFC_HD A first(T x) { return (A)get(x); }
+  TFC_HD A operator()(A a, A b) const { return b < a || b != b ? b : a; }
+};
+template <class T> struct all_of {
+  typedef bool A;
+  static TFC_HD A none() { return true; }
+  static TFC_HD A first(bool x) { return x; }
+  TFC_HD A operator()(A a, A b) const { return a && b; }
+};
+template <class T> struct any_of {
+  typedef bool A;
+  static TFC_HD A none() { return false; }
+  static TFC_HD A first(bool x) { return x; }
+  TFC_HD A operator()(A a, A b) const { return a || b; }
+};
+
+template <class A> TFC_HD A finished(A a, int how, int64_t count) {
+  if (how == TFC_CUDA_FINISH_DIVIDE) return a / (A)count;
+  if (how == TFC_CUDA_FINISH_ROOT) return sqrt(a);
+  if (how == TFC_CUDA_FINISH_HALF) return a * (A)0.5;
+  return a;
+}
+TFC_HD int64_t finished(int64_t a, int how, int64_t count) {
+  return how == TFC_CUDA_FINISH_DIVIDE ? count ? a / count : 0 : a;
+}
+TFC_HD bool finished(bool a, int, int64_t) {
+  return a;
+}
+
+TFC_HD int64_t offset_of(int64_t index, int rank, const int64_t *dims, const int64_t *strides) {
+  int64_t offset = 0;
+  for (int d = rank - 1; d > 0; d--) {
+    int64_t at;
+    index = divide(index, dims[d], &at);
+    offset += at * strides[d];
+  }
+  return offset + index * strides[0];
+}
+
+// The group and the output of a thread of a block.
+TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
+  int width = (int)THREADS / lanes; // outputs that a block makes at once
+  group g;
+  g.lanes = lanes;
+  g.lane = along ? thread % lanes : thread / width;
+  g.step = along ? 1 : width;
+  *output = along ? thread / lanes : thread % width;
+  return g;
+}
+
+// The elements of one output and piece that one lane takes.
+template <class Op, class T>
+TFC_HD typename Op::A take(const tfc_cuda_reduction &r, const T *x, int64_t output, int64_t piece, int lane) {
+  Op join;
+  typename Op::A a = Op::none();
+  const T *from = x + offset_of(output, r.kept_rank, r.kept_dims, r.kept_strides);
+  int64_t end = smaller((piece + 1) * r.piece, r.count);
+  if (r.reduced_rank == 1) {
+    for (int64_t i = piece * r.piece + lane; i < end; i += r.lanes)
+      a = join(a, Op::first(from[i * r.reduced_strides[0]]));
+  } else {
+    for (int64_t i = piece * r.piece + lane; i < end; i += r.lanes)
+      a = join(a, Op::first(from[offset_of(i, r.reduced_rank, r.reduced_dims, r.reduced_strides)]));
+  }
+  return a;
+}
+
+// partial [pieces, outputs] where there are several pieces, else y [outputs].
+template <class Op, class T>
+__global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *partial, T *y) {
+  __shared__ typename Op::A shared[THREADS];
+  int local;
+  group g = group_of((int)threadIdx.x, r.lanes, r.along, &local);
+  int64_t width = THREADS / r.lanes, blocks = (r.outputs + width - 1) / width;
+  for (int64_t b = blockIdx.x; b < blocks * r.pieces; b += gridDim.x) {
+    int64_t output = b % blocks * width + local, piece = b / blocks;
+    bool mine = output < r.outputs;
+    typename Op::A a = Op::none();
+    if (mine) a = take<Op, T>(r, x, output, piece, g.lane);
+    a = join_group(a, shared, g, Op());
+    if (!mine || g.lane) continue;
+    if (r.pieces > 1)
+      partial[piece * r.outputs + output] = a;
+    else
+      y[output] = put<T>(finished(a, r.finish, r.count));
+  }
+}
+
+// y [outputs] of partial [pieces, outputs]
+template <class Op, class T> __global__ void join_kernel(tfc_cuda_reduction r, const typename Op::A *partial, T *y) {
+  for (int64_t o = first(); o < r.outputs; o += stride()) {
+    Op join;
+    typename Op::A a = partial[o];
+    for (int64_t p = 1; p < r.pieces; p++) a = join(a, partial[p * r.outputs + o]);
+    y[o] = put<T>(finished(a, r.finish, r.count));
+  }
+}
+
+template <class Op, class T>
+int reduce(const tfc_cuda_reduction *r, const void *x, void *y, void *scratch, void *stream) {
+  typedef typename Op::A A;
+  int64_t width = THREADS / r->lanes, blocks = (r->outputs + width - 1) / width * r->pieces;
+  int failed = launch_shared(reduce_kernel<Op, T>, blocks_for(blocks, 1), THREADS, stream, *r, (const T *)x,
+                             (A *)scratch, (T *)y);
+  if (failed || r->pieces <= 1) return failed;
+  return launch(join_kernel<Op, T>, blocks_for(r->outputs), THREADS, stream, *r, (const A *)scratch, (T *)y);
+}
+
+} // namespace tfc
+
+#endif

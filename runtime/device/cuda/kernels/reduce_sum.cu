@@ -1,0 +1,52 @@
+// Sums, sums of squares, products; the choice among all kinds.
+#include "runtime/device/cuda/kernels/reduce.cuh"
+
+namespace tfc {
+int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *x, void *y, void *scratch,
+                   void *stream); // reduce_extreme.cu
+}
+
+// Enough blocks to fill a GPU of any size that there is today; never fewer elements than a group's threads can share.
+TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
+  const int64_t wanted = 528, least = 16;
+  int64_t lanes = 8;
+  if (r->along)
+    while (lanes < tfc::THREADS && lanes * 4 < r->count) lanes *= 2;
+  r->lanes = (int32_t)lanes;
+  int64_t width = tfc::THREADS / lanes, blocks = (r->outputs + width - 1) / width, pieces = 1;
+  if (blocks < wanted / 2) {
+    pieces = wanted / (blocks < 1 ? 1 : blocks);
+    int64_t most = r->count / (lanes * least);
+    pieces = pieces > most ? most : pieces;
+  }
+  pieces = pieces < 1 ? 1 : pieces;
+  r->piece = (r->count + pieces - 1) / pieces;
+  if (r->piece < 1) r->piece = 1;
+  r->pieces = (r->count + r->piece - 1) / r->piece;
+  if (r->pieces < 1) r->pieces = 1;
+}
+
+TFC_CUDA_API int tfc_cuda_reduce(int kind, int type, const tfc_cuda_reduction *r, const void *x, void *y, void *scratch,
+                                 void *stream) {
+  using namespace tfc;
+#define CASE(t, Op)                                                                                                    \
+  case TFC_CUDA_##t: return reduce<Op<t>, t>(r, x, y, scratch, stream);
+  switch (kind) {
+  case TFC_CUDA_REDUCE_SUM:
+    switch (type) {
+      TFC_CUDA_REALS(CASE, sum_of)
+    default: return TFC_CUDA_INVALID_VALUE;
+    }
+  case TFC_CUDA_REDUCE_SQUARES:
+    switch (type) {
+      TFC_CUDA_FLOATS(CASE, squares_of)
+    default: return TFC_CUDA_INVALID_VALUE;
+    }
+  case TFC_CUDA_REDUCE_PROD:
+    switch (type) {
+      TFC_CUDA_REALS(CASE, product_of)
+    default: return TFC_CUDA_INVALID_VALUE;
+    }
+  default: return reduce_extreme(kind, type, r, x, y, scratch, stream);
+  }
+}

@@ -1,0 +1,157 @@
+// Softmax and the cross entropies on it, a group of threads per row: the largest logit is taken off first. Sums of
+// 16-bit floats and of float32 are in float32, joined pairwise.
+#include "runtime/device/cuda/kernels/group.cuh"
+#include "runtime/device/cuda/kernels/reduce.h"
+
+namespace tfc {
+namespace {
+
+template <class C> struct plus {
+  TFC_HD C operator()(C a, C b) const { return a + b; }
+};
+template <class C> struct most { // NaN wins
+  TFC_HD C operator()(C a, C b) const { return a < b || b != b ? b : a; }
+};
+
+int lanes_for(int64_t n) {
+  return n <= 32 ? 8 : n <= 1024 ? 32 : (int)THREADS;
+}
+
+// One row: the largest of its logits and Σ e^(x - largest).
+template <class T, class C> struct row_of { C largest, sum; };
+template <class T>
+__device__ __forceinline__ row_of<T, typename number<T>::C> measure(const T *x, int64_t n, int64_t step, bool mine,
+                                                                    group g, typename number<T>::C *shared) {
+  typedef typename number<T>::C C;
+  row_of<T, C> r;
+  C largest = -(C)INFINITY, sum = 0;
+  if (mine)
+    for (int64_t i = g.lane; i < n; i += g.lanes) largest = most<C>()(largest, get(x[i * step]));
+  r.largest = join_group(largest, shared, g, most<C>());
+  if (mine)
+    for (int64_t i = g.lane; i < n; i += g.lanes) sum += exp(get(x[i * step]) - r.largest);
+  r.sum = join_group(sum, shared, g, plus<C>());
+  return r;
+}
+
+template <class T> __global__ void softmax_kernel(bool log_too, int64_t rows, int64_t n, int lanes, const T *x, T *y) {
+  typedef typename number<T>::C C;
+  __shared__ C shared[THREADS];
+  int width = (int)THREADS / lanes, local = (int)threadIdx.x / lanes;
+  group g = {(int)threadIdx.x % lanes, lanes, 1};
+  for (int64_t b = blockIdx.x; b < (rows + width - 1) / width; b += gridDim.x) {
+    int64_t row = b * width + local;
+    bool mine = row < rows;
+    const T *from = x + (mine ? row * n : 0);
+    row_of<T, C> r = measure<T>(from, n, 1, mine, g, shared);
+    T *to = y + (mine ? row * n : 0);
+    C scale = (C)1 / r.sum, log_sum = log(r.sum);
+    if (mine)
+      for (int64_t i = g.lane; i < n; i += lanes) {
+        C v = get(from[i]) - r.largest;
+        to[i] = put<T>(log_too ? v - log_sum : exp(v) * scale);
+      }
+  }
+}
+template <class T> int softmax(bool log_too, int64_t rows, int64_t n, const void *x, void *y, void *stream) {
+  int lanes = lanes_for(n);
+  int64_t width = THREADS / lanes;
+  return launch_shared(softmax_kernel<T>, blocks_for(rows, width), THREADS, stream, log_too, rows, n, lanes,
+                       (const T *)x, (T *)y);
+}
+
+template <class T, class I>
+__global__ void sparse_kernel(int64_t rows, int64_t n, int lanes, const T *logits, const I *labels, T *loss, T *back) {
+  typedef typename number<T>::C C;
+  __shared__ C shared[THREADS];
+  int width = (int)THREADS / lanes, local = (int)threadIdx.x / lanes;
+  group g = {(int)threadIdx.x % lanes, lanes, 1};
+  for (int64_t b = blockIdx.x; b < (rows + width - 1) / width; b += gridDim.x) {
+    int64_t row = b * width + local;
+    bool mine = row < rows;
+    const T *x = logits + (mine ? row * n : 0);
+    T *to = back + (mine ? row * n : 0);
+    int64_t label = mine ? (int64_t)labels[row] : 0;
+    bool known = label >= 0 && label < n;
+    C own = mine && known ? get(x[label]) : (C)NAN; // before the row is written: it may be the same memory
+    row_of<T, C> r = measure<T>(x, n, 1, mine, g, shared);
+    C scale = known ? (C)1 / r.sum : (C)NAN;
+    if (!mine) continue;
+    for (int64_t i = g.lane; i < n; i += lanes) to[i] = put<T>(exp(get(x[i]) - r.largest) * scale - (C)(i == label));
+    if (!g.lane) loss[row] = put<T>(log(r.sum) - (own - r.largest));
+  }
+}
+template <class T, class I>
+int sparse(int64_t rows, int64_t n, const void *logits, const void *labels, void *loss, void *back, void *stream) {
+  int lanes = lanes_for(n);
+  int64_t width = THREADS / lanes;
+  return launch_shared(sparse_kernel<T, I>, blocks_for(rows, width), THREADS, stream, rows, n, lanes, (const T *)logits,
+                       (const I *)labels, (T *)loss, (T *)back);
+}
+
+template <class T>
+__global__ void dense_kernel(tfc_cuda_dense_rows d, int lanes, const T *logits, const T *labels, T *loss, T *back) {
+  typedef typename number<T>::C C;
+  __shared__ C shared[THREADS];
+  int width = (int)THREADS / lanes, local = (int)threadIdx.x / lanes;
+  group g = {(int)threadIdx.x % lanes, lanes, 1};
+  for (int64_t b = blockIdx.x; b < (d.rows + width - 1) / width; b += gridDim.x) {
+    int64_t row = b * width + local;
+    bool mine = row < d.rows;
+    const T *x = logits + (mine ? row * d.logits_row : 0), *p = labels + (mine ? row * d.labels_row : 0);
+    row_of<T, C> r = measure<T>(x, d.n, d.logits_column, mine, g, shared);
+    C scale = (C)1 / r.sum, log_sum = log(r.sum), sum = 0;
+    if (mine)
+      for (int64_t i = g.lane; i < d.n; i += lanes) {
+        C v = get(x[i * d.logits_column]) - r.largest, label = get(p[i * d.labels_column]);
+        if (label != 0 || v != v) sum += label * (log_sum - v);
+        back[row * d.n + i] = put<T>(exp(v) * scale - label);
+      }
+    sum = join_group(sum, shared, g, plus<C>());
+    if (mine && !g.lane) loss[row] = put<T>(sum);
+  }
+}
+template <class T>
+int dense(const tfc_cuda_dense_rows *d, const void *logits, const void *labels, void *loss, void *back, void *stream) {
+  int lanes = lanes_for(d->n);
+  int64_t width = THREADS / lanes;
+  return launch_shared(dense_kernel<T>, blocks_for(d->rows, width), THREADS, stream, *d, lanes, (const T *)logits,
+                       (const T *)labels, (T *)loss, (T *)back);
+}
+
+} // namespace
+} // namespace tfc
+
+TFC_CUDA_API int tfc_cuda_softmax(int type, bool log, int64_t rows, int64_t n, const void *x, void *y, void *stream) {
+  using namespace tfc;
+  switch (type) {
+#define SOFTMAX_CASE(t, ...)                                                                                           \
+  case TFC_CUDA_##t: return softmax<t>(log, rows, n, x, y, stream);
+    TFC_CUDA_FLOATS(SOFTMAX_CASE, ~)
+  default: return TFC_CUDA_INVALID_VALUE;
+  }
+}
+
+TFC_CUDA_API int tfc_cuda_sparse_cross_entropy(int type, int label_type, int64_t rows, int64_t n, const void *logits,
+                                               const void *labels, void *loss, void *backprop, void *stream) {
+  using namespace tfc;
+  switch (type) {
+#define SPARSE_CASE(t, ...)                                                                                            \
+  case TFC_CUDA_##t:                                                                                                   \
+    return label_type == TFC_CUDA_i32 ? sparse<t, i32>(rows, n, logits, labels, loss, backprop, stream)                \
+                                      : sparse<t, i64>(rows, n, logits, labels, loss, backprop, stream);
+    TFC_CUDA_FLOATS(SPARSE_CASE, ~)
+  default: return TFC_CUDA_INVALID_VALUE;
+  }
+}
+
+TFC_CUDA_API int tfc_cuda_cross_entropy(int type, const tfc_cuda_dense_rows *r, const void *logits, const void *labels,
+                                        void *loss, void *backprop, void *stream) {
+  using namespace tfc;
+  switch (type) {
+#define DENSE_CASE(t, ...)                                                                                             \
+  case TFC_CUDA_##t: return dense<t>(r, logits, labels, loss, backprop, stream);
+    TFC_CUDA_FLOATS(DENSE_CASE, ~)
+  default: return TFC_CUDA_INVALID_VALUE;
+  }
+}

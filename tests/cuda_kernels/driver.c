@@ -1,0 +1,207 @@
+// A CPU device that runs the CUDA kernels' source: prepared segments are handed to the CPU driver with the rows' launch
+// functions in place of the kernels.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda_kernels/host.h"
+
+// --- Rows --------------------------------------------------------------------------------------------------------
+extern const struct tfc_cuda_kernels __start_tfc_cuda_kernels[] __attribute__((weak));
+extern const struct tfc_cuda_kernels __stop_tfc_cuda_kernels[] __attribute__((weak));
+
+void cuda_host_each_row(cuda_host_row_fn *fn, void *arg) {
+  for (const struct tfc_cuda_kernels *f = __start_tfc_cuda_kernels; f < __stop_tfc_cuda_kernels; f++)
+    for (size_t i = 0; i < f->count; i++) fn(arg, &f->rows[i]);
+}
+
+tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error) {
+  (void)l;
+  return cuda_error ? tfc_status_make(TFC_INTERNAL, "launch failed: cudaError_t %d", cuda_error) : NULL;
+}
+
+tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *source, void *target) {
+  (void)l;
+  tfc_host_begin();
+  memcpy(target, source->data, source->size);
+  tfc_host_end();
+  return NULL;
+}
+
+static struct tfc_device host_device = {.driver = &tfc_driver_cpu, .info = {.name = "gpu:0", .kind = "gpu"}};
+struct tfc_cuda_library *cuda_host_library(void) {
+  static struct tfc_cuda_library library = {
+      .device = &host_device, .sm_count = 132, .capability = 90, .shared_per_block = 227 << 10, .l2_bytes = 50 << 20};
+  return &library;
+}
+
+static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
+  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
+  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+}
+
+struct search {
+  struct tfc_cuda_prepare *prepare;
+  tfc_dtype type;
+  const struct tfc_cuda_kernel *found;
+  tfc_status status;
+};
+static void try_row(void *arg, const struct tfc_cuda_kernel *row) {
+  struct search *s = arg;
+  struct tfc_prepare_ctx *base = s->prepare->base;
+  if (s->found || !tfc_str_is(base->node->op, row->op)) return;
+  if (row->types && !(s->type < 32 && row->types >> s->type & 1)) return;
+  tfc_status_free(s->status);
+  s->status = NULL;
+  base->state = NULL;
+  base->release = NULL;
+  s->prepare->scratch = 0;
+  if (row->prepare) s->status = row->prepare(s->prepare);
+  if (!s->status || tfc_status_code(s->status) != TFC_UNIMPLEMENTED) s->found = row;
+}
+
+tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const struct tfc_cuda_kernel **out) {
+  struct search search = {.prepare = prepare, .type = main_type(prepare->base->graph, prepare->base->node)};
+  prepare->library = cuda_host_library();
+  prepare->host_inputs = prepare->base->def->host_inputs;
+  prepare->host_outputs = prepare->base->def->host_outputs;
+  cuda_host_each_row(try_row, &search);
+  if (search.status) return search.status;
+  if (!search.found)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "no row for %s of %s", prepare->base->def->name,
+                           tfc_dtype_name(search.type));
+  *out = search.found;
+  return NULL;
+}
+
+tfc_status cuda_host_launch(const struct tfc_cuda_kernel *row, struct tfc_kernel_ctx *ctx, size_t scratch) {
+  static char *memory;
+  static size_t size;
+  if (scratch > size) {
+    free(memory);
+    memory = malloc(size = scratch);
+    if (!memory) abort();
+  }
+  if (scratch) memset(memory, 0xa5, scratch);
+  struct tfc_cuda_launch launch = {.ctx = ctx, .library = cuda_host_library(), .scratch = memory};
+  return row->launch(&launch);
+}
+
+// --- The driver --------------------------------------------------------------------------------------------------
+struct call {
+  const struct tfc_cuda_kernel *row;
+  void *state;
+  void (*release)(void *state);
+  size_t scratch;
+};
+struct handle {
+  struct tfc_prepared *prepared;
+  struct tfc_segment segment;
+  struct call *calls;
+  struct tfc_arena arena;
+  struct handle *next;
+};
+static struct handle *handles;
+struct cuda_host_census cuda_host_census;
+
+static tfc_status run_call(struct tfc_kernel_ctx *ctx) {
+  const struct call *c = ctx->state;
+  struct tfc_kernel_ctx inner = *ctx;
+  inner.state = c->state;
+  return cuda_host_launch(c->row, &inner, c->scratch);
+}
+static const struct tfc_op_def call_def = {.name = "_CudaKernel", .kernel = run_call};
+
+static void miss(const struct tfc_segment_op *op, tfc_dtype type, tfc_status why) {
+  struct cuda_host_census *c = &cuda_host_census;
+  for (uint32_t i = 0; i < c->miss_count; i++)
+    if (!strcmp(c->misses[i].op, op->def->name) && !strcmp(c->misses[i].type, tfc_dtype_name(type))) {
+      c->misses[i].count++;
+      return;
+    }
+  if (c->miss_count == sizeof c->misses / sizeof *c->misses) return;
+  struct cuda_host_miss *m = &c->misses[c->miss_count++];
+  snprintf(m->op, sizeof m->op, "%s", op->def->name);
+  snprintf(m->type, sizeof m->type, "%s", tfc_dtype_name(type));
+  snprintf(m->reason, sizeof m->reason, "%s", tfc_status_message(why));
+  m->count = 1;
+}
+
+// Where all that an op reads and makes is in host memory, the host runs it, by TensorFlow's rule.
+static bool is_host_op(const struct tfc_segment *s, const struct tfc_segment_op *op) {
+  const struct tfc_node *n = &s->graph->nodes[op->node];
+  if (op->def->flags & (TFC_OP_HOST | TFC_OP_NOP | TFC_OP_VIEW)) return true;
+  for (uint32_t i = 0; i < n->output_count; i++)
+    if (tfc_dtype_is_plain(s->graph->output_dtypes[n->output_begin + i]) && !(i < 32 && op->def->host_outputs >> i & 1))
+      return false;
+  for (uint32_t i = 0; i < op->input_count; i++)
+    if (op->input_dtypes && tfc_dtype_is_plain(op->input_dtypes[i]) && !(i < 32 && op->def->host_inputs >> i & 1))
+      return n->output_count > 0;
+  return true;
+}
+
+static void release(struct tfc_device *device, struct tfc_prepared *prepared) {
+  struct handle **at = &handles;
+  while (*at && (*at)->prepared != prepared) at = &(*at)->next;
+  struct handle *h = *at;
+  tfc_driver_cpu.release(device, prepared);
+  if (!h) return;
+  *at = h->next;
+  for (uint32_t i = 0; i < h->segment.op_count; i++)
+    if (h->calls[i].release) h->calls[i].release(h->calls[i].state);
+  tfc_arena_deinit(&h->arena);
+  free(h->calls);
+  free(h->segment.ops);
+  free(h);
+}
+
+static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out) {
+  struct handle *h = calloc(1, sizeof *h);
+  if (!h) abort();
+  h->segment = *segment;
+  h->segment.ops = calloc(segment->op_count + 1u, sizeof *h->segment.ops);
+  h->calls = calloc(segment->op_count + 1u, sizeof *h->calls);
+  if (!h->segment.ops || !h->calls) abort();
+  for (uint32_t i = 0; i < segment->op_count; i++) {
+    struct tfc_segment_op *op = &h->segment.ops[i];
+    *op = segment->ops[i];
+    if (op->prepared) continue;
+    const struct tfc_node *n = &segment->graph->nodes[op->node];
+    struct tfc_prepare_ctx base = {.graph = segment->graph,
+                                   .node = n,
+                                   .def = op->def,
+                                   .input_shapes = op->input_shapes,
+                                   .output_shapes = op->output_shapes,
+                                   .input_dtypes = op->input_dtypes,
+                                   .input_values = op->input_values,
+                                   .arena = &h->arena};
+    struct tfc_cuda_prepare p = {.base = &base, .op = op->outputs ? op : NULL};
+    const struct tfc_cuda_kernel *row = NULL;
+    tfc_status s = cuda_host_choose(&p, &row);
+    if (s && tfc_status_code(s) != TFC_UNIMPLEMENTED) return tfc_status_annotate(s, "preparing %s", op->def->name);
+    if (s) {
+      if (!is_host_op(segment, op)) miss(op, main_type(segment->graph, n), s);
+      tfc_status_free(s);
+      continue;
+    }
+    cuda_host_census.rows++;
+    h->calls[i] = (struct call){row, base.state, base.release, p.scratch};
+    op->def = &call_def;
+    op->prepared = true;
+    op->state = &h->calls[i];
+  }
+  tfc_status s = tfc_driver_cpu.prepare(device, &h->segment, out);
+  if (s) return s;
+  h->prepared = *out;
+  h->next = handles;
+  handles = h;
+  return NULL;
+}
+
+const struct tfc_device_driver *cuda_host_driver(void) {
+  static struct tfc_device_driver driver;
+  driver = tfc_driver_cpu;
+  driver.prepare = prepare;
+  driver.release = release;
+  return &driver;
+}

@@ -1,0 +1,45 @@
+// Running the CUDA kernels' own source on the CPU: what the tests of this folder share.
+#ifndef TFC_TESTS_CUDA_KERNELS_HOST_H
+#define TFC_TESTS_CUDA_KERNELS_HOST_H
+
+#include "runtime/device/cuda/kernel.h"
+
+// What runtime/device/cuda/kernels/host.h needs.
+struct tfc_host_index {
+  unsigned x, y, z;
+};
+extern struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
+void tfc_host_barrier(void);
+void tfc_host_begin(void);
+void tfc_host_end(void);
+void tfc_host_fibers(unsigned threads, void (*run)(void *arg), void *arg);
+
+// Memory that host code cannot touch but between tfc_host_begin and tfc_host_end. All of it is free after a reset.
+void *cuda_host_allocate(size_t bytes);
+void cuda_host_reset(void);
+
+// The rows of all families, in no order.
+typedef void cuda_host_row_fn(void *arg, const struct tfc_cuda_kernel *row);
+void cuda_host_each_row(cuda_host_row_fn *fn, void *arg);
+// A row of the op that takes the node: its state and scratch are in `prepare`. Declines are UNIMPLEMENTED with the last
+// row's reason.
+TFC_MUST_USE tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const struct tfc_cuda_kernel **out);
+TFC_MUST_USE tfc_status cuda_host_launch(const struct tfc_cuda_kernel *row, struct tfc_kernel_ctx *ctx, size_t scratch);
+struct tfc_cuda_library *cuda_host_library(void);
+
+// A CPU device whose operations are run by the CUDA kernels where there is one: give it to a device before a session
+// is made.
+const struct tfc_device_driver *cuda_host_driver(void);
+// What prepared segments had since the last reset: operations with a row, and those without (op and reason).
+struct cuda_host_miss {
+  char op[48], type[16], reason[160];
+  uint32_t count;
+};
+struct cuda_host_census {
+  uint32_t rows;
+  struct cuda_host_miss misses[64];
+  uint32_t miss_count;
+};
+extern struct cuda_host_census cuda_host_census;
+
+#endif

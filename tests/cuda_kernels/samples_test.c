@@ -1,0 +1,234 @@
+// Every CUDA kernel with the sample inputs of its op, on the CPU, against the op's reference kernel. Device memory is
+// out of reach for host code while it runs.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/common/eval.h"
+#include "tests/common/sample.h"
+#include "tests/cuda_kernels/host.h"
+
+static double element(const struct tfc_tensor *t, int64_t i) {
+  switch (t->dtype) {
+  case TFC_FLOAT: return ((float *)t->data)[i];
+  case TFC_DOUBLE: return ((double *)t->data)[i];
+  case TFC_HALF: return tfc_half_to_float(((uint16_t *)t->data)[i]);
+  case TFC_BFLOAT16: return tfc_bfloat16_to_float(((uint16_t *)t->data)[i]);
+  case TFC_BOOL: return ((uint8_t *)t->data)[i];
+  default: return (double)tfc_tensor_int(t, i);
+  }
+}
+// Of a tensor's largest magnitude.
+static double tolerance(tfc_dtype t) {
+  return t == TFC_FLOAT ? 2e-6 : t == TFC_DOUBLE ? 1e-13 : t == TFC_HALF ? 2e-3 : t == TFC_BFLOAT16 ? 1.6e-2 : 0;
+}
+
+static tfc_status compare(const struct tfc_tensor *got, const struct tfc_tensor *want) {
+  char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
+  if (got->dtype != want->dtype || !tfc_shape_equal(&got->shape, &want->shape))
+    return tfc_status_make(TFC_INTERNAL, "%s%s instead of %s%s", tfc_dtype_name(got->dtype),
+                           tfc_shape_show(&got->shape, a), tfc_dtype_name(want->dtype),
+                           tfc_shape_show(&want->shape, b));
+  if (!tfc_dtype_is_plain(got->dtype)) return NULL;
+  if (tfc_dtype_is_complex(got->dtype))
+    return memcmp(got->data, want->data, want->size) ? tfc_status_make(TFC_INTERNAL, "values differ") : NULL;
+  int64_t n = tfc_tensor_elements(want);
+  double most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double v = fabs(element(want, i));
+    if (isfinite(v) && v > most) most = v;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    double g = element(got, i), w = element(want, i);
+    bool same = g == w || (isnan(g) && isnan(w)) || fabs(g - w) <= tolerance(want->dtype) * most;
+    if (!same) return tfc_status_make(TFC_INTERNAL, "element %lld is %.9g instead of %.9g", (long long)i, g, w);
+  }
+  return NULL;
+}
+
+// --- One node ----------------------------------------------------------------------------------------------------
+static void keep(struct tfc_buffer *b) {
+  free(b);
+}
+static tfc_status allocate(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out) {
+  (void)env;
+  struct tfc_buffer *b = calloc(1, sizeof *b);
+  if (!b) abort();
+  b->references = 1;
+  b->data = cuda_host_allocate(bytes);
+  b->size = bytes;
+  b->destroy = keep;
+  *out = b;
+  return NULL;
+}
+static void to_device(const struct tfc_tensor *t, struct tfc_tensor *out) {
+  *out = *t;
+  out->buffer = NULL;
+  out->data = cuda_host_allocate(t->size);
+  tfc_host_begin();
+  memcpy(out->data, t->data, t->size);
+  tfc_host_end();
+}
+
+struct try {
+  bool constants; // prepare sees the values of the inputs
+  bool planned;   // outputs have places
+};
+
+static tfc_status run_row(const struct tfc_graph *g, uint32_t id, const struct tfc_tensor *const *inputs,
+                          struct tfc_tensor *outputs, const struct tfc_tensor *const *want, struct try how) {
+  const struct tfc_node *n = &g->nodes[id];
+  struct tfc_arena arena = {0};
+  struct tfc_shape shapes[64], out_shapes[64];
+  tfc_dtype types[64];
+  struct tfc_tensor device[64] = {0}, *out[64];
+  const struct tfc_tensor *in[64];
+  struct tfc_kernel_env env = {.allocate = allocate, .threads = 1};
+  tfc_status s = NULL;
+  cuda_host_reset();
+  for (uint32_t i = 0; i < n->input_count; i++) {
+    shapes[i] = inputs[i]->shape;
+    types[i] = inputs[i]->dtype;
+    bool host = (i < 32 && (n->def->host_inputs >> i & 1)) || !tfc_dtype_is_plain(types[i]);
+    if (!host) to_device(inputs[i], &device[i]);
+    in[i] = host ? inputs[i] : &device[i];
+  }
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    out_shapes[i] = how.constants ? want[i]->shape : TFC_SHAPE_UNKNOWN;
+    out[i] = &outputs[i];
+    if (how.planned && !(n->def->host_outputs >> i & 1) && tfc_dtype_is_plain(want[i]->dtype))
+      outputs[i] = (struct tfc_tensor){.dtype = want[i]->dtype,
+                                       .shape = want[i]->shape,
+                                       .data = cuda_host_allocate(want[i]->size),
+                                       .size = want[i]->size};
+  }
+  struct tfc_prepare_ctx base = {.graph = g,
+                                 .node = n,
+                                 .def = n->def,
+                                 .input_shapes = shapes,
+                                 .output_shapes = out_shapes,
+                                 .input_dtypes = types,
+                                 .input_values = how.constants ? inputs : NULL,
+                                 .arena = &arena};
+  struct tfc_cuda_prepare p = {.base = &base};
+  const struct tfc_cuda_kernel *row = NULL;
+  TFC_TRY(s, cuda_host_choose(&p, &row));
+  struct tfc_kernel_ctx ctx = {.graph = g,
+                               .node = n,
+                               .env = &env,
+                               .inputs = in,
+                               .outputs = out,
+                               .input_count = n->input_count,
+                               .output_count = n->output_count,
+                               .state = base.state};
+  s = cuda_host_launch(row, &ctx, p.scratch);
+  if (base.release) base.release(base.state);
+out:
+  tfc_arena_deinit(&arena);
+  return s;
+}
+
+static tfc_status check(const struct tfc_graph *g, uint32_t id, struct eval *e, struct try how) {
+  const struct tfc_node *n = &g->nodes[id];
+  const struct tfc_tensor *inputs[64], *want[64];
+  struct tfc_tensor outputs[64] = {0};
+  tfc_status s = NULL;
+  for (uint32_t i = 0; i < n->input_count; i++) TFC_TRY(s, eval_output(e, tfc_node_inputs(g, n)[i], &inputs[i]));
+  for (uint32_t i = 0; i < n->output_count; i++)
+    TFC_TRY(s, eval_output(e, (struct tfc_output){id, (int32_t)i}, &want[i]));
+  TFC_TRY(s, run_row(g, id, inputs, outputs, want, how));
+  tfc_host_begin();
+  for (uint32_t i = 0; !s && i < n->output_count; i++) {
+    s = compare(&outputs[i], want[i]);
+    if (s) s = tfc_status_annotate(s, "output %u", i);
+  }
+  tfc_host_end();
+out:
+  for (uint32_t i = 0; i < n->output_count; i++) tfc_tensor_release(&outputs[i]);
+  return s;
+}
+
+// Kernels that need a session, or whose values are random.
+static bool runs_alone(const struct tfc_op_def *def) {
+  uint32_t left_out = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC;
+  return def->kernel && def->samples && !(def->flags & left_out) && !strstr(def->inputs, "Ref(") &&
+         !strstr(def->inputs, "resource") && !strstr(def->inputs, "variant");
+}
+
+// Beside the ops' own samples: sizes that reach past a block, a vector, a warp; types that samples lack.
+static const struct {
+  const char *op, *samples;
+} extra[] = {
+#include "tests/cuda_kernels/extra.inc"
+};
+
+struct wanted {
+  const char *op;
+  bool found;
+};
+static void is_row(void *arg, const struct tfc_cuda_kernel *row) {
+  struct wanted *w = arg;
+  if (!strcmp(row->op, w->op)) w->found = true;
+}
+
+static void run_samples(const struct tfc_op_def *def, const char *samples, int *passed, int *ran, int *failed,
+                        int *declined) {
+  int n = sample_count(samples);
+  for (int k = 0; k < n; k++) {
+    struct tfc_graph *g = NULL;
+    uint32_t node = TFC_NO_NODE;
+    assert_ok(sample_graph(def, samples, k, 7, &g, &node));
+    for (int how = 0; how < 4; how++) {
+      struct eval e = {0};
+      assert_ok(eval_create(g, &e));
+      tfc_status s = check(g, node, &e, (struct try){.constants = how & 1, .planned = how & 2});
+      if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) {
+        ++*declined;
+        if (getenv("ONLY")) print_message("%s, sample %d: %s\n", def->name, k, tfc_status_message(s));
+      } else if (s) {
+        ++*failed;
+        print_message("FAILED %s, sample %d of '%.60s' (%d): %s\n", def->name, k, samples, how, tfc_status_message(s));
+      } else {
+        ++*passed;
+      }
+      tfc_status_free(s);
+      eval_deinit(&e);
+      ++*ran;
+    }
+    tfc_graph_release(g);
+  }
+}
+
+static void test_samples(void **state) {
+  (void)state;
+  size_t count;
+  const struct tfc_op_def *const *rows = tfc_op_list(&count);
+  const char *only = getenv("ONLY");
+  int ran = 0, failed = 0, declined = 0;
+  for (size_t i = 0; i < count; i++) {
+    struct wanted wanted = {rows[i]->name, false};
+    cuda_host_each_row(is_row, &wanted);
+    if (!wanted.found || !runs_alone(rows[i]) || (only && strcmp(only, rows[i]->name))) continue;
+    int passed = 0;
+    run_samples(rows[i], rows[i]->samples, &passed, &ran, &failed, &declined);
+    for (size_t x = 0; x < sizeof extra / sizeof *extra; x++) {
+      if (!strcmp(extra[x].op, rows[i]->name))
+        run_samples(rows[i], extra[x].samples, &passed, &ran, &failed, &declined);
+    }
+    if (!passed) {
+      failed++;
+      print_message("FAILED %s: no sample ran\n", rows[i]->name);
+    }
+  }
+  print_message("%d runs, %d failed, %d declined\n", ran, failed, declined);
+  assert_int_equal(failed, 0);
+  assert_true(only || ran > 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
