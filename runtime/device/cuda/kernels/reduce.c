@@ -51,6 +51,13 @@ struct state {
   bool keep_dims;
   struct tfc_cuda_argument axes;
 };
+static tfc_status reduce_constant(struct tfc_cuda_prepare *p) {
+  TFC_CUDA_STATE(p, struct state, state);
+  state->keep_dims = tfc_node_attr_bool(p->base->graph, p->base->node, "keep_dims", false);
+  state->axes = tfc_cuda_argument(p, 1);
+  if (!state->axes.constant) TFC_CUDA_DECLINE("the axes are not constant");
+  return NULL;
+}
 static tfc_status reduce_prepare(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct state, state);
   state->keep_dims = tfc_node_attr_bool(p->base->graph, p->base->node, "keep_dims", false);
@@ -261,15 +268,23 @@ static tfc_status launch_BiasAddGrad(struct tfc_cuda_launch *l) {
 #define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 static const struct tfc_cuda_kernel reduce_rows[] = {
-    {"Sum", REALS, reduce_prepare, launch_Sum, 0},
-    {"Mean", REALS, reduce_prepare, launch_Mean, 0},
+    {"Sum", REALS, reduce_constant, launch_Sum, 0},
+    {"Sum", REALS, reduce_prepare, launch_Sum, TFC_CUDA_NO_CAPTURE},
+    {"Mean", REALS, reduce_constant, launch_Mean, 0},
+    {"Mean", REALS, reduce_prepare, launch_Mean, TFC_CUDA_NO_CAPTURE},
     // (TensorFlow's products of float16 round after every factor, which a tree cannot.)
-    {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_prepare, launch_Prod, 0},
-    {"Max", REALS, reduce_prepare, launch_Max, 0},
-    {"Min", REALS, reduce_prepare, launch_Min, 0},
-    {"All", 1u << TFC_CUDA_b8, reduce_prepare, launch_All, 0},
-    {"Any", 1u << TFC_CUDA_b8, reduce_prepare, launch_Any, 0},
-    {"EuclideanNorm", FLOATS, reduce_prepare, launch_EuclideanNorm, 0},
+    {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_constant, launch_Prod, 0},
+    {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_prepare, launch_Prod, TFC_CUDA_NO_CAPTURE},
+    {"Max", REALS, reduce_constant, launch_Max, 0},
+    {"Max", REALS, reduce_prepare, launch_Max, TFC_CUDA_NO_CAPTURE},
+    {"Min", REALS, reduce_constant, launch_Min, 0},
+    {"Min", REALS, reduce_prepare, launch_Min, TFC_CUDA_NO_CAPTURE},
+    {"All", 1u << TFC_CUDA_b8, reduce_constant, launch_All, 0},
+    {"All", 1u << TFC_CUDA_b8, reduce_prepare, launch_All, TFC_CUDA_NO_CAPTURE},
+    {"Any", 1u << TFC_CUDA_b8, reduce_constant, launch_Any, 0},
+    {"Any", 1u << TFC_CUDA_b8, reduce_prepare, launch_Any, TFC_CUDA_NO_CAPTURE},
+    {"EuclideanNorm", FLOATS, reduce_constant, launch_EuclideanNorm, 0},
+    {"EuclideanNorm", FLOATS, reduce_prepare, launch_EuclideanNorm, TFC_CUDA_NO_CAPTURE},
     {"L2Loss", FLOATS, NULL, launch_L2Loss, 0},
     {"ArgMax", REALS, arg_prepare, launch_ArgMax, 0},
     {"ArgMin", REALS, arg_prepare, launch_ArgMin, 0},
