@@ -13,6 +13,7 @@
   X(OP, "op")             /* id: node; begin..end: running on the device (CPU) or being launched (GPU: dispatch) */    \
   X(TRANSFER, "transfer") /* id: transfer of the plan; begin..end on the link */                                       \
   X(ALLOCATE, "allocate") /* id: node; bytes */                                                                        \
+  X(EXECUTE, "execute")   /* id: node; begin..end on the device, of devices that work on their own (GPU) */            \
   X(STEP, "step")         /* id: 0; the whole step */
 
 typedef enum tfc_trace_kind {
@@ -47,7 +48,9 @@ struct tfc_trace_sink {
   void (*op_end)(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid);
   void *owner;
   struct tfc_trace_buffer *copies;
+  struct tfc_trace_buffer *executions;
 };
+#define TFC_TRACE_UID_TRANSFER UINT32_C(0x80000000)
 
 static inline void tfc_trace_add(struct tfc_trace_buffer *b, tfc_trace_kind kind, uint32_t id, uint16_t device,
                                  uint64_t begin, uint64_t end, uint64_t bytes) {

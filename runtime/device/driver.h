@@ -191,6 +191,8 @@ struct tfc_device_driver {
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
 // The driver of a kind ("cpu", "emu", "gpu", "vgpu"), loading its plug-in if need be. UNAVAILABLE with the reason.
 TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);
+// Another driver, for its kind or in place of the plug-in's (tests). Before the first look-up; it stays.
+void tfc_driver_add(const struct tfc_device_driver *driver);
 
 // What the user asked for with --devices: "4" or "cpu:0-3,emu:0". Opens them in order. `memory`: limits by device
 // name pattern. Freed by tfc_devices_close.

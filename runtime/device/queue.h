@@ -16,7 +16,9 @@ struct tfc_queue_entry {
     struct tfc_prepared *prepared;
     struct tfc_copy copy;
     struct tfc_task *task;
+    void *data;
   };
+  const struct tfc_timepoint *points; // of queues that wait and signal by themselves: set before `run`
   struct tfc_step *step;
   uint32_t wait_count, signal_count;
   size_t first_point; // waits, then signals
@@ -32,6 +34,7 @@ struct tfc_queue_options {
   const int *cpus;  // logical processors to run on, NULL: not bound
   int cpu_count;
   int64_t spin_ns; // how long it spins before it sleeps
+  bool by_itself;  // `run` waits and signals (a device that has streams)
 };
 
 struct tfc_queue {

@@ -29,6 +29,17 @@ static tfc_status load_plugin(const char *symbol, const struct tfc_device_driver
   return NULL;
 }
 
+enum { ADDED = 8 };
+static const struct tfc_device_driver *added[ADDED];
+
+void tfc_driver_add(const struct tfc_device_driver *driver) {
+  for (int i = 0; i < ADDED; i++)
+    if (!added[i] || added[i] == driver) {
+      added[i] = driver;
+      return;
+    }
+}
+
 tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out) {
   if (!strcmp(kind, "cpu")) {
     *out = &tfc_driver_cpu;
@@ -38,6 +49,11 @@ tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **ou
     *out = &tfc_driver_emulated;
     return NULL;
   }
+  for (int i = 0; i < ADDED && added[i]; i++)
+    if (!strcmp(added[i]->kind, kind)) {
+      *out = added[i];
+      return NULL;
+    }
   if (!strcmp(kind, "gpu")) return load_plugin("tfc_driver_gpu", out);
   if (!strcmp(kind, "vgpu")) return load_plugin("tfc_driver_vgpu", out);
   return tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (cpu, gpu, vgpu, emu)", kind);
@@ -136,7 +152,8 @@ static tfc_status open_kind(const char *kind, const wanted_list *wanted, const s
     if (w->index >= found)
       TFC_FAIL(s, TFC_UNAVAILABLE, "device %s:%u is not there: this machine has %u of that kind", kind, w->index,
                found);
-    infos[w->index].memory = limit_of(infos[w->index].name, limits, limit_count);
+    uint64_t limit = limit_of(infos[w->index].name, limits, limit_count);
+    if (limit < infos[w->index].memory) infos[w->index].memory = limit; // what there is, is the driver's to know
     TFC_TRY(s, driver->open(&infos[w->index], &devices[i]));
     devices[i]->index = (uint16_t)i;
   }
@@ -196,7 +213,6 @@ tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_devi
   set.devices = calloc(1, sizeof(*set.devices));
   if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening a device");
   set.count = 1;
-  infos[0].memory = UINT64_MAX;
   TFC_TRY(s, driver->open(&infos[0], &set.devices[0]));
   *out = set, set = (struct tfc_device_set){0};
 out:

@@ -1,0 +1,42 @@
+#include "runtime/device/cuda/api.h"
+
+#include "runtime/device/cuda/device.h"
+
+const struct tfc_cuda_api *tfc_cuda_api;
+
+// What each thread is in. A green context stays current for its device's work thread; whoever only needs the device
+// (to allocate, say) leaves it so.
+static _Thread_local const struct tfc_cuda_api *entered_api;
+static _Thread_local int entered_ordinal = -1;
+
+int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal, const struct tfc_cuda_partition *partition) {
+  static _Thread_local const struct tfc_cuda_partition *entered_partition;
+  if (entered_api == api && entered_ordinal == ordinal && (!partition || entered_partition == partition)) return 0;
+  int error = api->enter(ordinal, partition);
+  if (error) return error;
+  entered_api = api;
+  entered_ordinal = ordinal;
+  entered_partition = partition;
+  return 0;
+}
+
+bool tfc_cuda_error_is_sticky(int error) {
+  switch (error) {
+  case 214:              // cudaErrorECCUncorrectable
+  case 220:              // cudaErrorNvlinkUncorrectable
+  case 700:              // cudaErrorIllegalAddress
+  case 702:              // cudaErrorLaunchTimeout
+  case 709:              // cudaErrorContextIsDestroyed
+  case 710:              // cudaErrorAssert
+  case 226:              // cudaErrorContained
+  case 714:              // cudaErrorHardwareStackError
+  case 715:              // cudaErrorIllegalInstruction
+  case 716:              // cudaErrorMisalignedAddress
+  case 717:              // cudaErrorInvalidAddressSpace
+  case 718:              // cudaErrorInvalidPc
+  case 719:              // cudaErrorLaunchFailure
+  case 721:              // cudaErrorTensorMemoryLeak
+  case 999: return true; // cudaErrorUnknown
+  default: return false;
+  }
+}

@@ -1,0 +1,115 @@
+// The CUDA calls that the driver makes, all of them, as one table of functions. The plug-in fills it from cudart and
+// the driver's entry points (toolkit/api.c); tests put a fake there whose memory is malloc and whose streams are
+// threads.
+//
+// Every call returns a cudaError_t as int, 0: done. Types are CUDA's own tags, so that no toolkit is needed here.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_API_H
+#define TFC_RUNTIME_DEVICE_CUDA_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct cublasLtContext;
+struct cudnnContext;
+typedef struct CUstream_st *tfc_cuda_stream;
+typedef struct CUevent_st *tfc_cuda_event;
+typedef struct CUgraphExec_st *tfc_cuda_graph;
+
+// The errors that the driver tells apart (cudaError_t).
+enum {
+  TFC_CUDA_OK = 0,
+  TFC_CUDA_OUT_OF_MEMORY = 2,
+  TFC_CUDA_NO_DEVICE = 100,
+  TFC_CUDA_INSUFFICIENT_DRIVER = 35,
+  TFC_CUDA_PEER_ALREADY = 704,
+  TFC_CUDA_NOT_READY = 600
+};
+
+struct tfc_cuda_properties {
+  char name[96];
+  uint64_t memory; // bytes of the device
+  int sm_count;
+  int capability; // 90: 9.0
+  size_t shared_per_block, l2_bytes;
+  int copy_engines;
+  int driver_version, runtime_version;
+};
+
+// A green context: a group of multiprocessors of one GPU.
+struct tfc_cuda_partition {
+  void *context; // CUgreenCtx
+  void *current; // the CUcontext made from it
+  int sm_count;
+  uint64_t id; // cuCtxGetId of `current`: what profilers call it
+};
+
+// What CUDA says about a node of a captured graph.
+struct tfc_cuda_graph_node {
+  uint64_t id; // what CUPTI calls graphNodeId, 0: not known
+  int kind;    // cudaGraphNodeType
+};
+
+struct tfc_cuda_api {
+  const char *(*error_name)(int error);
+  const char *(*error_text)(int error);
+  int (*device_count)(int *out);
+  int (*properties)(int device, struct tfc_cuda_properties *out);
+  // Makes the device's primary context, or a green context of it, that of the calling thread. A green context may be
+  // current in one thread at a time.
+  int (*enter)(int device, const struct tfc_cuda_partition *partition);
+  int (*allocate)(void **out, size_t bytes); // cudaMalloc: on the calling thread's device
+  int (*release)(void *memory);
+  int (*allocate_host)(void **out, size_t bytes); // pinned, portable
+  int (*release_host)(void *memory);
+  int (*memory_info)(size_t *out_free, size_t *out_total);
+  int (*stream_create)(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out); // non-blocking
+  int (*stream_destroy)(tfc_cuda_stream stream);
+  int (*stream_synchronize)(tfc_cuda_stream stream);
+  int (*stream_wait)(tfc_cuda_stream stream, tfc_cuda_event event);
+  int (*event_create)(bool timing, tfc_cuda_event *out);
+  int (*event_destroy)(tfc_cuda_event event);
+  int (*event_record)(tfc_cuda_event event, tfc_cuda_stream stream);
+  int (*event_query)(tfc_cuda_event event); // TFC_CUDA_NOT_READY: not reached
+  int (*event_elapsed)(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms);
+  int (*copy)(void *to, const void *from, size_t bytes, tfc_cuda_stream stream); // the direction is in the addresses
+  int (*copy_peer)(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream stream);
+  int (*set)(void *memory, int value, size_t bytes, tfc_cuda_stream stream);
+  int (*can_access_peer)(int device, int peer, bool *out);
+  int (*enable_peer)(int peer); // from the calling thread's device
+  int (*last_error)(void);      // of a launch on this thread; clears what is not sticky
+
+  // Capture: relaxed mode, on this stream only.
+  int (*capture_begin)(tfc_cuda_stream stream);
+  // How many nodes the capture has so far: the operations launched between two calls are those nodes.
+  int (*capture_count)(tfc_cuda_stream stream, size_t *out);
+  // `nodes` (optional, `capacity` of them): in order of capture; out_count: how many there are.
+  int (*capture_end)(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
+                     tfc_cuda_graph *out);
+  void (*capture_abort)(tfc_cuda_stream stream);
+  int (*graph_launch)(tfc_cuda_graph graph, tfc_cuda_stream stream);
+  int (*graph_destroy)(tfc_cuda_graph graph);
+
+  // Splits the device's multiprocessors into `count` equal groups in one call, and makes a green context of each.
+  // out_granularity, out_total: what the device says. A count that does not fit: cudaErrorInvalidValue (1).
+  int (*split)(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total);
+  int (*unsplit)(struct tfc_cuda_partition *partition);
+
+  // Libraries, on the calling thread's context. The text of a failure goes to out_error (static).
+  int (*blaslt_create)(struct cublasLtContext **out, const char **out_error);
+  int (*blaslt_destroy)(struct cublasLtContext *handle);
+  int (*cudnn_create)(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error); // NULL: no cuDNN
+  int (*cudnn_destroy)(struct cudnnContext *handle);
+};
+
+// The table in use; NULL until the plug-in or a test has set it. Set before the first device is looked for.
+extern const struct tfc_cuda_api *tfc_cuda_api;
+
+// After these the context is lost: every later call on the device fails too.
+bool tfc_cuda_error_is_sticky(int error);
+
+#endif

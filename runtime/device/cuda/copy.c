@@ -1,0 +1,298 @@
+// Copies run on streams of their own, one per direction, so that both directions and compute overlap. One thread per
+// device issues them in order; what it signals covers every copy before it, whatever its stream.
+//
+// Host memory is staged through pinned pieces, so that the calls never wait for the device: the piece is filled before
+// the copy to the device, and emptied by the finisher after the copy from it.
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/cuda/device.h"
+#include "runtime/device/runner.h"
+
+enum { SPIN_NS = 20000 };
+static const size_t largest_staged = (size_t)64 << 20, smallest_piece = (size_t)64 << 10;
+
+// --- Staging -----------------------------------------------------------------------------------------------------
+tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out) {
+  size_t size = smallest_piece;
+  while (size < bytes) size *= 2;
+  pthread_mutex_lock(&d->staging_lock);
+  struct tfc_cuda_staging **at = &d->staging, *piece = NULL;
+  while (*at && (*at)->size != size) at = &(*at)->next;
+  if (*at) {
+    piece = *at;
+    *at = piece->next;
+  }
+  pthread_mutex_unlock(&d->staging_lock);
+  if (!piece) {
+    if (!(piece = calloc(1, sizeof *piece))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
+    piece->size = size;
+    int error = d->api->allocate_host(&piece->data, size);
+    if (error) {
+      free(piece);
+      return tfc_cuda_error(d, error, "pinning host memory");
+    }
+  }
+  *out = piece;
+  return NULL;
+}
+
+void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *piece) {
+  if (!piece) return;
+  pthread_mutex_lock(&d->staging_lock);
+  piece->next = d->staging;
+  d->staging = piece;
+  pthread_mutex_unlock(&d->staging_lock);
+}
+
+void tfc_cuda_staging_free(struct tfc_cuda_device *d) {
+  while (d->staging) {
+    struct tfc_cuda_staging *piece = d->staging;
+    d->staging = piece->next;
+    (void)d->api->release_host(piece->data);
+    free(piece);
+  }
+}
+
+tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
+  struct tfc_cuda_mark *mark = NULL;
+  int error = 0;
+  TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->pool, d->compute, &mark, &error));
+  error = d->api->stream_wait(stream, mark->event);
+  tfc_cuda_mark_release(mark);
+  return error ? tfc_cuda_error(d, error, "waiting for its own work") : NULL;
+}
+
+// --- Copies of a step --------------------------------------------------------------------------------------------
+static bool on_host(const struct tfc_device *d) {
+  return !d || d->info.address_space == 0;
+}
+
+static int direction_of(const struct tfc_copy *c) {
+  if (on_host(c->target_device)) return TFC_CUDA_OUT;
+  return tfc_cuda_is_cuda(c->source_device) ? TFC_CUDA_PEER : TFC_CUDA_IN;
+}
+
+static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c, tfc_cuda_stream stream) {
+  const struct tfc_tensor *from = c->source;
+  struct tfc_tensor *to = c->target;
+  if (to->data && !to->buffer) {
+    if (to->size < from->size)
+      return tfc_status_make(TFC_INTERNAL, "a copy of %zu bytes to a place of %zu", from->size, to->size);
+    to->shape = from->shape;
+    to->dtype = from->dtype;
+    to->size = from->size;
+    return NULL;
+  }
+  struct tfc_tensor fresh = *from;
+  fresh.buffer = NULL;
+  if (on_host(c->target_device)) {
+    TFC_RETURN_IF_ERROR(tfc_buffer_create_host(from->size, &fresh.buffer));
+  } else { // the memory may be what the compute stream still reads
+    TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, from->size, &fresh.buffer));
+    tfc_status s = tfc_cuda_after_compute(d, stream);
+    if (s) {
+      tfc_buffer_release(fresh.buffer);
+      return s;
+    }
+  }
+  fresh.data = fresh.buffer->data;
+  tfc_tensor_release(to);
+  *to = fresh;
+  return NULL;
+}
+
+static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction, tfc_cuda_stream stream,
+                          struct tfc_cuda_end *end) {
+  const struct tfc_tensor *from = c->source;
+  size_t bytes = from->size;
+  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles live on the host
+    tfc_tensor_release(c->target);
+    tfc_tensor_share(from, c->target);
+    return NULL;
+  }
+  TFC_RETURN_IF_ERROR(give_place(d, c, stream));
+  if (bytes == 0) return NULL;
+  if (tfc_cuda_is_cuda(c->source_device)) {
+    struct tfc_cuda_device *source = tfc_cuda_device_of(c->source_device);
+    if (atomic_load(&source->launched)) {
+      struct tfc_cuda_mark *mark = NULL; // single launches: what they wrote has no timepoint
+      int error = 0;
+      TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(source->pool, source->compute, &mark, &error));
+      error = d->api->stream_wait(stream, mark->event);
+      tfc_cuda_mark_release(mark);
+      if (!error) error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+      if (error) return tfc_cuda_error(d, error, "waiting for the source of a copy");
+    }
+  }
+  if (direction == TFC_CUDA_OUT) {
+    if (bytes > largest_staged) { // returns when it is done
+      TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying to the host");
+      return NULL;
+    }
+    TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, bytes, &end->staging));
+    end->host_target = c->target->data;
+    end->host_bytes = bytes;
+    TFC_CUDA_TRY(d, d->api->copy(end->staging->data, from->data, bytes, stream), "copying to the host");
+    return NULL;
+  }
+  if (direction == TFC_CUDA_PEER) {
+    struct tfc_cuda_device *source = tfc_cuda_device_of(c->source_device);
+    if (source->ordinal == d->ordinal)
+      TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying on the device");
+    else
+      TFC_CUDA_TRY(d, d->api->copy_peer(c->target->data, d->ordinal, from->data, source->ordinal, bytes, stream),
+                   "copying from another GPU");
+    return NULL;
+  }
+  if (bytes > largest_staged && on_host(c->source_device)) {
+    TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying from the host");
+    return NULL;
+  }
+  TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, bytes, &end->staging));
+  if (on_host(c->source_device))
+    memcpy(end->staging->data, from->data, bytes);
+  else // a device of another driver
+    TFC_RETURN_IF_ERROR(c->source_device->driver->read(c->source_device, from, end->staging->data));
+  TFC_CUDA_TRY(d, d->api->copy(c->target->data, end->staging->data, bytes, stream), "copying from the host");
+  return NULL;
+}
+
+static tfc_status timed(struct tfc_cuda_device *d, tfc_cuda_stream stream, struct tfc_cuda_mark **out) {
+  int error = 0;
+  tfc_status s = tfc_cuda_mark_record(d->timed, stream, out, &error);
+  if (s && error) {
+    tfc_status_free(s);
+    s = tfc_cuda_error(d, error, "timing a copy");
+  }
+  return s;
+}
+
+static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, struct tfc_step *step, int direction,
+                           struct tfc_cuda_end *end) {
+  if (tfc_step_stopped(step)) return NULL;
+  if (c->variable && !c->variable->initialized) return tfc_variable_check(c->variable);
+  tfc_cuda_stream stream = d->copies[direction];
+  struct tfc_trace_sink *sink = step->trace;
+  bool dated = sink && sink->copies && sink->executions && tfc_dtype_is_plain(c->source->dtype);
+  uint16_t index = d->base.index;
+  if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
+    end->timings[0] = (struct tfc_cuda_timing){.id = c->id, .kind = TFC_TRACE_TRANSFER, .bytes = c->source->size};
+    TFC_RETURN_IF_ERROR(tfc_cuda_clock_set(d));
+    TFC_RETURN_IF_ERROR(timed(d, stream, &end->timings[0].begin));
+    end->trace = &sink->copies[index];
+  } else if (sink && sink->copies) {
+    end->trace = &sink->copies[index];
+    end->host_dated = true;
+    end->host_begin = tfc_ticks();
+    end->host_id = c->id;
+    end->host_traced_bytes = c->source->size;
+  }
+  if (sink && sink->op_begin) sink->op_begin(sink, index, c->id | TFC_TRACE_UID_TRANSFER);
+  tfc_status s = enqueue(d, c, direction, stream, end);
+  if (sink && sink->op_end) sink->op_end(sink, index, c->id | TFC_TRACE_UID_TRANSFER);
+  if (!s && end->timings) {
+    s = timed(d, stream, &end->timings[0].end);
+    end->timing_count = !s;
+  }
+  return s;
+}
+
+// Everything issued since the last value that was published has to be in the one that is published now.
+static tfc_status publish(struct tfc_cuda_device *d, struct tfc_cuda_end *end, const struct tfc_timepoint *signals,
+                          uint32_t count) {
+  for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) {
+    if (!(d->unpublished_streams >> k & 1)) continue;
+    int error = 0;
+    tfc_status s = tfc_cuda_mark_record(d->pool, d->copies[k], &end->marks[end->mark_count], &error);
+    if (s && error) {
+      tfc_status_free(s);
+      s = tfc_cuda_error(d, error, "recording an event");
+    }
+    if (s) return s;
+    end->mark_count++;
+  }
+  if (count == 0) return NULL;
+  for (uint32_t k = 0; k < count; k++)
+    TFC_RETURN_IF_ERROR(
+        tfc_cuda_publish(signals[k].semaphore, signals[k].value, end->marks, end->mark_count, d->unpublished_host));
+  d->unpublished_streams = 0;
+  d->unpublished_host = false;
+  return NULL;
+}
+
+static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
+  (void)from, (void)to;
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  struct tfc_step *step = e->step;
+  const struct tfc_timepoint *points = e->points, *signals = points + e->wait_count;
+  int direction = direction_of(&e->copy);
+  int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+  tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
+  // What a driver of another kind reads for us, or host code wrote, has to be there for the host.
+  bool host_source = direction == TFC_CUDA_IN;
+  for (uint32_t i = 0; i < e->wait_count; i++) {
+    uint64_t since = 0;
+    int failed = 0;
+    tfc_status w = tfc_cuda_wait(d->api, d->copies[direction], points[i].semaphore, points[i].value,
+                                 s != NULL || host_source, SPIN_NS, &since, &failed);
+    if (w && failed) {
+      tfc_status_free(w);
+      w = tfc_cuda_error(d, failed, "waiting for another stream");
+    }
+    if (w) s = s ? (tfc_status_free(w), s) : w;
+  }
+  struct tfc_cuda_end *end = calloc(1, sizeof *end);
+  if (!end) {
+    s = s ? s : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
+    tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
+    for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) (void)d->api->stream_synchronize(d->copies[k]);
+    for (uint32_t k = 0; k < e->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
+    return;
+  }
+  *end = (struct tfc_cuda_end){.device = d, .step = step};
+  if (!s) s = run_copy(d, &e->copy, step, direction, end);
+  d->unpublished_streams |= UINT64_C(1) << direction;
+  d->unpublished_host |= direction == TFC_CUDA_OUT || !tfc_dtype_is_plain(e->copy.source->dtype);
+  if (!atomic_load(&d->dead)) {
+    tfc_status p = publish(d, end, signals, e->signal_count);
+    if (p) s = s ? (tfc_status_free(p), s) : p;
+  }
+  if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
+  s = tfc_cuda_finish(&d->copy_end, end, signals, e->signal_count);
+  if (!s) return;
+  tfc_step_fail(step, s);
+  for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) (void)d->api->stream_synchronize(d->copies[k]);
+  for (uint32_t k = 0; k < e->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
+}
+
+tfc_status tfc_cuda_copy(struct tfc_device *device, const struct tfc_copy *record, struct tfc_step *step,
+                         const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
+                         uint32_t signal_count) {
+  return tfc_queue_submit(
+      &tfc_cuda_device_of(device)->copy_queue,
+      &(struct tfc_queue_entry){
+          .run = copy_entry, .copy = *record, .step = step, .wait_count = wait_count, .signal_count = signal_count},
+      waits, signals);
+}
+
+// --- Synchronous copies ------------------------------------------------------------------------------------------
+static tfc_status copy_now(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, int direction,
+                           const char *doing) {
+  if (bytes == 0) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
+  TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal, NULL), doing);
+  tfc_cuda_stream stream = d->copies[direction];
+  if (direction == TFC_CUDA_IN || atomic_load(&d->launched)) TFC_RETURN_IF_ERROR(tfc_cuda_after_compute(d, stream));
+  TFC_CUDA_TRY(d, d->api->copy(to, from, bytes, stream), doing);
+  TFC_CUDA_TRY(d, d->api->stream_synchronize(stream), doing);
+  return NULL;
+}
+
+tfc_status tfc_cuda_read_tensor(struct tfc_device *device, const struct tfc_tensor *source, void *target) {
+  return copy_now(tfc_cuda_device_of(device), target, source->data, source->size, TFC_CUDA_OUT, "reading a tensor");
+}
+
+tfc_status tfc_cuda_write_tensor(struct tfc_device *device, const void *source, struct tfc_tensor *target) {
+  return copy_now(tfc_cuda_device_of(device), target->data, source, target->size, TFC_CUDA_IN, "writing a tensor");
+}

@@ -1,0 +1,180 @@
+// What the files of the CUDA driver share: a device, its threads and streams, and prepared segments.
+//
+//   device.c    discover, open, close, environment, synchronous reads and writes, the vtables
+//   split.c     one GPU as several: green contexts
+//   segment.c   choosing kernels, preparing, running a segment, single launches
+//   host.c      operations without a kernel here: run on the host between copies
+//   rows.c      the table of kernels; moves that need no kernel
+//   copy.c      copies beside compute
+//   finish.c    what happens when the device has got there: timings, values for the host, signals
+//   graph.c     captured segments
+#ifndef TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
+#define TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
+
+#include "runtime/device/cuda/api.h"
+#include "runtime/device/cuda/event.h"
+#include "runtime/device/cuda/kernel.h"
+#include "runtime/device/cuda/memory.h"
+#include "runtime/device/queue.h"
+
+extern const struct tfc_device_driver tfc_driver_gpu, tfc_driver_vgpu;
+
+enum { TFC_CUDA_IN, TFC_CUDA_OUT, TFC_CUDA_PEER, TFC_CUDA_COPY_STREAMS }; // to here, to the host, from another device
+
+struct tfc_cuda_staging { // a piece of pinned memory
+  struct tfc_cuda_staging *next;
+  void *data;
+  size_t size;
+};
+
+// Where the device's clock is on the host's: events are dated by what has passed since `mark`.
+struct tfc_cuda_clock {
+  struct tfc_cuda_mark *mark;
+  uint64_t ticks;
+};
+
+struct tfc_cuda_device {
+  struct tfc_device base;
+  const struct tfc_cuda_api *api;
+  int ordinal;
+  struct tfc_cuda_partition *partition; // NULL: all of the GPU
+  struct tfc_cuda_properties properties;
+  struct tfc_cuda_memory memory;
+  tfc_cuda_stream compute, capture, copies[TFC_CUDA_COPY_STREAMS];
+  struct tfc_cuda_pool *pool, *timed;
+  struct tfc_queue work, copy_queue;       // launch
+  struct tfc_queue work_end, copy_end;     // wait for the device
+  struct tfc_kernel_env env;               // of the work thread
+  struct tfc_cuda_clock clock;             // guarded by clock_lock
+  pthread_mutex_t clock_lock, launch_lock; // launch_lock: libraries, scratch: whoever launches or prepares
+  _Atomic uint64_t unfinished;             // segments and copies whose end has not been seen
+  _Atomic bool launched;                   // single launches were made: copies must look at the compute stream
+  _Atomic bool dead;                       // a sticky error: everything fails from here on
+  char death[192];                         // why
+  struct tfc_buffer *scratch;              // shared by all kernels, in stream order
+  size_t scratch_size;
+  uint64_t scratch_generation;
+  struct tfc_cuda_library library;
+  struct cublasLtContext *blaslt;
+  struct cudnnContext *cudnn;
+  pthread_mutex_t staging_lock;
+  struct tfc_cuda_staging *staging;
+  uint64_t unpublished_streams; // copy thread: bit i: copies[i] has work that was not published
+  bool unpublished_host;        // copy thread: some of that was for the host
+  // Copies by the copy thread that nobody waits for so far.
+  _Atomic uint64_t host_calls, host_call_bytes; // operations run on the host, and what they copied
+  bool graphs;                                  // capture segments
+};
+static inline struct tfc_cuda_device *tfc_cuda_device_of(struct tfc_device *d) {
+  return (struct tfc_cuda_device *)(void *)d;
+}
+static inline bool tfc_cuda_is_cuda(const struct tfc_device *d) {
+  return d && (d->driver == &tfc_driver_gpu || d->driver == &tfc_driver_vgpu);
+}
+
+// Makes the device current on this thread; the work thread is in the green context, all others in the primary one.
+int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal, const struct tfc_cuda_partition *partition);
+// UNAVAILABLE with what was being done; a sticky error marks the device dead.
+TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing);
+#define TFC_CUDA_TRY(device, call, doing)                                                                              \
+  do {                                                                                                                 \
+    int tfc_cuda_error_ = (call);                                                                                      \
+    if (__builtin_expect(tfc_cuda_error_ != 0, 0)) return tfc_cuda_error(device, tfc_cuda_error_, doing);              \
+  } while (0)
+TFC_MUST_USE tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d);
+
+// --- Partitions (split.c) ----------------------------------------------------------------------------------------
+// What `count` virtual devices on this GPU would be. INVALID_ARGUMENT: they cannot be made equal.
+TFC_MUST_USE tfc_status tfc_cuda_split_plan(const struct tfc_cuda_api *api, int ordinal, uint32_t count, int *out_size);
+// Partition `index` of those; all are made with the first. Given back when the last device is closed.
+TFC_MUST_USE tfc_status tfc_cuda_split_take(const struct tfc_cuda_api *api, int ordinal, uint32_t index,
+                                            struct tfc_cuda_partition **out);
+void tfc_cuda_split_give(struct tfc_cuda_partition *partition);
+
+// --- Segments (segment.c) ----------------------------------------------------------------------------------------
+struct tfc_cuda_call {
+  const struct tfc_cuda_kernel *row; // NULL: on the host, or a view
+  bool is_view;
+  const char *note; // why it runs on the host, or which algorithm: for reports
+  struct tfc_kernel_ctx ctx;
+  uint32_t node;
+  const struct tfc_segment_op *op;
+  void (*release)(void *state);
+  uint32_t first_node, node_count; // of the captured graph
+};
+struct tfc_cuda_capture;
+struct tfc_prepared {
+  struct tfc_cuda_device *device;
+  const struct tfc_segment *segment;
+  struct tfc_cuda_call *calls;
+  uint32_t call_count;
+  struct tfc_arena arena;
+  struct tfc_cuda_capture *capture; // NULL: never tried
+};
+TFC_MUST_USE tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_segment *segment,
+                                                 struct tfc_prepared **out);
+void tfc_cuda_release_segment(struct tfc_device *device, struct tfc_prepared *prepared);
+TFC_MUST_USE tfc_status tfc_cuda_submit(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
+                                        const struct tfc_timepoint *waits, uint32_t wait_count,
+                                        const struct tfc_timepoint *signals, uint32_t signal_count);
+TFC_MUST_USE tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
+                                            struct tfc_kernel_ctx *ctx);
+bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type,
+                       const char **out_reason);
+// Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
+TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
+                                          struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
+// On the host: waits for the stream, copies in, runs the reference kernel, copies out.
+TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_op_def *def,
+                                          struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
+
+// --- Captures (graph.c) ------------------------------------------------------------------------------------------
+// Runs a segment through its captured graph, capturing it if need be. *out_done false: launch call by call.
+TFC_MUST_USE tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
+                                           bool *out_done);
+void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *capture); // NULL is fine
+
+// --- Copies (copy.c) ---------------------------------------------------------------------------------------------
+TFC_MUST_USE tfc_status tfc_cuda_copy(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step,
+                                      const struct tfc_timepoint *waits, uint32_t wait_count,
+                                      const struct tfc_timepoint *signals, uint32_t signal_count);
+TFC_MUST_USE tfc_status tfc_cuda_read_tensor(struct tfc_device *device, const struct tfc_tensor *source, void *target);
+TFC_MUST_USE tfc_status tfc_cuda_write_tensor(struct tfc_device *device, const void *source, struct tfc_tensor *target);
+// Makes `stream` wait for what is on the compute stream now.
+TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream);
+TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out);
+void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *piece); // NULL is fine
+void tfc_cuda_staging_free(struct tfc_cuda_device *d);
+
+// --- Ends (finish.c) ---------------------------------------------------------------------------------------------
+struct tfc_cuda_timing { // an interval on the device, dated when its end was reached
+  struct tfc_cuda_mark *begin, *end;
+  uint32_t id;
+  uint16_t kind;
+  uint64_t bytes;
+};
+struct tfc_cuda_end { // malloc'd; freed when it has run
+  struct tfc_cuda_device *device;
+  struct tfc_step *step;
+  struct tfc_cuda_mark *marks[TFC_CUDA_COPY_STREAMS];
+  uint32_t mark_count;
+  bool span; // the end of this is an end of the device's work in the step
+  struct tfc_trace_buffer *trace;
+  struct tfc_cuda_timing *timings;
+  uint32_t timing_count;
+  bool host_dated; // a transfer without timings: from its issue until its end was seen
+  uint32_t host_id;
+  uint64_t host_begin, host_traced_bytes;
+  struct tfc_cuda_staging *staging; // given back; first copied to `host_target` where that is set
+  void *host_target;
+  size_t host_bytes;
+};
+// Hands it to the thread that waits for the device; signals follow when the marks are reached. Takes `end`, also when
+// it fails (then the caller signals).
+TFC_MUST_USE tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end,
+                                        const struct tfc_timepoint *signals, uint32_t signal_count);
+void tfc_cuda_end_free(struct tfc_cuda_end *end);
+// Dates the device's clock anew where that is old and the device idle. On the work thread.
+TFC_MUST_USE tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d);
+
+#endif

@@ -1,0 +1,105 @@
+// Two threads of each device wait for it: one for segments, one for copies, so that neither holds the other up. Each
+// takes the ends in the order in which they were launched; that order is the promise of a timeline semaphore.
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/cuda/device.h"
+#include "runtime/device/wait.h"
+
+enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000 };
+
+void tfc_cuda_end_free(struct tfc_cuda_end *end) {
+  if (!end) return;
+  for (uint32_t i = 0; i < end->mark_count; i++) tfc_cuda_mark_release(end->marks[i]);
+  for (uint32_t i = 0; i < end->timing_count; i++) {
+    tfc_cuda_mark_release(end->timings[i].begin);
+    tfc_cuda_mark_release(end->timings[i].end);
+  }
+  free(end->timings);
+  tfc_cuda_staging_give(end->device, end->staging);
+  free(end);
+}
+
+// Returns when the event was reached, or with what went wrong. Spins first: that is where a step's end is seen.
+static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
+  int64_t begin = tfc_now_ns();
+  for (;;) {
+    for (int i = 0; i < 8; i++) {
+      int error = d->api->event_query(mark->event);
+      if (error != TFC_CUDA_NOT_READY) return error;
+      tfc_pause();
+    }
+    if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return 0; // said already; nothing more will come
+    if (tfc_now_ns() - begin > SPIN_NS) tfc_sleep_ns(NAP_NS);
+  }
+}
+
+static uint64_t date(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) { // 0: not known
+  float ms = 0;
+  pthread_mutex_lock(&d->clock_lock);
+  int error = d->clock.mark ? d->api->event_elapsed(d->clock.mark->event, mark->event, &ms) : 1;
+  uint64_t ticks = d->clock.ticks;
+  pthread_mutex_unlock(&d->clock_lock);
+  return error ? 0 : ticks + (uint64_t)(int64_t)((double)ms * 1e6 / tfc_ns_per_tick());
+}
+
+static void run_end(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
+  (void)from, (void)to;
+  struct tfc_cuda_end *end = e->data;
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+  for (uint32_t i = 0; i < end->mark_count && !error; i++) error = await(d, end->marks[i]);
+  struct tfc_step *step = end->step;
+  if (error && step) tfc_step_fail(step, tfc_cuda_error(d, error, "running"));
+  if (!error && end->host_target && end->staging && !(step && tfc_step_stopped(step)))
+    memcpy(end->host_target, end->staging->data, end->host_bytes);
+  for (uint32_t i = 0; !error && end->trace && i < end->timing_count; i++) {
+    const struct tfc_cuda_timing *t = &end->timings[i];
+    tfc_trace_add(end->trace, (tfc_trace_kind)t->kind, t->id, device->index, date(d, t->begin), date(d, t->end),
+                  t->bytes);
+  }
+  if (!error && end->trace && end->host_dated)
+    tfc_trace_add(end->trace, TFC_TRACE_TRANSFER, end->host_id, device->index, end->host_begin, tfc_ticks(),
+                  end->host_traced_bytes);
+  if (end->span && step && step->spans) step->spans[device->index].end = tfc_ticks();
+  atomic_fetch_sub(&d->unfinished, 1);
+  tfc_cuda_end_free(end);
+}
+
+tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end, const struct tfc_timepoint *signals,
+                           uint32_t signal_count) {
+  struct tfc_cuda_device *d = end->device;
+  atomic_fetch_add(&d->unfinished, 1);
+  tfc_status s = tfc_queue_submit(
+      queue, &(struct tfc_queue_entry){.run = run_end, .data = end, .signal_count = signal_count}, NULL, signals);
+  if (s) {
+    atomic_fetch_sub(&d->unfinished, 1);
+    tfc_cuda_end_free(end);
+  }
+  return s;
+}
+
+tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d) {
+  if (atomic_load(&d->unfinished)) return NULL;
+  bool old = true;
+  pthread_mutex_lock(&d->clock_lock);
+  if (d->clock.mark) old = tfc_ticks_to_ns(tfc_ticks()) - tfc_ticks_to_ns(d->clock.ticks) > CLOCK_AGE_NS;
+  pthread_mutex_unlock(&d->clock_lock);
+  if (!old) return NULL;
+  struct tfc_cuda_mark *mark = NULL;
+  int error = 0;
+  tfc_status s = tfc_cuda_mark_record(d->timed, d->compute, &mark, &error);
+  if (s) return s;
+  error = await(d, mark); // the device is idle: a few microseconds
+  uint64_t now = tfc_ticks();
+  if (error) {
+    tfc_cuda_mark_release(mark);
+    return tfc_cuda_error(d, error, "dating its clock");
+  }
+  pthread_mutex_lock(&d->clock_lock);
+  struct tfc_cuda_mark *before = d->clock.mark;
+  d->clock = (struct tfc_cuda_clock){mark, now};
+  pthread_mutex_unlock(&d->clock_lock);
+  tfc_cuda_mark_release(before);
+  return NULL;
+}

@@ -1,0 +1,129 @@
+// The table of kernels: what the linker gathered from kernels/, and the moves that need no kernel of their own.
+#include <stdlib.h>
+
+#include "runtime/device/cuda/device.h"
+#include "runtime/ops/state_common.h"
+
+extern const struct tfc_cuda_kernels __start_tfc_cuda_kernels[] __attribute__((weak));
+extern const struct tfc_cuda_kernels __stop_tfc_cuda_kernels[] __attribute__((weak));
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct tfc_cuda_kernel **table;
+static size_t table_count;
+
+static int compare(const void *a, const void *b) {
+  const struct tfc_cuda_kernel *x = *(const struct tfc_cuda_kernel *const *)a,
+                               *y = *(const struct tfc_cuda_kernel *const *)b;
+  int c = strcmp(x->op, y->op);
+  return c ? c : (x > y) - (x < y); // rows of one op in the order of their file
+}
+
+static void gather(void) {
+  size_t count = 0;
+  for (const struct tfc_cuda_kernels *f = __start_tfc_cuda_kernels; f < __stop_tfc_cuda_kernels; f++) count += f->count;
+  table = calloc(count + 1, sizeof *table);
+  if (!table) return;
+  for (const struct tfc_cuda_kernels *f = __start_tfc_cuda_kernels; f < __stop_tfc_cuda_kernels; f++)
+    for (size_t i = 0; i < f->count; i++) table[table_count++] = &f->rows[i];
+  qsort(table, table_count, sizeof *table, compare);
+}
+
+const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cuda_kernel *after) {
+  pthread_once(&once, gather);
+  size_t low = 0, high = table_count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (tfc_str_compare(tfc_str_from(table[middle]->op), op) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  bool passed = after == NULL;
+  for (; low < table_count && tfc_str_is(op, table[low]->op); low++) {
+    const struct tfc_cuda_kernel *row = table[low];
+    if (passed && (row->types == 0 || (type < 32 && (row->types & TFC_TYPE_BIT(type))))) return row;
+    if (row == after) passed = true;
+  }
+  return NULL;
+}
+
+tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error) {
+  if (__builtin_expect(cuda_error == 0, 1)) return NULL;
+  return tfc_cuda_error(tfc_cuda_device_of(l->library->device), cuda_error, "launching");
+}
+
+tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *source, void *target) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(l->library->device);
+  if (source->size == 0) return NULL;
+  TFC_CUDA_TRY(d, d->api->copy(target, source->data, source->size, l->stream), "reading a value");
+  TFC_CUDA_TRY(d, d->api->stream_synchronize(l->stream), "reading a value");
+  atomic_fetch_add(&d->host_calls, 1);
+  atomic_fetch_add(&d->host_call_bytes, source->size);
+  return NULL;
+}
+
+// --- Moves -------------------------------------------------------------------------------------------------------
+static tfc_status move(struct tfc_cuda_launch *l, void *to, const void *from, size_t bytes) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(l->library->device);
+  if (bytes && to != from) TFC_CUDA_TRY(d, d->api->copy(to, from, bytes, l->stream), "copying on the device");
+  return NULL;
+}
+
+// As the host's kernel: the shape rules of references and resources, and in place only where nobody else holds it.
+static tfc_status assign_prepare(struct tfc_cuda_prepare *p) {
+  static int yes; // any address: "the shape may not change"
+  const struct tfc_prepare_ctx *base = p->base;
+  bool is_ref = tfc_dtype_is_ref(tfc_output_dtype(base->graph, tfc_node_inputs(base->graph, base->node)[0]));
+  p->base->state = tfc_node_attr_bool(base->graph, base->node, "validate_shape", is_ref) ? &yes : NULL;
+  return NULL;
+}
+
+static tfc_status assign_value(struct tfc_cuda_launch *l, struct tfc_variable *v, const struct tfc_tensor *value,
+                               bool resource) {
+  bool alone = v->value.buffer && atomic_load_explicit(&v->value.buffer->references, memory_order_acquire) == 1;
+  if (v->value.data && v->value.size == value->size && (!resource || alone)) {
+    TFC_RETURN_IF_ERROR(move(l, v->value.data, value->data, value->size));
+    v->value.shape = value->shape;
+  } else {
+    struct tfc_buffer *buffer = NULL;
+    TFC_RETURN_IF_ERROR(l->ctx->env->allocate(l->ctx->env, value->size, &buffer));
+    tfc_status s = move(l, buffer->data, value->data, value->size);
+    if (s) {
+      tfc_buffer_release(buffer);
+      return s;
+    }
+    tfc_tensor_release(&v->value);
+    v->value = (struct tfc_tensor){
+        .dtype = v->dtype, .shape = value->shape, .data = buffer->data, .size = value->size, .buffer = buffer};
+  }
+  v->initialized = true;
+  return NULL;
+}
+
+static tfc_status assign_launch(struct tfc_cuda_launch *l) {
+  struct tfc_kernel_ctx *ctx = l->ctx;
+  struct tfc_variable *v = NULL;
+  const struct tfc_tensor *value = ctx->inputs[1];
+  TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, 0, &v));
+  TFC_KERNEL_CHECK(v->dtype == value->dtype, "variable '%.*s' has type %s, assigned a value of type %s",
+                   TFC_STR_ARG(v->name), tfc_dtype_name(v->dtype), tfc_dtype_name(value->dtype));
+  bool resource = tfc_state_is_resource(ctx, 0);
+  const struct tfc_shape *held = v->initialized ? &v->value.shape : &v->shape;
+  if (ctx->state || resource) {
+    if (resource) held = ctx->state && v->initialized ? &v->value.shape : &v->shape;
+    TFC_KERNEL_CHECK(tfc_shape_compatible(held, &value->shape),
+                     "Assign requires shapes of both tensors to match: variable '%.*s' %s, value %s",
+                     TFC_STR_ARG(v->name), tfc_shape_show(held, (char[TFC_SHAPE_TEXT]){0}),
+                     tfc_shape_show(&value->shape, (char[TFC_SHAPE_TEXT]){0}));
+  }
+  tfc_variable_lock(v);
+  tfc_status s = assign_value(l, v, value, resource);
+  tfc_variable_unlock(v);
+  return s ? s : tfc_state_forward_ref(ctx);
+}
+
+static const struct tfc_cuda_kernel moves[] = {
+    {"Assign", 0, assign_prepare, assign_launch, 0},
+    {"AssignVariableOp", 0, assign_prepare, assign_launch, 0},
+};
+TFC_CUDA_KERNELS(moves);

@@ -1,0 +1,387 @@
+// Each operation becomes one record with a ready-made kernel context: a row of the kernel table, a view, or a run on
+// the host. A segment runs on the device's work thread: it waits (on the device where it can), launches, and leaves an
+// event behind; nothing here waits for the device but operations that run on the host.
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/cuda/device.h"
+#include "runtime/device/runner.h"
+
+enum { SPIN_NS = 20000 };
+
+// --- Preparing ---------------------------------------------------------------------------------------------------
+static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
+  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
+  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+}
+
+// Kernels that never look at the elements of device tensors: shapes, and whether a variable is set.
+static bool looks_at_no_element(const struct tfc_op_def *def) {
+  static const char *const names[] = {
+      "Shape", "ShapeN", "Size", "Rank", "IsVariableInitialized", "VariableShape", "NoOp", "VarIsInitializedOp"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(def->name, names[i])) return true;
+  return false;
+}
+
+static tfc_status fit_scratch(struct tfc_cuda_device *d, size_t bytes) { // under launch_lock
+  if (bytes <= d->scratch_size) return NULL;
+  struct tfc_buffer *grown = NULL;
+  if (d->scratch) TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "making room");
+  TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, bytes, &grown));
+  tfc_buffer_release(d->scratch);
+  d->scratch = grown;
+  d->scratch_size = bytes;
+  d->scratch_generation++;
+  return NULL;
+}
+
+static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_segment_op *op,
+                         struct tfc_cuda_call *c) {
+  const struct tfc_graph *g = p->segment->graph;
+  const struct tfc_node *n = &g->nodes[op->node];
+  if (op->prepared) // by a rewrite for the host: its kernel is a host kernel
+    return tfc_status_make(TFC_INTERNAL, "node '%.*s': a rewrite for the host on %s", TFC_STR_ARG(n->name),
+                           d->base.info.name);
+  struct tfc_prepare_ctx base = {.graph = g,
+                                 .node = n,
+                                 .def = op->def,
+                                 .input_shapes = op->input_shapes,
+                                 .output_shapes = op->output_shapes,
+                                 .input_dtypes = op->input_dtypes,
+                                 .input_values = op->input_values,
+                                 .arena = &p->arena};
+  struct tfc_text reasons = {0};
+  const struct tfc_cuda_kernel *row = NULL;
+  while ((row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), main_type(g, n), row))) {
+    struct tfc_prepare_ctx attempt = base;
+    struct tfc_cuda_prepare cp = {.base = &attempt,
+                                  .op = op->outputs ? op : NULL,
+                                  .library = &d->library,
+                                  .host_inputs = op->def->host_inputs,
+                                  .host_outputs = op->def->host_outputs};
+    tfc_status s = row->prepare ? row->prepare(&cp) : NULL;
+    if (!s) s = fit_scratch(d, cp.scratch);
+    if (!s) {
+      c->row = row;
+      c->note = cp.library_note;
+      c->ctx.state = attempt.state;
+      c->release = attempt.release;
+      tfc_text_deinit(&reasons);
+      return NULL;
+    }
+    if (attempt.release && attempt.state) attempt.release(attempt.state);
+    if (tfc_status_code(s) != TFC_UNIMPLEMENTED) {
+      tfc_text_deinit(&reasons);
+      return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
+    }
+    tfc_text_printf(&reasons, "%s%s", reasons.size ? "; " : "", tfc_status_message(s));
+    tfc_status_free(s);
+  }
+  tfc_status s = NULL;
+  if (!op->def->kernel)
+    s = tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s", TFC_STR_ARG(n->name),
+                        op->def->name, d->base.info.name);
+  else if (op->def->prepare && (s = op->def->prepare(&base)))
+    s = tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
+  c->is_view = (op->def->flags & TFC_OP_VIEW) || looks_at_no_element(op->def);
+  if (!s && !c->is_view) {
+    tfc_str note =
+        tfc_arena_str(&p->arena, reasons.data ? tfc_str_from(reasons.data) : TFC_STR("no kernel for the device"));
+    c->note = note.data;
+  }
+  c->ctx.state = base.state;
+  c->release = base.release;
+  tfc_text_deinit(&reasons);
+  return s;
+}
+
+tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_segment *segment,
+                                    struct tfc_prepared **out) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  tfc_status s = tfc_cuda_check_alive(d);
+  if (s) return s;
+  struct tfc_prepared *p = calloc(1, sizeof *p);
+  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  p->device = d;
+  p->segment = segment;
+  pthread_mutex_lock(&d->launch_lock);
+  int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+  if (error) {
+    s = tfc_cuda_error(d, error, "preparing a segment");
+    goto out;
+  }
+  p->calls = calloc(segment->op_count + 1u, sizeof *p->calls);
+  if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  for (uint32_t i = 0; i < segment->op_count; i++) {
+    const struct tfc_segment_op *op = &segment->ops[i];
+    struct tfc_cuda_call *c = &p->calls[i];
+    p->call_count = i + 1;
+    c->node = op->node;
+    c->op = op;
+    c->ctx = (struct tfc_kernel_ctx){.graph = segment->graph,
+                                     .node = &segment->graph->nodes[op->node],
+                                     .env = &d->env,
+                                     .inputs = op->inputs,
+                                     .variables = op->variables,
+                                     .outputs = op->outputs,
+                                     .output_variables = op->output_variables,
+                                     .input_count = op->input_count,
+                                     .output_count = op->output_count,
+                                     .node_state = op->node_state};
+    TFC_TRY(s, choose(d, p, op, c));
+  }
+  *out = p, p = NULL;
+out:
+  pthread_mutex_unlock(&d->launch_lock);
+  if (p) tfc_cuda_release_segment(device, p);
+  return s;
+}
+
+void tfc_cuda_release_segment(struct tfc_device *device, struct tfc_prepared *p) {
+  if (!p) return;
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  (void)tfc_cuda_enter(d->api, d->ordinal, NULL);
+  tfc_cuda_graph_release(d, p->capture);
+  for (uint32_t i = 0; i < p->call_count; i++)
+    if (p->calls[i].release) p->calls[i].release(p->calls[i].ctx.state);
+  free(p->calls);
+  tfc_arena_deinit(&p->arena);
+  free(p);
+}
+
+bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type,
+                       const char **out_reason) {
+  (void)device;
+  const char *reason = NULL;
+  if (!def)
+    reason = "the op is not known";
+  else if (tfc_cuda_kernel_next(tfc_str_from(def->name), tfc_dtype_base(type), NULL))
+    reason = NULL;
+  else if (!def->kernel)
+    reason = "the op has no kernel";
+  else if (def->types && type != TFC_DTYPE_NONE && !(def->types & TFC_TYPE_BIT(tfc_dtype_base(type))))
+    reason = "the op's kernel does not take this type";
+  if (out_reason) *out_reason = reason;
+  return !reason;
+}
+
+// --- Running -----------------------------------------------------------------------------------------------------
+// A view's kernel hands its input on. Where the plan has given the output a place of its own, it is copied there.
+static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
+                           tfc_cuda_stream stream) {
+  struct tfc_tensor *slot = ctx->output_count ? ctx->outputs[0] : NULL;
+  bool on_host = c->op->def->host_outputs & 1;
+  if (!slot || on_host || !slot->data || slot->buffer || ctx->output_count != 1) return c->op->def->kernel(ctx);
+  struct tfc_tensor made = {0}, *outputs[1] = {&made};
+  struct tfc_kernel_ctx inner = *ctx;
+  inner.outputs = outputs;
+  TFC_RETURN_IF_ERROR(c->op->def->kernel(&inner));
+  tfc_status s = NULL;
+  if (made.size > slot->size)
+    s = tfc_status_make(TFC_INTERNAL, "a view of %zu bytes in a place of %zu", made.size, slot->size);
+  else if (made.size && made.data != slot->data) {
+    int error = d->api->copy(slot->data, made.data, made.size, stream);
+    if (error) s = tfc_cuda_error(d, error, "copying a view");
+  }
+  slot->dtype = made.dtype;
+  slot->shape = made.shape;
+  slot->size = made.size;
+  tfc_tensor_release(&made);
+  return s;
+}
+
+tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
+                             tfc_cuda_stream stream) {
+  if (__builtin_expect(c->row != NULL, 1)) {
+    struct tfc_cuda_launch l = {
+        .ctx = ctx, .stream = stream, .library = &d->library, .scratch = d->scratch ? d->scratch->data : NULL};
+    return c->row->launch(&l);
+  }
+  if (c->is_view) return run_view(d, c, ctx, stream);
+  return tfc_cuda_host_run(d, c->op->def, ctx, stream);
+}
+
+static tfc_status run_call(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream) {
+  const struct tfc_segment_op *op = c->op;
+  for (uint32_t i = 0; i < op->read_count; i++) {
+    const struct tfc_variable_read *read = &op->reads[i];
+    if (!read->variable->initialized) return tfc_variable_check(read->variable);
+    if (read->view) read->view->data = read->variable->value.data;
+  }
+  tfc_status s = tfc_cuda_call_run(d, c, &c->ctx, stream);
+  for (uint32_t i = 0; i < op->release_count; i++) tfc_tensor_release(op->releases[i]);
+  return s;
+}
+
+struct times { // of a traced segment: marks between the operations
+  struct tfc_cuda_timing *timings;
+  uint32_t count;
+  struct tfc_cuda_mark *last;
+};
+
+static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
+  struct tfc_cuda_mark *mark = NULL;
+  int error = 0;
+  tfc_status s = tfc_cuda_mark_record(d->timed, d->compute, &mark, &error);
+  if (s) return s;
+  if (t->last) {
+    tfc_cuda_mark_retain(mark);
+    t->timings[t->count++] = (struct tfc_cuda_timing){t->last, mark, node, TFC_TRACE_EXECUTE, 0};
+  }
+  t->last = mark;
+  return NULL;
+}
+
+// Launches the operations one by one.
+static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
+                         struct times *times) {
+  struct tfc_trace_sink *sink = step->trace;
+  uint16_t index = d->base.index;
+  struct tfc_trace_buffer *buffer = sink ? &sink->buffers[index] : NULL;
+  const struct tfc_graph *g = p->segment->graph;
+  tfc_status s = NULL;
+  if (times->timings) s = time_op(d, times, 0);
+  uint64_t last = tfc_ticks();
+  struct tfc_cuda_call *c = p->calls, *end = c + p->call_count;
+  for (; c < end && !s && !tfc_step_stopped(step); c++) {
+    if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
+    s = run_call(d, c, d->compute);
+    if (buffer) {
+      if (sink->op_end) sink->op_end(sink, index, c->node);
+      uint64_t now = tfc_ticks();
+      tfc_trace_add(buffer, TFC_TRACE_OP, c->node, index, last, now, 0);
+      last = now;
+    }
+    if (__builtin_expect(s != NULL, 0)) {
+      s = tfc_op_error(s, g, &g->nodes[c->node], &d->base, c->op->inputs, c->op->input_count);
+      break;
+    }
+    if (times->timings) s = time_op(d, times, c->node);
+  }
+  if (s) tfc_step_fail(step, s);
+}
+
+static void run_segment(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step, uint64_t waited_from,
+                        uint64_t waited_to, struct times *times) {
+  d->env.resources = step->resources;
+  d->env.step_resources = step->step_resources;
+  d->env.step_id = step->id;
+  d->env.seed = step->seed;
+  d->env.owner = step;
+  struct tfc_trace_sink *sink = step->trace;
+  uint16_t index = d->base.index;
+  if (sink && sink->executions) {
+    tfc_status s = tfc_cuda_clock_set(d);
+    if (s) {
+      tfc_step_fail(step, s);
+      return;
+    }
+    times->timings = calloc(p->call_count + 1u, sizeof *times->timings);
+  }
+  uint64_t begin = tfc_ticks();
+  for (uint32_t i = 0; sink && i < p->segment->arrival_count; i++)
+    tfc_trace_add(&sink->buffers[index], TFC_TRACE_TRANSFER, p->segment->arrivals[i], index,
+                  waited_to ? waited_from : begin, waited_to ? waited_to : begin, 0);
+  if (step->spans && !step->spans[index].begin) step->spans[index].begin = begin;
+  pthread_mutex_lock(&d->launch_lock);
+  bool done = false;
+  if (d->graphs && !times->timings) {
+    tfc_status s = tfc_cuda_graph_run(d, p, step, &done);
+    if (s) tfc_step_fail(step, s);
+    done |= s != NULL;
+  }
+  if (!done) launch_calls(d, p, step, times);
+  pthread_mutex_unlock(&d->launch_lock);
+}
+
+static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  struct tfc_step *step = e->step;
+  const struct tfc_timepoint *points = e->points;
+  struct times times = {0};
+  int error = tfc_cuda_enter(d->api, d->ordinal, d->partition);
+  tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
+  uint64_t begin = e->wait_count ? tfc_ticks() : 0;
+  from = to = 0;
+  for (uint32_t i = 0; i < e->wait_count; i++) { // dead or not: whoever signals has to be done with our memory
+    uint64_t since = 0;
+    int failed = 0;
+    tfc_status w =
+        tfc_cuda_wait(d->api, d->compute, points[i].semaphore, points[i].value, s != NULL, SPIN_NS, &since, &failed);
+    if (w) {
+      if (failed) {
+        tfc_status_free(w);
+        w = tfc_cuda_error(d, failed, "waiting for another stream");
+      }
+      s = s ? (tfc_status_free(w), s) : w;
+    }
+    if (since > from) from = since;
+  }
+  if (e->wait_count) {
+    to = tfc_ticks();
+    from = from == 0 ? to : from < begin ? begin : from > to ? to : from;
+  }
+  struct tfc_prepared *p = e->prepared;
+  bool runs = !s && p && p->call_count && !tfc_step_stopped(step);
+  if (s) tfc_step_fail(step, s);
+  if (runs) run_segment(d, p, step, from, to, &times);
+  struct tfc_cuda_end *end = calloc(1, sizeof *end);
+  const struct tfc_timepoint *signals = points + e->wait_count;
+  if (end) {
+    *end = (struct tfc_cuda_end){.device = d, .step = step, .span = runs, .timings = times.timings};
+    end->timing_count = times.count;
+    if (times.timings && step->trace && step->trace->executions) end->trace = &step->trace->executions[device->index];
+    if (!atomic_load(&d->dead)) {
+      s = tfc_cuda_mark_record(d->pool, d->compute, &end->marks[0], &error);
+      end->mark_count = !s;
+      for (uint32_t k = 0; !s && k < e->signal_count; k++)
+        s = tfc_cuda_publish(signals[k].semaphore, signals[k].value, end->marks, 1, false);
+      if (s) tfc_step_fail(step, error ? (tfc_status_free(s), tfc_cuda_error(d, error, "recording an event")) : s);
+    }
+    s = tfc_cuda_finish(&d->work_end, end, signals, e->signal_count);
+  } else {
+    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory running a segment");
+  }
+  tfc_cuda_mark_release(times.last);
+  if (!s) return;
+  (void)d->api->stream_synchronize(d->compute);
+  tfc_step_fail(step, s);
+  for (uint32_t k = 0; k < e->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
+}
+
+tfc_status tfc_cuda_submit(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
+                           const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
+                           uint32_t signal_count) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  return tfc_queue_submit(&d->work,
+                          &(struct tfc_queue_entry){.run = work_entry,
+                                                    .prepared = prepared,
+                                                    .step = step,
+                                                    .wait_count = wait_count,
+                                                    .signal_count = signal_count},
+                          waits, signals);
+}
+
+tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *p, uint32_t index,
+                               struct tfc_kernel_ctx *ctx) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  const struct tfc_cuda_call *c = &p->calls[index];
+  ctx->state = c->ctx.state;
+  ctx->graph = c->ctx.graph;
+  ctx->node = c->ctx.node;
+  tfc_status s = tfc_cuda_check_alive(d);
+  if (!s) {
+    int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+    if (error) s = tfc_cuda_error(d, error, "launching");
+  }
+  if (!s) {
+    atomic_store(&d->launched, true);
+    pthread_mutex_lock(&d->launch_lock);
+    s = tfc_cuda_call_run(d, c, ctx, d->compute);
+    pthread_mutex_unlock(&d->launch_lock);
+  }
+  if (__builtin_expect(s != NULL, 0))
+    return tfc_op_error(s, ctx->graph, ctx->node, device, ctx->inputs, ctx->input_count);
+  return NULL;
+}

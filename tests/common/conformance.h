@@ -1,0 +1,13 @@
+// What every driver has to do: order of waits and signals, failures, copies, single launches, limits.
+#ifndef TFC_TESTS_COMMON_CONFORMANCE_H
+#define TFC_TESTS_COMMON_CONFORMANCE_H
+
+#include "runtime/device/driver.h"
+
+// Device lists of two devices each ("cpu:0-1"), NULL at the end. The number of tests that failed.
+int tfc_conformance_run(const char *const *device_lists);
+
+// The op that it runs: y = x + 1 in float32; seven elements are an error. It has a kernel for the host.
+extern const struct tfc_op_def tfc_conformance_add_one;
+
+#endif

@@ -1,0 +1,524 @@
+// One lock and one condition for everything: it has to be right, not fast.
+#include "tests/common/cuda_fake.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/random.h"
+#include "runtime/device/runner.h"
+
+enum { WORK, COPY, SET, RECORD, WAIT, ARGUMENT = 128 };
+struct work {
+  int kind, value;
+  void (*fn)(void *argument);
+  char argument[ARGUMENT];
+  void *to;
+  const void *from;
+  size_t bytes;
+  struct CUevent_st *event;
+  uint64_t number; // of the event's record
+  struct work *next;
+};
+struct CUevent_st {
+  uint64_t recorded, reached;
+  int64_t when;
+  bool timing;
+};
+struct CUgraph_st {
+  int unused;
+};
+struct CUgraphExec_st {
+  struct work *first, **end;
+  size_t count;
+};
+struct CUstream_st {
+  pthread_t thread;
+  struct work *first, **end;
+  bool busy, stop;
+  struct CUgraphExec_st *capture;
+  struct CUstream_st *next;
+};
+struct block {
+  void *memory;
+  size_t bytes;
+  bool pinned;
+  struct block *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct tfc_cuda_fake_options options;
+static struct block *blocks;
+static uint64_t bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
+    fail_to[TFC_CUDA_FAKE_CALL_COUNT];
+static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
+static uint64_t work_number, work_fails;
+static int64_t delay_ns;
+static bool shuffled;
+static struct tfc_random shuffle;
+
+// --- Control -----------------------------------------------------------------------------------------------------
+void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *o) {
+  pthread_mutex_lock(&lock);
+  options = *o;
+  if (!options.devices) options.devices = 1;
+  if (!options.sm_count) options.sm_count = 132;
+  if (!options.granularity) options.granularity = 8;
+  if (!options.memory) options.memory = (uint64_t)1 << 32;
+  memset(counts, 0, sizeof counts);
+  memset(fail_from, 0, sizeof fail_from);
+  memset(fail_to, 0, sizeof fail_to);
+  sticky = 0;
+  work_fails = 0;
+  delay_ns = 0;
+  shuffled = false;
+  pthread_mutex_unlock(&lock);
+  tfc_cuda_api = &tfc_cuda_fake_api;
+}
+
+void tfc_cuda_fake_fail(enum tfc_cuda_fake_call call, uint64_t n, uint64_t times, int error) {
+  pthread_mutex_lock(&lock);
+  fail_from[call] = n ? counts[call] + n : 0;
+  fail_to[call] = n ? fail_from[call] + (times ? times : 1) : 0;
+  fail_error[call] = error;
+  pthread_mutex_unlock(&lock);
+}
+void tfc_cuda_fake_fail_work(uint64_t n, int error) {
+  pthread_mutex_lock(&lock);
+  work_fails = n ? work_number + n : 0;
+  work_error = error;
+  pthread_mutex_unlock(&lock);
+}
+void tfc_cuda_fake_delay(int64_t ns) {
+  pthread_mutex_lock(&lock);
+  delay_ns = ns;
+  pthread_mutex_unlock(&lock);
+}
+void tfc_cuda_fake_shuffle(uint64_t seed) {
+  pthread_mutex_lock(&lock);
+  shuffled = seed != 0;
+  tfc_random_init(&shuffle, seed);
+  pthread_mutex_unlock(&lock);
+}
+uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call) {
+  pthread_mutex_lock(&lock);
+  uint64_t n = counts[call];
+  pthread_mutex_unlock(&lock);
+  return n;
+}
+uint64_t tfc_cuda_fake_bytes(void) {
+  pthread_mutex_lock(&lock);
+  uint64_t n = bytes_out;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
+void tfc_cuda_fake_reset(void) {
+  pthread_mutex_lock(&lock);
+  sticky = 0;
+  pthread_mutex_unlock(&lock);
+}
+void *tfc_cuda_fake_host(const void *p) {
+  return tfc_to_host(p);
+}
+
+static int count(enum tfc_cuda_fake_call call) { // under the lock; what the call returns
+  if (sticky) return sticky;
+  uint64_t n[2] = {++counts[TFC_CUDA_FAKE_ANY], ++counts[call]};
+  for (int i = 0; i < 2; i++) {
+    enum tfc_cuda_fake_call c = i ? call : TFC_CUDA_FAKE_ANY;
+    if (!fail_from[c] || n[i] < fail_from[c] || n[i] >= fail_to[c]) continue;
+    if (tfc_cuda_error_is_sticky(fail_error[c])) sticky = fail_error[c];
+    return fail_error[c];
+  }
+  return 0;
+}
+
+static int counted(enum tfc_cuda_fake_call call) {
+  pthread_mutex_lock(&lock);
+  int error = count(call);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+static const char *error_name(int error) {
+  switch (error) {
+  case 1: return "cudaErrorInvalidValue";
+  case 2: return "cudaErrorMemoryAllocation";
+  case 100: return "cudaErrorNoDevice";
+  case 700: return "cudaErrorIllegalAddress";
+  default: return "cudaErrorOther";
+  }
+}
+static const char *error_text(int error) {
+  return error == 700 ? "an illegal memory access was encountered" : "a fake failure";
+}
+static int device_count(int *out) {
+  *out = options.devices;
+  return options.devices > 0 ? 0 : TFC_CUDA_NO_DEVICE;
+}
+static int properties(int device, struct tfc_cuda_properties *out) {
+  if (device >= options.devices) return 101;
+  *out = (struct tfc_cuda_properties){
+      .memory = options.memory, .sm_count = options.sm_count, .capability = 90, .shared_per_block = 232448};
+  snprintf(out->name, sizeof out->name, "Fake GPU");
+  return 0;
+}
+static int enter(int device, const struct tfc_cuda_partition *partition) {
+  (void)partition;
+  return device < options.devices ? counted(TFC_CUDA_FAKE_ENTER) : 101;
+}
+
+// --- Memory ------------------------------------------------------------------------------------------------------
+static int make_block(void **out, size_t bytes, bool pinned) {
+  struct block *b = malloc(sizeof *b);
+  void *memory = NULL;
+  if (!b || posix_memalign(&memory, 256, bytes ? bytes : 1)) {
+    free(b);
+    return 2;
+  }
+  memset(memory, 0xa5, bytes);
+  *b = (struct block){memory, bytes, pinned, blocks};
+  blocks = b;
+  *out = pinned ? memory : tfc_to_foreign(memory);
+  if (!pinned) bytes_out += bytes;
+  return 0;
+}
+static int free_block(void *p) {
+  pthread_mutex_lock(&lock);
+  struct block **at = &blocks;
+  while (*at && (*at)->memory != tfc_to_host(p)) at = &(*at)->next;
+  struct block *b = *at;
+  if (b) {
+    *at = b->next;
+    if (!b->pinned) bytes_out -= b->bytes;
+    free(b->memory);
+  }
+  free(b);
+  pthread_mutex_unlock(&lock);
+  return b ? 0 : 1;
+}
+static int allocate(void **out, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_ALLOCATE);
+  if (!error && bytes > options.memory - bytes_out) error = 2;
+  if (!error) error = make_block(out, bytes, false);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int allocate_host(void **out, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_ALLOCATE_HOST);
+  if (!error) error = make_block(out, bytes, true);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int memory_info(size_t *out_free, size_t *out_total) {
+  pthread_mutex_lock(&lock);
+  *out_total = options.memory;
+  *out_free = options.memory - bytes_out;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+static bool is_pageable(const void *p) { // under the lock
+  if (tfc_is_foreign(p)) return false;
+  for (const struct block *b = blocks; b; b = b->next)
+    if (b->pinned && (const char *)p >= (const char *)b->memory && (const char *)p < (const char *)b->memory + b->bytes)
+      return false;
+  return true;
+}
+
+// --- Streams -----------------------------------------------------------------------------------------------------
+static void run(struct work *w) { // without the lock
+  switch (w->kind) {
+  case WORK: w->fn(w->argument); break;
+  case COPY: memmove(tfc_to_host(w->to), tfc_to_host(w->from), w->bytes); break;
+  case SET: memset(tfc_to_host(w->to), w->value, w->bytes); break;
+  default: break;
+  }
+}
+
+static void *stream_thread(void *arg) {
+  struct CUstream_st *s = arg;
+  pthread_mutex_lock(&lock);
+  for (;;) {
+    while (!s->first && !s->stop) pthread_cond_wait(&changed, &lock);
+    struct work *w = s->first;
+    if (!w) break;
+    if (w->kind == WAIT && w->event->reached < w->number && !s->stop) {
+      pthread_cond_wait(&changed, &lock);
+      continue;
+    }
+    if (!(s->first = w->next)) s->end = &s->first;
+    s->busy = true;
+    bool real = w->kind <= SET;
+    work_number += real;
+    if (real && work_fails && work_number >= work_fails && !sticky) {
+      sticky = work_error;
+      work_fails = 0;
+    }
+    int64_t ns = delay_ns;
+    if (ns && shuffled) ns = (int64_t)tfc_random_below(&shuffle, (uint64_t)ns + 1);
+    bool skip = sticky != 0;
+    pthread_mutex_unlock(&lock);
+    if (real && ns) tfc_sleep_ns(ns);
+    if (real && !skip) run(w);
+    pthread_mutex_lock(&lock);
+    if (w->kind == RECORD && w->number > w->event->reached) {
+      w->event->reached = w->number;
+      w->event->when = tfc_now_ns();
+    }
+    s->busy = false;
+    free(w);
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out) {
+  (void)partition;
+  int error = counted(TFC_CUDA_FAKE_STREAM_CREATE);
+  if (error) return error;
+  struct CUstream_st *s = calloc(1, sizeof *s);
+  s->end = &s->first;
+  if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
+  *out = s;
+  return 0;
+}
+static int stream_destroy(tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  s->stop = true;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  pthread_join(s->thread, NULL);
+  free(s);
+  return 0;
+}
+static void wait_idle(struct CUstream_st *s) { // under the lock
+  while ((s->first || s->busy) && !sticky) pthread_cond_wait(&changed, &lock);
+}
+static int stream_synchronize(tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_STREAM_SYNCHRONIZE);
+  if (!error) wait_idle(s);
+  if (!error) error = sticky;
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+static int push(struct CUstream_st *s, const struct work *work) { // under the lock
+  struct work *w = malloc(sizeof *w);
+  if (!w) return 2;
+  *w = *work;
+  w->next = NULL;
+  if (s->capture) {
+    *s->capture->end = w;
+    s->capture->end = &w->next;
+    s->capture->count++;
+    return 0;
+  }
+  *s->end = w;
+  s->end = &w->next;
+  pthread_cond_broadcast(&changed);
+  return 0;
+}
+
+int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size) {
+  struct work w = {.kind = WORK, .fn = fn};
+  if (size > ARGUMENT) return 1;
+  memcpy(w.argument, argument, size);
+  pthread_mutex_lock(&lock);
+  int error = sticky ? sticky : push(stream, &w);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_COPY);
+  struct work w = {.kind = COPY, .to = to, .from = from, .bytes = bytes};
+  bool pageable = is_pageable(to) || is_pageable(from);
+  if (!error && pageable && s->capture) error = 900;
+  if (!error && pageable) {
+    wait_idle(s);
+    if (!(error = sticky)) run(&w);
+  } else if (!error) {
+    error = push(s, &w);
+  }
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream s) {
+  (void)to_device, (void)from_device;
+  return copy(to, from, bytes, s);
+}
+static int set(void *memory, int value, size_t bytes, tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_SET);
+  if (!error) error = push(s, &(struct work){.kind = SET, .to = memory, .value = value, .bytes = bytes});
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int can_access_peer(int device, int peer, bool *out) {
+  *out = device != peer;
+  return 0;
+}
+static int enable_peer(int peer) {
+  (void)peer;
+  return 0;
+}
+static int last_error(void) {
+  return sticky;
+}
+
+// --- Events ------------------------------------------------------------------------------------------------------
+static int event_create(bool timing, tfc_cuda_event *out) {
+  int error = counted(TFC_CUDA_FAKE_EVENT_CREATE);
+  if (error) return error;
+  if (!(*out = calloc(1, sizeof **out))) return 2;
+  (*out)->timing = timing;
+  return 0;
+}
+static int event_destroy(tfc_cuda_event e) {
+  free(e);
+  return 0;
+}
+static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_EVENT_RECORD);
+  if (!error) error = push(s, &(struct work){.kind = RECORD, .event = e, .number = ++e->recorded});
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int event_query(tfc_cuda_event e) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_EVENT_QUERY);
+  if (!error && e->reached < e->recorded) error = TFC_CUDA_NOT_READY;
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_EVENT_ELAPSED);
+  if (!error && (!begin->timing || !end->timing)) error = 400;
+  if (!error && (begin->reached < begin->recorded || end->reached < end->recorded)) error = TFC_CUDA_NOT_READY;
+  if (!error) *out_ms = (float)((double)(end->when - begin->when) * 1e-6);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_STREAM_WAIT);
+  if (!error) error = push(s, &(struct work){.kind = WAIT, .event = e, .number = e->recorded});
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+// --- Graphs ------------------------------------------------------------------------------------------------------
+static int graph_destroy(tfc_cuda_graph g) {
+  for (struct work *w = g->first, *next; w; w = next) {
+    next = w->next;
+    free(w);
+  }
+  free(g);
+  return 0;
+}
+static int capture_begin(tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_CAPTURE);
+  if (!error) {
+    s->capture = calloc(1, sizeof *s->capture);
+    s->capture->end = &s->capture->first;
+  }
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static int capture_count(tfc_cuda_stream s, size_t *out) {
+  *out = s->capture->count;
+  return 0;
+}
+static int capture_end(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
+                       tfc_cuda_graph *out) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_CAPTURE);
+  struct CUgraphExec_st *g = s->capture;
+  s->capture = NULL;
+  pthread_mutex_unlock(&lock);
+  if (error) {
+    (void)graph_destroy(g);
+    return error;
+  }
+  *out_count = g->count;
+  for (size_t i = 0; i < g->count && i < capacity; i++) nodes[i] = (struct tfc_cuda_graph_node){.id = 100 + i};
+  *out = g;
+  return 0;
+}
+static void capture_abort(tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  struct CUgraphExec_st *g = s->capture;
+  s->capture = NULL;
+  pthread_mutex_unlock(&lock);
+  if (g) (void)graph_destroy(g);
+}
+static int graph_launch(tfc_cuda_graph g, tfc_cuda_stream s) {
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_GRAPH_LAUNCH);
+  for (const struct work *w = g->first; w && !error; w = w->next) error = push(s, w);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+// --- Partitions --------------------------------------------------------------------------------------------------
+static int split(int device, uint32_t n, struct tfc_cuda_partition *out, int *out_granularity, int *out_total) {
+  (void)device;
+  int error = counted(TFC_CUDA_FAKE_SPLIT);
+  *out_granularity = options.granularity;
+  *out_total = options.sm_count;
+  if (error) return error;
+  int each = options.sm_count / (int)n / options.granularity * options.granularity;
+  if (each < options.granularity) return 1;
+  for (uint32_t i = 0; i < n; i++) out[i] = (struct tfc_cuda_partition){.sm_count = each, .id = 10 + i};
+  return 0;
+}
+static int unsplit(struct tfc_cuda_partition *p) {
+  (void)p;
+  return 0;
+}
+
+const struct tfc_cuda_api tfc_cuda_fake_api = {
+    .error_name = error_name,
+    .error_text = error_text,
+    .device_count = device_count,
+    .properties = properties,
+    .enter = enter,
+    .allocate = allocate,
+    .release = free_block,
+    .allocate_host = allocate_host,
+    .release_host = free_block,
+    .memory_info = memory_info,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_synchronize = stream_synchronize,
+    .stream_wait = stream_wait,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_query = event_query,
+    .event_elapsed = event_elapsed,
+    .copy = copy,
+    .copy_peer = copy_peer,
+    .set = set,
+    .can_access_peer = can_access_peer,
+    .enable_peer = enable_peer,
+    .last_error = last_error,
+    .capture_begin = capture_begin,
+    .capture_count = capture_count,
+    .capture_end = capture_end,
+    .capture_abort = capture_abort,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
+    .split = split,
+    .unsplit = unsplit,
+};

@@ -1,0 +1,42 @@
+// A fake of the CUDA calls: device memory is host memory at addresses that host code cannot read, each stream is a
+// thread with a queue, events are places in queues. Pinned memory is read and written when the stream gets there,
+// pageable memory as CUDA does it: at once, after the stream. Any call can be made to fail, by number.
+#ifndef TFC_TESTS_COMMON_CUDA_FAKE_H
+#define TFC_TESTS_COMMON_CUDA_FAKE_H
+
+#include "runtime/device/cuda/api.h"
+
+#define TFC_CUDA_FAKE_CALLS(X)                                                                                         \
+  X(ANY)                                                                                                               \
+  X(ENTER)                                                                                                             \
+  X(ALLOCATE) X(ALLOCATE_HOST) X(STREAM_CREATE) X(STREAM_SYNCHRONIZE) X(STREAM_WAIT) X(EVENT_CREATE) X(EVENT_RECORD)   \
+      X(EVENT_QUERY) X(EVENT_ELAPSED) X(COPY) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT)
+enum tfc_cuda_fake_call {
+#define TFC_CUDA_FAKE_ENUM(name) TFC_CUDA_FAKE_##name,
+  TFC_CUDA_FAKE_CALLS(TFC_CUDA_FAKE_ENUM)
+#undef TFC_CUDA_FAKE_ENUM
+      TFC_CUDA_FAKE_CALL_COUNT
+};
+
+extern const struct tfc_cuda_api tfc_cuda_fake_api;
+struct tfc_cuda_fake_options {
+  int devices, sm_count, granularity;
+  uint64_t memory; // bytes of each device
+};
+// Installs the fake as tfc_cuda_api, and forgets failures and counts.
+void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);
+// The n-th such call from now fails with `error` (times of them; n 0: none does). Sticky errors stay.
+void tfc_cuda_fake_fail(enum tfc_cuda_fake_call call, uint64_t n, uint64_t times, int error);
+// The n-th piece of work from now fails when a stream gets to it: every later call sees `error`.
+void tfc_cuda_fake_fail_work(uint64_t n, int error);
+void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the stream's thread
+void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
+uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
+uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
+void tfc_cuda_fake_reset(void);     // after a sticky error: a new process
+
+// What a kernel launch is here: `fn` with a copy of `argument` (size bytes, at most 128) on the stream's thread.
+int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
+void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads
+
+#endif
