@@ -2,168 +2,7 @@
 // operation where it was placed and each cut tensor moved once; memory of tensors that cross is not reused too early.
 #include "tests/common/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "runtime/base/random.h"
-#include "runtime/device/emulated/emulated.h"
-#include "tests/common/example.h"
-
-enum { STEPS = 3 };
-
-static uint32_t root(uint32_t *parent, uint32_t i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
-
-// A random device for every unit: nodes that touch a variable by reference or handle stay with it.
-static void place(const struct tfc_graph *g, uint32_t devices, struct tfc_random *random, uint16_t *out) {
-  uint32_t *parent = malloc(g->node_count * sizeof *parent);
-  for (uint32_t i = 0; i < g->node_count; i++) parent[i] = i;
-  for (uint32_t i = 0; i < g->node_count; i++)
-    for (uint32_t k = 0; k < g->nodes[i].input_count; k++) {
-      struct tfc_output o = tfc_node_inputs(g, &g->nodes[i])[k];
-      tfc_dtype t = tfc_output_dtype(g, o);
-      bool update = g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_UPDATE;
-      if (t == TFC_RESOURCE || (update && tfc_dtype_is_ref(t))) parent[root(parent, i)] = root(parent, o.node);
-    }
-  for (uint32_t i = 0; i < g->node_count; i++) out[i] = (uint16_t)tfc_random_below(random, devices);
-  for (uint32_t i = 0; i < g->node_count; i++) out[i] = out[root(parent, i)];
-  free(parent);
-}
-
-static void check_trace(const struct tfc_plan *plan, const struct tfc_trace_sink *sink, const uint16_t *placement,
-                        uint32_t devices, uint32_t steps) {
-  const struct tfc_plan_info *info = tfc_plan_info(plan);
-  uint32_t *moved = calloc(info->transfer_count + 1, sizeof *moved), ops = 0;
-  for (uint32_t d = 0; d < 2 * devices; d++) {
-    const struct tfc_trace_buffer *b = d < devices ? &sink->buffers[d] : &sink->copies[d - devices];
-    assert_int_equal(b->dropped, 0);
-    for (size_t i = 0; i < b->count; i++) {
-      const struct tfc_trace_record *r = &b->records[i];
-      assert_true(r->end >= r->begin && r->begin > 0);
-      assert_int_equal(r->device, d % devices);
-      if (r->kind == TFC_TRACE_OP) {
-        assert_int_equal(placement[r->id], d);
-        ops++;
-      } else if (r->kind == TFC_TRACE_TRANSFER) {
-        assert_true(r->id < info->transfer_count);
-        moved[r->id]++;
-      }
-    }
-  }
-  assert_int_equal(ops, info->op_count * steps);
-  for (uint32_t t = 0; t < info->transfer_count; t++) assert_int_equal(moved[t], steps);
-  for (uint32_t t = 0; t < info->transfer_count; t++) // once per tensor and destination
-    for (uint32_t k = 0; k < t && info->transfer_count < 3000; k++)
-      assert_false(info->transfers[t].tensor.node == info->transfers[k].tensor.node &&
-                   info->transfers[t].tensor.index == info->transfers[k].tensor.index &&
-                   info->transfers[t].target == info->transfers[k].target);
-  free(moved);
-}
-
-// Whether two devices computed at the same time.
-static bool overlapped(const struct tfc_trace_sink *sink, uint32_t devices) {
-  for (uint32_t d = 0; d < devices; d++)
-    for (uint32_t other = d + 1; other < devices; other++) {
-      const struct tfc_trace_buffer *a = &sink->buffers[d], *b = &sink->buffers[other];
-      for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        if (a->records[i].end <= b->records[k].begin)
-          i++;
-        else if (b->records[k].end <= a->records[i].begin)
-          k++;
-        else
-          return true;
-      }
-    }
-  return false;
-}
-
-// Runs a few steps from the same start; losses and every variable, as bytes. True: the trace shows two devices at work
-// at the same time.
-static bool run(struct tfc_session *session, const struct tfc_snapshot *start, const struct example *e,
-                const struct tfc_run_spec *spec, bool trace, uint32_t devices, struct tfc_text *out) {
-  struct tfc_plan *plan = NULL;
-  assert_ok(tfc_plan_create(session, spec, &plan));
-  assert_ok(tfc_session_restore(session, start));
-  enum { RECORDS = 200000 };
-  struct tfc_trace_buffer *buffers = calloc(2 * devices + 1, sizeof *buffers);
-  for (uint32_t d = 0; trace && d < 2 * devices + 1; d++) {
-    buffers[d].records = malloc(RECORDS * sizeof *buffers[d].records);
-    buffers[d].capacity = RECORDS;
-  }
-  // Steps' buffer last, copies behind compute.
-  struct tfc_trace_buffer *sorted = calloc(devices + 1, sizeof *sorted), *copies = calloc(devices, sizeof *copies);
-  memcpy(sorted, buffers, devices * sizeof *buffers);
-  memcpy(copies, buffers + devices, devices * sizeof *buffers);
-  sorted[devices] = buffers[2 * devices];
-  struct tfc_trace_sink sink = {.buffers = sorted, .buffer_count = devices + 1, .copies = copies};
-  for (int i = 0; i < STEPS; i++) {
-    struct tfc_tensor loss = {0};
-    assert_ok(tfc_plan_run(plan, e->values[(uint32_t)i % e->set_count], &loss,
-                           &(struct tfc_run_options){.trace = trace ? &sink : NULL}));
-    tfc_text_add(out, (tfc_str){loss.data, loss.size});
-    tfc_tensor_release(&loss);
-  }
-  if (trace) check_trace(plan, &sink, spec->placement, devices, STEPS);
-  bool overlap = trace && overlapped(&sink, devices);
-  for (uint32_t i = 0; i < e->graph->node_count; i++) {
-    const struct tfc_node *n = &e->graph->nodes[i];
-    if (!n->def || !(n->def->flags & TFC_OP_VARIABLE)) continue;
-    struct tfc_tensor value = {0};
-    assert_ok(tfc_session_get_variable(session, n->name, &value));
-    tfc_text_add(out, (tfc_str){value.data, value.size});
-    tfc_tensor_release(&value);
-  }
-  for (uint32_t d = 0; d < 2 * devices + 1; d++) free(buffers[d].records);
-  free(buffers);
-  free(sorted);
-  free(copies);
-  tfc_plan_free(plan);
-  return overlap;
-}
-
-static void same_bits(const char *name, const char *devices, int placements, uint64_t seed, bool no_rewrites) {
-  struct example e;
-  struct tfc_device_set set = {0};
-  struct tfc_session *session = NULL;
-  struct tfc_snapshot *start = NULL;
-  struct tfc_run_spec spec;
-  struct tfc_random random;
-  struct tfc_text want = {0};
-  tfc_random_init(&random, seed);
-  assert_ok(example_load(name, &e));
-  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
-  for (uint32_t d = 0; d < set.count; d++)
-    if (!strcmp(set.devices[d]->info.kind, "emu"))
-      tfc_emulated_delay(set.devices[d],
-                         &(struct tfc_emulated_delay){.run_ns = 20000, .copy_ns = 20000, .jitter = seed});
-  assert_ok(tfc_session_create(e.graph, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites},
-                               &session));
-  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
-  assert_ok(tfc_session_snapshot(session, &start));
-  example_spec(&e, &spec);
-  run(session, start, &e, &spec, false, set.count, &want);
-  uint16_t *placement = malloc(e.graph->node_count * sizeof *placement);
-  spec.placement = placement;
-  int overlaps = 0;
-  for (int i = 0; i < placements; i++) {
-    struct tfc_text got = {0};
-    place(e.graph, set.count, &random, placement);
-    overlaps += run(session, start, &e, &spec, no_rewrites, set.count, &got);
-    assert_int_equal(got.size, want.size);
-    if (memcmp(got.data, want.data, want.size)) fail_msg("%s on %s: placement %d gives other bits", name, devices, i);
-    tfc_text_deinit(&got);
-  }
-  if (no_rewrites && strcmp(name, "ridge")) assert_true(overlaps > 0); // ridge is a chain, more or less
-  free(placement);
-  tfc_text_deinit(&want);
-  tfc_snapshot_free(start);
-  tfc_session_free(session);
-  for (uint32_t d = 0; d < set.count; d++) assert_true(set.devices[d]->driver->in_use(set.devices[d]) == 0);
-  tfc_devices_close(&set);
-  example_deinit(&e);
-}
+#include "tests/common/same_bits.h"
 
 #ifdef TFC_SANITIZED
 enum { MANY = 2, FEW = 1 };
@@ -173,35 +12,35 @@ enum { MANY = 12, FEW = 3 };
 
 static void mlp_cpu(void **state) {
   (void)state;
-  same_bits("mlp", "cpu:0-3", MANY, 1, false);
-  same_bits("mlp", "cpu:0-3", MANY, 2, true);
+  tfc_same_bits("mlp", "cpu:0-3", MANY, 1, false);
+  tfc_same_bits("mlp", "cpu:0-3", MANY, 2, true);
 }
 static void mlp_emulated(void **state) {
   (void)state;
-  same_bits("mlp", "emu:0-3", MANY, 3, false);
-  same_bits("mlp", "emu:0-3", FEW, 4, true);
+  tfc_same_bits("mlp", "emu:0-3", MANY, 3, false);
+  tfc_same_bits("mlp", "emu:0-3", FEW, 4, true);
 }
 static void mlp_oversubscribed(void **state) {
   (void)state;
-  same_bits("mlp", "cpu:0-15", FEW, 5, false);
+  tfc_same_bits("mlp", "cpu:0-15", FEW, 5, false);
 }
 static void ridge_mixed(void **state) {
   (void)state;
-  same_bits("ridge", "emu:0-3", MANY, 6, true);
-  same_bits("ridge", "cpu:0-3", MANY, 7, true);
+  tfc_same_bits("ridge", "emu:0-3", MANY, 6, true);
+  tfc_same_bits("ridge", "cpu:0-3", MANY, 7, true);
 }
 static void rnnlm(void **state) {
   (void)state;
 #ifndef TFC_SANITIZED
-  same_bits("rnnlm", "cpu:0-3", FEW, 8, false);
-  same_bits("rnnlm", "emu:0-3", 1, 9, false);
+  tfc_same_bits("rnnlm", "cpu:0-3", FEW, 8, false);
+  tfc_same_bits("rnnlm", "emu:0-3", 1, 9, false);
 #endif
 }
 static void nmt(void **state) {
   (void)state;
 #ifndef TFC_SANITIZED
-  same_bits("nmt", "cpu:0-3", 1, 10, false);
-  same_bits("nmt", "emu:0-3", 1, 11, false);
+  tfc_same_bits("nmt", "cpu:0-3", 1, 10, false);
+  tfc_same_bits("nmt", "emu:0-3", 1, 11, false);
 #endif
 }
 

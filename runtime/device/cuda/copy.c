@@ -1,5 +1,6 @@
-// Copies run on streams of their own, one per direction, so that both directions and compute overlap. One thread per
-// device issues them in order; what it signals covers every copy before it, whatever its stream.
+// Copies run on streams of their own, one per direction, so that both directions and compute overlap. To the executor
+// they are one queue in order: one thread issues them, what it signals covers every copy before it, whatever its
+// stream, and a copy of memory that an earlier one on another stream reads or writes waits for that.
 //
 // Host memory is staged through pinned pieces, so that the calls never wait for the device: the piece is filled before
 // the copy to the device, and emptied by the finisher after the copy from it.
@@ -102,6 +103,35 @@ static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c
   return NULL;
 }
 
+// --- One queue on several streams --------------------------------------------------------------------------------
+static tfc_status follow(struct tfc_cuda_device *d, int stream, int before) {
+  struct tfc_cuda_mark *mark = NULL;
+  int error = 0;
+  TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->pool, d->copies[before], &mark, &error));
+  error = d->api->stream_wait(d->copies[stream], mark->event);
+  tfc_cuda_mark_release(mark);
+  return error ? tfc_cuda_error(d, error, "ordering copies") : NULL;
+}
+
+static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *memory, size_t bytes, bool writes) {
+  struct tfc_cuda_range r = {(uintptr_t)memory, (uintptr_t)memory + bytes, (uint8_t)stream, writes};
+  uint32_t conflicts = 0;
+  for (uint32_t i = 0; i < d->recent_count; i++) {
+    const struct tfc_cuda_range *o = &d->recent[i];
+    if (o->stream != stream && (o->writes || writes) && o->begin < r.end && r.begin < o->end)
+      conflicts |= 1u << o->stream;
+  }
+  for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
+    if (conflicts >> k & 1) TFC_RETURN_IF_ERROR(follow(d, stream, k));
+  if (d->recent_count == TFC_CUDA_RECENT) { // forget them: everything from here on follows everything before
+    for (int hub = 1; hub < TFC_CUDA_COPY_STREAMS; hub++) TFC_RETURN_IF_ERROR(follow(d, 0, hub));
+    for (int k = 1; k < TFC_CUDA_COPY_STREAMS; k++) TFC_RETURN_IF_ERROR(follow(d, k, 0));
+    d->recent_count = 0;
+  }
+  d->recent[d->recent_count++] = r;
+  return NULL;
+}
+
 static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction, tfc_cuda_stream stream,
                           struct tfc_cuda_end *end) {
   const struct tfc_tensor *from = c->source;
@@ -113,6 +143,8 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
   }
   TFC_RETURN_IF_ERROR(give_place(d, c, stream));
   if (bytes == 0) return NULL;
+  if (!on_host(c->target_device)) TFC_RETURN_IF_ERROR(keep_order(d, direction, c->target->data, bytes, true));
+  if (c->source_device == &d->base) TFC_RETURN_IF_ERROR(keep_order(d, direction, from->data, bytes, false));
   if (tfc_cuda_is_cuda(c->source_device)) {
     struct tfc_cuda_device *source = tfc_cuda_device_of(c->source_device);
     if (atomic_load(&source->launched)) {

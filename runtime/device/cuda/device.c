@@ -14,15 +14,17 @@ tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doin
                            d->api->error_name(error));
   }
   bool sticky = tfc_cuda_error_is_sticky(error);
-  if (sticky && !atomic_exchange(&d->dead, true))
-    snprintf(d->death, sizeof d->death, "%s (%s)", d->api->error_text(error), d->api->error_name(error));
+  int none = 0;
+  if (sticky) (void)atomic_compare_exchange_strong(&d->dead, &none, error);
   return tfc_status_make(TFC_UNAVAILABLE, "%s: %s: %s (%s)%s", d->base.info.name, doing, d->api->error_text(error),
                          d->api->error_name(error), sticky ? ": the device is lost to this process" : "");
 }
 
 tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d) {
-  if (__builtin_expect(!atomic_load_explicit(&d->dead, memory_order_acquire), 1)) return NULL;
-  return tfc_status_make(TFC_UNAVAILABLE, "%s stopped working: %s", d->base.info.name, d->death);
+  int error = atomic_load_explicit(&d->dead, memory_order_relaxed);
+  if (__builtin_expect(error == 0, 1)) return NULL;
+  return tfc_status_make(TFC_UNAVAILABLE, "%s stopped working: %s (%s)", d->base.info.name, d->api->error_text(error),
+                         d->api->error_name(error));
 }
 
 // --- Discovery ---------------------------------------------------------------------------------------------------

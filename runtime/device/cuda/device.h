@@ -27,6 +27,13 @@ struct tfc_cuda_staging { // a piece of pinned memory
   size_t size;
 };
 
+struct tfc_cuda_range { // device memory that a copy reads or writes
+  uintptr_t begin, end;
+  uint8_t stream;
+  bool writes;
+};
+enum { TFC_CUDA_RECENT = 128 };
+
 // Where the device's clock is on the host's: events are dated by what has passed since `mark`.
 struct tfc_cuda_clock {
   struct tfc_cuda_mark *mark;
@@ -49,8 +56,7 @@ struct tfc_cuda_device {
   pthread_mutex_t clock_lock, launch_lock; // launch_lock: libraries, scratch: whoever launches or prepares
   _Atomic uint64_t unfinished;             // segments and copies whose end has not been seen
   _Atomic bool launched;                   // single launches were made: copies must look at the compute stream
-  _Atomic bool dead;                       // a sticky error: everything fails from here on
-  char death[192];                         // why
+  _Atomic int dead;                        // the sticky error that everything fails with from here on; 0: none
   struct tfc_buffer *scratch;              // shared by all kernels, in stream order
   size_t scratch_size;
   uint64_t scratch_generation;
@@ -59,9 +65,10 @@ struct tfc_cuda_device {
   struct cudnnContext *cudnn;
   pthread_mutex_t staging_lock;
   struct tfc_cuda_staging *staging;
-  uint64_t unpublished_streams; // copy thread: bit i: copies[i] has work that was not published
-  bool unpublished_host;        // copy thread: some of that was for the host
-  // Copies by the copy thread that nobody waits for so far.
+  uint64_t unpublished_streams;                  // copy thread: bit i: copies[i] has work that was not published
+  bool unpublished_host;                         // copy thread: some of that was for the host
+  struct tfc_cuda_range recent[TFC_CUDA_RECENT]; // copy thread: memory of the copies since all streams were joined
+  uint32_t recent_count;
   _Atomic uint64_t host_calls, host_call_bytes; // operations run on the host, and what they copied
   bool graphs;                                  // capture segments
 };

@@ -1,0 +1,201 @@
+// Every CUDA call that a step makes fails once, at every place where it is made: the step ends with a status that names
+// the device, and the next one is right. Running out of memory is a status; a sticky error ends the device, not the
+// process.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "runtime/device/cuda/device.h"
+#include "tests/common/cuda_fake.h"
+#include "tests/common/example.h"
+
+struct rig {
+  struct example e;
+  struct tfc_device_set set;
+  struct tfc_session *session;
+  struct tfc_snapshot *start;
+  struct tfc_plan *plan;
+  struct tfc_run_spec spec;
+  uint16_t placement[512];
+  float loss;
+};
+
+static void rig_open(struct rig *r, const char *devices) {
+  *r = (struct rig){0};
+  assert_ok(example_load("mlp", &r->e));
+  assert_true(r->e.graph->node_count < 512);
+  assert_ok(tfc_devices_open(devices, NULL, 0, &r->set));
+  assert_ok(tfc_session_create(r->e.graph, &(struct tfc_session_options){.devices = &r->set}, &r->session));
+  assert_ok(
+      tfc_session_run(r->session, &(struct tfc_run_spec){.targets = &r->e.init, .target_count = 1}, NULL, NULL, NULL));
+  assert_ok(tfc_session_snapshot(r->session, &r->start));
+  example_spec(&r->e, &r->spec);
+  for (uint32_t i = 0; i < r->e.graph->node_count; i++) // variables with their updates on device 0, others anywhere
+    r->placement[i] =
+        (uint16_t)(r->e.graph->nodes[i].def && r->e.graph->nodes[i].def->flags & (TFC_OP_VARIABLE | TFC_OP_UPDATE)
+                       ? 0
+                       : i % r->set.count);
+  r->spec.placement = r->placement;
+  assert_ok(tfc_plan_create(r->session, &r->spec, &r->plan));
+}
+
+static tfc_status rig_step(struct rig *r, float *out) {
+  struct tfc_tensor loss = {0};
+  TFC_RETURN_IF_ERROR(tfc_plan_run(r->plan, r->e.values[0], &loss, NULL));
+  memcpy(out, loss.data, sizeof *out);
+  tfc_tensor_release(&loss);
+  return NULL;
+}
+
+static void rig_close(struct rig *r) {
+  tfc_plan_free(r->plan);
+  tfc_snapshot_free(r->start);
+  tfc_session_free(r->session);
+  tfc_devices_close(&r->set);
+  example_deinit(&r->e);
+}
+
+static void one_failure(struct rig *r, enum tfc_cuda_fake_call call, uint64_t n, uint64_t *failed) {
+  float got = 0;
+  tfc_cuda_fake_fail(call, n, 1, 1);
+  tfc_status s = rig_step(r, &got);
+  if (s) {
+    (*failed)++;
+    if (!strstr(tfc_status_message(s), "gpu:")) fail_msg("no device is named: %s", tfc_status_message(s));
+    assert_int_equal(tfc_status_code(s), TFC_UNAVAILABLE);
+    tfc_status_free(s);
+  }
+  tfc_cuda_fake_fail(call, 0, 0, 0);
+  assert_ok(tfc_session_restore(r->session, r->start));
+  assert_ok(rig_step(r, &got));
+  if (got != r->loss)
+    fail_msg("after a failure of call %d number %llu the loss is %g, not %g", (int)call, (unsigned long long)n,
+             (double)got, (double)r->loss);
+  assert_ok(tfc_session_restore(r->session, r->start));
+}
+
+static void every_call(void **state) {
+  (void)state;
+  static struct rig r;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  rig_open(&r, "gpu:0-1");
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  static const enum tfc_cuda_fake_call calls[] = {
+      TFC_CUDA_FAKE_STREAM_SYNCHRONIZE, TFC_CUDA_FAKE_STREAM_WAIT, TFC_CUDA_FAKE_EVENT_RECORD,
+      TFC_CUDA_FAKE_EVENT_QUERY,        TFC_CUDA_FAKE_COPY,        TFC_CUDA_FAKE_ANY};
+  for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+    uint64_t failed = 0, before = tfc_cuda_fake_calls(calls[c]);
+    float got;
+    assert_ok(rig_step(&r, &got));
+    uint64_t made = tfc_cuda_fake_calls(calls[c]) - before;
+    assert_ok(tfc_session_restore(r.session, r.start));
+    uint64_t stride = made / 40 + 1; // the first ones each, then spread over the step
+    for (uint64_t n = 1; n <= made; n += n < 10 ? 1 : stride) one_failure(&r, calls[c], n, &failed);
+    if (calls[c] == TFC_CUDA_FAKE_COPY || calls[c] == TFC_CUDA_FAKE_EVENT_RECORD) assert_true(failed > 5);
+  }
+  rig_close(&r);
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+}
+
+static void sticky(void **state) {
+  (void)state;
+  static struct rig r;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  for (uint64_t n = 1; n <= 4; n++) {
+    tfc_cuda_fake_reset();
+    rig_open(&r, "gpu:0-1");
+    float got = 0;
+    tfc_cuda_fake_fail_work(n, 700);
+    assert_fails(rig_step(&r, &got), TFC_UNAVAILABLE, "illegal memory access");
+    assert_fails(rig_step(&r, &got), TFC_UNAVAILABLE, "gpu:"); // it stays so, and nothing hangs
+    struct tfc_buffer *b = NULL;
+    tfc_status s = r.set.devices[0]->driver->allocate(r.set.devices[0], 100, &b);
+    if (!s) s = r.set.devices[1]->driver->allocate(r.set.devices[1], SIZE_MAX / 8, &b);
+    assert_non_null(s);
+    tfc_status_free(s);
+    if (b) tfc_buffer_release(b);
+    rig_close(&r);
+  }
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  static struct rig r;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2, .memory = 64 << 20});
+  struct tfc_device_set set = {0};
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_device *d = set.devices[0];
+  struct tfc_buffer *b[4] = {0};
+  assert_ok(d->driver->allocate(d, 20 << 20, &b[0]));
+  assert_ok(d->driver->allocate(d, 20 << 20, &b[1]));
+  assert_fails(d->driver->allocate(d, 30 << 20, &b[2]), TFC_RESOURCE_EXHAUSTED, "31.5 MB asked for, 41.9 MB in use");
+  tfc_buffer_release(b[0]);
+  tfc_buffer_release(b[1]);
+  assert_ok(d->driver->allocate(d, 50 << 20, &b[2])); // what was cached goes back first
+  tfc_buffer_release(b[2]);
+  tfc_devices_close(&set);
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  rig_open(&r, "gpu:0-1");
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  tfc_plan_free(r.plan);
+  r.plan = NULL;
+  tfc_cuda_fake_fail(TFC_CUDA_FAKE_ALLOCATE, 1, 1, TFC_CUDA_OUT_OF_MEMORY);
+  tfc_status s = tfc_plan_create(r.session, &r.spec, &r.plan);
+  float got = 0;
+  if (!s) s = rig_step(&r, &got);
+  if (s) assert_int_equal(tfc_status_code(s), TFC_RESOURCE_EXHAUSTED);
+  tfc_status_free(s);
+  tfc_cuda_fake_fail(TFC_CUDA_FAKE_ALLOCATE, 0, 0, 0);
+  if (!r.plan) assert_ok(tfc_plan_create(r.session, &r.spec, &r.plan));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  assert_ok(rig_step(&r, &got));
+  assert_true(got == r.loss);
+  rig_close(&r);
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+}
+
+static void devices(void **state) {
+  (void)state;
+  struct tfc_device_set set = {0};
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = -1});
+  assert_fails(tfc_devices_open("gpu:0", NULL, 0, &set), TFC_UNAVAILABLE, "no GPU");
+  assert_fails(tfc_devices_open("vgpu:0-3", NULL, 0, &set), TFC_UNAVAILABLE, "no GPU");
+  assert_ok(tfc_devices_open("2", NULL, 0, &set)); // CPU devices, where there is none
+  assert_string_equal(set.devices[0]->info.kind, "cpu");
+  tfc_devices_close(&set);
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  assert_fails(tfc_devices_open("gpu:1", NULL, 0, &set), TFC_UNAVAILABLE, "this machine has 1");
+  assert_ok(tfc_devices_open("4", NULL, 0, &set)); // one GPU as four
+  assert_int_equal(set.count, 4);
+  for (int i = 0; i < 4; i++) {
+    assert_string_equal(set.devices[i]->info.label, "virtual");
+    assert_int_equal(set.devices[i]->info.cores, 32);
+    assert_true(set.devices[i]->info.memory < (UINT64_C(1) << 32) / 4);
+  }
+  struct tfc_device_set whole = {0};
+  assert_ok(tfc_devices_open_whole(set.devices[0], &whole));
+  assert_string_equal(whole.devices[0]->info.name, "gpu:0");
+  assert_string_equal(whole.devices[0]->info.label, "measured");
+  tfc_devices_close(&whole);
+  struct tfc_device_set other = {0};
+  assert_fails(tfc_devices_open("vgpu:0-1", NULL, 0, &other), TFC_FAILED_PRECONDITION, "into 4 virtual devices");
+  tfc_devices_close(&set);
+  assert_ok(tfc_devices_open("vgpu:0-1", NULL, 0, &set));
+  assert_int_equal(set.devices[0]->info.cores, 64);
+  tfc_devices_close(&set);
+  assert_fails(tfc_devices_open("20", NULL, 0, &set), TFC_UNAVAILABLE, "132 multiprocessors, in groups of 8");
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 4});
+  assert_ok(tfc_devices_open("4", NULL, 0, &set));
+  assert_string_equal(set.devices[3]->info.name, "gpu:3");
+  tfc_devices_close(&set);
+}
+
+int main(void) {
+  tfc_driver_add(&tfc_driver_gpu);
+  tfc_driver_add(&tfc_driver_vgpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_call), cmocka_unit_test(sticky),
+                                     cmocka_unit_test(out_of_memory), cmocka_unit_test(devices)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
