@@ -3,6 +3,7 @@
 
 #include "cli/program.h"
 #include "cli/run.h"
+#include "runtime/exec/model.h"
 #include "runtime/io/checkpoint.h"
 
 static bool is_variable(const struct tfc_node *n) {
@@ -15,32 +16,16 @@ static tfc_str variable_name(const struct tfc_graph *g, const struct tfc_node *n
 }
 
 tfc_status run_restore(struct run_setup *setup, const char *prefix) {
-  tfc_status s = NULL;
-  struct tfc_checkpoint *c = NULL;
   const struct tfc_graph *g = setup->graph;
-  uint32_t restored = 0, variables = 0;
-  TFC_TRY(s, tfc_checkpoint_open(prefix, &c));
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    if (!is_variable(&g->nodes[i])) continue;
-    tfc_str name = variable_name(g, &g->nodes[i]);
-    variables++;
-    if (!tfc_checkpoint_find(c, name)) continue;
-    struct tfc_tensor value = {0};
-    TFC_TRY(s, tfc_checkpoint_read(c, name, &value));
-    s = tfc_session_set_variable(setup->session, name, &value);
-    tfc_tensor_release(&value);
-    if (s) {
-      s = tfc_status_annotate(s, "%s", prefix);
-      goto out;
-    }
-    restored++;
+  struct tfc_restored done = {0};
+  if (prefix) {
+    TFC_RETURN_IF_ERROR(tfc_session_load_checkpoint(setup->session, g, prefix, &done));
+    tfc_say("%s: %u of %u variables restored", prefix, done.restored, done.variables);
   }
-  tfc_say("%s: %u of %u variables restored", prefix, restored, variables);
-  if (variables && !restored)
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: none of the graph's %u variables is in this checkpoint", prefix, variables);
-out:
-  tfc_checkpoint_close(c);
-  return s;
+  if (!g->variables_prefix.size) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_session_load_model(setup->session, g, setup->placement, !prefix));
+  tfc_say("%.*s: loaded", TFC_STR_ARG(g->path));
+  return NULL;
 }
 
 tfc_status run_save(struct run_setup *setup, const char *prefix) {

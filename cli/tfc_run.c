@@ -134,10 +134,7 @@ static tfc_status run(const struct run_options *o) {
   struct run_setup setup = {0};
   tfc_status s = NULL;
   TFC_TRY(s, run_setup_open(o, &setup));
-  if (o->checkpoint)
-    TFC_TRY(s, run_restore(&setup, o->checkpoint));
-  else if (setup.graph->variables_prefix.size)
-    TFC_TRY(s, run_restore(&setup, setup.graph->variables_prefix.data));
+  TFC_TRY(s, run_restore(&setup, o->checkpoint));
   s = o->script ? run_script(&setup) : run_measure(&setup);
   if (!s && o->save_checkpoint) s = run_save(&setup, o->save_checkpoint);
 out:

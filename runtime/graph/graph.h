@@ -125,6 +125,10 @@ struct tfc_signature { // of a SavedModel
   uint32_t input_count, output_count;
 };
 
+struct tfc_asset { // of a SavedModel: a file whose path is fed to `tensor` when it is loaded
+  tfc_str tensor, path;
+};
+
 struct tfc_graph {
   struct tfc_node *nodes;
   uint32_t node_count;
@@ -155,6 +159,8 @@ struct tfc_graph {
   // The saver of a MetaGraph or SavedModel, "" if there is none: feed the checkpoint's prefix to saver_filename and run
   // saver_restore (or fetch saver_save).
   tfc_str saver_filename, saver_restore, saver_save;
+  const struct tfc_asset *assets;
+  uint32_t asset_count;
 
   // private
   struct tfc_strmap by_name, functions_by_name;

@@ -144,6 +144,7 @@ static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char 
   if (src->directory) {
     g->variables_prefix = tfc_arena_printf(&g->arena, "%s/variables/variables", src->directory);
     if (!g->variables_prefix.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_read_assets(g, bytes, src->directory));
   }
   TFC_TRY(s, tfc_read_graph_def(g, src->graph_def));
   if (!g->node_count && !g->function_count)

@@ -44,6 +44,8 @@ TFC_MUST_USE tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes);
 TFC_MUST_USE tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_t count);
 // What a MetaGraphDef says besides its GraphDef: collections, signatures, saver.
 TFC_MUST_USE tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes);
+// A SavedModel's files, by the tensors that are fed their paths.
+TFC_MUST_USE tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *directory);
 
 // Text to bytes and back, by message ("GraphDef", "MetaGraphDef", "SavedModel").
 TFC_MUST_USE tfc_status tfc_text_to_wire(tfc_str text, const char *message, struct tfc_text *out);

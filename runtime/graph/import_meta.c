@@ -90,6 +90,69 @@ static tfc_status read_saver(struct tfc_graph *g, tfc_str bytes) {
   return w.error ? tfc_status_make(TFC_INVALID_ARGUMENT, "saver_def: %s", w.error) : NULL;
 }
 
+// AssetFileDef: the tensor, and the file in the model's folder of assets.
+static tfc_status read_asset(struct tfc_graph *g, const char *directory, tfc_str bytes, struct tfc_asset *out) {
+  struct tfc_wire w = tfc_wire_of(bytes), i;
+  struct tfc_field f, e;
+  tfc_str file = {0};
+  while (tfc_wire_next(&w, &f)) {
+    if (f.type != TFC_WIRE_BYTES) continue;
+    if (f.number == 2) file = f.bytes;
+    if (f.number != 1) continue;
+    i = tfc_wire_of(f.bytes);
+    while (tfc_wire_next(&i, &e))
+      if (e.number == 1 && e.type == TFC_WIRE_BYTES) out->tensor = e.bytes;
+    if (i.error) w.error = i.error;
+  }
+  if (w.error) return tfc_status_make(TFC_INVALID_ARGUMENT, "asset_file_def: %s", w.error);
+  out->path = tfc_arena_printf(&g->arena, "%s/assets/%.*s", directory, TFC_STR_ARG(file));
+  return out->path.data ? NULL : out_of_memory();
+}
+
+// Old models have their assets in a collection alone, as Any messages.
+static tfc_str any_value(tfc_str any) {
+  struct tfc_wire w = tfc_wire_of(any);
+  struct tfc_field f;
+  tfc_str value = {0};
+  while (tfc_wire_next(&w, &f))
+    if (f.number == 2 && f.type == TFC_WIRE_BYTES) value = f.bytes;
+  return value;
+}
+
+// The Any messages (field 5, their field 1) of the collection "saved_model_assets".
+static tfc_str asset_collection(tfc_str meta) {
+  struct tfc_wire w = tfc_wire_of(meta), c;
+  struct tfc_field f, e;
+  tfc_str key, value, found = {0};
+  while (tfc_wire_next(&w, &f)) {
+    if (f.number != 4 || f.type != TFC_WIRE_BYTES) continue;
+    tfc_status s = tfc_read_entry(f.bytes, &key, &value);
+    bool ok = !s && tfc_str_is(key, "saved_model_assets");
+    tfc_status_free(s);
+    if (!ok) continue;
+    c = tfc_wire_of(value);
+    while (tfc_wire_next(&c, &e))
+      if (e.number == 5 && e.type == TFC_WIRE_BYTES) found = e.bytes;
+  }
+  return found;
+}
+
+tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *directory) {
+  tfc_str old = asset_collection(meta);
+  size_t direct = count_field(meta, 6), count = direct ? direct : count_field(old, 1);
+  struct tfc_asset *assets = tfc_arena_array(&g->arena, count + 1, sizeof *assets);
+  if (!assets) return out_of_memory();
+  struct tfc_wire w = tfc_wire_of(direct ? meta : old);
+  struct tfc_field f;
+  while (tfc_wire_next(&w, &f)) {
+    if (f.number != (direct ? 6 : 1) || f.type != TFC_WIRE_BYTES) continue;
+    TFC_RETURN_IF_ERROR(read_asset(g, directory, direct ? f.bytes : any_value(f.bytes), &assets[g->asset_count]));
+    g->asset_count++;
+  }
+  g->assets = assets;
+  return NULL;
+}
+
 tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes) {
   g->collections = tfc_arena_array(&g->arena, count_field(bytes, 4) + 1, sizeof *g->collections);
   g->signatures = tfc_arena_array(&g->arena, count_field(bytes, 5) + 1, sizeof *g->signatures);

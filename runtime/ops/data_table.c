@@ -218,8 +218,7 @@ static tfc_status insert_(struct tfc_kernel_ctx *ctx) {
 static tfc_status import(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
-  if (!t->mutable) return tfc_status_make(TFC_UNIMPLEMENTED, "Import not supported by an immutable table");
-  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], true);
+  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], t->mutable); // fills an immutable one
 }
 static tfc_status initialize(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;

@@ -166,6 +166,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
     return NULL;
   case TFC_ATTR_STRING:
     if (!wrapped(text, "'", "'", &out->s) && !wrapped(text, "\"", "\"", &out->s)) return bad(text, "not a string");
+    out->s = tfc_str_sub(text, 1, text.size - 1); // spaces count
     return NULL;
   case TFC_ATTR_TYPE:
     out->type = tfc_dtype_parse(text);

@@ -1,0 +1,21 @@
+// Values for a session's variables and tables from files: SavedModels and checkpoints.
+#ifndef TFC_RUNTIME_EXEC_MODEL_H
+#define TFC_RUNTIME_EXEC_MODEL_H
+
+#include "runtime/exec/session.h"
+
+// Loads the SavedModel that the session's graph came from (nothing happens for another graph): its variables
+// (unless `variables` is false: they come from elsewhere) by its own restore operation, then its initialiser, with its
+// assets. placement: as in tfc_run_spec. Errors name the model and the operation.
+TFC_MUST_USE tfc_status tfc_session_load_model(struct tfc_session *session, const struct tfc_graph *graph,
+                                               const uint16_t *placement, bool variables);
+
+// Gives every variable whose name is a key of the checkpoint that value; parts of partitioned variables ("w/part_0")
+// their slice of the whole. INVALID_ARGUMENT where no variable is in it.
+struct tfc_restored {
+  uint32_t restored, variables;
+};
+TFC_MUST_USE tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *graph,
+                                                    const char *prefix, struct tfc_restored *out);
+
+#endif
