@@ -195,8 +195,12 @@ out:
 int place_local(const struct place_options *o) {
   struct tfc_graph *graph = NULL;
   struct cli_step step = {0};
-  struct cli_step_args args = {
-      .fetches = o->fetches, .targets = o->targets, .inits = o->inits, .feeds = o->feeds, .batch = o->batch};
+  struct cli_step_args args = {.fetches = o->fetches,
+                               .targets = o->targets,
+                               .inits = o->inits,
+                               .feeds = o->feeds,
+                               .batch = o->batch,
+                               .no_init = o->checkpoint != NULL};
   struct tfc_job_outcome outcome = {0};
   struct tfc_memory_limit *limits = calloc((size_t)o->limits.count + 1, sizeof *limits);
   struct tfc_job_value *values = calloc((size_t)o->feeds.count + 1, sizeof *values);
@@ -212,9 +216,6 @@ int place_local(const struct place_options *o) {
              "%s: a TensorFlow graph is placed on this machine's devices, not on --machine %s; write its problem with "
              "--save-problem DIR, and place DIR/graph.json there",
              o->graph, o->machine);
-  if (o->checkpoint)
-    TFC_FAIL(s, TFC_UNIMPLEMENTED, "--checkpoint %s: placing begins from the initialiser's values; leave it out",
-             o->checkpoint);
   if (o->resume && o->resume[0]) {
     s = tfc_parse_i64(tfc_str_from(o->resume), &resume);
     if (s || resume <= 0) {
@@ -250,6 +251,7 @@ int place_local(const struct place_options *o) {
       .values = values,
       .value_count = value_count,
       .devices = o->devices ? o->devices : devices,
+      .checkpoint = o->checkpoint,
       .limits = limits,
       .limit_count = o->limits.count,
       .pins = o->pins.items,

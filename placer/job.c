@@ -143,6 +143,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
   for (uint32_t i = 0; i < step->init_count; i++) names[n++] = g->nodes[step->inits[i]].name;
   TFC_TRY(s, tfc_measurer_create(&(struct tfc_measure_options){.graph = j->o->graph_path,
                                                                .devices = j->o->devices,
+                                                               .checkpoint = j->o->checkpoint,
                                                                .limits = j->o->limits,
                                                                .limit_count = j->o->limit_count,
                                                                .feeds = j->feed_list,

@@ -44,7 +44,8 @@ struct tfc_job_options {
   const struct tfc_step_spec *step;   // inferred or given
   const struct tfc_job_value *values; // real feeds; the others are synthetic
   uint32_t value_count;
-  const char *devices; // as --devices
+  const char *devices;    // as --devices
+  const char *checkpoint; // prefix that variables are restored from, or NULL
   const struct tfc_memory_limit *limits;
   uint32_t limit_count;
   const char *const *pins; // "REGEX=DEVICE"

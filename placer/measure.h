@@ -28,9 +28,10 @@ struct tfc_measure_feed {
   const struct tfc_tensor *value;
 };
 struct tfc_measure_options {
-  const char *program; // the binary to run as worker; NULL: this one
-  const char *graph;   // path
-  const char *devices; // as --devices
+  const char *program;    // the binary to run as worker; NULL: this one
+  const char *graph;      // path
+  const char *checkpoint; // prefix of one that variables are restored from, after the initialiser; NULL: none
+  const char *devices;    // as --devices
   const struct tfc_memory_limit *limits;
   uint32_t limit_count;
   const struct tfc_measure_feed *feeds;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "placer/machine.h"
+#include "runtime/exec/model.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/pass/pass.h"
@@ -95,6 +96,10 @@ tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
           .devices = &side->set, .all_rewrites = w->all_rewrites, .no_rewrites = number == 2, .seed = w->seed},
       &side->session));
   if (w->init.target_count) TFC_RETURN_IF_ERROR(tfc_session_run(side->session, &w->init, NULL, NULL, NULL));
+  struct tfc_restored restored;
+  if (*w->checkpoint)
+    TFC_RETURN_IF_ERROR(tfc_session_load_checkpoint(side->session, w->graph, w->checkpoint, &restored));
+  TFC_RETURN_IF_ERROR(tfc_session_load_model(side->session, w->graph, NULL, !*w->checkpoint));
   TFC_RETURN_IF_ERROR(tfc_session_snapshot(side->session, &side->snapshot));
   TFC_RETURN_IF_ERROR(tfc_collector_create(side->set.count, 4 * (size_t)w->graph->node_count + 1024, &side->collector));
   side->ready = true;
@@ -141,7 +146,8 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   struct tfc_shapes shapes = {0};
   struct tfc_shape_override *known = NULL;
   char *path = tfc_str_dup(tfc_unpack_str(u)), *devices = tfc_str_dup(tfc_unpack_str(u));
-  if (!path || !devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  w->checkpoint = tfc_str_dup(tfc_unpack_str(u));
+  if (!path || !devices || !w->checkpoint) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   w->all_rewrites = tfc_unpack_u32(u);
   w->seed = tfc_unpack_u64(u);
   w->limit_count = tfc_unpack_u32(u);
@@ -244,6 +250,7 @@ static void tear_down(struct tfc_worker *w) {
   for (uint32_t i = 0; i < w->step.feed_count; i++) tfc_tensor_release(&w->values[i]);
   for (uint32_t i = 0; i < w->limit_count; i++) free((void *)(uintptr_t)w->limits[i].pattern);
   free(w->limits);
+  free(w->checkpoint);
   free(w->feeds);
   free(w->shapes);
   free(w->values);
