@@ -270,9 +270,9 @@ def compare_shapes(path, program, report):
     if code != 0:
         return report.fail(name, "tfc-run ended with %s: %s" % (code, last_line(errors)))
     try:
-        found = json.loads(out)["tensors"]
+        found = {"%s:%d" % (node["name"], i): output for node in json.loads(out)["nodes"] for i, output in enumerate(node["outputs"])}
     except (ValueError, KeyError, TypeError):
-        return report.fail(name, "--shapes --json printed no document with \"tensors\"")
+        return report.fail(name, "--shapes --json printed no document with nodes and their outputs")
     graph = tf.Graph()
     with graph.as_default():
         tf1.import_graph_def(external.read_graph(path)[0], name="")
