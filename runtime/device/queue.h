@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/float_mode.h"
 #include "runtime/device/driver.h"
 
 struct tfc_queue_entry {
@@ -59,8 +60,5 @@ void tfc_queue_drain(struct tfc_queue *q); // returns when all that was submitte
 
 // What every thread that runs kernels does first: flush denormals, OpenMP libraries at one thread.
 void tfc_thread_prepare(void);
-// The floating-point mode alone, for threads that are not the runtime's own; returns what to give back.
-uint32_t tfc_float_mode_enter(void);
-void tfc_float_mode_leave(uint32_t saved);
 
 #endif

@@ -418,9 +418,8 @@ static bool must_copy(const struct walk *w, uint32_t id, uint32_t variable) {
 
 // --- Views -------------------------------------------------------------------------------------------------------
 static bool keeps_shape(const struct tfc_node *n) {
-  static const char *const names[] = {"Identity",      "StopGradient",           "PreventGradient",
-                                      "Snapshot",      "PlaceholderWithDefault", "CheckNumericsOff",
-                                      "ReadVariableOp"};
+  static const char *const names[] = {"Identity", "StopGradient",           "PreventGradient",
+                                      "Snapshot", "PlaceholderWithDefault", "ReadVariableOp"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (tfc_str_is(n->op, names[i])) return true;
   return false;
@@ -430,6 +429,7 @@ static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
   if (b->session->options.no_rewrites && !tfc_str_is(n->op, "ReadVariableOp")) return false;
   if (tfc_str_is(n->op, "IdentityN")) return true;
   if (!(n->def->flags & TFC_OP_VIEW) || n->input_count == 0 || n->output_count == 0) return false;
+  if (n->def->flags & TFC_OP_CHECKS) return false;
   return keeps_shape(n) || tfc_shape_is_static(&b->shapes.shapes[n->output_begin]);
 }
 

@@ -84,6 +84,7 @@ enum tfc_op_flags {
   TFC_OP_NOT_DIFFERENTIABLE = 1 << 18, // gradients stop here quietly
   TFC_OP_DEAD_INPUTS = 1 << 19,        // runs with dead inputs too (Merge, Send)
   TFC_OP_INPLACE_FIRST = 1 << 20,      // output 0 may be computed in the buffer of input 0, and of no other
+  TFC_OP_CHECKS = 1 << 21,             // a view that looks at what it hands on: never left out of a plan
 };
 
 #define TFC_TYPE_BIT(t) (1u << (t))

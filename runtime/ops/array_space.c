@@ -129,6 +129,11 @@ static tfc_status shape_space_batch(struct tfc_shape_ctx *ctx, bool to_batch) {
   bool nd = ctx->node->input_count == 3;
   int64_t block[TFC_MAX_RANK], pads[2 * TFC_MAX_RANK];
   int count = 2, n = 0;
+  struct tfc_shape four;
+  if (!nd) {
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &four));
+    x = &four;
+  }
   if (x->rank < 0) return NULL;
   ctx->outputs[0] = tfc_shape_unknown_of_rank(x->rank);
   bool known = true;

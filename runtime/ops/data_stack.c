@@ -90,6 +90,10 @@ static tfc_status shape_push(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = *ctx->inputs[1];
   return NULL;
 }
+static tfc_status shape_create(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = tfc_data_handle_shape();
+  return NULL;
+}
 static const struct tfc_op_def data_stack_rows[] = {
     {.name = "StackV2",
      .inputs = "max_size: int32",
@@ -98,7 +102,7 @@ static const struct tfc_op_def data_stack_rows[] = {
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = shape_create,
      .kernel = stack_create},
     {.name = "StackPushV2",
      .inputs = "handle: resource, elem: T",

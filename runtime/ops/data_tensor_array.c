@@ -466,7 +466,8 @@ static struct tfc_handle_info held(const struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_create(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "element_shape");
-  ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE_SCALAR;
+  ctx->outputs[0] = tfc_data_handle_shape();
+  ctx->outputs[1] = TFC_SHAPE_SCALAR;
   if (ctx->output_handles && a && a->kind == TFC_ATTR_SHAPE &&
       (a->shape->rank >= 0 &&
        (tfc_shape_is_static(a->shape) || tfc_node_attr_bool(ctx->graph, ctx->node, "identical_element_shapes", false))))
@@ -475,7 +476,8 @@ static tfc_status shape_create(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_gradient(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE_SCALAR;
+  ctx->outputs[0] = tfc_data_handle_shape();
+  ctx->outputs[1] = TFC_SHAPE_SCALAR;
   if (ctx->output_handles && ctx->input_handles && ctx->input_handles[0] && ctx->node->input_count == 2)
     ctx->output_handles[0] = *ctx->input_handles[0];
   return NULL;

@@ -21,6 +21,13 @@ TFC_MUST_USE tfc_status tfc_data_row(struct tfc_kernel_ctx *ctx, const struct tf
 TFC_MUST_USE tfc_status tfc_data_copy(struct tfc_tensor *to, int64_t at, const struct tfc_tensor *from);
 // The output shape attribute of a shape function with `dims` in front of `s`.
 struct tfc_shape tfc_data_prepend(int64_t dim, const struct tfc_shape *s);
+// What TensorFlow infers for the handles of stacks and TensorArrays: [2], as their reference handles were. They are
+// scalars.
+static inline struct tfc_shape tfc_data_handle_shape(void) {
+  struct tfc_shape s = tfc_shape_unknown_of_rank(1);
+  s.dims[0] = 2;
+  return s;
+}
 
 // --- Lists -------------------------------------------------------------------------------------------------------
 // A persistent array: lists share chunks of elements, and a change copies one chunk and the table of chunks.

@@ -80,6 +80,22 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
 // Where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it.
 #define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, tfc_half * : 0x1p-10, default : 0x1p-7)
 
+// A value as memory would give it back.
+static inline float round_float(float v) {
+  return v;
+}
+static inline double round_double(double v) {
+  return v;
+}
+static inline float round_half(float v) {
+  return tfc_half_to_float(tfc_float_to_half(v));
+}
+static inline float round_bf16(float v) {
+  return tfc_bfloat16_to_float(tfc_float_to_bfloat16(v));
+}
+#define ROUND(value)                                                                                                   \
+  _Generic((S *)0, float * : round_float, double * : round_double, tfc_half * : round_half, default : round_bf16)(value)
+
 // NaN goes through.
 UNARY(relu, TFC_REAL_CASES, v > (C)0 ? v : v == v ? (C)0 : v)
 BINARY(relu_grad, TFC_REAL_CASES, (C)(d *(C)(v > (C)0)))
@@ -87,17 +103,19 @@ UNARY(relu6, TFC_REAL_CASES, v > (C)6 ? (C)6 : v > (C)0 ? v : v == v ? (C)0 : v)
 BINARY(relu6_grad, TFC_REAL_CASES, (C)(d *(C)(v > (C)0 && v < (C)6)))
 UNARY(leaky_relu, TFC_FLOAT_CASES, v > (C)0 ? v : v * alpha)
 BINARY(leaky_relu_grad, TFC_FLOAT_CASES, v > (C)0 ? d : d * alpha)
-UNARY(elu, TFC_FLOAT_CASES, v < (C)0 ? expm1(v) : v)
-BINARY(elu_grad, TFC_FLOAT_CASES, v < (C)0 ? (v + one) * d : d)
-UNARY(selu, TFC_FLOAT_CASES, v < (C)0 ? SELU_SCALE_ALPHA * expm1(v) : SELU_SCALE * v)
-BINARY(selu_grad, TFC_FLOAT_CASES, v < (C)0 ? d * (v + SELU_SCALE_ALPHA) : d * SELU_SCALE)
+// exp(v) - 1 and not expm1(v): TensorFlow's, which loses digits near 0. The 16-bit floats round after every operation.
+#define EXP_LESS_ONE ROUND(ROUND(exp(v)) - one)
+UNARY(elu, TFC_FLOAT_CASES, v < (C)0 ? EXP_LESS_ONE : v)
+BINARY(elu_grad, TFC_FLOAT_CASES, v < (C)0 ? ROUND(v + one) * d : d)
+UNARY(selu, TFC_FLOAT_CASES, v < (C)0 ? ROUND(SELU_SCALE_ALPHA) * EXP_LESS_ONE : ROUND(SELU_SCALE) * v)
+BINARY(selu_grad, TFC_FLOAT_CASES, v < (C)0 ? d * ROUND(v + ROUND(SELU_SCALE_ALPHA)) : d * ROUND(SELU_SCALE))
 UNARY(softplus, TFC_FLOAT_CASES,
       v > -((C)log(SOFTPLUS_EPSILON) + (C)2) ? v
       : v < (C)log(SOFTPLUS_EPSILON) + (C)2  ? exp(v)
-                                             : log1p(exp(v)))
-BINARY(softplus_grad, TFC_FLOAT_CASES, d / (exp(-v) + one))
-UNARY(softsign, TFC_FLOAT_CASES, v / (fabs(v) + one))
-BINARY(softsign_grad, TFC_FLOAT_CASES, d / ((fabs(v) + one) * (fabs(v) + one)))
+                                             : log1p(ROUND(exp(v))))
+BINARY(softplus_grad, TFC_FLOAT_CASES, d / ROUND(ROUND(exp(-v)) + one))
+UNARY(softsign, TFC_FLOAT_CASES, v / ROUND(ROUND(fabs(v)) + one))
+BINARY(softsign_grad, TFC_FLOAT_CASES, d / ROUND(ROUND(fabs(v) + one) * ROUND(fabs(v) + one)))
 
 KERNEL(relu)
 KERNEL(relu_grad)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/float_mode.h"
 #include "runtime/ops/kernel.h"
 
 bool tfc_can_fold(const struct tfc_node *n) {
@@ -49,7 +50,9 @@ tfc_status tfc_fold(const struct tfc_graph *g, const struct tfc_node *n, const s
                                .input_count = n->input_count,
                                .output_count = n->output_count,
                                .state = prepare.state};
+  uint32_t mode = tfc_float_mode_enter(); // as on device threads: folding changes no bit
   s = n->def->kernel(&ctx);
+  tfc_float_mode_leave(mode);
 out:
   if (prepare.release) prepare.release(prepare.state);
   if (s)

@@ -113,7 +113,8 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
   for (uint32_t i = 0; i < n->input_count; i++)
     if (!values[i]) return NULL;
   const struct tfc_shape *shape0 = &e->out->shapes[n->output_begin];
-  if ((n->def->flags & TFC_OP_VIEW) && n->input_count == 1 && tfc_shape_equal(shape0, &values[0]->shape)) {
+  if ((n->def->flags & (TFC_OP_VIEW | TFC_OP_CHECKS)) == TFC_OP_VIEW && n->input_count == 1 &&
+      tfc_shape_equal(shape0, &values[0]->shape)) {
     e->out->values[n->output_begin] = values[0];
     return NULL;
   }

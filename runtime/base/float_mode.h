@@ -1,0 +1,10 @@
+// The floating-point mode of kernels: denormals are flushed to zero. For threads that are not the runtime's own.
+#ifndef TFC_RUNTIME_BASE_FLOAT_MODE_H
+#define TFC_RUNTIME_BASE_FLOAT_MODE_H
+
+#include <stdint.h>
+
+uint32_t tfc_float_mode_enter(void); // returns what to give back
+void tfc_float_mode_leave(uint32_t saved);
+
+#endif
