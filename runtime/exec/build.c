@@ -430,7 +430,11 @@ static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
   if (tfc_str_is(n->op, "IdentityN")) return true;
   if (!(n->def->flags & TFC_OP_VIEW) || n->input_count == 0 || n->output_count == 0) return false;
   if (n->def->flags & TFC_OP_CHECKS) return false;
-  return keeps_shape(n) || tfc_shape_is_static(&b->shapes.shapes[n->output_begin]);
+  if (keeps_shape(n)) return true;
+  // Nobody looks at the elements again: their number must be known to be the same.
+  const struct tfc_shape *in = &b->shapes.shapes[output_number(b->graph, tfc_node_inputs(b->graph, n)[0])];
+  const struct tfc_shape *out = &b->shapes.shapes[n->output_begin];
+  return tfc_shape_is_static(in) && tfc_shape_is_static(out) && tfc_shape_elements(in) == tfc_shape_elements(out);
 }
 
 static tfc_status elide_view(struct walk *w, uint32_t id) {

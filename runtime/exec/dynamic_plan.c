@@ -33,10 +33,15 @@ static bool named(const struct tfc_node *n, const char *const *names, size_t cou
   return false;
 }
 
+// A node whose op is the name of a function runs as a call of it.
+static const struct tfc_op_def *def_of(const struct tfc_node *n) {
+  return n->def || n->function == TFC_NO_NODE ? n->def : tfc_op_find(TFC_STR("StatefulPartitionedCall"));
+}
+
 static tfc_dnode_kind kind_of(const struct maker *m, const struct tfc_node *n) {
   static const char *const passes[] = {"Identity",    "StopGradient", "PreventGradient",       "Snapshot",
                                        "RefIdentity", "_Retval",      "PlaceholderWithDefault"};
-  uint32_t f = n->def->flags;
+  uint32_t f = def_of(n)->flags;
   if (f & TFC_OP_SWITCH) return TFC_DNODE_SWITCH;
   if (f & TFC_OP_MERGE) return TFC_DNODE_MERGE;
   if (f & (TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND)) return TFC_DNODE_PASS;
@@ -61,21 +66,22 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
 
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
+  const struct tfc_op_def *def = def_of(n);
   struct tfc_session *session = m->plan->session;
   *out = (struct tfc_dnode){.kind = kind_of(m, n),
                             .node = id,
-                            .def = n->def,
+                            .def = def,
                             .device = m->b->spec->placement ? m->b->spec->placement[id] : 0,
                             .input_count = n->input_count,
                             .output_count = n->output_count,
-                            .is_async = n->def->flags & TFC_OP_ASYNC,
+                            .is_async = def->flags & TFC_OP_ASYNC,
                             .is_trigger = tfc_str_is(n->op, "ControlTrigger")};
   for (uint32_t k = 0; k < n->input_count && k < 32; k++)
-    if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(n->def, k))
+    if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
       out->reference_inputs |= 1u << k;
   out->keeps_reference = n->output_count && tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]);
   if (out->kind == TFC_DNODE_CONST) out->constant = tfc_node_attr(m->g, n, "value")->tensor;
-  if (n->def->flags & TFC_OP_ENTER) out->is_constant = tfc_node_attr_bool(m->g, n, "is_constant", false);
+  if (def->flags & TFC_OP_ENTER) out->is_constant = tfc_node_attr_bool(m->g, n, "is_constant", false);
   if (out->kind == TFC_DNODE_VARIABLE || out->kind == TFC_DNODE_HANDLE) {
     struct tfc_ir_variable v = {.node = id, .device = out->device};
     TFC_RETURN_IF_ERROR(tfc_session_variable(session, m->g, id, &v.variable));
@@ -93,7 +99,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
   }
   if (out->kind == TFC_DNODE_OP) {
     bool foreign = session->devices[out->device]->info.address_space != 0;
-    out->direct = n->def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC) || (foreign && n->def->flags & TFC_OP_HOST);
+    out->direct = def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC) || (foreign && def->flags & TFC_OP_HOST);
     if (!out->direct) out->kernel = m->op_count[out->device]++;
     TFC_RETURN_IF_ERROR(tfc_session_node_state(session, m->g, id, &out->node_state));
   }
@@ -124,8 +130,8 @@ static tfc_status make_nodes(struct maker *m) {
   for (uint32_t i = 0; i < m->g->node_count; i++) {
     m->of_node[i] = TFC_NONE32;
     if (!m->b->needed[i] || all_fed(m, &m->g->nodes[i])) continue;
-    if (!m->g->nodes[i].def)
-      return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': function '%.*s' is not called by name here",
+    if (!def_of(&m->g->nodes[i]))
+      return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': there is no op '%.*s' and no function of that name",
                              TFC_STR_ARG(m->g->nodes[i].name), TFC_STR_ARG(m->g->nodes[i].op));
     m->of_node[i] = m->d->node_count;
     TFC_RETURN_IF_ERROR(make_node(m, i, &m->d->nodes[m->d->node_count]));

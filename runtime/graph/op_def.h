@@ -145,10 +145,12 @@ struct tfc_op_attr {
   tfc_str name;
   tfc_attr_kind kind;
   uint32_t allowed_types; // bits; 0: any
+  const tfc_str *strings; // allowed values; none: any
+  uint32_t string_count;
   bool has_default;
   struct tfc_attr default_value;
   bool has_minimum;
-  int64_t minimum;
+  int64_t minimum; // of a list: its length
 };
 struct tfc_op_signature {
   const struct tfc_op_arg *inputs, *outputs;
@@ -157,5 +159,8 @@ struct tfc_op_signature {
   uint32_t attr_count;
 };
 const struct tfc_op_signature *tfc_op_signature(const struct tfc_op_def *def);
+// Are the node's attributes there, of their kind, and among the allowed values? INVALID_ARGUMENT names the one that is
+// not.
+TFC_MUST_USE tfc_status tfc_op_check_attrs(const struct tfc_graph *g, const struct tfc_node *n);
 
 #endif

@@ -105,7 +105,8 @@ static tfc_status stitch(struct tfc_kernel_ctx *ctx) { // later parts win
     int64_t count = tfc_tensor_elements(indices[k]);
     for (int64_t i = 0; i < count; i++) {
       int64_t v = tfc_tensor_int(indices[k], i);
-      TFC_KERNEL_CHECK(v >= 0, "indices[%u][%lld] = %lld is out of range", k, (long long)i, (long long)v);
+      TFC_KERNEL_CHECK(v >= 0 && v < INT32_MAX, "indices[%u][%lld] = %lld is out of range", k, (long long)i,
+                       (long long)v);
       if (v > largest) largest = v;
     }
   }

@@ -386,6 +386,8 @@ static tfc_status scatter_nd(struct tfc_kernel_ctx *ctx) { // into zeros, adding
   return scatter_into(ctx, y, indices, updates, updates->dtype == TFC_STRING ? SCATTER_SET : SCATTER_ADD);
 }
 static tfc_status shape_scatter_nd(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape vector;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 1, &vector));
   ctx->outputs[0] = ops_described_shape(ctx, 2);
   return NULL;
 }

@@ -237,6 +237,8 @@ static tfc_status reverse_sequence(struct tfc_kernel_ctx *ctx) {
   const struct sequence_state *state = ctx->state;
   struct tfc_tensor *y = NULL;
   int rank = x->shape.rank, seq, batch;
+  TFC_KERNEL_CHECK(state->seq_dim >= 0, "Invalid seq_dim %lld", (long long)state->seq_dim);
+  TFC_KERNEL_CHECK(state->batch_dim >= 0, "Invalid batch_dim %lld", (long long)state->batch_dim);
   TFC_RETURN_IF_ERROR(ops_axis(state->seq_dim, rank, &seq));
   TFC_RETURN_IF_ERROR(ops_axis(state->batch_dim, rank, &batch));
   TFC_KERNEL_CHECK(seq != batch, "batch_dim == seq_dim == %d", seq);

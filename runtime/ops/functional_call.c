@@ -72,6 +72,11 @@ out:
 
 static tfc_status partitioned_call(struct tfc_kernel_ctx *ctx) {
   const struct tfc_func_attr *f = NULL;
+  if (!ctx->node->def) { // the op is the function's name, its attributes are the call's
+    const struct tfc_node *n = ctx->node;
+    struct tfc_func_attr own = {.name = n->op, .attrs = ctx->graph->attrs + n->attr_begin, .attr_count = n->attr_count};
+    return call(ctx, &own, 0);
+  }
   TFC_RETURN_IF_ERROR(attr_func(ctx, "f", &f));
   return call(ctx, f, 0);
 }

@@ -66,6 +66,9 @@ static tfc_status crop_and_resize(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c.boxes, c.crop_height, c.crop_width, c.depth), &y));
   float *out = y->data;
+  for (int64_t i = 0; i < 4 * c.boxes; i++)
+    TFC_KERNEL_CHECK(isfinite(((const float *)boxes->data)[i]),
+                     "Boxes contains at least one element that is not finite");
   for (int64_t b = 0; b < c.boxes; b++) {
     const float *box = (const float *)boxes->data + 4 * b;
     int64_t rows = tfc_tensor_int(which, b) * c.height;
@@ -267,7 +270,10 @@ static tfc_status patch_positions(const struct patch_state *p, int d, int64_t si
     int64_t padding = (*count - 1) * p->stride[d] + reach - size;
     *before = padding > 0 ? padding / 2 : 0;
   } else {
-    *count = size >= reach ? (size - reach) / p->stride[d] + 1 : 0;
+    TFC_KERNEL_CHECK(size - reach + p->stride[d] >= 0,
+                     "Computed output size would be negative: a window over %lld in an image of %lld", (long long)reach,
+                     (long long)size);
+    *count = (size - reach + p->stride[d]) / p->stride[d];
     *before = 0;
   }
   return NULL;
@@ -384,7 +390,8 @@ static tfc_status non_max_suppression(struct tfc_kernel_ctx *ctx) {
   int64_t n = boxes->shape.dims[0];
   TFC_KERNEL_CHECK(scores->shape.rank == 1 && tfc_tensor_elements(scores) == n, "scores has incompatible shape");
   for (uint32_t i = 2; i < ctx->input_count; i++)
-    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[i]) == 1, "input %u must be a scalar", i);
+    TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "input %u must be 0-D, its rank is %d", i,
+                     ctx->inputs[i]->shape.rank);
   int64_t most = tfc_tensor_int(ctx->inputs[2], 0), count = 0, kept = 0;
   float threshold =
       ctx->input_count > 3 ? ops_pixel(ctx->inputs[3], 0) : ((const struct suppression_state *)ctx->state)->threshold;

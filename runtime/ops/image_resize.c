@@ -16,7 +16,8 @@ tfc_status ops_prepare_scale(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct ops_scale_state, state);
   state->align_corners = tfc_node_attr_bool(ctx->graph, ctx->node, "align_corners", false);
   state->half_pixel_centers = tfc_node_attr_bool(ctx->graph, ctx->node, "half_pixel_centers", false);
-  if (state->align_corners && state->half_pixel_centers)
+  bool checked = !tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad"); // as in TensorFlow
+  if (checked && state->align_corners && state->half_pixel_centers)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "If half_pixel_centers is True, align_corners must be False.");
   return NULL;
 }
@@ -170,6 +171,7 @@ static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, stru
   TFC_KERNEL_CHECK(g->rank == 4 && x->rank == 4, "input and original image must be 4-dimensional");
   TFC_KERNEL_CHECK(g->dims[0] == x->dims[0] && g->dims[3] == x->dims[3],
                    "input and original image must have the same batch size and channels");
+  TFC_KERNEL_CHECK(x->dims[1] > 0 && x->dims[2] > 0, "original dimensions must be positive");
   struct ops_resize r = {g->dims[0], x->dims[1], x->dims[2], g->dims[1], g->dims[2], g->dims[3], 0, 0};
   r.height_step = ops_scale_step(r.in_height, r.out_height, align_corners);
   r.width_step = ops_scale_step(r.in_width, r.out_width, align_corners);

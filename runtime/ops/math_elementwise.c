@@ -182,3 +182,13 @@ tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *t
   if (!table[a->dtype]) return ops_unsupported_type(ctx, a->dtype);
   return ops_binary_apply(ctx, table[a->dtype], a, b, out, grain);
 }
+
+tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, int64_t grain) {
+  const struct tfc_tensor *a = ctx->inputs[0];
+  struct tfc_tensor b = *ctx->inputs[1];
+  if (!table[a->dtype]) return ops_unsupported_type(ctx, a->dtype);
+  TFC_KERNEL_CHECK(tfc_tensor_elements(a) == tfc_tensor_elements(&b),
+                   "The two arguments to a cwise op must have same number of elements");
+  b.shape = a->shape;
+  return ops_binary_apply(ctx, table[a->dtype], a, &b, TFC_DTYPE_NONE, grain);
+}

@@ -49,6 +49,7 @@ TFC_MUST_USE tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_f
                                          int64_t grain); // out NONE: as the input
 TFC_MUST_USE tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, tfc_dtype out,
                                           int64_t grain);
+TFC_MUST_USE tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, int64_t grain);
 // The same with the loop given, for kernels that choose it themselves.
 TFC_MUST_USE tfc_status ops_unary_apply(struct tfc_kernel_ctx *ctx, ops_unary_fn *fn, tfc_dtype out, int64_t grain);
 TFC_MUST_USE tfc_status ops_binary_apply(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const struct tfc_tensor *a,
@@ -124,6 +125,14 @@ tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtyp
   enum { types_##name = (int)OPS_BITS(LIST) };                                                                         \
   OPS_UNUSED static tfc_status kernel_##name(struct tfc_kernel_ctx *ctx) {                                             \
     return ops_binary_kernel(ctx, table_##name, out, grain);                                                           \
+  }
+// Operands of as many elements each; the result has the shape of the first.
+#define OPS_PAIRED_TABLE(name, LIST, out, grain)                                                                       \
+  static ops_binary_fn *const table_##name[TFC_DTYPE_COUNT] = {LIST(OPS_TABLE_ROW, name)};                             \
+  OPS_UNUSED static const struct tfc_elementwise loops_##name = {.binary = table_##name};                              \
+  enum { types_##name = (int)OPS_BITS(LIST) };                                                                         \
+  static tfc_status kernel_##name(struct tfc_kernel_ctx *ctx) {                                                        \
+    return ops_paired_kernel(ctx, table_##name, grain);                                                                \
   }
 #define OPS_BINARY(name, LIST, ...)                                                                                    \
   LIST(OPS_BINARY_SAME_LOOP, name, __VA_ARGS__)                                                                        \

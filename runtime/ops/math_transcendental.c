@@ -60,10 +60,10 @@ OPS_UNARY_COSTLY(Atanh, OPS_FLOATS_COMPLEX, atanh(x))
 #define TANH_SLOPE(t, ...) OPS_BINARY_LOOP(t, TanhGrad, t, b *OPS_ROUND_##t(1 - OPS_ROUND_##t(a * a)))
 OPS_FLOATS(TANH_SLOPE, ~)
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, TanhGrad, b *(1 - a * a))
-OPS_BINARY_TABLE(TanhGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_PAIRED_TABLE(TanhGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, SigmoidGrad, b *(a *(1 - a)))
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, SigmoidGrad, b *(a *(1 - a)))
-OPS_BINARY_TABLE(SigmoidGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_PAIRED_TABLE(SigmoidGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
 // G f(x̄) and G / f(ȳ), with the function's derivative in terms of another op.
@@ -157,7 +157,7 @@ OPS_GRADIENT(SigmoidGrad) { // y = b a (1 - a)
   .kernel = kernel_##op, .elementwise = &loops_##op, .gradient = gradient_##op,                                        \
   .samples = "float[3,4]; double[5]; half[2,3]; float[0]"
 #define SLOPE_ROW(op)                                                                                                  \
-  .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_merged, .cost = ops_cost_outputs,         \
+  .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_same, .cost = ops_cost_outputs,           \
   .kernel = kernel_##op, .elementwise = &loops_##op, .gradient = gradient_##op,                                        \
   .samples = "float[3,4], float[3,4]; double[5], double[5]"
 

@@ -67,13 +67,13 @@ OPS_UNARY(LogicalNot, BOOL_ONLY, !x)
 // 0 times an infinite slope is 0).
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(a * a) * b)
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(conj(a) * conj(a)) * b)
-OPS_BINARY_TABLE(ReciprocalGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_PAIRED_TABLE(ReciprocalGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, SqrtGrad, b == 0 ? 0 : (C)0.5 / a * b)
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, SqrtGrad, b == 0 ? 0 : (C)0.5 / conj(a) * b)
-OPS_BINARY_TABLE(SqrtGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_PAIRED_TABLE(SqrtGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, RsqrtGrad, b == 0 ? 0 : ((C)-0.5 * (a * a)) * (a * b))
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, RsqrtGrad, b == 0 ? 0 : ((C)-0.5 * (conj(a) * conj(a))) * (conj(a) * b))
-OPS_BINARY_TABLE(RsqrtGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
+OPS_PAIRED_TABLE(RsqrtGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
 OPS_GRADIENT(Neg) {
@@ -134,7 +134,7 @@ OPS_GRADIENT(Conj) {
   .types = (uint32_t)types_##op, .shape = ops_shape_same, .cost = ops_cost_outputs, .kernel = kernel_##op,             \
   .elementwise = &loops_##op
 #define BINARY_ROW(op)                                                                                                 \
-  .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_merged, .cost = ops_cost_outputs,         \
+  .flags = TFC_OP_INPLACE, .types = (uint32_t)types_##op, .shape = ops_shape_same, .cost = ops_cost_outputs,           \
   .kernel = kernel_##op, .elementwise = &loops_##op, .gradient = gradient_##op,                                        \
   .samples = "float[3,4], float[3,4]; double[5], double[5]"
 #define FLOAT_SAMPLES "float[3,4]; double[5]; half[2,3]; float[0]"

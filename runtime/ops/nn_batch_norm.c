@@ -160,8 +160,11 @@ TFC_CLONES static void backward(void *arg, int64_t begin, int64_t end) {
         less[k] = n->st->training ? (C)(sum[k] / rest) : 0;
         slope[k] = n->st->training ? (C)(r[k] * r[k] * product[k] / rest) : 0;
       }
-      EACH_ELEMENT(
-          { TFC_PUT(dx[at], factor[k] * (TFC_GET(dy[at]) - less[k] - (TFC_GET(x[at]) - center[k]) * slope[k])); })
+      if (n->st->training)
+        EACH_ELEMENT(
+            { TFC_PUT(dx[at], factor[k] * (TFC_GET(dy[at]) - less[k] - (TFC_GET(x[at]) - center[k]) * slope[k])); })
+      else
+        EACH_ELEMENT({ TFC_PUT(dx[at], factor[k] * TFC_GET(dy[at])); })
     }
   })
 }
@@ -187,14 +190,16 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL, *stats[4], *third = NULL;
   TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[1], n.channels, "scale"));
   TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[2], n.channels, "offset"));
-  if (!st->training || st->factor != 1) {
-    TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[3], n.channels, "mean"));
-    TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[4], n.channels, "variance"));
+  for (uint32_t i = 3; i < 5; i++) {
+    const char *what = i == 3 ? "mean" : "variance";
+    TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 1, "estimated_%s must be 1-dimensional", what);
+    if (!st->training || st->factor != 1) TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[i], n.channels, what));
   }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   for (uint32_t i = 0; i < 4; i++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i + 1, n.stat_dtype, &vector, &stats[i]));
-  if (ctx->output_count > 5) { // TensorFlow's CPU kernel leaves it empty
-    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, n.stat_dtype, &TFC_SHAPE(0), &third));
+  if (ctx->output_count > 5) { // what cuDNN keeps for the gradient; elsewhere a scalar that nobody reads
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, n.stat_dtype, &TFC_SHAPE_SCALAR, &third));
+    memset(third->data, 0, third->size);
   }
   n.x = x->data, n.y = y->data;
   n.scale = ctx->inputs[1]->data, n.offset = ctx->inputs[2]->data;

@@ -76,12 +76,19 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
   const int64_t steps = tfc_tensor_int(ctx->inputs[3], b), blank = c->classes - 1;
   int64_t n = 0, repeats = 0;
   TFC_KERNEL_CHECK(steps >= 0 && steps <= c->time, "sequence_length(%lld) <= %lld", (long long)b, (long long)c->time);
+  bool finished = false; // by a null label: one that is not less than the number of the blank
   for (int64_t i = first; i < last; i++) {
-    TFC_KERNEL_CHECK(values[i] >= 0 && values[i] < blank,
-                     "Saw a non-null label (index >= num_classes - 1) following a "
-                     "null label, or a label outside of [0, %lld): %d, batch %lld",
-                     (long long)blank, values[i], (long long)b);
     if (c->collapse && i > first && values[i] == values[i - 1]) continue;
+    if (values[i] >= blank) {
+      finished = true;
+      continue;
+    }
+    TFC_KERNEL_CHECK(!finished,
+                     "Saw a non-null label (index >= num_classes - 1) following a null label, batch: %lld num_classes: "
+                     "%lld labels: %d",
+                     (long long)b, (long long)c->classes, values[i]);
+    TFC_KERNEL_CHECK(values[i] >= 0, "All labels must be nonnegative integers, batch: %lld labels: %d", (long long)b,
+                     values[i]);
     if (n && w->labels[2 * n - 1] == values[i]) repeats++;
     w->labels[2 * n] = blank;
     w->labels[2 * n + 1] = values[i];
@@ -89,7 +96,6 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
   }
   w->labels[2 * n] = blank;
   set_at(loss, b, 0);
-  if (steps == 0) return NULL;
   if (n + repeats > steps) {
     TFC_KERNEL_CHECK(c->ignore_longer,
                      "Not enough time for target transition sequence (required: %lld, available: "
@@ -98,6 +104,7 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
                      (long long)(n + repeats), (long long)steps, (long long)b);
     return NULL;
   }
+  if (steps == 0) return NULL;
   for (int64_t t = 0; t < steps; t++) { // softmax
     double max = -INFINITY, sum = 0, *y = w->y + t * c->classes;
     const int64_t at = (t * c->batch + b) * c->classes;

@@ -1,7 +1,9 @@
 // Maximum and average pooling of two and three dimensions, and their gradients.
 //
 // Padding never counts: an average is over the cells inside the image. Of equal maxima the first one in the image gets
-// the gradient.
+// the gradient. A maximum begins with the least finite number and takes what is greater, so that NaN is passed over.
+#include <float.h>
+
 #include "runtime/ops/nn_window.h"
 
 struct pool {
@@ -81,6 +83,10 @@ static int64_t place(const struct tfc_image *im, int64_t n, const int64_t at[3])
 
 enum { CHANNELS = 256 };
 
+#define LOWEST                                                                                                         \
+  _Generic((S *)0, float * : -FLT_MAX, double * : -DBL_MAX, tfc_half * : -65504.0f, tfc_bf16 * : -0x1.FEp127f,         \
+           int8_t * : INT8_MIN, int16_t * : INT16_MIN, int32_t * : INT32_MIN, int64_t * : INT64_MIN, default : 0)
+
 // Output positions [begin, end), all channels.
 TFC_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
@@ -94,25 +100,21 @@ TFC_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
     TFC_REAL_CASES(p->dtype, {
       const S *x = p->in;
       S *y = p->out;
+      const C lowest = LOWEST;
       for (int64_t first = 0; first < p->y.channels; first += CHANNELS) {
         const int64_t count = p->y.channels - first < CHANNELS ? p->y.channels - first : CHANNELS;
         C best[CHANNELS];
-        bool fresh = true;
-        if (p->average)
-          for (int64_t c = 0; c < count; c++) best[c] = 0;
+        for (int64_t c = 0; c < count; c++) best[c] = p->average ? (C)0 : lowest;
         EACH_CELL(cell, lo, hi) {
           const S *from = x + place(&p->x, n, cell);
           for (int64_t d = 0; d < deep; d++) {
             if (p->average)
               for (int64_t c = 0; c < count; c++) best[c] = (C)(best[c] + TFC_GET(from[(first + c) * xs]));
-            else if (fresh)
-              for (int64_t c = 0; c < count; c++) best[c] = TFC_GET(from[((first + c) * deep + d) * xs]);
             else
               for (int64_t c = 0; c < count; c++) {
                 const C v = TFC_GET(from[((first + c) * deep + d) * xs]);
-                best[c] = v > best[c] || v != v ? v : best[c];
+                best[c] = v > best[c] ? v : best[c];
               }
-            fresh = false;
           }
         }
         if (p->average)
@@ -176,6 +178,7 @@ static tfc_status max_pool_with_argmax(struct tfc_kernel_ctx *ctx) {
   struct tfc_buffer *scratch = NULL;
   const struct tfc_tensor *x = ctx->inputs[0];
   TFC_RETURN_IF_ERROR(describe(ctx, &x->shape, x->dtype, &p, &ys));
+  TFC_KERNEL_CHECK(tfc_tensor_elements(x) > 0, "tensor_in must not be empty");
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin + 1];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &ys, &y));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, type, &ys, &index));

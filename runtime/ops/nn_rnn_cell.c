@@ -122,7 +122,7 @@ static tfc_status check_weights(struct tfc_kernel_ctx *ctx, uint32_t first, cons
   TFC_RETURN_IF_ERROR(check(ctx->inputs[first + 1], &state, "h_prev"));
   TFC_RETURN_IF_ERROR(check(ctx->inputs[first + 2], &w, "w"));
   TFC_RETURN_IF_ERROR(check(ctx->inputs[first + 6], &b, "b"));
-  for (uint32_t i = 3; l->peephole && i < 6; i++)
+  for (uint32_t i = 3; (l->peephole || first == 2) && i < 6; i++) // of BlockLSTM also where they are not used
     TFC_RETURN_IF_ERROR(check(ctx->inputs[first + i], &peep, "a peephole weight"));
   return NULL;
 }

@@ -118,11 +118,17 @@ static void dense_rows(void *arg, int64_t begin, int64_t end) {
   })
 }
 
+// A shape of at most two dimensions with ones in front.
+static struct tfc_shape matrix_of(const struct tfc_shape *s) {
+  return s->rank == 2 ? *s : TFC_SHAPE(1, s->rank == 1 ? s->dims[0] : 1);
+}
+
 static tfc_status cross_entropy(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *labels = ctx->inputs[1];
-  struct tfc_shape shape;
-  TFC_KERNEL_CHECK(x->shape.rank == 2 && labels->shape.rank == 2, "logits and labels must be 2-dimensional");
+  struct tfc_shape shape, xs = matrix_of(&x->shape), ls = matrix_of(&labels->shape);
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&x->shape, &labels->shape, &shape));
+  TFC_KERNEL_CHECK(shape.rank == 2,
+                   "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional");
   struct tfc_tensor *loss = NULL, *back = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &TFC_SHAPE(shape.dims[0]), &loss));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, x->dtype, &shape, &back));
@@ -132,10 +138,10 @@ static tfc_status cross_entropy(struct tfc_kernel_ctx *ctx) {
                    .out = back->data,
                    .loss = loss->data,
                    .classes = classes,
-                   .logits_row = x->shape.dims[0] == 1 ? 0 : x->shape.dims[1],
-                   .logits_column = x->shape.dims[1] == 1 ? 0 : 1,
-                   .labels_row = labels->shape.dims[0] == 1 ? 0 : labels->shape.dims[1],
-                   .labels_column = labels->shape.dims[1] == 1 ? 0 : 1,
+                   .logits_row = xs.dims[0] == 1 ? 0 : xs.dims[1],
+                   .logits_column = xs.dims[1] == 1 ? 0 : 1,
+                   .labels_row = ls.dims[0] == 1 ? 0 : ls.dims[1],
+                   .labels_column = ls.dims[1] == 1 ? 0 : 1,
                    .dtype = x->dtype};
   if (shape.dims[0] == 0) return NULL;
   TFC_KERNEL_CHECK(classes > 0, "Must have at least one class");

@@ -40,10 +40,14 @@ tfc_status tfc_window_read(const struct tfc_graph *g, const struct tfc_node *n, 
   if (strides) w.channel_stride = strides[channel], w.batch_stride = strides[0];
   if (w.batch_size != 1 || w.batch_stride != 1 || (dilations && (dilations[0] != 1 || dilations[channel] != 1)))
     return tfc_status_make(TFC_UNIMPLEMENTED, "windows over the batch dimension, or dilated channels");
+  const struct tfc_attr *explicit = tfc_node_attr(g, n, "explicit_paddings");
+  if (!tfc_str_is(padding, "EXPLICIT") && explicit && explicit->kind == TFC_ATTR_LIST_INT && explicit->count)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
   if (tfc_str_is(padding, "SAME")) {
     w.padding = TFC_PADDING_SAME;
   } else if (tfc_str_is(padding, "EXPLICIT")) {
-    const struct tfc_attr *a = tfc_node_attr(g, n, "explicit_paddings");
+    const struct tfc_attr *a = explicit;
     w.padding = TFC_PADDING_EXPLICIT;
     if (!a || a->kind != TFC_ATTR_LIST_INT || a->count != 2 * (uint32_t)rank)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "explicit_paddings attribute must contain %d values", 2 * rank);

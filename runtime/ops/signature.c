@@ -93,20 +93,24 @@ static tfc_attr_kind list_of(tfc_attr_kind kind) {
   return (tfc_attr_kind)(kind - TFC_ATTR_INT + TFC_ATTR_LIST_INT);
 }
 
-static tfc_status parse_kind(tfc_str s, struct tfc_op_attr *out) {
+static tfc_status parse_kind(tfc_str s, struct tfc_arena *arena, struct tfc_op_attr *out) {
   tfc_str inner;
   if (wrapped(s, "list(", ")", &inner)) {
-    TFC_RETURN_IF_ERROR(parse_kind(inner, out));
+    TFC_RETURN_IF_ERROR(parse_kind(inner, arena, out));
     if (out->kind >= TFC_ATTR_PLACEHOLDER) return bad(s, "a list of that cannot be");
     out->kind = list_of(out->kind);
     return NULL;
   }
   if (wrapped(s, "{", "}", &inner)) { // types, or allowed strings
     out->kind = TFC_ATTR_TYPE;
+    tfc_str *strings = TFC_ARENA_ARRAY(arena, tfc_str, (size_t)count_parts(inner, ',') + 1);
+    if (!strings) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    out->strings = strings;
     while (inner.size) {
       tfc_str part = next_part(&inner, ',');
       if (part.size && (part.data[0] == '\'' || part.data[0] == '"')) {
         out->kind = TFC_ATTR_STRING;
+        if (part.size >= 2) strings[out->string_count++] = tfc_str_sub(part, 1, part.size - 1);
         continue;
       }
       tfc_dtype t = tfc_dtype_parse(part);
@@ -226,7 +230,7 @@ static tfc_status parse_attr(tfc_str part, struct tfc_arena *arena, struct tfc_o
       value = i;
   }
   tfc_str kind = trim(tfc_str_sub(rest, 0, minimum != SIZE_MAX ? minimum : value));
-  TFC_RETURN_IF_ERROR(parse_kind(kind, out));
+  TFC_RETURN_IF_ERROR(parse_kind(kind, arena, out));
   if (minimum != SIZE_MAX) {
     out->has_minimum = true;
     TFC_RETURN_IF_ERROR(tfc_parse_i64(trim(tfc_str_sub(rest, minimum + 2, value)), &out->minimum));
@@ -299,5 +303,73 @@ tfc_status tfc_signature_parse(const struct tfc_op_def *def, struct tfc_arena *a
   if (!s) s = parse_args(def->outputs, &sig, arena, &sig.outputs, &sig.output_count);
   if (s) return tfc_status_annotate(s, "signature of op %s", def->name);
   *out = sig;
+  return NULL;
+}
+
+// --- Attributes of a node ------------------------------------------------------------------------------------------
+static bool allowed_type(const struct tfc_op_attr *want, tfc_dtype t) {
+  return !want->allowed_types || want->allowed_types >> tfc_dtype_base(t) & 1;
+}
+static bool allowed_string(const struct tfc_op_attr *want, tfc_str s) {
+  for (uint32_t i = 0; i < want->string_count; i++)
+    if (tfc_str_equal(s, want->strings[i])) return true;
+  return !want->string_count;
+}
+
+static tfc_status check_attr(const struct tfc_op_attr *want, const struct tfc_attr *a) {
+  if (a->kind != want->kind) { // an empty list is one of any kind
+    bool both_lists = a->kind > TFC_ATTR_PLACEHOLDER && want->kind > TFC_ATTR_PLACEHOLDER;
+    if (both_lists && a->count == 0) return NULL;
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' is of another kind", TFC_STR_ARG(want->name));
+  }
+  switch (a->kind) {
+  case TFC_ATTR_TYPE:
+    if (!allowed_type(want, a->type))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' must not be %s", TFC_STR_ARG(want->name),
+                             tfc_dtype_name(a->type));
+    break;
+  case TFC_ATTR_LIST_TYPE:
+    for (uint32_t i = 0; i < a->count; i++)
+      if (!allowed_type(want, a->types[i]))
+        return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' must not have %s", TFC_STR_ARG(want->name),
+                               tfc_dtype_name(a->types[i]));
+    break;
+  case TFC_ATTR_STRING:
+    if (!allowed_string(want, a->s))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' must not be \"%.*s\"", TFC_STR_ARG(want->name),
+                             TFC_STR_ARG(a->s));
+    break;
+  case TFC_ATTR_LIST_STRING:
+    for (uint32_t i = 0; i < a->count; i++)
+      if (!allowed_string(want, a->strings[i]))
+        return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' must not have \"%.*s\"", TFC_STR_ARG(want->name),
+                               TFC_STR_ARG(a->strings[i]));
+    break;
+  default: break;
+  }
+  if (!want->has_minimum) return NULL;
+  if (a->kind == TFC_ATTR_INT && a->i < want->minimum)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' is %lld, less than %lld", TFC_STR_ARG(want->name),
+                           (long long)a->i, (long long)want->minimum);
+  if (a->kind > TFC_ATTR_PLACEHOLDER && (int64_t)a->count < want->minimum)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' has %u items, fewer than %lld",
+                           TFC_STR_ARG(want->name), a->count, (long long)want->minimum);
+  return NULL;
+}
+
+tfc_status tfc_op_check_attrs(const struct tfc_graph *g, const struct tfc_node *n) {
+  const struct tfc_op_signature *sig = tfc_op_signature(n->def);
+  const struct tfc_attr *attrs = g->attrs + n->attr_begin;
+  for (uint32_t i = 0; i < sig->attr_count; i++) {
+    const struct tfc_op_attr *want = &sig->attrs[i];
+    bool found = false;
+    for (uint32_t k = 0; k < n->attr_count && !found; k++) {
+      if (!tfc_str_equal(attrs[k].name, want->name)) continue;
+      found = true;
+      if (attrs[k].kind != TFC_ATTR_PLACEHOLDER) TFC_RETURN_IF_ERROR(check_attr(want, &attrs[k]));
+    }
+    if (!found && !want->has_default && want->kind != TFC_ATTR_TENSOR) // a default that is a tensor is not in the rows
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' is missing", TFC_STR_ARG(want->name));
+  }
   return NULL;
 }

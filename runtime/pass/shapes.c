@@ -387,6 +387,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     apply_overrides(e, n);
     return NULL;
   }
+  if (n->def) TFC_RETURN_IF_ERROR(tfc_op_check_attrs(g, n));
   if (n->def && n->def->shape) TFC_RETURN_IF_ERROR(n->def->shape(&ctx));
   if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NO_NODE)
     TFC_RETURN_IF_ERROR(infer_calls(e, n, &ctx));

@@ -11,6 +11,7 @@ import cases as op_cases
 import common
 import external
 import generate
+import hostile as mutants
 import make_graphs
 from tool import last_line
 
@@ -89,6 +90,12 @@ def judge(case, expected, outputs, report):
             if wrong:
                 return report.fail(case["name"], "run %d: %s: %s" % (r, tensor, wrong))
     report.ok(case["name"])
+
+
+# -- mutated operations ------------------------------------------------------------------------------------------------
+
+def hostile(options, program, report):
+    mutants.compare(options, program, report)
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,426 @@
+"""Mutated op cases: attributes left out or changed, inputs of other shapes, values and dtypes; values and errors compared.
+
+Each seed is a node of a family's table whose inputs are constants. A mutant is that node with one to three changes. What
+TensorFlow does with it (values, an error, or the end of its process, which proves nothing) is found out in a process of
+its own; tfc must give the same values, or refuse.
+"""
+
+import multiprocessing
+import os
+import random
+import re
+
+import numpy as np
+
+STRINGS = {
+    "data_format": ["NHWC", "NCHW", "NDHWC", "NCDHW", "NCHW_VECT_C", "HWNC"],
+    "padding": ["SAME", "VALID", "EXPLICIT", "same"],
+    "mode": ["REFLECT", "SYMMETRIC", "MIN_COMBINED", "MIN_FIRST", "SCALED"],
+    "equation": ["ij,jk->ik", "bij,bjk->bik", "ii->i", "ij->ji", "i,i->", "...ij,...jk->...ik", "ij->", "ij,ij->ij", "iij->j", "ab,b"],
+    "direction": ["left", "right"],
+    "side": ["left", "right"],
+    "method": ["bilinear", "nearest"],
+    "unit": ["BYTE", "UTF8_CHAR"],
+    "kernel_type": ["lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic"],
+    "separator": ["", ",", "--"],
+    "reduction_type": ["sum", "mean"],
+}
+
+
+def _numpy_of(tf, tensor):
+    return tf.make_ndarray(tensor)
+
+
+def seeds(family):
+    """[(NodeDef, [input array], case)] of the family's simple cases."""
+    graph_def = family.graph_def()
+    nodes = {n.name: n for n in graph_def.node}
+    import cases
+    tf = cases.tf
+    found, seen = [], set()
+    for case in family.cases:
+        if len(case["runs"]) != 1 or "error" in case or case["runs"][0].get("targets"):
+            continue
+        for fetch in case["runs"][0]["fetches"]:
+            node = nodes[fetch.split(":")[0]]
+            if node.name in seen or node.op in ("Const", "PlaceholderWithDefault"):
+                continue
+            seen.add(node.name)
+            arrays = []
+            for name in node.input:
+                source = nodes.get(name.split(":")[0])
+                while source is not None and source.op == "PlaceholderWithDefault":
+                    source = nodes[source.input[0]]
+                if source is None or source.op != "Const":
+                    break
+                arrays.append(_numpy_of(tf, source.attr["value"].tensor))
+            else:
+                found.append((node, arrays, case))
+    return found
+
+
+class Mutator:
+    def __init__(self, seed):
+        import cases
+        self.cases, self.tf, self.rng = cases, cases.tf, random.Random(seed)
+
+    def mutant(self, seed, number):
+        """(GraphDef, [fetch], case, description)"""
+        tf, rng = self.tf, self.rng
+        node, arrays, case = seed
+        made = tf.compat.v1.NodeDef()
+        made.CopyFrom(node)
+        made.name = "m%d/node" % number
+        arrays = [np.array(a) for a in arrays]
+        definition = self.cases.op_def_registry.get(node.op)
+        said = []
+        for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
+            kinds = [self.drop_attr, self.change_attr, self.change_attr, self.change_type]
+            if arrays:
+                kinds += [self.change_shape, self.change_shape, self.change_value, self.change_value]
+            what = rng.choice(kinds)(definition, made, arrays)
+            if what:
+                said.append(what)
+        graph_def = tf.compat.v1.GraphDef()
+        graph_def.versions.producer = 1645
+        del made.input[:]
+        for i, array in enumerate(arrays):
+            name = "m%d/in%d" % (number, i)
+            const = graph_def.node.add(name=name, op="Const")
+            try:
+                proto = tf.make_tensor_proto(array)
+            except (TypeError, ValueError):
+                return None
+            const.attr["dtype"].type = proto.dtype
+            const.attr["value"].tensor.CopyFrom(proto)
+            if rng.random() < 0.5:
+                soft = graph_def.node.add(name=name + "d", op="PlaceholderWithDefault", input=[name])
+                soft.attr["dtype"].type = proto.dtype
+                soft.attr["shape"].shape.unknown_rank = True
+                name += "d"
+            made.input.append(name)
+        graph_def.node.add().CopyFrom(made)
+        count = self.output_count(definition, made)
+        return graph_def, ["%s:%d" % (made.name, i) for i in range(count)], case, "; ".join(said) or "as it is"
+
+    @staticmethod
+    def output_count(definition, node):
+        total = 0
+        for arg in definition.output_arg:
+            if arg.number_attr:
+                total += node.attr[arg.number_attr].i
+            elif arg.type_list_attr:
+                total += len(node.attr[arg.type_list_attr].list.type)
+            else:
+                total += 1
+        return total
+
+    def inferred(self, definition):
+        return {a for arg in definition.input_arg for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+
+    def drop_attr(self, definition, node, arrays):
+        droppable = [a.name for a in definition.attr if a.HasField("default_value") and a.name in node.attr]
+        droppable = [a for a in droppable if a not in self.inferred(definition)]
+        if not droppable:
+            return None
+        name = self.rng.choice(droppable)
+        del node.attr[name]
+        return "without " + name
+
+    def change_attr(self, definition, node, arrays):
+        rng = self.rng
+        able = [a for a in definition.attr if a.name in node.attr and a.type in ("bool", "int", "float", "string", "list(int)", "shape")]
+        able = [a for a in able if a.name not in self.inferred(definition)]
+        if not able:
+            return None
+        attr = rng.choice(able)
+        value = node.attr[attr.name]
+        if attr.type == "bool":
+            value.b = not value.b
+        elif attr.type == "int":
+            value.i = rng.choice([-2, -1, 0, 1, 2, 3, value.i + 1, value.i - 1])
+        elif attr.type == "float":
+            value.f = rng.choice([0.0, -1.0, 1.0, 0.5, value.f * 2, value.f / 2])
+        elif attr.type == "string":
+            allowed = [v.decode() for v in attr.allowed_values.list.s] or STRINGS.get(attr.name)
+            if not allowed:
+                return None
+            value.s = rng.choice(allowed).encode()
+        elif attr.type == "shape":
+            dims = value.shape.dim
+            if dims:
+                rng.choice(list(dims)).size = rng.choice([-1, 0, 1, 2, 3])
+        else:
+            numbers = list(value.list.i)
+            change = rng.random()
+            if numbers and change < 0.6:
+                numbers[rng.randrange(len(numbers))] = rng.choice([-1, 0, 1, 2, 3])
+            elif numbers and change < 0.8:
+                numbers.pop()
+            else:
+                numbers.append(rng.choice([-1, 0, 1, 2]))
+            del value.list.i[:]
+            value.list.i.extend(numbers)
+            return "%s = %s" % (attr.name, numbers)
+        return "%s = %s" % (attr.name, str(value).strip().replace("\n", " "))
+
+    def change_type(self, definition, node, arrays):
+        tf, rng = self.tf, self.rng
+        able = [a for a in definition.attr if a.type == "type" and a.name in node.attr]
+        if not able:
+            return None
+        attr = rng.choice(able)
+        allowed = list(attr.allowed_values.list.type) or [tf.as_dtype(t).as_datatype_enum for t in self.cases.ALL + ["string", "complex128"]]
+        allowed = [t for t in allowed if tf.as_dtype(t).name in self.cases.ALL + ["string", "complex128"]]
+        if not allowed:
+            return None
+        wanted = rng.choice(allowed)
+        kind = self.cases.npdtype(tf.as_dtype(wanted).name)
+        at = 0
+        for arg in definition.input_arg:
+            count = node.attr[arg.number_attr].i if arg.number_attr else len(node.attr[arg.type_list_attr].list.type) if arg.type_list_attr else 1
+            if arg.type_attr == attr.name:
+                for i in range(at, at + count):
+                    try:
+                        with np.errstate(all="ignore"):
+                            if kind == object:
+                                arrays[i] = np.array([str(v).encode() for v in arrays[i].ravel()], object).reshape(arrays[i].shape)
+                            elif arrays[i].dtype == object:
+                                arrays[i] = np.zeros(arrays[i].shape, kind)
+                            elif arrays[i].dtype.kind == "c" and kind.kind != "c":
+                                arrays[i] = np.real(arrays[i]).astype(kind)
+                            else:
+                                arrays[i] = arrays[i].astype(kind)
+                    except (TypeError, ValueError):
+                        return None
+            at += count
+        node.attr[attr.name].type = wanted
+        return "%s = %s" % (attr.name, tf.as_dtype(wanted).name)
+
+    def change_shape(self, definition, node, arrays):
+        rng = self.rng
+        i = rng.randrange(len(arrays))
+        a = arrays[i]
+        before = a.shape
+        change = rng.randrange(8)
+        if change == 0 and a.ndim < 5:
+            a = np.expand_dims(a, rng.randrange(a.ndim + 1))
+        elif change == 1 and a.ndim:
+            axis = rng.randrange(a.ndim)
+            if not a.shape[axis]:
+                return None
+            a = a.take(0, axis=axis)
+        elif change == 2 and a.ndim:
+            axis = rng.randrange(a.ndim)
+            a = a[tuple(slice(0, 0) if d == axis else slice(None) for d in range(a.ndim))]
+        elif change == 3 and a.ndim and a.size < 2000:
+            a = np.concatenate([a, a], axis=rng.randrange(a.ndim))
+        elif change == 4 and a.ndim > 1:
+            axes = list(range(a.ndim))
+            rng.shuffle(axes)
+            a = a.transpose(axes)
+        elif change == 5 and a.ndim:
+            axis = rng.randrange(a.ndim)
+            a = a[tuple(slice(0, 1) if d == axis else slice(None) for d in range(a.ndim))]
+        elif change == 6 and a.ndim:
+            axis = rng.randrange(a.ndim)
+            a = a[tuple(slice(0, max(0, a.shape[d] - 1)) if d == axis else slice(None) for d in range(a.ndim))]
+        elif change == 7 and a.size:
+            a = np.array(a.ravel()[0], a.dtype)
+        arrays[i] = np.array(a)
+        return "input %d %s -> %s" % (i, list(before), list(arrays[i].shape)) if arrays[i].shape != before else None
+
+    def change_value(self, definition, node, arrays):
+        rng = self.rng
+        i = rng.randrange(len(arrays))
+        a = np.array(arrays[i])
+        if not a.size:
+            return None
+        flat = a.reshape(-1)
+        at = rng.randrange(flat.size)
+        if a.dtype == object:
+            value = rng.choice([b"", b"-1", b"nan", b"1e400", b"0x10", b" 12", "h\u00e4\u00df\u20ac".encode(), b"\xff\xfe", b"a,b,,c", b"99999999999999999999"])
+        elif a.dtype == bool:
+            value = not flat[at]
+        elif a.dtype.kind in "iu":
+            info = np.iinfo(a.dtype)
+            value = rng.choice([v for v in (-1, 0, 1, 2, 3, 5, -2, -3, 100, info.min, info.max) if info.min <= v <= info.max])
+            if a.dtype.kind == "i" and a.ndim <= 1 and a.size <= 8 and abs(value) > 1000:  # sizes: no huge tensors
+                value = rng.choice([-1, 0, 1, 2])
+        elif a.dtype.kind == "c":
+            value = rng.choice([0, 1j, complex(np.inf, 0), complex(np.nan, 1)])
+        else:
+            value = rng.choice([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-30, 1e30, -1.0, 0.5, 3.0])
+        with np.errstate(all="ignore"):
+            if rng.random() < 0.15:
+                flat[:] = value
+            else:
+                flat[at] = value
+        arrays[i] = flat.reshape(a.shape)
+        return "input %d has %r" % (i, value)
+
+
+# -- TensorFlow in a process of its own --------------------------------------------------------------------------------
+
+def _serve(pipe):
+    import cases
+    tf, tf1 = cases.tf, cases.tf1
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    config = tf1.ConfigProto(allow_soft_placement=True, intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+    config.graph_options.optimizer_options.do_constant_folding = False
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    while True:
+        data, fetches = pipe.recv()
+        graph = tf.Graph()
+        try:
+            with graph.as_default():
+                graph_def = tf1.GraphDef.FromString(data)
+                tf1.import_graph_def(graph_def, name="")
+                tensors = [graph.get_tensor_by_name(f) for f in fetches]
+        except Exception as error:
+            pipe.send(("construct", type(error).__name__, str(error)[:300]))
+            continue
+        try:
+            with tf1.Session(graph=graph, config=config) as session:
+                pipe.send(("ok", [np.asarray(v) for v in session.run(tensors)], None))
+        except Exception as error:
+            pipe.send(("error", type(error).__name__, str(getattr(error, "message", error))[:300]))
+
+
+class Reference:
+    """What TensorFlow does: ("ok", arrays, _), ("construct" or "error", class, message) or ("died", ...)."""
+
+    def __init__(self):
+        self.process = None
+
+    def start(self):
+        context = multiprocessing.get_context("fork")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def ask(self, graph_def, fetches):
+        if self.process is None:
+            self.start()
+        try:
+            self.pipe.send((graph_def.SerializeToString(), fetches))
+            if not self.pipe.poll(20):
+                raise EOFError
+            return self.pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self.process.kill()
+            self.process.join()
+            self.process = None
+            return "died", None, None
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------
+
+def compare(options, program, report):
+    """options.count mutants per family, from options.seed."""
+    import cases
+    import generate
+    from tool import last_line
+    tf1 = cases.tf1
+    reference = Reference()
+    reference.start()  # before anything else of TensorFlow runs in this process
+    for name in options.family or FAMILIES:
+        family = generate.family(name)
+        family.cases = [c for c in family.cases if options.case in c["name"]]
+        found = [s for s in seeds(family) if options.case in s[2]["name"]]
+        if not found:
+            continue
+        mutator = Mutator("%s/%d" % (name, options.seed))
+        directory = os.path.join(options.directory, "hostile", name)
+        os.makedirs(directory, exist_ok=True)
+        by_op = {}
+        for seed in found:
+            by_op.setdefault(seed[0].op, []).append(seed)
+        group, refused, died = [], 0, 0
+        order = sorted(by_op)
+        for number in range(options.count):
+            made = mutator.mutant(mutator.rng.choice(by_op[order[number % len(order)]]), number)
+            if made is None:
+                continue
+            graph_def, fetches, case, said = made
+            answer, values, message = reference.ask(graph_def, fetches)
+            label = "hostile.%s.%d.%s (%s)" % (name, number, case["name"], said)
+            if answer == "died":
+                died += 1
+            elif answer == "ok":
+                group.append((label, graph_def, fetches, values, case))
+                if len(group) == 200:
+                    judge(group, directory, program, report, tf1, cases, last_line)
+                    group = []
+            elif values in ("NotFoundError", "UnimplementedError") or LACKS.search(message):
+                continue  # TensorFlow has no kernel for this: tfc may have one
+            else:
+                refused += 1
+                path = os.path.join(directory, "refused%d.pb" % number)
+                with open(path, "wb") as f:
+                    f.write(graph_def.SerializeToString())
+                code, _, errors = program.script(path, [{"fetches": fetches}], path + ".run")
+                if code is None or code < 0 or code > 3:
+                    report.fail(label, "crashed or hung (%s): %s" % (code, path))
+                elif code == 0:
+                    report.fail(label, "ran; TensorFlow: %s %s: %s" % (answer, values, " ".join(message.split())[:160]))
+                else:
+                    report.ok(label)
+        judge(group, directory, program, report, tf1, cases, last_line)
+        print("        hostile.%s: %d mutants, %d that TensorFlow refuses, %d that end its process" % (name, options.count, refused, died), flush=True)
+    reference.stop()
+
+
+# Outputs that TensorFlow does not write (they are what lay in memory).
+UNDEFINED = {(op, i) for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3") for i in (3, 4)} | {("FusedBatchNormV3", 5)}
+# Reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
+LACKS = re.compile("No OpKernel|block_shape must have rank 1|Could not find device|no supported kernel|does not yet support|not supported|only supports|not implemented", re.I)
+
+
+def rule_for(case, value):
+    """The case's tolerance; a wider one where the mutant computes in a narrower type than the case did."""
+    if value.dtype.name in ("float16", "bfloat16") and value.dtype.name != case["dtype"]:
+        return "relative:2e-3" if value.dtype.name == "float16" else "relative:1.6e-2"
+    if value.dtype.kind in "fc" and case["tolerance"] == "exact" and value.dtype.name != case["dtype"]:
+        return "relative:1e-6"
+    return case["tolerance"]
+
+
+def judge(group, directory, program, report, tf1, cases, last_line):
+    """Mutants that TensorFlow runs, together in one graph; after an error the rest in the next session."""
+    attempt = 0
+    while group:
+        attempt += 1
+        graph_def = tf1.GraphDef()
+        graph_def.versions.producer = 1645
+        for _, part, _, _, _ in group:
+            graph_def.node.extend(part.node)
+        path = os.path.join(directory, "group%d.pb" % attempt)
+        with open(path, "wb") as f:
+            f.write(graph_def.SerializeToString())
+        code, outputs, errors = program.script(path, [{"fetches": fetches} for _, _, fetches, _, _ in group], path + ".run")
+        culprit = None
+        for i, ((label, _, fetches, values, case), found) in enumerate(zip(group, outputs)):
+            if any(f not in found for f in fetches):
+                culprit = i
+                break
+            pairs = [(v, found[f], rule_for(case, v)) for i, (f, v) in enumerate(zip(fetches, values)) if (case["op"], i) not in UNDEFINED]
+            wrong = next((w for w in (cases.mismatch(*pair) for pair in pairs) if w), None)
+            report.fail(label, wrong) if wrong else report.ok(label)
+        if culprit is None:
+            break
+        named = [i for i in range(culprit, len(group)) if group[i][2][0].split("/")[0] + "/" in errors]
+        blamed = group[named[0] if named else culprit]
+        report.fail(blamed[0], "tfc-run ended with %s: %s" % (code, last_line(errors)))
+        group = [g for g in group[culprit:] if g is not blamed]
+
+
+FAMILIES = ["math_unary", "math_binary", "reductions", "array", "nn", "linalg", "image"]
