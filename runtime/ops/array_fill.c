@@ -26,6 +26,8 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx) {
   return ops_fill_with(y, 0, tfc_tensor_elements(y), value, 0);
 }
 static tfc_status shape_fill(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape vector;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &vector));
   ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
@@ -247,6 +249,7 @@ static tfc_status broadcast_to(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status shape_broadcast_to(struct tfc_shape_ctx *ctx) {
   struct tfc_shape to = ops_described_shape(ctx, 1), joined;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &joined));
   const struct tfc_shape *x = ctx->inputs[0];
   ctx->outputs[0] = to;
   if (to.rank < 0 || x->rank < 0) return NULL;

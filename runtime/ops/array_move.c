@@ -200,6 +200,7 @@ static tfc_status reverse_dims(struct tfc_kernel_ctx *ctx, const bool *turned) {
 static tfc_status reverse_v2(struct tfc_kernel_ctx *ctx) {
   bool turned[TFC_MAX_RANK] = {0};
   int64_t n = tfc_tensor_elements(ctx->inputs[1]);
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "'dims' must be 1-dimension, not %d", ctx->inputs[1]->shape.rank);
   for (int64_t i = 0; i < n; i++) {
     int axis;
     TFC_RETURN_IF_ERROR(ops_axis(tfc_tensor_int(ctx->inputs[1], i), ctx->inputs[0]->shape.rank, &axis));

@@ -76,7 +76,9 @@ tfc_status ops_slice_resolve(const struct tfc_shape *input, int count, const int
       consumed++;
     }
   }
-  if (ellipses > 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
+  // Bits beyond the last index count too.
+  if (masks->ellipsis & (masks->ellipsis - 1))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   if (consumed > input->rank)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Index out of range using input dim %d; input has only %d dims",
                            input->rank, input->rank);

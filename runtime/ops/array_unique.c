@@ -100,6 +100,7 @@ static tfc_status unique_along(struct tfc_kernel_ctx *ctx, bool has_axis, bool w
   if (has_axis && tfc_tensor_elements(ctx->inputs[1]) > 0) {
     TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1,
                      "axis does not support input tensors larger than 1 elements");
+    TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "axis expects a 1D vector.");
     TFC_RETURN_IF_ERROR(ops_axis(tfc_tensor_int(ctx->inputs[1], 0), x->shape.rank, &axis));
   } else {
     TFC_KERNEL_CHECK(x->shape.rank == 1, "unique expects a 1D vector.");

@@ -23,6 +23,7 @@ static tfc_status where(struct tfc_kernel_ctx *ctx) { // coordinates of what is 
   struct tfc_tensor *y = NULL;
   tfc_status s = NULL;
   int64_t n = tfc_tensor_elements(x), count = 0, k = 0, at[TFC_MAX_RANK] = {0};
+  TFC_KERNEL_CHECK(x->shape.rank > 0, "WhereOp : Unhandled input dimensions: 0");
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)n + 1, &held));
   bool *found = held->data;
   TFC_TRY(s, find_not_zero(ctx, x, found));

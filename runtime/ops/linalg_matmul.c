@@ -172,12 +172,14 @@ tfc_status ops_matmul_batch(struct tfc_kernel_ctx *ctx, const struct ops_matmul 
 struct matmul_state {
   enum ops_transpose a, b;
   tfc_dtype out;
+  int same_rank; // 0: operands broadcast; 1: of one rank and batch (BatchMatMul); 2: matrices (MatMul)
 };
 
 static tfc_status prepare_matmul(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct matmul_state, state);
   state->a = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_a", false) ? OPS_TRANSPOSED : OPS_PLAIN;
   state->b = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_b", false) ? OPS_TRANSPOSED : OPS_PLAIN;
+  state->same_rank = 2;
   return NULL;
 }
 static tfc_status prepare_batch(struct tfc_prepare_ctx *ctx) {
@@ -185,6 +187,7 @@ static tfc_status prepare_batch(struct tfc_prepare_ctx *ctx) {
   state->a = tfc_node_attr_bool(ctx->graph, ctx->node, "adj_x", false) ? OPS_ADJOINT : OPS_PLAIN;
   state->b = tfc_node_attr_bool(ctx->graph, ctx->node, "adj_y", false) ? OPS_ADJOINT : OPS_PLAIN;
   state->out = tfc_node_attr_type(ctx->graph, ctx->node, "Tout", TFC_DTYPE_NONE);
+  state->same_rank = tfc_str_is(ctx->node->op, "BatchMatMul");
   return NULL;
 }
 
@@ -197,6 +200,9 @@ static tfc_status multiply(struct tfc_kernel_ctx *ctx) {
   if (sa->rank < 2 || sb->rank < 2)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "operands must have rank 2 or more: %s, %s", tfc_shape_show(sa, ta),
                            tfc_shape_show(sb, tb));
+  if (state->same_rank && (sa->rank != sb->rank || (state->same_rank == 2 && sa->rank != 2)))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "In[0] and In[1] has different ndims: %s vs. %s",
+                           tfc_shape_show(sa, ta), tfc_shape_show(sb, tb));
   if (!(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(a->dtype))) return ops_unsupported_type(ctx, a->dtype);
   bool at = state->a != OPS_PLAIN, bt = state->b != OPS_PLAIN;
   int64_t m = sa->dims[sa->rank - (at ? 1 : 2)], k = sa->dims[sa->rank - (at ? 2 : 1)];
@@ -207,6 +213,9 @@ static tfc_status multiply(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape batch_a = *sa, batch_b = *sb, batch, shape;
   batch_a.rank -= 2;
   batch_b.rank -= 2;
+  if (state->same_rank && !tfc_shape_equal(&batch_a, &batch_b))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "In[0] and In[1] must have the same batch dimensions: %s vs. %s",
+                           tfc_shape_show(sa, ta), tfc_shape_show(sb, tb));
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&batch_a, &batch_b, &batch));
   shape = batch;
   shape.dims[shape.rank++] = m;

@@ -24,7 +24,7 @@
     for (int64_t j = 0; j < n; j++) {                                                                                  \
       double d = (double)REAL_##t(a[j * n + j]);                                                                       \
       for (int64_t k = 0; k < j; k++) d -= (double)REAL_##t(a[j * n + k] * CONJ_##t(a[j * n + k]));                    \
-      if (!(d > 0)) return false;                                                                                      \
+      if (d <= 0) return false; /* NaN goes on */                                                                      \
       d = sqrt(d);                                                                                                     \
       a[j * n + j] = d;                                                                                                \
       for (int64_t i = j + 1; i < n; i++) {                                                                            \
@@ -55,7 +55,7 @@
         perm[best] = p;                                                                                                \
         *sign = -*sign;                                                                                                \
       }                                                                                                                \
-      if (a[k * n + k] == 0) {                                                                                         \
+      if (!(ABS_##t(a[k * n + k]) > 0)) {                                                                              \
         regular = false;                                                                                               \
         continue;                                                                                                      \
       }                                                                                                                \
@@ -184,8 +184,12 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
     widen(a, b * n * n, n * n, m);
     if (what == SQUARE_CHOLESKY) {
       bool ok = is_complex ? cholesky_c128((ops_c128 *)m, n) : cholesky_f64((double *)m, n);
-      if (!ok)
-        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Cholesky decomposition was not successful. The input might not be valid.");
+      for (int64_t i = 0; !ok && i < n; i++) // not positive definite: NaN, as TensorFlow gives
+        for (int64_t j = 0; j < n; j++)
+          if (is_complex)
+            ((ops_c128 *)m)[i * n + j] = j > i ? 0 : CMPLX(NAN, NAN);
+          else
+            ((double *)m)[i * n + j] = j > i ? 0 : NAN;
       narrow(m, y, b * n * n, n * n);
     } else if (what == SQUARE_DETERMINANT) {
       int sign = 1;
@@ -291,7 +295,7 @@ static tfc_status solve_system(struct tfc_kernel_ctx *ctx, bool triangular) {
                : solve_f64((double *)matrix, n, (double *)rhs, (double *)x, m, state->adjoint, perm, (double *)work);
       narrow(x, y, i * n * m, n * m);
     }
-    if (!ok) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input matrix is not invertible.");
+    if (!ok && !triangular) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input matrix is not invertible.");
   }
 out:
   tfc_buffer_release(held);

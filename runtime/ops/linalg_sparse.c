@@ -54,6 +54,7 @@ static tfc_status multiply(struct tfc_kernel_ctx *ctx) {
                    "Cannot multiply A and B because inner dimension does not match: %lld vs. %lld.", (long long)inner,
                    (long long)b->shape.dims[state->adj_b ? 1 : 0]);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, b->dtype, &TFC_SHAPE(rows, n), &y));
+  if (tfc_tensor_elements(y) == 0) return NULL;
   memset(y->data, 0, y->size);
   for (int64_t i = 0; i < count; i++) {
     int64_t to = tfc_tensor_int(indices, 2 * i + state->adj_a), from = tfc_tensor_int(indices, 2 * i + !state->adj_a);

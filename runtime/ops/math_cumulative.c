@@ -70,7 +70,7 @@ static tfc_status scan(struct tfc_kernel_ctx *ctx, scan_fn *const *table) {
   struct tfc_tensor *y = NULL;
   int axis;
   if (!table[x->dtype]) return ops_unsupported_type(ctx, x->dtype);
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "axis must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "axis must be a scalar");
   TFC_RETURN_IF_ERROR(ops_axis(tfc_tensor_int(ctx->inputs[1], 0), x->shape.rank, &axis));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   struct scan_job job = {table[x->dtype],         ctx->state, x->data, y->data, x->shape.dims[axis], 1,

@@ -268,7 +268,7 @@ static tfc_status in_top_k(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   int64_t k = ((const struct type_state *)ctx->state)->number;
   if (ctx->input_count == 3) {
-    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2]) == 1, "k must be a scalar");
+    TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "k must be 0-D");
     k = tfc_tensor_int(ctx->inputs[2], 0);
   }
   TFC_KERNEL_CHECK(x->shape.rank == 2, "predictions must be 2-dimensional");
@@ -391,7 +391,7 @@ static tfc_status count_into(struct tfc_kernel_ctx *ctx, const struct tfc_tensor
                              bool negatives) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "size must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "size must be a scalar");
   int64_t size = tfc_tensor_int(ctx->inputs[1], 0);
   TFC_KERNEL_CHECK(size >= 0, "size (%lld) must be non-negative", (long long)size);
   TFC_KERNEL_CHECK(negatives || x->shape.rank <= 2, "Shape must be at most rank 2 but is rank %d", x->shape.rank);
@@ -406,8 +406,8 @@ static tfc_status count_into(struct tfc_kernel_ctx *ctx, const struct tfc_tensor
   memset(y->data, 0, y->size);
   for (int64_t i = 0; i < rows * n; i++) {
     int64_t v = tfc_tensor_int(x, i);
-    TFC_KERNEL_CHECK(v >= 0, "Input arr must be non-negative!");
-    if (v >= size) continue;
+    TFC_KERNEL_CHECK(v >= 0 || matrix, "Input arr must be non-negative!"); // of a matrix they are passed over
+    if (v < 0 || v >= size) continue;
     int64_t at = i / n * size + v;
     if (binary) {
       const struct tfc_tensor *none = weights;

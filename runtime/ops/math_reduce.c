@@ -420,6 +420,9 @@ static tfc_status shape_reduction(struct tfc_shape_ctx *ctx) {
   bool keep_dims = tfc_node_attr_bool(ctx->graph, ctx->node, "keep_dims", false), reduced[TFC_MAX_RANK] = {0};
   int64_t axes[TFC_MAX_RANK];
   int count;
+  if (ctx->inputs[1]->rank > 1)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "reduction_indices must be at most rank 1 but is rank %d",
+                           ctx->inputs[1]->rank);
   if (x->rank < 0) return NULL;
   // A partial value of the axes says nothing of negative ones: only whole constants count.
   if (!ctx->input_values || !ctx->input_values[1] || !ops_known_ints(ctx, 1, axes, TFC_MAX_RANK, &count)) {

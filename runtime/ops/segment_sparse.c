@@ -100,6 +100,7 @@ static tfc_status sparse_sqrt_n(struct tfc_kernel_ctx *ctx) {
 static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, v;
   int64_t n = TFC_DIM_UNKNOWN;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 0, &x));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, &x));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &v));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 1, &v));
@@ -122,7 +123,7 @@ static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compac
   struct tfc_buffer *held = NULL, *sums = NULL;
   tfc_status s = NULL;
   if (!tfc_dtype_is_floating(x->dtype)) return ops_unsupported_type(ctx, x->dtype);
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[3]) == 1, "output_dim0 should be a scalar.");
+  TFC_KERNEL_CHECK(ctx->inputs[3]->shape.rank == 0, "output_dim0 should be a scalar.");
   int64_t rows = tfc_tensor_int(ctx->inputs[3], 0), count = tfc_tensor_elements(ids), inner = 1, kept = rows;
   TFC_KERNEL_CHECK(rows >= 0, "output_dim0 must be non-negative, is %lld", (long long)rows);
   TFC_KERNEL_CHECK(x->shape.rank >= 1 && indices->shape.rank == 1 && ids->shape.rank == 1 &&
@@ -139,7 +140,7 @@ static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compac
     int64_t id = tfc_tensor_int(ids, i), at = tfc_tensor_int(indices, i);
     if (id < 0 || id >= segments)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Segment id %lld out of range [0, %lld)", (long long)id, (long long)segments);
-    if (at < 0 || at >= rows)
+    if (rows && (at < 0 || at >= rows)) // nobody looks where there is no row
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Index %lld out of range [0, %lld)", (long long)at, (long long)rows);
     members[id]++;
     sorted[i] = at;

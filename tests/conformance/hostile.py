@@ -99,6 +99,8 @@ class Mutator:
                 soft.attr["shape"].shape.unknown_rank = True
                 name += "d"
             made.input.append(name)
+        if node.op.startswith("TopK") and not made.attr["sorted"].b:
+            return None  # in which order is nobody's promise
         graph_def.node.add().CopyFrom(made)
         count = self.output_count(definition, made)
         return graph_def, ["%s:%d" % (made.name, i) for i in range(count)], case, "; ".join(said) or "as it is"
@@ -382,6 +384,7 @@ def compare(options, program, report):
 # Outputs that TensorFlow does not write (they are what lay in memory).
 UNDEFINED = {(op, i) for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3") for i in (3, 4)} | {("FusedBatchNormV3", 5)}
 # Reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
+UNDEFINED |= {("DynamicStitch", 0), ("ParallelDynamicStitch", 0)}  # rows that no index names
 LACKS = re.compile("No OpKernel|block_shape must have rank 1|Could not find device|no supported kernel|does not yet support|not supported|only supports|not implemented", re.I)
 
 
