@@ -100,7 +100,6 @@ static tfc_status sparse_sqrt_n(struct tfc_kernel_ctx *ctx) {
 static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, v;
   int64_t n = TFC_DIM_UNKNOWN;
-  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 0, &x));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, &x));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &v));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 1, &v));
@@ -208,6 +207,7 @@ static tfc_status spread_sqrt_n_v2(struct tfc_kernel_ctx *ctx) {
 static tfc_status shape_spread(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x;
   int64_t n = TFC_DIM_UNKNOWN;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 0, &x));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, &x));
   if (ctx->node->output_count == 2) ctx->outputs[1] = tfc_shape_unknown_of_rank(1);
   if (x.rank < 0) return NULL;
