@@ -163,7 +163,8 @@ static void release_results(struct measurement *m) {
   for (uint32_t i = 0; m->results && i < m->step.fetch_count; i++) tfc_tensor_release(&m->results[i]);
 }
 
-static tfc_status one_step(struct measurement *m, bool profiled) {
+static tfc_status one_step(struct measurement *m, bool warmup) {
+  bool profiled = m->setup->options->profile;
   struct tfc_run_options options = {.cancel = tfc_program_cancel()};
   if (profiled) {
     tfc_collector_reset(m->collector);
@@ -172,6 +173,10 @@ static tfc_status one_step(struct measurement *m, bool profiled) {
   release_results(m);
   TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
   if (!profiled) return NULL;
+  if (warmup) { // shows how much there is to record
+    tfc_collector_make_room(m->collector);
+    return NULL;
+  }
   struct tfc_step_profile profile = {0};
   TFC_RETURN_IF_ERROR(tfc_collector_drain(m->collector, NULL, &profile));
   if (tfc_array_push(&m->profiles, profile)) return NULL;
@@ -192,7 +197,7 @@ static tfc_status run_steps(struct measurement *m) {
     if (atomic_load(tfc_program_cancel()))
       return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
-    TFC_RETURN_IF_ERROR(one_step(m, o->profile && i >= o->warmup));
+    TFC_RETURN_IF_ERROR(one_step(m, i < o->warmup));
     if (i >= o->warmup) m->times_us[m->taken++] = tfc_plan_last_step_us(m->plan);
   }
   tfc_progress_end("%lld steps after %lld of warm-up", (long long)o->steps, (long long)o->warmup);

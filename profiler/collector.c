@@ -50,6 +50,23 @@ void tfc_collector_reset(struct tfc_collector *c) {
   for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) c->sink.buffers[i].count = c->sink.buffers[i].dropped = 0;
 }
 
+bool tfc_collector_make_room(struct tfc_collector *c) {
+  bool grown = false;
+  for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) {
+    struct tfc_trace_buffer *b = &c->sink.buffers[i];
+    size_t capacity = b->capacity + 2 * b->dropped;
+    struct tfc_trace_record *records = b->dropped ? malloc(capacity * sizeof *records) : NULL;
+    if (!records) continue; // nothing dropped, or no memory: then draining says so
+    memset(records, 0, capacity * sizeof *records);
+    free(b->records);
+    b->records = records;
+    b->capacity = capacity;
+    b->count = b->dropped = 0;
+    grown = true;
+  }
+  return grown;
+}
+
 void tfc_step_profile_deinit(struct tfc_step_profile *p) {
   tfc_array_free(&p->ops);
   tfc_array_free(&p->transfers);

@@ -21,6 +21,9 @@ TFC_MUST_USE tfc_status tfc_collector_create(uint32_t device_count, size_t recor
 void tfc_collector_free(struct tfc_collector *collector); // NULL is fine
 struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);
 void tfc_collector_reset(struct tfc_collector *collector);
+// After a step: true when records found no room; there is more room then, and the step's trace is not to be used. (How
+// often the nodes of a loop run is known when they have run.)
+bool tfc_collector_make_room(struct tfc_collector *collector);
 
 struct tfc_profile_op {
   int64_t start_ns, duration_ns; // since the step began

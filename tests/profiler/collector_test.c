@@ -64,6 +64,12 @@ static void test_what_is_no_measurement(void **state) {
   assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "no operation");
   for (uint32_t i = 0; i < 3; i++) op(c, 0, i, i, i + 1);
   assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "1 records found no room");
+  assert_true(tfc_collector_make_room(c));
+  assert_false(tfc_collector_make_room(c));
+  tfc_collector_reset(c);
+  for (uint32_t i = 0; i < 3; i++) op(c, 0, i, i, i + 1);
+  assert_ok(tfc_collector_drain(c, NULL, &p));
+  assert_int_equal(p.ops.count, 3);
   tfc_collector_reset(c);
   op(c, 0, 1, 20, 10);
   assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "time stamps");
