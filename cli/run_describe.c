@@ -1,5 +1,6 @@
 // tfc-run --shapes and --list-ops.
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/json.h"
 #include "cli/program.h"
@@ -15,6 +16,30 @@ static json_t *shape_json(const struct tfc_shape *shape) { // null: unknown rank
   return dims;
 }
 
+// How an op is run: by a kernel for these types, by the executor itself, or not at all.
+static const char *way_of(const struct tfc_op_def *def) {
+  const uint32_t executor = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
+                            TFC_OP_LOOP_COND | TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE;
+  return def->kernel ? "kernel" : def->flags & executor ? "executor" : "none";
+}
+
+static bool is_supported(const struct tfc_node *n) {
+  return n->function != TFC_NO_NODE || (n->def && strcmp(way_of(n->def), "none") != 0);
+}
+
+// By name ("x:0"): what the nodes' outputs are.
+static void add_tensors(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shapes *shapes,
+                        json_t *tensors) {
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    char *name = tfc_format("%.*s:%u", TFC_STR_ARG(n->name), i);
+    if (name)
+      json_object_set_new(tensors, name,
+                          json_pack("{s:s, s:o}", "dtype", tfc_dtype_name(g->output_dtypes[n->output_begin + i]),
+                                    "shape", shape_json(&shapes->shapes[n->output_begin + i])));
+    free(name);
+  }
+}
+
 static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shapes *shapes) {
   json_t *outputs = json_array();
   for (uint32_t i = 0; i < n->output_count; i++)
@@ -22,7 +47,7 @@ static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, co
                           json_pack("{s:s, s:o}", "dtype", tfc_dtype_name(g->output_dtypes[n->output_begin + i]),
                                     "shape", shape_json(&shapes->shapes[n->output_begin + i])));
   return json_pack("{s:s%, s:s%, s:b, s:o}", "name", n->name.data, n->name.size, "op", n->op.data, n->op.size,
-                   "supported", n->def != NULL || n->function != TFC_NO_NODE, "outputs", outputs);
+                   "supported", is_supported(n), "outputs", outputs);
 }
 
 tfc_status run_shapes(const struct run_options *o) {
@@ -40,9 +65,12 @@ tfc_status run_shapes(const struct run_options *o) {
   }
   TFC_TRY(s, tfc_infer_shapes(g, overrides, o->feeds.count, &shapes));
   if (o->common.json) {
-    json_t *nodes = json_array();
-    for (uint32_t i = 0; i < g->node_count; i++) json_array_append_new(nodes, node_json(g, &g->nodes[i], &shapes));
-    json_t *document = json_pack("{s:s, s:o}", "graph", o->graph, "nodes", nodes);
+    json_t *nodes = json_array(), *tensors = json_object();
+    for (uint32_t i = 0; i < g->node_count; i++) {
+      json_array_append_new(nodes, node_json(g, &g->nodes[i], &shapes));
+      add_tensors(g, &g->nodes[i], &shapes, tensors);
+    }
+    json_t *document = json_pack("{s:s, s:o, s:o}", "graph", o->graph, "nodes", nodes, "tensors", tensors);
     s = cli_json_print(document);
     json_decref(document);
     goto out;
@@ -50,8 +78,7 @@ tfc_status run_shapes(const struct run_options *o) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     char text[TFC_SHAPE_TEXT];
-    printf("%.*s (%.*s%s)", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op),
-           n->def || n->function != TFC_NO_NODE ? "" : ", not supported");
+    printf("%.*s (%.*s%s)", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), is_supported(n) ? "" : ", not supported");
     for (uint32_t k = 0; k < n->output_count; k++)
       printf(" %s%s", tfc_dtype_name(g->output_dtypes[n->output_begin + k]),
              tfc_shape_show(&shapes.shapes[n->output_begin + k], text));
@@ -64,13 +91,6 @@ out:
   tfc_shapes_deinit(&shapes);
   tfc_graph_release(g);
   return s;
-}
-
-// How an op is run: by a kernel for these types, by the executor itself, or not at all.
-static const char *way_of(const struct tfc_op_def *def) {
-  const uint32_t executor = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
-                            TFC_OP_LOOP_COND | TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE;
-  return def->kernel ? "kernel" : def->flags & executor ? "executor" : "none";
 }
 
 tfc_status run_list_ops(const struct run_options *o) {
