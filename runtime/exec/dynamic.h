@@ -43,6 +43,7 @@ struct tfc_dnode {
   uint32_t edge_begin, edge_end; // sorted by output
   uint32_t frame;
   uint32_t enters;  // the frame that an Enter leads into
+  uint32_t ordered; // 1 + its number among those of its frame that run in the order of iterations (generators), or 0
   bool is_constant; // Enter: the value is the same in every iteration
   bool is_async, is_trigger;
   bool wants_index;          // Merge: somebody reads its second output
@@ -61,7 +62,7 @@ struct tfc_dframe { // static
   uint32_t parent;
   tfc_str name;
   uint32_t node_count, value_count; // of one iteration
-  uint32_t enter_count;
+  uint32_t enter_count, ordered_count;
   uint32_t parallel; // iterations at once
   uint32_t *initial; // [node_count] pending counts
 };

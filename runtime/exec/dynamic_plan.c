@@ -265,6 +265,7 @@ static tfc_status lay_out_frames(struct maker *m) {
   for (uint32_t i = 0; i < d->node_count; i++) {
     struct tfc_dframe *f = &d->frames[d->nodes[i].frame];
     d->nodes[i].local = f->node_count++;
+    if (d->nodes[i].frame && d->nodes[i].node_state) d->nodes[i].ordered = ++f->ordered_count;
     d->nodes[i].input_begin = f->value_count;
     f->value_count += d->nodes[i].input_count;
   }

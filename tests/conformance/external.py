@@ -74,8 +74,15 @@ def feeds_for(tensors, vocabulary, k):
 
 
 def seeded(path, directory):
-    """A copy of the file in which every random operation has a seed; returns (path, GraphDef, MetaGraphDef or None)."""
+    """A copy of the file in which every random operation has a seed; returns (path, GraphDef, MetaGraphDef or None).
+
+    Loops run one iteration at a time there: a random operation in a loop takes its numbers in the order in which it
+    runs, which TensorFlow leaves open where iterations overlap (tfc takes them in the order of the iterations).
+    """
     graph_def, meta = read_graph(path)
+    for node in graph_def.node:
+        if "parallel_iterations" in node.attr:
+            node.attr["parallel_iterations"].i = 1
     for i, node in enumerate(n for n in graph_def.node if n.op in RANDOM):
         if not node.attr["seed"].i and not node.attr["seed2"].i:
             node.attr["seed"].i, node.attr["seed2"].i = 7, i + 1

@@ -1,0 +1,254 @@
+// Kernels of a run: where their inputs have to be, on which thread they run, and how they come back.
+#include "runtime/exec/dynamic_run.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/device/runner.h"
+#include "runtime/device/wait.h"
+
+// What a reference holds now.
+tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
+  struct tfc_variable *variable = v->reference;
+  TFC_RETURN_IF_ERROR(tfc_variable_check(variable));
+  tfc_variable_lock(variable);
+  tfc_tensor_share(&variable->value, &v->t);
+  tfc_variable_unlock(variable);
+  v->reference = NULL;
+  bool device = tfc_dtype_is_plain(variable->dtype) && tfc_run_own_space(r, (uint16_t)variable->device);
+  v->location = device ? (uint16_t)variable->device : TFC_ON_HOST;
+  return NULL;
+}
+
+// Brings a value to where it is wanted: a device with its own memory, or the host.
+tfc_status tfc_run_bring(struct tfc_run *r, struct tfc_run_value *v, uint16_t wanted) {
+  if (v->location == wanted) return NULL;
+  struct tfc_tensor moved = {0};
+  struct tfc_copy copy = {.source_device = v->location == TFC_ON_HOST ? NULL : r->session->devices[v->location],
+                          .target_device = wanted == TFC_ON_HOST ? NULL : r->session->devices[wanted],
+                          .source = &v->t,
+                          .target = &moved};
+  TFC_RETURN_IF_ERROR(tfc_runner_copy(&copy));
+  tfc_tensor_release(&v->t);
+  v->t = moved;
+  v->location = wanted;
+  return NULL;
+}
+
+// Makes inputs ready for a kernel: references, variables behind handles, memory. On the thread that will run it.
+static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item, const struct tfc_tensor **inputs,
+                              struct tfc_variable **variables) {
+  const struct tfc_dnode *n = item->node;
+  struct tfc_run_value *in = item->iteration->values + n->input_begin;
+  bool foreign = tfc_run_own_space(r, n->device) && !n->direct;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    struct tfc_run_value *v = &in[k];
+    variables[k] = NULL;
+    if (v->reference) {
+      if (k < 32 && n->reference_inputs >> k & 1) {
+        variables[k] = v->reference;
+        inputs[k] = &v->reference->value;
+        continue;
+      }
+      TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
+    }
+    if (v->t.dtype == TFC_RESOURCE && v->t.size == sizeof(void *)) {
+      struct tfc_object *object = *(struct tfc_object **)v->t.data;
+      if (object && object->type == &tfc_variable_type) variables[k] = (struct tfc_variable *)(void *)object;
+    }
+    bool on_device = foreign && tfc_dtype_is_plain(v->t.dtype) && !(k < 32 && n->def->host_inputs >> k & 1);
+    uint16_t wanted = on_device ? n->device : TFC_ON_HOST;
+    if (v->location != wanted) TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, wanted));
+    inputs[k] = &v->t;
+  }
+  return NULL;
+}
+
+static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *outs,
+                                struct tfc_variable **output_variables) {
+  const struct tfc_graph *g = r->plan->ir.graph;
+  bool foreign = tfc_run_own_space(r, n->device) && !n->direct;
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    struct tfc_run_value *v = &outs[i];
+    if (output_variables[i]) {
+      tfc_run_value_release(v);
+      v->reference = output_variables[i];
+    } else if (v->t.dtype == TFC_DTYPE_NONE) {
+      return tfc_status_make(TFC_INTERNAL, "node '%.*s' (%s) left its output %u empty",
+                             TFC_STR_ARG(g->nodes[n->node].name), n->def->name, i);
+    }
+    bool device = foreign && tfc_dtype_is_plain(v->t.dtype) && !(i < 32 && n->def->host_outputs >> i & 1);
+    v->location = device ? n->device : TFC_ON_HOST;
+    v->live = true;
+  }
+  return NULL;
+}
+
+static tfc_status launch_direct(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
+  const struct tfc_graph *graph = ctx->graph = r->plan->ir.graph;
+  const struct tfc_node *node = ctx->node = &graph->nodes[n->node];
+  const struct tfc_tensor *const *inputs = ctx->inputs;
+  ctx->state = n->state;
+  if (tfc_run_own_space(r, n->device)) ctx->env = &r->host_envs[n->device];
+  tfc_status s = n->def->kernel(ctx);
+  return s ? tfc_op_error(s, graph, node, r->session->devices[n->device], inputs, n->input_count) : NULL;
+}
+
+static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
+  struct tfc_device *device = r->session->devices[n->device];
+  if (n->direct) return launch_direct(r, n, ctx);
+  struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
+  if (!sink) return device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
+  if (sink->op_begin) sink->op_begin(sink, n->device, n->node);
+  uint64_t begin = tfc_ticks();
+  tfc_status s = device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
+  tfc_trace_add(&sink->buffers[n->device], TFC_TRACE_OP, n->node, n->device, begin, tfc_ticks(), 0);
+  if (sink->op_end) sink->op_end(sink, n->device, n->node);
+  return s;
+}
+
+tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
+  const struct tfc_dnode *n = item->node;
+  const struct tfc_tensor *inputs[TFC_RUN_FEW];
+  struct tfc_variable *variables[2 * TFC_RUN_FEW] = {0};
+  struct tfc_tensor *outputs[TFC_RUN_FEW];
+  TFC_RETURN_IF_ERROR(take_inputs(r, item, inputs, variables));
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    outputs[i] = &outs[i].t;
+    variables[TFC_RUN_FEW + i] = NULL;
+  }
+  struct tfc_kernel_ctx ctx = {.env = &r->envs[n->device],
+                               .inputs = inputs,
+                               .variables = variables,
+                               .outputs = outputs,
+                               .output_variables = variables + TFC_RUN_FEW,
+                               .input_count = n->input_count,
+                               .output_count = n->output_count,
+                               .node_state = n->node_state};
+  TFC_RETURN_IF_ERROR(launch(r, n, &ctx));
+  return check_outputs(r, n, outs, variables + TFC_RUN_FEW);
+}
+
+static void free_flight(struct tfc_run_flight *f) {
+  for (uint32_t i = 0; i < f->item.node->output_count; i++)
+    if (f->outs[i].live || f->outs[i].t.buffer) tfc_run_value_release(&f->outs[i]);
+  free(f);
+}
+
+void tfc_run_mailbox_leave(struct tfc_run_mailbox *m) {
+  if (atomic_fetch_sub(&m->references, 1) == 1) free(m);
+}
+
+static void arrive(struct tfc_run_flight *f) { // any thread; the flight and the run may be gone afterwards
+  struct tfc_run_mailbox *m = f->mailbox;
+  f->next = atomic_load(&m->arrived);
+  while (!atomic_compare_exchange_weak(&m->arrived, &f->next, f)) {
+  }
+  atomic_fetch_add(&m->signal, 1);
+  tfc_futex_wake(&m->signal, 1);
+  tfc_run_mailbox_leave(m);
+}
+
+static void async_done(struct tfc_kernel_ctx *ctx, tfc_status status) {
+  struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)((char *)ctx - offsetof(struct tfc_run_flight, ctx));
+  f->status = status;
+  arrive(f);
+}
+
+static void run_flight(struct tfc_task *task) { // on the device's thread, or the run's own for kernels that wait
+  struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)task;
+  struct tfc_run *r = f->run;
+  const struct tfc_dnode *n = f->item.node;
+  bool waits = n->is_async;
+  if (atomic_load(&r->stopped))
+    f->status = tfc_status_make(TFC_CANCELLED, "the step was cancelled");
+  else if (!(f->status = take_inputs(r, &f->item, f->inputs, f->variables))) {
+    tfc_status s = launch(r, n, &f->ctx); // a kernel that waits may have arrived, and `f` be gone, when this returns
+    if (waits && !s) return;
+    f->status = s;
+  }
+  arrive(f);
+}
+
+void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
+  const struct tfc_dnode *n = item->node;
+  uint32_t in = n->input_count, out = n->output_count;
+  struct tfc_run_flight *f =
+      calloc(1, sizeof *f + out * sizeof(struct tfc_run_value) + (in + out) * 2 * sizeof(void *));
+  if (!f) {
+    tfc_run_fail(r, tfc_run_no_memory());
+    return;
+  }
+  f->outs = (struct tfc_run_value *)(f + 1);
+  f->inputs = (const struct tfc_tensor **)(f->outs + out);
+  f->variables = (struct tfc_variable **)(f->inputs + in);
+  f->outputs = (struct tfc_tensor **)(f->variables + in);
+  for (uint32_t i = 0; i < out; i++) f->outputs[i] = &f->outs[i].t;
+  f->task.run = run_flight;
+  f->run = r;
+  f->mailbox = r->mailbox;
+  f->item = *item;
+  f->ctx = (struct tfc_kernel_ctx){.env = &r->envs[n->device],
+                                   .inputs = f->inputs,
+                                   .variables = f->variables,
+                                   .outputs = f->outputs,
+                                   .output_variables = (struct tfc_variable **)(f->outputs + out),
+                                   .input_count = in,
+                                   .output_count = out,
+                                   .node_state = n->node_state,
+                                   .done = async_done};
+  atomic_fetch_add(&r->mailbox->references, 1);
+  r->in_flight++;
+  f->after = r->flights;
+  if (r->flights) r->flights->before = f;
+  r->flights = f;
+  struct tfc_device *device = r->session->devices[n->device];
+  if (n->direct || r->d->inline_only || !device->driver->post) {
+    run_flight(&f->task);
+    return;
+  }
+  tfc_status s = device->driver->post(device, &f->task);
+  if (s) {
+    f->status = s;
+    arrive(f);
+  }
+}
+
+static void release_inputs(const struct tfc_run_item *item) {
+  struct tfc_run_value *in = item->iteration->values + item->node->input_begin;
+  for (uint32_t k = 0; k < item->node->input_count; k++)
+    if (in[k].live) tfc_run_value_release(&in[k]);
+}
+
+void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
+  release_inputs(item);
+  tfc_run_propagate(r, item, outs);
+  for (uint32_t i = 0; i < item->node->output_count; i++)
+    if (outs[i].t.buffer || outs[i].live) tfc_run_value_release(&outs[i]);
+}
+
+void tfc_run_collect(struct tfc_run *r) {
+  struct tfc_run_flight *f = atomic_exchange(&r->mailbox->arrived, NULL), *sorted = NULL;
+  while (f) { // in order of arrival
+    struct tfc_run_flight *next = f->next;
+    f->next = sorted;
+    sorted = f;
+    f = next;
+  }
+  for (f = sorted; f; f = sorted) {
+    sorted = f->next;
+    r->in_flight--;
+    if (f->before)
+      f->before->after = f->after;
+    else
+      r->flights = f->after;
+    if (f->after) f->after->before = f->before;
+    tfc_status s = f->status;
+    if (!s) s = check_outputs(r, f->item.node, f->outs, f->ctx.output_variables);
+    if (s)
+      tfc_run_fail(r, s);
+    else if (!r->failed)
+      tfc_run_finish(r, &f->item, f->outs);
+    free_flight(f);
+  }
+}

@@ -1,0 +1,122 @@
+// What each kind of node does when its inputs have come.
+#include "runtime/exec/dynamic_run.h"
+
+static tfc_status host_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out) {
+  if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
+  TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, TFC_ON_HOST));
+  if (tfc_tensor_elements(&v->t) != 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "the predicate is not a scalar");
+  *out = v->t.dtype == TFC_BOOL ? *(const bool *)v->t.data : tfc_tensor_int(&v->t, 0);
+  return NULL;
+}
+
+static tfc_status named(struct tfc_run *r, const struct tfc_dnode *n, tfc_status s) {
+  if (!s || n->kind == TFC_DNODE_FETCH || n->kind == TFC_DNODE_FEED) return s;
+  const struct tfc_node *node = &r->plan->ir.graph->nodes[n->node];
+  return tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(node->name), TFC_STR_ARG(node->op));
+}
+
+static tfc_status pass(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *in,
+                       struct tfc_run_value *out) {
+  if (in->reference && !n->keeps_reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, in));
+  *out = *in;
+  in->t.buffer = NULL;
+  in->live = false;
+  return NULL;
+}
+
+static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *v) {
+  struct tfc_tensor *out = r->fetches ? &r->fetches[n->node] : NULL;
+  if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
+  TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, TFC_ON_HOST));
+  if (!out) return NULL;
+  if (r->nested && v->t.buffer) { // stays inside
+    *out = v->t;
+    v->t.buffer = NULL;
+    return NULL;
+  }
+  return tfc_tensor_clone(&v->t, out);
+}
+
+static tfc_status merge(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
+  const struct tfc_dnode *n = item->node;
+  struct tfc_run_value *in = item->iteration->values + n->input_begin;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    if (!in[k].live) continue;
+    TFC_RETURN_IF_ERROR(pass(r, n, &in[k], &outs[0]));
+    if (!n->wants_index) return NULL;
+    TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_INT32, &TFC_SHAPE_SCALAR, &outs[1].t));
+    *(int32_t *)outs[1].t.data = (int32_t)k;
+    outs[1].live = true;
+    outs[1].location = TFC_ON_HOST;
+    return NULL;
+  }
+  return tfc_status_make(TFC_INTERNAL, "a merge without a live input");
+}
+
+static tfc_status feed(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *out) {
+  const struct tfc_tensor *t = &r->feeds[n->node];
+  out->live = true;
+  out->location = TFC_ON_HOST;
+  if (!t->buffer) return tfc_tensor_clone(t, &out->t); // the caller's memory: it may not outlive the step
+  tfc_tensor_share(t, &out->t);
+  return NULL;
+}
+
+void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
+  const struct tfc_dnode *n = item->node;
+  struct tfc_run_value *in = item->iteration->values + n->input_begin, *outs = r->outs;
+  tfc_status s = NULL;
+  if (item->dead) {
+    if (n->kind == TFC_DNODE_FETCH) {
+      const struct tfc_output o = r->plan->fetch_outputs[n->node];
+      tfc_run_fail(r, tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s:%d' has no value: its branch was not taken",
+                                      TFC_STR_ARG(r->plan->ir.graph->nodes[o.node].name), o.index));
+      return;
+    }
+    tfc_run_finish(r, item, outs);
+    return;
+  }
+  switch (n->kind) {
+  case TFC_DNODE_OP:
+    if (n->is_async || (!r->d->inline_only && !n->direct) || n->input_count > TFC_RUN_FEW ||
+        n->output_count > TFC_RUN_FEW) {
+      tfc_run_start_flight(r, item);
+      return;
+    }
+    if ((s = tfc_run_inline(r, item, outs))) {
+      for (uint32_t i = 0; i < n->output_count; i++) tfc_run_value_release(&outs[i]);
+      tfc_run_fail(r, s);
+      return;
+    }
+    break;
+  case TFC_DNODE_PASS: s = pass(r, n, &in[0], &outs[0]); break;
+  case TFC_DNODE_SPREAD:
+    for (uint32_t i = 0; i < n->output_count && !s; i++) s = pass(r, n, &in[i], &outs[i]);
+    break;
+  case TFC_DNODE_NONE: break;
+  case TFC_DNODE_CONST:
+  case TFC_DNODE_HANDLE:
+    outs[0] = (struct tfc_run_value){.live = true, .location = TFC_ON_HOST};
+    tfc_tensor_share(n->kind == TFC_DNODE_CONST ? n->constant : n->handle, &outs[0].t);
+    break;
+  case TFC_DNODE_VARIABLE:
+    outs[0] = (struct tfc_run_value){.live = true, .location = TFC_ON_HOST, .reference = n->variable};
+    break;
+  case TFC_DNODE_SWITCH: {
+    int64_t index = 0;
+    if ((s = host_index(r, &in[n->input_count - 1], &index))) break;
+    if (index < 0 || index >= n->output_count) index = n->output_count - 1;
+    s = pass(r, n, &in[0], &outs[index]);
+    break;
+  }
+  case TFC_DNODE_MERGE: s = merge(r, item, outs); break;
+  case TFC_DNODE_FEED: s = feed(r, n, &outs[0]); break;
+  case TFC_DNODE_FETCH: s = fetch(r, n, &in[0]); break;
+  }
+  if (s) {
+    for (uint32_t i = 0; i < n->output_count; i++) tfc_run_value_release(&outs[i]);
+    tfc_run_fail(r, named(r, n, s));
+    return;
+  }
+  tfc_run_finish(r, item, outs);
+}

@@ -1,0 +1,138 @@
+// Inside the dynamic path: one run of a plan. Everything in here belongs to the thread that runs, but for a flight
+// while it is away and the mailbox.
+#ifndef TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
+#define TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
+
+#include "runtime/device/queue.h"
+#include "runtime/exec/dynamic.h"
+
+// Wakes kernels that wait in queues when their step is over (runtime/ops/data_queue.h).
+void tfc_queues_wake(struct tfc_resources *resources) __attribute__((weak));
+
+enum { TFC_RUN_DONE = UINT32_MAX, TFC_RUN_FEW = 16 };
+
+struct tfc_run_value {
+  struct tfc_tensor t;
+  struct tfc_variable *reference;
+  uint16_t location; // device, or TFC_ON_HOST
+  bool live;
+};
+struct tfc_run_frame;
+struct tfc_run_iteration {
+  int64_t number;
+  uint32_t outstanding; // nodes that are ready or running
+  uint32_t children;    // frames that were entered from here
+  struct tfc_run_value *values;
+  uint32_t *pending, *dead; // [node_count]
+  struct tfc_run_frame *first_child;
+  struct tfc_run_iteration *next_free;
+};
+struct tfc_run_deferred {
+  const struct tfc_dnode *node;
+  struct tfc_run_value value;
+  bool dead;
+};
+struct tfc_run_item {
+  const struct tfc_dnode *node;
+  struct tfc_run_frame *frame;
+  struct tfc_run_iteration *iteration;
+  bool dead;
+};
+struct tfc_run_frame {
+  const struct tfc_dframe *f;
+  uint32_t index;
+  struct tfc_run_frame *parent;
+  struct tfc_run_iteration *parent_iteration;
+  struct tfc_run_frame *sibling;
+  struct tfc_run_iteration **ring; // [parallel + 1] by number
+  int64_t count;                   // number of the last iteration
+  uint32_t outstanding;            // iterations
+  uint32_t pending_enters;
+  TFC_ARRAY(const struct tfc_dnode *) dead_exits;
+  TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values that wait for an iteration to end
+  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters
+  int64_t *turns;                                // by ordered node: the iteration that is next
+  TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes whose turn has not come
+  struct tfc_run_frame *previous, *next;         // all frames of the run
+};
+
+// Where kernels that ran elsewhere come back. It outlives the run while somebody still holds it.
+struct tfc_run_flight;
+struct tfc_run_mailbox {
+  _Atomic(struct tfc_run_flight *) arrived;
+  _Atomic uint32_t signal;
+  _Atomic int32_t references;
+};
+struct tfc_run {
+  struct tfc_plan *plan;
+  struct tfc_dynamic *d;
+  struct tfc_session *session;
+  struct tfc_step *step; // of the outermost run
+  bool nested, failed;
+  _Atomic bool stopped;
+  tfc_status status;
+  int64_t deadline;
+  const _Atomic bool *cancel;
+  struct tfc_run_frame *root, *frames;
+  struct tfc_run_iteration **pools; // [frame_count]
+  TFC_ARRAY(struct tfc_run_item) ready;
+  uint32_t in_flight, root_done, parked;
+  struct tfc_run_flight *flights;
+  struct tfc_run_mailbox *mailbox;
+  struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
+  struct tfc_run_value *outs;              // [most_outputs]
+  const struct tfc_tensor *feeds;
+  struct tfc_tensor *fetches;
+  struct tfc_dynamic_parent self; // for functions that kernels call
+};
+struct tfc_run_flight { // a kernel that runs elsewhere or waits
+  struct tfc_task task;
+  struct tfc_kernel_ctx ctx;
+  struct tfc_run *run;
+  struct tfc_run_mailbox *mailbox;
+  struct tfc_run_item item;
+  struct tfc_run_value *outs;
+  tfc_status status;
+  struct tfc_run_flight *next;           // arrived
+  struct tfc_run_flight *before, *after; // of the run
+  struct tfc_tensor **outputs;
+  const struct tfc_tensor **inputs;
+  struct tfc_variable **variables;
+};
+
+static inline void tfc_run_value_release(struct tfc_run_value *v) {
+  if (v->t.buffer) tfc_buffer_release(v->t.buffer);
+  v->t.buffer = NULL;
+  v->t.data = NULL;
+  v->t.dtype = TFC_DTYPE_NONE;
+  v->reference = NULL;
+  v->live = false;
+}
+static inline struct tfc_run_iteration *tfc_run_iteration(const struct tfc_run_frame *f, int64_t number) {
+  struct tfc_run_iteration *it = f->ring[number % (f->f->parallel + 1)];
+  return it && it->number == number ? it : NULL;
+}
+static inline bool tfc_run_own_space(const struct tfc_run *r, uint16_t device) {
+  return r->session->devices[device]->info.address_space != 0;
+}
+
+tfc_status tfc_run_no_memory(void);
+void tfc_run_fail(struct tfc_run *r, tfc_status s);
+struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, struct tfc_run_frame *parent,
+                                           struct tfc_run_iteration *from);
+void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f);
+void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
+                        struct tfc_run_iteration *it, bool dead);
+void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
+tfc_status tfc_run_bring(struct tfc_run *r, struct tfc_run_value *v, uint16_t wanted);
+tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
+void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
+void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+void tfc_run_collect(struct tfc_run *r);
+// Nothing else can go on: lets the parked go. False when there are none.
+bool tfc_run_unpark(struct tfc_run *r);
+void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
+
+#endif
