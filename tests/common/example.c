@@ -10,7 +10,8 @@
 static const struct {
   const char *descr;
   tfc_dtype dtype;
-} types[] = {{"<f4", TFC_FLOAT}, {"<i4", TFC_INT32}, {"<i8", TFC_INT64}, {"<f8", TFC_DOUBLE}, {"|b1", TFC_BOOL}};
+} types[] = {{"<f4", TFC_FLOAT},  {"<i4", TFC_INT32}, {"<i8", TFC_INT64},
+             {"<f8", TFC_DOUBLE}, {"|b1", TFC_BOOL},  {"|u1", TFC_UINT8}};
 
 static tfc_status read_npy(const char *path, struct tfc_tensor *out) {
   tfc_status s = NULL;

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""tfc beside TensorFlow 2.15: the same training graphs and feeds, in turns.
+
+    peers.py [--python VENV/bin/python] [--steps N] [--blocks N] [--save FILE.json] [--table] [graph ...]
+
+Each side is a process of its own on the same cores; they train in turns, a block of steps each (A B C A B C ...), while
+the others sleep. TensorFlow is as its users have it: oneDNN and grappler on, threads for all cores that it may use.
+A time is the wall time of the run call (tfc_plan_run; a callable made by Session.make_callable).
+
+  floor       what the step would take at the multiply-add peak and the memory bandwidth that were measured in the same
+              run: per operation the larger of FLOP / peak and bytes / bandwidth, summed
+  peak bytes  tensors alive during a step beyond variables and optimizer slots: tfc's arena (for graphs with loops the
+              most held by the device), TensorFlow's allocator (peak of one step less what was in use before it)
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GRAPHS = ["nmt", "rnnlm", "rnnlm_large", "lstm_grid", "transformer", "resnet50", "inception_v3", "alexnet", "nmt_while", "nmt_while_v2", "mlp"]
+COLUMNS = [("exact1", 1, "exact"), ("all1", 1, "all"), ("all4", 4, "all")]
+WANTED = {"nmt": (0.70, 0.55, 0.45), "rnnlm_large": (0.85, 0.75, 0.55), "lstm_grid": (0.85, 0.75, 0.55), "transformer": (0.85, 0.75, 0.55),
+          "resnet50": (1.0, 0.9, 0.7), "inception_v3": (1.0, 0.9, 0.7), "nmt_while": (0.9, 0.9, 0.7), "nmt_while_v2": (0.9, 0.9, 0.7)}
+
+
+def tensorflow(name):
+    """TensorFlow's side: answers "run N" and "info" as peer_bench does."""
+    import time
+    import numpy as np
+    import tensorflow as tf
+    tf1 = tf.compat.v1
+    golden = os.path.join(ROOT, "examples", "golden", name)
+    with open(os.path.join(golden, "golden.json")) as f:
+        about = json.load(f)
+    graph_def = tf1.GraphDef()
+    with open(os.path.join(ROOT, "examples", name + ".pb"), "rb") as f:
+        graph_def.ParseFromString(f.read())
+    for node in graph_def.node:
+        node.device = ""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf1.import_graph_def(graph_def, name="")
+    session = tf1.Session(graph=graph)
+    session.run(about["init"])
+    keys = sorted(about["feeds"][0])
+    feeds = [[np.load(os.path.join(golden, one[k])) for k in keys] for one in about["feeds"]]
+    step = session.make_callable([about["loss"]] + [graph.get_operation_by_name(t) for t in about["train"]], keys)
+    done, first = 0, None
+    for line in sys.stdin:
+        word = line.split()
+        if word[0] == "run":
+            times = []
+            for _ in range(int(word[1])):
+                begin = time.perf_counter()
+                loss = step(*feeds[done % len(feeds)])[0]
+                times.append((time.perf_counter() - begin) * 1e6)
+                first, done = float(loss) if first is None else first, done + 1
+            print(" ".join("%.3f" % t for t in times), flush=True)
+        else:
+            memory = tf.config.experimental
+            memory.reset_memory_stats("CPU:0")
+            before, peaks = memory.get_memory_info("CPU:0")["current"], []
+            for _ in range(3):
+                step(*feeds[done % len(feeds)])
+                done += 1
+            peaks = memory.get_memory_info("CPU:0")["peak"]
+            print(json.dumps({"loss": first, "peak_bytes": peaks - before}), flush=True)
+
+
+class Side:
+    def __init__(self, command, cores):
+        environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "TF_ENABLE_ONEDNN_OPTS")}
+        environment.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                                        preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        self.times = []
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(self.process.stderr.read().strip()[-2000:] or "the process ended")
+        return answer
+
+    def run(self, steps):
+        return [float(t) for t in self.ask("run %d" % steps).split()]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def quartiles(values):
+    values = sorted(values)
+    def at(q):
+        x = q * (len(values) - 1)
+        low = int(x)
+        return values[low] + (x - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+    return [at(0.25), at(0.5), at(0.75)]
+
+
+def measure(name, options):
+    """One graph: {column: ...} for 1 and 4 cores."""
+    allowed, result = sorted(os.sched_getaffinity(0)), {}
+    bench = os.path.join(ROOT, "build", "release", "tests", "peer_bench")
+    for cores in sorted(set(c for _, c, _ in COLUMNS)):
+        if cores > len(allowed):
+            continue
+        if options.cores and cores != options.cores:
+            continue
+        on = set(allowed[:cores])
+        columns = [(column, rewrites) for column, c, rewrites in COLUMNS if c == cores]
+        sides = {"tf": Side([options.python, os.path.abspath(__file__), "--tensorflow", name], on)}
+        for column, rewrites in columns:
+            sides[column] = Side([bench, name, rewrites], on)
+        try:
+            warm = {k: side.run(3) for k, side in sides.items()}
+            steps = options.steps or min(200, max(5, int(2e5 / warm["tf"][-1])))
+            for _ in range(options.blocks):
+                for side in sides.values():
+                    side.times += side.run(steps)
+            about = {k: json.loads(side.ask("info")) for k, side in sides.items()}
+        finally:
+            for side in sides.values():
+                side.close()
+        theirs = quartiles(sides["tf"].times)
+        for column, _ in columns:
+            ours = quartiles(sides[column].times)
+            result[column] = {"us": ours, "tensorflow_us": theirs, "ratio": ours[1] / theirs[1], "steps": len(sides[column].times),
+                              "floor_ratio": about[column]["floor_us"] / theirs[1], "info": about[column],
+                              "bytes_ratio": about[column]["peak_bytes"] / max(1, about["tf"]["peak_bytes"]), "tensorflow_bytes": about["tf"]["peak_bytes"]}
+            off = abs(about[column]["loss"] - about["tf"]["loss"]) / abs(about["tf"]["loss"])
+            if not off <= 1e-4:
+                print("%s: first loss %.9g, TensorFlow's %.9g" % (name, about[column]["loss"], about["tf"]["loss"]), file=sys.stderr)
+                result[column]["wrong"] = True
+            print("%-13s %-6s tfc %9.2f ms [%.2f, %.2f]  TensorFlow %9.2f ms [%.2f, %.2f]  ratio %.3f  floor %.3f  bytes %.2f of %.1f MB  (%d steps)"
+                  % (name, column, ours[1] / 1e3, ours[0] / 1e3, ours[2] / 1e3, theirs[1] / 1e3, theirs[0] / 1e3, theirs[2] / 1e3, result[column]["ratio"],
+                     result[column]["floor_ratio"], result[column]["bytes_ratio"], about["tf"]["peak_bytes"] / 1e6, len(sides[column].times)), flush=True)
+    return result
+
+
+def table(rows):
+    """The table of docs/measurements/peers.md."""
+    print("| step of | 1 core, `exact` | 1 core, `all` | 4 cores, `all` | TensorFlow, 1 core | TensorFlow, 4 cores | floor, 1 core | floor, 4 cores | peak bytes |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in GRAPHS:
+        if name not in rows:
+            continue
+        row, cells = rows[name], [name]
+        for i, (column, _, _) in enumerate(COLUMNS):
+            if column not in row:
+                cells.append("-")
+                continue
+            ratio, spread = row[column]["ratio"], (row[column]["us"][2] - row[column]["us"][0]) / row[column]["us"][1] / 2
+            cells.append("%.2f ± %.0f %%%s%s" % (ratio, 100 * spread, " (≤ %.2f)" % WANTED[name][i] if name in WANTED else "", " wrong" if row[column].get("wrong") else ""))
+        for column in ("all1", "all4"):
+            cells.append("%.1f ms ± %.0f %%" % (row[column]["tensorflow_us"][1] / 1e3, 100 * (row[column]["tensorflow_us"][2] - row[column]["tensorflow_us"][0]) / row[column]["tensorflow_us"][1] / 2) if column in row else "-")
+        for column in ("all1", "all4"):
+            cells.append("%.2f" % row[column]["floor_ratio"] if column in row and row[column]["floor_ratio"] > 0 else "-")
+        column = "exact1" if "exact1" in row else "all4"
+        cells.append("%.2f (%.0f of %.0f MB)" % (row[column]["bytes_ratio"], row[column]["info"]["peak_bytes"] / 1e6, row[column]["tensorflow_bytes"] / 1e6))
+        print("| " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=os.path.join(ROOT, ".venv", "bin", "python"), help="a Python that has TensorFlow 2.15")
+    parser.add_argument("--steps", type=int, default=0, help="steps of a block (default: 0.2 s of TensorFlow, at least 5)")
+    parser.add_argument("--blocks", type=int, default=3, help="blocks of each side (default 3)")
+    parser.add_argument("--cores", type=int, default=0, help="only this number of cores (1 or 4)")
+    parser.add_argument("--save", metavar="FILE", help="keep results there, with those of earlier calls")
+    parser.add_argument("--table", action="store_true", help="print the table of what --save has")
+    parser.add_argument("--tensorflow", metavar="GRAPH", help=argparse.SUPPRESS)
+    parser.add_argument("graphs", nargs="*", metavar="graph", help="default: all of " + ", ".join(GRAPHS))
+    options = parser.parse_args()
+    if options.tensorflow:
+        return tensorflow(options.tensorflow)
+    rows = {}
+    if options.save and os.path.exists(options.save):
+        with open(options.save) as f:
+            rows = json.load(f)
+    for name in options.graphs or ([] if options.table else GRAPHS):
+        if name not in GRAPHS:
+            sys.exit("peers: no graph named '%s'; there are: %s" % (name, ", ".join(GRAPHS)))
+        rows.setdefault(name, {}).update(measure(name, options))
+        if options.save:
+            with open(options.save + ".new", "w") as f:
+                json.dump(rows, f, indent=1)
+            os.replace(options.save + ".new", options.save)
+    if options.table or not options.save:
+        table(rows)
+
+
+if __name__ == "__main__":
+    main()

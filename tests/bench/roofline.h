@@ -1,0 +1,20 @@
+// What the processor can do at best: multiply-adds per second and bytes per second, measured, and how long the
+// operations of a plan would take at that.
+#ifndef TFC_TESTS_BENCH_ROOFLINE_H
+#define TFC_TESTS_BENCH_ROOFLINE_H
+
+#include "runtime/exec/session.h"
+
+struct roofline {
+  double flops; // FLOP per second of fused multiply-adds in registers, in float32
+  double bytes; // bytes per second of c = a + b over arrays far larger than the caches, read and written
+};
+// On the first `threads` processors that this thread may use; takes about 0.3 s.
+struct roofline roofline_measure(int threads);
+// Sum over the operations that a static plan runs of the larger of FLOP / peak and bytes / bandwidth, in microseconds.
+// What rewrites fused is one operation: its bytes are those of tensors from and to others.
+TFC_MUST_USE tfc_status roofline_of_plan(const struct tfc_graph *graph, const struct tfc_run_spec *spec,
+                                         const struct tfc_plan *plan, const struct roofline *machine,
+                                         double *out_floor_us, double *out_flop, double *out_bytes);
+
+#endif
