@@ -597,6 +597,21 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
   return NULL;
 }
 
+// A sum over no dimensions, or over dimensions of size 1, as gradients of broadcasts end in: its input under another
+// shape. Not of a variable, whose later updates a sum does not show.
+static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
+  static const char *const names[] = {"Sum", "Mean", "Prod", "Max", "Min"};
+  const struct tfc_graph *g = w->b->graph;
+  bool named = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || tfc_str_is(n->op, names[i]);
+  if (!named || n->input_count != 2 || w->b->session->options.no_rewrites) return false;
+  uint32_t from = output_number(g, tfc_node_inputs(g, n)[0]);
+  const struct source *s = &w->sources[from];
+  if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
+  const struct tfc_shape *x = &w->b->shapes.shapes[from], *y = &w->b->shapes.shapes[n->output_begin];
+  return tfc_shape_is_static(x) && tfc_shape_is_static(y) && tfc_shape_elements(x) == tfc_shape_elements(y);
+}
+
 // A view with another shape is a slot of its own, whose address must be known before the step begins.
 static bool view_can_follow(const struct walk *w, const struct tfc_node *n) {
   if (keeps_shape(n) || tfc_str_is(n->op, "IdentityN")) return true;
@@ -630,7 +645,7 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
     return NULL;
   }
   if (f & TFC_OP_NOP && n->output_count == 0) return elided_after(w, id);
-  if (elidable_view(w->b, n) && view_can_follow(w, n)) {
+  if ((elidable_view(w->b, n) || reduces_nothing(w, n)) && view_can_follow(w, n)) {
     const struct source *s = &w->sources[output_number(g, tfc_node_inputs(g, n)[0])];
     if (!tfc_str_is(n->op, "ReadVariableOp")) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));

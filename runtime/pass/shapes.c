@@ -75,7 +75,7 @@ static const struct tfc_tensor *keep(struct engine *e, struct tfc_tensor *t) {
   struct tfc_tensor *copy = tfc_arena_alloc(&e->out->arena, sizeof *copy);
   char *data = copy ? tfc_arena_alloc(&e->out->arena, t->size + 1) : NULL;
   if (!data) return NULL;
-  memcpy(data, t->data, t->size);
+  if (t->size) memcpy(data, t->data, t->size);
   *copy = *t;
   copy->data = data;
   copy->buffer = NULL;
@@ -136,7 +136,7 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
     return NULL;
   }
   for (uint32_t i = 0; i < n->output_count; i++) {
-    if (small(&outputs[i]) && outputs[i].data) {
+    if (small(&outputs[i]) && (outputs[i].data || !outputs[i].size)) {
       e->out->values[n->output_begin + i] = keep(e, &outputs[i]);
       if (!tfc_shape_is_static(&e->out->shapes[n->output_begin + i]))
         e->out->shapes[n->output_begin + i] = outputs[i].shape;

@@ -106,18 +106,23 @@ void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int
   for (int64_t p = first; p < last; p++) pack_columns(b, k, n, p, width, packed + p * width * k);
 }
 
-// A stripe of 8 rows, k-major; rows beyond the last are zero.
-static void pack_a(struct tfc_matrix a, int64_t k, int64_t row, int64_t rows, float *out) {
+void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out) {
+  chosen()->pack(rows, count, out);
+}
+
+// A stripe of 8 rows, k-major. Rows beyond the last are the last one again: what comes of them is not written.
+static void pack_a(const struct tfc_gemm_kernel *g, struct tfc_matrix a, int64_t k, int64_t row, int64_t rows,
+                   float *out) {
   const float *in = a.data + row * a.row;
+  if (a.column == 1) {
+    const float *each[tfc_gemm_stripe];
+    for (int64_t r = 0; r < tfc_gemm_stripe; r++) each[r] = in + (r < rows ? r : rows - 1) * a.row;
+    g->pack(each, k, out);
+    return;
+  }
   if (rows == tfc_gemm_stripe && a.row == 1) {
     for (int64_t i = 0; i < k; i++)
       for (int r = 0; r < tfc_gemm_stripe; r++) out[i * tfc_gemm_stripe + r] = in[i * a.column + r];
-    return;
-  }
-  if (rows == tfc_gemm_stripe) {
-    for (int64_t i = 0; i < k; i++)
-#pragma GCC unroll 8
-      for (int r = 0; r < tfc_gemm_stripe; r++) out[i * tfc_gemm_stripe + r] = in[r * a.row + i * a.column];
     return;
   }
   for (int64_t i = 0; i < k; i++)
@@ -137,8 +142,12 @@ struct job {
 // All products of one stripe, one behind the other.
 static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float *out) {
   for (int64_t i = 0; i < job->product_count; i++) {
-    pack_a(job->products[i].a, job->products[i].k, row, rows, out);
-    out += job->products[i].k * tfc_gemm_stripe;
+    const struct tfc_gemm_product *p = &job->products[i];
+    if (p->source)
+      p->source->pack(p->source, row, rows, out);
+    else
+      pack_a(job->kernel, p->a, p->k, row, rows, out);
+    out += p->k * tfc_gemm_stripe;
   }
 }
 

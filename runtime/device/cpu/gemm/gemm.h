@@ -32,9 +32,18 @@ int64_t tfc_gemm_panels(int64_t n);                  // number of panels of n co
 // Packs panels [first, last) of B [k, n].
 void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed);
 
+// An A that is no matrix in memory (the patches of an image): packs a stripe of up to 8 of its rows, all k of them,
+// out[i * 8 + r] = A(row + r, i); what rows beyond `rows` are does not matter. Any thread.
+struct tfc_gemm_source {
+  void (*pack)(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out);
+};
+// Packs 8 rows in memory: out[i * 8 + r] = rows[r][i], i < count.
+void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out);
+
 // One product of a sum: A [m, k] times B [k, n].
 struct tfc_gemm_product {
   struct tfc_matrix a;
+  const struct tfc_gemm_source *source; // A, where it is not NULL
   const float *packed_b; // or NULL: B is row-major, `b` with `b_row` elements from row to row, and where n is no
   const float *b;        // multiple of a panel, `tail` is its last panel, packed
   int64_t b_row;

@@ -88,7 +88,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
     const struct tfc_product *p = &job->given[i];
     struct tfc_gemm_product *q = &job->products[i];
     job->total_k += p->k;
-    *q = (struct tfc_gemm_product){.a = p->a, .packed_b = p->packed_b, .k = p->k};
+    *q = (struct tfc_gemm_product){.a = p->a, .source = p->source, .packed_b = p->packed_b, .k = p->k};
     if (p->packed_b) continue;
     if (read_in_place(p, job->m)) {
       q->b = p->b.data, q->b_row = p->b.row, q->tail = memory + offsets[i];

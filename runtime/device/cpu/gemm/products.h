@@ -7,7 +7,8 @@
 
 struct tfc_product { // A [m, k] B [k, n]
   struct tfc_matrix a, b;
-  const float *packed_b; // B, packed by tfc_gemm_pack; NULL: `b` is packed here where that pays
+  const struct tfc_gemm_source *source; // A, where it is not NULL
+  const float *packed_b;                // B, packed by tfc_gemm_pack; NULL: `b` is packed here where that pays
   int64_t k;
 };
 
