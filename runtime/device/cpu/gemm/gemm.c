@@ -76,21 +76,20 @@ static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, 
   }
 }
 
-// A transposed B: 16 x 16 squares, so that the lines that are read stay in the first-level cache.
+// A transposed B: its columns are rows in memory. In pieces of k, so that what is written stays in the first-level
+// cache.
 static void pack_columns(struct tfc_matrix b, int64_t k, int64_t n, int64_t panel, int64_t width, float *out) {
+  enum { piece = 64 };
   const float *in = b.data + panel * width * b.column;
   int64_t columns = n - panel * width < width ? n - panel * width : width;
   if (columns < width)
     for (int64_t i = 0; i < k; i++) memset(out + i * width + columns, 0, (size_t)(width - columns) * sizeof *out);
-  for (int64_t block = 0; block < k; block += 16) {
-    int64_t end = block + 16 < k ? block + 16 : k;
-    int64_t j = 0;
-    for (; j + 4 <= columns && b.row == 1 && end - block == 16; j += 4) {
-      const float *x = in + j * b.column, *y = x + b.column, *z = y + b.column, *w = z + b.column;
-      for (int64_t i = block; i < end; i++) {
-        float *o = out + i * width + j;
-        o[0] = x[i], o[1] = y[i], o[2] = z[i], o[3] = w[i];
-      }
+  for (int64_t block = 0; block < k; block += piece) {
+    int64_t end = block + piece < k ? block + piece : k, j = 0;
+    for (; j + 8 <= columns && b.row == 1; j += 8) {
+      const float *rows[8];
+      for (int r = 0; r < 8; r++) rows[r] = in + (j + r) * b.column + block;
+      chosen()->pack(rows, end - block, out + block * width + j, width);
     }
     for (; j < columns; j++)
       for (int64_t i = block; i < end; i++) out[i * width + j] = in[i * b.row + j * b.column];
@@ -107,7 +106,7 @@ void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int
 }
 
 void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out) {
-  chosen()->pack(rows, count, out);
+  chosen()->pack(rows, count, out, tfc_gemm_stripe);
 }
 
 // A stripe of 8 rows, k-major. Rows beyond the last are the last one again: what comes of them is not written.
@@ -117,7 +116,7 @@ static void pack_a(const struct tfc_gemm_kernel *g, struct tfc_matrix a, int64_t
   if (a.column == 1) {
     const float *each[tfc_gemm_stripe];
     for (int64_t r = 0; r < tfc_gemm_stripe; r++) each[r] = in + (r < rows ? r : rows - 1) * a.row;
-    g->pack(each, k, out);
+    g->pack(each, k, out, tfc_gemm_stripe);
     return;
   }
   if (rows == tfc_gemm_stripe && a.row == 1) {

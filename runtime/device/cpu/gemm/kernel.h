@@ -16,8 +16,8 @@ struct tfc_gemm_kernel {
   // are brought into the second-level cache meanwhile (any address will do).
   void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
                int64_t rows, int64_t columns, bool accumulate);
-  // Packs a stripe of A from 8 rows in memory: out[i * 8 + r] = rows[r][i] for i < count.
-  void (*pack)(const float *const *rows, int64_t count, float *out);
+  // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
+  void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
 };
 extern const struct tfc_gemm_kernel tfc_gemm_kernel_generic;
 #if defined(__x86_64__)

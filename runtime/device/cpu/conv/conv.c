@@ -1,0 +1,283 @@
+// Fast rows of Conv2D and its gradients in float32, channels last, as matrix products over patches (patches.h) that are
+// never written to memory:
+//
+//   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
+//   dx [positions of x, channels]     = patches of dy · w turned by half a circle; for a stride of s in s * s parts, of
+//                                       the positions of x that meet the same cells of the window each
+//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn
+//
+// Shapes must be known when the plan is made; what is not covered (other layouts, groups, windows dilated and with
+// strides) declines.
+#include <stdlib.h>
+
+#include "runtime/device/cpu/conv/patches.h"
+#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/device/cpu/gemm/scratch.h"
+#include "runtime/device/cpu/kernels.h"
+#include "runtime/ops/nn_window.h"
+
+enum { MOST_ZEROS = 8192, PIECE = 512 };
+static const float zeros[MOST_ZEROS];
+
+enum role { FORWARD, BACKWARD_INPUT, BACKWARD_FILTER };
+struct conv {
+  enum role role;
+  int64_t batch, in[2], out[2], channels, filters;
+  int64_t size[2], stride[2], dilation[2], before[2];
+  bool pointwise; // a window of one cell with stride 1: images are matrices
+};
+
+static tfc_status declined(void) {
+  return tfc_status_make(TFC_UNIMPLEMENTED, "not covered");
+}
+
+static tfc_status prepare(struct tfc_cpu_prepare *p) {
+  struct tfc_prepare_ctx *base = p->base;
+  tfc_str op = base->node->op;
+  enum role role = tfc_str_ends(op, "Input") ? BACKWARD_INPUT : tfc_str_ends(op, "Filter") ? BACKWARD_FILTER : FORWARD;
+  if (base->input_dtypes[role == BACKWARD_INPUT ? 1 : 0] != TFC_FLOAT) return declined();
+  struct tfc_window w;
+  tfc_status s = tfc_window_read(base->graph, base->node, 4, &w);
+  if (s || w.channels_first) {
+    tfc_status_free(s);
+    return declined();
+  }
+  const struct tfc_shape *x = role == BACKWARD_INPUT ? &base->output_shapes[0] : &base->input_shapes[0];
+  const struct tfc_shape *f = role == BACKWARD_FILTER ? &base->output_shapes[0] : &base->input_shapes[1];
+  const struct tfc_shape *y = role == FORWARD ? &base->output_shapes[0] : &base->input_shapes[2];
+  if (!tfc_shape_is_static(x) || !tfc_shape_is_static(f) || !tfc_shape_is_static(y)) return declined();
+  if (x->rank != 4 || f->rank != 4 || y->rank != 4 || !tfc_shape_elements(x) || !tfc_shape_elements(y) ||
+      !tfc_shape_elements(f))
+    return declined();
+  struct conv *c = TFC_ARENA_NEW(base->arena, struct conv);
+  if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *c = (struct conv){.role = role, .batch = x->dims[0], .channels = x->dims[3], .filters = f->dims[3]};
+  bool one = true;
+  for (int k = 0; k < 2; k++) {
+    c->in[k] = x->dims[1 + k], c->size[k] = f->dims[k];
+    c->stride[k] = w.stride[1 + k], c->dilation[k] = w.dilation[1 + k];
+    s = tfc_window_output(&w, 1 + k, c->in[k], c->size[k], &c->out[k], &c->before[k]);
+    if (s || c->out[k] != y->dims[1 + k] || (c->stride[k] > 1 && c->dilation[k] > 1)) {
+      tfc_status_free(s);
+      return declined();
+    }
+    one = one && c->size[k] == 1 && c->stride[k] == 1 && c->before[k] == 0 && c->out[k] == c->in[k];
+  }
+  c->pointwise = one;
+  if (f->dims[2] != c->channels || y->dims[0] != c->batch || y->dims[3] != c->filters) return declined();
+  if (c->channels > MOST_ZEROS || c->filters > MOST_ZEROS) return declined();
+  base->state = c;
+  return NULL;
+}
+
+static struct tfc_patches patches_of_input(const struct conv *c, const float *x) {
+  struct tfc_patches p = {.image = x, .batch = c->batch, .channels = c->channels, .zeros = zeros};
+  for (int k = 0; k < 2; k++) {
+    p.in[k] = c->in[k], p.out[k] = c->out[k], p.size[k] = c->size[k], p.stride[k] = c->stride[k];
+    p.dilation[k] = c->dilation[k], p.before[k] = c->before[k];
+  }
+  tfc_patches_init(&p);
+  return p;
+}
+
+// --- Forward -----------------------------------------------------------------------------------------------------
+static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
+  const float *x = ctx->inputs[0]->data, *w = ctx->inputs[1]->data;
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->batch, c->out[0], c->out[1], c->filters), &y));
+  struct tfc_patches patches = patches_of_input(c, x);
+  struct tfc_product p = {.b = {w, c->filters, 1}, .k = c->size[0] * c->size[1] * c->channels};
+  if (c->pointwise)
+    p.a = (struct tfc_matrix){x, c->channels, 1};
+  else
+    p.source = &patches.base;
+  return tfc_products_run(ctx, &p, 1, c->batch * c->out[0] * c->out[1], c->filters, y->data);
+}
+
+// --- Backward, input ---------------------------------------------------------------------------------------------
+// The cells first + t * step of a window, t < count, from the last to the first: those that meet the positions of x
+// with one remainder; dy is read as by a window of `count` cells that begins `before` positions earlier.
+struct part {
+  int64_t remainder, positions; // x = remainder + s * q, q < positions
+  int64_t first, step, count, before;
+};
+
+static struct part part_of(const struct conv *c, int k, int64_t remainder) {
+  int64_t s = c->stride[k], shifted = remainder + c->before[k];
+  struct part p = {.remainder = remainder, .positions = (c->in[k] - remainder + s - 1) / s};
+  if (s == 1) {
+    p.step = 1, p.count = c->size[k];
+    p.before = (c->size[k] - 1) * c->dilation[k] - c->before[k];
+    return p;
+  }
+  p.first = shifted % s, p.step = s;
+  p.count = c->size[k] > p.first ? (c->size[k] - p.first + s - 1) / s : 0;
+  p.before = p.count - 1 - shifted / s;
+  return p;
+}
+
+struct turning { // of the filter: B [cells * filters, channels]
+  const struct conv *conv;
+  struct part parts[2];
+  const float *w;
+  float *packed;
+};
+static void turn_panels(void *arg, int64_t begin, int64_t end) {
+  const struct turning *t = arg;
+  const struct conv *c = t->conv;
+  const struct part *y = &t->parts[0], *x = &t->parts[1];
+  int64_t width = tfc_gemm_panel(), k = y->count * x->count * c->filters;
+  for (int64_t panel = begin; panel < end; panel++) {
+    float *to = t->packed + panel * k * width;
+    for (int64_t i = y->count; i-- > 0;)
+      for (int64_t j = x->count; j-- > 0; to += c->filters * width) {
+        int64_t cell = (y->first + i * y->step) * c->size[1] + x->first + j * x->step;
+        struct tfc_matrix b = {t->w + cell * c->channels * c->filters, 1, c->filters};
+        tfc_gemm_pack(b, c->filters, c->channels, panel, panel + 1, to - panel * c->filters * width);
+      }
+  }
+}
+
+struct scatter { // rows of a part to their positions in dx
+  const struct conv *conv;
+  const struct part *parts;
+  const float *from;
+  float *dx;
+};
+static void scatter_lines(void *arg, int64_t begin, int64_t end) {
+  const struct scatter *s = arg;
+  const struct conv *c = s->conv;
+  const struct part *y = &s->parts[0], *x = &s->parts[1];
+  for (int64_t line = begin; line < end; line++) {
+    int64_t n = line / y->positions, at = y->remainder + line % y->positions * c->stride[0];
+    float *to = s->dx + ((n * c->in[0] + at) * c->in[1] + x->remainder) * c->channels;
+    const float *from = s->from + line * x->positions * c->channels;
+    for (int64_t q = 0; q < x->positions; q++, from += c->channels, to += c->stride[1] * c->channels)
+      memcpy(to, from, (size_t)c->channels * sizeof *to);
+  }
+}
+
+static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[2],
+                                const float *w, const float *dy, float *dx) {
+  struct tfc_patches patches = {.image = dy, .batch = c->batch, .channels = c->filters, .zeros = zeros};
+  for (int k = 0; k < 2; k++) {
+    patches.in[k] = c->out[k], patches.out[k] = parts[k].positions, patches.size[k] = parts[k].count;
+    patches.stride[k] = 1, patches.dilation[k] = c->dilation[k], patches.before[k] = parts[k].before;
+  }
+  tfc_patches_init(&patches);
+  int64_t k = parts[0].count * parts[1].count * c->filters, rows = c->batch * parts[0].positions * parts[1].positions;
+  bool direct = c->stride[0] == 1 && c->stride[1] == 1;
+  float *packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->channels));
+  float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->channels) * sizeof *to);
+  if (!packed || !to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct turning turning = {c, {parts[0], parts[1]}, w, packed};
+  tfc_kernel_parallel_for(ctx, tfc_gemm_panels(c->channels), 1, turn_panels, &turning);
+  struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
+  TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, to));
+  if (direct) return NULL;
+  struct scatter scatter = {c, parts, to, dx};
+  int64_t line = parts[1].positions * c->channels;
+  tfc_kernel_parallel_for(ctx, c->batch * parts[0].positions, 16384 / (line + 1) + 1, scatter_lines, &scatter);
+  return NULL;
+}
+
+static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *c) {
+  const float *w = ctx->inputs[1]->data, *dy = ctx->inputs[2]->data;
+  struct tfc_tensor *dx = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->batch, c->in[0], c->in[1], c->channels), &dx));
+  if (c->pointwise) {
+    struct tfc_product p = {.a = {dy, c->filters, 1}, .b = {w, 1, c->filters}, .k = c->filters};
+    return tfc_products_run(ctx, &p, 1, c->batch * c->in[0] * c->in[1], c->channels, dx->data);
+  }
+  // Where a window is smaller than its stride, some positions of x meet no cell.
+  if (c->size[0] < c->stride[0] || c->size[1] < c->stride[1]) memset(dx->data, 0, dx->size);
+  for (int64_t y = 0; y < c->stride[0]; y++)
+    for (int64_t x = 0; x < c->stride[1]; x++) {
+      struct part parts[2] = {part_of(c, 0, y), part_of(c, 1, x)};
+      if (!parts[0].count || !parts[1].count || parts[0].positions <= 0 || parts[1].positions <= 0) continue;
+      TFC_RETURN_IF_ERROR(backward_part(ctx, c, parts, w, dy, dx->data));
+    }
+  return NULL;
+}
+
+// --- Backward, filter --------------------------------------------------------------------------------------------
+struct filter_job {
+  const struct conv *conv;
+  struct tfc_patches patches;
+  const float *dy;
+  float *packed, *dw;
+  int64_t positions, rows, pieces, panels;   // pieces: of positions
+  int64_t row_part, panel_part, panel_parts; // of dw
+  _Atomic bool failed;
+};
+static int64_t piece_length(const struct filter_job *j, int64_t piece) {
+  return j->positions - piece * PIECE < PIECE ? j->positions - piece * PIECE : PIECE;
+}
+static void pack_dy(void *arg, int64_t begin, int64_t end) {
+  const struct filter_job *j = arg;
+  int64_t filters = j->conv->filters, width = tfc_gemm_panel();
+  for (int64_t q = begin; q < end; q++) {
+    struct tfc_matrix b = {j->dy + q * PIECE * filters, filters, 1};
+    tfc_gemm_pack(b, piece_length(j, q), filters, 0, j->panels, j->packed + q * PIECE * j->panels * width);
+  }
+}
+static void filter_part(void *arg, int64_t begin, int64_t end) {
+  struct filter_job *j = arg;
+  int64_t filters = j->conv->filters, width = tfc_gemm_panel();
+  for (int64_t part = begin; part < end; part++) {
+    int64_t row = part / j->panel_parts * j->row_part, first = part % j->panel_parts * j->panel_part;
+    int64_t row_end = row + j->row_part < j->rows ? row + j->row_part : j->rows, last = first + j->panel_part;
+    if (last > j->panels) last = j->panels;
+    float *a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(row_end - row, PIECE) + 64);
+    if (!a) {
+      j->failed = true;
+      return;
+    }
+    for (int64_t q = 0; q < j->pieces; q++) {
+      struct tfc_patches_transposed source;
+      int64_t k = piece_length(j, q);
+      tfc_patches_transpose(&j->patches, q * PIECE, k, &source);
+      struct tfc_gemm_product p = {
+          .source = &source.base, .packed_b = j->packed + q * PIECE * j->panels * width, .k = k};
+      tfc_gemm_run(&p, 1, filters, j->dw, filters, q > 0, row, row_end, first, last, a);
+    }
+  }
+}
+
+static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv *c) {
+  const float *x = ctx->inputs[0]->data, *dy = ctx->inputs[2]->data;
+  struct tfc_tensor *dw = NULL;
+  TFC_RETURN_IF_ERROR(
+      tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->size[0], c->size[1], c->channels, c->filters), &dw));
+  struct filter_job j = {.conv = c, .patches = patches_of_input(c, x), .dy = dy, .dw = dw->data};
+  j.positions = c->batch * c->out[0] * c->out[1];
+  j.rows = c->size[0] * c->size[1] * c->channels;
+  j.pieces = (j.positions + PIECE - 1) / PIECE;
+  j.panels = tfc_gemm_panels(c->filters);
+  j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->filters));
+  if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_kernel_parallel_for(ctx, j.pieces, 1, pack_dy, &j);
+  int64_t wanted = ctx->env->threads > 1 ? 3 * ctx->env->threads : 1;
+  int64_t row_parts = wanted > 1 && j.rows >= 64 * wanted ? wanted : 1;
+  int64_t panel_parts = row_parts > 1 ? 1 : wanted < j.panels ? wanted : j.panels;
+  if (row_parts == 1 && panel_parts < wanted) row_parts = (wanted + panel_parts - 1) / panel_parts;
+  j.row_part = ((j.rows + row_parts - 1) / row_parts + 7) / 8 * 8;
+  j.panel_part = (j.panels + panel_parts - 1) / panel_parts;
+  j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
+  tfc_kernel_parallel_for(ctx, j.panel_parts * ((j.rows + j.row_part - 1) / j.row_part), 1, filter_part, &j);
+  return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
+static tfc_status run(struct tfc_kernel_ctx *ctx) {
+  const struct conv *c = ctx->state;
+  return c->role == FORWARD          ? forward(ctx, c)
+         : c->role == BACKWARD_INPUT ? backward_input(ctx, c)
+                                     : backward_filter(ctx, c);
+}
+
+static const struct tfc_cpu_kernel rows[] = {
+    {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run},
+    {"Conv2DBackpropInput", 0, prepare, run},
+    {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT), prepare, run},
+};
+TFC_CPU_KERNELS(rows);

@@ -1,0 +1,125 @@
+// A window's row lies in one piece in memory (size[1] * channels floats) where the window is not dilated along it and
+// does not reach over an edge; then it is packed from where it is. Windows at an edge are copied with their zeros
+// first.
+#include "runtime/device/cpu/conv/patches.h"
+
+#include <string.h>
+
+enum { STRIPE = 8, EDGE = 1 << 12 }; // floats of a copied piece of a row
+
+struct place { // of a window
+  const float *image;
+  int64_t y, x; // of its first cell; may be outside
+};
+
+static struct place place_of(const struct tfc_patches *p, int64_t position) {
+  int64_t x = position % p->out[1], rest = position / p->out[1], y = rest % p->out[0], n = rest / p->out[0];
+  return (struct place){p->image + n * p->in[0] * p->in[1] * p->channels, y * p->stride[0] - p->before[0],
+                        x * p->stride[1] - p->before[1]};
+}
+
+// Cells [first, last) of a window's row of `size` cells from `x` on that are inside.
+static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t *last) {
+  *first = x < 0 ? (-x < size ? -x : size) : 0;
+  *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
+}
+
+static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
+  const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
+  const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
+  struct place at[STRIPE];
+  for (int64_t r = 0; r < STRIPE; r++) at[r] = place_of(p, row + (r < rows ? r : rows - 1));
+  const float *from[STRIPE];
+  float edge[STRIPE][EDGE];
+  for (int64_t i = 0; i < p->size[0]; i++) {
+    if (p->dilation[1] == 1 && length <= EDGE) {
+      for (int64_t r = 0; r < STRIPE; r++) {
+        int64_t y = at[r].y + i * p->dilation[0], first, last;
+        if (y < 0 || y >= p->in[0]) {
+          from[r] = p->zeros;
+          continue;
+        }
+        const float *start = at[r].image + y * line + at[r].x * c; // may lie before the line
+        inside(at[r].x, p->size[1], p->in[1], &first, &last);
+        if (first == 0 && last == p->size[1]) {
+          from[r] = start;
+          continue;
+        }
+        memset(edge[r], 0, (size_t)(first * c) * sizeof(float));
+        if (last > first) memcpy(edge[r] + first * c, start + first * c, (size_t)((last - first) * c) * sizeof(float));
+        memset(edge[r] + last * c, 0, (size_t)(length - last * c) * sizeof(float));
+        from[r] = edge[r];
+      }
+      tfc_gemm_pack_rows(from, length, out);
+      out += length * STRIPE;
+      continue;
+    }
+    for (int64_t j = 0; j < p->size[1]; j++, out += c * STRIPE) {
+      for (int64_t r = 0; r < STRIPE; r++) {
+        int64_t y = at[r].y + i * p->dilation[0], x = at[r].x + j * p->dilation[1];
+        bool there = y >= 0 && y < p->in[0] && x >= 0 && x < p->in[1];
+        from[r] = there ? at[r].image + y * line + x * c : p->zeros;
+      }
+      tfc_gemm_pack_rows(from, c, out);
+    }
+  }
+}
+
+void tfc_patches_init(struct tfc_patches *p) {
+  p->base.pack = pack;
+}
+
+// out[k * 8 + r] for 8 channels of one cell: a line of positions at a time.
+static void pack_cell(const struct tfc_patches *p, int64_t first, int64_t count, int64_t i, int64_t j, int64_t channel,
+                      float *out) {
+  const int64_t c = p->channels;
+  while (count > 0) {
+    int64_t x = first % p->out[1], n = p->out[1] - x < count ? p->out[1] - x : count;
+    struct place at = place_of(p, first - x); // of the line's first position
+    int64_t y = at.y + i * p->dilation[0], left = at.x + j * p->dilation[1];
+    first += n, count -= n;
+    if (y < 0 || y >= p->in[0]) {
+      memset(out, 0, (size_t)n * STRIPE * sizeof *out);
+      out += n * STRIPE;
+      continue;
+    }
+    const float *line = at.image + y * p->in[1] * c + channel;
+    int64_t column = left + x * p->stride[1];
+    for (int64_t k = 0; k < n; k++, column += p->stride[1], out += STRIPE) {
+      if (column < 0 || column >= p->in[1])
+        memset(out, 0, STRIPE * sizeof *out);
+      else
+        memcpy(out, line + column * c, STRIPE * sizeof *out);
+    }
+  }
+}
+
+static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
+  const struct tfc_patches_transposed *t = (const struct tfc_patches_transposed *)(const void *)source;
+  const struct tfc_patches *p = t->patches;
+  int64_t channel = row % p->channels, cell = row / p->channels;
+  if (rows == STRIPE && channel + STRIPE <= p->channels) {
+    pack_cell(p, t->first, t->count, cell / p->size[1], cell % p->size[1], channel, out);
+    return;
+  }
+  int64_t offset[STRIPE], dy[STRIPE], dx[STRIPE]; // of each row's cell
+  for (int64_t r = 0; r < STRIPE; r++) {
+    int64_t at = row + (r < rows ? r : rows - 1);
+    cell = at / p->channels;
+    dy[r] = cell / p->size[1] * p->dilation[0], dx[r] = cell % p->size[1] * p->dilation[1];
+    offset[r] = (dy[r] * p->in[1] + dx[r]) * p->channels + at % p->channels;
+  }
+  for (int64_t k = 0; k < t->count; k++, out += STRIPE) {
+    struct place at = place_of(p, t->first + k);
+    const float *start = at.image + (at.y * p->in[1] + at.x) * p->channels;
+    for (int64_t r = 0; r < STRIPE; r++) {
+      int64_t y = at.y + dy[r], x = at.x + dx[r];
+      out[r] = y >= 0 && y < p->in[0] && x >= 0 && x < p->in[1] ? start[offset[r]] : 0;
+    }
+  }
+}
+
+void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
+                           struct tfc_patches_transposed *out) {
+  *out = (struct tfc_patches_transposed){{pack_transposed}, p, first, count};
+}

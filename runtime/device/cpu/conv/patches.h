@@ -1,0 +1,27 @@
+// The patches of an image as the matrix A of a product (gemm.h): what makes a convolution a matrix product without
+// writing the patches to memory.
+#ifndef TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
+#define TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
+
+#include "runtime/device/cpu/gemm/gemm.h"
+
+// Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
+// x * stride[1] + j * dilation[1] - before[1], c], or 0 outside.
+struct tfc_patches {
+  struct tfc_gemm_source base; // by tfc_patches_init
+  const float *image;          // [batch, in[0], in[1], channels]
+  int64_t batch, in[2], out[2], channels, size[2], stride[2], dilation[2], before[2];
+  const float *zeros; // at least size[1] * channels of them
+};
+void tfc_patches_init(struct tfc_patches *p); // the other members are set
+
+// The same matrix transposed: row (i, j, c), column: positions from `first` on, `count` of them.
+struct tfc_patches_transposed {
+  struct tfc_gemm_source base;
+  const struct tfc_patches *patches;
+  int64_t first, count;
+};
+void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
+                           struct tfc_patches_transposed *out);
+
+#endif
