@@ -1,0 +1,13 @@
+// What a session computes with a device's fast kernels against what the reference kernels compute.
+#ifndef TFC_TESTS_COMMON_FAST_H
+#define TFC_TESTS_COMMON_FAST_H
+
+#include "runtime/graph/builder.h"
+
+// Finishes the builder's graph, feeds random values in [-1, 1) to its float placeholders (whose shapes are static) and
+// runs `outputs` in a session on "cpu:0" and with the reference kernels. Fails the test where elements differ by more
+// than `tolerance` times the output's largest magnitude.
+void fast_compare(struct tfc_builder *b, const struct tfc_output *outputs, uint32_t count, double tolerance,
+                  const char *what);
+
+#endif

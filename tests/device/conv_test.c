@@ -1,0 +1,63 @@
+// Convolutions of the CPU device and their gradients against the reference kernels, over random geometries.
+#include "tests/common/test.h"
+
+#include <stdio.h>
+
+#include "runtime/base/random.h"
+#include "tests/common/fast.h"
+
+static int64_t between(struct tfc_random *r, int64_t low, int64_t high) {
+  return low + (int64_t)tfc_random_below(r, (uint64_t)(high - low + 1));
+}
+
+static struct tfc_attr ints(const char *name, const int64_t *values) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_LIST_INT, .ints = values, .count = 4};
+}
+
+static void geometries(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 3);
+  for (int round = 0; round < 120; round++) {
+    int64_t size[2], stride[2], dilation[2], in[2], out[2], batch = between(&r, 1, 3);
+    int64_t channels = tfc_random_below(&r, 3) ? 8 * between(&r, 1, 4) : between(&r, 1, 19);
+    int64_t filters = tfc_random_below(&r, 3) ? 16 * between(&r, 1, 5) : between(&r, 1, 70);
+    bool same = tfc_random_below(&r, 2);
+    for (int k = 0; k < 2; k++) {
+      size[k] = tfc_random_below(&r, 3) ? between(&r, 1, 3) : between(&r, 1, 7);
+      stride[k] = between(&r, 1, 3), dilation[k] = 1;
+      if (stride[k] == 1 && tfc_random_below(&r, 4) == 0) dilation[k] = between(&r, 1, 3);
+      int64_t reach = (size[k] - 1) * dilation[k] + 1;
+      in[k] = between(&r, same ? 1 : reach, reach + 12);
+      out[k] = same ? (in[k] + stride[k] - 1) / stride[k] : (in[k] - reach) / stride[k] + 1;
+    }
+    struct tfc_builder *b = NULL;
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_shape xs = TFC_SHAPE(batch, in[0], in[1], channels), ws = TFC_SHAPE(size[0], size[1], channels, filters);
+    struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &xs), w = tfc_add_placeholder(b, "w", TFC_FLOAT, &ws);
+    struct tfc_output dy = tfc_add_placeholder(b, "dy", TFC_FLOAT, &TFC_SHAPE(batch, out[0], out[1], filters));
+    int64_t strides[] = {1, stride[0], stride[1], 1}, dilations[] = {1, dilation[0], dilation[1], 1};
+    struct tfc_attr attrs[] = {ints("strides", strides), ints("dilations", dilations),
+                               tfc_attr_string("padding", same ? TFC_STR("SAME") : TFC_STR("VALID"))};
+    int32_t x_sizes[4], w_sizes[4];
+    for (int k = 0; k < 4; k++) x_sizes[k] = (int32_t)xs.dims[k], w_sizes[k] = (int32_t)ws.dims[k];
+    struct tfc_output outputs[3] = {
+        tfc_add(b, "Conv2D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 3),
+        tfc_add(b, "Conv2DBackpropInput", NULL, (struct tfc_output[]){tfc_add_i32_vector(b, x_sizes, 4), w, dy}, 3,
+                attrs, 3),
+        tfc_add(b, "Conv2DBackpropFilter", NULL, (struct tfc_output[]){x, tfc_add_i32_vector(b, w_sizes, 4), dy}, 3,
+                attrs, 3)};
+    char what[256];
+    snprintf(what, sizeof what, "x %lldx%lldx%lldx%lld w %lldx%lldx%lld strides %lld %lld dilations %lld %lld %s",
+             (long long)batch, (long long)in[0], (long long)in[1], (long long)channels, (long long)size[0],
+             (long long)size[1], (long long)filters, (long long)stride[0], (long long)stride[1], (long long)dilation[0],
+             (long long)dilation[1], same ? "SAME" : "VALID");
+    fast_compare(b, outputs, 3, 1e-5, what);
+    tfc_builder_free(b);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(geometries)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
