@@ -530,6 +530,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
                          .input_count = n->input_count,
                          .output_count = n->output_count,
                          .cost_us = estimate_us(w, n)};
+  for (uint32_t i = 0; i < w->b->spec->target_count; i++) op.wanted = op.wanted || w->b->spec->targets[i] == id;
   op.inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, n->input_count + 1);
   op.outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count + 1);
   if (!op.inputs || !op.outputs) return TFC_PLAN_NO_MEMORY();

@@ -54,8 +54,9 @@ struct tfc_ir_op {
   uint32_t node; // of the graph: names it in traces and errors, gives it its place in orders
   const struct tfc_op_def *def;
   uint16_t device;
-  bool joint; // runs nothing: only orders (an elided node with control edges)
-  bool dead;  // replaced
+  bool joint;  // runs nothing: only orders (an elided node with control edges)
+  bool dead;   // replaced
+  bool wanted; // a target of the step: runs though nobody may read it
   struct tfc_ir_input *inputs;
   uint32_t input_count;
   uint32_t *outputs;          // value ids, one per output; TFC_NONE32: not wanted by anyone

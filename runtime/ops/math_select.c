@@ -173,6 +173,20 @@ static void sum_piece(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// Two of them, for chains.
+OPS_CLONES_f32 static void add_pair(const void *av, int64_t a_step, const void *bv, int64_t b_step, void *yv,
+                                    int64_t n) {
+  const float *a = av, *b = bv;
+  float *y = yv;
+  if (a_step && b_step) {
+    OPS_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) y[i] = a[i * a_step] + b[i * b_step];
+}
+static tfc_binary_loop *const add_pairs[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = add_pair};
+static const struct tfc_elementwise loops_AddN = {.binary = add_pairs};
+
 static tfc_status add_variants(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor sum = {0};
   tfc_tensor_share(ctx->inputs[0], &sum);
@@ -248,6 +262,7 @@ static const struct tfc_op_def math_select_rows[] = {
      .shape = ops_shape_merged,
      .cost = cost_add_n,
      .kernel = add_n,
+     .elementwise = &loops_AddN,
      .gradient = gradient_AddN,
      .samples = "float[3,4], float[3,4], float[3,4]; int32[5], int32[5]; float[2]; half[4], half[4]"},
 };

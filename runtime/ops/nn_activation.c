@@ -97,10 +97,14 @@ static inline float round_bf16(float v) {
   _Generic((S *)0, float * : round_float, double * : round_double, tfc_half * : round_half, default : round_bf16)(value)
 
 // NaN goes through.
-UNARY(relu, TFC_REAL_CASES, v > (C)0 ? v : v == v ? (C)0 : v)
-BINARY(relu_grad, TFC_REAL_CASES, (C)(d *(C)(v > (C)0)))
-UNARY(relu6, TFC_REAL_CASES, v > (C)6 ? (C)6 : v > (C)0 ? v : v == v ? (C)0 : v)
-BINARY(relu6_grad, TFC_REAL_CASES, (C)(d *(C)(v > (C)0 && v < (C)6)))
+#define RELU (v > (C)0 ? v : v == v ? (C)0 : v)
+#define RELU_GRAD ((C)(d * (C)(v > (C)0)))
+#define RELU6 (v > (C)6 ? (C)6 : v > (C)0 ? v : v == v ? (C)0 : v)
+#define RELU6_GRAD ((C)(d * (C)(v > (C)0 && v < (C)6)))
+UNARY(relu, TFC_REAL_CASES, RELU)
+BINARY(relu_grad, TFC_REAL_CASES, RELU_GRAD)
+UNARY(relu6, TFC_REAL_CASES, RELU6)
+BINARY(relu6_grad, TFC_REAL_CASES, RELU6_GRAD)
 UNARY(leaky_relu, TFC_FLOAT_CASES, v > (C)0 ? v : v * alpha)
 BINARY(leaky_relu_grad, TFC_FLOAT_CASES, v > (C)0 ? d : d * alpha)
 // exp(v) - 1 and not expm1(v): TensorFlow's, which loses digits near 0. The 16-bit floats round after every operation.
@@ -131,6 +135,45 @@ KERNEL(softplus)
 KERNEL(softplus_grad)
 KERNEL(softsign)
 KERNEL(softsign_grad)
+
+// --- Loops for fusion --------------------------------------------------------------------------------------------
+#define LOOP_UNARY(name, value)                                                                                        \
+  TFC_CLONES static void loop_##name(const void *xv, void *yv, int64_t n) {                                            \
+    typedef float C;                                                                                                   \
+    const float *x = xv;                                                                                               \
+    float *y = yv;                                                                                                     \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      const C v = x[i];                                                                                                \
+      y[i] = value;                                                                                                    \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  static tfc_unary_loop *const unary_##name[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = loop_##name};                            \
+  static const struct tfc_elementwise loops_##name = {.unary = unary_##name};
+// Inputs: gradients, features. A step of 0 is one element for all.
+#define LOOP_BINARY(name, value)                                                                                       \
+  TFC_CLONES static void loop_##name(const void *dv, int64_t d_step, const void *xv, int64_t x_step, void *yv,         \
+                                     int64_t n) {                                                                      \
+    typedef float C;                                                                                                   \
+    const float *x = xv, *g = dv;                                                                                      \
+    float *y = yv;                                                                                                     \
+    if (d_step && x_step) {                                                                                            \
+      for (int64_t i = 0; i < n; i++) {                                                                                \
+        const C v = x[i], d = g[i];                                                                                    \
+        y[i] = value;                                                                                                  \
+      }                                                                                                                \
+      return;                                                                                                          \
+    }                                                                                                                  \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      const C v = x[i * x_step], d = g[i * d_step];                                                                    \
+      y[i] = value;                                                                                                    \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  static tfc_binary_loop *const binary_##name[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = loop_##name};                          \
+  static const struct tfc_elementwise loops_##name = {.binary = binary_##name};
+LOOP_UNARY(relu, RELU)
+LOOP_BINARY(relu_grad, RELU_GRAD)
+LOOP_UNARY(relu6, RELU6)
+LOOP_BINARY(relu6_grad, RELU6_GRAD)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
 // dx = <Op>Grad(dy, y) or (dy, x); of the gradient op: to its first input the same, to its second what is left.
@@ -206,24 +249,28 @@ static const struct tfc_op_def nn_activation_rows[] = {
      .outputs = "activations: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
      .flags = TFC_OP_INPLACE,
+     .elementwise = &loops_relu,
      ROW(cost_one, TFC_TYPES_REAL, relu, grad_of_relu, SAMPLES)},
     {.name = "ReluGrad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
+     .elementwise = &loops_relu_grad,
      ROW(cost_one, TFC_TYPES_REAL, relu_grad, grad_of_relu_grad, SAMPLES_GRAD)},
     {.name = "Relu6",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
+     .elementwise = &loops_relu6,
      ROW(cost_one, TFC_TYPES_REAL, relu6, grad_of_relu6, SAMPLES)},
     {.name = "Relu6Grad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
+     .elementwise = &loops_relu6_grad,
      ROW(cost_one, TFC_TYPES_REAL, relu6_grad, grad_of_relu6_grad, SAMPLES_GRAD)},
     {.name = "LeakyRelu",
      .inputs = "features: T",

@@ -182,7 +182,7 @@ static tfc_status block_describe(struct tfc_kernel_ctx *ctx, struct lstm *l, int
 }
 static tfc_status block_lstm(struct tfc_kernel_ctx *ctx) {
   struct lstm l;
-  int64_t time, steps;
+  int64_t time = 0, steps = 0;
   TFC_RETURN_IF_ERROR(block_describe(ctx, &l, &time, &steps));
   return lstm_run(ctx, &l, 1, time, steps, &TFC_SHAPE(time, l.batch, l.cell));
 }
@@ -192,7 +192,7 @@ static tfc_status block_lstm(struct tfc_kernel_ctx *ctx) {
 static tfc_status block_lstm_grad(struct tfc_kernel_ctx *ctx) {
   enum { FIRST = 9, CS_GRAD = 16, H_GRAD = 17, INPUTS = 18 };
   struct lstm l;
-  int64_t time, steps;
+  int64_t time = 0, steps = 0;
   tfc_status s = NULL;
   TFC_RETURN_IF_ERROR(block_describe(ctx, &l, &time, &steps));
   const int64_t n = l.cell, size = l.batch * n, width = l.in + n;

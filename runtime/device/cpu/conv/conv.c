@@ -91,7 +91,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
     p.a = (struct tfc_matrix){x, c->channels, 1};
   else
     p.source = &patches.base;
-  return tfc_products_run(ctx, &p, 1, c->batch * c->out[0] * c->out[1], c->filters, y->data);
+  return tfc_products_run(ctx, &p, 1, c->batch * c->out[0] * c->out[1], c->filters, false, y->data);
 }
 
 // --- Backward, input ---------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   struct turning turning = {c, {parts[0], parts[1]}, w, packed};
   tfc_kernel_parallel_for(ctx, tfc_gemm_panels(c->channels), 1, turn_panels, &turning);
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
-  TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, to));
+  TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
   if (direct) return NULL;
   struct scatter scatter = {c, parts, to, dx};
   int64_t line = parts[1].positions * c->channels;
@@ -187,7 +187,7 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->batch, c->in[0], c->in[1], c->channels), &dx));
   if (c->pointwise) {
     struct tfc_product p = {.a = {dy, c->filters, 1}, .b = {w, 1, c->filters}, .k = c->filters};
-    return tfc_products_run(ctx, &p, 1, c->batch * c->in[0] * c->in[1], c->channels, dx->data);
+    return tfc_products_run(ctx, &p, 1, c->batch * c->in[0] * c->in[1], c->channels, false, dx->data);
   }
   // Where a window is smaller than its stride, some positions of x meet no cell.
   if (c->size[0] < c->stride[0] || c->size[1] < c->stride[1]) memset(dx->data, 0, dx->size);

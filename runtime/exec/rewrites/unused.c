@@ -1,0 +1,59 @@
+// Operations whose results nobody reads and that change nothing (the gradient with respect to the pictures of a
+// convolutional network, which only control edges hold) do not run, and then those that only they read.
+#include "runtime/exec/rewrite.h"
+
+static bool changes_something(const struct tfc_op_def *def) {
+  enum {
+    flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL |
+            TFC_OP_DEAD_INPUTS
+  };
+  return !def || def->flags & flags || def->node_state;
+}
+
+// What came before it still comes before what came after it.
+static tfc_status bridge(struct tfc_ir *ir, uint32_t op) {
+  size_t count = ir->edges.count;
+  for (size_t i = 0; i < count; i++) {
+    if (ir->edges.data[i].to != op) continue;
+    for (size_t k = 0; k < count; k++)
+      if (ir->edges.data[k].from == op)
+        TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, ir->edges.data[i].from, ir->edges.data[k].to));
+  }
+  return NULL;
+}
+
+static tfc_status drop_unused(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct tfc_arena arena;
+  struct tfc_ir_readers readers;
+  tfc_arena_init(&arena, 65536);
+  uint32_t *read = TFC_ARENA_ARRAY(&arena, uint32_t, ir->values.count + 1); // by how many that stay
+  if (!read) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
+  for (size_t v = 0; v < ir->values.count; v++) {
+    read[v] = readers.begin[v + 1] - readers.begin[v];
+    if (ir->values.data[v].alias != TFC_NONE32) read[ir->values.data[v].alias]++; // stays: its memory is shared
+  }
+  for (size_t i = ir->ops.count; i-- > 0;) { // readers come after what they read
+    struct tfc_ir_op *op = &ir->ops.data[i];
+    if (op->dead || op->joint || op->prepared || op->wanted || op->output_variables || changes_something(op->def))
+      continue;
+    bool used = op->output_count == 0;
+    for (uint32_t k = 0; k < op->output_count && !used; k++)
+      used = op->outputs[k] != TFC_NONE32 && (read[op->outputs[k]] || ir->values.data[op->outputs[k]].fetched ||
+                                              !tfc_dtype_is_plain(ir->values.data[op->outputs[k]].dtype));
+    for (uint32_t k = 0; k < op->input_count && !used; k++) used = op->inputs[k].variable != TFC_NONE32;
+    if (used) continue;
+    TFC_TRY(s, bridge(ir, (uint32_t)i));
+    op = &ir->ops.data[i];
+    for (uint32_t k = 0; k < op->input_count; k++)
+      if (op->inputs[k].value != TFC_NONE32) read[op->inputs[k].value]--;
+    tfc_ir_replace(ir, (uint32_t)i, TFC_NONE32);
+  }
+out:
+  tfc_arena_deinit(&arena);
+  return s;
+}
+
+static const struct tfc_rewrite unused_rows[] = {{"unused operations", 5, true, drop_unused}};
+TFC_REWRITES(unused_rows);
