@@ -1,0 +1,261 @@
+// Fast rows of FusedBatchNorm and its gradient in float32, channels last.
+//
+// x is [rows, channels]. Statistics come from blocks of rows that stay in cache: mean and squared deviations of each
+// block in float32, blocks joined in float64 in order (Chan, Golub, LeVeque 1979), so that memory is read once for them
+// and once more for the result. Blocks depend on the shape alone.
+#include <math.h>
+
+#include "runtime/device/cpu/kernels.h"
+#include "runtime/ops/nn_common.h"
+
+enum { BLOCK_FLOATS = 16384, FEWEST_ROWS = 16, PIECE_FLOATS = 32768 };
+
+struct norm {
+  bool training;
+  double epsilon, factor; // exponential_avg_factor
+};
+
+static tfc_status declined(void) {
+  return tfc_status_make(TFC_UNIMPLEMENTED, "not covered");
+}
+
+static tfc_status prepare(struct tfc_cpu_prepare *p) {
+  struct tfc_prepare_ctx *base = p->base;
+  bool gradient = tfc_str_find(base->node->op, 'G') != SIZE_MAX; // FusedBatchNormGrad
+  if (tfc_str_starts(tfc_node_attr_string(base->graph, base->node, "data_format", "NHWC"), "NC")) return declined();
+  if (base->input_dtypes[0] != TFC_FLOAT || base->input_dtypes[gradient ? 3 : 1] != TFC_FLOAT) return declined();
+  struct norm *n = TFC_ARENA_NEW(base->arena, struct norm);
+  if (!n) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  n->training = tfc_node_attr_bool(base->graph, base->node, "is_training", true);
+  n->epsilon = (double)(float)tfc_node_attr_float(base->graph, base->node, "epsilon", 0.0001);
+  n->factor = (double)(float)tfc_node_attr_float(base->graph, base->node, "exponential_avg_factor", 1);
+  base->state = n;
+  return NULL;
+}
+
+static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, const char *what) {
+  TFC_KERNEL_CHECK(t->shape.rank == 1 && t->shape.dims[0] == channels,
+                   "%s must be a vector with as many elements as x has channels (%lld), but is %s", what,
+                   (long long)channels, tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}));
+  return NULL;
+}
+
+// --- Passes ------------------------------------------------------------------------------------------------------
+struct pass {
+  const float *x, *dy;
+  float *y; // y or dx
+  int64_t rows, channels, block, blocks;
+  float *sums;                       // [blocks, 2, channels]
+  const float *mean, *scale, *shift; // [channels]
+  const float *less, *slope;         // [channels]
+};
+
+static struct pass pass_of(const struct tfc_tensor *x) {
+  struct pass p = {.x = x->data, .channels = x->shape.dims[x->shape.rank - 1]};
+  p.rows = tfc_tensor_elements(x) / p.channels;
+  p.block = BLOCK_FLOATS / p.channels;
+  if (p.block < FEWEST_ROWS) p.block = FEWEST_ROWS;
+  p.blocks = (p.rows + p.block - 1) / p.block;
+  return p;
+}
+
+// Mean and sum of squared deviations of each block.
+TFC_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
+  const struct pass *p = arg;
+  const int64_t c = p->channels;
+  for (int64_t b = begin; b < end; b++) {
+    const int64_t first = b * p->block, last = first + p->block < p->rows ? first + p->block : p->rows;
+    float *restrict mean = p->sums + 2 * b * c, *restrict squares = mean + c;
+    for (int64_t k = 0; k < c; k++) mean[k] = squares[k] = 0;
+    for (int64_t r = first; r < last; r++) {
+      const float *restrict x = p->x + r * c;
+      for (int64_t k = 0; k < c; k++) mean[k] += x[k];
+    }
+    const float scale = 1.0f / (float)(last - first);
+    for (int64_t k = 0; k < c; k++) mean[k] *= scale;
+    for (int64_t r = first; r < last; r++) {
+      const float *restrict x = p->x + r * c;
+      for (int64_t k = 0; k < c; k++) {
+        const float d = x[k] - mean[k];
+        squares[k] += d * d;
+      }
+    }
+  }
+}
+
+// y = (x - mean) * scale + shift
+TFC_CLONES static void normalise(void *arg, int64_t begin, int64_t end) {
+  const struct pass *p = arg;
+  const int64_t c = p->channels;
+  const float *restrict mean = p->mean, *restrict scale = p->scale, *restrict shift = p->shift;
+  for (int64_t r = begin; r < end; r++) {
+    const float *x = p->x + r * c;
+    float *y = p->y + r * c; // may be x
+    for (int64_t k = 0; k < c; k++) y[k] = (x[k] - mean[k]) * scale[k] + shift[k];
+  }
+}
+
+// Sums of dy and of dy (x - mean) of each block.
+TFC_CLONES static void products(void *arg, int64_t begin, int64_t end) {
+  const struct pass *p = arg;
+  const int64_t c = p->channels;
+  const float *restrict mean = p->mean;
+  for (int64_t b = begin; b < end; b++) {
+    const int64_t first = b * p->block, last = first + p->block < p->rows ? first + p->block : p->rows;
+    float *restrict sum = p->sums + 2 * b * c, *restrict product = sum + c;
+    for (int64_t k = 0; k < c; k++) sum[k] = product[k] = 0;
+    for (int64_t r = first; r < last; r++) {
+      const float *restrict x = p->x + r * c, *restrict dy = p->dy + r * c;
+      for (int64_t k = 0; k < c; k++) {
+        sum[k] += dy[k];
+        product[k] += dy[k] * (x[k] - mean[k]);
+      }
+    }
+  }
+}
+
+// dx = scale (dy - less - (x - mean) slope)
+TFC_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
+  const struct pass *p = arg;
+  const int64_t c = p->channels;
+  const float *restrict mean = p->mean, *restrict scale = p->scale;
+  const float *restrict less = p->less, *restrict slope = p->slope;
+  for (int64_t r = begin; r < end; r++) {
+    const float *x = p->x + r * c, *dy = p->dy + r * c;
+    float *dx = p->y + r * c; // may be x or dy
+    for (int64_t k = 0; k < c; k++) dx[k] = scale[k] * (dy[k] - less[k] - (x[k] - mean[k]) * slope[k]);
+  }
+}
+
+static void each_row(struct tfc_kernel_ctx *ctx, struct pass *p, void (*rows)(void *arg, int64_t begin, int64_t end)) {
+  tfc_kernel_parallel_for(ctx, p->rows, PIECE_FLOATS / p->channels + 1, rows, p);
+}
+
+// --- Forward -----------------------------------------------------------------------------------------------------
+// (x, scale, offset, mean, variance) -> y, batch_mean, batch_variance, reserve_space_1, _2 (, _3)
+static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
+  const struct norm *n = ctx->state;
+  const struct tfc_tensor *x = ctx->inputs[0];
+  TFC_KERNEL_CHECK(x->shape.rank == 4 || x->shape.rank == 5, "input must be 4 or 5-dimensional: %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  int64_t c = x->shape.dims[x->shape.rank - 1];
+  struct tfc_tensor *y = NULL, *stats[4], *third = NULL;
+  struct tfc_buffer *scratch = NULL;
+  tfc_status s = NULL;
+  bool running = !n->training || n->factor != 1;
+  TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[1], c, "scale"));
+  TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[2], c, "offset"));
+  if (running) {
+    TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[3], c, "mean"));
+    TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[4], c, "variance"));
+  }
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
+  for (uint32_t i = 0; i < 4; i++)
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i + 1, TFC_FLOAT, &TFC_SHAPE(c), &stats[i]));
+  if (ctx->output_count > 5) // TensorFlow's CPU kernel leaves it empty
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, TFC_FLOAT, &TFC_SHAPE(0), &third));
+  float *out_mean = stats[0]->data, *out_variance = stats[1]->data;
+  float *saved_mean = stats[2]->data, *saved_variance = stats[3]->data;
+  if (tfc_tensor_elements(x) == 0) {
+    for (int i = 0; i < 4; i++)
+      for (int64_t k = 0; k < c; k++) ((float *)stats[i]->data)[k] = NAN;
+    return NULL;
+  }
+  struct pass p = pass_of(x);
+  const float *scale = ctx->inputs[1]->data, *old_mean = ctx->inputs[3]->data, *old_variance = ctx->inputs[4]->data;
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(2 * p.blocks * c + 2 * c) * sizeof(float), &scratch));
+  float *center = scratch->data, *factor = center + c;
+  p.y = y->data, p.sums = factor + c;
+  if (n->training) tfc_kernel_parallel_for(ctx, p.blocks, 1, moments, &p);
+  for (int64_t k = 0; k < c; k++) {
+    double mean, variance;
+    if (n->training) {
+      double count = 0, squares = 0;
+      mean = 0;
+      for (int64_t b = 0; b < p.blocks; b++) {
+        double more = (double)((b + 1) * p.block < p.rows ? p.block : p.rows - b * p.block);
+        double d = (double)p.sums[2 * b * c + k] - mean, all = count + more;
+        mean += d * more / all;
+        squares += (double)p.sums[(2 * b + 1) * c + k] + d * d * count * more / all;
+        count = all;
+      }
+      variance = squares / count;
+      double unbiased = count > 1 ? squares / (count - 1) : variance, f = n->factor;
+      saved_mean[k] = (float)mean, saved_variance[k] = (float)variance;
+      out_mean[k] = (float)(f == 1 ? mean : (1 - f) * (double)old_mean[k] + f * mean);
+      out_variance[k] = (float)(f == 1 ? unbiased : (1 - f) * (double)old_variance[k] + f * unbiased);
+    } else {
+      mean = (double)old_mean[k], variance = (double)old_variance[k];
+      out_mean[k] = saved_mean[k] = old_mean[k], out_variance[k] = saved_variance[k] = old_variance[k];
+    }
+    center[k] = (float)mean;
+    factor[k] = (float)((double)scale[k] / sqrt(variance + n->epsilon));
+  }
+  p.mean = center, p.scale = factor, p.shift = ctx->inputs[2]->data;
+  each_row(ctx, &p, normalise);
+out:
+  tfc_buffer_release(scratch);
+  return s;
+}
+
+// --- Backward ----------------------------------------------------------------------------------------------------
+// (dy, x, scale, reserve_space_1, reserve_space_2 (, _3)) -> dx, dscale, doffset, two that nobody reads.
+// With r = 1 / sqrt(variance + epsilon) and centered = x - mean: dscale = sum(dy centered) r, doffset = sum(dy),
+// training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r.
+static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
+  const struct norm *n = ctx->state;
+  const struct tfc_tensor *dy = ctx->inputs[0], *x = ctx->inputs[1];
+  TFC_KERNEL_CHECK(x->shape.rank == 4 || x->shape.rank == 5, "input must be 4 or 5-dimensional: %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(tfc_shape_equal(&dy->shape, &x->shape), "x and y_backprop must have same shape");
+  int64_t c = x->shape.dims[x->shape.rank - 1];
+  struct tfc_tensor *dx = NULL, *dscale = NULL, *doffset = NULL, *rest = NULL;
+  struct tfc_buffer *scratch = NULL;
+  tfc_status s = NULL;
+  TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[2], c, "scale"));
+  TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[3], c, "reserve_space_1"));
+  TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[4], c, "reserve_space_2"));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &dx));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, TFC_FLOAT, &TFC_SHAPE(c), &dscale));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 2, TFC_FLOAT, &TFC_SHAPE(c), &doffset));
+  for (uint32_t i = 3; i < 5; i++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i, TFC_FLOAT, &TFC_SHAPE(0), &rest));
+  if (tfc_tensor_elements(x) == 0) {
+    memset(dscale->data, 0, dscale->size);
+    memset(doffset->data, 0, doffset->size);
+    return NULL;
+  }
+  struct pass p = pass_of(x);
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(2 * p.blocks * c + 3 * c) * sizeof(float), &scratch));
+  float *factor = scratch->data, *less = factor + c, *slope = less + c;
+  const float *scale = ctx->inputs[2]->data, *variance = ctx->inputs[4]->data;
+  p.dy = dy->data, p.y = dx->data, p.mean = ctx->inputs[3]->data;
+  p.sums = slope + c;
+  tfc_kernel_parallel_for(ctx, p.blocks, 1, products, &p);
+  for (int64_t k = 0; k < c; k++) {
+    double sum = 0, product = 0, r = 1 / sqrt((double)variance[k] + n->epsilon), all = (double)p.rows;
+    for (int64_t b = 0; b < p.blocks; b++) {
+      sum += (double)p.sums[2 * b * c + k];
+      product += (double)p.sums[(2 * b + 1) * c + k];
+    }
+    ((float *)dscale->data)[k] = (float)(product * r);
+    ((float *)doffset->data)[k] = (float)sum;
+    factor[k] = (float)((double)scale[k] * r);
+    less[k] = n->training ? (float)(sum / all) : 0;
+    slope[k] = n->training ? (float)(r * r * product / all) : 0;
+  }
+  p.scale = factor, p.less = less, p.slope = slope;
+  each_row(ctx, &p, differentiate);
+out:
+  tfc_buffer_release(scratch);
+  return s;
+}
+
+static const struct tfc_cpu_kernel rows[] = {
+    {"FusedBatchNorm", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm},
+    {"FusedBatchNormV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm},
+    {"FusedBatchNormV3", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm},
+    {"FusedBatchNormGrad", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad},
+    {"FusedBatchNormGradV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad},
+    {"FusedBatchNormGradV3", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad},
+};
+TFC_CPU_KERNELS(rows);
