@@ -6,6 +6,8 @@
 // device's tensors faults.
 #include "tests/cuda_kernels/host.h"
 
+#include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -47,16 +49,18 @@ void tfc_host_end(void) {
 }
 
 // --- Blocks ------------------------------------------------------------------------------------------------------
+// Fibers are made once and run one body after another. ucontext makes their stacks; _setjmp and _longjmp switch, as
+// swapcontext would ask the kernel for the signal mask each time.
 enum { MOST = 1024, STACK = 64 * 1024 };
 struct fiber {
-  ucontext_t context;
+  jmp_buf place;
   char *stack;
-  int finished;
+  bool made, finished;
   unsigned long barriers;
-  void *fake;
+  void *fake; // of the address sanitizer
 };
 static struct fiber fibers[MOST];
-static ucontext_t home;
+static jmp_buf home;
 static unsigned current;
 static void (*body)(void *);
 static void *argument;
@@ -67,9 +71,9 @@ static size_t home_size;
 
 static void leave(struct fiber *f) {
 #ifdef SWITCHES
-  __sanitizer_start_switch_fiber(f->finished ? NULL : &f->fake, home_bottom, home_size);
+  __sanitizer_start_switch_fiber(&f->fake, home_bottom, home_size);
 #endif
-  swapcontext(&f->context, &home);
+  if (!_setjmp(f->place)) _longjmp(home, 1);
 #ifdef SWITCHES
   __sanitizer_finish_switch_fiber(f->fake, &home_bottom, &home_size);
 #endif
@@ -80,16 +84,29 @@ static void start(void) {
   __sanitizer_finish_switch_fiber(NULL, &home_bottom, &home_size);
 #endif
   struct fiber *f = &fibers[current];
-  body(argument);
-  f->finished = 1;
-  leave(f);
+  for (;;) {
+    body(argument);
+    f->finished = true;
+    leave(f);
+  }
 }
 
 void tfc_host_barrier(void) {
   struct fiber *f = &fibers[current];
   f->barriers++;
   leave(f);
-  threadIdx.x = current;
+}
+
+static void make(struct fiber *f) {
+  ucontext_t context;
+  if (!f->stack && !(f->stack = malloc(STACK))) abort();
+  f->made = true;
+  getcontext(&context);
+  context.uc_stack.ss_sp = f->stack;
+  context.uc_stack.ss_size = STACK;
+  context.uc_link = NULL;
+  makecontext(&context, start, 0);
+  setcontext(&context);
 }
 
 static void enter(unsigned i) {
@@ -97,10 +114,16 @@ static void enter(unsigned i) {
   current = i;
   threadIdx = (struct tfc_host_index){i, 0, 0};
 #ifdef SWITCHES
-  void *fake = NULL;
+  static void *fake;
+  if (!f->stack && !(f->stack = malloc(STACK))) abort();
   __sanitizer_start_switch_fiber(&fake, f->stack, STACK);
 #endif
-  swapcontext(&home, &f->context);
+  if (!_setjmp(home)) {
+    if (f->made)
+      _longjmp(f->place, 1);
+    else
+      make(f);
+  }
 #ifdef SWITCHES
   __sanitizer_finish_switch_fiber(fake, NULL, NULL);
 #endif
@@ -111,16 +134,8 @@ void tfc_host_fibers(unsigned threads, void (*run)(void *), void *arg) {
   body = run;
   argument = arg;
   for (unsigned i = 0; i < threads; i++) {
-    struct fiber *f = &fibers[i];
-    if (!f->stack && !(f->stack = malloc(STACK))) abort();
-    f->finished = 0;
-    f->barriers = 0;
-    f->fake = NULL;
-    getcontext(&f->context);
-    f->context.uc_stack.ss_sp = f->stack;
-    f->context.uc_stack.ss_size = STACK;
-    f->context.uc_link = &home;
-    makecontext(&f->context, start, 0);
+    fibers[i].finished = false;
+    fibers[i].barriers = 0;
   }
   for (unsigned running = threads; running;) {
     running = 0;

@@ -1,0 +1,177 @@
+// Matrix products through cuBLASLt. Its matrices are column-major, so that ours are their own transposes there:
+// C^T = op(B)^T op(A)^T, with B in the place of A.
+//
+// Algorithms that add with atomics are not asked for: results are the same in every run. Exact float32 unless the
+// device says TF32.
+#include <cublasLt.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/array.h"
+#include "runtime/device/cuda/kernels/product.h"
+
+enum { WORKSPACE = 32 << 20 };
+
+struct key { // compared by bytes: no padding may differ
+  int64_t m, n, k, batch, stride_a, stride_b, stride_c;
+  int32_t type, transpose_a, transpose_b, sm_count, capability, tf32, alignment, unused;
+};
+struct tfc_cuda_product_plan {
+  struct key key;
+  cublasLtMatmulDesc_t operation;
+  cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them
+  cublasLtMatmulAlgo_t algorithm;
+  size_t scratch;
+};
+
+static tfc_status failed(cublasStatus_t code, const char *what) {
+  return tfc_status_make(code == CUBLAS_STATUS_NOT_SUPPORTED ? TFC_UNIMPLEMENTED : TFC_INTERNAL, "cuBLASLt: %s: %s",
+                         what, cublasLtGetStatusString(code));
+}
+#define CHECK(call)                                                                                                    \
+  do {                                                                                                                 \
+    cublasStatus_t code_ = (call);                                                                                     \
+    if (code_ != CUBLAS_STATUS_SUCCESS) {                                                                              \
+      s = failed(code_, #call);                                                                                        \
+      goto out;                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+
+static cudaDataType_t data_type(int32_t t) {
+  return t == TFC_FLOAT ? CUDA_R_32F : t == TFC_DOUBLE ? CUDA_R_64F : t == TFC_HALF ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+static tfc_status make_layout(cublasLtMatrixLayout_t *out, cudaDataType_t type, int64_t rows, int64_t columns,
+                              int64_t batch, int64_t stride) {
+  tfc_status s = NULL;
+  int32_t count = (int32_t)batch;
+  CHECK(cublasLtMatrixLayoutCreate(out, type, (uint64_t)rows, (uint64_t)columns, rows));
+  if (batch > 1) {
+    CHECK(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+    CHECK(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride));
+  }
+out:
+  return s;
+}
+
+static void free_plan(struct tfc_cuda_product_plan *p) {
+  if (!p) return;
+  if (p->operation) cublasLtMatmulDescDestroy(p->operation);
+  if (p->a) cublasLtMatrixLayoutDestroy(p->a);
+  if (p->b) cublasLtMatrixLayoutDestroy(p->b);
+  if (p->c) cublasLtMatrixLayoutDestroy(p->c);
+  free(p);
+}
+
+static tfc_status make_plan(struct tfc_cuda_library *library, const struct key *key,
+                            struct tfc_cuda_product_plan **out) {
+  tfc_status s = NULL;
+  struct cublasLtContext *handle = NULL;
+  cublasLtMatmulPreference_t preference = NULL;
+  cublasLtMatmulHeuristicResult_t found = {0};
+  int count = 0;
+  struct tfc_cuda_product_plan *p = calloc(1, sizeof *p);
+  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  p->key = *key;
+  TFC_TRY(s, library->blaslt(library, &handle));
+  cudaDataType_t type = data_type(key->type);
+  bool wide = key->type == TFC_DOUBLE;
+  cublasComputeType_t compute = wide                                       ? CUBLAS_COMPUTE_64F
+                                : key->type == TFC_FLOAT && key->tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                           : CUBLAS_COMPUTE_32F;
+  CHECK(cublasLtMatmulDescCreate(&p->operation, compute, wide ? CUDA_R_64F : CUDA_R_32F));
+  cublasOperation_t first = key->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasOperation_t second = key->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+  CHECK(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
+  CHECK(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second));
+  if (library->is_virtual)
+    CHECK(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &key->sm_count,
+                                         sizeof key->sm_count));
+  int64_t rows_b = key->transpose_b ? key->k : key->n, columns_b = key->transpose_b ? key->n : key->k;
+  int64_t rows_a = key->transpose_a ? key->m : key->k, columns_a = key->transpose_a ? key->k : key->m;
+  TFC_TRY(s, make_layout(&p->a, type, rows_b, columns_b, key->batch, key->stride_b));
+  TFC_TRY(s, make_layout(&p->b, type, rows_a, columns_a, key->batch, key->stride_a));
+  TFC_TRY(s, make_layout(&p->c, type, key->n, key->m, key->batch, key->stride_c));
+  CHECK(cublasLtMatmulPreferenceCreate(&preference));
+  size_t workspace = WORKSPACE;
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE,
+           alignment = (uint32_t)key->alignment;
+  // Strides of a batch may align less than its first matrix.
+  size_t element = tfc_dtype_size((tfc_dtype)key->type);
+  int64_t strides[3] = {key->stride_a, key->stride_b, key->stride_c};
+  for (int i = 0; i < 3 && key->batch > 1; i++)
+    while (alignment > element && ((size_t)strides[i] * element) % alignment) alignment /= 2;
+  CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                             sizeof workspace));
+  CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+                                             sizeof reductions));
+  const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  for (int i = 0; i < 4; i++)
+    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &alignment, sizeof alignment));
+  CHECK(cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->a, p->b, p->c, p->c, preference, 1, &found, &count));
+  if (!count || found.state != CUBLAS_STATUS_SUCCESS)
+    TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuBLASLt has no algorithm for %lld x %lld x %lld", (long long)key->m,
+             (long long)key->n, (long long)key->k);
+  p->algorithm = found.algo;
+  p->scratch = found.workspaceSize;
+  *out = p, p = NULL;
+out:
+  if (preference) cublasLtMatmulPreferenceDestroy(preference);
+  free_plan(p);
+  return s;
+}
+
+// All plans of the process: a few hundred shapes at most, asked for when plans are made.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TFC_ARRAY(struct tfc_cuda_product_plan *) plans;
+
+tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
+                                 const struct tfc_cuda_product_plan **out) {
+  tfc_status s = NULL;
+  struct tfc_cuda_product_plan *made = NULL;
+  struct key key;
+  memset(&key, 0, sizeof key);
+  key.m = product->m, key.n = product->n, key.k = product->k;
+  key.batch = product->batch;
+  key.stride_a = product->stride_a, key.stride_b = product->stride_b, key.stride_c = product->stride_c;
+  key.type = (int32_t)product->type;
+  key.transpose_a = product->transpose_a, key.transpose_b = product->transpose_b;
+  key.alignment = product->alignment;
+  key.sm_count = library->sm_count, key.capability = library->capability, key.tf32 = library->tf32;
+  if (product->batch > INT32_MAX) return tfc_status_make(TFC_UNIMPLEMENTED, "a batch of more than 2^31 matrices");
+  pthread_mutex_lock(&lock);
+  for (size_t i = plans.count; i-- > 0;)
+    if (!memcmp(&plans.data[i]->key, &key, sizeof key)) {
+      *out = plans.data[i];
+      goto out;
+    }
+  TFC_TRY(s, make_plan(library, &key, &made));
+  if (!tfc_array_push(&plans, made)) {
+    free_plan(made);
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  *out = made;
+out:
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
+size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan) {
+  return plan->scratch;
+}
+
+tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
+                                const void *b, void *c, void *scratch) {
+  struct cublasLtContext *handle = NULL;
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  bool wide = plan->key.type == TFC_DOUBLE;
+  TFC_RETURN_IF_ERROR(l->library->blaslt(l->library, &handle));
+  cublasStatus_t code = cublasLtMatmul(handle, plan->operation, wide ? (const void *)&wide_one : &one, b, plan->a, a,
+                                       plan->b, wide ? (const void *)&wide_zero : &zero, c, plan->c, c, plan->c,
+                                       &plan->algorithm, scratch, plan->scratch, l->stream);
+  return code == CUBLAS_STATUS_SUCCESS ? NULL : failed(code, "cublasLtMatmul");
+}

@@ -1,0 +1,145 @@
+// Rows of MatMul and BatchMatMul.
+#include "runtime/device/cuda/kernels/common.h"
+#include "runtime/device/cuda/kernels/product.h"
+
+struct matmul {
+  bool transpose_a, transpose_b;
+  // With static shapes: what is to be done, and how.
+  bool is_static;
+  struct tfc_cuda_product product;
+  int64_t outer, outer_a, outer_b, outer_c; // launches of batches that one stride cannot say: strides of each
+  const struct tfc_cuda_product_plan *plan;
+};
+
+// [batch…] of operands and result as one loop of `outer` around batches of one stride.
+static tfc_status shape_product(const struct tfc_shape *a, const struct tfc_shape *b, struct matmul *s,
+                                struct tfc_shape *out) {
+  struct tfc_shape batch_a = *a, batch_b = *b, batch;
+  struct tfc_cuda_product *p = &s->product;
+  TFC_KERNEL_CHECK(a->rank >= 2 && b->rank >= 2, "operands must have at least 2 dimensions");
+  batch_a.rank -= 2;
+  batch_b.rank -= 2;
+  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&batch_a, &batch_b, &batch));
+  TFC_KERNEL_CHECK(batch.rank + 2 <= TFC_MAX_RANK, "too many dimensions");
+  p->transpose_a = s->transpose_a;
+  p->transpose_b = s->transpose_b;
+  p->m = a->dims[a->rank - (s->transpose_a ? 1 : 2)];
+  p->k = a->dims[a->rank - (s->transpose_a ? 2 : 1)];
+  p->n = b->dims[b->rank - (s->transpose_b ? 2 : 1)];
+  int64_t other = b->dims[b->rank - (s->transpose_b ? 1 : 2)];
+  TFC_KERNEL_CHECK(p->k == other, "Matrix size-incompatible: the inner dimensions are %lld and %lld", (long long)p->k,
+                   (long long)other);
+  *out = batch;
+  out->dims[out->rank++] = p->m;
+  out->dims[out->rank++] = p->n;
+  // From the inside out: dimensions that go on with the stride so far are joined.
+  int64_t full_a = p->m * p->k, full_b = p->k * p->n, step_a = full_a, step_b = full_b, count = 1;
+  p->batch = 1;
+  p->stride_a = p->stride_b = 0;
+  s->outer = 1;
+  s->outer_a = s->outer_b = 0;
+  for (int d = batch.rank - 1; d >= 0; d--) {
+    int64_t n = batch.dims[d];
+    int ea = d - (batch.rank - batch_a.rank), eb = d - (batch.rank - batch_b.rank);
+    int64_t na = ea < 0 ? 1 : batch_a.dims[ea], nb = eb < 0 ? 1 : batch_b.dims[eb];
+    if (n == 1) continue;
+    int64_t sa = na == 1 ? 0 : step_a, sb = nb == 1 ? 0 : step_b;
+    step_a *= na;
+    step_b *= nb;
+    if (s->outer == 1 && (p->batch == 1 || (sa == p->stride_a * p->batch && sb == p->stride_b * p->batch))) {
+      if (p->batch == 1) p->stride_a = sa, p->stride_b = sb;
+      p->batch *= n;
+    } else if (s->outer == 1 || (sa == s->outer_a * s->outer && sb == s->outer_b * s->outer)) {
+      if (s->outer == 1) s->outer_a = sa, s->outer_b = sb;
+      s->outer *= n;
+    } else {
+      return tfc_status_make(TFC_UNIMPLEMENTED, "batch dimensions that broadcast in more than two ways");
+    }
+    count *= n;
+  }
+  p->stride_c = p->m * p->n;
+  s->outer_c = p->stride_c * p->batch;
+  if (count == 0) p->batch = 0, s->outer = 0;
+  p->alignment = TFC_CUDA_PRODUCT_ALIGNMENT;
+  int64_t size = (int64_t)tfc_dtype_size(p->type);
+  while (p->alignment > size &&
+         (s->outer_a * size % p->alignment || s->outer_b * size % p->alignment || s->outer_c * size % p->alignment))
+    p->alignment /= 2;
+  return NULL;
+}
+
+static bool is_empty(const struct matmul *s) {
+  const struct tfc_cuda_product *p = &s->product;
+  return !p->m || !p->n || !p->batch || !s->outer;
+}
+
+static tfc_status prepare(struct tfc_cuda_prepare *p, const char *a, const char *b) {
+  TFC_CUDA_STATE(p, struct matmul, s);
+  const struct tfc_prepare_ctx *base = p->base;
+  s->transpose_a = tfc_node_attr_bool(base->graph, base->node, a, false);
+  s->transpose_b = tfc_node_attr_bool(base->graph, base->node, b, false);
+  s->product.type = tfc_cuda_type(p, 0);
+  if (tfc_cuda_type(p, 1) != s->product.type ||
+      tfc_dtype_base(base->graph->output_dtypes[base->node->output_begin]) != s->product.type)
+    TFC_CUDA_DECLINE("operands and product of different types");
+  if (!tfc_shape_is_static(&base->input_shapes[0]) || !tfc_shape_is_static(&base->input_shapes[1])) return NULL;
+  struct tfc_shape out;
+  TFC_RETURN_IF_ERROR(shape_product(&base->input_shapes[0], &base->input_shapes[1], s, &out));
+  if (!is_empty(s) && s->product.k) {
+    TFC_RETURN_IF_ERROR(tfc_cuda_product_find(p->library, &s->product, &s->plan));
+    p->scratch = tfc_cuda_product_scratch(s->plan);
+  }
+  s->is_static = true;
+  return NULL;
+}
+static tfc_status matmul_prepare(struct tfc_cuda_prepare *p) {
+  return prepare(p, "transpose_a", "transpose_b");
+}
+static tfc_status batch_prepare(struct tfc_cuda_prepare *p) {
+  return prepare(p, "adj_x", "adj_y");
+}
+
+static tfc_status launch(struct tfc_cuda_launch *l) {
+  const struct matmul *s = l->ctx->state;
+  const struct tfc_tensor *a = l->ctx->inputs[0], *b = l->ctx->inputs[1];
+  struct tfc_tensor *c = NULL;
+  struct tfc_shape shape;
+  struct tfc_buffer *held = NULL;
+  struct matmul now = *s;
+  void *scratch = l->scratch;
+  TFC_RETURN_IF_ERROR(shape_product(&a->shape, &b->shape, &now, &shape));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, a->dtype, &shape, &c));
+  if (is_empty(&now)) return NULL;
+  if (!now.product.k) {
+    TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(c->data, c->size, l->stream));
+    return NULL;
+  }
+  // What the plan was made for, or (single launches, odd addresses) what comes now.
+  uintptr_t addresses = (uintptr_t)a->data | (uintptr_t)b->data | (uintptr_t)c->data;
+  while (addresses % (uintptr_t)now.product.alignment) now.product.alignment /= 2;
+  if (!s->is_static || now.product.alignment != s->product.alignment) {
+    TFC_RETURN_IF_ERROR(tfc_cuda_product_find(l->library, &now.product, &now.plan));
+    size_t bytes = tfc_cuda_product_scratch(now.plan);
+    if (bytes) {
+      TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, bytes, &held));
+      scratch = held->data;
+    }
+  }
+  size_t size = tfc_dtype_size(a->dtype);
+  tfc_status status = NULL;
+  for (int64_t i = 0; i < now.outer && !status; i++)
+    status = tfc_cuda_product_run(l, now.plan, (const char *)a->data + (size_t)(i * now.outer_a) * size,
+                                  (const char *)b->data + (size_t)(i * now.outer_b) * size,
+                                  (char *)c->data + (size_t)(i * now.outer_c) * size, scratch);
+  tfc_buffer_release(held);
+  return status;
+}
+
+#define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
+static const struct tfc_cuda_kernel matmul_rows[] = {
+    {"MatMul", FLOATS, matmul_prepare, launch, 0},
+    {"BatchMatMul", FLOATS, batch_prepare, launch, 0},
+    {"BatchMatMulV2", FLOATS, batch_prepare, launch, 0},
+    {"BatchMatMulV3", FLOATS, batch_prepare, launch, 0},
+};
+TFC_CUDA_KERNELS(matmul_rows);

@@ -1,0 +1,30 @@
+// Matrix products. The rows (matmul.c) say what is multiplied; who multiplies is library/blaslt.c with the toolkit, and
+// a plain loop in tests.
+//
+// C [batch, m, n] = op(A) op(B), row-major and dense; strides from one matrix of a batch to the next in elements, 0:
+// the same for all.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_PRODUCT_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_PRODUCT_H
+
+#include "runtime/device/cuda/kernel.h"
+
+struct tfc_cuda_product {
+  tfc_dtype type; // float32, float64, float16 or bfloat16; sums in float32 (float64)
+  int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  int64_t batch, stride_a, stride_b, stride_c;
+  int32_t alignment; // what all matrices' addresses are a multiple of, at least
+};
+enum { TFC_CUDA_PRODUCT_ALIGNMENT = 16 };
+struct tfc_cuda_product_plan; // the chosen algorithm; lives as long as the process
+
+// The plan of a product, made when it is asked for first (its heuristics take up to a millisecond) and kept by shape.
+// UNIMPLEMENTED when the library has no algorithm for it.
+TFC_MUST_USE tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
+                                              const struct tfc_cuda_product_plan **out);
+size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan);
+// Enqueues it; `scratch` has the plan's bytes, 256-byte aligned.
+TFC_MUST_USE tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan,
+                                             const void *a, const void *b, void *c, void *scratch);
+
+#endif

@@ -1,0 +1,99 @@
+// What optimizers do to variables, whole or by rows, and rows combined by index.
+//
+// Rows by index are deterministic: the positions that name one row are chained in their order, and whoever has the
+// first of them works through the chain. (An index out of range is skipped, as TensorFlow's GPU kernels do.)
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
+
+#include "runtime/device/cuda/kernels/types.h"
+
+// name, slots beside var, scalars; those that have sparse ops, and all
+#define TFC_CUDA_ROW_RULES(X)                                                                                          \
+  X(Momentum, 1, 2)                                                                                                    \
+  X(KerasMomentum, 1, 2)                                                                                               \
+  X(Adagrad, 1, 1)                                                                                                     \
+  X(AdagradV2, 1, 2)                                                                                                   \
+  X(Adadelta, 2, 3)                                                                                                    \
+  X(RMSProp, 2, 4)                                                                                                     \
+  X(CenteredRMSProp, 3, 4)                                                                                             \
+  X(ProximalGradientDescent, 0, 3)                                                                                     \
+  X(ProximalAdagrad, 1, 3)                                                                                             \
+  X(Ftrl, 2, 4)                                                                                                        \
+  X(FtrlV2, 2, 5)
+#define TFC_CUDA_RULES(X)                                                                                              \
+  TFC_CUDA_ROW_RULES(X)                                                                                                \
+  X(GradientDescent, 0, 1)                                                                                             \
+  X(Adam, 2, 6)                                                                                                        \
+  X(AdaMax, 2, 5)                                                                                                      \
+  X(AddSign, 1, 4)                                                                                                     \
+  X(PowerSign, 1, 4)
+enum tfc_cuda_rule {
+#define TFC_CUDA_RULE_ENUM(name, slots, scalars) TFC_CUDA_RULE_##name,
+  TFC_CUDA_RULES(TFC_CUDA_RULE_ENUM)
+#undef TFC_CUDA_RULE_ENUM
+      TFC_CUDA_RULE_COUNT
+};
+
+struct tfc_cuda_update {
+  void *var, *slots[3];
+  const void *grad;
+  const void *scalars[6]; // in device memory, of the variable's type
+  int64_t count;          // elements; of rows: of one row
+  bool flag;              // use_nesterov, update_slots or multiply_linear_by_lr
+  // Rows: grad [positions, count], position i updates row[i] of var [rows, count]. NULL: the whole.
+  const int32_t *row, *next; // of tfc_cuda_link
+  int64_t positions;
+};
+TFC_CUDA_API int tfc_cuda_apply(int rule, int type, const struct tfc_cuda_update *u, void *stream);
+TFC_CUDA_API int tfc_cuda_apply_rows(int rule, int type, const struct tfc_cuda_update *u, void *stream);
+
+// row[i]: the index of position i, -1 where it is outside of [0, rows). next[i]: the next position with the same index,
+// -1: none; less TFC_CUDA_LATER (and so below -1) where an earlier position has it too. Fewer than 2^30 positions and
+// 2^31 rows.
+enum { TFC_CUDA_LATER = (1 << 30) + 1 };
+TFC_CUDA_API int tfc_cuda_link(int index_type, const void *indices, int64_t n, int64_t rows, int32_t *row,
+                               int32_t *next, void *stream);
+
+enum tfc_cuda_combine {
+  TFC_CUDA_COMBINE_UPDATE,
+  TFC_CUDA_COMBINE_ADD,
+  TFC_CUDA_COMBINE_SUB,
+  TFC_CUDA_COMBINE_MUL,
+  TFC_CUDA_COMBINE_DIV,
+  TFC_CUDA_COMBINE_MIN,
+  TFC_CUDA_COMBINE_MAX,
+};
+// var [rows, width]: row[i] combined with row i of updates ([n, width], or one value for all).
+struct tfc_cuda_scatter {
+  void *var;
+  const void *updates;
+  const int32_t *row, *next;
+  int64_t width, positions;
+  bool scalar;
+};
+TFC_CUDA_API int tfc_cuda_scatter_rows(int how, int type, const struct tfc_cuda_scatter *s, void *stream);
+// Every element of y is what nothing combines to.
+TFC_CUDA_API int tfc_cuda_combine_identity(int how, int type, void *y, int64_t n, void *stream);
+
+// Flat rows of index tuples: flat[i] = row-major number of indices[i, 0 … depth) in dims, -1 where one is out of range.
+struct tfc_cuda_tuples {
+  int64_t positions;
+  int32_t depth;
+  int64_t dims[TFC_CUDA_RANK];
+};
+TFC_CUDA_API int tfc_cuda_flatten(int index_type, const struct tfc_cuda_tuples *t, const void *indices, int64_t *flat,
+                                  void *stream);
+
+// y [batch, outer, count, inner] = x [batch, outer, axis, inner] at indices [batch, count]; 0 for one out of range.
+// Elements of `size` bytes.
+struct tfc_cuda_gather {
+  int64_t batch, outer, count, axis, inner;
+  int32_t size;
+};
+TFC_CUDA_API int tfc_cuda_gather_rows(int index_type, const struct tfc_cuda_gather *g, const void *x,
+                                      const void *indices, void *y, void *stream);
+// y [outer, depth, inner]: `on` where indices [outer, inner] say so, else `off` (device memory).
+TFC_CUDA_API int tfc_cuda_one_hot(int size, int index_type, int64_t outer, int64_t depth, int64_t inner,
+                                  const void *indices, const void *on, const void *off, void *y, void *stream);
+
+#endif

@@ -1,0 +1,34 @@
+// The larger examples train on the CUDA kernels' source to TensorFlow's losses. With ONLY=name that one, COUNT=n steps.
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda_kernels/train.h"
+
+static void check(const char *name, uint32_t steps) {
+  struct cuda_host_census census = {0};
+  const char *only = getenv("ONLY"), *count = getenv("COUNT");
+  if (only && strcmp(only, name)) return;
+  assert_ok(cuda_host_train(name, count ? (uint32_t)atoi(count) : steps, &census));
+  assert_int_equal(census.miss_count, 0);
+}
+#define EXAMPLE(name, steps)                                                                                           \
+  static void test_##name(void **state) {                                                                              \
+    (void)state;                                                                                                       \
+    check(#name, steps);                                                                                               \
+  }
+EXAMPLE(rnnlm, 20)
+EXAMPLE(lstm_grid, 3)
+EXAMPLE(nmt, 3)
+EXAMPLE(transformer, 3)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rnnlm),
+      cmocka_unit_test(test_lstm_grid),
+      cmocka_unit_test(test_nmt),
+      cmocka_unit_test(test_transformer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

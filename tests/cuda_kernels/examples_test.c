@@ -1,0 +1,42 @@
+// The examples on CUDA kernels: every operation of their initialisers and training steps has a kernel or is the host's
+// by TensorFlow's rules; the small ones train to TensorFlow's losses.
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda_kernels/train.h"
+
+static void check(const char *name, uint32_t steps) {
+  struct cuda_host_census census = {0};
+  assert_ok(cuda_host_train(name, steps, &census));
+  for (uint32_t i = 0; i < census.miss_count; i++)
+    print_message("%s: %u x %s of %s falls back: %s\n", name, census.misses[i].count, census.misses[i].op,
+                  census.misses[i].type, census.misses[i].reason);
+  print_message("%s: %u operations with a kernel, %u kinds fall back\n", name, census.rows, census.miss_count);
+  assert_true(census.rows > 10);
+  assert_int_equal(census.miss_count, 0);
+}
+
+static void test_every_operation_has_a_kernel(void **state) {
+  (void)state;
+  const char *const names[] = {"mlp", "ridge", "rnnlm", "rnnlm_large", "lstm_grid", "nmt", "transformer"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) check(names[i], 0);
+}
+static void test_mlp(void **state) {
+  (void)state;
+  check("mlp", 20);
+}
+static void test_ridge(void **state) {
+  (void)state;
+  check("ridge", 20);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_operation_has_a_kernel),
+      cmocka_unit_test(test_mlp),
+      cmocka_unit_test(test_ridge),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+// Matrix products by BLAS or plain loops, in the place of cuBLASLt.
+#include "runtime/device/cuda/kernels/product.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+
+#include "tests/cuda_kernels/host.h"
+
+struct tfc_cuda_product_plan {
+  struct tfc_cuda_product p;
+};
+
+tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
+                                 const struct tfc_cuda_product_plan **out) {
+  static struct tfc_cuda_product_plan *plans[4096];
+  static size_t count;
+  (void)library;
+  for (size_t i = 0; i < count; i++) {
+    const struct tfc_cuda_product *p = &plans[i]->p;
+    if (p->type == product->type && p->m == product->m && p->n == product->n && p->k == product->k &&
+        p->transpose_a == product->transpose_a && p->transpose_b == product->transpose_b &&
+        p->batch == product->batch && p->stride_a == product->stride_a && p->stride_b == product->stride_b &&
+        p->stride_c == product->stride_c) {
+      *out = plans[i];
+      return NULL;
+    }
+  }
+  if (count == sizeof plans / sizeof *plans || !(plans[count] = calloc(1, sizeof **plans))) abort();
+  plans[count]->p = *product;
+  *out = plans[count++];
+  return NULL;
+}
+
+size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan) {
+  (void)plan;
+  return 64;
+}
+
+static double get(tfc_dtype type, const void *x, int64_t i) {
+  switch ((int)type) {
+  case TFC_FLOAT: return ((const float *)x)[i];
+  case TFC_DOUBLE: return ((const double *)x)[i];
+  case TFC_HALF: return tfc_half_to_float(((const uint16_t *)x)[i]);
+  default: return tfc_bfloat16_to_float(((const uint16_t *)x)[i]);
+  }
+}
+static void put(tfc_dtype type, void *x, int64_t i, double v) {
+  switch ((int)type) {
+  case TFC_FLOAT: ((float *)x)[i] = (float)v; break;
+  case TFC_DOUBLE: ((double *)x)[i] = v; break;
+  case TFC_HALF: ((uint16_t *)x)[i] = tfc_float_to_half((float)v); break;
+  default: ((uint16_t *)x)[i] = tfc_float_to_bfloat16((float)v); break;
+  }
+}
+
+// The common case by BLAS, so that the examples run in seconds.
+static void float_product(const struct tfc_cuda_product *p, const float *a, const float *b, float *c) {
+  int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+  cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans, p->transpose_b ? CblasTrans : CblasNoTrans, m,
+              n, k, 1, a, p->transpose_a ? m : k, b, p->transpose_b ? k : n, 0, c, n);
+}
+
+tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
+                                const void *b, void *c, void *scratch) {
+  const struct tfc_cuda_product *p = &plan->p;
+  size_t size = tfc_dtype_size(p->type);
+  (void)l, (void)scratch;
+  tfc_host_begin();
+  for (int64_t batch = 0; batch < p->batch; batch++) {
+    const char *x = (const char *)a + (size_t)(batch * p->stride_a) * size;
+    const char *y = (const char *)b + (size_t)(batch * p->stride_b) * size;
+    char *z = (char *)c + (size_t)(batch * p->stride_c) * size;
+    if (p->type == TFC_FLOAT) {
+      float_product(p, (const float *)x, (const float *)y, (float *)z);
+      continue;
+    }
+    for (int64_t i = 0; i < p->m; i++)
+      for (int64_t j = 0; j < p->n; j++) {
+        double sum = 0;
+        for (int64_t k = 0; k < p->k; k++)
+          sum += get(p->type, x, p->transpose_a ? k * p->m + i : i * p->k + k) *
+                 get(p->type, y, p->transpose_b ? j * p->k + k : k * p->n + j);
+        put(p->type, z, i * p->n + j, sum);
+      }
+  }
+  tfc_host_end();
+  return NULL;
+}
