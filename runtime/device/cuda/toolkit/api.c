@@ -1,0 +1,347 @@
+// The table of CUDA calls from cudart, cuBLASLt and cuDNN. What only libcuda has (green contexts) is looked up through
+// cudart, so that the plug-in loads on machines without a driver.
+#include "runtime/device/cuda/api.h"
+
+#include <cublasLt.h>
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#ifdef TFC_HAVE_CUDNN
+#include <cudnn.h>
+#endif
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *error_name(int error) {
+  return cudaGetErrorName((cudaError_t)error);
+}
+static const char *error_text(int error) {
+  return cudaGetErrorString((cudaError_t)error);
+}
+static int device_count(int *out) {
+  cudaError_t error = cudaGetDeviceCount(out);
+  if (error) (void)cudaGetLastError();
+  return (int)error;
+}
+
+static int properties(int device, struct tfc_cuda_properties *out) {
+  struct cudaDeviceProp p;
+  cudaError_t error = cudaGetDeviceProperties(&p, device);
+  if (error) return (int)error;
+  *out = (struct tfc_cuda_properties){.memory = p.totalGlobalMem,
+                                      .sm_count = p.multiProcessorCount,
+                                      .capability = 10 * p.major + p.minor,
+                                      .shared_per_block = p.sharedMemPerBlockOptin,
+                                      .l2_bytes = (size_t)p.l2CacheSize,
+                                      .copy_engines = p.asyncEngineCount};
+  snprintf(out->name, sizeof out->name, "%.95s", p.name);
+  (void)cudaDriverGetVersion(&out->driver_version);
+  (void)cudaRuntimeGetVersion(&out->runtime_version);
+  return 0;
+}
+
+// --- The driver's own calls --------------------------------------------------------------------------------------
+static struct {
+  CUresult (*device_get)(CUdevice *device, int ordinal);
+  CUresult (*device_resource)(CUdevice device, CUdevResource *resource, CUdevResourceType type);
+  CUresult (*split)(CUdevResource *result, unsigned int *count, const CUdevResource *input, CUdevResource *remaining,
+                    unsigned int flags, unsigned int minimum);
+  CUresult (*describe)(CUdevResourceDesc *out, CUdevResource *resources, unsigned int count);
+  CUresult (*green_create)(CUgreenCtx *out, CUdevResourceDesc desc, CUdevice device, unsigned int flags);
+  CUresult (*green_destroy)(CUgreenCtx context);
+  CUresult (*green_stream)(CUstream *out, CUgreenCtx context, unsigned int flags, int priority);
+  CUresult (*green_context)(CUcontext *out, CUgreenCtx context);
+  CUresult (*context_set)(CUcontext context);
+  CUresult (*context_id)(CUcontext context, unsigned long long *out);
+} driver;
+static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
+static bool driver_found;
+
+static void find_driver(void) {
+  const struct {
+    const char *name;
+    void *at;
+  } calls[] = {{"cuDeviceGet", &driver.device_get},
+               {"cuDeviceGetDevResource", &driver.device_resource},
+               {"cuDevSmResourceSplitByCount", &driver.split},
+               {"cuDevResourceGenerateDesc", &driver.describe},
+               {"cuGreenCtxCreate", &driver.green_create},
+               {"cuGreenCtxDestroy", &driver.green_destroy},
+               {"cuGreenCtxStreamCreate", &driver.green_stream},
+               {"cuCtxFromGreenCtx", &driver.green_context},
+               {"cuCtxSetCurrent", &driver.context_set},
+               {"cuCtxGetId", &driver.context_id}};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    void *found = NULL;
+    enum cudaDriverEntryPointQueryResult result;
+    // The interface as of 12.5, where green contexts' streams came in; later versions keep it.
+    if (cudaGetDriverEntryPointByVersion(calls[i].name, &found, 12050, cudaEnableDefault, &result) ||
+        result != cudaDriverEntryPointSuccess || !found) {
+      (void)cudaGetLastError();
+      return;
+    }
+    memcpy(calls[i].at, &found, sizeof found);
+  }
+  driver_found = true;
+}
+
+static int enter(int device, const struct tfc_cuda_partition *partition) {
+  if (partition) return (int)driver.context_set(partition->current); // CUresult and cudaError_t have the same values
+  return (int)cudaSetDevice(device);
+}
+
+static int split(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total) {
+  CUdevResource all, rest, *groups = NULL;
+  CUdevice handle;
+  unsigned int made = count;
+  int error = 0;
+  pthread_once(&driver_once, find_driver);
+  if (!driver_found) return (int)cudaErrorNotSupported;
+  if ((error = (int)driver.device_get(&handle, device))) return error;
+  if ((error = (int)driver.device_resource(handle, &all, CU_DEV_RESOURCE_TYPE_SM))) return error;
+  unsigned int step = all.sm.smCoscheduledAlignment ? all.sm.smCoscheduledAlignment : 1;
+  unsigned int each = all.sm.smCount / count / step * step;
+  *out_granularity = (int)step;
+  *out_total = (int)all.sm.smCount;
+  if (each == 0 || each < all.sm.minSmPartitionSize) return (int)cudaErrorInvalidValue;
+  if (!(groups = calloc(count, sizeof *groups))) return (int)cudaErrorMemoryAllocation;
+  error = (int)driver.split(groups, &made, &all, &rest, 0, each);
+  if (!error && made < count) error = (int)cudaErrorInvalidValue;
+  for (uint32_t i = 0; !error && i < count; i++) {
+    CUdevResourceDesc desc;
+    CUgreenCtx green = NULL;
+    CUcontext current = NULL;
+    unsigned long long id = 0;
+    error = (int)driver.describe(&desc, &groups[i], 1);
+    if (!error) error = (int)driver.green_create(&green, desc, handle, CU_GREEN_CTX_DEFAULT_STREAM);
+    if (!error) error = (int)driver.green_context(&current, green);
+    if (!error) error = (int)driver.context_id(current, &id);
+    out[i] = (struct tfc_cuda_partition){green, current, (int)groups[i].sm.smCount, id};
+  }
+  for (uint32_t i = 0; error && i < count; i++)
+    if (out[i].context) (void)driver.green_destroy(out[i].context);
+  free(groups);
+  return error;
+}
+
+static int unsplit(struct tfc_cuda_partition *partition) {
+  return (int)driver.green_destroy(partition->context);
+}
+
+// --- Memory ------------------------------------------------------------------------------------------------------
+static int allocate(void **out, size_t bytes) {
+  return (int)cudaMalloc(out, bytes ? bytes : 1);
+}
+static int release(void *memory) {
+  return (int)cudaFree(memory);
+}
+static int allocate_host(void **out, size_t bytes) {
+  return (int)cudaHostAlloc(out, bytes, cudaHostAllocPortable);
+}
+static int release_host(void *memory) {
+  return (int)cudaFreeHost(memory);
+}
+static int memory_info(size_t *out_free, size_t *out_total) {
+  return (int)cudaMemGetInfo(out_free, out_total);
+}
+static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream stream) {
+  return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream stream) {
+  return (int)cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream);
+}
+static int set(void *memory, int value, size_t bytes, tfc_cuda_stream stream) {
+  return (int)cudaMemsetAsync(memory, value, bytes, stream);
+}
+static int can_access_peer(int device, int peer, bool *out) {
+  int can = 0;
+  cudaError_t error = cudaDeviceCanAccessPeer(&can, device, peer);
+  *out = can != 0;
+  return (int)error;
+}
+static int enable_peer(int peer) {
+  return (int)cudaDeviceEnablePeerAccess(peer, 0);
+}
+static int last_error(void) {
+  return (int)cudaGetLastError();
+}
+
+// --- Streams and events ------------------------------------------------------------------------------------------
+static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out) {
+  if (partition) return (int)driver.green_stream(out, partition->context, CU_STREAM_NON_BLOCKING, 0);
+  return (int)cudaStreamCreateWithFlags(out, cudaStreamNonBlocking);
+}
+static int stream_destroy(tfc_cuda_stream stream) {
+  return (int)cudaStreamDestroy(stream);
+}
+static int stream_synchronize(tfc_cuda_stream stream) {
+  return (int)cudaStreamSynchronize(stream);
+}
+static int stream_wait(tfc_cuda_stream stream, tfc_cuda_event event) {
+  return (int)cudaStreamWaitEvent(stream, event, 0);
+}
+static int event_create(bool timing, tfc_cuda_event *out) {
+  return (int)cudaEventCreateWithFlags(out, timing ? cudaEventDefault : cudaEventDisableTiming);
+}
+static int event_destroy(tfc_cuda_event event) {
+  return (int)cudaEventDestroy(event);
+}
+static int event_record(tfc_cuda_event event, tfc_cuda_stream stream) {
+  return (int)cudaEventRecord(event, stream);
+}
+static int event_query(tfc_cuda_event event) {
+  cudaError_t error = cudaEventQuery(event);
+  if (error == cudaErrorNotReady) (void)cudaGetLastError(); // no error that a later launch should see
+  return (int)error;
+}
+static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms) {
+  return (int)cudaEventElapsedTime(out_ms, begin, end);
+}
+
+// --- Graphs ------------------------------------------------------------------------------------------------------
+static int capture_begin(tfc_cuda_stream stream) {
+  return (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+}
+
+static int capture_count(tfc_cuda_stream stream, size_t *out) {
+  enum cudaStreamCaptureStatus status;
+  unsigned long long id = 0;
+  cudaGraph_t graph = NULL;
+  cudaError_t error = cudaStreamGetCaptureInfo(stream, &status, &id, &graph, NULL, NULL, NULL);
+  if (error) return (int)error;
+  if (status != cudaStreamCaptureStatusActive) return (int)cudaErrorStreamCaptureInvalidated;
+  return (int)cudaGraphGetNodes(graph, NULL, out);
+}
+
+// CUPTI is the only one that knows a node's id, and it is there only when its collector was loaded.
+static uint64_t node_id(cudaGraphNode_t node) {
+  int (*ask)(cudaGraphNode_t node, uint64_t *id) = NULL;
+  void *found = dlsym(RTLD_DEFAULT, "cuptiGetGraphNodeId");
+  uint64_t id = 0;
+  if (!found) return 0;
+  memcpy(&ask, &found, sizeof found);
+  return ask(node, &id) ? 0 : id;
+}
+
+static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count) {
+  size_t count = 0;
+  int error = (int)cudaGraphGetNodes(graph, NULL, &count);
+  *out_count = count;
+  if (error || capacity == 0 || count == 0) return error;
+  cudaGraphNode_t *list = calloc(count, sizeof *list);
+  if (!list) return (int)cudaErrorMemoryAllocation;
+  error = (int)cudaGraphGetNodes(graph, list, &count);
+  for (size_t i = 0; !error && i < count && i < capacity; i++) {
+    enum cudaGraphNodeType type = cudaGraphNodeTypeKernel;
+    error = (int)cudaGraphNodeGetType(list[i], &type);
+    nodes[i] = (struct tfc_cuda_graph_node){node_id(list[i]), (int)type};
+  }
+  free(list);
+  return error;
+}
+
+static int capture_end(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
+                       tfc_cuda_graph *out) {
+  cudaGraph_t graph = NULL;
+  int error = (int)cudaStreamEndCapture(stream, &graph);
+  if (error || !graph) {
+    (void)cudaGetLastError();
+    return error ? error : (int)cudaErrorStreamCaptureInvalidated;
+  }
+  error = describe_nodes(graph, nodes, capacity, out_count);
+  if (!error) error = (int)cudaGraphInstantiate(out, graph, 0);
+  (void)cudaGraphDestroy(graph);
+  return error;
+}
+
+static void capture_abort(tfc_cuda_stream stream) {
+  cudaGraph_t graph = NULL;
+  (void)cudaStreamEndCapture(stream, &graph);
+  if (graph) (void)cudaGraphDestroy(graph);
+  (void)cudaGetLastError();
+}
+
+static int graph_launch(tfc_cuda_graph graph, tfc_cuda_stream stream) {
+  return (int)cudaGraphLaunch(graph, stream);
+}
+static int graph_destroy(tfc_cuda_graph graph) {
+  return (int)cudaGraphExecDestroy(graph);
+}
+
+// --- Libraries ---------------------------------------------------------------------------------------------------
+static int blaslt_create(struct cublasLtContext **out, const char **out_error) {
+  cublasStatus_t status = cublasLtCreate(out);
+  if (status) *out_error = cublasLtGetStatusString(status);
+  return (int)status;
+}
+static int blaslt_destroy(struct cublasLtContext *handle) {
+  return (int)cublasLtDestroy(handle);
+}
+#ifdef TFC_HAVE_CUDNN
+static int cudnn_create(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error) {
+  cudnnHandle_t handle = NULL;
+  cudnnStatus_t status = cudnnCreate(&handle);
+  if (!status) status = cudnnSetStream(handle, stream);
+  if (status) {
+    *out_error = cudnnGetErrorString(status);
+    if (handle) (void)cudnnDestroy(handle);
+    return (int)status;
+  }
+  *out = handle;
+  return 0;
+}
+static int cudnn_destroy(struct cudnnContext *handle) {
+  return (int)cudnnDestroy(handle);
+}
+#endif
+
+static const struct tfc_cuda_api real = {
+    .error_name = error_name,
+    .error_text = error_text,
+    .device_count = device_count,
+    .properties = properties,
+    .enter = enter,
+    .allocate = allocate,
+    .release = release,
+    .allocate_host = allocate_host,
+    .release_host = release_host,
+    .memory_info = memory_info,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_synchronize = stream_synchronize,
+    .stream_wait = stream_wait,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_query = event_query,
+    .event_elapsed = event_elapsed,
+    .copy = copy,
+    .copy_peer = copy_peer,
+    .set = set,
+    .can_access_peer = can_access_peer,
+    .enable_peer = enable_peer,
+    .last_error = last_error,
+    .capture_begin = capture_begin,
+    .capture_count = capture_count,
+    .capture_end = capture_end,
+    .capture_abort = capture_abort,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
+    .split = split,
+    .unsplit = unsplit,
+    .blaslt_create = blaslt_create,
+    .blaslt_destroy = blaslt_destroy,
+#ifdef TFC_HAVE_CUDNN
+    .cudnn_create = cudnn_create,
+    .cudnn_destroy = cudnn_destroy,
+#endif
+};
+
+// Four virtual devices have some twenty streams: with CUDA's default of 8 hardware queues they would wait for each
+// other. Only read by CUDA, when it starts.
+__attribute__((constructor)) static void install(void) {
+  (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  tfc_cuda_api = &real;
+}
