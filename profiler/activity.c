@@ -1,0 +1,214 @@
+#include "profiler/activity.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct link { // correlation → external
+  uint32_t correlation;
+  uint32_t order; // the innermost of nested marks comes last and counts
+  uint64_t external;
+};
+struct mapped {
+  uint64_t graph_node;
+  uint32_t uid;
+};
+struct tfc_activity {
+  pthread_mutex_t lock;
+  TFC_ARRAY(struct tfc_activity_work) works;
+  TFC_ARRAY(struct link) links;
+  TFC_ARRAY(struct mapped) nodes;
+  bool nodes_sorted;
+  uint64_t dropped, synchronizations, allocations, allocated_bytes;
+  int64_t synchronized_ns;
+};
+
+tfc_status tfc_activity_create(struct tfc_activity **out) {
+  struct tfc_activity *a = calloc(1, sizeof *a);
+  if (!a) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  pthread_mutex_init(&a->lock, NULL);
+  *out = a;
+  return NULL;
+}
+
+void tfc_activity_free(struct tfc_activity *a) {
+  if (!a) return;
+  tfc_array_free(&a->works);
+  tfc_array_free(&a->links);
+  tfc_array_free(&a->nodes);
+  pthread_mutex_destroy(&a->lock);
+  free(a);
+}
+
+void tfc_activity_add(struct tfc_activity *a, const struct tfc_activity_work *work) {
+  pthread_mutex_lock(&a->lock);
+  if (!tfc_array_push(&a->works, *work)) a->dropped++;
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tfc_activity_correlate(struct tfc_activity *a, uint32_t correlation, uint64_t external) {
+  pthread_mutex_lock(&a->lock);
+  struct link l = {correlation, (uint32_t)a->links.count, external};
+  if (!tfc_array_push(&a->links, l)) a->dropped++;
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tfc_activity_drop(struct tfc_activity *a, uint64_t count) {
+  pthread_mutex_lock(&a->lock);
+  a->dropped += count;
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tfc_activity_synchronized(struct tfc_activity *a, int64_t start_ns, int64_t end_ns) {
+  pthread_mutex_lock(&a->lock);
+  a->synchronizations++;
+  if (end_ns > start_ns) a->synchronized_ns += end_ns - start_ns;
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tfc_activity_allocated(struct tfc_activity *a, uint64_t bytes, bool released) {
+  pthread_mutex_lock(&a->lock);
+  if (!released) {
+    a->allocations++;
+    a->allocated_bytes += bytes;
+  }
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid) {
+  pthread_mutex_lock(&a->lock);
+  if (!tfc_array_push(&a->nodes, (struct mapped){graph_node, uid})) a->dropped++;
+  a->nodes_sorted = false;
+  pthread_mutex_unlock(&a->lock);
+}
+
+static void forget(struct tfc_activity *a) { // under the lock
+  a->works.count = a->links.count = 0;
+  a->dropped = a->synchronizations = a->allocations = a->allocated_bytes = 0;
+  a->synchronized_ns = 0;
+}
+
+void tfc_activity_clear(struct tfc_activity *a) {
+  pthread_mutex_lock(&a->lock);
+  forget(a);
+  pthread_mutex_unlock(&a->lock);
+}
+
+// --- Taking ------------------------------------------------------------------------------------------------------
+static int by_correlation(const void *a, const void *b) {
+  const struct link *x = a, *y = b;
+  if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;
+  return (x->order > y->order) - (x->order < y->order);
+}
+static int by_graph_node(const void *a, const void *b) {
+  const struct mapped *x = a, *y = b;
+  return (x->graph_node > y->graph_node) - (x->graph_node < y->graph_node);
+}
+static int by_stream(const void *a, const void *b) {
+  const struct tfc_activity_work *x = a, *y = b;
+  if (x->context != y->context) return x->context < y->context ? -1 : 1;
+  if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+  return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+static int by_start(const void *a, const void *b) {
+  const struct tfc_activity_work *x = a, *y = b;
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+  return by_stream(a, b);
+}
+
+static const struct link *find_link(const struct tfc_activity *a, uint32_t correlation) {
+  size_t low = 0, high = a->links.count;
+  while (low < high) { // the last with this correlation
+    size_t middle = (low + high) / 2;
+    if (a->links.data[middle].correlation <= correlation)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low && a->links.data[low - 1].correlation == correlation ? &a->links.data[low - 1] : NULL;
+}
+
+static const struct mapped *find_node(const struct tfc_activity *a, uint64_t graph_node) {
+  struct mapped key = {graph_node, 0};
+  return a->nodes.count ? bsearch(&key, a->nodes.data, a->nodes.count, sizeof key, by_graph_node) : NULL;
+}
+
+// Where the work belongs; false: to another step.
+static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_activity_work *w) {
+  w->device = UINT16_MAX;
+  w->uid = UINT32_MAX;
+  const struct link *l = find_link(a, w->correlation);
+  if (!l) return true;
+  if ((l->external >> 40) != (step & 0xffffff)) return false;
+  const struct mapped *m = w->graph_node ? find_node(a, w->graph_node) : NULL;
+  if (w->graph_node && !m) return true; // the launch of a graph is not a node
+  w->device = (uint16_t)(l->external >> 32 & 0xff);
+  w->uid = m ? m->uid : (uint32_t)l->external;
+  return true;
+}
+
+static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
+  if (a->links.count) qsort(a->links.data, a->links.count, sizeof *a->links.data, by_correlation);
+  if (a->nodes.count && !a->nodes_sorted) qsort(a->nodes.data, a->nodes.count, sizeof *a->nodes.data, by_graph_node);
+  a->nodes_sorted = true;
+  for (size_t i = 0; i < a->works.count; i++) {
+    struct tfc_activity_work w = a->works.data[i];
+    if (!attribute(a, step, &w)) {
+      out->late++;
+      continue;
+    }
+    if (w.start_ns <= 0 || w.end_ns <= 0) {
+      out->zero_stamped++;
+      continue;
+    }
+    if (w.end_ns < w.start_ns) {
+      out->out_of_order++;
+      continue;
+    }
+    if (!tfc_array_push(&out->works, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    out->busy_ns += w.end_ns - w.start_ns;
+    if (w.uid != UINT32_MAX) out->attributed_ns += w.end_ns - w.start_ns;
+  }
+  out->dropped = a->dropped;
+  out->synchronizations = a->synchronizations;
+  out->synchronized_ns = a->synchronized_ns;
+  out->allocations = a->allocations;
+  out->allocated_bytes = a->allocated_bytes;
+  if (out->works.count == 0) return NULL;
+  qsort(out->works.data, out->works.count, sizeof *out->works.data, by_stream);
+  for (size_t i = 1; i < out->works.count; i++) { // a stream does one thing at a time
+    const struct tfc_activity_work *x = &out->works.data[i - 1], *y = &out->works.data[i];
+    if (x->context == y->context && x->stream == y->stream && y->start_ns < x->end_ns) out->out_of_order++;
+  }
+  qsort(out->works.data, out->works.count, sizeof *out->works.data, by_start);
+  return NULL;
+}
+
+void tfc_activity_result_deinit(struct tfc_activity_result *r) {
+  tfc_array_free(&r->works);
+  *r = (struct tfc_activity_result){0};
+}
+
+tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
+  struct tfc_activity_result r = {0};
+  pthread_mutex_lock(&a->lock);
+  tfc_status s = take(a, step, &r);
+  forget(a);
+  pthread_mutex_unlock(&a->lock);
+  if (s) {
+    tfc_activity_result_deinit(&r);
+    return s;
+  }
+  tfc_activity_result_deinit(out);
+  *out = r;
+  return NULL;
+}
+
+tfc_status tfc_activity_trust(const struct tfc_activity_result *r) {
+  if (!r->dropped && !r->zero_stamped && !r->out_of_order) return NULL;
+  return tfc_status_make(TFC_ABORTED,
+                         "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order: no measurement",
+                         (unsigned long long)r->dropped, (unsigned long long)r->zero_stamped,
+                         (unsigned long long)r->out_of_order);
+}

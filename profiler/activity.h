@@ -1,0 +1,68 @@
+// What a GPU profiler saw in a step (kernels, copies, fills), put back together: which node of which device each belongs
+// to, and whether the records can be trusted. It knows no profiler: the CUPTI plug-in hands records in (profiler/cupti),
+// tests make them up.
+//
+// A launch is marked on the launching thread with an external id (step, device, uid); the profiler links that to the
+// launch's correlation id, and the correlation id to the work. Work of a captured graph names its graph node, which the
+// driver has mapped to a uid when it captured. Times are nanoseconds on CLOCK_MONOTONIC_RAW.
+//
+//   tfc_activity_take(a, step, &result);              // when the step's work is done and flushed
+//   TFC_TRY(s, tfc_activity_trust(&result));          // ABORTED: records dropped, without stamps, out of order
+//
+// Any thread may add; one takes, between steps.
+#ifndef TFC_PROFILER_ACTIVITY_H
+#define TFC_PROFILER_ACTIVITY_H
+
+#include "runtime/base/array.h"
+#include "runtime/base/status.h"
+#include "runtime/trace.h"
+
+typedef enum tfc_activity_kind { TFC_ACTIVITY_KERNEL, TFC_ACTIVITY_COPY, TFC_ACTIVITY_SET } tfc_activity_kind;
+
+enum { TFC_ACTIVITY_NAME = 64 };
+struct tfc_activity_work {
+  int64_t start_ns, end_ns;
+  uint32_t kind; // tfc_activity_kind
+  uint32_t context, stream, correlation;
+  uint64_t graph_node; // 0: not of a captured graph
+  uint32_t grid[3], block[3];
+  uint32_t registers, shared; // per thread; bytes per block, static and dynamic
+  uint64_t bytes;             // copied or filled
+  char direction[8];          // "HtoD", "DtoH", "DtoD", "PtoP"
+  char name[TFC_ACTIVITY_NAME];
+  // Set by take.
+  uint16_t device; // UINT16_MAX: not known
+  uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER
+};
+
+// The external id of a launch: what the marks carry.
+static inline uint64_t tfc_activity_external(uint32_t step, uint16_t device, uint32_t uid) {
+  return (uint64_t)(step & 0xffffff) << 40 | (uint64_t)(device & 0xff) << 32 | uid;
+}
+
+struct tfc_activity;
+TFC_MUST_USE tfc_status tfc_activity_create(struct tfc_activity **out);
+void tfc_activity_free(struct tfc_activity *a); // NULL is fine
+// Adding never fails aloud: what finds no memory counts as dropped.
+void tfc_activity_add(struct tfc_activity *a, const struct tfc_activity_work *work);
+void tfc_activity_correlate(struct tfc_activity *a, uint32_t correlation, uint64_t external);
+void tfc_activity_drop(struct tfc_activity *a, uint64_t count);
+void tfc_activity_synchronized(struct tfc_activity *a, int64_t start_ns, int64_t end_ns);
+void tfc_activity_allocated(struct tfc_activity *a, uint64_t bytes, bool released);
+void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
+void tfc_activity_clear(struct tfc_activity *a); // what came in so far is of no step that matters
+
+struct tfc_activity_result {
+  TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
+  uint64_t dropped, zero_stamped, out_of_order;
+  uint64_t late;                 // work of other steps
+  int64_t busy_ns, attributed_ns; // sums over works; of those with a node or a transfer
+  uint64_t synchronizations, allocations, allocated_bytes;
+  int64_t synchronized_ns;
+};
+void tfc_activity_result_deinit(struct tfc_activity_result *r);
+TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);
+// ABORTED with the counts when records were dropped, have no stamps or contradict each other.
+TFC_MUST_USE tfc_status tfc_activity_trust(const struct tfc_activity_result *r);
+
+#endif

@@ -1,0 +1,131 @@
+// The one CUPTI session of the process. Order matters: the clock first, then the buffers, then the kinds; and all of it
+// before CUDA loads its modules. Buffers are a few MiB, kept and given again, so that nothing is allocated while a step
+// runs; they are decoded on CUPTI's own thread when they are full, or between steps when they are flushed.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "profiler/cupti/toolkit/decode.h"
+#include "profiler/gpu.h"
+
+enum { BUFFER = 4 << 20, ALIGNMENT = 64 };
+
+struct buffer {
+  struct buffer *next;
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct buffer *spare;
+static struct tfc_activity *target;
+static CUpti_SubscriberHandle subscriber;
+static bool started;
+
+static uint64_t CUPTIAPI now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *max_records) {
+  pthread_mutex_lock(&lock);
+  struct buffer *b = spare;
+  if (b) spare = b->next;
+  pthread_mutex_unlock(&lock);
+  if (!b) b = aligned_alloc(ALIGNMENT, BUFFER);
+  *buffer = (uint8_t *)b; // NULL: CUPTI counts what it drops
+  *size = b ? BUFFER : 0;
+  *max_records = 0;
+}
+
+static void CUPTIAPI buffer_done(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+  (void)size;
+  size_t dropped = 0;
+  if (cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
+    tfc_activity_drop(target, dropped);
+  if (!buffer) return;
+  tfc_cupti_decode_buffer(target, buffer, valid);
+  struct buffer *b = (struct buffer *)(void *)buffer;
+  pthread_mutex_lock(&lock);
+  b->next = spare;
+  spare = b;
+  pthread_mutex_unlock(&lock);
+}
+
+static void CUPTIAPI no_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *info) {
+  (void)data, (void)domain, (void)id, (void)info;
+}
+
+// What somebody has to do about it, by name.
+static tfc_status refused(CUptiResult result, const char *doing) {
+  const char *text = NULL;
+  switch (result) {
+  case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+    return tfc_status_make(TFC_UNAVAILABLE,
+                           "CUPTI cannot be used: another profiler or a debugger is attached to this process");
+  case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+  case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+    return tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: no permission to profile the GPU (the driver option "
+                                            "NVreg_RestrictProfilingToAdminUsers, or the container's capabilities)");
+  case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+    return tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: the GPU is in confidential-computing mode");
+  case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+    return tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: the GPU is split by MIG");
+  default: break;
+  }
+  if (cuptiGetErrorMessage(result, &text) != CUPTI_SUCCESS || !text) text = "unknown error";
+  return tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: %s: %s (%d)", doing, text, (int)result);
+}
+
+static tfc_status start(struct tfc_activity *activity) {
+  static const struct {
+    CUpti_ActivityKind kind;
+    const char *name;
+  } kinds[] = {{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "external correlation"},
+               {CUPTI_ACTIVITY_KIND_RUNTIME, "runtime calls"}, // correlation comes only with the calls
+               {CUPTI_ACTIVITY_KIND_DRIVER, "driver calls"},   // cuBLASLt and cuDNN launch through the driver
+               {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"}, // KERNEL would make them run one by one
+               {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
+               {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
+               {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
+               {CUPTI_ACTIVITY_KIND_MEMORY2, "memory"}};
+  if (started) {
+    target = activity;
+    return NULL;
+  }
+  CUptiResult result = cuptiSubscribe(&subscriber, no_callback, NULL); // says whether somebody else is there
+  if (result) return refused(result, "subscribing");
+  target = activity;
+  if ((result = cuptiActivityRegisterTimestampCallback(now))) goto failed;
+  if ((result = cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done))) goto failed;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if ((result = cuptiActivityEnable(kinds[i].kind))) {
+      (void)cuptiUnsubscribe(subscriber);
+      return refused(result, kinds[i].name);
+    }
+  started = true;
+  return NULL;
+failed:
+  (void)cuptiUnsubscribe(subscriber);
+  return refused(result, "setting it up");
+}
+
+static void push(uint64_t external) {
+  (void)cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, external);
+}
+
+static void pop(void) {
+  uint64_t last = 0;
+  (void)cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
+}
+
+static tfc_status flush(void) {
+  CUptiResult result = cuptiActivityFlushAll(0); // what is unfinished stays: nothing is by now
+  if (result) return refused(result, "flushing");
+  size_t dropped = 0;
+  if (cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped)
+    tfc_activity_drop(target, dropped);
+  return NULL;
+}
+
+const struct tfc_gpu_profiler tfc_gpu_profiler = {
+    .name = "CUPTI", .start = start, .push = push, .pop = pop, .flush = flush};

@@ -1,0 +1,72 @@
+#include "profiler/gpu.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/base/str.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool tried;
+static const struct tfc_gpu_profiler *profiler;
+static struct tfc_activity *activity;
+static char *refusal;
+
+static tfc_status load(const struct tfc_gpu_profiler **out) {
+  char *beside = NULL;
+  Dl_info where;
+  if (dladdr((const void *)&tfc_gpu_profiler_get, &where) && where.dli_fname) {
+    const char *slash = strrchr(where.dli_fname, '/');
+    if (slash) beside = tfc_format("%.*s/libtfc_cupti.so", (int)(slash - where.dli_fname), where.dli_fname);
+  }
+  // Global, so that the CUDA plug-in finds CUPTI's names of graph nodes.
+  void *library = beside ? dlopen(beside, RTLD_NOW | RTLD_GLOBAL) : NULL;
+  free(beside);
+  if (!library) library = dlopen("libtfc_cupti.so", RTLD_NOW | RTLD_GLOBAL);
+  if (!library) return tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: %s", dlerror());
+  *out = dlsym(library, "tfc_gpu_profiler");
+  return *out ? NULL : tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: its plug-in has no tfc_gpu_profiler");
+}
+
+static tfc_status begin(const struct tfc_gpu_profiler *p) {
+  if (!activity) TFC_RETURN_IF_ERROR(tfc_activity_create(&activity));
+  if (!p) TFC_RETURN_IF_ERROR(load(&p));
+  TFC_RETURN_IF_ERROR(p->start(activity));
+  profiler = p;
+  return NULL;
+}
+
+static void keep_refusal(tfc_status s) {
+  free(refusal);
+  refusal = tfc_format("%s", tfc_status_message(s));
+  tfc_status_free(s);
+}
+
+tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_activity **out_activity) {
+  tfc_status s = NULL;
+  pthread_mutex_lock(&lock);
+  if (!tried) {
+    tried = true;
+    if ((s = begin(NULL))) keep_refusal(s);
+    s = NULL;
+  }
+  if (profiler) {
+    *out = profiler;
+    *out_activity = activity;
+  } else {
+    s = tfc_status_make(TFC_UNAVAILABLE, "%s", refusal ? refusal : "there is no GPU profiler");
+  }
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
+void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *p, const char *reason) {
+  pthread_mutex_lock(&lock);
+  tried = true;
+  profiler = NULL;
+  free(refusal);
+  refusal = reason ? tfc_format("%s", reason) : NULL;
+  tfc_status s = p ? begin(p) : NULL;
+  if (s) keep_refusal(s);
+  pthread_mutex_unlock(&lock);
+}
