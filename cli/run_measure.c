@@ -189,9 +189,11 @@ static tfc_status run_steps(struct measurement *m) {
   int64_t total = o->warmup + o->steps;
   m->times_us = calloc((size_t)o->steps + 1, sizeof *m->times_us);
   if (!m->times_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (o->profile)
+  if (o->profile) {
     TFC_RETURN_IF_ERROR(
         tfc_collector_create(m->setup->devices.count, 4096 + 2 * (size_t)m->setup->graph->node_count, &m->collector));
+    TFC_RETURN_IF_ERROR(tfc_collector_watch(m->collector, &m->setup->devices));
+  }
   tfc_progress_begin("run");
   for (int64_t i = 0; i < total; i++) {
     if (atomic_load(tfc_program_cancel()))
@@ -284,9 +286,10 @@ static tfc_status store_steps(struct measurement *m, struct tfc_store *store, in
     }
     for (uint32_t k = 0; k < p->ops.count; k++) {
       const struct tfc_profile_op *q = &p->ops.data[k];
-      struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, -1};
+      struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, q->dispatch_ns};
       TFC_RETURN_IF_ERROR(tfc_store_add_ops(store, key, &op, 1));
     }
+    TFC_RETURN_IF_ERROR(tfc_store_add_works(store, key, i, 0, p->works.data, p->works.count));
   }
   return NULL;
 }

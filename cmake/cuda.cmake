@@ -89,3 +89,8 @@ if(TFC_CUPTI AND TFC_CUPTI_INCLUDE AND cupti_toolkit)
                                              INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}")
   target_link_options(tfc_cupti PRIVATE -Wl,--no-undefined)
 endif()
+if(TARGET tfc_cupti) # for its test
+  add_library(tfc_cupti_decode STATIC EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/profiler/cupti/toolkit/decode.c)
+  target_include_directories(tfc_cupti_decode SYSTEM PUBLIC ${TFC_CUPTI_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(tfc_cupti_decode PRIVATE tfc_options PUBLIC tfc_profiler tfc_runtime ${TFC_CUPTI})
+endif()

@@ -177,7 +177,7 @@ static tfc_status store_steps(struct tfc_job *j, struct tfc_job_known *k, const 
     ops.count = transfers.count = 0;
     for (size_t n = 0; n < p->ops.count; n++) {
       const struct tfc_profile_op *o = &p->ops.data[n];
-      struct tfc_store_op row = {step, (uint32_t)n, o->node, o->device + on_whole, o->start_ns, o->duration_ns, -1};
+      struct tfc_store_op row = {step, (uint32_t)n, o->node, o->device + on_whole, o->start_ns, o->duration_ns, o->dispatch_ns};
       if (!tfc_array_push(&ops, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
     for (size_t n = 0; n < p->transfers.count; n++) {
@@ -190,6 +190,7 @@ static tfc_status store_steps(struct tfc_job *j, struct tfc_job_known *k, const 
     }
     TFC_TRY(s, tfc_store_add_ops(j->store, k->key, ops.data, ops.count));
     TFC_TRY(s, tfc_store_add_transfers(j->store, k->key, transfers.data, transfers.count));
+    TFC_TRY(s, tfc_store_add_works(j->store, k->key, step, on_whole, p->works.data, p->works.count));
     k->raw = true;
   }
 out:

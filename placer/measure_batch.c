@@ -108,6 +108,8 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
   if (traced) {
     tfc_collector_reset(r->side->collector);
     options.trace = tfc_collector_sink(r->side->collector);
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_collector_rest(r->side->collector));
   }
   int64_t before = tfc_now_ns();
   tfc_status s = tfc_plan_run(r->plan, w->values, w->results, &options);
@@ -223,6 +225,7 @@ static tfc_status send_result(struct batch *b, struct run *r) {
     tfc_pack_array(&p, f->ops.data, f->ops.count, sizeof *f->ops.data);
     tfc_pack_array(&p, f->transfers.data, f->transfers.count, sizeof *f->transfers.data);
     tfc_pack_array(&p, f->busy.data, f->busy.count, sizeof *f->busy.data);
+    tfc_pack_array(&p, f->works.data, f->works.count, sizeof *f->works.data);
   }
   tfc_wire_buffer answer = {0};
   uint32_t type = 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "placer/machine.h"
+#include "profiler/gpu.h"
 #include "runtime/exec/model.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/op_def.h"
@@ -102,6 +103,7 @@ tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
   TFC_RETURN_IF_ERROR(tfc_session_load_model(side->session, w->graph, NULL, !*w->checkpoint));
   TFC_RETURN_IF_ERROR(tfc_session_snapshot(side->session, &side->snapshot));
   TFC_RETURN_IF_ERROR(tfc_collector_create(side->set.count, 4 * (size_t)w->graph->node_count + 1024, &side->collector));
+  TFC_RETURN_IF_ERROR(tfc_collector_watch(side->collector, &side->set));
   side->ready = true;
   return NULL;
 }
@@ -148,6 +150,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   char *path = tfc_str_dup(tfc_unpack_str(u)), *devices = tfc_str_dup(tfc_unpack_str(u));
   w->checkpoint = tfc_str_dup(tfc_unpack_str(u));
   if (!path || !devices || !w->checkpoint) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_gpu_profiler_prepare(devices);
   w->all_rewrites = tfc_unpack_u32(u);
   w->seed = tfc_unpack_u64(u);
   w->limit_count = tfc_unpack_u32(u);

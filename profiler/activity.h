@@ -1,6 +1,6 @@
-// What a GPU profiler saw in a step (kernels, copies, fills), put back together: which node of which device each belongs
-// to, and whether the records can be trusted. It knows no profiler: the CUPTI plug-in hands records in (profiler/cupti),
-// tests make them up.
+// What a GPU profiler saw in a step (kernels, copies, fills), put back together: which node of which device each
+// belongs to, and whether the records can be trusted. It knows no profiler: the CUPTI plug-in hands records in
+// (profiler/cupti), tests make them up.
 //
 // A launch is marked on the launching thread with an external id (step, device, uid); the profiler links that to the
 // launch's correlation id, and the correlation id to the work. Work of a captured graph names its graph node, which the
@@ -55,7 +55,7 @@ void tfc_activity_clear(struct tfc_activity *a); // what came in so far is of no
 struct tfc_activity_result {
   TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
   uint64_t dropped, zero_stamped, out_of_order;
-  uint64_t late;                 // work of other steps
+  uint64_t late;                  // work of other steps
   int64_t busy_ns, attributed_ns; // sums over works; of those with a node or a transfer
   uint64_t synchronizations, allocations, allocated_bytes;
   int64_t synchronized_ns;

@@ -1,15 +1,10 @@
-#include "profiler/collector.h"
-
 #include <string.h>
+
+#include "profiler/collector_private.h"
 
 #include "runtime/base/clock.h"
 
 enum { SHORT_GAP_NS = 1000 }; // going from one operation to the next, not waiting
-
-struct tfc_collector {
-  struct tfc_trace_sink sink;
-  uint32_t device_count;
-};
 
 tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device, struct tfc_collector **out) {
   tfc_status s = NULL;
@@ -39,6 +34,12 @@ void tfc_collector_free(struct tfc_collector *c) {
   if (!c) return;
   for (uint32_t i = 0; c->sink.buffers && i < 2 * c->device_count + 1; i++) free(c->sink.buffers[i].records);
   free(c->sink.buffers);
+  for (uint32_t i = 0; c->sink.executions && i < c->device_count; i++) free(c->sink.executions[i].records);
+  free(c->sink.executions);
+  tfc_activity_result_deinit(&c->activity_result);
+  tfc_array_free(&c->dispatches);
+  free(c->timer);
+  free(c->own);
   free(c);
 }
 
@@ -48,6 +49,7 @@ struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *c) {
 
 void tfc_collector_reset(struct tfc_collector *c) {
   for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) c->sink.buffers[i].count = c->sink.buffers[i].dropped = 0;
+  tfc_collector_reset_gpu(c);
 }
 
 bool tfc_collector_make_room(struct tfc_collector *c) {
@@ -71,6 +73,7 @@ void tfc_step_profile_deinit(struct tfc_step_profile *p) {
   tfc_array_free(&p->ops);
   tfc_array_free(&p->transfers);
   tfc_array_free(&p->busy);
+  tfc_array_free(&p->works);
   *p = (struct tfc_step_profile){0};
 }
 
@@ -86,33 +89,44 @@ static int by_start_transfer(const void *a, const void *b) {
   return (x->id > y->id) - (x->id < y->id);
 }
 
-static tfc_status take(const struct tfc_trace_record *r, const struct tfc_collector *c, const bool *async,
+static tfc_status take(const struct tfc_trace_record *r, struct tfc_collector *c, const bool *async,
                        struct tfc_step_profile *p) {
   bool kept = true;
   if (r->kind == TFC_TRACE_ALLOCATE) return p->allocated += r->bytes, NULL;
-  if (r->kind != TFC_TRACE_OP && r->kind != TFC_TRACE_TRANSFER) return NULL;
+  if (r->kind != TFC_TRACE_OP && r->kind != TFC_TRACE_TRANSFER && r->kind != TFC_TRACE_EXECUTE) return NULL;
   if (r->begin == 0 || r->end < r->begin)
     return tfc_status_make(TFC_ABORTED, "trace: %s %u on device %u has no valid time stamps",
-                           r->kind == TFC_TRACE_OP ? "operation" : "transfer", r->id, r->device);
+                           r->kind == TFC_TRACE_TRANSFER ? "transfer" : "operation", r->id, r->device);
   if (r->device >= c->device_count)
     return tfc_status_make(TFC_ABORTED, "trace: a record names device %u of %u", r->device, c->device_count);
   int64_t begin = tfc_ticks_to_ns(r->begin), duration = tfc_ticks_to_ns(r->end) - begin;
   if (r->kind == TFC_TRACE_TRANSFER)
     kept = tfc_array_push(&p->transfers, (struct tfc_profile_transfer){begin, duration, r->bytes, r->id, r->device});
+  else if (r->kind == TFC_TRACE_OP && c->own && c->own[r->device])
+    kept = tfc_array_push(&c->dispatches, (struct tfc_profile_op){begin, duration, r->id, r->device, duration});
   else if (!async || !async[r->id])
-    kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device});
+    kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device, -1});
   return kept ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
 tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struct tfc_step_profile *p) {
-  p->ops.count = p->transfers.count = p->busy.count = 0;
+  p->ops.count = p->transfers.count = p->busy.count = p->works.count = 0;
   p->allocated = 0;
+  p->gpu_busy_ns = p->gpu_attributed_ns = 0;
+  c->dispatches.count = 0;
   if (!tfc_array_resize(&p->busy, c->device_count)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) {
     const struct tfc_trace_buffer *b = &c->sink.buffers[i];
     if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);
     for (size_t k = 0; k < b->count; k++) TFC_RETURN_IF_ERROR(take(&b->records[k], c, async, p));
   }
+  if (c->own) TFC_RETURN_IF_ERROR(tfc_collector_drain_gpu(c, p));
+  for (uint32_t i = 0; c->sink.executions && i < c->device_count; i++) {
+    const struct tfc_trace_buffer *b = &c->sink.executions[i];
+    if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);
+    for (size_t k = 0; k < b->count; k++) TFC_RETURN_IF_ERROR(take(&b->records[k], c, async, p));
+  }
+  if (c->own) TFC_RETURN_IF_ERROR(tfc_collector_join_dispatches(c, p));
   if (p->ops.count == 0) return tfc_status_make(TFC_ABORTED, "trace: the step recorded no operation");
   qsort(p->ops.data, p->ops.count, sizeof *p->ops.data, by_start_op);
   if (p->transfers.count) qsort(p->transfers.data, p->transfers.count, sizeof *p->transfers.data, by_start_transfer);
@@ -124,6 +138,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
     struct tfc_profile_op *o = &p->ops.data[i];
     struct tfc_profile_busy *busy = &p->busy.data[o->device];
     o->start_ns -= first;
+    if (o->duration_ns == 0 && o->dispatch_ns >= 0 && o->start_ns < end[o->device]) o->start_ns = end[o->device];
     if (o->start_ns < end[o->device])
       s = tfc_status_make(TFC_ABORTED, "trace: operation %u starts on device %u while another one runs there", o->node,
                           o->device);
@@ -141,6 +156,10 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
   for (uint32_t d = 0; d < c->device_count; d++)
     if (p->busy.data[d].operations > 1 && p->busy.data[d].busy_ns < last - first) p->busy.data[d].busy_ns++;
   for (size_t i = 0; i < p->transfers.count; i++) p->transfers.data[i].start_ns -= first;
+  for (size_t i = 0; i < p->works.count; i++) {
+    p->works.data[i].start_ns -= first;
+    p->works.data[i].end_ns -= first;
+  }
   p->start_ns = first;
   p->duration_ns = last - first;
   if (p->duration_ns <= 0) return tfc_status_make(TFC_ABORTED, "trace: the step took no time");

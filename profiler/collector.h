@@ -11,6 +11,7 @@
 #ifndef TFC_PROFILER_COLLECTOR_H
 #define TFC_PROFILER_COLLECTOR_H
 
+#include "profiler/activity.h"
 #include "runtime/base/array.h"
 #include "runtime/base/status.h"
 #include "runtime/trace.h"
@@ -19,6 +20,14 @@ struct tfc_collector;
 TFC_MUST_USE tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device,
                                              struct tfc_collector **out);
 void tfc_collector_free(struct tfc_collector *collector); // NULL is fine
+// Once, for the devices that the collector's steps will run on: where some work on their own, a GPU profiler dates
+// their operations, or else their own events.
+struct tfc_device_set;
+TFC_MUST_USE tfc_status tfc_collector_watch(struct tfc_collector *collector, const struct tfc_device_set *set);
+// "CUPTI", or "CUDA events: why"; NULL where no device works on its own.
+const char *tfc_collector_timer(const struct tfc_collector *collector);
+// Before steps that are not traced: a GPU profiler stops recording until the next reset.
+TFC_MUST_USE tfc_status tfc_collector_rest(struct tfc_collector *collector);
 struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);
 void tfc_collector_reset(struct tfc_collector *collector);
 // After a step: true when records found no room; there is more room then, and the step's trace is not to be used. (How
@@ -29,6 +38,8 @@ struct tfc_profile_op {
   int64_t start_ns, duration_ns; // since the step began
   uint32_t node;
   uint32_t device;
+  int64_t
+      dispatch_ns; // on the host, of devices that work on their own: from launching it to having launched it; else -1
 };
 struct tfc_profile_transfer {
   int64_t start_ns, duration_ns;
@@ -48,7 +59,10 @@ struct tfc_step_profile {
   TFC_ARRAY(struct tfc_profile_op) ops;
   TFC_ARRAY(struct tfc_profile_transfer) transfers;
   TFC_ARRAY(struct tfc_profile_busy) busy; // [device]
-  uint64_t allocated;                      // bytes that operations allocated in this step
+  // What a GPU profiler saw: kernels, copies and fills, times since the step began; empty without one.
+  TFC_ARRAY(struct tfc_activity_work) works;
+  int64_t gpu_busy_ns, gpu_attributed_ns; // sums over them; of those that belong to a node or a transfer
+  uint64_t allocated;                     // bytes that operations allocated in this step
 };
 void tfc_step_profile_deinit(struct tfc_step_profile *profile);
 

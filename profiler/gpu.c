@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/base/str.h"
 
@@ -58,6 +59,12 @@ tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_
   }
   pthread_mutex_unlock(&lock);
   return s;
+}
+
+void tfc_gpu_profiler_prepare(const char *devices) {
+  const struct tfc_gpu_profiler *p = NULL;
+  struct tfc_activity *a = NULL;
+  if (devices && strstr(devices, "gpu")) tfc_status_free(tfc_gpu_profiler_get(&p, &a));
 }
 
 void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *p, const char *reason) {

@@ -15,11 +15,15 @@ struct tfc_gpu_profiler {
   tfc_status (*start)(struct tfc_activity *activity);
   void (*push)(uint64_t external); // on the launching thread, around its launches
   void (*pop)(void);
-  tfc_status (*flush)(void); // hands over everything that the devices have finished
+  tfc_status (*flush)(void);     // hands over everything that the devices have finished
+  tfc_status (*record)(bool on); // optional: steps that are not traced should not pay. On after start.
 };
 
 // The plug-in beside this library, started once per process. UNAVAILABLE with the reason; asked again it says the same.
 TFC_MUST_USE tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_activity **out_activity);
+// Starts it early where the devices' names say that there will be a GPU: CUPTI wants to be there before CUDA loads its
+// modules. A refusal is told later, by tfc_gpu_profiler_get.
+void tfc_gpu_profiler_prepare(const char *devices);
 // Another one in its place (tests). NULL: none, with this reason.
 void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *profiler, const char *reason);
 

@@ -99,6 +99,16 @@ const char tfc_schema_tables[] =
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, device_id INTEGER NOT NULL,"
     " peak_bytes INTEGER NOT NULL, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;";
 
+// GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
+const char tfc_schema_added[] =
+    "CREATE TABLE IF NOT EXISTS work ("
+    " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
+    " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, device_id INTEGER, node_id INTEGER,"
+    " context INTEGER NOT NULL, stream INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
+    " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
+    " transfer INTEGER,"
+    " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;";
+
 #define VIEW(name, text) "DROP VIEW IF EXISTS " name ";CREATE VIEW " name " AS " text ";"
 
 // clang-format off
@@ -170,6 +180,19 @@ const char tfc_schema_views[] =
          " placement p ON p.placement = t.placement JOIN node n ON n.run_id = p.run_id AND n.node_id ="
          " t.node_id LEFT JOIN device s ON s.run_id = p.run_id AND s.device_id = t.source LEFT JOIN device d"
          " ON d.run_id = p.run_id AND d.device_id = t.target")
+    VIEW("v_kernel",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, w.step, w.position, w.name, w.device_id, d.name AS"
+         " device, w.node_id, n.name AS node, n.op, w.context, w.stream, w.start_ns * 1e-3 AS start_us,"
+         " w.duration_ns * 1e-3 AS duration_us, w.grid, w.block, w.registers, w.shared_bytes FROM work w JOIN"
+         " placement p ON p.placement = w.placement LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id ="
+         " w.node_id LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = w.device_id WHERE w.kind ="
+         " 'kernel'")
+    VIEW("v_copy",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, w.step, w.position, w.kind, w.direction, w.bytes,"
+         " w.device_id, d.name AS device, w.node_id, n.name AS node, w.transfer, w.context, w.stream, w.start_ns *"
+         " 1e-3 AS start_us, w.duration_ns * 1e-3 AS duration_us FROM work w JOIN placement p ON p.placement ="
+         " w.placement LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id = w.node_id LEFT JOIN device d ON"
+         " d.run_id = p.run_id AND d.device_id = w.device_id WHERE w.kind <> 'kernel'")
     VIEW("v_memory",
          "SELECT p.run_id, p.placement_id, p.name AS placement, m.device_id, d.name AS device, m.peak_bytes,"
          " d.memory_bytes AS limit_bytes FROM memory m JOIN placement p ON p.placement = m.placement LEFT"

@@ -195,7 +195,11 @@ TFC_MUST_USE tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t
                                                 const struct tfc_store_transfer *transfers, size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key,
                                              const struct tfc_store_memory *memory, size_t count);
-// Forgets the raw rows (op, transfer) of a placement that is no longer among the last; aggregates stay.
+// What a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.
+struct tfc_activity_work;
+TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
+                                            const struct tfc_activity_work *works, size_t count);
+// Forgets the raw rows (op, transfer, work) of a placement that is no longer among the last; aggregates stay.
 TFC_MUST_USE tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key);
 // Indexes for readers, once the run has ended. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_index(struct tfc_store *store);

@@ -1,8 +1,10 @@
 // Rows in: one function for each table of the step path.
 
 #include <math.h>
+#include <stdio.h>
 #include <time.h>
 
+#include "profiler/activity.h"
 #include "profiler/store_private.h"
 
 #define ROWS(count, ...)                                                                                               \
@@ -111,7 +113,27 @@ tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key, const s
 tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key, const struct tfc_store_memory *m, size_t count) {
   ROWS(count, TFC_STORE_MEMORY, "iii", key, (int64_t)m[i].device_id, (int64_t)m[i].peak);
 }
+tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
+                               const struct tfc_activity_work *w, size_t count) {
+  static const char *const kinds[] = {"kernel", "copy", "fill"};
+  for (size_t i = 0; i < count; i++) {
+    bool transfer = w[i].uid != UINT32_MAX && w[i].uid & TFC_TRACE_UID_TRANSFER,
+         kernel = w[i].kind == TFC_ACTIVITY_KERNEL;
+    char grid[40], block[40];
+    snprintf(grid, sizeof grid, "%ux%ux%u", w[i].grid[0], w[i].grid[1], w[i].grid[2]);
+    snprintf(block, sizeof block, "%ux%ux%u", w[i].block[0], w[i].block[1], w[i].block[2]);
+    TFC_RETURN_IF_ERROR(
+        tfc_store_put(store, TFC_STORE_WORK, "iiiSSffiiiissffisf", key, (int64_t)step, (int64_t)i, kinds[w[i].kind % 3],
+                      w[i].name, known(w[i].device + (int64_t)first_device, w[i].device != UINT16_MAX),
+                      known(w[i].uid, w[i].uid != UINT32_MAX && !transfer), (int64_t)w[i].context, (int64_t)w[i].stream,
+                      w[i].start_ns, w[i].end_ns - w[i].start_ns, kernel ? grid : NULL, kernel ? block : NULL,
+                      known(w[i].registers, kernel), known(w[i].shared, kernel), (int64_t)w[i].bytes,
+                      w[i].direction[0] ? w[i].direction : NULL, known(w[i].uid & ~TFC_TRACE_UID_TRANSFER, transfer)));
+  }
+  return NULL;
+}
 tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key) {
   TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_OPS, "i", key));
+  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_WORKS, "i", key));
   return tfc_store_put(store, TFC_STORE_DROP_TRANSFERS, "i", key);
 }

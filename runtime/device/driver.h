@@ -145,6 +145,9 @@ struct tfc_driver_options {
 
 struct tfc_device_driver {
   const char *kind;
+  // Operations run after their launch has returned: an OP record is the dispatch, and when it really ran comes from the
+  // device (EXECUTE records) or from a profiler.
+  bool on_its_own;
   // Lists what is there, without opening it. `out` is malloc'd. UNAVAILABLE says why there is none.
   tfc_status (*discover)(const struct tfc_driver_options *options, struct tfc_device_info **out, uint32_t *out_count);
   tfc_status (*open)(const struct tfc_device_info *info, struct tfc_device **out);

@@ -96,8 +96,7 @@ void tfc_cupti_decode(struct tfc_activity *activity, const CUpti_Activity *recor
   }
   case CUPTI_ACTIVITY_KIND_MEMORY2: {
     const CUpti_ActivityMemory4 *m = r;
-    tfc_activity_allocated(activity, m->bytes,
-                           m->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
+    tfc_activity_allocated(activity, m->bytes, m->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
     break;
   }
   default: break;

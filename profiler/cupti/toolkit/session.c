@@ -76,18 +76,27 @@ static tfc_status refused(CUptiResult result, const char *doing) {
   return tfc_status_make(TFC_UNAVAILABLE, "CUPTI cannot be used: %s: %s (%d)", doing, text, (int)result);
 }
 
+static const struct {
+  CUpti_ActivityKind kind;
+  const char *name;
+} kinds[] = {{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "external correlation"},
+             {CUPTI_ACTIVITY_KIND_RUNTIME, "runtime calls"},     // correlation comes only with the calls
+             {CUPTI_ACTIVITY_KIND_DRIVER, "driver calls"},       // cuBLASLt and cuDNN launch through the driver
+             {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"}, // KERNEL would make them run one by one
+             {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
+             {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
+             {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
+             {CUPTI_ACTIVITY_KIND_MEMORY2, "memory"}};
+
+static tfc_status record(bool on) {
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    CUptiResult result = on ? cuptiActivityEnable(kinds[i].kind) : cuptiActivityDisable(kinds[i].kind);
+    if (result) return refused(result, kinds[i].name);
+  }
+  return NULL;
+}
+
 static tfc_status start(struct tfc_activity *activity) {
-  static const struct {
-    CUpti_ActivityKind kind;
-    const char *name;
-  } kinds[] = {{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "external correlation"},
-               {CUPTI_ACTIVITY_KIND_RUNTIME, "runtime calls"}, // correlation comes only with the calls
-               {CUPTI_ACTIVITY_KIND_DRIVER, "driver calls"},   // cuBLASLt and cuDNN launch through the driver
-               {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"}, // KERNEL would make them run one by one
-               {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
-               {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
-               {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
-               {CUPTI_ACTIVITY_KIND_MEMORY2, "memory"}};
   if (started) {
     target = activity;
     return NULL;
@@ -97,11 +106,11 @@ static tfc_status start(struct tfc_activity *activity) {
   target = activity;
   if ((result = cuptiActivityRegisterTimestampCallback(now))) goto failed;
   if ((result = cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done))) goto failed;
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if ((result = cuptiActivityEnable(kinds[i].kind))) {
-      (void)cuptiUnsubscribe(subscriber);
-      return refused(result, kinds[i].name);
-    }
+  tfc_status s = record(true);
+  if (s) {
+    (void)cuptiUnsubscribe(subscriber);
+    return s;
+  }
   started = true;
   return NULL;
 failed:
@@ -128,4 +137,4 @@ static tfc_status flush(void) {
 }
 
 const struct tfc_gpu_profiler tfc_gpu_profiler = {
-    .name = "CUPTI", .start = start, .push = push, .pop = pop, .flush = flush};
+    .name = "CUPTI", .start = start, .push = push, .pop = pop, .flush = flush, .record = record};

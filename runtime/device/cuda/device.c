@@ -302,10 +302,11 @@ static tfc_status synchronize(struct tfc_device *device) {
 }
 
 #define VTABLE                                                                                                         \
-  .close = close_device, .allocate = allocate, .in_use = in_use, .prepare = tfc_cuda_prepare_segment,                  \
-  .release = tfc_cuda_release_segment, .submit = tfc_cuda_submit, .copy = tfc_cuda_copy, .environment = environment,   \
-  .post = post, .launch = tfc_cuda_launch_one, .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor,           \
-  .synchronize = synchronize, .supports = tfc_cuda_supports
+  .on_its_own = true, .close = close_device, .allocate = allocate, .in_use = in_use,                                   \
+  .prepare = tfc_cuda_prepare_segment, .release = tfc_cuda_release_segment, .submit = tfc_cuda_submit,                 \
+  .copy = tfc_cuda_copy, .environment = environment, .post = post, .launch = tfc_cuda_launch_one,                      \
+  .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,                            \
+  .supports = tfc_cuda_supports
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};

@@ -217,7 +217,7 @@ static int capture_count(tfc_cuda_stream stream, size_t *out) {
 
 // CUPTI is the only one that knows a node's id, and it is there only when its collector was loaded.
 static uint64_t node_id(cudaGraphNode_t node) {
-  int (*ask)(cudaGraphNode_t node, uint64_t *id) = NULL;
+  int (*ask)(cudaGraphNode_t node, uint64_t * id) = NULL;
   void *found = dlsym(RTLD_DEFAULT, "cuptiGetGraphNodeId");
   uint64_t id = 0;
   if (!found) return 0;

@@ -1,0 +1,167 @@
+// Devices that work on their own. An operation has two intervals there: its dispatch on the host, and from its first
+// kernel's start to its last one's end on the device. They are joined by node, never mixed.
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/collector_private.h"
+#include "runtime/base/str.h"
+#include "runtime/device/driver.h"
+
+static void mark_begin(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid) {
+  const struct tfc_collector *c = sink->owner;
+  if (c->own[device]) c->profiler->push(tfc_activity_external(c->step, device, uid));
+}
+static void mark_end(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid) {
+  (void)uid;
+  const struct tfc_collector *c = sink->owner;
+  if (c->own[device]) c->profiler->pop();
+}
+
+static tfc_status use_events(struct tfc_collector *c) {
+  size_t capacity = c->sink.buffers[0].capacity;
+  c->sink.executions = calloc(c->device_count, sizeof *c->sink.executions);
+  if (!c->sink.executions) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < c->device_count; i++) {
+    if (!c->own[i]) continue;
+    struct tfc_trace_buffer *b = &c->sink.executions[i];
+    if (!(b->records = calloc(capacity, sizeof *b->records)))
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for %zu trace records", capacity);
+    b->capacity = capacity;
+  }
+  return NULL;
+}
+
+tfc_status tfc_collector_watch(struct tfc_collector *c, const struct tfc_device_set *set) {
+  bool any = false;
+  for (uint32_t d = 0; d < set->count; d++) any |= set->devices[d]->driver->on_its_own;
+  if (!any) return NULL;
+  if (!c->own && !(c->own = calloc(c->device_count + 1u, sizeof *c->own)))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < set->count && d < c->device_count; d++) c->own[d] = set->devices[d]->driver->on_its_own;
+  tfc_status refusal = tfc_gpu_profiler_get(&c->profiler, &c->activity);
+  free(c->timer);
+  if (refusal) {
+    c->profiler = NULL;
+    c->timer = tfc_format("CUDA events: %s", tfc_status_message(refusal));
+    tfc_status_free(refusal);
+    TFC_RETURN_IF_ERROR(use_events(c));
+  } else {
+    c->timer = tfc_format("%s", c->profiler->name);
+    c->sink.op_begin = mark_begin;
+    c->sink.op_end = mark_end;
+  }
+  return c->timer ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+const char *tfc_collector_timer(const struct tfc_collector *c) {
+  return c->timer;
+}
+
+tfc_status tfc_collector_rest(struct tfc_collector *c) {
+  if (!c->profiler || !c->profiler->record || c->resting) return NULL;
+  c->resting = true;
+  return c->profiler->record(false);
+}
+
+void tfc_collector_reset_gpu(struct tfc_collector *c) {
+  for (uint32_t i = 0; c->sink.executions && i < c->device_count; i++)
+    c->sink.executions[i].count = c->sink.executions[i].dropped = 0;
+  if (!c->profiler) return;
+  c->step++;
+  if (c->resting && c->profiler->record) {
+    tfc_status s = c->profiler->record(true);
+    if (s) tfc_activity_drop(c->activity, 1); // the step's drain says so
+    tfc_status_free(s);
+  } else {
+    tfc_activity_clear(c->activity);
+  }
+  c->resting = false;
+}
+
+// --- From the profiler -------------------------------------------------------------------------------------------
+static int by_owner(const void *a, const void *b) {
+  const struct tfc_activity_work *x = a, *y = b;
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_work *w, bool *dated) {
+  uint32_t id = w->uid & ~TFC_TRACE_UID_TRANSFER;
+  for (size_t i = 0; i < p->transfers.count; i++) {
+    struct tfc_profile_transfer *t = &p->transfers.data[i];
+    if (t->id != id || t->device != w->device) continue;
+    int64_t end = t->start_ns + t->duration_ns;
+    if (!dated[i]) { // the host's view of it was wider
+      t->start_ns = w->start_ns;
+      end = w->end_ns;
+      dated[i] = true;
+    }
+    if (w->start_ns < t->start_ns) t->start_ns = w->start_ns;
+    if (w->end_ns > end) end = w->end_ns;
+    t->duration_ns = end - t->start_ns;
+    return;
+  }
+}
+
+tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_profile *p) {
+  if (!c->profiler) return NULL;
+  struct tfc_activity_result *r = &c->activity_result;
+  TFC_RETURN_IF_ERROR(c->profiler->flush());
+  TFC_RETURN_IF_ERROR(tfc_activity_take(c->activity, c->step, r));
+  TFC_RETURN_IF_ERROR(tfc_activity_trust(r));
+  p->gpu_busy_ns = r->busy_ns;
+  p->gpu_attributed_ns = r->attributed_ns;
+  for (size_t i = 0; i < r->works.count; i++)
+    if (!tfc_array_push(&p->works, r->works.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (r->works.count) qsort(r->works.data, r->works.count, sizeof *r->works.data, by_owner);
+  bool *dated = calloc(p->transfers.count + 1, sizeof *dated);
+  if (!dated) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s = NULL;
+  size_t last = SIZE_MAX; // the operation that the last work belonged to
+  for (size_t i = 0; i < r->works.count && !s; i++) {
+    const struct tfc_activity_work *w = &r->works.data[i];
+    if (w->uid == UINT32_MAX || w->device >= c->device_count) continue;
+    if (w->uid & TFC_TRACE_UID_TRANSFER) {
+      date_transfer(p, w, dated);
+      continue;
+    }
+    struct tfc_profile_op *o = last == SIZE_MAX ? NULL : &p->ops.data[last];
+    if (o && o->node == w->uid && o->device == w->device) {
+      if (w->end_ns > o->start_ns + o->duration_ns) o->duration_ns = w->end_ns - o->start_ns;
+      continue;
+    }
+    struct tfc_profile_op made = {w->start_ns, w->end_ns - w->start_ns, w->uid, w->device, -1};
+    if (!tfc_array_push(&p->ops, made)) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    last = p->ops.count - 1;
+  }
+  free(dated);
+  return s;
+}
+
+// --- Two intervals -----------------------------------------------------------------------------------------------
+static int by_node(const void *a, const void *b) {
+  const struct tfc_profile_op *x = a, *y = b;
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_step_profile *p) {
+  if (p->ops.count) qsort(p->ops.data, p->ops.count, sizeof *p->ops.data, by_node);
+  if (c->dispatches.count) qsort(c->dispatches.data, c->dispatches.count, sizeof *c->dispatches.data, by_node);
+  size_t ran = p->ops.count, k = 0;
+  for (size_t i = 0; i < c->dispatches.count; i++) {
+    struct tfc_profile_op d = c->dispatches.data[i];
+    while (k < ran &&
+           (p->ops.data[k].device < d.device || (p->ops.data[k].device == d.device && p->ops.data[k].node < d.node)))
+      k++;
+    if (k < ran && p->ops.data[k].device == d.device && p->ops.data[k].node == d.node) {
+      p->ops.data[k++].dispatch_ns = d.dispatch_ns;
+      continue;
+    }
+    d.start_ns += d.duration_ns;
+    d.duration_ns = 0;
+    if (!tfc_array_push(&p->ops, d)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  return NULL;
+}

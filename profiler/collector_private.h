@@ -1,0 +1,27 @@
+// Shared by the collector's files: the record, and what devices that work on their own add.
+#ifndef TFC_PROFILER_COLLECTOR_PRIVATE_H
+#define TFC_PROFILER_COLLECTOR_PRIVATE_H
+
+#include "profiler/collector.h"
+#include "profiler/gpu.h"
+
+struct tfc_collector {
+  struct tfc_trace_sink sink;
+  uint32_t device_count;
+  // Devices that work on their own; NULL: there is none.
+  bool *own; // [device]
+  char *timer;
+  const struct tfc_gpu_profiler *profiler; // NULL: the devices' events
+  struct tfc_activity *activity;
+  struct tfc_activity_result activity_result;
+  uint32_t step; // number of the traced step: part of external ids
+  bool resting;
+  TFC_ARRAY(struct tfc_profile_op) dispatches; // OP records of those devices, of the step that is drained
+};
+void tfc_collector_reset_gpu(struct tfc_collector *c);
+// Executions and transfers from the profiler's records. ABORTED: they cannot be trusted.
+tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_profile *p);
+// Gives operations that ran there their dispatch; those that launched nothing get a place of no length.
+tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_step_profile *p);
+
+#endif

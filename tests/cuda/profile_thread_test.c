@@ -1,0 +1,139 @@
+// Traced steps of devices that work on their own, on a fake of the CUDA calls: timed by the devices' events, and by a
+// profiler that is made up.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "profiler/collector.h"
+#include "profiler/gpu.h"
+#include "runtime/base/clock.h"
+#include "runtime/device/cuda/device.h"
+#include "tests/common/cuda_fake.h"
+#include "tests/common/example.h"
+
+// --- A profiler: every marked region is one kernel that ran while it was marked -------------------------------------
+static struct tfc_activity *activity;
+static _Atomic uint32_t correlations;
+static _Thread_local uint64_t marked;
+static _Thread_local int64_t marked_at;
+static bool breaks, recording = true;
+
+static tfc_status start(struct tfc_activity *a) {
+  activity = a;
+  return NULL;
+}
+static void push(uint64_t external) {
+  marked = external;
+  marked_at = tfc_now_ns();
+}
+static void pop(void) {
+  uint32_t correlation = atomic_fetch_add(&correlations, 1) + 1;
+  struct tfc_activity_work w = {.kind = TFC_ACTIVITY_KERNEL,
+                                .start_ns = breaks ? 0 : marked_at,
+                                .end_ns = tfc_now_ns(),
+                                .context = (uint32_t)(marked >> 32 & 0xff),
+                                .stream = marked & TFC_TRACE_UID_TRANSFER ? 2 : 1,
+                                .correlation = correlation,
+                                .name = "made up"};
+  if (!recording) return;
+  tfc_activity_correlate(activity, correlation, marked);
+  tfc_activity_add(activity, &w);
+}
+static tfc_status flush(void) {
+  return NULL;
+}
+static tfc_status record(bool on) {
+  recording = on;
+  return NULL;
+}
+static const struct tfc_gpu_profiler made_up = {"made up", start, push, pop, flush, record};
+
+static void traced(const char *devices, bool profiler, bool graphs) {
+  static struct example e;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_run_spec spec;
+  struct tfc_collector *c = NULL;
+  struct tfc_step_profile p = {0};
+  static uint16_t placement[512];
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  tfc_gpu_profiler_set(profiler ? &made_up : NULL, "another profiler is attached");
+  assert_ok(example_load("mlp", &e));
+  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
+  for (uint32_t d = 0; d < set.count; d++)
+    if (tfc_cuda_is_cuda(set.devices[d])) tfc_cuda_device_of(set.devices[d])->graphs = graphs;
+  assert_ok(tfc_session_create(e.graph, &(struct tfc_session_options){.devices = &set}, &session));
+  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
+  example_spec(&e, &spec);
+  for (uint32_t i = 0; i < e.graph->node_count; i++)
+    placement[i] = (uint16_t)(e.graph->nodes[i].def && e.graph->nodes[i].def->flags & (TFC_OP_VARIABLE | TFC_OP_UPDATE)
+                                  ? 0
+                                  : i % set.count);
+  spec.placement = placement;
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  const struct tfc_plan_info *info = tfc_plan_info(plan);
+  assert_ok(tfc_collector_create(set.count, 10000, &c));
+  assert_ok(tfc_collector_watch(c, &set));
+  assert_non_null(strstr(tfc_collector_timer(c), profiler ? "made up" : "CUDA events: another profiler is attached"));
+  for (int step = 0; step < 3; step++) {
+    struct tfc_tensor loss = {0};
+    tfc_collector_reset(c);
+    assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
+    tfc_tensor_release(&loss);
+    assert_ok(tfc_collector_drain(c, NULL, &p));
+    assert_int_equal(p.ops.count, info->op_count);
+    assert_int_equal(p.transfers.count, info->transfer_count);
+    for (size_t i = 0; i < p.ops.count; i++) {
+      const struct tfc_profile_op *o = &p.ops.data[i];
+      bool gpu = tfc_cuda_is_cuda(set.devices[o->device]);
+      assert_int_equal(o->device, placement[o->node]);
+      if (gpu ? o->dispatch_ns <= 0 : o->dispatch_ns != -1) fail_msg("a dispatch of %lld", (long long)o->dispatch_ns);
+    }
+    for (size_t d = 0; d < p.busy.count; d++) {
+      assert_true(p.busy.data[d].operations_ns <= p.busy.data[d].busy_ns);
+      assert_true(p.busy.data[d].busy_ns <= p.duration_ns);
+    }
+    if (profiler) {
+      assert_true(p.works.count >= info->op_count / 2 && p.gpu_attributed_ns == p.gpu_busy_ns && p.gpu_busy_ns > 0);
+    } else {
+      assert_int_equal(p.works.count, 0);
+    }
+    assert_ok(tfc_collector_rest(c)); // an untraced step between
+    assert_ok(tfc_plan_run(plan, e.values[0], &loss, NULL));
+    tfc_tensor_release(&loss);
+  }
+  if (profiler) {
+    struct tfc_tensor loss = {0};
+    breaks = true;
+    tfc_collector_reset(c);
+    assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
+    tfc_tensor_release(&loss);
+    assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "without time stamps");
+    breaks = false;
+  }
+  tfc_step_profile_deinit(&p);
+  tfc_collector_free(c);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  example_deinit(&e);
+}
+
+static void by_events(void **state) {
+  (void)state;
+  traced("gpu:0-1", false, false);
+  traced("gpu:0,cpu:0", false, true);
+}
+static void by_profiler(void **state) {
+  (void)state;
+  traced("vgpu:0-1", true, false);
+  traced("gpu:0,cpu:0", true, false);
+}
+
+int main(void) {
+  tfc_driver_add(&tfc_driver_gpu);
+  tfc_driver_add(&tfc_driver_vgpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(by_events), cmocka_unit_test(by_profiler)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

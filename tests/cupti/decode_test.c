@@ -1,0 +1,193 @@
+// CUPTI's records, built in memory as its headers define them, behind each other as in its buffers.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "profiler/cupti/toolkit/decode.h"
+
+static struct tfc_activity *a;
+static struct tfc_activity_result r;
+
+static int set_up(void **state) {
+  (void)state;
+  assert_ok(tfc_activity_create(&a));
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  tfc_activity_free(a);
+  tfc_activity_result_deinit(&r);
+  return 0;
+}
+
+static void decode(const void *record) {
+  tfc_cupti_decode(a, record);
+}
+static void correlate(uint32_t correlation, uint64_t external) {
+  CUpti_ActivityExternalCorrelation e = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                         .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                         .externalId = external,
+                                         .correlationId = correlation};
+  decode(&e);
+  e.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1; // somebody else's
+  e.externalId = 1;
+  decode(&e);
+}
+static CUpti_ActivityKernel10 kernel(uint32_t correlation, uint64_t start, uint64_t end) {
+  CUpti_ActivityKernel10 k;
+  memset(&k, 0, sizeof k);
+  k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  k.start = start;
+  k.end = end;
+  k.contextId = 3;
+  k.streamId = 9;
+  k.correlationId = correlation;
+  k.gridX = 10, k.gridY = 2, k.gridZ = 1;
+  k.blockX = 256, k.blockY = 1, k.blockZ = 1;
+  k.registersPerThread = 40;
+  k.staticSharedMemory = 1024;
+  k.dynamicSharedMemory = 4096;
+  k.name = "a_kernel_with_a_rather_long_name_that_does_not_fit_into_sixty_four_characters";
+  return k;
+}
+
+static void kernels(void **state) {
+  (void)state;
+  CUpti_ActivityKernel10 k = kernel(5, 1000, 1500);
+  decode(&k);
+  correlate(5, tfc_activity_external(2, 1, 77));
+  assert_ok(tfc_activity_take(a, 2, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, 1);
+  const struct tfc_activity_work *w = &r.works.data[0];
+  assert_int_equal(w->uid, 77);
+  assert_int_equal(w->device, 1);
+  assert_int_equal(w->grid[0], 10);
+  assert_int_equal(w->block[0], 256);
+  assert_int_equal(w->registers, 40);
+  assert_int_equal(w->shared, 5120);
+  assert_int_equal(w->stream, 9);
+  assert_int_equal(w->context, 3);
+  assert_int_equal(strlen(w->name), TFC_ACTIVITY_NAME - 1);
+}
+
+static void copies(void **state) {
+  (void)state;
+  CUpti_ActivityMemcpy6 c;
+  memset(&c, 0, sizeof c);
+  c.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  c.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+  c.bytes = 1 << 20;
+  c.start = 10, c.end = 90;
+  c.correlationId = 6;
+  decode(&c);
+  CUpti_ActivityMemcpyPtoP4 p;
+  memset(&p, 0, sizeof p);
+  p.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  p.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  p.bytes = 5;
+  p.start = 100, p.end = 120;
+  p.correlationId = 7;
+  decode(&p);
+  CUpti_ActivityMemset4 m;
+  memset(&m, 0, sizeof m);
+  m.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  m.bytes = 64;
+  m.start = 130, m.end = 131;
+  m.correlationId = 8;
+  decode(&m);
+  correlate(6, tfc_activity_external(1, 0, 4 | TFC_TRACE_UID_TRANSFER));
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.works.count, 3);
+  assert_string_equal(r.works.data[0].direction, "DtoH");
+  assert_int_equal(r.works.data[0].bytes, 1 << 20);
+  assert_int_equal(r.works.data[0].uid, 4 | TFC_TRACE_UID_TRANSFER);
+  assert_string_equal(r.works.data[1].direction, "PtoP");
+  assert_int_equal(r.works.data[2].kind, TFC_ACTIVITY_SET);
+  assert_int_equal(r.works.data[2].bytes, 64);
+}
+
+static void broken(void **state) {
+  (void)state;
+  CUpti_ActivityKernel10 k = kernel(1, 0, 0); // CUPTI could not date it
+  decode(&k);
+  k = kernel(1, 50, 40);
+  decode(&k);
+  k = kernel(1, 100, 200);
+  k.name = NULL;
+  k.gridX = -1;
+  decode(&k);
+  k = kernel(1, 150, 250);
+  decode(&k);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.zero_stamped, 1);
+  assert_int_equal(r.out_of_order, 2);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "no measurement");
+  CUpti_ActivityAPI api; // calls are only there for their correlation
+  memset(&api, 0, sizeof api);
+  api.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+  decode(&api);
+  CUpti_Activity unknown = {.kind = (CUpti_ActivityKind)9999};
+  decode(&unknown);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.works.count, 0);
+}
+
+static void others(void **state) {
+  (void)state;
+  CUpti_ActivitySynchronization2 s;
+  memset(&s, 0, sizeof s);
+  s.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  s.start = 5, s.end = 8;
+  decode(&s);
+  CUpti_ActivityMemory4 m;
+  memset(&m, 0, sizeof m);
+  m.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  m.bytes = 99;
+  decode(&m);
+  m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  decode(&m);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.synchronized_ns, 3);
+  assert_int_equal(r.allocated_bytes, 99);
+  assert_int_equal(r.allocations, 1);
+}
+
+// A whole buffer, through CUPTI's own way of stepping over records.
+static void buffer(void **state) {
+  (void)state;
+  enum { COUNT = 100 };
+  static _Alignas(8)
+      uint8_t bytes[COUNT * (sizeof(CUpti_ActivityKernel10) + sizeof(CUpti_ActivityExternalCorrelation))];
+  size_t at = 0;
+  for (uint32_t i = 0; i < COUNT; i++) {
+    CUpti_ActivityExternalCorrelation e = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                           .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                           .externalId = tfc_activity_external(1, 0, i),
+                                           .correlationId = i + 1};
+    memcpy(bytes + at, &e, sizeof e);
+    at += sizeof e;
+    CUpti_ActivityKernel10 k = kernel(i + 1, 1000 + 10 * i, 1005 + 10 * i);
+    memcpy(bytes + at, &k, sizeof k);
+    at += sizeof k;
+  }
+  CUpti_Activity *record = NULL;
+  if (cuptiActivityGetNextRecord(bytes, at, &record) != CUPTI_SUCCESS) skip(); // it steps only once it was started
+  tfc_cupti_decode_buffer(a, bytes, at);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, COUNT);
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(r.works.data[i].uid, i);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(kernels, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(copies, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(others, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(buffer, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+// Records of a GPU profiler, made up: what belongs to whom, and every kind of broken record.
+#include "tests/common/test.h"
+
+#include "profiler/activity.h"
+
+static struct tfc_activity *a;
+static struct tfc_activity_result r;
+
+static int set_up(void **state) {
+  (void)state;
+  assert_ok(tfc_activity_create(&a));
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  tfc_activity_free(a);
+  tfc_activity_result_deinit(&r);
+  return 0;
+}
+
+static struct tfc_activity_work kernel(uint32_t correlation, uint32_t stream, int64_t start, int64_t end) {
+  return (struct tfc_activity_work){.kind = TFC_ACTIVITY_KERNEL,
+                                    .start_ns = start,
+                                    .end_ns = end,
+                                    .context = 1,
+                                    .stream = stream,
+                                    .correlation = correlation,
+                                    .name = "k"};
+}
+static void add(uint32_t correlation, uint32_t stream, int64_t start, int64_t end) {
+  struct tfc_activity_work w = kernel(correlation, stream, start, end);
+  tfc_activity_add(a, &w);
+}
+
+static void attributed(void **state) {
+  (void)state;
+  // Links and works come in any order, of several streams and devices; nested marks: the inner one counts.
+  add(12, 7, 3000, 4000);
+  tfc_activity_correlate(a, 11, tfc_activity_external(5, 0, 42));
+  tfc_activity_correlate(a, 12, tfc_activity_external(5, 1, 99));
+  tfc_activity_correlate(a, 12, tfc_activity_external(5, 1, 43));
+  tfc_activity_correlate(a, 13, tfc_activity_external(5, 2, 3 | TFC_TRACE_UID_TRANSFER));
+  add(13, 8, 1500, 1700);
+  add(11, 7, 1000, 2000);
+  add(14, 9, 5000, 5500); // nobody's
+  assert_ok(tfc_activity_take(a, 5, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, 4);
+  assert_int_equal(r.works.data[0].uid, 42);
+  assert_int_equal(r.works.data[0].device, 0);
+  assert_int_equal(r.works.data[1].uid, 3 | TFC_TRACE_UID_TRANSFER);
+  assert_int_equal(r.works.data[1].device, 2);
+  assert_int_equal(r.works.data[2].uid, 43);
+  assert_int_equal(r.works.data[2].device, 1);
+  assert_int_equal(r.works.data[3].uid, UINT32_MAX);
+  assert_int_equal(r.busy_ns, 1000 + 200 + 1000 + 500);
+  assert_int_equal(r.attributed_ns, 2200);
+  assert_ok(tfc_activity_take(a, 6, &r)); // all was taken
+  assert_int_equal(r.works.count, 0);
+}
+
+static void other_steps(void **state) {
+  (void)state;
+  tfc_activity_correlate(a, 1, tfc_activity_external(0xffffff, 0, 1));
+  tfc_activity_correlate(a, 2, tfc_activity_external(0x1000000, 0, 2)); // wraps: step 0
+  add(1, 1, 10, 20);
+  add(2, 1, 30, 40);
+  assert_ok(tfc_activity_take(a, 0x1000000, &r));
+  assert_int_equal(r.works.count, 1);
+  assert_int_equal(r.works.data[0].uid, 2);
+  assert_int_equal(r.late, 1);
+}
+
+static void graphs(void **state) {
+  (void)state;
+  tfc_activity_map(a, 501, 7);
+  tfc_activity_map(a, 500, 6);
+  tfc_activity_correlate(a, 1, tfc_activity_external(1, 3, 1000)); // the launch of the graph
+  for (int i = 0; i < 3; i++) {
+    struct tfc_activity_work w = kernel(1, 1, 100 + 100 * i, 150 + 100 * i);
+    w.graph_node = 500 + (uint64_t)i; // 502 was never mapped
+    tfc_activity_add(a, &w);
+  }
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.works.data[0].uid, 6);
+  assert_int_equal(r.works.data[1].uid, 7);
+  assert_int_equal(r.works.data[1].device, 3);
+  assert_int_equal(r.works.data[2].uid, UINT32_MAX);
+  assert_int_equal(r.attributed_ns, 100);
+  tfc_activity_correlate(a, 9, tfc_activity_external(2, 3, 1000)); // the map stays for later steps
+  struct tfc_activity_work w = kernel(9, 1, 900, 950);
+  w.graph_node = 501;
+  tfc_activity_add(a, &w);
+  assert_ok(tfc_activity_take(a, 2, &r));
+  assert_int_equal(r.works.data[0].uid, 7);
+}
+
+static void broken(void **state) {
+  (void)state;
+  tfc_activity_correlate(a, 1, tfc_activity_external(1, 0, 1));
+  add(1, 1, 0, 20);
+  add(1, 1, 10, 0);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "2 without time stamps");
+  assert_int_equal(r.busy_ns, 0);
+
+  add(1, 1, 30, 20); // ends before it begins
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
+
+  add(1, 1, 10, 30);
+  add(1, 1, 20, 40); // two at once on one stream
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
+
+  add(1, 1, 10, 30);
+  add(1, 2, 20, 40); // on two streams: fine
+  struct tfc_activity_work w = kernel(1, 1, 20, 40);
+  w.context = 2; // or in two contexts
+  tfc_activity_add(a, &w);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+
+  tfc_activity_drop(a, 17);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "17 records dropped");
+  tfc_activity_drop(a, 17);
+  tfc_activity_clear(a); // of before the step
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+}
+
+static void the_rest(void **state) {
+  (void)state;
+  tfc_activity_synchronized(a, 100, 350);
+  tfc_activity_synchronized(a, 400, 300); // counted, not summed
+  tfc_activity_allocated(a, 4096, false);
+  tfc_activity_allocated(a, 4096, true);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.synchronizations, 2);
+  assert_int_equal(r.synchronized_ns, 250);
+  assert_int_equal(r.allocations, 1);
+  assert_int_equal(r.allocated_bytes, 4096);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(attributed, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(other_steps, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(graphs, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_rest, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
