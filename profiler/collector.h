@@ -38,8 +38,7 @@ struct tfc_profile_op {
   int64_t start_ns, duration_ns; // since the step began
   uint32_t node;
   uint32_t device;
-  int64_t
-      dispatch_ns; // on the host, of devices that work on their own: from launching it to having launched it; else -1
+  int64_t dispatch_ns; // launching it, on the host, where devices work on their own; else -1
 };
 struct tfc_profile_transfer {
   int64_t start_ns, duration_ns;
