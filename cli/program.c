@@ -53,6 +53,9 @@ static void on_log(void *user, tfc_log_level level, const char *message) {
 
 void tfc_program_start(const char *name, char **argv) {
   program_name = name;
+  // Four virtual GPUs have some twenty streams: with CUDA's default of 8 hardware queues they would wait for each
+  // other. Only CUDA reads it, when it starts.
+  (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const char *core = getenv("OPENBLAS_CORETYPE");
   if (core) {
     bool hush = false;

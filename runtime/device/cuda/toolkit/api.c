@@ -339,9 +339,6 @@ static const struct tfc_cuda_api real = {
 #endif
 };
 
-// Four virtual devices have some twenty streams: with CUDA's default of 8 hardware queues they would wait for each
-// other. Only read by CUDA, when it starts.
 __attribute__((constructor)) static void install(void) {
-  (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   tfc_cuda_api = &real;
 }
