@@ -6,7 +6,7 @@
 #include "runtime/base/random.h"
 #include "runtime/base/units.h"
 
-enum { MOST = 16 };
+enum { MOST = SAMPLE_MOST };
 
 static tfc_str trim(tfc_str s) {
   while (s.size && (s.data[0] == ' ' || s.data[0] == '\n')) s.data++, s.size--;
@@ -96,7 +96,7 @@ static tfc_status parse_dims(tfc_str text, struct tfc_shape *out) {
 }
 
 // "float[2,3]=[...]"
-static tfc_status parse_input(tfc_str text, struct tfc_random *random, struct tfc_tensor *out) {
+static tfc_status parse_input(tfc_str text, struct tfc_random *random, struct tfc_tensor *out, bool *out_given) {
   size_t open = tfc_str_find(text, '['), close = tfc_str_find(text, ']');
   struct tfc_shape shape;
   if (open == SIZE_MAX || close == SIZE_MAX || close < open)
@@ -108,7 +108,7 @@ static tfc_status parse_input(tfc_str text, struct tfc_random *random, struct tf
   TFC_RETURN_IF_ERROR(tfc_tensor_create(type, &shape, out));
   int64_t n = tfc_tensor_elements(out), i = 0;
   tfc_str values = trim(tfc_str_sub(text, close + 1, text.size));
-  bool given = values.size && values.data[0] == '=';
+  bool given = *out_given = values.size && values.data[0] == '=';
   values = trim(tfc_str_sub(values, 1, values.size));
   if (given && values.size && values.data[0] == '[') values = tfc_str_sub(values, 1, values.size - 1);
   for (; i < n; i++) {
@@ -181,51 +181,66 @@ static tfc_status parse_attr(const struct tfc_op_def *def, tfc_str text, uint32_
   return NULL;
 }
 
-tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
-                        struct tfc_graph **out, uint32_t *out_node) {
-  struct tfc_builder *b = NULL;
-  struct tfc_output inputs[MOST];
-  struct tfc_attr attrs[MOST];
-  struct store *store = calloc(1, sizeof *store);
-  struct tfc_tensor value = {0};
+tfc_status sample_read(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
+                       struct sample *out) {
+  struct sample sample = {.store = calloc(1, sizeof(struct store))};
   struct tfc_random random;
-  uint32_t input_count = 0, attr_count = 0;
   tfc_status s = NULL;
   tfc_str rest = tfc_str_from(samples), text = {0};
-  if (!store) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sample.store) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int i = 0; i <= index; i++) text = cut(&rest, ';');
   tfc_random_init(&random, seed + (uint64_t)index);
-  TFC_TRY(s, tfc_builder_create(NULL, &b));
   // Attributes begin at the first brace outside of brackets.
   size_t brace = tfc_str_find(text, '{');
   tfc_str given = trim(tfc_str_sub(text, 0, brace == SIZE_MAX ? text.size : brace));
   while (given.size) {
-    if (input_count == MOST) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many inputs");
-    TFC_TRY(s, parse_input(cut(&given, ','), &random, &value));
-    inputs[input_count++] = tfc_add_const(b, "", &value);
-    tfc_tensor_release(&value);
+    uint32_t i = sample.input_count;
+    if (i == SAMPLE_MOST) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many inputs");
+    TFC_TRY(s, parse_input(cut(&given, ','), &random, &sample.inputs[i], &sample.given[i]));
+    sample.input_count++;
     given = trim(given);
   }
   if (brace != SIZE_MAX) {
     tfc_str list = trim(tfc_str_sub(text, brace + 1, text.size));
     if (list.size && list.data[list.size - 1] == '}') list.size--;
     while (trim(list).size) {
-      if (attr_count == MOST) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many attributes");
-      TFC_TRY(s, parse_attr(def, cut(&list, ','), attr_count, store, &attrs[attr_count]));
-      attr_count++;
+      if (sample.attr_count == SAMPLE_MOST) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many attributes");
+      TFC_TRY(s, parse_attr(def, cut(&list, ','), sample.attr_count, sample.store, &sample.attrs[sample.attr_count]));
+      sample.attr_count++;
     }
   }
+  *out = sample;
+  return NULL;
+out:
+  sample_deinit(&sample);
+  return s;
+}
+
+void sample_deinit(struct sample *sample) {
+  for (uint32_t i = 0; i < SAMPLE_MOST; i++) tfc_tensor_release(&sample->inputs[i]);
+  free(sample->store);
+  *sample = (struct sample){0};
+}
+
+tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
+                        struct tfc_graph **out, uint32_t *out_node) {
+  struct tfc_builder *b = NULL;
+  struct sample sample = {0};
+  struct tfc_output inputs[SAMPLE_MOST];
+  tfc_status s = NULL;
+  TFC_TRY(s, sample_read(def, samples, index, seed, &sample));
+  TFC_TRY(s, tfc_builder_create(NULL, &b));
+  for (uint32_t i = 0; i < sample.input_count; i++) inputs[i] = tfc_add_const(b, "", &sample.inputs[i]);
   struct tfc_node_spec spec = {.op = def->name,
                                .inputs = inputs,
-                               .input_count = input_count,
-                               .attrs = attrs,
-                               .attr_count = attr_count,
+                               .input_count = sample.input_count,
+                               .attrs = sample.attrs,
+                               .attr_count = sample.attr_count,
                                .colocate_with = TFC_NO_NODE};
   *out_node = tfc_builder_add(b, &spec);
   s = tfc_builder_finish(b, out);
 out:
-  tfc_tensor_release(&value);
+  sample_deinit(&sample);
   tfc_builder_free(b);
-  free(store);
   return s;
 }

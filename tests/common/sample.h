@@ -9,6 +9,17 @@
 #include "runtime/graph/op_def.h"
 
 int sample_count(const char *samples);
+enum { SAMPLE_MOST = 16 };
+struct sample {
+  struct tfc_tensor inputs[SAMPLE_MOST];
+  bool given[SAMPLE_MOST]; // its values matter
+  struct tfc_attr attrs[SAMPLE_MOST];
+  uint32_t input_count, attr_count;
+  void *store; // what the attributes point to
+};
+TFC_MUST_USE tfc_status sample_read(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
+                                    struct sample *out);
+void sample_deinit(struct sample *sample);
 // A graph of Const nodes (first) and one node of the op, whose id is *out_node. `samples`: def->samples, or others.
 TFC_MUST_USE tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
                                      struct tfc_graph **out, uint32_t *out_node);

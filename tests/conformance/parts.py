@@ -11,6 +11,7 @@ import cases as op_cases
 import common
 import external
 import generate
+import graphs as random_graphs
 import hostile as mutants
 import make_graphs
 from tool import last_line
@@ -96,6 +97,12 @@ def judge(case, expected, outputs, report):
 
 def hostile(options, program, report):
     mutants.compare(options, program, report)
+
+
+# -- random graphs -----------------------------------------------------------------------------------------------------
+
+def graphs(options, program, report):
+    random_graphs.compare(options, program, report)
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------

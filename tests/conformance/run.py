@@ -16,7 +16,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "examples")]
-PARTS = ["hostile", "ops", "examples", "checkpoints", "shapes", "graph"]
+PARTS = ["ops", "hostile", "graphs", "examples", "checkpoints", "shapes", "graph"]
 
 
 class Report:
@@ -61,7 +61,8 @@ def main():
     parser.add_argument("--graph", action="append", default=[], metavar="PATH", help="a training graph from elsewhere")
     parser.add_argument("--loss", help="graph: the loss tensor (default: what the summary train_loss shows)")
     parser.add_argument("--count", type=int, default=1000, help="hostile: mutants of each family (default 1000)")
-    parser.add_argument("--seed", type=int, default=1, help="hostile: of the mutations")
+    parser.add_argument("--graphs", type=int, default=1000, help="graphs: how many (default 1000)")
+    parser.add_argument("--seed", type=int, default=1, help="hostile: of the mutations; graphs: of the first")
     parser.add_argument("--keep", metavar="DIR", help="keep scripts and outputs there")
     parser.add_argument("-v", "--verbose", action="store_true", help="also name what passed")
     options = parser.parse_args()

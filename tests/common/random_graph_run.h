@@ -1,0 +1,14 @@
+// Runs random graphs and holds the results against each other.
+#ifndef TFC_TESTS_COMMON_RANDOM_GRAPH_RUN_H
+#define TFC_TESTS_COMMON_RANDOM_GRAPH_RUN_H
+
+#include <stdint.h>
+
+// Graphs `first` to `first + count - 1`: one CPU device, as the graph stands and with its rewrites, planned and in
+// ready order; random placements over two CPU and two emulated devices. Always the same bits. Returns the number of
+// graphs that differ, after saying which.
+int random_graphs_differ(uint64_t first, int count);
+// Writes N.pb and N.json (the names of the fetches) for others to run. Returns false after saying what failed.
+int random_graphs_write(const char *directory, uint64_t first, int count);
+
+#endif

@@ -1,0 +1,77 @@
+"""Random graphs (tests/common/random_graph.h): TensorFlow's results beside those of one device and of random placements."""
+
+import json
+import os
+import random
+import subprocess
+
+import numpy as np
+
+import cases
+from tool import last_line
+
+tf, tf1 = cases.tf, cases.tf1
+DEVICES = ["cpu:0", "cpu:1", "emu:0", "emu:1"]
+# Everything in these graphs lies on a grid of 1/16, or is a whole number.
+RULE = "relative:1e-5:4"
+
+
+def tensorflow(path, fetches):
+    """The values of the fetches, or the text of TensorFlow's error."""
+    graph_def = tf1.GraphDef()
+    with open(path, "rb") as f:
+        graph_def.ParseFromString(f.read())
+    graph = tf.Graph()
+    config = tf1.ConfigProto(allow_soft_placement=True, intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    try:
+        with graph.as_default():
+            tf1.import_graph_def(graph_def, name="")
+        with tf1.Session(graph=graph, config=config) as session:
+            return [np.asarray(v) for v in session.run(fetches, options=tf1.RunOptions(timeout_in_ms=20000))], None, graph_def
+    except (tf.errors.OpError, ValueError) as error:
+        return None, " ".join(str(error).split())[:300], graph_def
+
+
+def placement(graph_def, path, seed):
+    """A placement document with a random device for every node."""
+    chosen = random.Random(seed)
+    document = {"format": "tfc-placement", "version": 1,
+                "devices": [{"name": d, "kind": d.split(":")[0]} for d in DEVICES],
+                "placement": {node.name: chosen.choice(DEVICES) for node in graph_def.node}}
+    with open(path, "w") as f:
+        json.dump(document, f)
+    return path
+
+
+def compare(options, program, report):
+    writer = os.path.join(os.path.dirname(os.path.dirname(options.tfc_run)), "tests", "exec_random_graph_thread_test")
+    if not os.access(writer, os.X_OK):
+        return report.skip("graphs", "no program %s: build the tests" % writer)
+    directory = os.path.join(options.directory, "graphs")
+    os.makedirs(directory, exist_ok=True)
+    subprocess.run([writer, "--write", directory, str(options.seed), str(options.graphs)], check=True)
+    lacking = {}
+    for seed in range(options.seed, options.seed + options.graphs):
+        path = os.path.join(directory, "%d.pb" % seed)
+        with open(path[:-3] + ".json") as f:
+            fetches = json.load(f)
+        expected, error, graph_def = tensorflow(path, fetches)
+        name = "graphs.%d" % seed
+        if expected is None:
+            if cases.re.search("No OpKernel|Could not find device|no supported kernel|No registered", error):
+                lacking[seed] = error  # an op or dtype that TensorFlow's CPU lacks
+                continue
+            report.fail(name, "TensorFlow: " + error)
+            continue
+        ways = {"one device": [], "placed": ["--placement", placement(graph_def, path[:-3] + ".placement.json", seed)]}
+        for way, arguments in ways.items():
+            code, outputs, errors = program.script(path, [{"fetches": fetches}], "%s.%s" % (path[:-3], way.replace(" ", "_")), *arguments)
+            if code != 0:
+                report.fail(name + ", " + way, "tfc-run ended with %s: %s" % (code, last_line(errors)))
+                continue
+            wrong = ["%s: %s" % (f, w) for f, w in ((f, cases.mismatch(v, outputs[0].get(f, np.zeros(0)), RULE)) for f, v in zip(fetches, expected)) if w]
+            report.fail(name + ", " + way, wrong[0]) if wrong else report.ok(name + ", " + way)
+    if lacking:
+        print("        graphs: %d of %d have an op that TensorFlow does not run on a CPU" % (len(lacking), options.graphs))
