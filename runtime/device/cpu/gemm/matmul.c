@@ -1,10 +1,31 @@
-// Fast rows of MatMul and BatchMatMul in float32.
+// Fast rows of MatMul and BatchMatMul in float32. In a loop whose B is the same in every iteration (a weight) B is
+// packed when it is met for the second time in a step, and kept for the rest of it.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "runtime/device/cpu/gemm/invariant.h"
 #include "runtime/device/cpu/gemm/products.h"
 #include "runtime/device/cpu/kernels.h"
 
+struct kept {         // a packed B
+  _Atomic bool taken; // steps of several threads may run one plan at once: who comes second packs for itself
+  int64_t step;       // which step and which memory it is of; -1: none
+  const float *data;
+  int64_t k, n;
+  bool packed; // or only met once so far
+  float *memory;
+  size_t bytes;
+};
 struct state {
   bool transpose_a, transpose_b;
+  struct kept *kept; // where B does not change within a step
 };
+
+static void release(void *state) {
+  struct state *s = state;
+  if (s->kept) free(s->kept->memory);
+  free(s->kept);
+}
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
@@ -14,7 +35,34 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   s->transpose_a = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_x" : "transpose_a", false);
   s->transpose_b = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_y" : "transpose_b", false);
   base->state = s;
+  if (!batch && tfc_gemm_operand_is_invariant(base->graph, base->node, 1)) {
+    s->kept = calloc(1, sizeof *s->kept);
+    if (!s->kept) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s->kept->step = -1;
+    base->release = release;
+  }
   return NULL;
+}
+
+// Gives `p` its packed B where this step has met it before; true where `kept` has to be let go afterwards.
+static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t n) {
+  if (!kept || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
+  if (kept->step != ctx->env->step_id || kept->data != p->b.data || kept->k != p->k || kept->n != n) {
+    kept->step = ctx->env->step_id, kept->data = p->b.data, kept->k = p->k, kept->n = n;
+    kept->packed = false;
+    return true;
+  }
+  size_t bytes = (tfc_gemm_packed_bytes(p->k, n) + 63) / 64 * 64;
+  if (!kept->packed && kept->bytes < bytes) {
+    free(kept->memory);
+    kept->memory = aligned_alloc(64, bytes);
+    kept->bytes = kept->memory ? bytes : 0;
+  }
+  if (!kept->memory) return true;
+  if (!kept->packed) tfc_products_pack(ctx, p->b, p->k, n, kept->memory);
+  kept->packed = true;
+  p->packed_b = kept->memory;
+  return true;
 }
 
 // The last two dimensions of an operand as op(X) [rows, columns].
@@ -49,7 +97,11 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(operands(ctx, &p, &m, &n));
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(m, n), &out));
-  return tfc_products_run(ctx, &p, 1, m, n, false, out->data);
+  struct kept *kept = ((const struct state *)ctx->state)->kept;
+  bool taken = use_kept(ctx, kept, &p, n);
+  tfc_status s = tfc_products_run(ctx, &p, 1, m, n, false, out->data);
+  if (taken) atomic_store_explicit(&kept->taken, false, memory_order_release);
+  return s;
 }
 
 // Batch dimensions broadcast. Matrices of a batch run side by side, each on one core, where there are enough of them.

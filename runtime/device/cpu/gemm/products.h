@@ -12,8 +12,8 @@ struct tfc_product { // A [m, k] B [k, n]
   int64_t k;
 };
 
-// C [m, n], row-major and contiguous, is the sum of the products, left to right, or C and that sum (`accumulate`); on all
-// cores of the device.
+// C [m, n], row-major and contiguous, is the sum of the products, left to right, or C and that sum (`accumulate`); on
+// all cores of the device.
 TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
                                          int64_t m, int64_t n, bool accumulate, float *c);
 // The sum on the calling thread alone.
