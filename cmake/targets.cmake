@@ -65,6 +65,7 @@ function(tfc_library name)
   endif()
   add_library(tfc_${name} SHARED ${sources})
   target_link_libraries(tfc_${name} PRIVATE tfc_options)
+  target_link_options(tfc_${name} PRIVATE -Wl,-Bsymbolic-functions) # calls inside a library are direct
   target_link_libraries(tfc_${name} PUBLIC ${TFC_LINK_${name}})
   target_include_directories(tfc_${name} PRIVATE ${TFC_INCLUDE_${name}})
   if(TFC_HAVE_DNNL)
