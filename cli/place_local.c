@@ -16,6 +16,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
 
 // --- Watching --------------------------------------------------------------------------------------------------------
 
@@ -233,6 +234,7 @@ int place_local(const struct place_options *o) {
   cli_import_describe(graph, &text);
   TFC_TRY(s, cli_step_infer(graph, &args, &step));
   for (uint32_t i = 0; i < step.spec.note_count; i++) tfc_text_printf(&text, "%.*s\n", TFC_STR_ARG(step.spec.notes[i]));
+  TFC_TRY(s, tfc_lower_loaded(&graph)); // the step is what the file says; placing sees inside of functions
   if (text.size) text.data[text.size - 1] = 0;
   tfc_say("%s", text.data ? text.data : "");
   tfc_text_deinit(&text);

@@ -26,7 +26,7 @@ struct run_feed { // --feed NAME=FILE.npy or NAME=DTYPE[SHAPE]
 // A graph, its devices and a session; what every way of running needs.
 struct run_setup {
   const struct run_options *options;
-  struct tfc_graph *graph;
+  struct tfc_graph *file, *graph; // as loaded, and with functions lowered: its first nodes are the file's
   struct tfc_device_set devices;
   struct tfc_session *session;
   uint16_t *placement; // [node], NULL: everything on the only device

@@ -88,7 +88,7 @@ static tfc_status infer(struct measurement *m) {
                                      .feeds = requests,
                                      .feed_count = o->feeds.count,
                                      .batch = o->batch};
-  TFC_TRY(s, tfc_step_infer(m->setup->graph, &request, &m->step));
+  TFC_TRY(s, tfc_step_infer(m->setup->file, &request, &m->step));
   for (uint32_t i = 0; i < m->step.note_count; i++) tfc_say("%.*s", TFC_STR_ARG(m->step.notes[i]));
 out:
   free(requests);

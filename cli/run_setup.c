@@ -9,6 +9,7 @@
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/io/npy.h"
+#include "runtime/pass/pass.h"
 
 // The first N of the cores that this process may use.
 static tfc_status limit_threads(int64_t threads) {
@@ -49,7 +50,7 @@ static tfc_status devices_of(const struct tfc_placement *p, char **out) {
   return NULL;
 }
 
-static tfc_status apply_placement(struct run_setup *s, const struct tfc_placement *p) {
+static tfc_status apply_placement(struct run_setup *s, const struct tfc_placement *p, struct tfc_strmap *keys) {
   const struct tfc_graph *g = s->graph;
   s->placement = calloc(g->node_count + 1u, sizeof *s->placement);
   s->order = calloc(g->node_count + 1u, sizeof *s->order);
@@ -58,19 +59,32 @@ static tfc_status apply_placement(struct run_setup *s, const struct tfc_placemen
   for (uint32_t i = 0; i < g->node_count; i++) s->order[i] = NAN;
   for (uint32_t i = 0; i < p->node_count; i++) {
     const struct tfc_placement_node *n = &p->nodes[i];
-    if (tfc_str_starts(n->name, "function/")) continue;
-    uint32_t node = tfc_graph_find(g, n->name);
-    if (node == TFC_NO_NODE)
+    bool in_function = tfc_str_starts(n->name, "function/");
+    uint32_t node = in_function ? TFC_NO_NODE : tfc_graph_find(g, n->name), device = 0;
+    if (node == TFC_NO_NODE && !in_function)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: node '%.*s' is not in the graph", s->options->placement,
                              TFC_STR_ARG(n->name));
     bool found = tfc_str_is(n->device, "host");
     for (uint32_t d = 0; d < s->devices.count && !found; d++)
-      if ((found = tfc_str_is(n->device, s->devices.devices[d]->info.name))) s->placement[node] = (uint16_t)d;
+      if ((found = tfc_str_is(n->device, s->devices.devices[d]->info.name))) device = d;
     if (!found)
       return tfc_status_make(TFC_UNAVAILABLE, "%s: node '%.*s' is on %.*s, which is not among the devices",
                              s->options->placement, TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
+    if (in_function) {
+      if (!tfc_strmap_put(keys, n->name, (uint64_t)i << 16 | device, NULL))
+        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      continue;
+    }
+    s->placement[node] = (uint16_t)device;
     s->order[node] = n->order;
     any_order |= isfinite(n->order);
+  }
+  // What came out of functions has its place by key; what lowering added is where its call is.
+  for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
+    tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
+    const uint64_t *at = key.size ? tfc_strmap_get(keys, key) : NULL;
+    s->placement[i] = at ? (uint16_t)(*at & UINT16_MAX) : s->placement[g->caller[i]];
+    if (at) s->order[i] = p->nodes[*at >> 16].order;
   }
   if (!any_order) {
     free(s->order);
@@ -83,9 +97,13 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   tfc_status s = NULL;
   struct run_setup setup = {.options = o};
   struct tfc_placement *placement = NULL;
+  struct tfc_strmap keys = {0};
   char *devices = NULL;
   tfc_graph_format format;
   TFC_TRY(s, tfc_graph_load(o->graph, &format, &setup.graph));
+  setup.file = setup.graph; // what the step is, the file says; what runs has its functions lowered
+  tfc_graph_retain(setup.file);
+  TFC_TRY(s, tfc_lower_loaded(&setup.graph));
   if (o->placement) {
     TFC_TRY(s, tfc_placement_read(o->placement, &placement));
     if (!o->devices) TFC_TRY(s, devices_of(placement, &devices));
@@ -93,13 +111,14 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   TFC_TRY(s, limit_threads(o->threads));
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
   if (setup.devices.note) tfc_say("%s", setup.devices.note);
-  if (placement) TFC_TRY(s, apply_placement(&setup, placement));
+  if (placement) TFC_TRY(s, apply_placement(&setup, placement, &keys));
   struct tfc_session_options options = {
       .devices = &setup.devices, .all_rewrites = o->rewrites == 1, .seed = (uint64_t)o->seed};
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
   *out = setup, setup = (struct run_setup){0};
 out:
   run_setup_close(&setup);
+  tfc_strmap_deinit(&keys);
   tfc_placement_free(placement);
   free(devices);
   return s;
@@ -109,6 +128,7 @@ void run_setup_close(struct run_setup *setup) {
   tfc_session_free(setup->session);
   tfc_devices_close(&setup->devices);
   tfc_graph_release(setup->graph);
+  tfc_graph_release(setup->file);
   free(setup->placement);
   free(setup->order);
   *setup = (struct run_setup){0};

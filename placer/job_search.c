@@ -9,6 +9,7 @@
 #include "runtime/base/random.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
 
 enum { BATCH = 4, RIVALS_MEASURED = 3 };
 
@@ -196,6 +197,7 @@ static tfc_status add_file(struct tfc_job *j, const char *text, uint32_t *list, 
     TFC_TRY(s, tfc_subject_resolve(j->subject, j->problem, placement, &solution));
   } else {
     TFC_TRY(s, tfc_graph_load(equals + 1, NULL, &graph));
+    TFC_TRY(s, tfc_lower_loaded(&graph));
     TFC_TRY(s, tfc_subject_strings(j->subject, j->problem, graph, &solution, NULL));
   }
   TFC_TRY(s, add_rival(j, name, &solution, "baseline", list, count));

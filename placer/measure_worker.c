@@ -162,6 +162,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
     w->limits[i].bytes = tfc_unpack_u64(u);
   }
   TFC_TRY(s, tfc_graph_load(path, NULL, &w->graph));
+  TFC_TRY(s, tfc_lower_loaded(&w->graph)); // as the placer has it: nodes go by number
   const struct tfc_graph *g = w->graph;
   uint32_t counts[4]; // feeds, fetches, targets, inits
   for (int i = 0; i < 4; i++) {

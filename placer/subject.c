@@ -287,8 +287,12 @@ out:
 }
 
 static tfc_status make_reasons(struct maker *m) {
-  static const char *const why[] = {"", "colocated with %.*s (loc:@)", "holds a reference to %.*s",
-                                    "uses the resource of %.*s"};
+  static const char *const why[] = {"",
+                                    "colocated with %.*s (loc:@)",
+                                    "holds a reference to %.*s",
+                                    "uses the resource of %.*s",
+                                    "the same node of a function as %.*s",
+                                    "serves the call %.*s"};
   tfc_str *reason = TFC_ARENA_ARRAY(&m->l->arena, tfc_str, m->g->node_count + 1u);
   if (!reason) return no_memory();
   for (uint32_t i = 0; i < m->g->node_count; i++) {

@@ -140,6 +140,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   const struct tfc_graph *g = l->graph;
   uint32_t *device = calloc(g->node_count + 1u, sizeof *device);
   double *order = calloc(l->cost_count + 1u, sizeof *order);
+  struct tfc_strmap keys = {0};
   bool ordered = false;
   uint32_t *by = calloc(p->unit_count + 1u, sizeof *by); // node that decided the unit
   if (!device || !order || !by) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -155,10 +156,27 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
     const struct tfc_placement_node *n = &placement->nodes[k];
     uint32_t node;
     TFC_TRY(s, find_key(g, n->name, &node));
-    if (node == TFC_NO_NODE) continue;
+    if (node == TFC_NO_NODE || node >= tfc_graph_file_nodes(g)) {
+      if (!tfc_strmap_put(&keys, n->name, k, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      continue;
+    }
     uint32_t d = tfc_machine_find(l->machine, n->device);
     device[node] = d == TFC_NONE ? l->host : d;
     if (l->cost_of[node] != TFC_NONE && !isnan(n->order)) order[l->cost_of[node]] = n->order, ordered = true;
+  }
+  // What came out of functions has its place by key; what lowering added is where its call is.
+  for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
+    tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
+    const uint64_t *at = key.size ? tfc_strmap_get(&keys, key) : NULL;
+    if (key.size && !at) continue;
+    if (!at) {
+      device[i] = device[g->caller[i]];
+      continue;
+    }
+    const struct tfc_placement_node *n = &placement->nodes[*at];
+    uint32_t d = tfc_machine_find(l->machine, n->device);
+    device[i] = d == TFC_NONE ? l->host : d;
+    if (l->cost_of[i] != TFC_NONE && !isnan(n->order)) order[l->cost_of[i]] = n->order, ordered = true;
   }
   for (uint32_t u = 0; u < p->unit_count; u++) by[u] = TFC_NONE;
   for (uint32_t c = 0; c < l->cost_count; c++) {
@@ -180,10 +198,26 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
     TFC_TRY(s, tfc_rank_from_order(p, order, out->rank));
   }
 out:
+  tfc_strmap_deinit(&keys);
   free(device);
   free(order);
   free(by);
   return s;
+}
+
+// A line of the document about a node of the graph.
+static struct tfc_placement_node entry_of(const struct tfc_subject *l, const struct tfc_problem *p,
+                                          const struct tfc_solution *solution, const struct tfc_timeline *timeline,
+                                          uint32_t node, tfc_str name, struct tfc_arena *arena) {
+  uint32_t c = l->cost_of[node];
+  tfc_str reason = l->reason[node];
+  if (!reason.data && l->anchor[node] == TFC_NONE) reason = TFC_STR("not part of the step");
+  if (c != TFC_NONE && l->pin[c].data) reason = TFC_STR("pinned");
+  return (struct tfc_placement_node){
+      .name = name,
+      .device = tfc_arena_str(arena, l->machine->devices[device_of(l, p, solution, node)].name),
+      .order = c == TFC_NONE ? (double)NAN : (double)timeline->sequence[c],
+      .reason = reason.data ? tfc_arena_str(arena, reason) : reason};
 }
 
 tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_problem *p,
@@ -192,25 +226,25 @@ tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_pr
   const struct tfc_graph *g = l->graph;
   struct tfc_simulator *simulator = NULL;
   struct tfc_timeline timeline = {0};
-  size_t total = g->node_count;
+  uint32_t file_nodes = tfc_graph_file_nodes(g);
+  struct tfc_strmap keys = {0};
+  size_t total = file_nodes;
   for (uint32_t f = 0; f < g->function_count; f++) total += g->functions[f].body->node_count;
   struct tfc_placement_node *nodes = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_node, total + 1);
   if (!nodes) return no_memory();
   TFC_TRY(s, tfc_simulator_create(p, &simulator));
   TFC_TRY(s, tfc_simulate_timeline(simulator, solution->device, solution->rank, &timeline));
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    uint32_t c = l->cost_of[i];
-    tfc_str reason = l->reason[i];
-    if (!reason.data && l->anchor[i] == TFC_NONE) reason = TFC_STR("not part of the step");
-    if (c != TFC_NONE && l->pin[c].data) reason = TFC_STR("pinned");
-    nodes[i] = (struct tfc_placement_node){
-        .name = tfc_arena_str(&d->arena, g->nodes[i].name),
-        .device = tfc_arena_str(&d->arena, l->machine->devices[device_of(l, p, solution, i)].name),
-        .order = c == TFC_NONE ? (double)NAN : (double)timeline.sequence[c],
-        .reason = reason.data ? tfc_arena_str(&d->arena, reason) : reason};
+  for (uint32_t i = 0; i < file_nodes; i++) {
+    nodes[i] = entry_of(l, p, solution, &timeline, i, tfc_arena_str(&d->arena, g->nodes[i].name), &d->arena);
     if (!nodes[i].name.data || !nodes[i].device.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  size_t at = g->node_count;
+  for (uint32_t i = g->node_count; i-- > file_nodes;) { // of several calls the first says when
+    tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
+    uint64_t *first = key.size ? tfc_strmap_put(&keys, key, i, NULL) : NULL;
+    if (first) *first = i;
+    if (key.size && !first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  size_t at = file_nodes;
   tfc_str host = tfc_arena_str(&d->arena, l->machine->devices[l->host].name);
   for (uint32_t f = 0; f < g->function_count; f++) {
     const struct tfc_graph *body = g->functions[f].body;
@@ -218,13 +252,17 @@ tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_pr
       tfc_str key = tfc_arena_printf(&d->arena, "function/%.*s:%.*s", TFC_STR_ARG(g->functions[f].name),
                                      TFC_STR_ARG(body->nodes[i].name));
       if (!key.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-      nodes[at++] =
+      const uint64_t *lowered = tfc_strmap_get(&keys, key);
+      nodes[at] =
           (struct tfc_placement_node){.name = key, .device = host, .order = NAN, .reason = TFC_STR("in a function")};
+      if (lowered) nodes[at] = entry_of(l, p, solution, &timeline, (uint32_t)*lowered, key, &d->arena);
+      if (!nodes[at++].device.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   }
   d->nodes = nodes, d->node_count = (uint32_t)at;
-  d->graph_nodes = g->node_count;
+  d->graph_nodes = file_nodes;
 out:
+  tfc_strmap_deinit(&keys);
   tfc_timeline_deinit(&timeline);
   tfc_simulator_free(simulator);
   return s;

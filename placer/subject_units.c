@@ -1,5 +1,6 @@
 // Ties, in this order: the classes of _class attributes (over all nodes of the file, so that initialisers and slots go
-// with their variables), references, resource handles.
+// with their variables), references, resource handles; and where calls were lowered, the copies of one node of a
+// function (it has one place, whoever calls it), and what the lowering itself needs.
 #include "placer/subject_units.h"
 
 #include "runtime/base/map.h"
@@ -76,6 +77,39 @@ out:
   return s;
 }
 
+// Who really gives this: a list of identities (what a lowered call becomes) ties nothing together.
+static struct tfc_output behind_lists(const struct tfc_graph *g, struct tfc_output o) {
+  while (o.index >= 0 && tfc_str_is(g->nodes[o.node].op, "IdentityN"))
+    o = tfc_node_inputs(g, &g->nodes[o.node])[o.index];
+  return o;
+}
+
+static bool serves_call(const struct tfc_graph *g, const struct tfc_node *n) {
+  const uint32_t control = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
+                           TFC_OP_LOOP_COND | TFC_OP_VIEW;
+  if (!n->def || n->def->flags & control || !n->output_count) return false;
+  return g->output_dtypes[n->output_begin] != TFC_RESOURCE && !tfc_str_is(n->op, "IdentityN");
+}
+
+static tfc_status tie_lowered(const struct tfc_graph *g, struct tfc_units *u) {
+  tfc_status s = NULL;
+  struct tfc_strmap first = {0};
+  for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
+    tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
+    if (key.size) {
+      bool found = false;
+      uint64_t *at = tfc_strmap_put(&first, key, i, &found);
+      if (!at) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (found) tie(u, i, (uint32_t)*at, TFC_TIE_FUNCTION);
+    } else if (g->caller[i] != TFC_NO_NODE && serves_call(g, &g->nodes[i])) {
+      tie(u, i, g->caller[i], TFC_TIE_CALL);
+    }
+  }
+out:
+  tfc_strmap_deinit(&first);
+  return s;
+}
+
 tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena, struct tfc_units *out) {
   struct tfc_units u = {TFC_ARENA_ARRAY(arena, uint32_t, g->node_count + 1u),
                         TFC_ARENA_ARRAY(arena, uint8_t, g->node_count + 1u),
@@ -83,6 +117,7 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
   if (!u.parent || !u.tie || !u.tied_to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++) u.parent[i] = i, u.tied_to[i] = TFC_NO_NODE;
   TFC_RETURN_IF_ERROR(tie_classes(g, &u));
+  TFC_RETURN_IF_ERROR(tie_lowered(g, &u));
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     const struct tfc_output *in = tfc_node_inputs(g, n);
@@ -90,8 +125,8 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
       tfc_dtype type = tfc_output_dtype(g, in[k]);
       if (tfc_dtype_is_ref(type) && tfc_input_is_ref(g, n, k))
         tie(&u, i, in[k].node, TFC_TIE_REFERENCE);
-      else if (type == TFC_RESOURCE)
-        tie(&u, i, in[k].node, TFC_TIE_HANDLE);
+      else if (type == TFC_RESOURCE && !tfc_str_is(n->op, "IdentityN"))
+        tie(&u, i, behind_lists(g, in[k]).node, TFC_TIE_HANDLE);
     }
   }
   *out = u;

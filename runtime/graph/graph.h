@@ -153,7 +153,12 @@ struct tfc_graph {
   struct tfc_signature *signatures;
   uint32_t signature_count;
   int32_t producer_version;
-  bool has_frames;          // Enter/NextIteration somewhere
+  bool has_frames; // Enter/NextIteration somewhere
+  // Where functions were lowered (tfc_lower_functions), the first file_nodes nodes are those of the file, and the
+  // others come from the call caller[id]. Otherwise caller is NULL, and all nodes are the file's: see
+  // tfc_graph_file_nodes.
+  uint32_t file_nodes;
+  const uint32_t *caller;
   tfc_str path;             // where it came from, "" if built
   tfc_str variables_prefix; // SavedModel: path prefix of its checkpoint, "" otherwise
   // The saver of a MetaGraph or SavedModel, "" if there is none: feed the checkpoint's prefix to saver_filename and run
@@ -182,6 +187,9 @@ uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE
 TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out);
 const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name); // NULL: not there
 
+static inline uint32_t tfc_graph_file_nodes(const struct tfc_graph *g) {
+  return g->caller ? g->file_nodes : g->node_count;
+}
 static inline const struct tfc_output *tfc_node_inputs(const struct tfc_graph *g, const struct tfc_node *n) {
   return g->inputs + n->input_begin; // control inputs follow at input_count
 }

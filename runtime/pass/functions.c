@@ -18,6 +18,8 @@ struct lowering {
   const struct tfc_graph *library;
   TFC_ARRAY(uint32_t) origin; // by node of the builder
   TFC_ARRAY(uint8_t) depth;
+  TFC_ARRAY(uint32_t) caller;
+  bool *recursive;        // by function
   TFC_ARRAY(bool) inside; // of a loop or a branch: nodes without inputs have to be tied to it
 };
 
@@ -551,7 +553,8 @@ out:
 // Has the body an op that tfc does not know? Such a call stays: perhaps no step needs it.
 static bool body_is_known(const struct lowering *l, tfc_str name) {
   const struct tfc_function *fn = tfc_graph_function(l->library, name);
-  if (!fn || !fn->body) return false;
+  const struct tfc_graph *owner = l->library->library ? l->library->library : l->library;
+  if (!fn || !fn->body || (l->recursive && l->recursive[fn - owner->functions])) return false;
   for (uint32_t i = 0; i < fn->body->node_count; i++)
     if (!fn->body->nodes[i].def && fn->body->nodes[i].function == TFC_NO_NODE) return false;
   return true;
@@ -616,6 +619,47 @@ tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id, bool inside) {
   return lower_node(&l, id, inside);
 }
 
+// --- Functions that call themselves ----------------------------------------------------------------------------------
+struct calls {
+  const struct tfc_graph *owner;
+  uint8_t *state; // 0: not seen, 1: being walked, 2: done
+  bool *recursive;
+};
+
+static void walk_name(struct calls *c, tfc_str name, uint32_t depth);
+static void walk_attr(struct calls *c, const struct tfc_attr *a, uint32_t depth) {
+  if (a->kind == TFC_ATTR_FUNC) walk_name(c, a->func->name, depth);
+  for (uint32_t i = 0; a->kind == TFC_ATTR_LIST_FUNC && i < a->count; i++) walk_name(c, a->funcs[i].name, depth);
+}
+static void walk_name(struct calls *c, tfc_str name, uint32_t depth) {
+  const struct tfc_function *fn = tfc_graph_function(c->owner, name);
+  if (!fn || !fn->body) return;
+  size_t at = (size_t)(fn - c->owner->functions);
+  if (c->state[at] == 1 || depth > 1000) c->recursive[at] = true;
+  if (c->state[at]) return;
+  c->state[at] = 1;
+  for (uint32_t i = 0; i < fn->body->node_count; i++) {
+    const struct tfc_node *n = &fn->body->nodes[i];
+    if (!n->def) walk_name(c, n->op, depth + 1);
+    for (uint32_t k = 0; k < n->attr_count; k++) walk_attr(c, &fn->body->attrs[n->attr_begin + k], depth + 1);
+  }
+  c->state[at] = 2;
+}
+
+static tfc_status find_recursive(struct lowering *l, const struct tfc_graph *g) {
+  struct calls c = {.owner = g->library ? g->library : g};
+  c.state = calloc(c.owner->function_count + 1u, sizeof *c.state);
+  c.recursive = l->recursive = calloc(c.owner->function_count + 1u, sizeof *c.recursive);
+  if (!c.state || !c.recursive) {
+    free(c.state);
+    return out_of_memory();
+  }
+  for (uint32_t i = 0; i < c.owner->function_count; i++) walk_name(&c, c.owner->functions[i].name, 0);
+  free(c.state);
+  return NULL;
+}
+
+// --- The whole -------------------------------------------------------------------------------------------------------
 // Which nodes of the graph are in a loop or a branch.
 static tfc_status find_inside(struct lowering *l, const struct tfc_graph *g) {
   struct tfc_frames frames = {0};
@@ -633,11 +677,16 @@ static tfc_status find_inside(struct lowering *l, const struct tfc_graph *g) {
 tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {
   tfc_status s = NULL;
   struct lowering l = {.library = g};
+  struct tfc_graph *lowered = NULL;
   TFC_TRY(s, tfc_builder_create(g, &l.b));
   if (!tfc_array_resize(&l.origin, g->node_count) || !tfc_array_resize(&l.depth, g->node_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
   for (uint32_t i = 0; i < g->node_count; i++) l.origin.data[i] = i;
   TFC_TRY(s, find_inside(&l, g));
+  TFC_TRY(s, find_recursive(&l, g));
+  if (!tfc_array_resize(&l.caller, g->node_count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  for (uint32_t i = 0; i < g->node_count; i++) l.caller.data[i] = g->caller ? g->caller[i] : TFC_NO_NODE;
   for (uint32_t id = 0; id < tfc_builder_node_count(l.b); id++) {
     const struct tfc_node *n = tfc_builder_node(l.b, id);
     bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
@@ -647,15 +696,23 @@ tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out
     size_t count = tfc_builder_node_count(l.b), before = l.origin.count;
     if (count > node_limit) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "functions become more than %d nodes", node_limit);
     if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count) ||
-        !tfc_array_resize(&l.inside, count))
+        !tfc_array_resize(&l.inside, count) || !tfc_array_resize(&l.caller, count))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
     for (size_t i = before; i < count; i++) {
       l.origin.data[i] = l.origin.data[id];
       l.depth.data[i] = (uint8_t)(l.depth.data[id] + 1);
       l.inside.data[i] = inside || !call;
+      l.caller.data[i] = id;
     }
   }
-  TFC_TRY(s, tfc_builder_finish(l.b, out));
+  TFC_TRY(s, tfc_builder_finish(l.b, &lowered));
+  uint32_t *caller = TFC_ARENA_ARRAY(&lowered->arena, uint32_t, lowered->node_count + 1u);
+  if (!caller) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  memcpy(caller, l.caller.data, lowered->node_count * sizeof *caller);
+  lowered->caller = caller;
+  lowered->file_nodes = tfc_graph_file_nodes(g);
+  *out = lowered;
+  lowered = NULL;
   if (out_origin) {
     *out_origin = l.origin.data;
     l.origin.data = NULL;
@@ -665,5 +722,27 @@ out:
   tfc_array_free(&l.origin);
   tfc_array_free(&l.depth);
   tfc_array_free(&l.inside);
+  tfc_array_free(&l.caller);
+  free(l.recursive);
+  tfc_graph_release(lowered);
   return s;
+}
+
+tfc_status tfc_lower_loaded(struct tfc_graph **graph) {
+  struct tfc_graph *lowered = NULL;
+  bool calls = false;
+  for (uint32_t i = 0; i < (*graph)->node_count && !calls; i++) {
+    const struct tfc_node *n = &(*graph)->nodes[i];
+    calls = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
+  }
+  if (!calls) return NULL;
+  tfc_status s = tfc_lower_functions(*graph, &lowered, NULL);
+  if (tfc_status_code(s) == TFC_INVALID_ARGUMENT || tfc_status_code(s) == TFC_UNIMPLEMENTED) {
+    tfc_status_free(s); // a broken call, perhaps of no step: whoever runs it hears of it
+    return NULL;
+  }
+  if (s) return s;
+  tfc_graph_release(*graph);
+  *graph = lowered;
+  return NULL;
 }

@@ -43,9 +43,13 @@ TFC_MUST_USE tfc_status tfc_builder_gradients(struct tfc_builder *b, const struc
                                               const struct tfc_output *grad_ys, struct tfc_output *out_grads);
 
 // --- Functions ---------------------------------------------------------------------------------------------------
+// Where a graph calls functions, it is replaced (and the old one released) by one in which they are lowered, so that
+// whoever places it or runs it sees inside; what cannot be lowered stays. Not where there is nothing to lower.
+TFC_MUST_USE tfc_status tfc_lower_loaded(struct tfc_graph **graph);
 // Inlines PartitionedCall/StatefulPartitionedCall/RemoteCall/SymbolicGradient/direct calls and lowers If/Case/While to
 // Switch/Merge and frames, bodies inside bodies too. Nodes of the old graph keep id, name and outputs (a call becomes
-// an Identity of its results); calls of bodies with ops that tfc does not know stay. out_origin (optional, malloc'd,
+// an Identity of its results); calls of bodies with ops that tfc does not know stay, and those of functions that call
+// themselves. out_origin (optional, malloc'd,
 // one entry per node of the new graph): the old node that a node comes from. Nodes out of a body carry its key,
 // "function/NAME:node", in the attribute _tfc_key.
 TFC_MUST_USE tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin);

@@ -124,7 +124,9 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
     int64_t elements = tfc_shape_elements(&e->out->shapes[n->output_begin + i]);
     tfc_dtype type = g->output_dtypes[n->output_begin + i];
     // What lives on the host is about shapes (BroadcastGradientArgs): small, though its size depends on the values.
-    if (elements < 0 && i < 32 && n->def->host_outputs >> i & 1) elements = 0;
+    // So is what picks some of few (the axes of a Tensordot).
+    bool picks = tfc_str_is(n->op, "ListDiff") || tfc_str_is(n->op, "Unique") || tfc_str_is(n->op, "Where");
+    if (elements < 0 && (picks || (i < 32 && n->def->host_outputs >> i & 1))) elements = 0;
     if (elements < 0 || elements > fold_limit || tfc_dtype_is_ref(type) || !tfc_dtype_is_plain(type)) return NULL;
   }
   struct tfc_tensor *outputs = calloc(n->output_count, sizeof *outputs);
