@@ -162,7 +162,8 @@ tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *
     if (spec->targets[i] >= graph->node_count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "target %u is not a node", i);
   TFC_TRY(s, tfc_prune(graph, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
                        spec->target_count, b.needed));
-  bool is_static = !spec->dynamic;
+  bool is_static = !spec->dynamic, foreign = false;
+  for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
   for (uint32_t i = 0; i < graph->node_count; i++) {
     const struct tfc_node *n = &graph->nodes[i];
     if (!b.needed[i] || all_fed(&b, n)) continue;
@@ -174,6 +175,7 @@ tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
     if (n->def->flags & TFC_OP_PLACEHOLDER)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+    if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;
     if (n->def->flags & DYNAMIC_FLAGS || !strcmp(n->def->name, "TemporaryVariable")) is_static = false;
     if (spec->placement && spec->placement[i] >= session->device_count)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),

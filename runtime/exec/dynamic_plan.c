@@ -99,7 +99,8 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
   }
   if (out->kind == TFC_DNODE_OP) {
     bool foreign = session->devices[out->device]->info.address_space != 0;
-    out->direct = def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC) || (foreign && def->flags & TFC_OP_HOST);
+    out->direct = def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC) ||
+                  (foreign && (def->flags & TFC_OP_HOST || tfc_plan_touches_variant(m->g, n)));
     if (!out->direct) out->kernel = m->op_count[out->device]++;
     TFC_RETURN_IF_ERROR(tfc_session_node_state(session, m->g, id, &out->node_state));
   }

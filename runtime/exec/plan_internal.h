@@ -226,4 +226,13 @@ void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
 
 #define TFC_PLAN_NO_MEMORY() tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step")
 
+// Does the node take or give a variant? Lists hold tensors that came from anywhere: on devices with memory of their own
+// such nodes run on the host, where the elements are.
+static inline bool tfc_plan_touches_variant(const struct tfc_graph *g, const struct tfc_node *n) {
+  bool found = false;
+  for (uint32_t k = 0; k < n->input_count; k++) found |= tfc_output_dtype(g, tfc_node_inputs(g, n)[k]) == TFC_VARIANT;
+  for (uint32_t k = 0; k < n->output_count; k++) found |= g->output_dtypes[n->output_begin + k] == TFC_VARIANT;
+  return found;
+}
+
 #endif

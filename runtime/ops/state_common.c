@@ -15,7 +15,7 @@ tfc_status tfc_state_variable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc
 
 tfc_status tfc_state_tensor(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape,
                             struct tfc_tensor *out) {
-  if (!tfc_dtype_is_plain(dtype)) return tfc_tensor_create(dtype, shape, out);
+  if (!tfc_dtype_is_plain(dtype) || !ctx->env->allocate) return tfc_tensor_create(dtype, shape, out); // on the host
   size_t bytes = 0;
   struct tfc_buffer *buffer = NULL;
   TFC_RETURN_IF_ERROR(tfc_tensor_bytes(dtype, shape, &bytes));
