@@ -1,0 +1,162 @@
+// What a GPU can do to the executor, on emulated devices: every call that a step makes fails once, at every place where
+// it is made, with delays that change who comes first. The step ends with a status that names the device and the call,
+// nothing hangs, no memory is lost, and the next step is right.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "runtime/device/emulated/emulated.h"
+#include "tests/common/example.h"
+
+struct rig {
+  struct example e;
+  struct tfc_device_set set;
+  struct tfc_session *session;
+  struct tfc_snapshot *start;
+  struct tfc_plan *plan;
+  struct tfc_run_spec spec;
+  uint16_t placement[512];
+  float loss;
+};
+
+static void rig_open(struct rig *r, const char *devices, bool dynamic) {
+  *r = (struct rig){0};
+  assert_ok(example_load("mlp", &r->e));
+  assert_true(r->e.graph->node_count < 512);
+  assert_ok(tfc_devices_open(devices, NULL, 0, &r->set));
+  assert_ok(tfc_session_create(r->e.graph, &(struct tfc_session_options){.devices = &r->set}, &r->session));
+  assert_ok(
+      tfc_session_run(r->session, &(struct tfc_run_spec){.targets = &r->e.init, .target_count = 1}, NULL, NULL, NULL));
+  assert_ok(tfc_session_snapshot(r->session, &r->start));
+  example_spec(&r->e, &r->spec);
+  r->spec.dynamic = dynamic;
+  for (uint32_t i = 0; i < r->e.graph->node_count; i++) {
+    const struct tfc_op_def *def = r->e.graph->nodes[i].def;
+    r->placement[i] = (uint16_t)(def && def->flags & (TFC_OP_VARIABLE | TFC_OP_UPDATE) ? 0 : i % r->set.count);
+  }
+  r->spec.placement = r->placement;
+  assert_ok(tfc_plan_create(r->session, &r->spec, &r->plan));
+}
+
+static tfc_status rig_step(struct rig *r, float *out) {
+  struct tfc_tensor loss = {0};
+  TFC_RETURN_IF_ERROR(tfc_plan_run(r->plan, r->e.values[0], &loss, &(struct tfc_run_options){.deadline_ns = 0}));
+  memcpy(out, loss.data, sizeof *out);
+  tfc_tensor_release(&loss);
+  return NULL;
+}
+
+static void rig_close(struct rig *r) {
+  tfc_plan_free(r->plan);
+  tfc_snapshot_free(r->start);
+  tfc_session_free(r->session);
+  for (uint32_t d = 0; d < r->set.count; d++) assert_true(r->set.devices[d]->driver->in_use(r->set.devices[d]) == 0);
+  tfc_devices_close(&r->set);
+  example_deinit(&r->e);
+}
+
+static void again(struct rig *r) {
+  float got = 0;
+  assert_ok(tfc_session_restore(r->session, r->start));
+  assert_ok(rig_step(r, &got));
+  if (got != r->loss) fail_msg("after a failure the loss is %g, not %g", (double)got, (double)r->loss);
+  assert_ok(tfc_session_restore(r->session, r->start));
+}
+
+// Fails call `number` of this kind on each device in turn. Returns how many steps that made fail.
+static int each_failure(struct rig *r, tfc_emulated_call call, uint64_t most, tfc_code code) {
+  int failed = 0;
+  for (uint32_t d = 0; d < r->set.count; d++) {
+    struct tfc_device *device = r->set.devices[d];
+    float got = 0;
+    uint64_t before = tfc_emulated_calls(device, call);
+    assert_ok(rig_step(r, &got));
+    uint64_t made = tfc_emulated_calls(device, call) - before, stride = made / most + 1;
+    assert_ok(tfc_session_restore(r->session, r->start));
+    for (uint64_t n = 1; n <= made; n += stride) {
+      tfc_emulated_inject(device, &(struct tfc_emulated_fault){.call = call, .number = n, .code = code});
+      tfc_status s = rig_step(r, &got);
+      if (s) {
+        failed++;
+        assert_int_equal(tfc_status_code(s), code);
+        if (!strstr(tfc_status_message(s), "injected failure") || !strstr(tfc_status_message(s), device->info.name))
+          fail_msg("what failed is not said: %s", tfc_status_message(s));
+        tfc_status_free(s);
+      }
+      tfc_emulated_inject(device, NULL);
+      again(r);
+    }
+  }
+  return failed;
+}
+
+static void every_call(void **state) {
+  (void)state;
+  static struct rig r;
+  rig_open(&r, "emu:0-2", false);
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  static const tfc_emulated_call calls[] = {TFC_EMULATED_SUBMIT,   TFC_EMULATED_COPY, TFC_EMULATED_RUN,
+                                            TFC_EMULATED_COPY_RUN, TFC_EMULATED_READ, TFC_EMULATED_ANY};
+  for (size_t c = 0; c < sizeof calls / sizeof *calls; c++)
+    assert_true(each_failure(&r, calls[c], 12, TFC_UNAVAILABLE) > 0);
+  assert_true(each_failure(&r, TFC_EMULATED_RUN, 4, TFC_RESOURCE_EXHAUSTED) > 0);
+  rig_close(&r);
+}
+
+static void in_ready_order(void **state) {
+  (void)state;
+  static struct rig r;
+  rig_open(&r, "emu:0-1", true);
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  assert_true(each_failure(&r, TFC_EMULATED_LAUNCH, 12, TFC_UNAVAILABLE) > 0);
+  assert_true(each_failure(&r, TFC_EMULATED_ALLOCATE, 12, TFC_RESOURCE_EXHAUSTED) > 0);
+  rig_close(&r);
+}
+
+static void delayed(void **state) { // others come first, and some of them fail
+  (void)state;
+  static struct rig r;
+  rig_open(&r, "emu:0-1,cpu:0", false);
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    for (int d = 0; d < 2; d++)
+      tfc_emulated_delay(
+          r.set.devices[d],
+          &(struct tfc_emulated_delay){.run_ns = d ? 300000 : 10000, .copy_ns = d ? 10000 : 300000, .jitter = seed});
+    again(&r);
+    float got = 0;
+    tfc_emulated_inject(r.set.devices[seed % 2],
+                        &(struct tfc_emulated_fault){.call = TFC_EMULATED_ANY, .number = seed, .times = 3});
+    tfc_status_free(rig_step(&r, &got));
+    tfc_emulated_inject(r.set.devices[seed % 2], NULL);
+    again(&r);
+  }
+  rig_close(&r);
+}
+
+static void plans(void **state) { // preparing and allocating fail while a plan is made
+  (void)state;
+  static struct rig r;
+  rig_open(&r, "emu:0-1", false);
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  for (uint64_t n = 1; n <= 3; n++) {
+    tfc_plan_free(r.plan);
+    r.plan = NULL;
+    tfc_emulated_inject(r.set.devices[0], &(struct tfc_emulated_fault){.call = TFC_EMULATED_PREPARE, .number = n});
+    assert_fails(tfc_plan_create(r.session, &r.spec, &r.plan), TFC_UNAVAILABLE, "prepare number");
+    tfc_emulated_inject(r.set.devices[0], NULL);
+    assert_ok(tfc_plan_create(r.session, &r.spec, &r.plan));
+    again(&r);
+  }
+  rig_close(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_call), cmocka_unit_test(in_ready_order),
+                                     cmocka_unit_test(delayed), cmocka_unit_test(plans)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
