@@ -13,12 +13,16 @@ struct mapped {
   uint64_t graph_node;
   uint32_t uid;
 };
+struct cloned {
+  uint64_t clone, original;
+};
 struct tfc_activity {
   pthread_mutex_t lock;
   TFC_ARRAY(struct tfc_activity_work) works;
   TFC_ARRAY(struct link) links;
   TFC_ARRAY(struct mapped) nodes;
-  bool nodes_sorted;
+  TFC_ARRAY(struct cloned) clones;
+  bool nodes_sorted, clones_sorted;
   uint64_t dropped, synchronizations, allocations, allocated_bytes;
   int64_t synchronized_ns;
 };
@@ -36,6 +40,7 @@ void tfc_activity_free(struct tfc_activity *a) {
   tfc_array_free(&a->works);
   tfc_array_free(&a->links);
   tfc_array_free(&a->nodes);
+  tfc_array_free(&a->clones);
   pthread_mutex_destroy(&a->lock);
   free(a);
 }
@@ -79,6 +84,13 @@ void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid)
   pthread_mutex_lock(&a->lock);
   if (!tfc_array_push(&a->nodes, (struct mapped){graph_node, uid})) a->dropped++;
   a->nodes_sorted = false;
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone) {
+  pthread_mutex_lock(&a->lock);
+  if (!tfc_array_push(&a->clones, (struct cloned){clone, original})) a->dropped++;
+  a->clones_sorted = false;
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -129,9 +141,22 @@ static const struct link *find_link(const struct tfc_activity *a, uint32_t corre
   return low && a->links.data[low - 1].correlation == correlation ? &a->links.data[low - 1] : NULL;
 }
 
+static int by_clone(const void *a, const void *b) {
+  const struct cloned *x = a, *y = b;
+  return (x->clone > y->clone) - (x->clone < y->clone);
+}
+
 static const struct mapped *find_node(const struct tfc_activity *a, uint64_t graph_node) {
-  struct mapped key = {graph_node, 0};
-  return a->nodes.count ? bsearch(&key, a->nodes.data, a->nodes.count, sizeof key, by_graph_node) : NULL;
+  for (int depth = 0; a->nodes.count && depth < 4; depth++) { // a clone of a clone
+    struct mapped key = {graph_node, 0};
+    const struct mapped *m = bsearch(&key, a->nodes.data, a->nodes.count, sizeof key, by_graph_node);
+    struct cloned wanted = {graph_node, 0};
+    if (m || a->clones.count == 0) return m;
+    const struct cloned *c = bsearch(&wanted, a->clones.data, a->clones.count, sizeof wanted, by_clone);
+    if (!c) return NULL;
+    graph_node = c->original;
+  }
+  return NULL;
 }
 
 // Where the work belongs; false: to another step.
@@ -152,6 +177,8 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
   if (a->links.count) qsort(a->links.data, a->links.count, sizeof *a->links.data, by_correlation);
   if (a->nodes.count && !a->nodes_sorted) qsort(a->nodes.data, a->nodes.count, sizeof *a->nodes.data, by_graph_node);
   a->nodes_sorted = true;
+  if (a->clones.count && !a->clones_sorted) qsort(a->clones.data, a->clones.count, sizeof *a->clones.data, by_clone);
+  a->clones_sorted = true;
   for (size_t i = 0; i < a->works.count; i++) {
     struct tfc_activity_work w = a->works.data[i];
     if (!attribute(a, step, &w)) {

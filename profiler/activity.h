@@ -50,6 +50,8 @@ void tfc_activity_drop(struct tfc_activity *a, uint64_t count);
 void tfc_activity_synchronized(struct tfc_activity *a, int64_t start_ns, int64_t end_ns);
 void tfc_activity_allocated(struct tfc_activity *a, uint64_t bytes, bool released);
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
+// Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
+void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
 void tfc_activity_clear(struct tfc_activity *a); // what came in so far is of no step that matters
 
 struct tfc_activity_result {

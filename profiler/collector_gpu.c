@@ -17,6 +17,12 @@ static void mark_end(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid)
   if (c->own[device]) c->profiler->pop();
 }
 
+static void name_graph_node(struct tfc_trace_sink *sink, uint16_t device, uint64_t graph_node, uint32_t uid) {
+  (void)device;
+  const struct tfc_collector *c = sink->owner;
+  tfc_activity_map(c->activity, graph_node, uid);
+}
+
 static tfc_status use_events(struct tfc_collector *c) {
   size_t capacity = c->sink.buffers[0].capacity;
   c->sink.executions = calloc(c->device_count, sizeof *c->sink.executions);
@@ -49,6 +55,7 @@ tfc_status tfc_collector_watch(struct tfc_collector *c, const struct tfc_device_
     c->timer = tfc_format("%s", c->profiler->name);
     c->sink.op_begin = mark_begin;
     c->sink.op_end = mark_end;
+    c->sink.graph_node = name_graph_node;
   }
   return c->timer ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }

@@ -49,6 +49,8 @@ struct tfc_trace_sink {
   void *owner;
   struct tfc_trace_buffer *copies;
   struct tfc_trace_buffer *executions;
+  // Optional: node `graph_node` of a captured segment (CUPTI's number) is operation `uid`. Before its first launch.
+  void (*graph_node)(struct tfc_trace_sink *sink, uint16_t device, uint64_t graph_node, uint32_t uid);
 };
 #define TFC_TRACE_UID_TRANSFER UINT32_C(0x80000000)
 

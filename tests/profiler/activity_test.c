@@ -87,6 +87,19 @@ static void graphs(void **state) {
   assert_int_equal(r.works.data[1].device, 3);
   assert_int_equal(r.works.data[2].uid, UINT32_MAX);
   assert_int_equal(r.attributed_ns, 100);
+  tfc_activity_clone(a, 501, 601);
+  tfc_activity_clone(a, 601, 701);
+  tfc_activity_clone(a, 999, 702); // of a node that nobody knows
+  tfc_activity_correlate(a, 4, tfc_activity_external(3, 0, 1000));
+  for (int i = 0; i < 3; i++) {
+    struct tfc_activity_work w = kernel(4, 1, 10 + 10 * i, 15 + 10 * i);
+    w.graph_node = i == 2 ? 702 : 601 + 100 * (uint64_t)i;
+    tfc_activity_add(a, &w);
+  }
+  assert_ok(tfc_activity_take(a, 3, &r));
+  assert_int_equal(r.works.data[0].uid, 7);
+  assert_int_equal(r.works.data[1].uid, 7);
+  assert_int_equal(r.works.data[2].uid, UINT32_MAX);
   tfc_activity_correlate(a, 9, tfc_activity_external(2, 3, 1000)); // the map stays for later steps
   struct tfc_activity_work w = kernel(9, 1, 900, 950);
   w.graph_node = 501;

@@ -51,8 +51,16 @@ static void CUPTIAPI buffer_done(CUcontext context, uint32_t stream, uint8_t *bu
   pthread_mutex_unlock(&lock);
 }
 
-static void CUPTIAPI no_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *info) {
-  (void)data, (void)domain, (void)id, (void)info;
+// The nodes of an instantiated graph are clones of those that were captured, with numbers of their own.
+static void CUPTIAPI node_cloned(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *info) {
+  (void)data;
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE || id != CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) return;
+  const CUpti_ResourceData *resource = info;
+  const CUpti_GraphData *graph = resource->resourceDescriptor;
+  uint64_t original = 0, clone = 0;
+  if (cuptiGetGraphNodeId(graph->originalNode, &original) == CUPTI_SUCCESS &&
+      cuptiGetGraphNodeId(graph->node, &clone) == CUPTI_SUCCESS)
+    tfc_activity_clone(target, original, clone);
 }
 
 // What somebody has to do about it, by name.
@@ -101,9 +109,12 @@ static tfc_status start(struct tfc_activity *activity) {
     target = activity;
     return NULL;
   }
-  CUptiResult result = cuptiSubscribe(&subscriber, no_callback, NULL); // says whether somebody else is there
-  if (result) return refused(result, "subscribing");
+  CUptiResult result = CUPTI_SUCCESS;
   target = activity;
+  result = cuptiSubscribe(&subscriber, node_cloned, NULL); // says whether somebody else is there
+  if (result) return refused(result, "subscribing");
+  result = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+  if (result) goto failed;
   if ((result = cuptiActivityRegisterTimestampCallback(now))) goto failed;
   if ((result = cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done))) goto failed;
   tfc_status s = record(true);

@@ -104,6 +104,7 @@ struct tfc_cuda_api {
   int (*blaslt_destroy)(struct cublasLtContext *handle);
   int (*cudnn_create)(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error); // NULL: no cuDNN
   int (*cudnn_destroy)(struct cudnnContext *handle);
+  int (*cudnn_stream)(struct cudnnContext *handle, tfc_cuda_stream stream);
 };
 
 // The table in use; NULL until the plug-in or a test has set it. Set before the first device is looked for.

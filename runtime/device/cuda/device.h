@@ -40,6 +40,7 @@ struct tfc_cuda_clock {
   uint64_t ticks;
 };
 
+struct tfc_cuda_capture;
 struct tfc_cuda_device {
   struct tfc_device base;
   const struct tfc_cuda_api *api;
@@ -71,6 +72,8 @@ struct tfc_cuda_device {
   uint32_t recent_count;
   _Atomic uint64_t host_calls, host_call_bytes; // operations run on the host, and what they copied
   bool graphs;                                  // capture segments
+  struct tfc_cuda_capture *capturing;           // under launch_lock: memory asked for now stays with it
+  _Atomic uint64_t replays;                     // captured segments that were launched
 };
 static inline struct tfc_cuda_device *tfc_cuda_device_of(struct tfc_device *d) {
   return (struct tfc_cuda_device *)(void *)d;

@@ -1,13 +1,228 @@
-// Captured segments: to come. Until then every segment is launched operation by operation.
+// Captured segments. A segment whose kernels need nothing from the host but addresses is captured as a CUDA graph when
+// it has run a few times (modules are loaded, libraries have chosen), and replayed with one launch from then on, as
+// long as every address is the one that was captured; where one has moved it is captured anew.
+//
+// It is captured on a stream of its own, so that copies that look at the compute stream meanwhile are not drawn in.
+// Memory that kernels ask for while they are captured stays with the graph. Which of its nodes came from which
+// operation is kept for the profiler.
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
 
-tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
-                              bool *out_done) {
-  (void)d, (void)p, (void)step;
-  *out_done = false;
+enum { WARM_RUNS = 2, MOST_CAPTURES = 8 };
+
+struct tfc_cuda_capture {
+  enum { WARMING, REFUSED, READY } state;
+  uint32_t runs, captures;
+  tfc_cuda_graph graph;
+  struct tfc_cuda_graph_node *nodes;
+  size_t node_count;
+  bool named;             // CUPTI knows the nodes
+  const void *told;       // the sink that was told about them
+  const void **signature; // every address that the launches saw
+  size_t signature_count;
+  uint64_t scratch_generation;
+  struct tfc_cuda_device *device;
+  TFC_ARRAY(struct tfc_buffer *) kept;
+};
+
+static void drop_graph(struct tfc_cuda_device *d, struct tfc_cuda_capture *c) {
+  if (c->graph) (void)d->api->graph_destroy(c->graph);
+  c->graph = NULL;
+  free(c->nodes);
+  c->nodes = NULL;
+  c->node_count = 0;
+  for (size_t i = 0; i < c->kept.count; i++) tfc_buffer_release(c->kept.data[i]);
+  c->kept.count = 0;
+  c->told = NULL;
+}
+
+void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *c) {
+  if (!c) return;
+  drop_graph(d, c);
+  tfc_array_free(&c->kept);
+  free(c->signature);
+  free(c);
+}
+
+// --- What can be captured ----------------------------------------------------------------------------------------
+static bool can_capture_call(const struct tfc_cuda_call *c) {
+  const struct tfc_segment_op *op = c->op;
+  if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs || op->release_count) return false;
+  if (op->def->host_outputs) return false; // written by the launch
+  for (uint32_t i = 0; i < op->input_count; i++) {
+    bool host = (i < 32 && op->def->host_inputs >> i & 1);
+    bool constant = op->input_values && op->input_values[i];
+    bool handle = op->variables && op->variables[i]; // named, not read
+    if (host && !constant && !handle) return false;
+  }
+  for (uint32_t i = 0; i < op->output_count; i++) {
+    const struct tfc_tensor *t = op->outputs[i];
+    if (op->output_variables && op->output_variables[i]) continue;
+    if (t && (!t->data || t->buffer)) return false; // no planned place
+  }
+  return true;
+}
+
+static bool can_capture(const struct tfc_prepared *p) {
+  for (uint32_t i = 0; i < p->call_count; i++)
+    if (!can_capture_call(&p->calls[i])) return false;
+  return p->call_count > 1; // one launch is one launch
+}
+
+static size_t signature_size(const struct tfc_prepared *p) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < p->call_count; i++) n += 3 * p->calls[i].op->input_count + p->calls[i].op->output_count;
+  return n;
+}
+
+// Fills `out` with the addresses as they are now; or compares: true when nothing has moved.
+static bool sign(const struct tfc_prepared *p, const void **out, bool compare) {
+  size_t n = 0;
+  bool same = true;
+#define SIGN(address)                                                                                                  \
+  do {                                                                                                                 \
+    const void *seen_ = (address);                                                                                     \
+    if (compare)                                                                                                       \
+      same &= out[n] == seen_;                                                                                         \
+    else                                                                                                               \
+      out[n] = seen_;                                                                                                  \
+    n++;                                                                                                               \
+  } while (0)
+  for (uint32_t i = 0; i < p->call_count; i++) {
+    const struct tfc_segment_op *op = p->calls[i].op;
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      const struct tfc_variable *v = op->variables ? op->variables[k] : NULL;
+      SIGN(op->inputs[k] ? op->inputs[k]->data : NULL);
+      SIGN(v && v->initialized ? v->value.data : NULL);
+      SIGN(v ? (const void *)(uintptr_t)v->value.size : NULL);
+    }
+    for (uint32_t k = 0; k < op->output_count; k++) SIGN(op->outputs[k] ? op->outputs[k]->data : NULL);
+  }
+#undef SIGN
+  return same;
+}
+
+// --- Capturing ---------------------------------------------------------------------------------------------------
+static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(env->device);
+  struct tfc_cuda_capture *c = d->capturing;
+  TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, bytes, out));
+  if (tfc_array_push(&c->kept, *out)) {
+    tfc_buffer_retain(*out);
+    return NULL;
+  }
+  tfc_buffer_release(*out);
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+}
+
+static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p) {
+  size_t before = 0, after = 0;
+  for (uint32_t i = 0; i < p->call_count; i++) {
+    struct tfc_cuda_call *c = &p->calls[i];
+    TFC_RETURN_IF_ERROR(tfc_cuda_call_run(d, c, &c->ctx, d->capture));
+    TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
+    c->first_node = (uint32_t)before;
+    c->node_count = (uint32_t)(after - before);
+    before = after;
+  }
   return NULL;
 }
 
-void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *capture) {
-  (void)d, (void)capture;
+// A refusal is no failure of the step: it is launched call by call.
+static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_capture *c) {
+  drop_graph(d, c);
+  size_t count = signature_size(p);
+  free(c->signature);
+  c->signature = malloc((count + 1) * sizeof *c->signature);
+  c->signature_count = count;
+  if (!c->signature) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+  TFC_CUDA_TRY(d, d->api->capture_begin(d->capture), "capturing");
+  tfc_status (*allocate)(struct tfc_kernel_env *, size_t, struct tfc_buffer **) = d->env.allocate;
+  d->capturing = c;
+  d->env.allocate = keep_memory;
+  d->env.stream = d->capture;
+  if (d->cudnn && d->api->cudnn_stream) (void)d->api->cudnn_stream(d->cudnn, d->capture);
+  tfc_status s = capture_calls(d, p);
+  if (d->cudnn && d->api->cudnn_stream) (void)d->api->cudnn_stream(d->cudnn, d->compute);
+  d->env.allocate = allocate;
+  d->env.stream = d->compute;
+  d->capturing = NULL;
+  if (s) {
+    d->api->capture_abort(d->capture);
+    return s;
+  }
+  uint32_t last = p->calls[p->call_count - 1].first_node + p->calls[p->call_count - 1].node_count;
+  c->nodes = calloc(last + 1u, sizeof *c->nodes);
+  if (!c->nodes) {
+    d->api->capture_abort(d->capture);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+  }
+  TFC_CUDA_TRY(d, d->api->capture_end(d->capture, c->nodes, last, &c->node_count, &c->graph), "capturing");
+  c->named = c->node_count == last;
+  for (size_t i = 0; i < c->node_count && c->named; i++) c->named &= c->nodes[i].id != 0;
+  c->scratch_generation = d->scratch_generation;
+  (void)sign(p, c->signature, false); // launches may have moved a variable's memory
+  c->state = READY;
+  return NULL;
+}
+
+// --- Replaying ---------------------------------------------------------------------------------------------------
+static tfc_status check_reads(const struct tfc_prepared *p) {
+  for (uint32_t i = 0; i < p->call_count; i++)
+    for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
+      const struct tfc_variable_read *read = &p->calls[i].op->reads[k];
+      if (!read->variable->initialized) return tfc_variable_check(read->variable);
+      if (read->view) read->view->data = read->variable->value.data;
+    }
+  return NULL;
+}
+
+static void tell(struct tfc_prepared *p, struct tfc_cuda_capture *c, struct tfc_trace_sink *sink, uint16_t device) {
+  if (c->told == sink || !sink->graph_node) return;
+  c->told = sink;
+  for (uint32_t i = 0; i < p->call_count; i++)
+    for (uint32_t k = 0; k < p->calls[i].node_count; k++)
+      sink->graph_node(sink, device, c->nodes[p->calls[i].first_node + k].id, p->calls[i].node);
+}
+
+tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
+                              bool *out_done) {
+  struct tfc_trace_sink *sink = step->trace;
+  uint16_t index = d->base.index;
+  *out_done = false;
+  if (!p->capture) {
+    if (!(p->capture = calloc(1, sizeof *p->capture))) return NULL;
+    if (!can_capture(p)) p->capture->state = REFUSED;
+  }
+  struct tfc_cuda_capture *c = p->capture;
+  if (c->state == REFUSED) return NULL;
+  if (c->state == WARMING && c->runs++ < WARM_RUNS) return NULL;
+  TFC_RETURN_IF_ERROR(check_reads(p));
+  if (c->state == READY && (c->scratch_generation != d->scratch_generation || !sign(p, c->signature, true)))
+    c->state = WARMING;
+  if (c->state == WARMING) {
+    tfc_status s = c->captures++ < MOST_CAPTURES ? capture(d, p, c) : NULL;
+    if (s || c->state != READY) {
+      c->state = REFUSED;
+      drop_graph(d, c);
+      if (atomic_load(&d->dead)) return s;
+      tfc_status_free(s);
+      return NULL;
+    }
+  }
+  if (sink && sink->op_begin && !c->named) return NULL; // the profiler could not tell whose its nodes are
+  if (sink) tell(p, c, sink, index);
+  uint64_t begin = tfc_ticks();
+  if (sink && sink->op_begin) sink->op_begin(sink, index, p->calls[0].node);
+  int error = d->api->graph_launch(c->graph, d->compute);
+  if (sink && sink->op_end) sink->op_end(sink, index, p->calls[0].node);
+  if (error) return tfc_cuda_error(d, error, "launching a captured segment");
+  uint64_t end = tfc_ticks();
+  for (uint32_t i = 0; sink && i < p->call_count; i++) // one dispatch for all of them: the first one's
+    tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i ? end : begin, end, 0);
+  atomic_fetch_add(&d->replays, 1);
+  *out_done = true;
+  return NULL;
 }

@@ -295,6 +295,9 @@ static int cudnn_create(tfc_cuda_stream stream, struct cudnnContext **out, const
 static int cudnn_destroy(struct cudnnContext *handle) {
   return (int)cudnnDestroy(handle);
 }
+static int cudnn_stream(struct cudnnContext *handle, tfc_cuda_stream stream) {
+  return (int)cudnnSetStream(handle, stream);
+}
 #endif
 
 static const struct tfc_cuda_api real = {
@@ -336,6 +339,7 @@ static const struct tfc_cuda_api real = {
 #ifdef TFC_HAVE_CUDNN
     .cudnn_create = cudnn_create,
     .cudnn_destroy = cudnn_destroy,
+    .cudnn_stream = cudnn_stream,
 #endif
 };
 

@@ -1,0 +1,194 @@
+// Captured segments on a fake of the CUDA calls: a chain is captured after a few runs, replayed, captured anew where
+// its memory has moved, and left alone where the host has a say.
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+
+#include "runtime/device/cuda/device.h"
+#include "tests/common/cuda_fake.h"
+
+struct add {
+  const float *x;
+  float *y;
+  int64_t n;
+  float by;
+};
+static void add_work(void *argument) {
+  const struct add *a = argument;
+  const float *x = tfc_cuda_fake_host(a->x);
+  float *y = tfc_cuda_fake_host(a->y);
+  for (int64_t i = 0; i < a->n; i++) y[i] = x[i] + a->by;
+}
+static int launches;
+static float host_value = 1;
+static tfc_status add_launch(struct tfc_cuda_launch *l) {
+  const struct tfc_tensor *x = l->ctx->inputs[0];
+  struct tfc_tensor *y = NULL;
+  struct tfc_buffer *scratch = NULL;
+  launches++;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, 1000, &scratch)); // stays with a capture
+  struct add a = {x->data, scratch->data, tfc_tensor_elements(x), host_value};
+  int error = tfc_cuda_fake_launch(l->stream, add_work, &a, sizeof a);
+  a = (struct add){scratch->data, y->data, a.n, 0};
+  if (!error) error = tfc_cuda_fake_launch(l->stream, add_work, &a, sizeof a);
+  tfc_buffer_release(scratch);
+  return tfc_cuda_status(l, error);
+}
+static const struct tfc_cuda_kernel rows[] = {{"TestAdd", 0, NULL, add_launch, 0},
+                                              {"TestHostAdd", 0, NULL, add_launch, TFC_CUDA_NO_CAPTURE}};
+TFC_CUDA_KERNELS(rows);
+
+enum { LENGTH = 5, N = 10 };
+static struct tfc_op_def def = {.inputs = "x: float", .outputs = "y: float"};
+static struct tfc_node nodes[LENGTH];
+static struct tfc_output edges[1] = {{0, 0}};
+static tfc_dtype dtypes[1] = {TFC_FLOAT};
+static struct tfc_graph graph;
+static struct tfc_shape shape;
+static struct tfc_tensor slots[LENGTH + 1];
+static const struct tfc_tensor *in[LENGTH];
+static struct tfc_tensor *out[LENGTH];
+static struct tfc_segment_op ops[LENGTH];
+static struct tfc_segment segment;
+
+static void place(const struct tfc_buffer *b) {
+  for (int i = 0; i <= LENGTH; i++)
+    slots[i] = (struct tfc_tensor){
+        .dtype = TFC_FLOAT, .shape = shape, .size = N * 4, .data = (char *)b->data + 256 * (size_t)i};
+}
+
+static void make(const char *op, const struct tfc_buffer *b) {
+  shape = TFC_SHAPE(N);
+  def.name = op;
+  place(b);
+  for (uint32_t i = 0; i < LENGTH; i++) {
+    nodes[i] = (struct tfc_node){
+        .name = TFC_STR("n"), .op = tfc_str_from(op), .def = &def, .input_count = 1, .output_count = 1};
+    in[i] = &slots[i];
+    out[i] = &slots[i + 1];
+    ops[i] = (struct tfc_segment_op){.node = i,
+                                     .def = &def,
+                                     .inputs = &in[i],
+                                     .outputs = &out[i],
+                                     .input_count = 1,
+                                     .output_count = 1,
+                                     .input_shapes = &shape,
+                                     .output_shapes = &shape,
+                                     .input_dtypes = dtypes};
+  }
+  graph = (struct tfc_graph){.nodes = nodes,
+                             .node_count = LENGTH,
+                             .inputs = edges,
+                             .edge_count = 1,
+                             .output_dtypes = dtypes,
+                             .output_total = 1};
+  segment = (struct tfc_segment){.graph = &graph, .ops = ops, .op_count = LENGTH};
+}
+
+static struct tfc_device_set set;
+static struct tfc_semaphore *done;
+static uint64_t value;
+
+static float run(struct tfc_prepared *p, struct tfc_trace_sink *sink) {
+  struct tfc_device *d = set.devices[0];
+  float x[N] = {0}, y[N];
+  struct tfc_step step = {.id = 1, .trace = sink};
+  assert_ok(d->driver->write(d, x, &slots[0]));
+  value++;
+  assert_ok(d->driver->submit(d, p, &step, NULL, 0, &(struct tfc_timepoint){done, value}, 1));
+  assert_ok(tfc_semaphore_wait(done, value, 0, -1));
+  if (step.failed) fail_msg("%s", tfc_status_message(step.status));
+  assert_ok(d->driver->read(d, &slots[LENGTH], y));
+  for (int i = 1; i < N; i++) assert_true(y[i] == y[0]);
+  return y[0];
+}
+
+static uint32_t mapped[64], mapped_count, marks;
+static void note(struct tfc_trace_sink *sink, uint16_t device, uint64_t graph_node, uint32_t uid) {
+  (void)sink, (void)device;
+  assert_int_equal(graph_node, 100 + mapped_count);
+  mapped[mapped_count++] = uid;
+}
+static void mark(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid) {
+  (void)sink, (void)device, (void)uid;
+  marks++;
+}
+
+static void captured(void **state) {
+  (void)state;
+  struct tfc_buffer *memory[2] = {0};
+  struct tfc_prepared *p = NULL;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){0});
+  assert_ok(tfc_semaphore_create(&done));
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_device *d = set.devices[0];
+  for (int i = 0; i < 2; i++) assert_ok(d->driver->allocate(d, 4096, &memory[i]));
+  make("TestAdd", memory[0]);
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  launches = 0;
+  for (int i = 0; i < 10; i++) assert_true(run(p, NULL) == LENGTH);
+  assert_int_equal(launches, 3 * LENGTH); // twice to warm up, once captured
+  assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH), 8);
+  host_value = 2; // what was captured stays
+  assert_true(run(p, NULL) == LENGTH);
+  place(memory[1]); // elsewhere: captured anew
+  assert_true(run(p, NULL) == 2 * LENGTH);
+  assert_true(run(p, NULL) == 2 * LENGTH);
+  assert_int_equal(launches, 4 * LENGTH);
+  // A profiler is told once whose each node is, and marks the one launch.
+  struct tfc_trace_record records[64];
+  struct tfc_trace_buffer buffers[2] = {{records, 0, 64, 0}, {0}};
+  struct tfc_trace_sink sink = {
+      .buffers = buffers, .buffer_count = 2, .op_begin = mark, .op_end = mark, .graph_node = note};
+  for (int i = 0; i < 2; i++) (void)run(p, &sink);
+  assert_int_equal(mapped_count, 2 * LENGTH);
+  for (uint32_t i = 0; i < mapped_count; i++) assert_int_equal(mapped[i], i / 2);
+  assert_int_equal(marks, 4);
+  assert_int_equal(buffers[0].count, 2 * LENGTH);
+  // Events between the operations: they are launched one by one.
+  struct tfc_trace_record executed[64];
+  struct tfc_trace_buffer executions[1] = {{executed, 0, 64, 0}};
+  sink.executions = executions;
+  buffers[0].count = 0;
+  (void)run(p, &sink);
+  assert_int_equal(launches, 5 * LENGTH);
+  assert_int_equal(executions[0].count, LENGTH);
+  for (size_t i = 0; i < LENGTH; i++) assert_true(executed[i].begin > 0 && executed[i].end >= executed[i].begin);
+  tfc_cuda_device_of(d)->graphs = false; // --cuda-graphs off
+  assert_true(run(p, NULL) == 2 * LENGTH);
+  assert_int_equal(launches, 6 * LENGTH);
+  d->driver->release(d, p);
+  host_value = 1;
+  tfc_cuda_device_of(d)->graphs = true;
+
+  make("TestHostAdd", memory[0]); // depends on the host's value
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  for (int i = 1; i < 8; i++) {
+    host_value = (float)i;
+    assert_true(run(p, NULL) == (float)i * LENGTH);
+  }
+  d->driver->release(d, p);
+  host_value = 1;
+
+  make("TestAdd", memory[0]); // capturing fails: launched one by one
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  tfc_cuda_fake_fail(TFC_CUDA_FAKE_CAPTURE, 1, 100, 901);
+  launches = 0;
+  for (int i = 1; i < 6; i++) assert_true(run(p, NULL) == LENGTH);
+  assert_int_equal(launches, 5 * LENGTH);
+  tfc_cuda_fake_fail(TFC_CUDA_FAKE_CAPTURE, 0, 0, 0);
+  d->driver->release(d, p);
+  for (int i = 0; i < 2; i++) tfc_buffer_release(memory[i]);
+  assert_ok(d->driver->synchronize(d));
+  tfc_semaphore_free(done);
+  assert_true(d->driver->in_use(d) == 0);
+  tfc_devices_close(&set);
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+}
+
+int main(void) {
+  tfc_driver_add(&tfc_driver_gpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(captured)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
