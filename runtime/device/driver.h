@@ -189,6 +189,9 @@ struct tfc_device_driver {
 
   // Is there a kernel for this op and these types here? `out_reason` (optional): a static text when not.
   bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
+  // How many operations were run on the host between copies for want of a kernel so far, and the bytes that this copied.
+  // NULL: that never happens.
+  uint64_t (*fallbacks)(struct tfc_device *device, uint64_t *out_bytes);
 };
 
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;

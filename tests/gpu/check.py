@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""The stages of scripts/gpu_check that read numbers: cupti, green, bench, and reducing a database for bringing it back.
+
+Everything is computed from the documented views. Exit: 0 all held, 1 something did not."""
+
+import argparse
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+failures = []
+
+
+def expect(ok, text):
+    print(("ok    " if ok else "WRONG ") + text)
+    if not ok:
+        failures.append(text)
+
+
+def run(arguments, timeout=400):
+    """The JSON document that a program prints."""
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()[-600:]}")
+    return json.loads(done.stdout)
+
+
+def tfc_run(options, graph, *more):
+    return run([os.path.join(options.bin, "tfc-run"), "--graph", f"examples/{graph}.pb", "--json", *more])
+
+
+def median_of(document):
+    return document["step"]["median_us"]
+
+
+def profile(options, name, graph, devices, steps):
+    path = os.path.join(options.out, name + ".db")
+    if os.path.exists(path):
+        os.remove(path)
+    document = tfc_run(options, graph, "--devices", devices, "--steps", str(steps), "--profile", "--db", path)
+    return sqlite3.connect(f"file:{path}?mode=ro", uri=True), document
+
+
+def attribution(db, label):
+    kernels = db.execute("SELECT COALESCE(SUM(duration_us), 0), COALESCE(SUM(duration_us) FILTER (WHERE node_id IS NOT NULL), 0),"
+                         " COUNT(*) FROM v_kernel").fetchone()
+    copies = db.execute("SELECT COALESCE(SUM(duration_us), 0), COALESCE(SUM(duration_us) FILTER (WHERE node_id IS NOT NULL"
+                        " OR transfer IS NOT NULL), 0), COUNT(*) FROM v_copy").fetchone()
+    busy, named = kernels[0] + copies[0], kernels[1] + copies[1]
+    expect(kernels[2] > 0, f"{label}: {kernels[2]} kernels and {copies[2]} copies were seen")
+    expect(busy > 0 and named >= 0.99 * busy, f"{label}: {100 * named / max(busy, 1e-9):.2f} % of {busy:.1f} us belong to a named node or transfer")
+    for name, us, count in db.execute("SELECT name, SUM(duration_us), COUNT(*) FROM v_kernel WHERE node_id IS NULL GROUP BY name"
+                                      " ORDER BY 2 DESC LIMIT 20"):
+        print(f"      of nobody: {us:.1f} us in {count} x {name}")
+
+
+def cupti(options):
+    for graph in ("mlp", "rnnlm", "nmt"):
+        db, _ = profile(options, "cupti_" + graph, graph, "gpu:0", 20)
+        attribution(db, graph)
+        worst = db.execute("SELECT MAX(operations_us - busy_us), MAX(busy_us - step_us) FROM v_busy").fetchone()
+        expect(worst[0] is not None and worst[0] <= 0 and worst[1] <= 0, f"{graph}: operations <= busy <= step, per step and device")
+        over = db.execute("SELECT COUNT(*) FROM (SELECT k.step, SUM(k.duration_us) AS us, MAX(s.step_us) AS step_us FROM v_kernel k"
+                          " JOIN v_step s ON s.run_id = k.run_id AND s.step = k.step GROUP BY k.step, k.stream) WHERE us > step_us").fetchone()[0]
+        expect(over == 0, f"{graph}: the kernels of a stream fit into their step")
+        untimed = db.execute("SELECT COUNT(*) FROM v_op WHERE dispatch_us IS NULL").fetchone()[0]
+        expect(untimed == 0, f"{graph}: every operation has its dispatch beside its execution")
+    begin = time.time()
+    done = subprocess.run([os.path.join(options.bin, "tfc-run"), "--graph", "examples/mlp.pb", "--devices", "gpu:0", "--steps", "10000",
+                           "--profile", "--db", "/tmp/gpu_check_many.db", "--json"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    expect(done.returncode == 0, f"10,000 traced steps without drops ({time.time() - begin:.0f} s) {done.stderr.strip()[-200:]}")
+    if os.path.exists("/tmp/gpu_check_many.db"):
+        os.remove("/tmp/gpu_check_many.db")
+    plain, traced = [], []
+    for _ in range(5):  # in turns
+        plain.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40")))
+        traced.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40", "--profile", "--db", "/tmp/gpu_check_over.db")))
+    ratio = statistics.median(traced) / statistics.median(plain)
+    print(f"      nmt: untraced {statistics.median(plain):.1f} us, traced {statistics.median(traced):.1f} us")
+    expect(ratio <= 1.05, f"tracing costs {100 * (ratio - 1):.1f} % of an nmt step (at most 5 %)")
+
+
+def green(options):
+    db, document = profile(options, "green", "rnnlm", "vgpu:0-3", 10)
+    rows = db.execute("SELECT name, model, label, cores FROM v_device WHERE name LIKE 'vgpu:%'").fetchall()
+    for row in rows:
+        print("      ", *row)
+    expect(len(rows) == 4 and len({r[3] for r in rows}) == 1, "four virtual devices of one size")
+    expect(all(r[2] == "virtual" for r in rows), "all are labelled virtual")
+    placement = os.path.join(options.out, "green.placement.json")
+    done = subprocess.run([os.path.join(options.bin, "tfc-place"), "--graph", "examples/rnnlm.pb", "--devices", "vgpu:0-3", "--time", "2m",
+                           "--measurements", "20", "--db", os.path.join(options.out, "green_place.db"), "--out", placement, "--report", "none"],
+                          cwd=ROOT, capture_output=True, text=True, timeout=300)
+    expect(done.returncode in (0, 7), f"tfc-place on four virtual devices: exit {done.returncode} {done.stderr.strip()[-300:]}")
+    if done.returncode in (0, 7):
+        db = sqlite3.connect(f"file:{os.path.join(options.out, 'green_place.db')}?mode=ro", uri=True)
+        contexts = db.execute("SELECT device, GROUP_CONCAT(DISTINCT context), COUNT(DISTINCT context) FROM v_kernel WHERE device LIKE"
+                              " 'vgpu:%' GROUP BY device").fetchall()
+        for row in contexts:
+            print("       contexts of the kernels of", *row)
+        print("       kernels name their green context:", "yes" if len({r[1] for r in contexts}) == len(contexts) > 1 else "no")
+        for name, slowdown in db.execute("SELECT kind, slowdown FROM v_device WHERE slowdown IS NOT NULL GROUP BY kind"):
+            print(f"       {name}: alone against co-run, by busy devices: {slowdown}")
+    whole = median_of(tfc_run(options, "rnnlm", "--devices", "gpu:0", "--steps", "40"))
+    one = median_of(tfc_run(options, "rnnlm", "--devices", "vgpu:0", "--steps", "40"))
+    print(f"       rnnlm: whole GPU {whole:.1f} us, one virtual device of all multiprocessors {one:.1f} us")
+
+
+TORCH = """
+import sys, time, statistics, torch
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
+torch.backends.cudnn.benchmark = True
+def timed(step, n=30):
+    for _ in range(8): step()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(n):
+        a, b = torch.cuda.Event(True), torch.cuda.Event(True)
+        a.record(); step(); b.record(); torch.cuda.synchronize()
+        times.append(a.elapsed_time(b) * 1e3)
+    return statistics.median(times)
+"""
+
+
+def torch_models():
+    """name -> (graph of tfc's, source of a PyTorch step on the same shapes); shapes from examples/make_graphs.py."""
+    import importlib.util
+    path = os.path.join(ROOT, "tests", "gpu", "torch_models.py")
+    spec = importlib.util.spec_from_file_location("torch_models", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def bench(options):
+    models = torch_models()
+    rows = []
+    for name in models.NAMES:
+        ours = median_of(tfc_run(options, name, "--devices", "gpu:0", "--steps", "50"))
+        theirs = {}
+        for mode in ("eager", "compiled"):
+            done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "gpu", "torch_models.py"), name, mode], capture_output=True,
+                                  text=True, timeout=240)
+            theirs[mode] = float(done.stdout.split()[-1]) if done.returncode == 0 else float("nan")
+            if done.returncode:
+                print("      PyTorch", mode, name, "failed:", done.stderr.strip()[-300:])
+        rows.append((name, ours, theirs["eager"], theirs["compiled"]))
+        print(f"{name:14s} tfc {ours:10.1f} us   eager {theirs['eager']:10.1f} us ({ours / theirs['eager']:.2f})   "
+              f"compiled {theirs['compiled']:10.1f} us ({ours / theirs['compiled']:.2f})", flush=True)
+    with open(os.path.join(options.out, "bench.json"), "w") as f:
+        json.dump(rows, f)
+    for name, ours, eager, _ in rows:
+        expect(ours <= eager, f"{name}: at most PyTorch eager's time")
+
+
+def reduce(options):
+    """Keeps the raw rows of the answer and the baselines only, and compresses: at most 15 MB a file."""
+    db = sqlite3.connect(options.db)
+    keep = "SELECT placement FROM placement p JOIN run r ON r.run_id = p.run_id WHERE p.role = 'baseline' OR p.placement_id = r.best_placement_id"
+    for table in ("op", "transfer", "work"):
+        db.execute(f"DELETE FROM {table} WHERE placement NOT IN ({keep})")
+        db.execute(f"DELETE FROM {table} WHERE step > (SELECT MIN(step) + 5 FROM {table} t WHERE t.placement = {table}.placement)")
+    db.commit()
+    db.execute("VACUUM")
+    db.close()
+    subprocess.run(["xz", "-T0", "-f", "-k", options.db], check=True)
+    size = os.path.getsize(options.db + ".xz")
+    expect(size <= 15_000_000, f"{options.db}.xz: {size / 1e6:.1f} MB")
+    os.remove(options.db)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stage", choices=["cupti", "green", "bench", "reduce"])
+    parser.add_argument("--bin")
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--db")
+    options = parser.parse_args()
+    globals()[options.stage](options)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+// Every op with sample inputs, on a device beside the CPU: within 1e-4 of a tensor's largest magnitude, integers alike;
+// and the small examples' losses beside TensorFlow's. Which ops ran on the host for want of a kernel is printed.
+//
+//   gpu_numerics_long_test gpu:0 [op...]
+//
+// Without a GPU it says so and passes; asked for a device by name that is not there it fails (4).
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/exec/session.h"
+#include "tests/common/sample.h"
+#include "tests/common/train.h"
+
+static const char *device_name = "gpu:0";
+static char **only;
+static struct tfc_device_set cpu, gpu;
+
+struct outcome {
+  tfc_status status;
+  struct tfc_tensor outputs[8];
+  uint32_t count;
+};
+
+static void outcome_deinit(struct outcome *o) {
+  tfc_status_free(o->status);
+  for (uint32_t i = 0; i < o->count; i++) tfc_tensor_release(&o->outputs[i]);
+  *o = (struct outcome){0};
+}
+
+// Inputs that kernels read on the device are fed, so that nothing is folded; those for the host stay constants.
+static void run(const struct tfc_graph *g, uint32_t node, const struct tfc_device_set *set, struct outcome *out) {
+  const struct tfc_node *n = &g->nodes[node];
+  struct tfc_output feeds[32], fetches[8];
+  struct tfc_tensor values[32];
+  struct tfc_shape shapes[32];
+  uint32_t feed_count = 0;
+  struct tfc_session *session = NULL;
+  for (uint32_t i = 0; i < n->input_count && i < 32; i++) {
+    struct tfc_output o = tfc_node_inputs(g, n)[i];
+    const struct tfc_attr *value = tfc_node_attr(g, &g->nodes[o.node], "value");
+    bool twice = false;
+    for (uint32_t k = 0; k < feed_count; k++) twice |= feeds[k].node == o.node;
+    if (twice || n->def->host_inputs >> i & 1 || !value || value->kind != TFC_ATTR_TENSOR) continue;
+    if (!tfc_dtype_is_plain(value->tensor->dtype)) continue;
+    feeds[feed_count] = o;
+    values[feed_count] = *value->tensor;
+    shapes[feed_count++] = value->tensor->shape;
+  }
+  out->count = 0;
+  for (uint32_t i = 0; i < n->output_count && i < 8; i++)
+    if (tfc_dtype_is_plain(tfc_dtype_base(g->output_dtypes[n->output_begin + i])))
+      fetches[out->count++] = (struct tfc_output){node, (int32_t)i};
+  struct tfc_run_spec spec = {.feeds = feeds,
+                              .feed_count = feed_count,
+                              .feed_shapes = shapes,
+                              .fetches = fetches,
+                              .fetch_count = out->count,
+                              .targets = &node,
+                              .target_count = 1};
+  out->status = tfc_session_create(g, &(struct tfc_session_options){.devices = set, .no_rewrites = true}, &session);
+  if (!out->status) out->status = tfc_session_run(session, &spec, values, out->outputs, NULL);
+  if (out->status) out->count = 0;
+  tfc_session_free(session);
+}
+
+static double element(const struct tfc_tensor *t, int64_t i) {
+  switch (t->dtype) {
+  case TFC_FLOAT: return ((const float *)t->data)[i];
+  case TFC_DOUBLE: return ((const double *)t->data)[i];
+  case TFC_BOOL: return ((const bool *)t->data)[i];
+  default: return (double)tfc_tensor_int(t, i);
+  }
+}
+
+static bool is_number(tfc_dtype t) {
+  return t == TFC_FLOAT || t == TFC_DOUBLE || t == TFC_BOOL || t == TFC_INT32 || t == TFC_INT64 || t == TFC_UINT8 ||
+         t == TFC_INT8 || t == TFC_INT16;
+}
+
+// Says what differs, or NULL.
+static const char *compare(const struct outcome *want, const struct outcome *got) {
+  static char text[256];
+  for (uint32_t k = 0; k < want->count; k++) {
+    const struct tfc_tensor *w = &want->outputs[k], *g = &got->outputs[k];
+    if (w->dtype != g->dtype || !tfc_shape_equal(&w->shape, &g->shape)) return "type or shape";
+    if (!is_number(w->dtype)) {
+      if (w->size != g->size) return "size";
+      continue;
+    }
+    int64_t n = tfc_tensor_elements(w);
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+      if (isfinite(element(w, i))) largest = fmax(largest, fabs(element(w, i)));
+    double tolerance = w->dtype == TFC_FLOAT || w->dtype == TFC_DOUBLE ? 1e-4 * largest + 1e-12 : 0;
+    for (int64_t i = 0; i < n; i++) {
+      double a = element(w, i), b = element(g, i);
+      if (a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance) continue;
+      snprintf(text, sizeof text, "output %u element %lld: %.9g, the CPU has %.9g (largest %.9g)", k, (long long)i, b,
+               a, largest);
+      return text;
+    }
+  }
+  return NULL;
+}
+
+static bool wanted(const char *op) {
+  for (char **o = only; o && *o; o++)
+    if (!strcmp(*o, op)) return true;
+  return !only || !*only;
+}
+
+static void samples(void **state) {
+  (void)state;
+  size_t count = 0;
+  int wrong = 0, ran = 0, ops = 0, on_host = 0;
+  const struct tfc_op_def *const *list = tfc_op_list(&count);
+  for (size_t i = 0; i < count; i++) {
+    const struct tfc_op_def *def = list[i];
+    const uint32_t never = TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL | TFC_OP_NOP |
+                           TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE | TFC_OP_UPDATE;
+    if (!def->samples || !def->kernel || def->flags & never || !wanted(def->name)) continue;
+    uint64_t bytes = 0,
+             before = gpu.devices[0]->driver->fallbacks ? gpu.devices[0]->driver->fallbacks(gpu.devices[0], &bytes) : 0;
+    for (int k = 0; k < sample_count(def->samples); k++) {
+      struct tfc_graph *g = NULL;
+      uint32_t node = 0;
+      struct outcome want = {0}, got = {0};
+      assert_ok(sample_graph(def, def->samples, k, 1, &g, &node));
+      run(g, node, &cpu, &want);
+      run(g, node, &gpu, &got);
+      ran++;
+      const char *difference = NULL;
+      if (!want.status != !got.status)
+        difference = tfc_status_message(got.status ? got.status : want.status);
+      else if (!want.status)
+        difference = compare(&want, &got);
+      if (difference) {
+        wrong++;
+        print_error("%s, sample %d: %s\n", def->name, k, difference);
+      }
+      outcome_deinit(&want);
+      outcome_deinit(&got);
+      tfc_graph_release(g);
+    }
+    ops++;
+    if (gpu.devices[0]->driver->fallbacks && gpu.devices[0]->driver->fallbacks(gpu.devices[0], &bytes) > before) {
+      on_host++;
+      print_message("on the host: %s\n", def->name);
+    }
+  }
+  print_message("%d ops, %d samples on %s: %d differ, %d ops ran on the host\n", ops, ran, device_name, wrong, on_host);
+  assert_true(ran > 0);
+  assert_int_equal(wrong, 0);
+}
+
+static void losses(void **state) {
+  (void)state;
+  if (only && *only) skip();
+  train_example("mlp", &(struct train_options){.devices = device_name});
+  train_example("mlp", &(struct train_options){.devices = device_name, .dynamic = true});
+  train_example("rnnlm", &(struct train_options){.devices = device_name, .steps = 20});
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) device_name = argv[1];
+  if (argc > 2) only = argv + 2;
+  tfc_status s = tfc_devices_open(device_name, NULL, 0, &gpu);
+  if (s) {
+    print_message("no device: %s\n", tfc_status_message(s));
+    tfc_status_free(s);
+    return argc > 1 ? 4 : 0;
+  }
+  s = tfc_devices_open("cpu:0", NULL, 0, &cpu);
+  if (s) {
+    print_error("%s\n", tfc_status_message(s));
+    return 1;
+  }
+  const struct CMUnitTest tests[] = {cmocka_unit_test(samples), cmocka_unit_test(losses)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tfc_devices_close(&gpu);
+  tfc_devices_close(&cpu);
+  return failed;
+}
