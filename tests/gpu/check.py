@@ -111,25 +111,8 @@ def green(options):
     print(f"       rnnlm: whole GPU {whole:.1f} us, one virtual device of all multiprocessors {one:.1f} us")
 
 
-TORCH = """
-import sys, time, statistics, torch
-torch.backends.cuda.matmul.allow_tf32 = False
-torch.backends.cudnn.allow_tf32 = False
-torch.backends.cudnn.benchmark = True
-def timed(step, n=30):
-    for _ in range(8): step()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(n):
-        a, b = torch.cuda.Event(True), torch.cuda.Event(True)
-        a.record(); step(); b.record(); torch.cuda.synchronize()
-        times.append(a.elapsed_time(b) * 1e3)
-    return statistics.median(times)
-"""
-
-
 def torch_models():
-    """name -> (graph of tfc's, source of a PyTorch step on the same shapes); shapes from examples/make_graphs.py."""
+    """Which graphs, with which batch; the file is also the program that times PyTorch."""
     import importlib.util
     path = os.path.join(ROOT, "tests", "gpu", "torch_models.py")
     spec = importlib.util.spec_from_file_location("torch_models", path)
@@ -141,8 +124,8 @@ def torch_models():
 def bench(options):
     models = torch_models()
     rows = []
-    for name in models.NAMES:
-        ours = median_of(tfc_run(options, name, "--devices", "gpu:0", "--steps", "50"))
+    for name, (graph, batch) in models.NAMES.items():
+        ours = median_of(tfc_run(options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch)))
         theirs = {}
         for mode in ("eager", "compiled"):
             done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "gpu", "torch_models.py"), name, mode], capture_output=True,
