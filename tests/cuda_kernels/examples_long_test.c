@@ -22,13 +22,15 @@ EXAMPLE(rnnlm, 20)
 EXAMPLE(lstm_grid, 3)
 EXAMPLE(nmt, 3)
 EXAMPLE(transformer, 3)
+EXAMPLE(alexnet, 1)
+EXAMPLE(resnet50, 1)
+EXAMPLE(inception_v3, 1)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rnnlm),
-      cmocka_unit_test(test_lstm_grid),
-      cmocka_unit_test(test_nmt),
-      cmocka_unit_test(test_transformer),
+      cmocka_unit_test(test_rnnlm),        cmocka_unit_test(test_lstm_grid), cmocka_unit_test(test_nmt),
+      cmocka_unit_test(test_transformer),  cmocka_unit_test(test_alexnet),   cmocka_unit_test(test_resnet50),
+      cmocka_unit_test(test_inception_v3),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@ static void check(const char *name, uint32_t steps) {
 
 static void test_every_operation_has_a_kernel(void **state) {
   (void)state;
-  const char *const names[] = {"mlp", "ridge", "rnnlm", "rnnlm_large", "lstm_grid", "nmt", "transformer"};
+  const char *const names[] = {"mlp", "ridge",       "rnnlm",   "rnnlm_large", "lstm_grid",
+                               "nmt", "transformer", "alexnet", "resnet50",    "inception_v3"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) check(names[i], 0);
 }
 static void test_mlp(void **state) {

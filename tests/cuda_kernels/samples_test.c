@@ -228,7 +228,14 @@ static void test_samples(void **state) {
   assert_true(only || ran > 100);
 }
 
+static void test_samples_without_a_convolution_library(void **state) {
+  cuda_host_no_conv = true;
+  test_samples(state);
+  cuda_host_no_conv = false;
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples),
+                                     cmocka_unit_test(test_samples_without_a_convolution_library)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ tfc_status cuda_host_train(const char *name, uint32_t steps, struct cuda_host_ce
   TFC_TRY(s, example_load(name, &e));
   TFC_TRY(s, tfc_devices_open("cpu:0", NULL, 0, &set));
   set.devices[0]->driver = cuda_host_driver();
-  struct tfc_session_options with = {.devices = &set, .no_rewrites = true};
+  struct tfc_session_options with = {.devices = &set};
   TFC_TRY(s, tfc_session_create(e.graph, &with, &session));
   init = (struct tfc_run_spec){.targets = &e.init, .target_count = 1};
   if (steps) TFC_TRY(s, tfc_session_run(session, &init, NULL, NULL, NULL));

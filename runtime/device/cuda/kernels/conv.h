@@ -1,0 +1,28 @@
+// Convolutions through a library: library/cudnn.c with the toolkit, matrix products over patches in tests. The rows
+// (image.c) say what is convolved; where the library declines they use plain loops.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_CONV_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_CONV_H
+
+#include "runtime/device/cuda/kernel.h"
+#include "runtime/device/cuda/kernels/image.h"
+
+enum tfc_cuda_conv_role { TFC_CUDA_CONV_FORWARD, TFC_CUDA_CONV_INPUT, TFC_CUDA_CONV_FILTER };
+struct tfc_cuda_conv { // compared by bytes: zeroed before it is filled
+  int32_t role, type;  // type: a tfc_dtype, float32, float64, float16 or bfloat16
+  int32_t spatial;     // 2 or 3 dimensions
+  int32_t channels_first;
+  int64_t after[3]; // padding behind the image, as far as windows reach
+  struct tfc_cuda_slide slide;
+};
+struct tfc_cuda_conv_plan; // the chosen algorithm; lives as long as the process
+
+// The plan of a convolution, made when it is asked for first and kept by shape. UNIMPLEMENTED when the library has
+// none.
+TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
+                                           const struct tfc_cuda_conv_plan **out);
+size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);
+// Enqueues it: two of the tensors are read, that of the role is written.
+TFC_MUST_USE tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x,
+                                          void *w, void *y, void *scratch);
+
+#endif

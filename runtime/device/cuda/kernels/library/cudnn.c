@@ -1,0 +1,426 @@
+// Convolutions through cuDNN (its stable descriptor interface), algorithms measured once per shape and device.
+//
+// Exact float32 by default: FMA arithmetic; TF32 where the device asks for it. 16-bit floats on tensor cores, with sums
+// in float32. Algorithms that are not deterministic are never taken.
+//
+// Two ways are tried and the faster one is kept: in the graph's own layout (channels last), or with images turned to
+// channels first before and after, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and
+// are turned either way. cuDNN pads both sides alike: where TensorFlow pads more behind an image than before it (SAME
+// with strides), the image is copied into one that has the difference as zeros.
+#include "runtime/device/cuda/kernels/conv.h"
+
+#ifndef TFC_HAVE_CUDNN
+
+tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
+                              const struct tfc_cuda_conv_plan **out) {
+  (void)library, (void)conv, (void)out;
+  return tfc_status_make(TFC_UNIMPLEMENTED, "built without cuDNN");
+}
+size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
+  (void)plan;
+  return 0;
+}
+tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
+                             void *y, void *scratch) {
+  (void)l, (void)plan, (void)x, (void)w, (void)y, (void)scratch;
+  return tfc_status_make(TFC_INTERNAL, "built without cuDNN");
+}
+
+#else
+
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/array.h"
+#include "runtime/device/cuda/kernels/memory.h"
+#include "runtime/device/cuda/kernels/move.h"
+
+enum { WORKSPACE = 512 << 20, MOST = 16, ALIGN = 256 };
+
+struct key { // compared by bytes
+  struct tfc_cuda_conv conv;
+  int64_t padded[3]; // size of the image with what cuDNN cannot pad itself: more behind it than before it
+  int32_t sm_count, capability, tf32, is_virtual;
+};
+// One way to do it.
+struct way {
+  bool first; // channels first in cuDNN: images are turned
+  cudnnTensorDescriptor_t x, y;
+  cudnnFilterDescriptor_t w;
+  cudnnConvolutionDescriptor_t convolution;
+  int algorithm;
+  cudnnMathType_t math;
+  size_t workspace;
+  float ms;
+};
+struct tfc_cuda_conv_plan {
+  struct key key;
+  struct way way;
+  size_t x_at, w_at, y_at, scratch; // turned copies behind the workspace; SIZE_MAX: the tensor itself
+};
+
+static tfc_status failed(cudnnStatus_t code, const char *what) {
+  return tfc_status_make(code == CUDNN_STATUS_NOT_SUPPORTED ? TFC_UNIMPLEMENTED : TFC_INTERNAL, "cuDNN: %s: %s", what,
+                         cudnnGetErrorString(code));
+}
+#define CHECK(call)                                                                                                    \
+  do {                                                                                                                 \
+    cudnnStatus_t code_ = (call);                                                                                      \
+    if (code_ != CUDNN_STATUS_SUCCESS) {                                                                               \
+      s = failed(code_, #call);                                                                                        \
+      goto out;                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+
+static cudnnDataType_t data_type(int32_t t) {
+  return t == TFC_FLOAT    ? CUDNN_DATA_FLOAT
+         : t == TFC_DOUBLE ? CUDNN_DATA_DOUBLE
+         : t == TFC_HALF   ? CUDNN_DATA_HALF
+                           : CUDNN_DATA_BFLOAT16;
+}
+
+// --- Descriptors: batch, channels, spatial dimensions, with strides of the layout ----------------------------------
+static void image_dims(const struct tfc_cuda_conv *c, const int64_t *size, int64_t channels, bool first, int *dims,
+                       int *strides) {
+  int n = c->spatial, skip = 3 - n;
+  int64_t step = first ? 1 : channels;
+  dims[0] = (int)c->slide.batch;
+  dims[1] = (int)channels;
+  strides[1] = 1;
+  for (int k = n - 1; k >= 0; k--) {
+    dims[2 + k] = (int)size[skip + k];
+    strides[2 + k] = (int)step;
+    step *= size[skip + k];
+  }
+  if (first) {
+    strides[1] = (int)step;
+    step *= channels;
+  }
+  strides[0] = (int)step;
+}
+
+static void free_way(struct way *w) {
+  if (w->x) cudnnDestroyTensorDescriptor(w->x);
+  if (w->y) cudnnDestroyTensorDescriptor(w->y);
+  if (w->w) cudnnDestroyFilterDescriptor(w->w);
+  if (w->convolution) cudnnDestroyConvolutionDescriptor(w->convolution);
+  *w = (struct way){0};
+}
+
+static tfc_status describe(const struct key *key, bool first, struct way *out) {
+  tfc_status s = NULL;
+  const struct tfc_cuda_conv *c = &key->conv;
+  struct way w = {.first = first};
+  const struct tfc_cuda_slide *g = &c->slide;
+  cudnnDataType_t type = data_type(c->type);
+  int n = c->spatial, skip = 3 - n, dims[5], strides[5], filter[5], before[3], step[3], dilation[3];
+  CHECK(cudnnCreateTensorDescriptor(&w.x));
+  CHECK(cudnnCreateTensorDescriptor(&w.y));
+  CHECK(cudnnCreateFilterDescriptor(&w.w));
+  CHECK(cudnnCreateConvolutionDescriptor(&w.convolution));
+  image_dims(c, key->padded, g->channels, first, dims, strides);
+  CHECK(cudnnSetTensorNdDescriptor(w.x, type, n + 2, dims, strides));
+  image_dims(c, g->y.size, g->filters, first, dims, strides);
+  CHECK(cudnnSetTensorNdDescriptor(w.y, type, n + 2, dims, strides));
+  filter[0] = (int)g->filters;
+  filter[1] = (int)(g->channels / g->groups);
+  for (int k = 0; k < n; k++) {
+    filter[2 + k] = (int)g->size[skip + k];
+    before[k] = (int)g->before[skip + k];
+    step[k] = (int)g->step[skip + k];
+    dilation[k] = (int)g->dilation[skip + k];
+  }
+  CHECK(cudnnSetFilterNdDescriptor(w.w, type, first ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC, n + 2, filter));
+  cudnnDataType_t compute = c->type == TFC_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  CHECK(cudnnSetConvolutionNdDescriptor(w.convolution, n, before, step, dilation, CUDNN_CROSS_CORRELATION, compute));
+  CHECK(cudnnSetConvolutionGroupCount(w.convolution, (int)g->groups));
+  w.math = c->type == TFC_FLOAT && !key->tf32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+  CHECK(cudnnSetConvolutionMathType(w.convolution, w.math));
+  *out = w, w = (struct way){0};
+out:
+  free_way(&w);
+  return s;
+}
+
+// --- Choosing ------------------------------------------------------------------------------------------------------
+static size_t bytes_of(const struct key *key, int which) { // 0: x, 1: w, 2: y
+  const struct tfc_cuda_slide *g = &key->conv.slide;
+  int64_t n = which == 1   ? g->channels / g->groups * g->filters * g->size[0] * g->size[1] * g->size[2]
+              : which == 0 ? g->batch * g->channels * key->padded[0] * key->padded[1] * key->padded[2]
+                           : g->batch * g->filters * g->y.size[0] * g->y.size[1] * g->y.size[2];
+  return ((size_t)n * tfc_dtype_size((tfc_dtype)key->conv.type) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool is_padded(const struct key *key) {
+  for (int k = 0; k < 3; k++)
+    if (key->padded[k] != key->conv.slide.x.size[k]) return true;
+  return false;
+}
+
+struct measured {
+  int algorithm;
+  float ms;
+  size_t memory;
+  cudnnMathType_t math;
+};
+#define BEST(type, call)                                                                                               \
+  do {                                                                                                                 \
+    type results[MOST];                                                                                                \
+    int count = 0;                                                                                                     \
+    CHECK(call);                                                                                                       \
+    for (int i = 0; i < count; i++)                                                                                    \
+      if (results[i].status == CUDNN_STATUS_SUCCESS && results[i].determinism == CUDNN_DETERMINISTIC &&                \
+          results[i].memory <= WORKSPACE && (w->math != CUDNN_FMA_MATH || results[i].mathType == CUDNN_FMA_MATH) &&    \
+          (best.algorithm < 0 || results[i].time < best.ms))                                                           \
+        best = (struct measured){(int)results[i].algo, results[i].time, results[i].memory, results[i].mathType};       \
+  } while (0)
+
+// Runs every algorithm once on memory of its own (what it computes does not matter).
+static tfc_status measure(struct cudnnContext *handle, const struct key *key, struct way *w, char *memory) {
+  tfc_status s = NULL;
+  char *x = memory, *f = x + bytes_of(key, 0), *y = f + bytes_of(key, 1), *workspace = y + bytes_of(key, 2);
+  struct measured best = {.algorithm = -1};
+  switch (key->conv.role) {
+  case TFC_CUDA_CONV_FORWARD:
+    BEST(cudnnConvolutionFwdAlgoPerf_t,
+         cudnnFindConvolutionForwardAlgorithmEx(handle, w->x, x, w->w, f, w->convolution, w->y, y, MOST, &count,
+                                                results, workspace, WORKSPACE));
+    break;
+  case TFC_CUDA_CONV_INPUT:
+    BEST(cudnnConvolutionBwdDataAlgoPerf_t,
+         cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w->w, f, w->y, y, w->convolution, w->x, x, MOST, &count,
+                                                     results, workspace, WORKSPACE));
+    break;
+  default:
+    BEST(cudnnConvolutionBwdFilterAlgoPerf_t,
+         cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, w->x, x, w->y, y, w->convolution, w->w, f, MOST, &count,
+                                                       results, workspace, WORKSPACE));
+    break;
+  }
+  if (best.algorithm < 0) TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN has no deterministic algorithm for this convolution");
+  w->algorithm = best.algorithm;
+  w->ms = best.ms;
+  w->workspace = best.memory;
+  w->math = best.math;
+  CHECK(cudnnSetConvolutionMathType(w->convolution, best.math));
+out:
+  return s;
+}
+
+static tfc_status make_plan(struct tfc_cuda_library *library, const struct key *key, struct tfc_cuda_conv_plan **out) {
+  tfc_status s = NULL, first_failure = NULL;
+  struct cudnnContext *handle = NULL;
+  struct tfc_buffer *memory = NULL;
+  const struct tfc_cuda_conv *c = &key->conv;
+  struct way best = {0};
+  struct tfc_cuda_conv_plan *p = calloc(1, sizeof *p);
+  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  p->key = *key;
+  TFC_TRY(s, library->cudnn(library, &handle));
+  size_t images = bytes_of(key, 0) + bytes_of(key, 2), all = images + bytes_of(key, 1) + WORKSPACE;
+  TFC_TRY(s, library->device->driver->allocate(library->device, all, &memory));
+  // Turning images costs reading and writing them once more, at about 2 TB/s.
+  float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
+  for (int first = c->channels_first; first < 2; first++) {
+    struct way w = {0};
+    tfc_status failure = describe(key, first, &w);
+    if (!failure) failure = measure(handle, key, &w, memory->data);
+    if (failure) {
+      free_way(&w);
+      if (first_failure)
+        tfc_status_free(failure);
+      else
+        first_failure = failure;
+      continue;
+    }
+    if (first && !c->channels_first) w.ms += turning;
+    if (!best.x || w.ms < best.ms) {
+      free_way(&best);
+      best = w;
+    } else {
+      free_way(&w);
+    }
+  }
+  if (!best.x) {
+    s = first_failure;
+    first_failure = NULL;
+    goto out;
+  }
+  p->way = best;
+  best = (struct way){0};
+  bool turned = p->way.first && !c->channels_first;
+  size_t at = (p->way.workspace + ALIGN - 1) / ALIGN * ALIGN;
+  p->w_at = at;
+  at += bytes_of(key, 1);
+  p->x_at = p->y_at = SIZE_MAX;
+  if (turned || is_padded(key)) {
+    p->x_at = at;
+    at += bytes_of(key, 0);
+  }
+  if (turned) {
+    p->y_at = at;
+    at += bytes_of(key, 2);
+  }
+  p->scratch = at;
+  *out = p, p = NULL;
+out:
+  tfc_status_free(first_failure);
+  free_way(&best);
+  tfc_buffer_release(memory);
+  free(p);
+  return s;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TFC_ARRAY(struct tfc_cuda_conv_plan *) plans;
+
+tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
+                              const struct tfc_cuda_conv_plan **out) {
+  tfc_status s = NULL;
+  struct tfc_cuda_conv_plan *made = NULL;
+  struct key key;
+  memset(&key, 0, sizeof key);
+  memcpy(&key.conv, conv, sizeof key.conv);
+  key.sm_count = library->sm_count, key.capability = library->capability;
+  key.tf32 = library->tf32, key.is_virtual = library->is_virtual;
+  for (int k = 0; k < 3; k++) {
+    const struct tfc_cuda_slide *g = &conv->slide;
+    int64_t more = conv->after[k] - g->before[k], reach = (g->size[k] - 1) * g->dilation[k] + 1;
+    key.padded[k] = g->x.size[k] + (more > 0 ? more : 0);
+    if ((key.padded[k] + 2 * g->before[k] - reach) / g->step[k] + 1 != g->y.size[k])
+      return tfc_status_make(TFC_UNIMPLEMENTED, "padding that is larger before the image than behind it");
+  }
+  pthread_mutex_lock(&lock);
+  for (size_t i = plans.count; i-- > 0;)
+    if (!memcmp(&plans.data[i]->key, &key, sizeof key)) {
+      *out = plans.data[i];
+      goto out;
+    }
+  TFC_TRY(s, make_plan(library, &key, &made));
+  if (!tfc_array_push(&plans, made)) {
+    free_way(&made->way);
+    free(made);
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  *out = made;
+out:
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
+size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
+  return plan->scratch;
+}
+
+// --- Running -------------------------------------------------------------------------------------------------------
+// An image between the graph's layout and cuDNN's (`size`: its spatial dimensions there, padding included).
+static int move_image(const struct tfc_cuda_conv_plan *p, const struct tfc_cuda_layout *ours, const int64_t *size,
+                      int64_t channels, bool back, void *to, const void *from, void *stream) {
+  const struct tfc_cuda_conv *c = &p->key.conv;
+  bool first = p->way.first, last_to = back ? !c->channels_first : !first; // channels last in the destination
+  int64_t theirs[5], mine[5], dims[5];                                     // batch, channels, spatial
+  int order[5] = {0, 1, 2, 3, 4};
+  int64_t step = first ? 1 : channels;
+  for (int k = 2; k >= 0; k--) {
+    theirs[2 + k] = step;
+    step *= size[k];
+    mine[2 + k] = ours->stride[k];
+    dims[2 + k] = ours->size[k];
+  }
+  theirs[1] = first ? step : 1;
+  theirs[0] = step * (first ? channels : 1);
+  mine[1] = ours->channel_stride;
+  mine[0] = ours->batch_stride;
+  dims[1] = channels;
+  dims[0] = c->slide.batch;
+  if (last_to) order[1] = 2, order[2] = 3, order[3] = 4, order[4] = 1;
+  struct tfc_cuda_block b = {.rank = 5, .size = (int32_t)tfc_dtype_size((tfc_dtype)c->type)};
+  for (int k = 0; k < 5; k++) {
+    b.dims[k] = dims[order[k]];
+    b.dst_strides[k] = back ? mine[order[k]] : theirs[order[k]];
+    b.src_strides[k] = back ? theirs[order[k]] : mine[order[k]];
+  }
+  return tfc_cuda_copy_block(&b, to, from, stream);
+}
+static int take_x(const struct tfc_cuda_conv_plan *p, void *to, const void *from, void *stream) {
+  int error = is_padded(&p->key) ? tfc_cuda_clear_bytes(to, bytes_of(&p->key, 0), stream) : 0;
+  const struct tfc_cuda_slide *g = &p->key.conv.slide;
+  return error ? error : move_image(p, &g->x, p->key.padded, g->channels, false, to, from, stream);
+}
+static int give_x(const struct tfc_cuda_conv_plan *p, void *to, const void *from, void *stream) {
+  const struct tfc_cuda_slide *g = &p->key.conv.slide;
+  return move_image(p, &g->x, p->key.padded, g->channels, true, to, from, stream);
+}
+static int move_y(const struct tfc_cuda_conv_plan *p, bool back, void *to, const void *from, void *stream) {
+  const struct tfc_cuda_slide *g = &p->key.conv.slide;
+  return move_image(p, &g->y, g->y.size, g->filters, back, to, from, stream);
+}
+// Filters between [cells, in, out] and [out, in, cells] (channels first) or [out, cells, in].
+static int turn_filter(const struct tfc_cuda_conv_plan *p, bool back, void *to, const void *from, void *stream) {
+  const struct tfc_cuda_slide *g = &p->key.conv.slide;
+  int64_t cells = g->size[0] * g->size[1] * g->size[2], in = g->channels / g->groups, out = g->filters;
+  // In the order out, in, cells: strides of the graph's filter and of cuDNN's.
+  int64_t ours[3] = {1, out, in * out};
+  int64_t theirs[3] = {in * cells, p->way.first ? cells : 1, p->way.first ? 1 : in};
+  int order[3] = {0, 1, 2}; // of dimensions, so that the destination runs in memory
+  if (back)
+    order[0] = 2, order[2] = 0;
+  else if (!p->way.first)
+    order[1] = 2, order[2] = 1;
+  const int64_t dims[3] = {out, in, cells};
+  struct tfc_cuda_block b = {.rank = 3, .size = (int32_t)tfc_dtype_size((tfc_dtype)p->key.conv.type)};
+  for (int k = 0; k < 3; k++) {
+    b.dims[k] = dims[order[k]];
+    b.dst_strides[k] = back ? ours[order[k]] : theirs[order[k]];
+    b.src_strides[k] = back ? theirs[order[k]] : ours[order[k]];
+  }
+  return tfc_cuda_copy_block(&b, to, from, stream);
+}
+
+tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
+                             void *y, void *scratch) {
+  tfc_status s = NULL;
+  struct cudnnContext *handle = NULL;
+  const struct tfc_cuda_conv *c = &plan->key.conv;
+  const struct way *way = &plan->way;
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  const void *alpha = c->type == TFC_DOUBLE ? (const void *)&wide_one : &one;
+  const void *beta = c->type == TFC_DOUBLE ? (const void *)&wide_zero : &zero;
+  char *memory = scratch;
+  bool own_x = plan->x_at != SIZE_MAX, own_y = plan->y_at != SIZE_MAX;
+  void *fx = own_x ? memory + plan->x_at : x, *fy = own_y ? memory + plan->y_at : y, *fw = memory + plan->w_at;
+  int error = 0;
+  TFC_RETURN_IF_ERROR(l->library->cudnn(l->library, &handle));
+  if (own_x && c->role != TFC_CUDA_CONV_INPUT) error = take_x(plan, fx, x, l->stream);
+  if (!error && own_y && c->role != TFC_CUDA_CONV_FORWARD) error = move_y(plan, false, fy, y, l->stream);
+  if (!error && c->role != TFC_CUDA_CONV_FILTER) error = turn_filter(plan, false, fw, w, l->stream);
+  if (error) return tfc_cuda_status(l, error);
+  switch (c->role) {
+  case TFC_CUDA_CONV_FORWARD:
+    CHECK(cudnnConvolutionForward(handle, alpha, way->x, fx, way->w, fw, way->convolution,
+                                  (cudnnConvolutionFwdAlgo_t)way->algorithm, memory, way->workspace, beta, way->y, fy));
+    if (own_y) error = move_y(plan, true, y, fy, l->stream);
+    break;
+  case TFC_CUDA_CONV_INPUT:
+    CHECK(cudnnConvolutionBackwardData(handle, alpha, way->w, fw, way->y, fy, way->convolution,
+                                       (cudnnConvolutionBwdDataAlgo_t)way->algorithm, memory, way->workspace, beta,
+                                       way->x, fx));
+    if (own_x) error = give_x(plan, x, fx, l->stream);
+    break;
+  default:
+    CHECK(cudnnConvolutionBackwardFilter(handle, alpha, way->x, fx, way->y, fy, way->convolution,
+                                         (cudnnConvolutionBwdFilterAlgo_t)way->algorithm, memory, way->workspace, beta,
+                                         way->w, fw));
+    error = turn_filter(plan, true, w, fw, l->stream);
+    break;
+  }
+  if (error) return tfc_cuda_status(l, error);
+out:
+  return s;
+}
+
+#endif

@@ -1,0 +1,88 @@
+// Convolutions by matrix products over patches, in the place of cuDNN: two dimensions, float32, one group, channels
+// last. All others are declined, and plain loops take them.
+#include "runtime/device/cuda/kernels/conv.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda_kernels/host.h"
+
+struct tfc_cuda_conv_plan {
+  struct tfc_cuda_conv c;
+};
+bool cuda_host_no_conv;
+
+tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
+                              const struct tfc_cuda_conv_plan **out) {
+  static struct tfc_cuda_conv_plan *plans[4096];
+  static size_t count;
+  (void)library;
+  if (cuda_host_no_conv || conv->type != TFC_FLOAT || conv->spatial != 2 || conv->slide.groups != 1 ||
+      conv->channels_first)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "not in this test's library");
+  for (size_t i = 0; i < count; i++)
+    if (!memcmp(&plans[i]->c, conv, sizeof *conv)) {
+      *out = plans[i];
+      return NULL;
+    }
+  if (count == sizeof plans / sizeof *plans || !(plans[count] = calloc(1, sizeof **plans))) abort();
+  plans[count]->c = *conv;
+  *out = plans[count++];
+  return NULL;
+}
+
+size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
+  (void)plan;
+  return 64;
+}
+
+// One image: its patches [out1 * out2, size1 * size2 * channels], or the patches added back.
+static void patches(const struct tfc_cuda_slide *s, float *x, float *p, bool back) {
+  for (int64_t i = 0; i < s->y.size[1]; i++)
+    for (int64_t j = 0; j < s->y.size[2]; j++)
+      for (int64_t a = 0; a < s->size[1]; a++)
+        for (int64_t b = 0; b < s->size[2]; b++, p += s->channels) {
+          int64_t h = i * s->step[1] - s->before[1] + a * s->dilation[1];
+          int64_t w = j * s->step[2] - s->before[2] + b * s->dilation[2];
+          bool inside = h >= 0 && w >= 0 && h < s->x.size[1] && w < s->x.size[2];
+          float *at = x + h * s->x.stride[1] + w * s->x.stride[2];
+          for (int64_t c = 0; c < s->channels; c++) {
+            if (!back)
+              p[c] = inside ? at[c] : 0;
+            else if (inside)
+              at[c] += p[c];
+          }
+        }
+}
+
+tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *xv, void *wv,
+                             void *yv, void *scratch) {
+  const struct tfc_cuda_slide *s = &plan->c.slide;
+  float *x = xv, *w = wv, *y = yv;
+  int rows = (int)(s->y.size[1] * s->y.size[2]), inner = (int)(s->size[1] * s->size[2] * s->channels);
+  int filters = (int)s->filters;
+  float *p = malloc((size_t)rows * (size_t)inner * sizeof *p);
+  if (!p) abort();
+  (void)l, (void)scratch;
+  tfc_host_begin();
+  for (int64_t n = 0; n < s->batch; n++) {
+    float *image = x + n * s->x.batch_stride, *out = y + n * s->y.batch_stride;
+    if (plan->c.role != TFC_CUDA_CONV_INPUT) patches(s, image, p, false);
+    if (plan->c.role == TFC_CUDA_CONV_FORWARD)
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, filters, inner, 1, p, inner, w, filters, 0, out,
+                  filters);
+    if (plan->c.role == TFC_CUDA_CONV_FILTER)
+      cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, filters, rows, 1, p, inner, out, filters, n ? 1 : 0,
+                  w, filters);
+    if (plan->c.role == TFC_CUDA_CONV_INPUT) {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, inner, filters, 1, out, filters, w, filters, 0, p,
+                  inner);
+      memset(image, 0, (size_t)s->x.batch_stride * sizeof *image);
+      patches(s, image, p, true);
+    }
+  }
+  tfc_host_end();
+  free(p);
+  return NULL;
+}
