@@ -170,17 +170,18 @@ out:
   return s;
 }
 
-// The 16-norm of the loads, relative to `scale`.
-static double norm_of(const struct tfc_loads *l, double scale) {
+// The 16th power of the 16-norm of the loads, relative to `scale`.
+static double power_of(const struct tfc_problem *p, const int64_t *load, double scale) {
   double sum = 0;
-  for (uint32_t d = 0; d < l->problem->device_count; d++) {
-    double x = (double)l->load[d] * scale;
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    double x = (double)load[d] * scale;
     x *= x, x *= x, x *= x;
     sum += x * x;
   }
-  return sqrt(sqrt(sqrt(sqrt(sum))));
+  return sum;
 }
 
+// The walk's energy is the 16-norm; what is compared is its power.
 static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter, struct tfc_solution *best,
                                     struct tfc_score *score) {
   const struct tfc_problem *p = a->p;
@@ -189,9 +190,9 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
   tfc_loads_reset(&l, best->device);
   a->device = l.device;
   *score = (struct tfc_score){tfc_loads_excess(&l), tfc_loads_value(&l)};
-  uint64_t missing = l.missing, excess = score->excess, rounds = 0, last_best = 0;
+  uint64_t excess = score->excess, rounds = 0, last_best = 0;
   double scale = score->value == TFC_TIME_MAX || !score->value ? 1e-9 : 1.0 / (double)score->value;
-  double energy = norm_of(&l, scale), heat = temperature(a->o, 0);
+  double energy = power_of(p, l.load, scale), heat = temperature(a->o, 0);
   tfc_device_id *was = malloc(sizeof *was * ((size_t)p->unit_count + 1));
   if (!was) {
     tfc_loads_deinit(&l);
@@ -205,24 +206,40 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       if (p->device_count == 1) break;
       continue;
     }
-    for (uint32_t i = 0; i < a->move_count; i++) {
-      was[i] = l.device[a->moves[i].unit];
-      tfc_loads_move(&l, a->moves[i].unit, a->moves[i].device);
+    const bool alone = a->move_count == 1;
+    const uint64_t missing = l.missing;
+    uint64_t then_missing, over = 0;
+    double then;
+    if (alone) {
+      tfc_loads_peek(&l, a->moves[0].unit, a->moves[0].device);
+      then = power_of(p, l.peek, scale), then_missing = l.peek_missing;
+      if (p->has_limits) over = tfc_loads_peek_excess(&l, a->moves[0].unit, a->moves[0].device);
+    } else {
+      for (uint32_t i = 0; i < a->move_count; i++) {
+        was[i] = l.device[a->moves[i].unit];
+        tfc_loads_move(&l, a->moves[i].unit, a->moves[i].device);
+      }
+      then = power_of(p, l.load, scale), then_missing = l.missing;
+      if (p->has_limits) over = tfc_loads_excess(&l);
     }
-    double then = norm_of(&l, scale);
-    uint64_t over = p->has_limits ? tfc_loads_excess(&l) : 0;
     bool take;
-    if (l.missing != missing)
-      take = l.missing < missing;
-    else if (over != excess)
+    if (then_missing != missing) {
+      take = then_missing < missing;
+    } else if (over != excess) {
       take = over < excess;
-    else
-      take = then <= energy || (heat > 0 && then - energy < -log(tfc_random_unit(&a->random) + 1e-300) * heat * energy);
+    } else if (then <= energy || heat <= 0) {
+      take = then <= energy;
+    } else { // norm' < norm * (1 + slack)
+      double slack = 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat;
+      slack *= slack, slack *= slack, slack *= slack, slack *= slack;
+      take = then < energy * slack;
+    }
     if (!take) {
-      for (uint32_t i = a->move_count; i-- > 0;) tfc_loads_move(&l, a->moves[i].unit, was[i]);
+      for (uint32_t i = a->move_count; i-- > 0 && !alone;) tfc_loads_move(&l, a->moves[i].unit, was[i]);
       continue;
     }
-    energy = then, missing = l.missing, excess = over;
+    if (alone) tfc_loads_move(&l, a->moves[0].unit, a->moves[0].device);
+    energy = then, excess = over;
     struct tfc_score now = {excess, tfc_loads_value(&l)};
     if (!tfc_score_better(now, *score)) continue;
     *score = now;

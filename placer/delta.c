@@ -1,7 +1,8 @@
-// Throughput: tfc_loads, moved and moved back. Step: the incumbent's simulation is kept as a row of saved states.
-// Nothing differs before the first input of a moved node is produced (its transfers, or its presence, follow from where
-// its consumers are), or before a node whose rank changed is ready; so a trial restarts from the last state before
-// that. Trials do not save states; committing runs the changed part once more, saving as it goes.
+// Throughput: tfc_loads, asked about a single move, moved and moved back for more. Step: the incumbent's simulation is
+// kept as a row of saved states. Nothing differs before the first input of a moved node is produced (its transfers, or
+// its presence, follow from where its consumers are), or before a node whose rank changed is ready; so a trial restarts
+// from the last state before that. Trials do not save states; committing runs the changed part once more, saving as it
+// goes.
 #include "placer/delta.h"
 
 #include <stdlib.h>
@@ -27,7 +28,9 @@ struct tfc_delta {
   int64_t *load;    // [device] ps of operations (step)
   TFC_ARRAY(struct undo) moved;
   TFC_ARRAY(uint32_t) swapped;
-  bool open; // a trial is applied and not committed
+  bool open;   // a trial is applied and not committed
+  bool peeked; // or would be, and was only asked about (throughput, one move)
+  struct tfc_move peek;
   struct tfc_verdict tried;
   // Throughput.
   struct tfc_loads loads;
@@ -191,7 +194,7 @@ static void update_tails(struct tfc_delta *d, uint32_t from) {
 
 void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uint32_t *rank, struct tfc_verdict *out) {
   const struct tfc_problem *p = d->problem;
-  d->open = false;
+  d->open = d->peeked = false;
   if (device != d->device) memcpy(d->device, device, sizeof *device * p->unit_count);
   memset(d->memory, 0, sizeof *d->memory * p->device_count);
   memset(d->load, 0, sizeof *d->load * p->device_count);
@@ -244,6 +247,7 @@ static void swap_ranks(struct tfc_delta *d, uint32_t a, uint32_t b) {
 }
 
 static void close_trial(struct tfc_delta *d) {
+  d->peeked = false;
   if (!d->open) return;
   for (size_t i = d->swapped.count; i >= 2; i -= 2) swap_ranks(d, d->swapped.data[i - 2], d->swapped.data[i - 1]);
   for (size_t i = d->moved.count; i-- > 0;) place_unit(d, d->moved.data[i].unit, d->moved.data[i].from);
@@ -358,6 +362,23 @@ static int64_t last_end(const struct tfc_delta *d) {
   return last;
 }
 
+// One unit, throughput: what the loads would be, without moving anything.
+static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutoff, struct tfc_verdict *v) {
+  const struct tfc_problem *p = d->problem;
+  struct tfc_loads *l = &d->loads;
+  tfc_loads_peek(l, move->unit, move->device);
+  v->legal = !l->peek_missing;
+  if (v->legal) {
+    v->value = 0;
+    for (uint32_t i = 0; i < p->device_count; i++)
+      if (l->peek[i] > v->value) v->value = l->peek[i];
+  }
+  if (p->has_limits) v->excess = tfc_loads_peek_excess(l, move->unit, move->device);
+  v->feasible = v->excess == 0;
+  if (v->legal && v->value >= cutoff) v->value = TFC_TIME_MAX, v->cut = true;
+  d->peek = *move, d->peeked = true;
+}
+
 void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
                    uint32_t swap_count, int64_t cutoff, struct tfc_verdict *out) {
   const struct tfc_problem *p = d->problem;
@@ -367,6 +388,10 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
   if (!d->step) swap_count = 0;
   for (uint32_t k = 0; k < move_count; k++)
     if (!tfc_problem_allows(p, moves[k].unit, moves[k].device)) goto done;
+  if (!d->step && move_count == 1) {
+    peek(d, moves, cutoff, &v);
+    goto done;
+  }
   if (!tfc_array_reserve(&d->moved, move_count) || !tfc_array_reserve(&d->swapped, 2 * (size_t)swap_count)) goto done;
   d->highest = 0;
   d->stamp++;
@@ -439,8 +464,11 @@ done:
 
 void tfc_delta_commit(struct tfc_delta *d) {
   const struct tfc_problem *p = d->problem;
-  if (!d->open) return;
-  d->open = false;
+  if (d->peeked)
+    place_unit(d, d->peek.unit, d->peek.device);
+  else if (!d->open)
+    return;
+  d->open = d->peeked = false;
   if (!d->step) {
     fill_from_loads(d, &d->verdict);
     memcpy(d->verdict.busy, d->loads.load, sizeof *d->loads.load * p->device_count);
