@@ -170,21 +170,23 @@ out:
   return s;
 }
 
-// The 16th power of the 16-norm of the loads, relative to `scale`.
-static double power_of(const struct tfc_problem *p, const int64_t *load, double scale) {
+static inline double raised(double x, uint32_t squarings) {
+  for (uint32_t i = 0; i < squarings; i++) x *= x;
+  return x;
+}
+
+// The norm of the loads to the power of its exponent, 2^squarings; the loads relative to `scale`.
+static double power_of(const struct tfc_problem *p, const int64_t *load, double scale, uint32_t squarings) {
   double sum = 0;
-  for (uint32_t d = 0; d < p->device_count; d++) {
-    double x = (double)load[d] * scale;
-    x *= x, x *= x, x *= x;
-    sum += x * x;
-  }
+  for (uint32_t d = 0; d < p->device_count; d++) sum += raised((double)load[d] * scale, squarings);
   return sum;
 }
 
-// The walk's energy is the 16-norm; what is compared is its power.
+// The walk's energy is a norm of the loads; what is compared is its power.
 static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter, struct tfc_solution *best,
                                     struct tfc_score *score) {
   const struct tfc_problem *p = a->p;
+  const uint32_t squarings = a->o->squarings ? a->o->squarings : 4;
   struct tfc_loads l;
   TFC_RETURN_IF_ERROR(tfc_loads_init(&l, p));
   tfc_loads_reset(&l, best->device);
@@ -192,7 +194,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
   *score = (struct tfc_score){tfc_loads_excess(&l), tfc_loads_value(&l)};
   uint64_t excess = score->excess, rounds = 0, last_best = 0;
   double scale = score->value == TFC_TIME_MAX || !score->value ? 1e-9 : 1.0 / (double)score->value;
-  double energy = power_of(p, l.load, scale), heat = temperature(a->o, 0);
+  double energy = power_of(p, l.load, scale, squarings), heat = temperature(a->o, 0);
   tfc_device_id *was = malloc(sizeof *was * ((size_t)p->unit_count + 1));
   if (!was) {
     tfc_loads_deinit(&l);
@@ -212,14 +214,14 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
     double then;
     if (alone) {
       tfc_loads_peek(&l, a->moves[0].unit, a->moves[0].device);
-      then = power_of(p, l.peek, scale), then_missing = l.peek_missing;
+      then = power_of(p, l.peek, scale, squarings), then_missing = l.peek_missing;
       if (p->has_limits) over = tfc_loads_peek_excess(&l, a->moves[0].unit, a->moves[0].device);
     } else {
       for (uint32_t i = 0; i < a->move_count; i++) {
         was[i] = l.device[a->moves[i].unit];
         tfc_loads_move(&l, a->moves[i].unit, a->moves[i].device);
       }
-      then = power_of(p, l.load, scale), then_missing = l.missing;
+      then = power_of(p, l.load, scale, squarings), then_missing = l.missing;
       if (p->has_limits) over = tfc_loads_excess(&l);
     }
     bool take;
@@ -231,8 +233,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       take = then <= energy;
     } else { // norm' < norm * (1 + slack)
       double slack = 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat;
-      slack *= slack, slack *= slack, slack *= slack, slack *= slack;
-      take = then < energy * slack;
+      take = then < energy * raised(slack, squarings);
     }
     if (!take) {
       for (uint32_t i = a->move_count; i-- > 0 && !alone;) tfc_loads_move(&l, a->moves[i].unit, was[i]);

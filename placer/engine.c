@@ -483,7 +483,11 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
   return TFC_ENGINE_ENDED;
 }
 
-tfc_engine_stop tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+__attribute__((target_clones("arch=x86-64-v3", "default")))
+#endif
+tfc_engine_stop
+tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
   tfc_engine_stop stop = e->plain && !e->log_transfers ? run(e, cutoff, pause, true) : run(e, cutoff, pause, false);
   if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // leave the work space clean
     memset(e->wire_touched, 0, e->problem->wire_count);

@@ -54,7 +54,8 @@ struct tfc_anneal_options {
   double hot, cold;        // temperatures as shares of the value; hot 0: descent
   const uint32_t *cluster; // [unit], or NULL: units move alone and in small neighbourhoods
   uint32_t cluster_count;
-  bool orders; // also exchange precedences (step)
+  bool orders;        // also exchange precedences (step)
+  uint32_t squarings; // throughput: the walk's energy is the 2^squarings-norm of the loads; 0: 4
 };
 // Simulated annealing from `solution`, which becomes the best found; *score is its score, before and after. The
 // temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.

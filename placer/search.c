@@ -1,7 +1,7 @@
 // `auto` has three phases. Heuristics run side by side, each once. Then rounds: every worker takes a placement from the
-// elite and improves it by its method (annealing on units, on clusters, large neighbourhoods, in turn), rounds getting
-// longer; what they find goes back to the elite in the order of the workers. At last the best ones are polished by
-// descent. Under a clock there are as many workers as threads; under a number of evaluations there are always eight,
+// elite and improves it by its method (annealing on units, on clusters, from nothing, large neighbourhoods), rounds
+// getting longer; what they find goes back to the elite in the order of the workers. At last the best ones are polished
+// by descent. Under a clock there are as many workers as threads; under a number of evaluations there are always eight,
 // and nothing looks at the clock: the outcome depends on the seed alone.
 #include "placer/search.h"
 
@@ -201,11 +201,18 @@ static tfc_status join_elite(struct elite *e, const struct tfc_problem *p, const
   return NULL;
 }
 
-enum method { METHOD_ANNEAL, METHOD_CLUSTERS, METHOD_LNS, METHOD_HOT, METHOD_COUNT };
+// Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
+// from nothing; large neighbourhoods.
+enum method { METHOD_ANNEAL, METHOD_CLUSTERS, METHOD_LNS, METHOD_HOT, METHOD_COMBINE, METHOD_FRESH };
+static const char *const method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
+                                           "auto: anneal", "auto: combine",    "auto: fresh"};
+static const enum method step_methods[] = {METHOD_ANNEAL, METHOD_CLUSTERS, METHOD_LNS, METHOD_HOT, METHOD_COMBINE};
+static const enum method throughput_methods[] = {METHOD_FRESH,   METHOD_CLUSTERS, METHOD_ANNEAL,
+                                                 METHOD_COMBINE, METHOD_HOT,      METHOD_LNS};
 struct job {
   enum method method;
   struct tfc_budget budget;
-  struct tfc_solution solution;
+  struct tfc_solution solution, other; // other: to be combined with
   struct tfc_score score;
   uint64_t evaluations;
   double hot;
@@ -237,13 +244,74 @@ static bool job_over(const struct job *j) {
   return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
 }
 
+// From coarse to fine: clusters of what has one label now, then of what is on one device, at last units.
+static tfc_status anneal_levels(const struct tfc_problem *p, struct job *j, struct tfc_random *random,
+                                struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
+  tfc_status s = NULL;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  uint32_t target = 12 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
+  for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
+    const tfc_device_id *together = level ? solution->device : label;
+    if (target >= p->unit_count) level = 3;
+    uint32_t count = level < 3 ? tfc_local_coarsen(p, random, together, target, cluster) : p->unit_count;
+    struct tfc_anneal_options options = {.hot = j->hot / (1 + level), .cold = 0.0003};
+    if (count && level < 3) options.cluster = cluster, options.cluster_count = count;
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, level < 3 ? 0.4 : 1, tfc_random_u64(random));
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, solution, score, &j->evaluations));
+  }
+out:
+  free(cluster);
+  return s;
+}
+
+// From a beginning that has nothing to do with the elite: units anywhere in one long run, or clusters anywhere.
+static tfc_status anneal_fresh(const struct tfc_problem *p, struct job *j, struct tfc_random *random) {
+  tfc_status s = NULL;
+  struct tfc_solution trial = {0};
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *home = NULL;
+  const bool units = tfc_random_below(random, 2);
+  const uint32_t target = 8 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
+  struct tfc_score score = TFC_SCORE_NONE;
+  if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&trial, p));
+  if (units) {
+    struct tfc_anneal_options options = {.hot = 0.03 * pow(10, tfc_random_unit(random)),
+                                         .cold = 0.0002,
+                                         .squarings = 3 + (uint32_t)tfc_random_below(random, 3)};
+    tfc_local_any(p, random, trial.device);
+    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &trial, &score, &j->evaluations));
+  } else {
+    const uint32_t count = tfc_local_coarsen(p, random, NULL, target, cluster);
+    home = malloc(sizeof *home * (count + 1u));
+    if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t d = home[cluster[u]];
+      while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
+      trial.device[u] = (tfc_device_id)d;
+    }
+    if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, trial.device, NULL);
+    struct tfc_anneal_options options = {.hot = 0.3, .cold = 0.003, .cluster = cluster, .cluster_count = count};
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.3, tfc_random_u64(random));
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
+    TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
+  }
+  if (tfc_score_better(score, j->score)) { // else what it was given stays
+    const struct tfc_solution given = j->solution;
+    j->solution = trial, trial = given, j->score = score;
+  }
+out:
+  tfc_solution_deinit(&trial);
+  free(cluster), free(home);
+  return s;
+}
+
 static tfc_status run_job_(const struct finder *f, struct job *j) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   struct tfc_random random;
-  uint32_t *cluster = NULL;
   struct tfc_simulator *sim = NULL;
-  struct tfc_budget part;
   const bool orders = p->objective == TFC_OBJECTIVE_STEP;
   tfc_random_init(&random, j->budget.seed);
   TFC_TRY(s, tfc_simulator_create(p, &sim));
@@ -252,18 +320,14 @@ static tfc_status run_job_(const struct finder *f, struct job *j) {
   } else if (j->method == METHOD_ANNEAL || j->method == METHOD_HOT) {
     struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = orders};
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
-  } else { // clusters of what is together now, from coarse to fine
-    cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
-    if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-    uint32_t target = 12 * p->device_count + (uint32_t)tfc_random_below(&random, 40 * p->device_count);
-    for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
-      if (target >= p->unit_count) level = 3;
-      uint32_t count = level < 3 ? tfc_local_coarsen(p, &random, j->solution.device, target, cluster) : p->unit_count;
-      struct tfc_anneal_options options = {.hot = j->hot / (1 + level), .cold = 0.0003};
-      if (count && level < 3) options.cluster = cluster, options.cluster_count = count;
-      part = part_of(&j->budget, j->evaluations, level < 3 ? 0.4 : 1, tfc_random_u64(&random));
-      TFC_TRY(s, tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations));
-    }
+  } else if (j->method == METHOD_FRESH) {
+    TFC_TRY(s, anneal_fresh(p, j, &random));
+  } else if (j->method == METHOD_COMBINE) { // what is together in both stays so at first
+    for (uint32_t u = 0; u < p->unit_count; u++)
+      j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);
+    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->other.device));
+  } else {
+    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->solution.device));
   }
   struct tfc_score settled;
   if (orders) {
@@ -278,7 +342,6 @@ static tfc_status run_job_(const struct finder *f, struct job *j) {
   }
 out:
   tfc_simulator_free(sim);
-  free(cluster);
   return s;
 }
 static void run_job(void *user, uint32_t i) {
@@ -377,6 +440,36 @@ out:
   return s;
 }
 
+static void clear_elite(struct elite *e) {
+  for (uint32_t i = 0; i < e->count; i++) tfc_solution_deinit(&e->solution[i]);
+  e->count = 0;
+}
+static tfc_status join_all(struct elite *to, const struct elite *from, const struct tfc_problem *p) {
+  for (uint32_t i = 0; i < from->count; i++) TFC_RETURN_IF_ERROR(join_elite(to, p, &from->solution[i], from->score[i]));
+  return NULL;
+}
+
+// Where a valley is searched through, the search goes to another one: what was found is put aside in `hall`, and the
+// elite is one placement of no merit. In the last fifth of the time all that was put aside comes together.
+static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct elite *elite,
+                               struct elite *hall) {
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_solution any = {0};
+  struct tfc_verdict v = {0};
+  TFC_TRY(s, join_all(hall, elite, p));
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  TFC_TRY(s, tfc_solution_init(&any, p));
+  tfc_local_any(p, random, any.device);
+  tfc_simulate(sim, any.device, NULL, TFC_TIME_MAX, &v);
+  clear_elite(elite);
+  TFC_TRY(s, join_elite(elite, p, &any, tfc_score_of(&v)));
+out:
+  tfc_solution_deinit(&any);
+  tfc_simulator_free(sim);
+  return s;
+}
+
 static tfc_status rounds(struct finder *f, struct elite *elite, struct program_thread *program) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
@@ -384,10 +477,15 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
   const uint32_t workers = fixed ? FIXED_WORKERS : f->threads;
   struct job *jobs = calloc(workers, sizeof *jobs);
   struct tfc_random random;
-  uint32_t idle_rounds = 0;
-  uint64_t turn = 0;
+  struct elite hall = {0};
+  const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
+  bool together = !valleys; // no valley is left any more
+  uint32_t idle_rounds = 0, idle_here = 0;
+  uint64_t turn = 0, last_better = 0;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   tfc_random_init(&random, f->o->seed ^ 0x5eed);
+  // Long enough to cool down a placement of this size.
+  const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
   double slice = 0;
   uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
   for (uint32_t round = 0; !is_over(f) && elite->count && p->device_count > 0; round++) {
@@ -400,11 +498,11 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     }
     if (!fixed) {
       double now = tfc_seconds_now(), left = f->deadline - now;
-      slice = round == 0 ? fmax(0.15, left / 30) : slice * 1.35;
+      slice = round == 0 ? fmax(0.15, left / 30) : slice * (valleys ? 1.2 : 1.35);
+      if (valleys && round == 0) slice = fmin(slice, first_slice);
       if (slice > left || left - slice < slice / 3) slice = left;
     }
-    const int64_t before = f->best.value;
-    const uint64_t before_excess = f->best.excess;
+    const struct tfc_score before = f->best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, turn++) {
       struct job *j = &jobs[w];
       uint64_t seed = tfc_random_u64(&random);
@@ -412,12 +510,20 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
       uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
       *j = (struct job){.score = elite->score[pick], .fixed = fixed};
       TFC_TRY(s, tfc_solution_copy(&j->solution, &elite->solution[pick], p));
-      j->method = (enum method)(turn % METHOD_COUNT);
+      j->method = p->objective == TFC_OBJECTIVE_STEP
+                      ? step_methods[turn % (sizeof step_methods / sizeof *step_methods)]
+                      : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
+      if (j->method == METHOD_COMBINE && (elite->count < 2 || p->device_count > 250)) j->method = METHOD_CLUSTERS;
+      if (j->method == METHOD_COMBINE) {
+        uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
+        TFC_TRY(s, tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
+      }
       // Temperatures from one to another round: hot runs leave the valley, the others search in it.
       double u = tfc_random_unit(&random);
-      j->hot = j->method == METHOD_HOT        ? 0.03 * pow(0.2, u)
-               : j->method == METHOD_CLUSTERS ? 0.02 * pow(0.1, u)
-                                              : 0.004 * pow(0.1, u);
+      if (j->method == METHOD_HOT || j->method == METHOD_FRESH)
+        j->hot = 0.03 * pow(0.2, u);
+      else
+        j->hot = (j->method == METHOD_CLUSTERS || j->method == METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
       j->budget = (struct tfc_budget){.seed = seed, .threads = 1, .cancel = &f->stop};
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
@@ -426,24 +532,37 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
     for (uint32_t w = 0; w < busy; w++) {
       struct job *j = &jobs[w];
-      static const char *const names[] = {"auto: anneal", "auto: multilevel", "auto: lns", "auto: anneal"};
       f->out->evaluations += j->evaluations;
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (!s) s = keep(f, &j->solution, j->score, names[j->method]);
+      if (!s) s = keep(f, &j->solution, j->score, method_names[j->method]);
       if (!s) s = join_elite(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
       tfc_solution_deinit(&j->solution);
+      tfc_solution_deinit(&j->other);
     }
     if (s) goto out;
-    bool better = f->best.value < before || f->best.excess < before_excess;
+    const bool better = tfc_score_better(f->best, before);
+    idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
     idle_rounds = better ? 0 : idle_rounds + 1;
     // On small problems, many thorough rounds in vain are enough.
-    uint64_t thorough = 4000 * (uint64_t)p->unit_count * p->device_count + 200000;
-    if (!fixed && idle_rounds >= 5 && f->out->evaluations > thorough && !program->started && f->deadline - f->begin > 2)
+    if (better) last_better = f->out->evaluations;
+    uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
+    const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
+    if (!fixed && !proving && idle_rounds >= 6 && f->out->evaluations - last_better > thorough &&
+        f->deadline - f->begin > 2)
       break;
+    if (together) continue;
+    if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
+      together = true;
+      TFC_TRY(s, join_all(elite, &hall, p));
+    } else if (idle_here >= 3) {
+      idle_here = 0, slice = first_slice;
+      TFC_TRY(s, leave_valley(p, &random, elite, &hall));
+    }
   }
 out:
-  for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution);
+  for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution), tfc_solution_deinit(&jobs[w].other);
+  clear_elite(&hall);
   free(jobs);
   return s;
 }
@@ -475,7 +594,7 @@ static tfc_status run_auto(struct finder *f) {
 out:
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);
-  for (uint32_t i = 0; i < elite.count; i++) tfc_solution_deinit(&elite.solution[i]);
+  clear_elite(&elite);
   return s;
 }
 

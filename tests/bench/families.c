@@ -323,8 +323,10 @@ tfc_status family_make(const struct family_request *q, struct family_problem *ou
     made.optimum = ((int64_t)(q->devices + q->nodes / q->devices - 1) * 100 + (q->devices - 1)) * 1000000;
   } else if (strcmp(q->family, "towers") == 0) {
     make_towers(&m, q->nodes, 2 * q->devices);
-    // Two towers a device, in turn; all but one device get the input over a link and send their ends.
-    made.optimum = ((int64_t)((q->nodes - 2) / (2 * q->devices)) * 2 * 50 + 21 + (q->devices > 1 ? 2 : 0)) * 1000000;
+    // Two towers a device, in turn. The input and the concat are on two devices: one gets the input over a link, the
+    // other sends its end; from the third device on there is one that does both.
+    const int64_t links = q->devices > 2 ? 2 : q->devices - 1;
+    made.optimum = ((int64_t)((q->nodes - 2) / (2 * q->devices)) * 2 * 50 + 21 + links) * 1000000;
   } else if (strcmp(q->family, "seq2seq") == 0) {
     make_seq2seq(&m, q->nodes);
   } else if (strcmp(q->family, "series") == 0) {
