@@ -96,7 +96,7 @@ bool tfc_quiet(void) {
 int tfc_exit_code(tfc_status status) {
   switch (tfc_status_code(status)) {
   case TFC_OK: return 0;
-  case TFC_CANCELLED: return 130;
+  case TFC_CANCELLED: return atomic_load(&cancel) ? 130 : 1; // also what a closed queue says
   case TFC_INVALID_ARGUMENT:
   case TFC_UNIMPLEMENTED:
   case TFC_NOT_FOUND:

@@ -3,37 +3,9 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/device/wait.h"
 #include "runtime/exec/dynamic_run.h"
 
-enum { CHECK_EVERY = 256, POLL_NS = 5000000 };
-
-static void name_waiting(struct tfc_run *r, struct tfc_text *text) {
-  const struct tfc_graph *g = r->plan->ir.graph;
-  uint32_t shown = 0;
-  for (const struct tfc_run_flight *f = r->flights; f && shown < 8; f = f->after, shown++)
-    tfc_text_printf(text, "%s'%.*s' (%s) has not completed", shown ? ", " : "",
-                    TFC_STR_ARG(g->nodes[f->item.node->node].name), f->item.node->def->name);
-  for (uint32_t i = 0; i < r->d->node_count && shown < 8; i++) {
-    const struct tfc_dnode *n = &r->d->nodes[i];
-    const struct tfc_run_iteration *it = n->frame == 0 ? tfc_run_iteration(r->root, 0) : NULL;
-    if (!it || it->pending[n->local] == TFC_RUN_DONE || n->kind == TFC_DNODE_FETCH || n->kind == TFC_DNODE_FEED)
-      continue;
-    const struct tfc_node *node = &g->nodes[n->node];
-    for (uint32_t k = 0; k < node->input_count + node->control_count && shown < 8; k++) {
-      struct tfc_output o = tfc_node_inputs(g, node)[k];
-      for (uint32_t j = 0; j < r->d->node_count; j++) {
-        const struct tfc_dnode *p = &r->d->nodes[j];
-        if (p->node != o.node || p->kind == TFC_DNODE_FEED || p->kind == TFC_DNODE_FETCH) continue;
-        if (p->frame == 0 && it->pending[p->local] == TFC_RUN_DONE && !(p->def->flags & TFC_OP_EXIT)) continue;
-        if (p->frame == 0 && it->pending[p->local] != TFC_RUN_DONE && r->flights) continue; // it waits itself
-        tfc_text_printf(text, "%s'%.*s' waits for '%.*s'", shown++ ? ", " : "", TFC_STR_ARG(node->name),
-                        TFC_STR_ARG(g->nodes[o.node].name));
-        break;
-      }
-    }
-  }
-}
+enum { CHECK_EVERY = 256 };
 
 static void check_time(struct tfc_run *r) {
   if (r->failed) return;
@@ -41,7 +13,7 @@ static void check_time(struct tfc_run *r) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
   } else if (r->deadline && tfc_now_ns() >= r->deadline) {
     struct tfc_text text = {0};
-    name_waiting(r, &text);
+    tfc_run_name_waiting(r, &text);
     tfc_run_fail(r, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end in time%s%s", text.size ? ": " : "",
                                     text.size ? text.data : ""));
     tfc_text_deinit(&text);
@@ -50,32 +22,20 @@ static void check_time(struct tfc_run *r) {
   }
 }
 
-static void wait_for_arrivals(struct tfc_run *r) {
-  uint32_t seen = atomic_load(&r->mailbox->signal);
-  if (atomic_load(&r->mailbox->arrived)) return;
-  for (int i = 0; i < 2000; i++) {
-    if (atomic_load_explicit(&r->mailbox->signal, memory_order_relaxed) != seen) return;
-    tfc_pause();
-  }
-  bool watch = !r->failed && (r->deadline || r->cancel || r->nested);
-  tfc_futex_wait(&r->mailbox->signal, seen, watch ? POLL_NS : r->failed ? POLL_NS : -1);
-  if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources); // who came in too late
-}
-
 static void loop(struct tfc_run *r) {
   for (uint32_t turn = 0;; turn++) {
     if (r->in_flight && atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) tfc_run_collect(r);
     if (turn % CHECK_EVERY == CHECK_EVERY - 1) check_time(r);
     if (r->failed) {
       if (!r->in_flight) return;
-      wait_for_arrivals(r);
+      tfc_run_wait(r);
       continue;
     }
     if (r->ready.count) {
       struct tfc_run_item item = r->ready.data[--r->ready.count];
       tfc_run_process(r, &item);
     } else if (r->in_flight) {
-      wait_for_arrivals(r);
+      tfc_run_wait(r);
       check_time(r);
     } else if (!tfc_run_unpark(r)) {
       return;
@@ -125,7 +85,7 @@ static tfc_status run_plan(struct tfc_run *r) {
     s = r->status;
     if (!s && r->root_done != r->d->frames[0].node_count) {
       struct tfc_text text = {0};
-      name_waiting(r, &text);
+      tfc_run_name_waiting(r, &text);
       s = tfc_status_make(TFC_INTERNAL, "the step cannot go on: %u nodes never run; %s",
                           r->d->frames[0].node_count - r->root_done, text.data ? text.data : "");
       tfc_text_deinit(&text);
@@ -167,7 +127,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
                       .fetches = fetches,
                       .cancel = options ? options->cancel : NULL};
   if (options && options->deadline_ns) r.deadline = tfc_now_ns() + options->deadline_ns;
-  r.self = (struct tfc_dynamic_parent){&step, r.deadline, r.cancel};
+  r.self = (struct tfc_dynamic_parent){&step, r.deadline, r.cancel, NULL};
   for (uint32_t i = 0; fetches && i < plan->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
   if (plan->uses_step_resources) {
     TFC_RETURN_IF_ERROR(tfc_resources_create(&own));
@@ -201,6 +161,7 @@ tfc_status tfc_plan_run_inside(struct tfc_plan *plan, const struct tfc_dynamic_p
                       .session = plan->session,
                       .step = parent->step,
                       .nested = true,
+                      .parent = parent->run,
                       .deadline = parent->deadline,
                       .cancel = parent->cancel,
                       .feeds = feeds,

@@ -93,6 +93,7 @@ struct tfc_dynamic_parent {
   struct tfc_step *step;
   int64_t deadline; // CLOCK_MONOTONIC_RAW ns, 0: none
   const _Atomic bool *cancel;
+  void *run; // that the call is in
 };
 TFC_MUST_USE tfc_status tfc_plan_run_inside(struct tfc_plan *plan, const struct tfc_dynamic_parent *parent,
                                             const struct tfc_tensor *feeds, struct tfc_tensor *fetches);

@@ -72,6 +72,7 @@ tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_at
                            TFC_STR_ARG(func->name), fn->arg_count, fn->ret_count, input_count, output_count);
   TFC_RETURN_IF_ERROR(function_plan(r, fn, env->device->index, &plan));
   struct tfc_dynamic_parent parent = r->self;
+  parent.run = r;
   return tfc_status_annotate(tfc_plan_run_inside(plan, &parent, inputs, outputs), "function '%.*s'",
                              TFC_STR_ARG(func->name));
 }

@@ -10,10 +10,11 @@
 // What a reference holds now.
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
   struct tfc_variable *variable = v->reference;
-  TFC_RETURN_IF_ERROR(tfc_variable_check(variable));
-  tfc_variable_lock(variable);
-  tfc_tensor_share(&variable->value, &v->t);
-  tfc_variable_unlock(variable);
+  pthread_mutex_lock(&variable->access);
+  tfc_status s = tfc_variable_check(variable);
+  if (!s) tfc_tensor_share(&variable->value, &v->t);
+  pthread_mutex_unlock(&variable->access);
+  if (s) return s;
   v->reference = NULL;
   bool device = tfc_dtype_is_plain(variable->dtype) && tfc_run_own_space(r, (uint16_t)variable->device);
   v->location = device ? (uint16_t)variable->device : TFC_ON_HOST;
@@ -84,6 +85,25 @@ static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, st
   return NULL;
 }
 
+// Holds the variables that an operation touches, each once, in order of their addresses.
+enum { MOST_HELD = 16 };
+static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *const *variables,
+                               struct tfc_variable **held) {
+  uint32_t count = 0;
+  if (n->def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC)) return 0; // what they call does so itself
+  for (uint32_t k = 0; k < n->input_count && count < MOST_HELD; k++) {
+    uint32_t at = count;
+    if (!variables[k]) continue;
+    while (at > 0 && held[at - 1] > variables[k]) at--;
+    if (at > 0 && held[at - 1] == variables[k]) continue;
+    memmove(held + at + 1, held + at, (count - at) * sizeof *held);
+    held[at] = variables[k];
+    count++;
+  }
+  for (uint32_t i = 0; i < count; i++) pthread_mutex_lock(&held[i]->access);
+  return count;
+}
+
 static tfc_status launch_direct(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
   const struct tfc_graph *graph = ctx->graph = r->plan->ir.graph;
   const struct tfc_node *node = ctx->node = &graph->nodes[n->node];
@@ -94,7 +114,7 @@ static tfc_status launch_direct(struct tfc_run *r, const struct tfc_dnode *n, st
   return s ? tfc_op_error(s, graph, node, r->session->devices[n->device], inputs, n->input_count) : NULL;
 }
 
-static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
+static tfc_status launch_held(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
   struct tfc_device *device = r->session->devices[n->device];
   if (n->direct) return launch_direct(r, n, ctx);
   struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
@@ -104,6 +124,14 @@ static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tf
   tfc_status s = device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
   tfc_trace_add(&sink->buffers[n->device], TFC_TRACE_OP, n->node, n->device, begin, tfc_ticks(), 0);
   if (sink->op_end) sink->op_end(sink, n->device, n->node);
+  return s;
+}
+
+static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
+  struct tfc_variable *held[MOST_HELD + 1];
+  uint32_t count = hold_variables(n, ctx->variables, held);
+  tfc_status s = launch_held(r, n, ctx);
+  while (count > 0) pthread_mutex_unlock(&held[--count]->access);
   return s;
 }
 
@@ -151,6 +179,11 @@ static void arrive(struct tfc_run_flight *f) { // any thread; the flight and the
 
 static void async_done(struct tfc_kernel_ctx *ctx, tfc_status status) {
   struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)((char *)ctx - offsetof(struct tfc_run_flight, ctx));
+  const struct tfc_dnode *n = f->item.node;
+  const struct tfc_run *r = f->run; // still there: it waits for this
+  const struct tfc_graph *g = r->plan->ir.graph;
+  if (status)
+    status = tfc_op_error(status, g, &g->nodes[n->node], r->session->devices[n->device], f->inputs, n->input_count);
   f->status = status;
   arrive(f);
 }
@@ -199,6 +232,7 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
                                    .done = async_done};
   atomic_fetch_add(&r->mailbox->references, 1);
   r->in_flight++;
+  if (n->is_async) r->waiting++;
   f->after = r->flights;
   if (r->flights) r->flights->before = f;
   r->flights = f;
@@ -238,6 +272,7 @@ void tfc_run_collect(struct tfc_run *r) {
   for (f = sorted; f; f = sorted) {
     sorted = f->next;
     r->in_flight--;
+    if (f->item.node->is_async) r->waiting--;
     if (f->before)
       f->before->after = f->after;
     else

@@ -6,9 +6,6 @@
 #include "runtime/device/queue.h"
 #include "runtime/exec/dynamic.h"
 
-// Wakes kernels that wait in queues when their step is over (runtime/ops/data_queue.h).
-void tfc_queues_wake(struct tfc_resources *resources) __attribute__((weak));
-
 enum { TFC_RUN_DONE = UINT32_MAX, TFC_RUN_FEW = 16 };
 
 struct tfc_run_value {
@@ -69,6 +66,7 @@ struct tfc_run {
   struct tfc_session *session;
   struct tfc_step *step; // of the outermost run
   bool nested, failed;
+  struct tfc_run *parent; // nested: whose kernel this runs in
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
@@ -77,6 +75,7 @@ struct tfc_run {
   struct tfc_run_iteration **pools; // [frame_count]
   TFC_ARRAY(struct tfc_run_item) ready;
   uint32_t in_flight, root_done, parked;
+  uint32_t waiting; // of those in flight: kernels that wait for the outside
   struct tfc_run_flight *flights;
   struct tfc_run_mailbox *mailbox;
   struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
@@ -133,6 +132,9 @@ void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct t
 void tfc_run_collect(struct tfc_run *r);
 // Nothing else can go on: lets the parked go. False when there are none.
 bool tfc_run_unpark(struct tfc_run *r);
+// Sleeps until something comes back. Ends the run where that never happens.
+void tfc_run_wait(struct tfc_run *r);
+void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what waits for what
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
 
 #endif

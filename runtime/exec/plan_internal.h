@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "runtime/exec/gate.h"
 #include "runtime/exec/rewrite.h"
 #include "runtime/exec/session.h"
 #include "runtime/pass/pass.h"
@@ -49,6 +50,7 @@ struct tfc_session {
   TFC_ARRAY(struct tfc_cached_plan) cache;
   TFC_ARRAY(struct tfc_plan *) function_plans;
   _Atomic int64_t next_step;
+  struct tfc_gate gate;
 };
 // The variable that a VariableV2 or VarHandleOp node names, made if it is not there. Borrowed.
 TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
@@ -173,7 +175,9 @@ struct tfc_plan {
   struct tfc_ir ir;
   struct tfc_shapes shapes; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
-  struct tfc_dynamic *dynamic;            // NULL: static
+  struct tfc_dynamic *dynamic; // NULL: static
+  struct tfc_run_spec spec;    // static: copies, for the twin
+  struct tfc_plan *twin;       // static: the same in ready order, made when first needed; under session->lock
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
   uint16_t function_device;               // plans of functions
   // The static path.

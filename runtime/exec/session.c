@@ -20,6 +20,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   pthread_mutex_init(&session->run_lock, NULL);
   pthread_mutex_init(&session->lock, NULL);
   atomic_init(&session->next_step, 1);
+  tfc_gate_init(&session->gate, options->callers);
   session->arenas = calloc(session->device_count + 1, sizeof *session->arenas);
   if (!session->arenas) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
   TFC_TRY(s, tfc_resources_create(&session->resources));
@@ -57,8 +58,13 @@ void tfc_session_free(struct tfc_session *session) {
   free(session->arenas);
   pthread_mutex_destroy(&session->run_lock);
   pthread_mutex_destroy(&session->lock);
+  tfc_gate_deinit(&session->gate);
   tfc_graph_release(session->graph);
   free(session);
+}
+
+void tfc_session_set_callers(struct tfc_session *session, uint32_t callers) {
+  tfc_gate_set_callers(&session->gate, callers);
 }
 
 tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
@@ -117,6 +123,26 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
   return NULL;
 }
 
+// What a twin is made from.
+static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *spec, uint32_t node_count) {
+  struct tfc_output *fetches = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->fetch_count + 1);
+  uint32_t *targets = TFC_ARENA_ARRAY(&plan->arena, uint32_t, spec->target_count + 1);
+  uint16_t *placement = TFC_ARENA_ARRAY(&plan->arena, uint16_t, spec->placement ? node_count + 1 : 1);
+  if (!fetches || !targets || !placement) return TFC_PLAN_NO_MEMORY();
+  if (spec->fetch_count) memcpy(fetches, spec->fetches, spec->fetch_count * sizeof *fetches);
+  if (spec->target_count) memcpy(targets, spec->targets, spec->target_count * sizeof *targets);
+  if (spec->placement) memcpy(placement, spec->placement, node_count * sizeof *placement);
+  plan->spec = (struct tfc_run_spec){.feeds = plan->feeds,
+                                     .feed_count = plan->feed_count,
+                                     .fetches = fetches,
+                                     .fetch_count = spec->fetch_count,
+                                     .targets = targets,
+                                     .target_count = spec->target_count,
+                                     .placement = spec->placement ? placement : NULL,
+                                     .dynamic = true};
+  return NULL;
+}
+
 tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_plan **out) {
   return tfc_plan_create_for(session, session->graph, spec, out);
 }
@@ -137,6 +163,7 @@ tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_gra
   TFC_TRY(s, tfc_resources_create(&plan->step_resources));
   plan->uses_step_resources = makes_step_resources(session->graph);
   if (is_static) {
+    TFC_TRY(s, keep_spec(plan, spec, graph->node_count));
     pthread_mutex_lock(&session->run_lock);
     locked = true;
     TFC_TRY(s, tfc_plan_make_static(&b, plan));
@@ -160,6 +187,7 @@ out:
 
 void tfc_plan_free(struct tfc_plan *plan) {
   if (!plan) return;
+  tfc_plan_free(plan->twin);
   if (plan->dynamic)
     tfc_plan_dynamic_deinit(plan);
   else
@@ -182,10 +210,37 @@ void tfc_plan_free(struct tfc_plan *plan) {
   free(plan);
 }
 
+static tfc_status twin_of(struct tfc_plan *plan, struct tfc_plan **out) {
+  struct tfc_session *session = plan->session;
+  struct tfc_plan *made = NULL;
+  pthread_mutex_lock(&session->lock);
+  *out = plan->twin;
+  pthread_mutex_unlock(&session->lock);
+  if (*out) return NULL;
+  struct tfc_run_spec spec = plan->spec;
+  spec.feed_shapes = plan->feed_shapes;
+  TFC_RETURN_IF_ERROR(tfc_plan_create_for(session, plan->ir.graph, &spec, &made));
+  pthread_mutex_lock(&session->lock);
+  if (!plan->twin) plan->twin = made, made = NULL;
+  *out = plan->twin;
+  pthread_mutex_unlock(&session->lock);
+  tfc_plan_free(made);
+  return NULL;
+}
+
 tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                         const struct tfc_run_options *options) {
-  if (plan->dynamic) return tfc_plan_run_dynamic(plan, feeds, fetches, options);
-  return tfc_plan_run_static(plan, feeds, fetches, options);
+  struct tfc_gate *gate = &plan->session->gate;
+  bool is_static = !plan->dynamic && tfc_gate_enter_static(gate);
+  struct tfc_plan *used = plan;
+  if (!is_static) {
+    if (!plan->dynamic) TFC_RETURN_IF_ERROR(twin_of(plan, &used));
+    tfc_gate_enter_dynamic(gate);
+  }
+  tfc_status s = is_static ? tfc_plan_run_static(plan, feeds, fetches, options)
+                           : tfc_plan_run_dynamic(used, feeds, fetches, options);
+  tfc_gate_leave(gate, is_static);
+  return s;
 }
 
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan) {

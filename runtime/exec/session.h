@@ -2,7 +2,8 @@
 //
 // A plan is made once for a signature (feeds, fetches, targets, placement, order) and run many times; the step path
 // does no hashing, string work, locking or allocation per node where shapes are static. Several threads may run plans
-// of one session at once (their state is shared, as control edges say); then plans run in ready order.
+// of one session at once (their state is shared, as control edges say); then plans run in ready order. An operation
+// that touches variables is one piece: no other step sees it half done.
 //
 //   struct tfc_session *session = NULL;
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
@@ -23,10 +24,16 @@ struct tfc_session_options {
   bool all_rewrites;                    // --rewrites all: also those that change rounding
   bool no_rewrites;                     // run the graph as it stands (tests, dispatch benchmarks)
   uint64_t seed;
+  // Threads that run steps of this session, 0 for not known. Where it is known, a step that waits in queues for what
+  // nobody can bring any more ends with ABORTED, which says what waits for what; otherwise it waits for ever, or until
+  // its deadline.
+  uint32_t callers;
 };
 TFC_MUST_USE tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                                            struct tfc_session **out); // retains the graph
 void tfc_session_free(struct tfc_session *session);
+// From now on so many threads run steps (one of them has ended, say). Any thread.
+void tfc_session_set_callers(struct tfc_session *session, uint32_t callers);
 
 struct tfc_run_spec {
   const struct tfc_output *feeds;

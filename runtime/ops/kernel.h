@@ -12,6 +12,8 @@
 #ifndef TFC_RUNTIME_OPS_KERNEL_H
 #define TFC_RUNTIME_OPS_KERNEL_H
 
+#include <pthread.h>
+
 #include "runtime/graph/op_def.h"
 
 struct tfc_resources;
@@ -100,6 +102,8 @@ struct tfc_variable {
   bool initialized;
   _Atomic int32_t lock;
   uint32_t device; // index in the session
+  // Where steps run side by side the executor holds this around every operation that touches the variable.
+  pthread_mutex_t access;
 };
 extern const struct tfc_object_type tfc_variable_type;
 // Not initialised; the name is copied. One reference, released with tfc_object_release(&v->object).
@@ -120,6 +124,8 @@ TFC_MUST_USE tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tf
                                                      void *arg, struct tfc_object **out);
 TFC_MUST_USE tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_str name,
                                            const struct tfc_object_type *type, struct tfc_object **out);
+// Of any type; NULL: not there. Returned with a reference.
+struct tfc_object *tfc_resources_look(struct tfc_resources *r, tfc_str container, tfc_str name);
 void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name);
 // Calls fn for every object (in order of name); for snapshots and reports.
 void tfc_resources_each(struct tfc_resources *r,

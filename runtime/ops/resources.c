@@ -126,6 +126,19 @@ tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_st
   return s;
 }
 
+struct tfc_object *tfc_resources_look(struct tfc_resources *r, tfc_str container, tfc_str name) {
+  char buffer[256];
+  struct tfc_object *found = NULL;
+  tfc_str key = make_key(container, name, buffer, sizeof buffer);
+  if (!key.data) return NULL;
+  pthread_mutex_lock(&r->lock);
+  struct slot *slot = find(r, key, container.size, false);
+  if (slot) tfc_object_retain(found = slot->object);
+  pthread_mutex_unlock(&r->lock);
+  if (key.data != buffer) free((char *)key.data);
+  return found;
+}
+
 void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name) {
   char buffer[256];
   struct tfc_object *gone = NULL;

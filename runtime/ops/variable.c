@@ -6,6 +6,7 @@
 static void destroy(struct tfc_object *self) {
   struct tfc_variable *v = (struct tfc_variable *)self;
   tfc_tensor_release(&v->value);
+  pthread_mutex_destroy(&v->access);
   free((char *)v->name.data);
   free(v);
 }
@@ -21,6 +22,7 @@ tfc_status tfc_variable_create(tfc_str name, tfc_dtype dtype, const struct tfc_s
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: variable '%.*s'", TFC_STR_ARG(name));
   }
   v->object = (struct tfc_object){.type = &tfc_variable_type, .references = 1};
+  pthread_mutex_init(&v->access, NULL);
   v->name = (tfc_str){copy, name.size};
   v->dtype = tfc_dtype_base(dtype);
   v->shape = *shape;

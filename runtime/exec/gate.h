@@ -1,0 +1,37 @@
+// Steps of a session side by side.
+//
+// Steps in ready order run at the same time. A static step runs alone: while others are under way it runs in ready
+// order too (its plan has a twin for that); one that comes while it runs waits for its end, which always comes.
+//
+// A step that has nothing to do but wait (for queues, barriers, accumulators) says so. When all that are under way do,
+// and no thread is left that could start another, none will ever go on: the last one is told that it is a deadlock.
+#ifndef TFC_RUNTIME_EXEC_GATE_H
+#define TFC_RUNTIME_EXEC_GATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tfc_blocked { // a step that waits; on its stack
+  struct tfc_blocked *next;
+  bool (*nothing_came)(const struct tfc_blocked *self);
+  void (*look_again)(const struct tfc_blocked *self); // wakes it
+};
+struct tfc_gate {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  uint32_t callers; // threads that run steps; 0: not known, and no deadlock is ever found
+  uint32_t active, dynamic_steps;
+  bool static_step;
+  struct tfc_blocked *blocked;
+};
+void tfc_gate_init(struct tfc_gate *g, uint32_t callers);
+void tfc_gate_deinit(struct tfc_gate *g);
+bool tfc_gate_enter_static(struct tfc_gate *g); // false: run it in ready order (after tfc_gate_enter_dynamic)
+void tfc_gate_enter_dynamic(struct tfc_gate *g);
+void tfc_gate_leave(struct tfc_gate *g, bool is_static);
+bool tfc_gate_block(struct tfc_gate *g, struct tfc_blocked *b); // true: a deadlock, and `b` is not kept
+void tfc_gate_unblock(struct tfc_gate *g, struct tfc_blocked *b);
+void tfc_gate_set_callers(struct tfc_gate *g, uint32_t callers);
+
+#endif
