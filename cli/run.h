@@ -41,6 +41,7 @@ void run_feed_deinit(struct run_feed *feed);
 // The ways.
 TFC_MUST_USE tfc_status run_script(struct run_setup *setup);                      // --run SCRIPT.json --out DIR
 TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);                     // --steps
+TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, one after the other, where it is given
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);

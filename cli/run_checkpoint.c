@@ -15,6 +15,19 @@ static tfc_str variable_name(const struct tfc_graph *g, const struct tfc_node *n
   return shared.size ? shared : n->name;
 }
 
+tfc_status run_initialise(struct run_setup *setup) {
+  const struct tfc_texts *inits = &setup->options->inits;
+  for (uint32_t i = 0; i < inits->count; i++) {
+    uint32_t node = tfc_graph_find(setup->graph, tfc_str_from(inits->items[i]));
+    if (node == TFC_NO_NODE)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "--init %s: the graph has no such node", inits->items[i]);
+    struct tfc_run_spec spec = {.targets = &node, .target_count = 1, .placement = setup->placement};
+    tfc_status s = tfc_session_run(setup->session, &spec, NULL, NULL, NULL);
+    if (s) return tfc_status_annotate(s, "--init %s", inits->items[i]);
+  }
+  return NULL;
+}
+
 tfc_status run_restore(struct run_setup *setup, const char *prefix) {
   const struct tfc_graph *g = setup->graph;
   struct tfc_restored done = {0};

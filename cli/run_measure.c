@@ -83,7 +83,7 @@ static tfc_status infer(struct measurement *m) {
                                      .targets = m->targets,
                                      .target_count = o->targets.count,
                                      .inits = m->inits,
-                                     .init_count = o->inits.count,
+                                     .init_count = o->checkpoint ? 0 : o->inits.count, // else they ran before
                                      .no_init = o->checkpoint != NULL || m->setup->graph->variables_prefix.size > 0,
                                      .feeds = requests,
                                      .feed_count = o->feeds.count,

@@ -1,16 +1,24 @@
 // tfc-run --run SCRIPT.json --out DIR: several steps in one session, in order.
 //
 //   {"runs": [{"feeds": {"x:0": "x.npy"}, "fetches": ["loss:0"], "targets": ["train_op"]}, ...]}
+//
+// A run may also have "deadline_ms", and "error": "text", which it must then fail with; the session goes on. And
+// instead of a run there may be {"together": [run, ...]}: those begin at the same time, each on a thread of its own;
+// what the k-th of them fetches goes to DIR/<index>/<k>.
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/json.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
 #include "runtime/io/npy.h"
 
 struct one_run { // of the script; arrays are malloc'd
@@ -19,140 +27,315 @@ struct one_run { // of the script; arrays are malloc'd
   const char **fetch_names;
   uint32_t *targets;
   uint32_t feed_count, fetch_count, target_count;
+  int64_t deadline_ns;
+  const char *error; // expected, or NULL
+  // What came out.
+  struct run_setup *setup;
+  tfc_status status;
+  double wall_us;
+  char *folder;
+  bool ran;
 };
 
 static void one_run_deinit(struct one_run *r) {
   for (uint32_t i = 0; r->values && i < r->feed_count; i++) tfc_tensor_release(&r->values[i]);
-  for (uint32_t i = 0; r->results && i < r->fetch_count; i++) tfc_tensor_release(&r->results[i]);
+  for (uint32_t i = 0; r->ran && r->results && i < r->fetch_count; i++) tfc_tensor_release(&r->results[i]);
   free(r->feeds), free(r->fetches), free(r->values), free(r->results), free(r->fetch_names), free(r->targets);
+  free(r->folder);
+  tfc_status_free(r->status);
+  *r = (struct one_run){0};
 }
 
-static tfc_status expect(const char *path, size_t index, const char *what) {
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: run %zu: %s", path, index, what);
+struct script {
+  struct run_setup *setup;
+  const char *path;
+  char *folder; // that paths are relative to
+  json_t *document;
+};
+struct place { // of a run in the script, for messages
+  const struct script *script;
+  size_t index;
+  const char *inside; // "", or ", together 2"
+};
+
+static tfc_status expect(const struct place *at, const char *what) {
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: run %zu%s: %s", at->script->path, at->index, at->inside, what);
+}
+static tfc_status located(const struct place *at, tfc_status s) {
+  return tfc_status_annotate(s, "%s: run %zu%s", at->script->path, at->index, at->inside);
 }
 
-static tfc_status read_run(const struct tfc_graph *g, const char *path, const char *folder, size_t index,
-                           const json_t *run, struct one_run *out) {
-  const json_t *feeds = json_object_get(run, "feeds"), *fetches = json_object_get(run, "fetches"),
-               *targets = json_object_get(run, "targets");
-  if (!json_is_object(run)) return expect(path, index, "not an object");
-  if (feeds && !json_is_object(feeds)) return expect(path, index, "'feeds' is not an object");
-  if (fetches && !json_is_array(fetches)) return expect(path, index, "'fetches' is not a list");
-  if (targets && !json_is_array(targets)) return expect(path, index, "'targets' is not a list");
-  size_t feed_count = json_object_size(feeds), fetch_count = json_array_size(fetches),
-         target_count = json_array_size(targets);
-  out->feeds = calloc(feed_count + 1, sizeof *out->feeds);
-  out->values = calloc(feed_count + 1, sizeof *out->values);
-  out->fetches = calloc(fetch_count + 1, sizeof *out->fetches);
-  out->results = calloc(fetch_count + 1, sizeof *out->results);
-  out->fetch_names = calloc(fetch_count + 1, sizeof *out->fetch_names);
-  out->targets = calloc(target_count + 1, sizeof *out->targets);
-  if (!out->feeds || !out->values || !out->fetches || !out->results || !out->fetch_names || !out->targets)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+// --- Reading -------------------------------------------------------------------------------------------------------
+// Files have no bfloat16: float32 is rounded where the graph wants that.
+static tfc_status as_wanted(tfc_dtype want, struct tfc_tensor *t) {
+  struct tfc_tensor made = {0};
+  if (want != TFC_BFLOAT16 || t->dtype != TFC_FLOAT) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_BFLOAT16, &t->shape, &made));
+  for (int64_t i = 0; i < tfc_tensor_elements(t); i++)
+    ((uint16_t *)made.data)[i] = tfc_float_to_bfloat16(((const float *)t->data)[i]);
+  tfc_tensor_release(t);
+  *t = made;
+  return NULL;
+}
+
+static tfc_status read_feeds(const struct place *at, const json_t *feeds, struct one_run *out) {
+  const struct tfc_graph *g = at->script->setup->graph;
   const char *name;
   const json_t *value;
-  size_t i;
   json_object_foreach((json_t *)(uintptr_t)feeds, name, value) {
-    if (!json_is_string(value)) return expect(path, index, "a feed is not the name of a file");
-    tfc_status s = tfc_graph_parse_output(g, tfc_str_from(name), &out->feeds[out->feed_count]);
-    if (s) return tfc_status_annotate(s, "%s: run %zu", path, index);
+    struct tfc_output *o = &out->feeds[out->feed_count];
+    struct tfc_tensor *t = &out->values[out->feed_count];
+    if (!json_is_string(value)) return expect(at, "a feed is not the name of a file");
+    tfc_status s = tfc_graph_parse_output(g, tfc_str_from(name), o);
+    if (!s && o->index < 0) s = tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%s' is not a tensor", name);
+    if (s) return located(at, s);
     const char *file = json_string_value(value);
-    char *whole = file[0] == '/' ? strdup(file) : tfc_format("%s/%s", folder, file);
-    s = whole ? tfc_npy_read(whole, &out->values[out->feed_count])
-              : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    char *whole = file[0] == '/' ? strdup(file) : tfc_format("%s/%s", at->script->folder, file);
+    s = whole ? tfc_npy_read(whole, t) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     free(whole);
-    if (s) return tfc_status_annotate(s, "%s: run %zu: feed '%s'", path, index, name);
-    out->feed_count++;
+    if (!s) {
+      out->feed_count++;
+      s = as_wanted(tfc_dtype_base(tfc_output_dtype(g, *o)), t);
+    }
+    if (s) return located(at, tfc_status_annotate(s, "feed '%s'", name));
   }
+  return NULL;
+}
+
+static tfc_status read_names(const struct place *at, const json_t *fetches, const json_t *targets,
+                             struct one_run *out) {
+  const struct tfc_graph *g = at->script->setup->graph;
+  const json_t *value;
+  size_t i;
   json_array_foreach(fetches, i, value) {
-    if (!json_is_string(value)) return expect(path, index, "a fetch is not a name");
+    if (!json_is_string(value)) return expect(at, "a fetch is not a name");
     tfc_status s = tfc_graph_parse_output(g, tfc_str_from(json_string_value(value)), &out->fetches[i]);
     if (!s && out->fetches[i].index < 0)
       s = tfc_status_make(TFC_INVALID_ARGUMENT, "fetch '%s' is not a tensor", json_string_value(value));
-    if (s) return tfc_status_annotate(s, "%s: run %zu", path, index);
+    if (s) return located(at, s);
     out->fetch_names[i] = json_string_value(value);
     out->fetch_count++;
   }
   json_array_foreach(targets, i, value) {
-    if (!json_is_string(value)) return expect(path, index, "a target is not a name");
+    if (!json_is_string(value)) return expect(at, "a target is not a name");
     tfc_str target = tfc_str_from(json_string_value(value));
     if (tfc_str_starts(target, "^")) target = tfc_str_sub(target, 1, target.size);
     struct tfc_output o = {tfc_graph_find(g, target), 0};
     tfc_status s = o.node == TFC_NO_NODE ? tfc_graph_parse_output(g, target, &o) : NULL;
-    if (s) return tfc_status_annotate(s, "%s: run %zu", path, index);
+    if (s) return located(at, s);
     out->targets[out->target_count++] = o.node;
   }
   return NULL;
 }
 
-static tfc_status make_folder(const char *path) {
-  if (mkdir(path, 0777) == 0 || errno == EEXIST) return NULL;
-  return tfc_status_make(TFC_DATA_LOSS, "%s: cannot be made: %s", path, strerror(errno));
+static tfc_status read_run(const struct place *at, const json_t *run, struct one_run *out) {
+  const json_t *feeds = json_object_get(run, "feeds"), *fetches = json_object_get(run, "fetches"),
+               *targets = json_object_get(run, "targets"), *deadline = json_object_get(run, "deadline_ms"),
+               *error = json_object_get(run, "error");
+  if (!json_is_object(run)) return expect(at, "not an object");
+  if (feeds && !json_is_object(feeds)) return expect(at, "'feeds' is not an object");
+  if (fetches && !json_is_array(fetches)) return expect(at, "'fetches' is not a list");
+  if (targets && !json_is_array(targets)) return expect(at, "'targets' is not a list");
+  if (deadline && !(json_number_value(deadline) > 0 && json_number_value(deadline) < 1e12))
+    return expect(at, "'deadline_ms' is not a number above 0");
+  if (error && !json_is_string(error)) return expect(at, "'error' is not a text");
+  out->setup = at->script->setup;
+  out->deadline_ns = (int64_t)(json_number_value(deadline) * 1e6);
+  out->error = json_string_value(error);
+  out->feeds = calloc(json_object_size(feeds) + 1, sizeof *out->feeds);
+  out->values = calloc(json_object_size(feeds) + 1, sizeof *out->values);
+  out->fetches = calloc(json_array_size(fetches) + 1, sizeof *out->fetches);
+  out->results = calloc(json_array_size(fetches) + 1, sizeof *out->results);
+  out->fetch_names = calloc(json_array_size(fetches) + 1, sizeof *out->fetch_names);
+  out->targets = calloc(json_array_size(targets) + 1, sizeof *out->targets);
+  if (!out->feeds || !out->values || !out->fetches || !out->results || !out->fetch_names || !out->targets)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_RETURN_IF_ERROR(read_feeds(at, feeds, out));
+  return read_names(at, fetches, targets, out);
 }
 
-static tfc_status write_results(const char *out, size_t index, const struct one_run *r) {
+// --- Running -------------------------------------------------------------------------------------------------------
+static void run_one(struct one_run *r) {
+  struct tfc_run_spec spec = {.feeds = r->feeds,
+                              .feed_count = r->feed_count,
+                              .fetches = r->fetches,
+                              .fetch_count = r->fetch_count,
+                              .targets = r->targets,
+                              .target_count = r->target_count,
+                              .placement = r->setup->placement,
+                              .order = r->setup->order};
+  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = r->deadline_ns};
+  int64_t begin = tfc_now_ns();
+  r->status = tfc_session_run(r->setup->session, &spec, r->values, r->results, &options);
+  r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
+  r->ran = !r->status;
+}
+
+struct group {
+  struct tfc_session *session;
+  pthread_mutex_t lock;
+  uint32_t running; // under the lock
+};
+struct member {
+  struct one_run *run;
+  struct group *group;
+};
+static void *run_member(void *arg) {
+  struct member *m = arg;
+  run_one(m->run);
+  // Those that are left may wait for each other in vain now.
+  pthread_mutex_lock(&m->group->lock);
+  if (--m->group->running) tfc_session_set_callers(m->group->session, m->group->running);
+  pthread_mutex_unlock(&m->group->lock);
+  return NULL;
+}
+
+static tfc_status run_together(struct one_run *runs, uint32_t count) {
+  pthread_t *threads = calloc(count + 1u, sizeof *threads);
+  struct member *members = calloc(count + 1u, sizeof *members);
+  struct group group = {.session = runs[0].setup->session, .lock = PTHREAD_MUTEX_INITIALIZER, .running = count};
+  uint32_t begun = 0;
+  if (!threads || !members) {
+    free(threads), free(members);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  tfc_session_set_callers(group.session, count);
+  for (; begun < count; begun++) {
+    members[begun] = (struct member){&runs[begun], &group};
+    if (pthread_create(&threads[begun], NULL, run_member, &members[begun]) != 0) break;
+  }
+  for (uint32_t i = begun; i < count; i++) run_member(&(struct member){&runs[i], &group}); // no more threads: here
+  for (uint32_t i = 0; i < begun; i++) pthread_join(threads[i], NULL);
+  tfc_session_set_callers(group.session, 1);
+  free(threads);
+  free(members);
+  return NULL;
+}
+
+// --- Results -------------------------------------------------------------------------------------------------------
+static tfc_status write_results(struct one_run *r) {
   tfc_status s = NULL;
-  char *folder = tfc_format("%s/%zu", out, index);
-  if (!folder) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, make_folder(folder));
-  for (uint32_t i = 0; i < r->fetch_count; i++) {
-    char *path = tfc_format("%s/%s.npy", folder, r->fetch_names[i]);
-    if (!path) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    for (char *c = path + strlen(folder) + 1; *c; c++)
+  for (uint32_t i = 0; r->ran && !s && i < r->fetch_count; i++) {
+    char *path = tfc_format("%s/%s.npy", r->folder, r->fetch_names[i]);
+    if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (char *c = path + strlen(r->folder) + 1; *c; c++)
       if (*c == '/' || *c == ':') *c = '_';
     s = tfc_npy_write(path, &r->results[i]);
     free(path);
+  }
+  return s;
+}
+
+// What a run came to: the error that was expected is none.
+static tfc_status judge(const struct place *at, struct one_run *r) {
+  if (!r->error) {
+    tfc_status s = r->status ? tfc_status_clone(r->status) : NULL;
+    return located(at, s);
+  }
+  if (!r->status)
+    return located(at, tfc_status_make(TFC_ABORTED, "it succeeded, where an error with '%s' is expected", r->error));
+  if (tfc_status_code(r->status) == TFC_CANCELLED && atomic_load(tfc_program_cancel()))
+    return tfc_status_clone(r->status);
+  if (strstr(tfc_status_message(r->status), r->error)) return NULL;
+  return located(at, tfc_status_make(TFC_ABORTED, "an error with '%s' is expected, this one came: %s", r->error,
+                                     tfc_status_message(r->status)));
+}
+
+static json_t *run_json(const struct one_run *r) {
+  json_t *fetches = json_object();
+  for (uint32_t i = 0; r->ran && i < r->fetch_count; i++) {
+    json_t *dims = json_array();
+    for (int d = 0; d < r->results[i].shape.rank; d++)
+      json_array_append_new(dims, json_integer(r->results[i].shape.dims[d]));
+    json_object_set_new(fetches, r->fetch_names[i],
+                        json_pack("{s:s, s:o}", "dtype", tfc_dtype_name(r->results[i].dtype), "shape", dims));
+  }
+  json_t *made = json_pack("{s:s, s:f, s:o}", "folder", r->folder, "wall_us", r->wall_us, "fetches", fetches);
+  if (r->status)
+    json_object_set_new(made, "error",
+                        json_pack("{s:s, s:s}", "code", tfc_code_name(tfc_status_code(r->status)), "message",
+                                  tfc_status_message(r->status)));
+  return made;
+}
+
+// Entry `index` of the script: one run, or several together.
+static tfc_status run_entry(const struct script *script, size_t index, const json_t *entry, json_t *report) {
+  tfc_status s = NULL;
+  const json_t *together = json_object_get(entry, "together");
+  struct place at = {script, index, ""};
+  char inside[48] = "";
+  if (together && (!json_is_array(together) || json_array_size(together) == 0))
+    return expect(&at, "'together' is not a list of runs");
+  uint32_t count = together ? (uint32_t)json_array_size(together) : 1;
+  struct one_run *runs = calloc(count, sizeof *runs);
+  if (!runs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++) {
+    struct one_run *r = &runs[i];
+    if (together) snprintf(inside, sizeof inside, ", together %u", i), at.inside = inside;
+    TFC_TRY(s, read_run(&at, together ? json_array_get(together, i) : entry, r));
+    r->folder = together ? tfc_format("%s/%zu/%u", script->setup->options->out, index, i)
+                         : tfc_format("%s/%zu", script->setup->options->out, index);
+    char *below = r->folder ? tfc_format("%s/", r->folder) : NULL;
+    s = below ? tfc_file_make_parents(below) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    free(below);
     if (s) goto out;
   }
+  if (together)
+    TFC_TRY(s, run_together(runs, count));
+  else
+    run_one(&runs[0]);
+  for (uint32_t i = 0; i < count; i++) {
+    if (together) snprintf(inside, sizeof inside, ", together %u", i);
+    json_array_append_new(report, run_json(&runs[i]));
+    s = tfc_status_join(s, judge(&at, &runs[i]));
+    s = tfc_status_join(s, write_results(&runs[i]));
+  }
 out:
-  free(folder);
+  for (uint32_t i = 0; i < count; i++) one_run_deinit(&runs[i]);
+  free(runs);
   return s;
+}
+
+static tfc_status load(const char *path, json_t **out) {
+  json_error_t error;
+  json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (!document) {
+    tfc_code code = json_error_code(&error) == json_error_cannot_open_file ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT;
+    return tfc_status_make(code, "%s: line %d: %s", path, error.line, error.text);
+  }
+  if (!json_is_array(json_object_get(document, "runs"))) {
+    json_decref(document);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: 'runs' is not a list", path);
+  }
+  *out = document;
+  return NULL;
 }
 
 tfc_status run_script(struct run_setup *setup) {
   tfc_status s = NULL;
   const struct run_options *o = setup->options;
-  json_error_t error;
+  struct script script = {.setup = setup, .path = o->script};
+  json_t *report = json_array();
   char *copy = strdup(o->script);
-  json_t *script = json_load_file(o->script, JSON_REJECT_DUPLICATES, &error);
-  struct one_run run = {0};
-  if (!copy) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (!script) {
-    tfc_code code = json_error_code(&error) == json_error_cannot_open_file ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT;
-    TFC_FAIL(s, code, "%s: line %d: %s", o->script, error.line, error.text);
-  }
-  const json_t *runs = json_object_get(script, "runs");
-  if (!json_is_array(runs)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: 'runs' is not a list", o->script);
-  const char *folder = dirname(copy);
-  TFC_TRY(s, make_folder(o->out));
+  if (!copy || !report) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  script.folder = dirname(copy);
+  TFC_TRY(s, load(o->script, &script.document));
+  const json_t *runs = json_object_get(script.document, "runs");
   tfc_progress_begin("run");
   for (size_t i = 0; i < json_array_size(runs); i++) {
     if (atomic_load(tfc_program_cancel())) TFC_FAIL(s, TFC_CANCELLED, "stopped after %zu runs", i);
     tfc_progress_update((double)i / (double)json_array_size(runs), -1, "run %zu of %zu", i + 1, json_array_size(runs));
-    TFC_TRY(s, read_run(setup->graph, o->script, folder, i, json_array_get(runs, i), &run));
-    struct tfc_run_spec spec = {.feeds = run.feeds,
-                                .feed_count = run.feed_count,
-                                .fetches = run.fetches,
-                                .fetch_count = run.fetch_count,
-                                .targets = run.targets,
-                                .target_count = run.target_count,
-                                .placement = setup->placement,
-                                .order = setup->order};
-    struct tfc_run_options options = {.cancel = tfc_program_cancel()};
-    s = tfc_session_run(setup->session, &spec, run.values, run.results, &options);
-    if (s) {
-      run.fetch_count = 0; // nothing was fetched
-      s = tfc_status_annotate(s, "%s: run %zu", o->script, i);
-      goto out;
-    }
-    TFC_TRY(s, write_results(o->out, i, &run));
-    one_run_deinit(&run);
-    run = (struct one_run){0};
+    TFC_TRY(s, run_entry(&script, i, json_array_get(runs, i), report));
   }
   tfc_progress_end("%zu runs, results in %s", json_array_size(runs), o->out);
 out:
-  one_run_deinit(&run);
-  json_decref(script);
+  if (o->common.json && report) {
+    json_t *document = json_pack("{s:s, s:s, s:O}", "graph", o->graph, "out", o->out, "runs", report);
+    s = tfc_status_join(s, cli_json_print(document));
+    json_decref(document);
+  }
+  json_decref(script.document);
+  json_decref(report);
   free(copy);
   return s;
 }

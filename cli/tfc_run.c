@@ -98,7 +98,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(script),
      .value = "SCRIPT.json",
-     .help = "several runs in one session, in order; no initialiser is inferred"},
+     .help = "several runs in one session, in order; no initialiser is inferred, but those of --init run before"},
     {.name = "out",
      .kind = TFC_FLAG_TEXT,
      AT(out),
@@ -134,6 +134,7 @@ static tfc_status run(const struct run_options *o) {
   struct run_setup setup = {0};
   tfc_status s = NULL;
   TFC_TRY(s, run_setup_open(o, &setup));
+  if (o->script || o->checkpoint) TFC_TRY(s, run_initialise(&setup));
   TFC_TRY(s, run_restore(&setup, o->checkpoint));
   s = o->script ? run_script(&setup) : run_measure(&setup);
   if (!s && o->save_checkpoint) s = run_save(&setup, o->save_checkpoint);

@@ -34,6 +34,7 @@ static bool in_the_air(const struct tfc_run *r, const struct tfc_dnode *n) {
 void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
   const struct tfc_graph *g = r->plan->ir.graph;
   uint32_t shown = 0;
+  if (!r->root) return; // it did not begin
   for (const struct tfc_run_flight *f = r->flights; f && shown < 8; f = f->after, shown++) {
     const struct tfc_dnode *n = f->item.node;
     tfc_text_printf(text, "%s'%.*s' (%s) on %s", shown ? ", " : "", TFC_STR_ARG(g->nodes[n->node].name), n->def->name,

@@ -99,6 +99,9 @@ tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struc
   if (o.node == TFC_NO_NODE)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s' in the graph", TFC_STR_ARG(name));
   const struct tfc_node *n = &g->nodes[o.node];
+  if (o.index >= 0 && (uint32_t)o.index >= n->output_count && !n->def && n->function == TFC_NO_NODE)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name),
+                           TFC_STR_ARG(n->op));
   if (o.index >= 0 && (uint32_t)o.index >= n->output_count)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) has %u outputs, there is no '%.*s'",
                            TFC_STR_ARG(name), TFC_STR_ARG(n->op), n->output_count, TFC_STR_ARG(text));

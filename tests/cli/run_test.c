@@ -1,0 +1,204 @@
+// tfc-run --run, as outside programs call it: files in, files out, every field, every exit code.
+#include "tests/common/test.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/io/npy.h"
+#include "tests/common/command.h"
+
+#define IN(name) " input: \"" name "\""
+#define NODE(name, op, ...) "node { name: \"" name "\" op: \"" op "\"" __VA_ARGS__ " }\n"
+#define ATTR(key, value) " attr { key: \"" key "\" value { " value " } }"
+#define FLOAT(key) ATTR(key, "type: DT_FLOAT")
+#define FLOATS(key) ATTR(key, "list { type: DT_FLOAT }")
+static const char graph[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape", "shape { dim { size: -1 } }"))
+    NODE("scope/b", "Placeholder", ATTR("dtype", "type: DT_BFLOAT16") ATTR("shape", "shape { dim { size: -1 } }"))
+        NODE("y", "Square", IN("x") FLOAT("T"))
+            NODE("scope/twice", "Add", IN("scope/b") IN("scope/b") ATTR("T", "type: DT_BFLOAT16"))
+                NODE("words", "AsString", IN("x") FLOAT("T"))
+                    NODE("zero", "Const",
+                         FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 0 }"))
+                        NODE("one", "Const",
+                             FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 }"))
+                            NODE("v", "VariableV2", FLOAT("dtype") ATTR("shape", "shape {}"))
+                                NODE("init", "Assign", IN("v") IN("zero") FLOAT("T"))
+                                    NODE("count", "AssignAdd", IN("v") IN("one") FLOAT("T")) NODE("read", "Identity",
+                                                                                                  IN("v") FLOAT("T"))
+                                        NODE("q", "FIFOQueueV2",
+                                             FLOATS("component_types") ATTR("shapes", "list { shape {} }")
+                                                 ATTR("capacity", "i: 2"))
+                                            NODE("put", "QueueEnqueueV2", IN("q") IN("one") FLOATS("Tcomponents"))
+                                                NODE("take", "QueueDequeueV2", IN("q") FLOATS("component_types"))
+                                                    NODE("close", "QueueCloseV2", IN("q"))
+                                                        NODE("checked", "CheckNumerics",
+                                                             IN("x") FLOAT("T") ATTR("message", "s: \"not finite\""))
+                                                            NODE("odd", "Frobnicate", IN("x"));
+
+static char folder[64];
+
+static void put(const char *name, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-run-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  put("g.pbtxt", graph);
+  struct tfc_tensor t = {0};
+  char path[128];
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(3), &t));
+  for (int i = 0; i < 3; i++) ((float *)t.data)[i] = (float)i + 1.5f;
+  snprintf(path, sizeof path, "%s/x.npy", folder);
+  assert_ok(tfc_npy_write(path, &t));
+  ((float *)t.data)[1] = 1.0f / 0.0f;
+  snprintf(path, sizeof path, "%s/bad.npy", folder);
+  assert_ok(tfc_npy_write(path, &t));
+  tfc_tensor_release(&t);
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  return command("rm -rf %s", folder)->code;
+}
+
+static struct tfc_tensor got(const char *name) { // from the folder of results
+  char path[256];
+  struct tfc_tensor t = {0};
+  snprintf(path, sizeof path, "%s/out/deep/%s.npy", folder, name);
+  assert_ok(tfc_npy_read(path, &t));
+  return t;
+}
+static float number(const char *name, int i) {
+  struct tfc_tensor t = got(name);
+  assert_true(t.dtype == TFC_FLOAT && i < tfc_tensor_elements(&t));
+  float x = ((const float *)t.data)[i];
+  tfc_tensor_release(&t);
+  return x;
+}
+
+#define RUN(code, text, script, flags)                                                                                 \
+  do {                                                                                                                 \
+    put("s.json", "{\"runs\": [" script "]}");                                                                         \
+    assert_exit(code, text, "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out/deep %s", folder, folder, folder, \
+                flags);                                                                                                \
+  } while (0)
+
+static void files_in_and_out(void **state) {
+  (void)state;
+  RUN(0, "",
+      "{\"feeds\": {\"x:0\": \"x.npy\", \"scope/b:0\": \"x.npy\"}, \"fetches\": [\"y:0\", \"scope/twice:0\", "
+      "\"words:0\"]},"
+      "{\"targets\": [\"init\"]}, {\"targets\": [\"count\"], \"fetches\": []}, {\"targets\": [\"^count\"]},"
+      "{\"fetches\": [\"read:0\", \"v:0\"]}",
+      "");
+  assert_true(number("0/y_0", 2) == 3.5f * 3.5f);
+  assert_true(number("0/scope_twice_0", 1) == 5); // bfloat16 in and out as float32
+  struct tfc_tensor words = got("0/words_0");
+  assert_true(words.dtype == TFC_STRING && tfc_str_is(tfc_tensor_get_string(&words, 0), "1.500000"));
+  tfc_tensor_release(&words);
+  assert_true(number("4/read_0", 0) == 2 && number("4/v_0", 0) == 2);
+}
+
+static void values_come_first(void **state) {
+  (void)state;
+  char flags[256];
+  RUN(3, "variable 'v' is not initialized", "{\"fetches\": [\"read:0\"]}", ""); // nothing is inferred
+  snprintf(flags, sizeof flags, "--init init --init count --save-checkpoint %s/c", folder);
+  RUN(0, "", "{\"targets\": [\"count\"], \"fetches\": []}", flags);
+  snprintf(flags, sizeof flags, "--checkpoint %s/c", folder);
+  RUN(0, "1 of 1 variables restored", "{\"fetches\": [\"read:0\"]}", flags);
+  assert_true(number("0/read_0", 0) == 2);
+  snprintf(flags, sizeof flags, "--init init --checkpoint %s/c", folder); // the checkpoint has the last word
+  RUN(0, "", "{\"fetches\": [\"read:0\"]}", flags);
+  assert_true(number("0/read_0", 0) == 2);
+  RUN(3, "nothing.index", "{\"fetches\": [\"read:0\"]}", "--checkpoint nothing");
+  RUN(3, "--init nothing", "{\"fetches\": [\"read:0\"]}", "--init nothing");
+}
+
+static void failures(void **state) {
+  (void)state;
+  RUN(3, "run 1: node 'checked' (CheckNumerics) on cpu:0, inputs (float32[3]): not finite",
+      "{\"targets\": [\"init\"]}, {\"feeds\": {\"x:0\": \"bad.npy\"}, \"fetches\": [\"checked:0\"]}, {\"targets\": "
+      "[\"no\"]}",
+      "");
+  RUN(3, "run 0", "{\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"odd:0\"]}", "");
+  RUN(3, "op Frobnicate", "{\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"odd:0\"]}", "");
+  RUN(3, "'x'", "{\"fetches\": [\"y:0\"]}", "");
+  RUN(3, "missing.npy", "{\"feeds\": {\"x:0\": \"missing.npy\"}, \"fetches\": [\"y:0\"]}", "");
+  RUN(3, "b.npy", "{\"feeds\": {\"x:0\": \"b.npy\"}, \"fetches\": [\"y:0\"]}", "");
+  RUN(3, "there is no node 'nobody'", "{\"fetches\": [\"nobody:0\"]}", "");
+  RUN(3, "'fetches' is not a list", "{\"fetches\": \"y:0\"}", "");
+  RUN(3, "is not a list of runs", "{\"together\": 3}", "");
+  RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // nobody feeds it
+  RUN(1, "did not end in time", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
+  RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", ""); // cancelled, but not by a signal
+  put("s.json", "{\"runs\": [{\"fetches\": [\"y:0\"]]}");
+  assert_exit(3, "s.json: line 1", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out", folder, folder, folder);
+  assert_exit(3, "none.json", "tfc-run --graph %s/g.pbtxt --run %s/none.json --out %s/out", folder, folder, folder);
+  assert_exit(2, "--out", "tfc-run --graph %s/g.pbtxt --run %s/s.json", folder, folder);
+  put("s.json", "{\"runs\": [{\"targets\": [\"init\"], \"fetches\": [\"one:0\"]}]}");
+  assert_exit(6, "/proc/none", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out /proc/none", folder, folder);
+}
+
+static void expected_errors(void **state) {
+  (void)state;
+  RUN(0, "",
+      "{\"targets\": [\"init\"]}, {\"feeds\": {\"x:0\": \"bad.npy\"}, \"fetches\": [\"checked:0\"], \"error\": \"not "
+      "finite\"},"
+      "{\"fetches\": [\"take:0\"], \"error\": \"deadlock\"}, {\"targets\": [\"count\"]}, {\"fetches\": [\"read:0\"]}",
+      "");
+  assert_true(number("4/read_0", 0) == 1);
+  RUN(1, "it succeeded", "{\"targets\": [\"init\"], \"error\": \"x\"}", "");
+  RUN(1, "an error with 'y' is expected, this one came", "{\"fetches\": [\"read:0\"], \"error\": \"y\"}", "");
+}
+
+static void side_by_side(void **state) {
+  (void)state;
+  RUN(0, "",
+      "{\"targets\": [\"init\"]}, {\"together\": [{\"fetches\": [\"take:0\"]}, {\"targets\": [\"put\"]},"
+      "{\"targets\": [\"count\"]}, {\"targets\": [\"count\"]}]}, {\"fetches\": [\"read:0\"]}",
+      "");
+  assert_true(number("1/0/take_0", 0) == 1);
+  assert_true(number("2/read_0", 0) == 2);
+  RUN(1, "run 0, together",
+      "{\"together\": [{\"fetches\": [\"take:0\"]}, {\"fetches\": [\"take:0\"]}, {\"targets\": [\"put\"]}]}", "");
+  RUN(1, "waits for FIFOQueue",
+      "{\"together\": [{\"fetches\": [\"take:0\"]}, {\"fetches\": [\"take:0\"]}, {\"targets\": [\"put\"]}]}",
+      "--devices cpu:0-1");
+}
+
+static void document(void **state) {
+  (void)state;
+  put("s.json", "{\"runs\": [{\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"y:0\"]}, {\"fetches\": [\"read:0\"]}]}");
+  const struct command_result *r =
+      command("tfc-run --json --graph %s/g.pbtxt --run %s/s.json --out %s/out/deep", folder, folder, folder);
+  assert_int_equal(r->code, 3);
+  json_t *d = json_loads(r->out, 0, NULL);
+  assert_non_null(d);
+  const json_t *runs = json_object_get(d, "runs"), *y;
+  assert_int_equal(json_array_size(runs), 2);
+  y = json_object_get(json_object_get(json_array_get(runs, 0), "fetches"), "y:0");
+  assert_string_equal(json_string_value(json_object_get(y, "dtype")), "float32");
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(y, "shape"), 0)), 3);
+  assert_true(json_number_value(json_object_get(json_array_get(runs, 0), "wall_us")) > 0);
+  const json_t *error = json_object_get(json_array_get(runs, 1), "error");
+  assert_string_equal(json_string_value(json_object_get(error, "code")), "failed precondition");
+  assert_non_null(strstr(json_string_value(json_object_get(error, "message")), "variable 'v'"));
+  json_decref(d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(files_in_and_out), cmocka_unit_test(values_come_first), cmocka_unit_test(failures),
+      cmocka_unit_test(expected_errors),  cmocka_unit_test(side_by_side),      cmocka_unit_test(document),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
