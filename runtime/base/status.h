@@ -32,7 +32,7 @@
   X(RESOURCE_EXHAUSTED, "out of memory")                                                                               \
   X(DEADLINE_EXCEEDED, "deadline exceeded")                                                                            \
   X(UNAVAILABLE, "unavailable") /* a device is not there or stopped working */                                         \
-  X(DATA_LOSS, "data loss")     /* output could not be written, a checksum is wrong */                                 \
+  X(DATA_LOSS, "data loss")     /* output could not be written */                                                      \
   X(ABORTED, "aborted")                                                                                                \
   X(INTERNAL, "internal error")
 

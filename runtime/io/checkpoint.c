@@ -182,7 +182,7 @@ static tfc_status map_data(struct tfc_checkpoint *c, const struct entry *e, tfc_
   if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_status s = file->data ? NULL : tfc_file_map(path, file);
   if (!s && (e->size > file->size || e->offset > file->size - e->size))
-    s = tfc_status_make(TFC_DATA_LOSS, "%s: it ends before the tensor does", path);
+    s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s: it ends before the tensor does", path);
   free(path);
   if (s) return s;
   *out = (tfc_str){(const char *)file->data + e->offset, (size_t)e->size};
@@ -191,7 +191,7 @@ static tfc_status map_data(struct tfc_checkpoint *c, const struct entry *e, tfc_
 }
 
 static tfc_status wrong_checksum(void) {
-  return tfc_status_make(TFC_DATA_LOSS, "its checksum is wrong");
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "its checksum is wrong");
 }
 
 // Lengths as varints, their checksum, the bytes; the checksums take the lengths as 32 bits (64 for giants).
@@ -204,11 +204,11 @@ static tfc_status read_strings(tfc_str data, const struct entry *e, struct tfc_t
   tfc_status s = NULL;
   if (!sizes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t i = 0; i < n; i++) {
-    if (!tfc_wire_varint(&w, &sizes[i])) TFC_FAIL(s, TFC_DATA_LOSS, "%s", w.error);
+    if (!tfc_wire_varint(&w, &sizes[i])) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
     uint32_t narrow = (uint32_t)sizes[i];
     crc = sizes[i] <= UINT32_MAX ? tfc_crc32c(crc, &narrow, 4) : tfc_crc32c(crc, &sizes[i], 8);
   }
-  if (!tfc_wire_take(&w, 4, &raw)) TFC_FAIL(s, TFC_DATA_LOSS, "%s", w.error);
+  if (!tfc_wire_take(&w, 4, &raw)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
   memcpy(&stored, raw.data, 4);
   if (stored != tfc_crc32c_mask(crc)) {
     s = wrong_checksum();
@@ -216,7 +216,7 @@ static tfc_status read_strings(tfc_str data, const struct entry *e, struct tfc_t
   }
   crc = tfc_crc32c(crc, raw.data, 4);
   for (size_t i = 0; i < n; i++) {
-    if (!tfc_wire_take(&w, sizes[i], &raw)) TFC_FAIL(s, TFC_DATA_LOSS, "%s", w.error);
+    if (!tfc_wire_take(&w, sizes[i], &raw)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
     crc = tfc_crc32c(crc, raw.data, raw.size);
     if (!tfc_tensor_set_string(t, (int64_t)i, raw)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }

@@ -6,7 +6,7 @@
 //   TFC_TRY(s, tfc_checkpoint_read(c, TFC_STR("dense/kernel"), &tensor)); // release it
 //   tfc_checkpoint_close(c);
 //
-// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not a checkpoint; DATA_LOSS: cut off, or a checksum is wrong.
+// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not a checkpoint, cut off, or a checksum is wrong.
 // Messages name the file and the tensor. One thread at a time.
 #ifndef TFC_RUNTIME_IO_CHECKPOINT_H
 #define TFC_RUNTIME_IO_CHECKPOINT_H

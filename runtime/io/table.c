@@ -32,7 +32,7 @@ static tfc_status read_block(tfc_str file, struct handle h, tfc_str *out) {
   tfc_str block = tfc_str_sub(file, h.offset, h.offset + h.size);
   const char *trailer = block.data + block.size;
   if (tfc_crc32c_mask(tfc_crc32c(0, block.data, block.size + 1)) != get_u32(trailer + 1))
-    return tfc_status_make(TFC_DATA_LOSS, "the checksum of a block is wrong");
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the checksum of a block is wrong");
   if (trailer[0] != 0) return bad("a block is compressed, which is not supported");
   if (block.size < 4) return bad("a block is too short");
   uint32_t restarts = get_u32(block.data + block.size - 4);

@@ -9,8 +9,8 @@
 struct tfc_table_entry {
   tfc_str key, value;
 };
-// All entries, in order. Keys are in the arena, values are views into `bytes`. INVALID_ARGUMENT: not a table;
-// DATA_LOSS: a checksum is wrong.
+// All entries, in order. Keys are in the arena, values are views into `bytes`. INVALID_ARGUMENT: not a table, or
+// a checksum is wrong.
 TFC_MUST_USE tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_table_entry **out,
                                        size_t *out_count);
 // `entries` in strictly ascending order of bytes.

@@ -158,7 +158,7 @@ static void test_exit_codes(void **state) {
   static const struct {
     tfc_code code;
     int exit;
-  } codes[] = {{TFC_CANCELLED, 130}, {TFC_INVALID_ARGUMENT, 3},   {TFC_UNIMPLEMENTED, 3}, {TFC_NOT_FOUND, 3},
+  } codes[] = {{TFC_CANCELLED, 1},   {TFC_INVALID_ARGUMENT, 3},   {TFC_UNIMPLEMENTED, 3}, {TFC_NOT_FOUND, 3},
                {TFC_UNAVAILABLE, 4}, {TFC_RESOURCE_EXHAUSTED, 5}, {TFC_DATA_LOSS, 6},     {TFC_INTERNAL, 1},
                {TFC_ABORTED, 1},     {TFC_DEADLINE_EXCEEDED, 1}};
   assert_int_equal(tfc_exit_code(NULL), 0);

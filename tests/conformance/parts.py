@@ -268,6 +268,24 @@ def slices(program, report, out):
             report.fail(name, wrong[0]) if wrong else report.ok(name)
 
 
+# -- models ------------------------------------------------------------------------------------------------------------
+
+def models(options, program, report):
+    """Models as users save them: what tfc computes, and that TensorFlow reads what their own save nodes wrote."""
+    import models as made
+    for name, path, runs, expected in made.made_elsewhere(os.path.join(options.directory, "models")):
+        code, outputs, errors = program.script(path, runs, os.path.join(options.directory, "models", name + "_run"))
+        if code != 0:
+            blame({"name": "model." + name}, code, errors, report)
+            continue
+        wrong = ["run %d: %s: %s" % (r, tensor, why) for r, values in enumerate(expected) for tensor, value in values.items()
+                 for why in [op_cases.mismatch(value, outputs[r].get(tensor, np.zeros(0)), "relative:1e-5")] if why]
+        if path.endswith(".meta"):
+            theirs, ours = (tf.train.load_checkpoint(os.path.join(os.path.dirname(path), n)) for n in ("m", "ours"))
+            wrong += ["saved %s differs" % v for v in theirs.get_variable_to_shape_map() if not np.array_equal(theirs.get_tensor(v), ours.get_tensor(v))]
+        report.fail("model." + name, wrong[0]) if wrong else report.ok("model." + name)
+
+
 # -- shapes ------------------------------------------------------------------------------------------------------------
 
 def shapes(options, program, report):

@@ -16,7 +16,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "examples")]
-PARTS = ["ops", "hostile", "graphs", "examples", "checkpoints", "shapes", "graph"]
+PARTS = ["ops", "hostile", "graphs", "examples", "checkpoints", "models", "shapes", "graph"]
 
 
 class Report:
