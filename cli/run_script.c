@@ -4,7 +4,9 @@
 //
 // A run may also have "deadline_ms", and "error": "text", which it must then fail with; the session goes on. And
 // instead of a run there may be {"together": [run, ...]}: those begin at the same time, each on a thread of its own;
-// what the k-th of them fetches goes to DIR/<index>/<k>.
+// what the k-th of them fetches goes to DIR/<index>/<k>. Runs with the same "partial":
+// "name" are pieces of one step: each feed is given once, each fetch taken once, and what was computed stays for the
+// pieces that follow.
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -17,6 +19,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "runtime/base/array.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/io/npy.h"
@@ -46,7 +49,20 @@ static void one_run_deinit(struct one_run *r) {
   *r = (struct one_run){0};
 }
 
+struct piecewise {  // a step in pieces
+  const char *name; // in the document
+  struct tfc_partial *partial;
+  struct tfc_output *feeds, *fetches; // of all pieces
+  uint32_t *targets;
+  uint32_t feed_count, fetch_count, target_count;
+};
+static void piecewise_deinit(struct piecewise *p) {
+  tfc_partial_end(p->partial);
+  free(p->feeds), free(p->fetches), free(p->targets);
+}
+
 struct script {
+  TFC_ARRAY(struct piecewise) pieces;
   struct run_setup *setup;
   const char *path;
   char *folder; // that paths are relative to
@@ -171,6 +187,89 @@ static void run_one(struct one_run *r) {
   r->ran = !r->status;
 }
 
+// --- Steps in pieces -----------------------------------------------------------------------------------------------
+static uint32_t find_output(const struct tfc_output *list, uint32_t count, struct tfc_output o) {
+  uint32_t i = 0;
+  while (i < count && (list[i].node != o.node || list[i].index != o.index)) i++;
+  return i;
+}
+
+// Adds what one piece feeds, fetches and runs to what the step will.
+static tfc_status add_piece(struct piecewise *p, const struct one_run *r) {
+  struct tfc_output *feeds = realloc(p->feeds, (p->feed_count + r->feed_count + 1u) * sizeof *feeds);
+  if (feeds) p->feeds = feeds;
+  struct tfc_output *fetches = realloc(p->fetches, (p->fetch_count + r->fetch_count + 1u) * sizeof *fetches);
+  if (fetches) p->fetches = fetches;
+  uint32_t *targets = realloc(p->targets, (p->target_count + r->target_count + 1u) * sizeof *targets);
+  if (targets) p->targets = targets;
+  if (!feeds || !fetches || !targets) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < r->feed_count; i++)
+    if (find_output(p->feeds, p->feed_count, r->feeds[i]) == p->feed_count) p->feeds[p->feed_count++] = r->feeds[i];
+  for (uint32_t i = 0; i < r->fetch_count; i++)
+    if (find_output(p->fetches, p->fetch_count, r->fetches[i]) == p->fetch_count)
+      p->fetches[p->fetch_count++] = r->fetches[i];
+  for (uint32_t i = 0; i < r->target_count; i++) p->targets[p->target_count++] = r->targets[i];
+  return NULL;
+}
+
+// The step that a piece belongs to, begun with the first one.
+static tfc_status step_of(struct script *script, size_t index, const char *name, struct piecewise **out) {
+  tfc_status s = NULL;
+  const json_t *runs = json_object_get(script->document, "runs");
+  struct piecewise made = {.name = name};
+  for (size_t i = 0; i < script->pieces.count; i++)
+    if (strcmp(script->pieces.data[i].name, name) == 0) {
+      *out = &script->pieces.data[i];
+      return NULL;
+    }
+  for (size_t i = index; i < json_array_size(runs); i++) {
+    const json_t *run = json_array_get(runs, i);
+    const char *its = json_string_value(json_object_get(run, "partial"));
+    struct one_run r = {0};
+    if (!its || strcmp(its, name) != 0) continue;
+    s = read_run(&(struct place){script, i, ""}, run, &r);
+    if (!s) s = add_piece(&made, &r);
+    one_run_deinit(&r);
+    if (s) goto out;
+  }
+  struct tfc_run_spec spec = {.feeds = made.feeds,
+                              .feed_count = made.feed_count,
+                              .fetches = made.fetches,
+                              .fetch_count = made.fetch_count,
+                              .targets = made.targets,
+                              .target_count = made.target_count,
+                              .placement = script->setup->placement};
+  TFC_TRY(s, tfc_partial_begin(script->setup->session, &spec, &made.partial));
+  if (!tfc_array_push(&script->pieces, made)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = &script->pieces.data[script->pieces.count - 1];
+  return NULL;
+out:
+  piecewise_deinit(&made);
+  return s;
+}
+
+static tfc_status run_piece(struct script *script, size_t index, const char *name, struct one_run *r) {
+  struct piecewise *p = NULL;
+  TFC_RETURN_IF_ERROR(step_of(script, index, name, &p));
+  uint32_t *at = calloc(r->feed_count + r->fetch_count + 1u, sizeof *at);
+  if (!at) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < r->feed_count; i++) at[i] = find_output(p->feeds, p->feed_count, r->feeds[i]);
+  for (uint32_t i = 0; i < r->fetch_count; i++)
+    at[r->feed_count + i] = find_output(p->fetches, p->fetch_count, r->fetches[i]);
+  struct tfc_partial_call call = {.feeds = at,
+                                  .fetches = at + r->feed_count,
+                                  .values = r->values,
+                                  .feed_count = r->feed_count,
+                                  .fetch_count = r->fetch_count};
+  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = r->deadline_ns};
+  int64_t begin = tfc_now_ns();
+  r->status = tfc_partial_run(p->partial, &call, r->results, &options);
+  r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
+  r->ran = !r->status;
+  free(at);
+  return NULL;
+}
+
 struct group {
   struct tfc_session *session;
   pthread_mutex_t lock;
@@ -259,13 +358,15 @@ static json_t *run_json(const struct one_run *r) {
 }
 
 // Entry `index` of the script: one run, or several together.
-static tfc_status run_entry(const struct script *script, size_t index, const json_t *entry, json_t *report) {
+static tfc_status run_entry(struct script *script, size_t index, const json_t *entry, json_t *report) {
   tfc_status s = NULL;
   const json_t *together = json_object_get(entry, "together");
   struct place at = {script, index, ""};
   char inside[48] = "";
   if (together && (!json_is_array(together) || json_array_size(together) == 0))
     return expect(&at, "'together' is not a list of runs");
+  const json_t *partial = json_object_get(entry, "partial");
+  if (partial && (together || !json_is_string(partial))) return expect(&at, "'partial' is not the name of a step");
   uint32_t count = together ? (uint32_t)json_array_size(together) : 1;
   struct one_run *runs = calloc(count, sizeof *runs);
   if (!runs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -282,6 +383,8 @@ static tfc_status run_entry(const struct script *script, size_t index, const jso
   }
   if (together)
     TFC_TRY(s, run_together(runs, count));
+  else if (partial)
+    TFC_TRY(s, run_piece(script, index, json_string_value(partial), &runs[0]));
   else
     run_one(&runs[0]);
   for (uint32_t i = 0; i < count; i++) {
@@ -334,6 +437,8 @@ out:
     s = tfc_status_join(s, cli_json_print(document));
     json_decref(document);
   }
+  for (size_t i = 0; i < script.pieces.count; i++) piecewise_deinit(&script.pieces.data[i]);
+  tfc_array_free(&script.pieces);
   json_decref(script.document);
   json_decref(report);
   free(copy);

@@ -22,7 +22,7 @@ static void check_time(struct tfc_run *r) {
   }
 }
 
-static void loop(struct tfc_run *r) {
+void tfc_run_loop(struct tfc_run *r) {
   for (uint32_t turn = 0;; turn++) {
     if (r->in_flight && atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) tfc_run_collect(r);
     if (turn % CHECK_EVERY == CHECK_EVERY - 1) check_time(r);
@@ -35,6 +35,7 @@ static void loop(struct tfc_run *r) {
       struct tfc_run_item item = r->ready.data[--r->ready.count];
       tfc_run_process(r, &item);
     } else if (r->in_flight) {
+      if (r->partial && tfc_run_at_work(r) == 0 && tfc_partial_has_all(r->partial)) return;
       tfc_run_wait(r);
       check_time(r);
     } else if (!tfc_run_unpark(r)) {
@@ -48,7 +49,7 @@ static bool run_cancelled(struct tfc_kernel_env *env) {
   return atomic_load(&((struct tfc_run *)(uintptr_t)r)->stopped) || (r->nested && tfc_step_stopped(r->step));
 }
 
-static tfc_status start(struct tfc_run *r) {
+tfc_status tfc_run_begin(struct tfc_run *r) {
   struct tfc_session *session = r->session;
   r->pools = calloc(r->d->frame_count + 1u, sizeof(*r->pools));
   r->envs = calloc(2 * (size_t)session->device_count, sizeof *r->envs);
@@ -72,25 +73,15 @@ static tfc_status start(struct tfc_run *r) {
     r->host_envs[d].threads = 1;
   }
   r->root = tfc_run_frame_create(r, 0, NULL, NULL);
-  for (uint32_t i = 0; i < r->d->root_count && !r->failed; i++)
-    tfc_run_make_ready(r, &r->d->nodes[r->d->roots[i]], r->root, tfc_run_iteration(r->root, 0), false);
+  for (uint32_t i = 0; i < r->d->root_count && !r->failed; i++) {
+    const struct tfc_dnode *n = &r->d->nodes[r->d->roots[i]];
+    if (r->partial && n->kind == TFC_DNODE_FEED) continue; // when it is fed
+    tfc_run_make_ready(r, n, r->root, tfc_run_iteration(r->root, 0), false);
+  }
   return NULL;
 }
 
-static tfc_status run_plan(struct tfc_run *r) {
-  uint32_t mode = tfc_float_mode_enter();
-  tfc_status s = start(r);
-  if (!s) {
-    loop(r);
-    s = r->status;
-    if (!s && r->root_done != r->d->frames[0].node_count) {
-      struct tfc_text text = {0};
-      tfc_run_name_waiting(r, &text);
-      s = tfc_status_make(TFC_INTERNAL, "the step cannot go on: %u nodes never run; %s",
-                          r->d->frames[0].node_count - r->root_done, text.data ? text.data : "");
-      tfc_text_deinit(&text);
-    }
-  }
+void tfc_run_end(struct tfc_run *r) {
   while (r->frames) tfc_run_frame_free(r, r->frames);
   for (uint32_t i = 0; r->pools && i < r->d->frame_count; i++)
     while (r->pools[i]) {
@@ -103,6 +94,23 @@ static tfc_status run_plan(struct tfc_run *r) {
   free(r->outs);
   if (r->mailbox) tfc_run_mailbox_leave(r->mailbox);
   tfc_array_free(&r->ready);
+}
+
+static tfc_status run_plan(struct tfc_run *r) {
+  uint32_t mode = tfc_float_mode_enter();
+  tfc_status s = tfc_run_begin(r);
+  if (!s) {
+    tfc_run_loop(r);
+    s = r->status;
+    if (!s && r->root_done != r->d->frames[0].node_count) {
+      struct tfc_text text = {0};
+      tfc_run_name_waiting(r, &text);
+      s = tfc_status_make(TFC_INTERNAL, "the step cannot go on: %u nodes never run; %s",
+                          r->d->frames[0].node_count - r->root_done, text.data ? text.data : "");
+      tfc_text_deinit(&text);
+    }
+  }
+  tfc_run_end(r);
   for (uint32_t i = 0; s && r->fetches && i < r->plan->fetch_count; i++) tfc_tensor_release(&r->fetches[i]);
   tfc_float_mode_leave(mode);
   return s;

@@ -66,7 +66,8 @@ struct tfc_run {
   struct tfc_session *session;
   struct tfc_step *step; // of the outermost run
   bool nested, failed;
-  struct tfc_run *parent; // nested: whose kernel this runs in
+  struct tfc_run *parent;      // nested: whose kernel this runs in
+  struct tfc_partial *partial; // or NULL: feeds come one by one
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
@@ -132,6 +133,14 @@ void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct t
 void tfc_run_collect(struct tfc_run *r);
 // Nothing else can go on: lets the parked go. False when there are none.
 bool tfc_run_unpark(struct tfc_run *r);
+// A run's life. The loop goes on until nothing is left to do; that of a partial run until all that is wanted is there
+// and only kernels that wait for the outside are left.
+tfc_status tfc_run_begin(struct tfc_run *r);
+void tfc_run_loop(struct tfc_run *r);
+void tfc_run_end(struct tfc_run *r);
+bool tfc_partial_has_all(const struct tfc_partial *p);
+// Kernels on devices' threads that have not come back yet.
+uint32_t tfc_run_at_work(const struct tfc_run *r);
 // Sleeps until something comes back. Ends the run where that never happens.
 void tfc_run_wait(struct tfc_run *r);
 void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what waits for what

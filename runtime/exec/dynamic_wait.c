@@ -63,8 +63,7 @@ void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
 }
 
 // --- Deadlocks ---------------------------------------------------------------------------------------------------
-// Kernels on devices' threads that have not come back yet.
-static uint32_t at_work(const struct tfc_run *r) {
+uint32_t tfc_run_at_work(const struct tfc_run *r) {
   uint32_t count = r->in_flight - r->waiting;
   for (const struct tfc_run_flight *f = atomic_load(&r->mailbox->arrived); f; f = f->next)
     count -= !f->item.node->is_async;
@@ -99,7 +98,7 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
   struct tfc_gate *gate = &r->session->gate;
   struct blocked b = {{.nothing_came = nothing_came, .look_again = look_again}, r->mailbox};
   bool blocked = !r->failed;
-  for (const struct tfc_run *q = r; q && blocked; q = q->parent) blocked = at_work(q) == 0;
+  for (const struct tfc_run *q = r; q && blocked; q = q->parent) blocked = tfc_run_at_work(q) == 0;
   if (blocked && tfc_gate_block(gate, &b.base)) {
     if (!tfc_run_unpark(r)) fail_deadlocked(r);
     return;

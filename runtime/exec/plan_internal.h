@@ -215,6 +215,7 @@ struct tfc_plan {
 TFC_MUST_USE tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan);
 TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds,
                                             struct tfc_tensor *fetches, const struct tfc_run_options *options);
+TFC_MUST_USE tfc_status tfc_plan_check_feed(const struct tfc_plan *plan, uint32_t i, const struct tfc_tensor *t);
 TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds);
 void tfc_plan_static_deinit(struct tfc_plan *plan);
 // Puts slots with places where the session's arenas are now, making those large enough. Under run_lock.

@@ -77,6 +77,27 @@ TFC_MUST_USE tfc_status tfc_session_run(struct tfc_session *session, const struc
                                         const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                         const struct tfc_run_options *options);
 
+// A step that is fed and fetched piece by piece. `spec` names all that will be; each feed is given once, each fetch
+// taken once; targets run as soon as what was fed lets them. One thread at a time.
+//
+//   TFC_TRY(s, tfc_partial_begin(session, &spec, &partial));
+//   TFC_TRY(s, tfc_partial_run(partial, &(struct tfc_partial_call){.feeds = &first, .values = &x, .feed_count = 1,
+//                                                                  .fetches = &first, .fetch_count = 1}, &y, NULL));
+//   ... tfc_partial_end(partial);
+//
+// An error in an operation ends it; a fetch that needs more feeds is INVALID_ARGUMENT, and may be asked for again.
+struct tfc_partial;
+struct tfc_partial_call {
+  const uint32_t *feeds, *fetches; // indices into the spec's
+  const struct tfc_tensor *values; // of the feeds
+  uint32_t feed_count, fetch_count;
+};
+TFC_MUST_USE tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_spec *spec,
+                                          struct tfc_partial **out);
+TFC_MUST_USE tfc_status tfc_partial_run(struct tfc_partial *partial, const struct tfc_partial_call *call,
+                                        struct tfc_tensor *fetches, const struct tfc_run_options *options);
+void tfc_partial_end(struct tfc_partial *partial); // NULL is fine
+
 // What a plan is: what the profiler measures and the placer models.
 struct tfc_plan_op {
   uint32_t node;

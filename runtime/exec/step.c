@@ -51,22 +51,24 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   return NULL;
 }
 
-tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds) {
+tfc_status tfc_plan_check_feed(const struct tfc_plan *plan, uint32_t i, const struct tfc_tensor *t) {
   const struct tfc_graph *g = plan->ir.graph;
-  for (uint32_t i = 0; i < plan->feed_count; i++) {
-    const struct tfc_tensor *t = &feeds[i];
-    struct tfc_output o = plan->feeds[i];
-    if (t->dtype != plan->feed_dtypes[i])
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' is %s, the graph wants %s",
-                             TFC_STR_ARG(g->nodes[o.node].name), o.index, tfc_dtype_name(t->dtype),
-                             tfc_dtype_name(plan->feed_dtypes[i]));
-    if (!tfc_shape_compatible(&t->shape, &plan->feed_shapes[i])) {
-      char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' has shape %s, the graph wants %s",
-                             TFC_STR_ARG(g->nodes[o.node].name), o.index, tfc_shape_show(&t->shape, a),
-                             tfc_shape_show(&plan->feed_shapes[i], b));
-    }
+  struct tfc_output o = plan->feeds[i];
+  if (t->dtype != plan->feed_dtypes[i])
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' is %s, the graph wants %s",
+                           TFC_STR_ARG(g->nodes[o.node].name), o.index, tfc_dtype_name(t->dtype),
+                           tfc_dtype_name(plan->feed_dtypes[i]));
+  if (!tfc_shape_compatible(&t->shape, &plan->feed_shapes[i])) {
+    char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%.*s:%d' has shape %s, the graph wants %s",
+                           TFC_STR_ARG(g->nodes[o.node].name), o.index, tfc_shape_show(&t->shape, a),
+                           tfc_shape_show(&plan->feed_shapes[i], b));
   }
+  return NULL;
+}
+
+tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds) {
+  for (uint32_t i = 0; i < plan->feed_count; i++) TFC_RETURN_IF_ERROR(tfc_plan_check_feed(plan, i, &feeds[i]));
   return NULL;
 }
 

@@ -175,6 +175,19 @@ static void side_by_side(void **state) {
       "--devices cpu:0-1");
 }
 
+static void in_pieces(void **state) {
+  (void)state;
+  RUN(0, "",
+      "{\"targets\": [\"init\"]}, {\"partial\": \"p\", \"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"y:0\"]},"
+      "{\"targets\": [\"count\"]}, {\"partial\": \"p\", \"fetches\": [\"scope/twice:0\"], \"error\": \"cannot be "
+      "computed\"},"
+      "{\"partial\": \"p\", \"feeds\": {\"scope/b:0\": \"x.npy\"}, \"fetches\": [\"scope/twice:0\"]},"
+      "{\"partial\": \"p\", \"fetches\": [\"y:0\"], \"error\": \"fetched before\"}",
+      "");
+  assert_true(number("1/y_0", 0) == 2.25f && number("4/scope_twice_0", 2) == 7);
+  RUN(3, "is not the name of a step", "{\"partial\": 3}", "");
+}
+
 static void document(void **state) {
   (void)state;
   put("s.json", "{\"runs\": [{\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"y:0\"]}, {\"fetches\": [\"read:0\"]}]}");
@@ -198,7 +211,8 @@ static void document(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_in_and_out), cmocka_unit_test(values_come_first), cmocka_unit_test(failures),
-      cmocka_unit_test(expected_errors),  cmocka_unit_test(side_by_side),      cmocka_unit_test(document),
+      cmocka_unit_test(expected_errors),  cmocka_unit_test(side_by_side),      cmocka_unit_test(in_pieces),
+      cmocka_unit_test(document),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
