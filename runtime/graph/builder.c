@@ -501,6 +501,8 @@ static tfc_status fill(const struct tfc_builder *b, struct tfc_graph *g) {
     g->producer_version = base->producer_version;
     g->path = base->path;
     g->variables_prefix = base->variables_prefix;
+    g->assets = base->assets;
+    g->asset_count = base->asset_count;
     g->saver_filename = base->saver_filename;
     g->saver_restore = base->saver_restore;
     g->saver_save = base->saver_save;
