@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "profiler/collector_private.h"
+#include "profiler/idle.h"
 
 #include "runtime/base/clock.h"
 
@@ -103,9 +104,10 @@ static tfc_status take(const struct tfc_trace_record *r, struct tfc_collector *c
   if (r->kind == TFC_TRACE_TRANSFER)
     kept = tfc_array_push(&p->transfers, (struct tfc_profile_transfer){begin, duration, r->bytes, r->id, r->device});
   else if (r->kind == TFC_TRACE_OP && c->own && c->own[r->device])
-    kept = tfc_array_push(&c->dispatches, (struct tfc_profile_op){begin, duration, r->id, r->device, duration});
+    kept = tfc_array_push(&c->dispatches,
+                          (struct tfc_profile_op){begin, duration, r->id, r->device, duration, begin + duration});
   else if (!async || !async[r->id])
-    kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device, -1});
+    kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device, -1, -1});
   return kept ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
@@ -138,6 +140,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
     struct tfc_profile_op *o = &p->ops.data[i];
     struct tfc_profile_busy *busy = &p->busy.data[o->device];
     o->start_ns -= first;
+    if (o->launched_ns >= 0) o->launched_ns = o->launched_ns > first ? o->launched_ns - first : 0;
     if (o->duration_ns == 0 && o->dispatch_ns >= 0 && o->start_ns < end[o->device]) o->start_ns = end[o->device];
     if (o->start_ns < end[o->device])
       s = tfc_status_make(TFC_ABORTED, "trace: operation %u starts on device %u while another one runs there", o->node,
@@ -163,5 +166,5 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
   p->start_ns = first;
   p->duration_ns = last - first;
   if (p->duration_ns <= 0) return tfc_status_make(TFC_ABORTED, "trace: the step took no time");
-  return NULL;
+  return tfc_idle_find(p);
 }

@@ -39,6 +39,7 @@ struct tfc_profile_op {
   uint32_t node;
   uint32_t device;
   int64_t dispatch_ns; // launching it, on the host, where devices work on their own; else -1
+  int64_t launched_ns; // when that had been done, since the step began; else -1
 };
 struct tfc_profile_transfer {
   int64_t start_ns, duration_ns;
@@ -46,10 +47,20 @@ struct tfc_profile_transfer {
   uint32_t id; // transfer of the plan
   uint32_t device;
 };
+// Why a device stood still. Each gap between operations is cut: until the next operation had been launched (devices
+// that work on their own) it is launch, then transfer while a tensor was arriving, the rest is dependency (it waited
+// for another device). Work, the three of them and the end add up to the step.
+struct tfc_idle {
+  int64_t work_ns, launch_ns, transfer_ns, dependency_ns;
+  int64_t end_ns;                // it was done before the step was
+  int64_t longest_launch_gap_ns; // from the end of an operation until the next had been launched
+  uint32_t launch_gaps;
+};
 struct tfc_profile_busy {
   // operations_ns <= busy_ns <= the step's duration; busy: with the gaps below 1 us from one operation to the next
   int64_t operations_ns, busy_ns;
   uint32_t operations;
+  struct tfc_idle idle;
 };
 // Of one step. Zeroed at first; reuse keeps its arrays.
 struct tfc_step_profile {

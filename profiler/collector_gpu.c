@@ -137,7 +137,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_prof
       if (w->end_ns > o->start_ns + o->duration_ns) o->duration_ns = w->end_ns - o->start_ns;
       continue;
     }
-    struct tfc_profile_op made = {w->start_ns, w->end_ns - w->start_ns, w->uid, w->device, -1};
+    struct tfc_profile_op made = {w->start_ns, w->end_ns - w->start_ns, w->uid, w->device, -1, -1};
     if (!tfc_array_push(&p->ops, made)) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     last = p->ops.count - 1;
   }
@@ -163,7 +163,8 @@ tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_ste
            (p->ops.data[k].device < d.device || (p->ops.data[k].device == d.device && p->ops.data[k].node < d.node)))
       k++;
     if (k < ran && p->ops.data[k].device == d.device && p->ops.data[k].node == d.node) {
-      p->ops.data[k++].dispatch_ns = d.dispatch_ns;
+      p->ops.data[k].dispatch_ns = d.dispatch_ns;
+      p->ops.data[k++].launched_ns = d.launched_ns;
       continue;
     }
     d.start_ns += d.duration_ns;

@@ -74,7 +74,8 @@ const char tfc_schema_tables[] =
     "CREATE TABLE busy ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
     " device_id INTEGER NOT NULL, operations_ns INTEGER NOT NULL, busy_ns INTEGER NOT NULL,"
-    " operations INTEGER NOT NULL,"
+    " operations INTEGER NOT NULL, launch_ns INTEGER, transfer_ns INTEGER, dependency_ns INTEGER, end_ns INTEGER,"
+    " launch_gap_ns INTEGER,"
     " PRIMARY KEY (placement, step, device_id)) STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE op ("
@@ -98,6 +99,12 @@ const char tfc_schema_tables[] =
     "CREATE TABLE memory ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, device_id INTEGER NOT NULL,"
     " peak_bytes INTEGER NOT NULL, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;";
+
+const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN transfer_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN dependency_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN end_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN launch_gap_ns INTEGER;";
 
 // GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
 const char tfc_schema_added[] =
@@ -158,7 +165,9 @@ const char tfc_schema_views[] =
     VIEW("v_busy",
          "SELECT p.run_id, p.placement_id, p.name AS placement, b.step, b.device_id, d.name AS device,"
          " b.operations, b.operations_ns * 1e-3 AS operations_us, b.busy_ns * 1e-3 AS busy_us, s.duration_ns"
-         " * 1e-3 AS step_us FROM busy b JOIN placement p ON p.placement = b.placement JOIN step s ON"
+         " * 1e-3 AS step_us, b.launch_ns * 1e-3 AS idle_launch_us, b.transfer_ns * 1e-3 AS idle_transfer_us,"
+         " b.dependency_ns * 1e-3 AS idle_dependency_us, b.end_ns * 1e-3 AS idle_end_us, b.launch_gap_ns * 1e-3 AS"
+         " longest_launch_gap_us FROM busy b JOIN placement p ON p.placement = b.placement JOIN step s ON"
          " s.placement = b.placement AND s.step = b.step LEFT JOIN device d ON d.run_id = p.run_id AND"
          " d.device_id = b.device_id")
     VIEW("v_op",

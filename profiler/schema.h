@@ -6,6 +6,7 @@
 #define TFC_SCHEMA_VERSION 2
 
 extern const char tfc_schema_tables[];  // of version TFC_SCHEMA_VERSION, for an empty database
+extern const char tfc_schema_upgrade[]; // from version 1
 extern const char tfc_schema_added[];   // since version 1, for a database of an older version too
 extern const char tfc_schema_views[];   // dropped and made again with every version
 extern const char tfc_schema_indexes[]; // made after a run, if they are not there

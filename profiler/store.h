@@ -162,6 +162,7 @@ struct tfc_store_step {
 struct tfc_store_busy {
   uint32_t step, device_id, operations;
   int64_t operations_ns, busy_ns;
+  int64_t launch_ns, transfer_ns, dependency_ns, end_ns, launch_gap_ns; // idle by cause (collector.h); all 0: not known
 };
 struct tfc_store_op { // position ascends within a step
   uint32_t step, position, node_id, device_id;

@@ -92,8 +92,9 @@ tfc_status tfc_store_add_steps(struct tfc_store *store, int64_t key, const struc
        s[i].start_ns, s[i].duration_ns);
 }
 tfc_status tfc_store_add_busy(struct tfc_store *store, int64_t key, const struct tfc_store_busy *b, size_t count) {
-  ROWS(count, TFC_STORE_BUSY, "iiiiii", key, (int64_t)b[i].step, (int64_t)b[i].device_id, b[i].operations_ns,
-       b[i].busy_ns, (int64_t)b[i].operations);
+  ROWS(count, TFC_STORE_BUSY, "iiiiiiiiiii", key, (int64_t)b[i].step, (int64_t)b[i].device_id, b[i].operations_ns,
+       b[i].busy_ns, (int64_t)b[i].operations, b[i].launch_ns, b[i].transfer_ns, b[i].dependency_ns, b[i].end_ns,
+       b[i].launch_gap_ns);
 }
 tfc_status tfc_store_add_ops(struct tfc_store *store, int64_t key, const struct tfc_store_op *o, size_t count) {
   ROWS(count, TFC_STORE_OP, "iiiiiiif", key, (int64_t)o[i].step, (int64_t)o[i].position, (int64_t)o[i].node_id,

@@ -239,6 +239,43 @@ out:
 
 // --- Devices, path, reasons ------------------------------------------------------------------------------------------
 
+// Where the rest of each device's step went.
+static void add_idle(struct page *p) {
+  static const struct {
+    const char *column, *title;
+  } causes[] = {{"idle_launch_percent", "launch"},
+                {"idle_transfer_percent", "transfer"},
+                {"idle_dependency_percent", "another device"},
+                {"idle_end_percent", "end of step"}};
+  const struct tfc_table *t = &p->devices;
+  bool known = false;
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    double launch = tfc_table_number(t, r, "idle_launch_percent");
+    known |= launch == launch;
+  }
+  if (!known) return;
+  add(p, "<p>Why they stood still: the host had not launched yet, a tensor was on its way, another device was not done,"
+         " or the device was done before the step. Shares of the step.</p>\n<table><thead><tr><th>device</th>");
+  for (size_t c = 0; c < sizeof causes / sizeof *causes; c++) add(p, "<th class=\"n\">%s</th>", causes[c].title);
+  add(p, "<th class=\"n\">longest launch</th></tr></thead><tbody>\n");
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    double gap = tfc_table_number(t, r, "launch_gap_us");
+    add(p, "<tr><td>");
+    add_escaped(p, tfc_table_text(t, r, "name"));
+    add(p, "</td>");
+    for (size_t c = 0; c < sizeof causes / sizeof *causes; c++) {
+      double share = tfc_table_number(t, r, causes[c].column);
+      add(p, "<td class=\"n\">");
+      if (share == share) add(p, "%.1f %%", share);
+      add(p, "</td>");
+    }
+    add(p, "<td class=\"n\">");
+    if (gap == gap) add(p, "%.1f us", gap);
+    add(p, "</td></tr>\n");
+  }
+  add(p, "</tbody></table>\n");
+}
+
 static void add_devices(struct page *p) {
   const struct tfc_table *t = &p->devices;
   char a[32], b[32], c[32];
@@ -275,6 +312,7 @@ static void add_devices(struct page *p) {
   add(p, "</tbody></table>\n<details><summary>The query behind this table</summary><pre>");
   add_escaped(p, tfc_str_from(tfc_report_sql_devices));
   add(p, "</pre></details>\n");
+  add_idle(p);
 }
 
 struct path_part {

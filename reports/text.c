@@ -19,17 +19,25 @@ const char tfc_report_sql_results[] =
     " WHERE r.run_id = :run AND (r.role <> 'candidate' OR r.placement_id = v.placement_id)"
     " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', r.step_median_us IS NULL,"
     " r.step_median_us, r.simulated_us, r.placement";
+#define IDLE(cause)                                                                                                    \
+  " (SELECT 100.0 * SUM(b.idle_" cause "_us) / SUM(b.step_us) FROM v_busy b WHERE b.run_id = d.run_id AND"             \
+  "   b.placement_id = :placement AND b.device_id = d.device_id) AS idle_" cause "_percent,"
 const char tfc_report_sql_devices[] =
     "SELECT d.device_id, d.name, d.kind, d.model, d.label, d.cores, d.memory_limit_bytes,"
     " (SELECT 100.0 * SUM(b.busy_us) / SUM(b.step_us) FROM v_busy b WHERE b.run_id = d.run_id AND"
-    "   b.placement_id = :placement AND b.device_id = d.device_id) AS busy_percent,"
-    " (SELECT COUNT(*) FROM v_op_total o WHERE o.run_id = d.run_id AND o.placement_id = :placement AND"
-    "   o.device_id = d.device_id) AS operations,"
-    " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
-    "   m.device_id = d.device_id) AS peak_bytes,"
-    " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement AND"
-    "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
-    " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+    "   b.placement_id = :placement AND b.device_id = d.device_id) AS busy_percent," IDLE("launch") IDLE("transfer")
+        IDLE("dependency") IDLE(
+            "end") " (SELECT MAX(b.longest_launch_gap_us) FROM v_busy b WHERE b.run_id = d.run_id AND b.placement_id = "
+                   ":placement"
+                   "   AND b.device_id = d.device_id) AS launch_gap_us,"
+                   " (SELECT COUNT(*) FROM v_op_total o WHERE o.run_id = d.run_id AND o.placement_id = :placement AND"
+                   "   o.device_id = d.device_id) AS operations,"
+                   " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
+                   "   m.device_id = d.device_id) AS peak_bytes,"
+                   " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement "
+                   "AND"
+                   "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
+                   " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
 const char tfc_report_sql_compare_ops[] =
     "WITH a AS (SELECT o.op, SUM(o.median_us) AS us, COUNT(*) AS n FROM v_op_total o JOIN v_run r USING (run_id,"
     " placement_id) WHERE run_id = :run GROUP BY o.op),"
@@ -108,6 +116,25 @@ out:
   return s;
 }
 
+// Where the rest of each device's step went; runs that were stored before that was known say nothing.
+static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
+  bool said = false;
+  for (uint32_t r = 0; r < devices->row_count; r++) {
+    double launch = tfc_table_number(devices, r, "idle_launch_percent"),
+           gap = tfc_table_number(devices, r, "launch_gap_us");
+    if (launch != launch) continue;
+    if (!said)
+      tfc_text_printf(out, "\n  %-12s %14s %14s %14s %14s %14s\n", "idle for", "launch", "transfer", "another device",
+                      "end of step", "longest launch");
+    said = true;
+    tfc_text_printf(out, "  %-12.*s %12.1f %% %12.1f %% %12.1f %% %12.1f %% %11.1f us\n",
+                    TFC_STR_ARG(tfc_table_text(devices, r, "name")), launch,
+                    tfc_table_number(devices, r, "idle_transfer_percent"),
+                    tfc_table_number(devices, r, "idle_dependency_percent"),
+                    tfc_table_number(devices, r, "idle_end_percent"), gap == gap ? gap : 0);
+  }
+}
+
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0};
@@ -179,6 +206,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                     received == received ? tfc_show_bytes(a, received) : "-",
                     peak == peak ? tfc_show_bytes(b, peak) : "-", limit == limit ? tfc_show_bytes(c, limit) : "none");
   }
+  idle_causes(&devices, out);
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:
   tfc_table_deinit(&run);

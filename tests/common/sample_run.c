@@ -116,7 +116,8 @@ static tfc_status add_placement(struct tfc_store *store, int64_t run, int64_t id
       busy[d] = (struct tfc_store_busy){.step = i,
                                         .device_id = d,
                                         .operations_ns = (int64_t)(t->busy[d] * 1e3),
-                                        .busy_ns = (int64_t)(t->busy[d] * 1e3)};
+                                        .busy_ns = (int64_t)(t->busy[d] * 1e3),
+                                        .dependency_ns = (int64_t)((t->step - t->busy[d]) * 1e3)};
       for (uint32_t n = 0; n < NODES; n++) busy[d].operations += device[n] == d;
       memory[d] = (struct tfc_store_memory){d, (uint64_t)(20 + 7 * d) << 20};
     }

@@ -110,7 +110,7 @@ static void test_slowdown(void **state) {
   uint32_t kinds[] = {0, 0};
   assert_ok(tfc_cost_table_create(3, 1, &t));
   for (uint32_t n = 0; n < 3; n++) assert_ok(tfc_cost_table_put(t, n, 0, 10));
-  struct tfc_profile_op ops[] = {{0, 10000, 0, 0, -1}, {10000, 20000, 1, 0, -1}, {12000, 20000, 2, 1, -1}};
+  struct tfc_profile_op ops[] = {{0, 10000, 0, 0, -1, -1}, {10000, 20000, 1, 0, -1, -1}, {12000, 20000, 2, 1, -1, -1}};
   struct tfc_step_profile p = {.duration_ns = 32000, .ops = {ops, 3, 3}};
   double measured[3] = {0}, alone[3] = {0};
   struct tfc_slowdown_sums sums = {measured, alone, 2};
@@ -131,7 +131,7 @@ static void test_fused_operations(void **state) {
   assert_ok(tfc_cost_table_create(4, 1, &t));
   for (uint32_t n = 0; n < 4; n++) assert_ok(tfc_cost_table_put(weights, n, 0, 1 + n)); // 1, 2, 3
   assert_ok(tfc_fusion_init(&fusion, done_by, 4, weights, NULL));
-  struct tfc_profile_op ops[] = {{0, 12000, 0, 0, -1}, {1000, 8000, 3, 1, -1}};
+  struct tfc_profile_op ops[] = {{0, 12000, 0, 0, -1, -1}, {1000, 8000, 3, 1, -1, -1}};
   struct tfc_step_profile p = {.duration_ns = 12000, .ops = {ops, 2, 2}};
   assert_ok(tfc_cost_table_add(t, &p, kinds, 2, &fusion, (double[]){1, 2}));
   assert_true(tfc_cost_table_get(t, 0, 0).median_us == 2 && tfc_cost_table_get(t, 1, 0).median_us == 4 &&

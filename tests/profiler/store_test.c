@@ -151,7 +151,8 @@ static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id
   TFC_TRY(s, tfc_store_add_placement(store, run, &p, (uint16_t[]){0, 1}, 2, &key));
   for (uint32_t step = 0; step < 2; step++) {
     TFC_TRY(s, tfc_store_add_steps(store, key, &(struct tfc_store_step){step, "screen", 0, true, 1000, 10000}, 1));
-    struct tfc_store_busy busy[] = {{step, 0, 1, 4000, 4100}, {step, 1, 1, 5000, 5000}};
+    struct tfc_store_busy busy[] = {{step, 0, 1, 4000, 4100, 1000, 2000, 900, 2000, 700},
+                                    {step, 1, 1, 5000, 5000, 0, 0, 0, 5000, 0}};
     TFC_TRY(s, tfc_store_add_busy(store, key, busy, 2));
     struct tfc_store_op ops[] = {{step, 0, 0, 0, 0, 4000, -1}, {step, 1, 1, 1, 4500, 5000, 700}};
     TFC_TRY(s, tfc_store_add_ops(store, key, ops, 2));

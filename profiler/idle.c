@@ -1,0 +1,51 @@
+#include "profiler/idle.h"
+
+#include <stdlib.h>
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+// How much of [begin, end) some transfer to the device covers. Transfers are sorted by start.
+static int64_t covered(const struct tfc_step_profile *p, uint32_t device, int64_t begin, int64_t end) {
+  int64_t sum = 0, at = begin;
+  for (size_t i = 0; i < p->transfers.count && p->transfers.data[i].start_ns < end; i++) {
+    const struct tfc_profile_transfer *t = &p->transfers.data[i];
+    if (t->device != device) continue;
+    int64_t from = clamp(t->start_ns, at, end), to = clamp(t->start_ns + t->duration_ns, from, end);
+    sum += to - from;
+    if (to > at) at = to;
+  }
+  return sum;
+}
+
+static void cut_gap(const struct tfc_step_profile *p, uint32_t device, int64_t begin, int64_t end, int64_t launched,
+                    struct tfc_idle *out) {
+  int64_t launch = launched < 0 ? 0 : clamp(launched - begin, 0, end - begin);
+  int64_t transfer = covered(p, device, begin + launch, end);
+  out->launch_ns += launch;
+  out->transfer_ns += transfer;
+  out->dependency_ns += end - begin - launch - transfer;
+  out->launch_gaps += launch > 0;
+  if (launch > out->longest_launch_gap_ns) out->longest_launch_gap_ns = launch;
+}
+
+tfc_status tfc_idle_find(struct tfc_step_profile *p) {
+  size_t devices = p->busy.count;
+  int64_t *at = calloc(devices + 1, sizeof *at);
+  if (!at) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t d = 0; d < devices; d++) p->busy.data[d].idle = (struct tfc_idle){0};
+  for (size_t i = 0; i < p->ops.count; i++) {
+    const struct tfc_profile_op *o = &p->ops.data[i];
+    if (o->device >= devices) continue;
+    struct tfc_idle *idle = &p->busy.data[o->device].idle;
+    int64_t start = clamp(o->start_ns, at[o->device], p->duration_ns);
+    int64_t end = clamp(o->start_ns + o->duration_ns, start, p->duration_ns);
+    if (start > at[o->device]) cut_gap(p, o->device, at[o->device], start, o->launched_ns, idle);
+    idle->work_ns += end - start;
+    at[o->device] = end;
+  }
+  for (size_t d = 0; d < devices; d++) p->busy.data[d].idle.end_ns = p->duration_ns - at[d];
+  free(at);
+  return NULL;
+}

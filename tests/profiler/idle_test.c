@@ -1,0 +1,53 @@
+// Idle time by cause, of steps that are made up.
+#include "tests/common/test.h"
+
+#include "profiler/idle.h"
+
+static void causes(void **state) {
+  (void)state;
+  // Device 0 runs 0..100 and 300..400; device 1 waits for a tensor that arrives 150..250, runs 260..280, and is done.
+  struct tfc_profile_op ops[] = {{0, 100, 0, 0, 5, -1}, {260, 20, 1, 1, 5, -1}, {300, 100, 2, 0, 5, 130}};
+  struct tfc_profile_transfer transfers[] = {{120, 60, 8, 0, 0}, {150, 100, 8, 1, 1}, {200, 20, 8, 2, 1}};
+  struct tfc_profile_busy busy[2];
+  struct tfc_step_profile p = {.duration_ns = 400};
+  p.ops.data = ops, p.ops.count = 3;
+  p.transfers.data = transfers, p.transfers.count = 3;
+  p.busy.data = busy, p.busy.count = 2;
+  const struct tfc_idle *idle[2] = {&busy[0].idle, &busy[1].idle};
+  assert_ok(tfc_idle_find(&p));
+  assert_int_equal(idle[0]->work_ns, 200);
+  assert_int_equal(idle[0]->launch_ns, 30); // launched 30 after the device was free
+  assert_int_equal(idle[0]->transfer_ns, 50);
+  assert_int_equal(idle[0]->dependency_ns, 120);
+  assert_int_equal(idle[0]->end_ns, 0);
+  assert_int_equal(idle[0]->launch_gaps, 1);
+  assert_int_equal(idle[0]->longest_launch_gap_ns, 30);
+  assert_int_equal(idle[1]->work_ns, 20);
+  assert_int_equal(idle[1]->transfer_ns, 100); // what overlaps counts once
+  assert_int_equal(idle[1]->dependency_ns, 160);
+  assert_int_equal(idle[1]->end_ns, 120);
+  for (int d = 0; d < 2; d++)
+    assert_int_equal(
+        idle[d]->work_ns + idle[d]->launch_ns + idle[d]->transfer_ns + idle[d]->dependency_ns + idle[d]->end_ns, 400);
+  ops[2].launched_ns = 1000;
+  assert_ok(tfc_idle_find(&p)); // launched later than it ran: the gap is all there is
+  assert_int_equal(idle[0]->launch_ns, 200);
+  ops[2].launched_ns = -1;
+  assert_ok(tfc_idle_find(&p));
+  assert_int_equal(idle[0]->launch_ns, 0);
+}
+
+static void nothing(void **state) {
+  (void)state;
+  struct tfc_profile_busy busy[1];
+  struct tfc_step_profile p = {.duration_ns = 70};
+  p.busy.data = busy, p.busy.count = 1;
+  assert_ok(tfc_idle_find(&p));
+  assert_int_equal(busy[0].idle.end_ns, 70);
+  assert_int_equal(busy[0].idle.work_ns, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(causes), cmocka_unit_test(nothing)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
