@@ -19,6 +19,7 @@ struct block { // memory of one value or copy, or of several that were computed 
   uint64_t offset, size;
   uint16_t location;
   bool placed, kept;
+  bool reused;         // an output was computed in it
   uint32_t readers;    // reads that are still to come
   uint32_t *condition; // [queues] of the reads so far
 };
@@ -135,19 +136,26 @@ static void done_by(const struct planner *p, struct block *b, const struct tfc_i
   if (item->position + 1 > b->condition[item->queue]) b->condition[item->queue] = item->position + 1;
 }
 
-// May the operation's first output be computed where an input is? The one that nobody reads afterwards.
-static struct block *in_place(const struct planner *p, const struct tfc_ir_op *op, const struct block *out,
-                              const uint32_t *clock) {
-  uint32_t candidates = op->def->flags & TFC_OP_INPLACE         ? op->input_count
-                        : op->def->flags & TFC_OP_INPLACE_FIRST ? 1
-                                                                : 0;
-  for (uint32_t k = 0; k < candidates && k < op->input_count; k++) {
-    struct block *b = block_read(p, op, k);
-    if (!b || !b->placed || b->kept || b->location != out->location || b->size != out->size) continue;
-    if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[0]].bytes) continue;
+// The input's block that an output may be computed in: one that nobody reads afterwards.
+static struct block *in_place(const struct planner *p, const struct tfc_ir_op *op, uint32_t output,
+                              const struct block *out, const uint32_t *clock) {
+  uint32_t all = op->input_count >= 32 ? UINT32_MAX : (1u << op->input_count) - 1, candidates = 0;
+  if (op->in_place)
+    candidates = op->in_place[output];
+  else if (output == 0)
+    candidates = op->def->flags & TFC_OP_INPLACE ? all : op->def->flags & TFC_OP_INPLACE_FIRST ? all & 1 : 0;
+  for (uint32_t k = 0; k < op->input_count && k < 32; k++) {
+    struct block *b = candidates >> k & 1 ? block_read(p, op, k) : NULL;
+    if (!b || !b->placed || b->kept || b->reused || b->location != out->location || b->size != out->size) continue;
+    if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[output]].bytes) continue;
     uint32_t own = 0;
-    for (uint32_t m = 0; m < op->input_count; m++) own += block_read(p, op, m) == b;
-    if (b->readers == own && covers(clock, b->condition, p->a->queue_count)) return b;
+    bool refused = false; // by another input that lies there too
+    for (uint32_t m = 0; m < op->input_count; m++) {
+      if (block_read(p, op, m) != b) continue;
+      own++;
+      refused = refused || m >= 32 || !(candidates >> m & 1);
+    }
+    if (!refused && b->readers == own && covers(clock, b->condition, p->a->queue_count)) return b;
   }
   return NULL;
 }
@@ -172,16 +180,15 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
     return NULL;
   }
   const struct tfc_ir_op *op = &ir->ops.data[item->op];
-  struct block *reused = NULL;
   for (uint32_t i = 0; i < op->output_count; i++) {
     uint32_t v = op->outputs[i];
     if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
     struct block *b = &p->blocks[p->block_of_value[v]];
-    struct block *same = i == 0 ? in_place(p, op, b, clock) : NULL;
+    struct block *same = in_place(p, op, i, b, clock);
     if (same) {
       b->offset = same->offset;
       b->placed = true;
-      reused = same;
+      same->reused = true;
     } else {
       TFC_RETURN_IF_ERROR(allocate(p, b, clock));
     }
@@ -192,7 +199,7 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
     struct block *b = block_read(p, op, k);
     if (!b) continue;
     done_by(p, b, item);
-    if (--b->readers == 0 && b != reused) TFC_RETURN_IF_ERROR(release(p, b));
+    if (--b->readers == 0 && !b->reused) TFC_RETURN_IF_ERROR(release(p, b));
   }
   for (uint32_t i = 0; i < op->output_count; i++) { // made for nobody
     uint32_t v = op->outputs[i];

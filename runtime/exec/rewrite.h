@@ -62,6 +62,9 @@ struct tfc_ir_op {
   uint32_t *outputs;          // value ids, one per output; TFC_NONE32: not wanted by anyone
   uint32_t *output_variables; // index of the variable that a reference output is, else TFC_NONE32; NULL: none is
   uint32_t output_count;
+  // By output, a bit for each input whose memory it may be computed in (of the same size, and nobody reads it
+  // afterwards); NULL: as the flags of `def` say.
+  const uint32_t *in_place;
   bool prepared; // `state` goes to def->kernel, nothing else is looked up; the plan calls release(state) at its end
   void *state;
   void (*release)(void *state);

@@ -329,11 +329,11 @@ static void cost_forward(const struct tfc_graph *g, const struct tfc_node *n, co
 }
 
 #define FORWARD                                                                                                        \
-  .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm, .gradient = grad_of_batch_norm, .cost = cost_forward,           \
-  .prepare = norm_prepare, .kernel = batch_norm
+  .flags = TFC_OP_INPLACE, .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm, .gradient = grad_of_batch_norm,        \
+  .cost = cost_forward, .prepare = norm_prepare, .kernel = batch_norm
 #define BACKWARD                                                                                                       \
-  .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm_grad, .cost = cost_forward, .prepare = norm_prepare,             \
-  .kernel = batch_norm_grad
+  .flags = TFC_OP_INPLACE, .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm_grad, .cost = cost_forward,             \
+  .prepare = norm_prepare, .kernel = batch_norm_grad
 #define SAMPLES "float[2,3,3,4], float[4], float[4], float[0], float[0]"
 static const struct tfc_op_def nn_batch_norm_rows[] = {
     {.name = "FusedBatchNorm",

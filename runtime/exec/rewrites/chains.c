@@ -305,11 +305,31 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   return true;
 }
 
+// The inputs that an output may be computed in: read element by element, and not after the output is written. (Loops
+// read an element before they write it.)
+static uint32_t inputs_to_overwrite(const struct running *r, uint32_t output) {
+  const struct tfc_chain *c = &r->chain;
+  uint32_t refused = 0, written = 0;
+  while (c->steps[written].out < 0 || c->operands[c->steps[written].out].tensor != TFC_CHAIN_OPERANDS + output)
+    written++;
+  for (uint32_t i = 0; i < c->operand_count; i++) {
+    const struct tfc_chain_operand *o = &c->operands[i];
+    if (o->tensor >= TFC_CHAIN_OPERANDS) continue;
+    bool late = o->row != c->columns || o->column != 1;
+    for (uint32_t k = written + 1; k < c->step_count; k++)
+      late = late || c->steps[k].a == (int16_t)i || (c->steps[k].binary && c->steps[k].b == (int16_t)i);
+    if (late) refused |= 1u << o->tensor;
+  }
+  return ~refused;
+}
+
 static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *members, uint32_t count) {
   struct state *state = tfc_arena_zalloc(&ir->arena, sizeof *state + r->output_count * sizeof *state->shapes);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, r->input_count);
   uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
-  if (!state || !inputs || !outputs) return out_of_memory();
+  uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
+  if (!state || !inputs || !outputs || !in_place) return out_of_memory();
+  for (uint32_t i = 0; i < r->output_count; i++) in_place[i] = inputs_to_overwrite(r, i);
   for (uint16_t i = 0; i < r->chain.operand_count; i++)
     if (r->chain.operands[i].tensor >= TFC_CHAIN_OPERANDS)
       r->chain.operands[i].tensor = (uint16_t)(r->chain.operands[i].tensor - TFC_CHAIN_OPERANDS + r->input_count);
@@ -329,6 +349,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
                          .input_count = r->input_count,
                          .outputs = outputs,
                          .output_count = r->output_count,
+                         .in_place = in_place,
                          .prepared = true,
                          .state = state,
                          .cost_us = 0.5 * r->cost};
