@@ -11,7 +11,6 @@
 struct tfc_cuda_conv_plan {
   struct tfc_cuda_conv c;
 };
-bool cuda_host_no_conv;
 
 tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                               const struct tfc_cuda_conv_plan **out) {

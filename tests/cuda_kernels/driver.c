@@ -28,10 +28,33 @@ tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *sou
   return NULL;
 }
 
-static struct tfc_device host_device = {.driver = &tfc_driver_cpu, .info = {.name = "gpu:0", .kind = "gpu"}};
+bool cuda_host_no_conv;
+
+// What library/cudnn.c measures on.
+static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_buffer **out) {
+  (void)device;
+  return tfc_buffer_create_host(bytes, out);
+}
+static tfc_status no_handle(struct tfc_cuda_library *library, struct cublasLtContext **out) {
+  (void)library;
+  *out = NULL;
+  return NULL;
+}
+static tfc_status no_dnn_handle(struct tfc_cuda_library *library, struct cudnnContext **out) {
+  (void)library;
+  *out = NULL;
+  return NULL;
+}
+static const struct tfc_device_driver memory_driver = {.kind = "gpu", .allocate = allocate};
+static struct tfc_device host_device = {.driver = &memory_driver, .info = {.name = "gpu:0", .kind = "gpu"}};
 struct tfc_cuda_library *cuda_host_library(void) {
-  static struct tfc_cuda_library library = {
-      .device = &host_device, .sm_count = 132, .capability = 90, .shared_per_block = 227 << 10, .l2_bytes = 50 << 20};
+  static struct tfc_cuda_library library = {.device = &host_device,
+                                            .blaslt = no_handle,
+                                            .cudnn = no_dnn_handle,
+                                            .sm_count = 132,
+                                            .capability = 90,
+                                            .shared_per_block = 227 << 10,
+                                            .l2_bytes = 50 << 20};
   return &library;
 }
 

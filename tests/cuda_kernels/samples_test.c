@@ -228,14 +228,31 @@ static void test_samples(void **state) {
   assert_true(only || ran > 100);
 }
 
+#ifndef TFC_ONLY_LIBRARY
 static void test_samples_without_a_convolution_library(void **state) {
   cuda_host_no_conv = true;
   test_samples(state);
   cuda_host_no_conv = false;
 }
+#endif
+
+#ifdef TFC_ONLY_LIBRARY
+static void test_the_libraries_were_asked(void **state) {
+  (void)state;
+  print_message("%u products, %u convolutions\n", cuda_fake_products, cuda_fake_convolutions);
+  assert_true(cuda_fake_products > 50);
+  assert_true(cuda_fake_convolutions > 20);
+}
+#endif
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples),
-                                     cmocka_unit_test(test_samples_without_a_convolution_library)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_samples),
+#ifdef TFC_ONLY_LIBRARY
+      cmocka_unit_test(test_the_libraries_were_asked),
+#else
+      cmocka_unit_test(test_samples_without_a_convolution_library),
+#endif
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,12 @@ void tfc_cuda_broadcast_group(struct tfc_cuda_broadcast *plan, int count, int ve
 // A plan for one operand as it lies.
 struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t size, const void *y, size_t out_size);
 
+// A row's `types` are of the first input. All plain types; handles; indices.
+#define TFC_CUDA_PLAIN                                                                                                 \
+  (((1u << TFC_DTYPE_COUNT) - 2u) & ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))
+#define TFC_CUDA_HANDLE TFC_TYPE_BIT(TFC_RESOURCE)
+#define TFC_CUDA_INDEX (TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
+
 static inline int64_t tfc_cuda_count(const struct tfc_tensor *t) {
   return tfc_tensor_elements(t);
 }

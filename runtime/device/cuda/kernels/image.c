@@ -400,27 +400,27 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 #define NORMS (FLOATS & ~(1u << TFC_CUDA_f64))
-#define CONV(op)                                                                                                       \
-  {op, 0, library_prepare, launch_conv, 0}, {op, 0, loops_constant, launch_conv, 0}, {                                 \
-    op, 0, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE                                                             \
+#define CONV(op, types)                                                                                                \
+  {op, types, library_prepare, launch_conv, 0}, {op, types, loops_constant, launch_conv, 0}, {                         \
+    op, types, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE                                                         \
   }
 static const struct tfc_cuda_kernel image_rows[] = {
-    CONV("Conv2D"),
-    CONV("Conv2DBackpropInput"),
-    CONV("Conv2DBackpropFilter"),
-    CONV("Conv3D"),
-    CONV("Conv3DBackpropInputV2"),
-    CONV("Conv3DBackpropFilterV2"),
+    CONV("Conv2D", FLOATS),
+    CONV("Conv2DBackpropInput", TFC_CUDA_INDEX),
+    CONV("Conv2DBackpropFilter", FLOATS),
+    CONV("Conv3D", FLOATS),
+    CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX),
+    CONV("Conv3DBackpropFilterV2", FLOATS),
     {"MaxPool", FLOATS, pool_prepare, launch_pool, 0},
     {"MaxPool3D", FLOATS, pool_prepare, launch_pool, 0},
     {"AvgPool", FLOATS, pool_prepare, launch_pool, 0},
     {"AvgPool3D", FLOATS, pool_prepare, launch_pool, 0},
     {"MaxPoolGrad", FLOATS, pool_prepare, launch_max_grad, 0},
     {"MaxPool3DGrad", FLOATS, pool_prepare, launch_max_grad, 0},
-    {"AvgPoolGrad", 0, average_grad_constant, launch_average_grad, 0},
-    {"AvgPoolGrad", 0, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
-    {"AvgPool3DGrad", 0, average_grad_constant, launch_average_grad, 0},
-    {"AvgPool3DGrad", 0, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
+    {"AvgPoolGrad", TFC_CUDA_INDEX, average_grad_constant, launch_average_grad, 0},
+    {"AvgPoolGrad", TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
+    {"AvgPool3DGrad", TFC_CUDA_INDEX, average_grad_constant, launch_average_grad, 0},
+    {"AvgPool3DGrad", TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
     {"FusedBatchNorm", NORMS, norm_prepare, launch_norm, 0},
     {"FusedBatchNormV2", NORMS, norm_prepare, launch_norm, 0},
     {"FusedBatchNormV3", NORMS, norm_prepare, launch_norm, 0},

@@ -120,10 +120,10 @@ STATELESS(stateless_int, TFC_RANDOM_UNIFORM_INT)
 STATELESS(stateless_full, TFC_RANDOM_FULL_INT)
 
 #define STREAM(op, launch)                                                                                             \
-  { op, 0, stream_prepare, launch, TFC_CUDA_NO_CAPTURE }
+  { op, TFC_CUDA_INDEX, stream_prepare, launch, TFC_CUDA_NO_CAPTURE }
 #define BOTH(op, launch)                                                                                               \
-  {op, 0, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE}, {                                                           \
-    op "V2", 0, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE                                                         \
+  {op, TFC_CUDA_INDEX, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE}, {                                              \
+    op "V2", TFC_CUDA_INDEX, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE                                            \
   }
 static const struct tfc_cuda_kernel random_rows[] = {
     STREAM("RandomUniform", launch_uniform),

@@ -141,12 +141,12 @@ static tfc_status launch_read(struct tfc_cuda_launch *l) {
 }
 
 static const struct tfc_cuda_kernel state_rows[] = {
-    {"Assign", 0, assign_prepare, launch_assign, 0},
-    {"AssignVariableOp", 0, assign_prepare, launch_assign, 0},
-    {"AssignAdd", 0, update_prepare, launch_add, 0},
-    {"AssignSub", 0, update_prepare, launch_sub, 0},
-    {"AssignAddVariableOp", 0, update_prepare, launch_add, 0},
-    {"AssignSubVariableOp", 0, update_prepare, launch_sub, 0},
-    {"ReadVariableOp", 0, read_prepare, launch_read, 0},
+    {"Assign", TFC_CUDA_PLAIN, assign_prepare, launch_assign, 0},
+    {"AssignVariableOp", TFC_CUDA_HANDLE, assign_prepare, launch_assign, 0},
+    {"AssignAdd", TFC_CUDA_BITS(TFC_CUDA_REALS), update_prepare, launch_add, 0},
+    {"AssignSub", TFC_CUDA_BITS(TFC_CUDA_REALS), update_prepare, launch_sub, 0},
+    {"AssignAddVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_add, 0},
+    {"AssignSubVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_sub, 0},
+    {"ReadVariableOp", TFC_CUDA_HANDLE, read_prepare, launch_read, 0},
 };
 TFC_CUDA_KERNELS(state_rows);

@@ -476,17 +476,19 @@ static tfc_status launch_OneHot(struct tfc_cuda_launch *l) {
 
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
+#define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 #define APPLY(name, slots, scalars)                                                                                    \
-  {"Apply" #name, 0, apply_prepare, launch_apply, 0}, {"ResourceApply" #name, 0, apply_prepare, launch_apply, 0},      \
-      {"SparseApply" #name, 0, apply_prepare, launch_apply, 0},                                                        \
-      {"ResourceSparseApply" #name, 0, apply_prepare, launch_apply, 0},
+  {"Apply" #name, FLOATS, apply_prepare, launch_apply, 0},                                                             \
+      {"ResourceApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, 0},                                        \
+      {"SparseApply" #name, FLOATS, apply_prepare, launch_apply, 0},                                                   \
+      {"ResourceSparseApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, 0},
 #define SCATTER(name)                                                                                                  \
-  {"Scatter" name, 0, scatter_prepare, launch_scatter, 0}, {                                                           \
-    "ResourceScatter" name, 0, scatter_prepare, launch_scatter, 0                                                      \
+  {"Scatter" name, REALS, scatter_prepare, launch_scatter, 0}, {                                                       \
+    "ResourceScatter" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter, 0                                        \
   }
 #define SCATTER_ND(name)                                                                                               \
-  {"ScatterNd" name, 0, scatter_prepare, launch_scatter_nd_var, 0}, {                                                  \
-    "ResourceScatterNd" name, 0, scatter_prepare, launch_scatter_nd_var, 0                                             \
+  {"ScatterNd" name, REALS, scatter_prepare, launch_scatter_nd_var, 0}, {                                              \
+    "ResourceScatterNd" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter_nd_var, 0                               \
   }
 #define TENSOR_SCATTER(name)                                                                                           \
   { "TensorScatter" name, REALS, scatter_prepare, launch_tensor_scatter, 0 }
@@ -512,18 +514,18 @@ static const struct tfc_cuda_kernel update_rows[] = {
     TENSOR_SCATTER("Sub"),
     TENSOR_SCATTER("Min"),
     TENSOR_SCATTER("Max"),
-    {"ScatterNd", 0, scatter_nd_constant, launch_ScatterNd, 0},
-    {"ScatterNd", 0, scatter_nd_prepare, launch_ScatterNd, TFC_CUDA_NO_CAPTURE},
+    {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_constant, launch_ScatterNd, 0},
+    {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_prepare, launch_ScatterNd, TFC_CUDA_NO_CAPTURE},
     SEGMENTS("Sum"),
     SEGMENTS("Prod"),
     SEGMENTS("Max"),
     SEGMENTS("Min"),
-    {"Gather", 0, gather_first, launch_gather, 0},
-    {"GatherV2", 0, gather_constant, launch_gather, 0},
-    {"GatherV2", 0, gather_prepare, launch_gather, TFC_CUDA_NO_CAPTURE},
-    {"ResourceGather", 0, gather_first, launch_resource_gather, 0},
-    {"GatherNd", 0, gather_first, launch_GatherNd, 0},
-    {"OneHot", 0, one_hot_constant, launch_OneHot, 0},
-    {"OneHot", 0, one_hot_prepare, launch_OneHot, TFC_CUDA_NO_CAPTURE},
+    {"Gather", TFC_CUDA_PLAIN, gather_first, launch_gather, 0},
+    {"GatherV2", TFC_CUDA_PLAIN, gather_constant, launch_gather, 0},
+    {"GatherV2", TFC_CUDA_PLAIN, gather_prepare, launch_gather, TFC_CUDA_NO_CAPTURE},
+    {"ResourceGather", TFC_CUDA_HANDLE, gather_first, launch_resource_gather, 0},
+    {"GatherNd", TFC_CUDA_PLAIN, gather_first, launch_GatherNd, 0},
+    {"OneHot", TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT8), one_hot_constant, launch_OneHot, 0},
+    {"OneHot", TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT8), one_hot_prepare, launch_OneHot, TFC_CUDA_NO_CAPTURE},
 };
 TFC_CUDA_KERNELS(update_rows);

@@ -1,0 +1,15 @@
+// The largest of each row, and running sums and products.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ORDER_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ORDER_H
+
+#include "runtime/device/cuda/kernels/types.h"
+
+// values, indices [rows, k] of x [rows, n]: from the largest down, equal ones by position, NaN last. Indices int32 or
+// int64. The work grows with k times n.
+TFC_CUDA_API int tfc_cuda_top_k(int type, int index_type, int64_t rows, int64_t n, int64_t k, const void *x,
+                                void *values, void *indices, void *stream);
+// y [outer, n, inner]: sums (products) of x along n up to each place.
+TFC_CUDA_API int tfc_cuda_scan(int type, bool product, bool exclusive, bool reverse, int64_t outer, int64_t n,
+                               int64_t inner, const void *x, void *y, void *stream);
+
+#endif

@@ -1,0 +1,172 @@
+// cuBLASLt's calls that library/blaslt.c makes, on the CPU: column-major matrices with their leading dimensions,
+// batches with their strides. Float only, and what is asked for in a wrong way fails.
+#include <cublasLt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda_kernels/host.h"
+
+uint32_t cuda_fake_products;
+
+// The opaque records of the real library, as far as they matter here.
+struct layout {
+  cudaDataType type;
+  uint64_t rows, columns;
+  int64_t ld, stride;
+  int32_t batch;
+};
+struct operation {
+  cublasComputeType_t compute;
+  cublasOperation_t a, b;
+};
+struct preference {
+  uint32_t alignment[4], reductions;
+  size_t workspace;
+};
+
+const char *cublasLtGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "a failure of the fake";
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t cols,
+                                          int64_t ld) {
+  struct layout *l = calloc(1, sizeof *l);
+  if (!l || ld < (int64_t)rows) return CUBLAS_STATUS_INVALID_VALUE;
+  *l = (struct layout){type, rows, cols, ld, 0, 1};
+  *out = (cublasLtMatrixLayout_t)(void *)l;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(const cublasLtMatrixLayout_t layout) {
+  free((void *)layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attr,
+                                                const void *buf, size_t size) {
+  struct layout *l = (struct layout *)(void *)layout;
+  if (attr == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && size == sizeof l->batch)
+    memcpy(&l->batch, buf, size);
+  else if (attr == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && size == sizeof l->stride)
+    memcpy(&l->stride, buf, size);
+  else
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
+  struct operation *o = calloc(1, sizeof *o);
+  if (!o || scale != (compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F)) return CUBLAS_STATUS_INVALID_VALUE;
+  o->compute = compute;
+  *out = (cublasLtMatmulDesc_t)(void *)o;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(const cublasLtMatmulDesc_t operation) {
+  free((void *)operation);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attr,
+                                              const void *buf, size_t size) {
+  struct operation *o = (struct operation *)(void *)operation;
+  if (size != sizeof o->a) return CUBLAS_STATUS_INVALID_VALUE;
+  if (attr == CUBLASLT_MATMUL_DESC_TRANSA)
+    memcpy(&o->a, buf, size);
+  else if (attr == CUBLASLT_MATMUL_DESC_TRANSB)
+    memcpy(&o->b, buf, size);
+  else if (attr != CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
+  struct preference *p = calloc(1, sizeof *p);
+  *out = (cublasLtMatmulPreference_t)(void *)p;
+  return p ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(const cublasLtMatmulPreference_t preference) {
+  free((void *)preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attr, const void *buf,
+                                                    size_t size) {
+  struct preference *p = (struct preference *)(void *)preference;
+  switch ((int)attr) {
+  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+    if (size != sizeof p->workspace) return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(&p->workspace, buf, size);
+    break;
+  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: memcpy(&p->reductions, buf, size); break;
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: memcpy(&p->alignment[0], buf, size); break;
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: memcpy(&p->alignment[1], buf, size); break;
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: memcpy(&p->alignment[2], buf, size); break;
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: memcpy(&p->alignment[3], buf, size); break;
+  default: return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// An algorithm remembers the alignment that it was promised.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[], int *count) {
+  const struct preference *p = (const struct preference *)(void *)preference;
+  (void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d;
+  if (wanted < 1 || p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) return CUBLAS_STATUS_INVALID_VALUE;
+  memset(results, 0, sizeof *results);
+  results->algo.data[0] = p->alignment[0];
+  results->workspaceSize = 1024;
+  results->state = CUBLAS_STATUS_SUCCESS;
+  *count = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+static double get(cudaDataType type, const void *x, int64_t i) {
+  switch ((int)type) {
+  case CUDA_R_32F: return ((const float *)x)[i];
+  case CUDA_R_64F: return ((const double *)x)[i];
+  case CUDA_R_16F: return tfc_half_to_float(((const uint16_t *)x)[i]);
+  default: return tfc_bfloat16_to_float(((const uint16_t *)x)[i]);
+  }
+}
+static void put(cudaDataType type, void *x, int64_t i, double v) {
+  switch ((int)type) {
+  case CUDA_R_32F: ((float *)x)[i] = (float)v; break;
+  case CUDA_R_64F: ((double *)x)[i] = v; break;
+  case CUDA_R_16F: ((uint16_t *)x)[i] = tfc_float_to_half((float)v); break;
+  default: ((uint16_t *)x)[i] = tfc_float_to_bfloat16((float)v); break;
+  }
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t layout_a, const void *b, cublasLtMatrixLayout_t layout_b,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t layout_c, void *d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t workspace_size, cudaStream_t stream) {
+  const struct operation *o = (const struct operation *)(void *)operation;
+  const struct layout *x = (const struct layout *)(void *)layout_a, *y = (const struct layout *)(void *)layout_b;
+  const struct layout *z = (const struct layout *)(void *)layout_d;
+  bool ta = o->a == CUBLAS_OP_T, tb = o->b == CUBLAS_OP_T;
+  uint64_t m = ta ? x->columns : x->rows, k = ta ? x->rows : x->columns, n = tb ? y->rows : y->columns;
+  cuda_fake_products++;
+  uint64_t alignment = algorithm->data[0];
+  double one = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)alpha : (double)*(const float *)alpha;
+  double zero = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)beta : (double)*(const float *)beta;
+  (void)handle, (void)stream, (void)c, (void)layout_c;
+  if (one != 1 || zero != 0 || m != z->rows || n != z->columns || k != (tb ? y->columns : y->rows) ||
+      x->batch != z->batch || y->batch != z->batch || workspace_size < 1024 || !workspace)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (!alignment || ((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) % alignment) return CUBLAS_STATUS_NOT_SUPPORTED;
+  tfc_host_begin();
+  for (int64_t i = 0; i < z->batch; i++)
+    for (int64_t row = 0; row < (int64_t)m; row++)
+      for (int64_t column = 0; column < (int64_t)n; column++) {
+        double sum = 0;
+        for (int64_t t = 0; t < (int64_t)k; t++)
+          sum += get(x->type, a, i * x->stride + (ta ? t + row * x->ld : row + t * x->ld)) *
+                 get(y->type, b, i * y->stride + (tb ? column + t * y->ld : t + column * y->ld));
+        put(z->type, d, i * z->stride + row + column * z->ld, sum);
+      }
+  tfc_host_end();
+  return CUBLAS_STATUS_SUCCESS;
+}
