@@ -308,8 +308,10 @@ static tfc_status broadcast_gradient_args(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape s[2], joined;
   int64_t axes[2][TFC_MAX_RANK];
   int count[2] = {0, 0};
-  TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[0], &s[0]));
-  TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[1], &s[1]));
+  for (int k = 0; k < 2; k++) {
+    TFC_KERNEL_CHECK(ctx->inputs[k]->shape.rank == 1, "In[%d] must be a vector.", k);
+    TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[k], &s[k]));
+  }
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&s[0], &s[1], &joined));
   if (!tfc_shape_equal(&s[0], &s[1]))
     for (int d = 0; d < joined.rank; d++) {

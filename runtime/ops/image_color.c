@@ -5,9 +5,9 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
-// NaN where one is NaN.
-#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
-#define LESSER(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+// The second where one is NaN.
+#define GREATER(a, b) ((a) > (b) ? (a) : (b))
+#define LESSER(a, b) ((a) < (b) ? (a) : (b))
 #define COLORS(t, ...)                                                                                                 \
   static void rgb_to_hsv_##t(const void *xv, void *yv, int64_t n) {                                                    \
     typedef ops_##t##_c C;                                                                                             \
@@ -15,7 +15,7 @@
     ops_##t *y = yv;                                                                                                   \
     for (int64_t i = 0; i < n; i++, x += 3, y += 3) {                                                                  \
       const C r = OPS_GET_##t(x[0]), g = OPS_GET_##t(x[1]), b = OPS_GET_##t(x[2]);                                     \
-      const C most = GREATER(r, GREATER(g, b)), range = most - LESSER(r, LESSER(g, b));                                \
+      const C most = GREATER(GREATER(r, g), b), range = most - LESSER(LESSER(r, g), b);                                \
       const C norm = (C)1 / range * (C)(1.0 / 6.0);                                                                    \
       C h = r == most   ? norm * (g - b)                                                                               \
             : g == most ? norm * (b - r) + (C)(2.0 / 6.0)                                                              \

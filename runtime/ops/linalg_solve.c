@@ -55,7 +55,7 @@
         perm[best] = p;                                                                                                \
         *sign = -*sign;                                                                                                \
       }                                                                                                                \
-      if (!(ABS_##t(a[k * n + k]) > 0)) {                                                                              \
+      if (a[k * n + k] == 0) {                                                                                         \
         regular = false;                                                                                               \
         continue;                                                                                                      \
       }                                                                                                                \
@@ -187,7 +187,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
       for (int64_t i = 0; !ok && i < n; i++) // not positive definite: NaN, as TensorFlow gives
         for (int64_t j = 0; j < n; j++)
           if (is_complex)
-            ((ops_c128 *)m)[i * n + j] = j > i ? 0 : CMPLX(NAN, NAN);
+            ((ops_c128 *)m)[i * n + j] = j > i ? 0 : CMPLX(NAN, 0);
           else
             ((double *)m)[i * n + j] = j > i ? 0 : NAN;
       narrow(m, y, b * n * n, n * n);

@@ -232,9 +232,18 @@ OPS_UNARY_LOOP(c64, Angle, f32, cargf(x))
 OPS_UNARY_LOOP(c128, Angle, f64, carg(x))
 OPS_UNARY_LOOP(c64, ComplexAbs, f32, cabsf(x))
 OPS_UNARY_LOOP(c128, ComplexAbs, f64, cabs(x))
+// The declared type of the result must be the one that goes with the operand's.
+static tfc_status check_pair(const struct tfc_kernel_ctx *ctx, tfc_dtype want) {
+  tfc_dtype have = ctx->graph->output_dtypes[ctx->node->output_begin];
+  TFC_KERNEL_CHECK(have == want, "Signature mismatch, have: %s->%s expected: %s->%s",
+                   tfc_dtype_name(ctx->inputs[0]->dtype), tfc_dtype_name(have), tfc_dtype_name(ctx->inputs[0]->dtype),
+                   tfc_dtype_name(want));
+  return NULL;
+}
 #define PART(name)                                                                                                     \
   static ops_unary_fn *const table_##name[TFC_DTYPE_COUNT] = {OPS_COMPLEX(OPS_TABLE_ROW, name)};                       \
   static tfc_status kernel_##name(struct tfc_kernel_ctx *ctx) {                                                        \
+    TFC_RETURN_IF_ERROR(check_pair(ctx, ctx->inputs[0]->dtype == TFC_COMPLEX64 ? TFC_FLOAT : TFC_DOUBLE));             \
     return ops_unary_kernel(ctx, table_##name, ctx->inputs[0]->dtype == TFC_COMPLEX64 ? TFC_FLOAT : TFC_DOUBLE,        \
                             OPS_GRAIN_CHEAP);                                                                          \
   }
@@ -248,6 +257,7 @@ OPS_BINARY_LOOP(f32, Complex, c64, CMPLXF(a, b))
 OPS_BINARY_LOOP(f64, Complex, c128, CMPLX(a, b))
 static ops_binary_fn *const table_Complex[TFC_DTYPE_COUNT] = {OPS_WIDE_FLOATS(OPS_TABLE_ROW, Complex)};
 static tfc_status kernel_Complex(struct tfc_kernel_ctx *ctx) {
+  TFC_RETURN_IF_ERROR(check_pair(ctx, ctx->inputs[0]->dtype == TFC_FLOAT ? TFC_COMPLEX64 : TFC_COMPLEX128));
   return ops_binary_kernel(ctx, table_Complex, ctx->inputs[0]->dtype == TFC_FLOAT ? TFC_COMPLEX64 : TFC_COMPLEX128,
                            OPS_GRAIN_CHEAP);
 }

@@ -81,6 +81,8 @@ static tfc_status shape_arg(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *x = ctx->inputs[0];
   int64_t given;
   int axis;
+  struct tfc_shape scalar;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 0, &scalar));
   if (x->rank < 0) return NULL;
   if (x->rank <= 1) {
     ctx->outputs[0] = TFC_SHAPE_SCALAR;
@@ -400,7 +402,7 @@ static tfc_status count_into(struct tfc_kernel_ctx *ctx, const struct tfc_tensor
   int64_t rows = matrix ? x->shape.dims[0] : 1, n = tfc_tensor_elements(x) / (rows > 0 ? rows : 1);
   struct tfc_shape shape = matrix ? TFC_SHAPE(rows, size) : TFC_SHAPE(size);
   if (weights && tfc_tensor_elements(weights) == 0) weights = NULL;
-  TFC_KERNEL_CHECK(!weights || tfc_tensor_elements(weights) == tfc_tensor_elements(x),
+  TFC_KERNEL_CHECK(!weights || tfc_shape_equal(&weights->shape, &x->shape),
                    "`weights` must be the same shape as `arr` or a length-0 `Tensor`");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &shape, &y));
   memset(y->data, 0, y->size);
@@ -482,7 +484,7 @@ static tfc_status histogram(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *range = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
   TFC_KERNEL_CHECK(range->shape.rank == 1 && tfc_tensor_elements(range) == 2, "value_range should be a vector of 2");
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2]) == 1, "nbins should be a scalar.");
+  TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "nbins should be a scalar.");
   int64_t bins = tfc_tensor_int(ctx->inputs[2], 0), n = tfc_tensor_elements(x);
   TFC_KERNEL_CHECK(bins > 0, "nbins should be a positive number, but got '%lld'", (long long)bins);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ((const struct type_state *)ctx->state)->type, &TFC_SHAPE(bins), &y));

@@ -78,7 +78,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
 #define SELU_SCALE ((C)1.0507009873554804934193349852946)
 #define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
 // Where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it.
-#define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, tfc_half * : 0x1p-10, default : 0x1p-7)
+#define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, tfc_half * : 0x1p-13, default : 0x1p-7)
 
 // A value as memory would give it back.
 static inline float round_float(float v) {

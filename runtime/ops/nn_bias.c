@@ -16,8 +16,8 @@ static tfc_status format_prepare(struct tfc_prepare_ctx *ctx) {
 }
 
 static tfc_status split_shape(const struct tfc_shape *s, bool channels_first, struct split *out) {
-  TFC_KERNEL_CHECK(s->rank >= (channels_first ? 3 : 2), "Input tensor must be at least %s, but is %s",
-                   channels_first ? "3D for NCHW" : "2D", tfc_shape_show(s, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(s->rank >= 2, "Input tensor must be at least 2D, but is %s",
+                   tfc_shape_show(s, (char[TFC_SHAPE_TEXT]){0}));
   int axis = channels_first ? 1 : s->rank - 1;
   *out = (struct split){1, s->dims[axis], 1};
   for (int i = 0; i < axis; i++) out->outer *= s->dims[i];

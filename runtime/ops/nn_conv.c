@@ -74,7 +74,7 @@ static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x
                    "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)c->channels,
                    (long long)depth);
   c->groups = c->channels / depth;
-  TFC_KERNEL_CHECK(c->groups > 0 && c->filters % c->groups == 0 && c->filters > 0,
+  TFC_KERNEL_CHECK(c->groups > 0 && c->filters % c->groups == 0,
                    "output depth %lld must be evenly divisible by the number of groups %lld", (long long)c->filters,
                    (long long)c->groups);
   bool plain = true;

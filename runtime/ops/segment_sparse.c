@@ -147,7 +147,7 @@ static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compac
   if (compact) {
     qsort(sorted, (size_t)count, sizeof *sorted, compare_ints);
     kept = 0;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count && rows; i++)
       if (i == 0 || sorted[i] != sorted[i - 1]) sorted[kept++] = sorted[i];
     TFC_TRY(s, tfc_kernel_output(ctx, 1, indices->dtype, &TFC_SHAPE(kept), &unique));
     for (int64_t i = 0; i < kept; i++) {
@@ -160,6 +160,7 @@ static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compac
   struct tfc_shape shape = x->shape;
   shape.dims[0] = kept;
   TFC_TRY(s, tfc_kernel_output(ctx, 0, x->dtype, &shape, &y));
+  if (kept == 0) goto out;
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(kept * inner + inner) * size + 8, &sums));
   memset(sums->data, 0, (size_t)(kept * inner) * size);
   float *row = (float *)sums->data + kept * inner; // (used for all but float64)

@@ -392,6 +392,8 @@ def rule_for(case, value):
     """The case's tolerance; a wider one where the mutant computes in a narrower type than the case did."""
     if value.dtype.name in ("float16", "bfloat16") and value.dtype.name != case["dtype"]:
         return "relative:2e-3" if value.dtype.name == "float16" else "relative:1.6e-2"
+    if value.dtype.name in ("float32", "complex64") and case["dtype"] in ("float64", "complex128"):
+        return "relative:1e-5"
     if value.dtype.kind in "fc" and case["tolerance"] == "exact" and value.dtype.name != case["dtype"]:
         return "relative:1e-6"
     return case["tolerance"]

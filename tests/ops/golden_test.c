@@ -10,6 +10,10 @@ static void check(const char *family) {
   assert_int_equal(r.failed, 0);
   assert_int_equal(r.unsupported, 0);
 }
+static void unary(void **state) {
+  (void)state;
+  check("math_unary");
+}
 static void binary(void **state) {
   (void)state;
   check("math_binary");
@@ -37,7 +41,7 @@ int main(int argc, char **argv) {
     golden_run(TFC_SOURCE_DIR, argv[1], argc > 2 ? argv[2] : "", &r);
     return r.failed || r.unsupported;
   }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(binary), cmocka_unit_test(reductions), cmocka_unit_test(array),
-                                     cmocka_unit_test(linalg), cmocka_unit_test(image)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(unary), cmocka_unit_test(binary), cmocka_unit_test(reductions),
+                                     cmocka_unit_test(array), cmocka_unit_test(linalg), cmocka_unit_test(image)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

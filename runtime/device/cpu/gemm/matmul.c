@@ -152,6 +152,8 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(operands(ctx, &batch.first, &batch.m, &batch.n));
   struct tfc_shape sa = a->shape, sb = b->shape;
   sa.rank -= 2, sb.rank -= 2;
+  TFC_KERNEL_CHECK(!tfc_str_is(ctx->node->op, "BatchMatMul") || tfc_shape_equal(&sa, &sb),
+                   "In[0] and In[1] must have the same batch dimensions");
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&sa, &sb, &batch.shape));
   int64_t count = tfc_shape_elements(&batch.shape);
   struct tfc_shape shape = batch.shape;

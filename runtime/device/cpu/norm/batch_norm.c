@@ -127,6 +127,18 @@ TFC_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// dx = scale dy
+TFC_CLONES static void scale_only(void *arg, int64_t begin, int64_t end) {
+  const struct pass *p = arg;
+  const int64_t c = p->channels;
+  const float *restrict scale = p->scale;
+  for (int64_t r = begin; r < end; r++) {
+    const float *dy = p->dy + r * c;
+    float *dx = p->y + r * c; // may be dy
+    for (int64_t k = 0; k < c; k++) dx[k] = scale[k] * dy[k];
+  }
+}
+
 static void each_row(struct tfc_kernel_ctx *ctx, struct pass *p, void (*rows)(void *arg, int64_t begin, int64_t end)) {
   tfc_kernel_parallel_for(ctx, p->rows, PIECE_FLOATS / p->channels + 1, rows, p);
 }
@@ -145,15 +157,18 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   bool running = !n->training || n->factor != 1;
   TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[1], c, "scale"));
   TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[2], c, "offset"));
-  if (running) {
-    TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[3], c, "mean"));
-    TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[4], c, "variance"));
+  for (uint32_t i = 3; i < 5; i++) {
+    const char *what = i == 3 ? "mean" : "variance";
+    TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 1, "estimated_%s must be 1-dimensional", what);
+    if (running) TFC_RETURN_IF_ERROR(check_vector(ctx->inputs[i], c, what));
   }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   for (uint32_t i = 0; i < 4; i++)
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i + 1, TFC_FLOAT, &TFC_SHAPE(c), &stats[i]));
-  if (ctx->output_count > 5) // TensorFlow's CPU kernel leaves it empty
-    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, TFC_FLOAT, &TFC_SHAPE(0), &third));
+  if (ctx->output_count > 5) { // what cuDNN keeps for the gradient; elsewhere a scalar that nobody reads
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, TFC_FLOAT, &TFC_SHAPE_SCALAR, &third));
+    *(float *)third->data = 0;
+  }
   float *out_mean = stats[0]->data, *out_variance = stats[1]->data;
   float *saved_mean = stats[2]->data, *saved_variance = stats[3]->data;
   if (tfc_tensor_elements(x) == 0) {
@@ -244,7 +259,7 @@ static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
     slope[k] = n->training ? (float)(r * r * product / all) : 0;
   }
   p.scale = factor, p.less = less, p.slope = slope;
-  each_row(ctx, &p, differentiate);
+  each_row(ctx, &p, n->training ? differentiate : scale_only);
 out:
   tfc_buffer_release(scratch);
   return s;

@@ -1,0 +1,84 @@
+"""What hostile inputs found: rounding, NaN, empties, attributes at their defaults, and what TensorFlow refuses at run time."""
+
+import numpy as np
+
+from cases import relative
+
+
+def refused(f, op, dtype, inputs, tag="refused", **attrs):
+    """A node whose inputs' shapes are not known before the run, which then fails."""
+    f.case(op, dtype, tag=tag, expect_error="InvalidArgumentError")
+    with f.graph.as_default(), f.scope():
+        f.run(f.node(op, inputs, dynamic=True, **attrs))
+
+
+def cases(f):
+    nan, inf = np.nan, np.inf
+    small = -np.logspace(-6, 1, 60)
+    for dtype, rule in (("float32", "relative:1e-6:1"), ("float64", "relative:1e-14:1"), ("float16", "ulp:1"), ("bfloat16", "ulp:1")):
+        x = small.astype(np.float32).astype(f_type(dtype))
+        grads = f.values(dtype, [60])
+        for op in ("Elu", "Selu", "Softplus", "Softsign"):
+            f.simple(op, dtype, [([x], {})], rule, tag="small")
+        for op in ("EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"):
+            f.simple(op, dtype, [([grads, x], {})], rule, tag="small")
+    window = dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+    for dtype in ("float32", "float64", "float16", "bfloat16"):
+        images = [np.array(v, np.float32).reshape(1, 2, 2, 1).astype(f_type(dtype))
+                  for v in ([1, nan, 3, 2], [nan, 1, 3, 2], [nan] * 4, [-inf] * 4, [1, 3, 2, nan])]
+        f.simple("MaxPool", dtype, [([x], window) for x in images], tag="nan")
+        f.simple("MaxPoolWithArgmax", dtype, [([x], dict(window, Targmax=9)) for x in images[:2]], tag="nan")
+    image = f.values("float32", [2, 3, 3, 4])
+    stats = [f.values("float32", [4], 0.5, 2, salt=i) for i in range(4)]
+    f.simple("FusedBatchNormGrad", "float32", [([image, np.where(image > 3, np.float32(inf), image)] + stats[:3], dict(is_training=False))],
+             relative(1e-5)("float32"), tag="frozen")
+    f.simple("SoftmaxCrossEntropyWithLogits", "float32",
+             [([f.values("float32", [5]), f.values("float32", [4, 5], 0, 1)], {}), ([f.values("float32", [4, 1]), f.values("float32", [1, 5], 0, 1)], {})],
+             relative(1e-5)("float32"), tag="broadcast")
+    f.simple("BiasAdd", "float32", [([f.values("float32", [4, 3]), f.values("float32", [3])], dict(data_format="NHWC"))], tag="matrix")
+    f.simple("Conv2D", "float32", [([f.values("float32", [1, 4, 4, 2]), np.zeros([3, 3, 2, 0], np.float32)], dict(strides=[1, 1, 1, 1], padding="SAME"))],
+             tag="no_filters")
+    f.simple("CTCLoss", "float32", [([f.values("float32", [6, 1, 5]), np.array([[0, 0], [0, 1]], np.int64), np.array([1, 5], np.int32),
+                                      np.array([6], np.int32)], {})], relative(1e-4)("float32"), tag="null_label")
+    f.simple("RGBToHSV", "float32", [([np.array([[nan, .5, .2], [.5, nan, .2], [.3, .3, .3]], np.float32)], {})], "ulp:4", tag="nan")
+    half = [np.array(v, np.float32) for v in ([[4, 1, 0], [1, nan, .5], [0, .5, 2]], np.eye(3))]
+    f.simple("Cholesky", "float32", [([half[0]], {}), ([half[1]], {})], "ulp:4", tag="nan", dynamic=False)
+    f.simple("MatrixTriangularSolve", "float32", [([np.array([[1, 0], [2, 0]], np.float32), np.ones([2, 1], np.float32)], {})], tag="singular")
+    f.simple("SparseTensorDenseMatMul", "float32", [([np.array([[0, 1]], np.int64), np.ones([1], np.float32), np.array([0, 2], np.int64),
+                                                     f.values("float32", [2, 3])], {})], tag="no_rows")
+    ids = np.array([0, 1, 2], np.int32)
+    f.simple("Exp", "float32", [([np.array([-100, -88, -87, 88.7, 89], np.float32)], {})], "ulp:2", tag="denormal")
+    f.simple("ResizeNearestNeighborGrad", "float32", [([f.values("float32", [1, 4, 4, 2]), np.array([2, 2], np.int32)],
+                                                       dict(align_corners=True, half_pixel_centers=True))], tag="both")
+
+    matrix, cube = f.values("float32", [3, 4]), f.values("float32", [2, 3, 4])
+    refused(f, "Reshape", "float32", [np.zeros([0], np.float32), np.array([3, 3], np.int32)])
+    refused(f, "MatMul", "float32", [cube, f.values("float32", [4, 5])])
+    refused(f, "BatchMatMul", "float32", [cube, f.values("float32", [1, 4, 5])])
+    refused(f, "ReverseV2", "float32", [matrix, np.array([[1]], np.int32)])
+    refused(f, "ReverseSequence", "float32", [matrix, np.array([1, 2, 3], np.int64)], seq_dim=-1, batch_dim=0)
+    refused(f, "UniqueV2", "int32", [np.array([1, 2, 1], np.int32), np.array(0, np.int64)])
+    refused(f, "Where", "bool", [np.array(True)])
+    refused(f, "Cumsum", "float32", [matrix, np.array([1], np.int32)])
+    refused(f, "InTopKV2", "int32", [matrix, np.array([0, 1, 2], np.int32), np.array([2], np.int32)])
+    refused(f, "HistogramFixedWidth", "float32", [matrix, np.array([0, 1], np.float32), np.array([4], np.int32)])
+    refused(f, "Bincount", "float32", [np.array([1, 2], np.int32), np.array([4], np.int32), np.zeros([0], np.float32)])
+    refused(f, "SparseSegmentSumGrad", "float32", [f.values("float32", [3, 2]), ids, ids, np.array([4], np.int32)])
+    refused(f, "BroadcastGradientArgs", "int32", [np.array(2, np.int32), np.array([2, 3], np.int32)])
+    refused(f, "DynamicStitch", "float32", [[np.array([2147483647], np.int32)], [np.ones([1], np.float32)]])
+    refused(f, "CropAndResize", "float32", [f.values("float32", [1, 4, 4, 2]), np.array([[0, 0, inf, 1]], np.float32), np.array([0], np.int32),
+                                            np.array([2, 2], np.int32)])
+    refused(f, "NonMaxSuppressionV3", "float32", [np.array([[0, 0, 1, 1]], np.float32), np.array([.5], np.float32), np.array([1], np.int32),
+                                                  np.array(.5, np.float32), np.array(0, np.float32)])
+    refused(f, "ResizeBilinearGrad", "float32", [f.values("float32", [1, 4, 4, 2]), np.zeros([1, 0, 2, 2], np.float32)])
+    refused(f, "MaxPoolWithArgmax", "float32", [np.zeros([0, 4, 4, 2], np.float32)], Targmax=9, **window)
+    refused(f, "FusedBatchNorm", "float32", [image] + stats[:2] + [stats[2].reshape(1, 4), stats[3]])
+    refused(f, "CTCLoss", "float32", [f.values("float32", [6, 1, 5]), np.array([[0, 0]], np.int64), np.array([1], np.int32), np.array([0], np.int32)])
+    refused(f, "StridedSlice", "float32", [matrix, np.array([0], np.int32), np.array([1], np.int32), np.array([1], np.int32)], ellipsis_mask=6)
+    refused(f, "ComplexAbs", "complex64", [np.array([1 + 1j], np.complex64)], Tout=2)
+    refused(f, "MatrixSolve", "float32", [np.array([[1, 2], [2, 4]], np.float32), np.ones([2, 1], np.float32)])
+
+
+def f_type(dtype):
+    from cases import npdtype
+    return npdtype(dtype)
