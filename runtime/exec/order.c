@@ -116,9 +116,8 @@ out:
   return s;
 }
 
-// Operations that rewrites made have the place of one of those that they stand for: none may stand behind an operation
-// that waits for it. A packed weight goes before its first reader, a chain before the first that reads one of its
-// values.
+// What rewrites made goes before all that wait for it: a packed weight before its first reader, a chain before the
+// first that reads one of its values.
 static tfc_status before_readers(const struct tfc_ir *ir, struct graph *g, double *keys) {
   tfc_status s = NULL;
   size_t n = ir->ops.count;
@@ -130,7 +129,8 @@ static tfc_status before_readers(const struct tfc_ir *ir, struct graph *g, doubl
   memcpy(g->waiting, waiting, n * sizeof *waiting);
   for (uint32_t i = count; i-- > 0;) {
     uint32_t id = topological[i];
-    for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++) keys[id] = fmin(keys[id], keys[g->to[k]]);
+    for (uint32_t k = g->begin[id]; k < g->begin[id + 1] && ir->ops.data[id].prepared; k++)
+      if (!ir->ops.data[g->to[k]].joint) keys[id] = fmin(keys[id], keys[g->to[k]]);
   }
 out:
   free(topological);
@@ -242,6 +242,10 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
       if (spec->sequence[i] >= ir->graph->node_count)
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the sequence names node %u of %u", spec->sequence[i], ir->graph->node_count);
       by_node[spec->sequence[i]] = i;
+    }
+    for (size_t i = 0; i < ir->fused.count; i++) { // one operation for several begins where the last of them does
+      struct tfc_ir_fused f = ir->fused.data[i];
+      if (by_node[f.node] < spec->sequence_count) by_node[f.into] = fmax(by_node[f.into], by_node[f.node]);
     }
     for (size_t i = 0; i < n; i++) keys[i] = ir->ops.data[i].joint ? -1.0 : by_node[ir->ops.data[i].node];
     TFC_TRY(s, before_readers(ir, &g, keys));

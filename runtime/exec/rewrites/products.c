@@ -119,7 +119,7 @@ struct summing {
 // One operation for terms [begin, end); *sum: the value that it goes on from (TFC_NONE32: none), then its own.
 static tfc_status add_part(struct tfc_ir *ir, const struct summing *g, uint32_t begin, uint32_t end, uint32_t *sum) {
   bool goes_on = *sum != TFC_NONE32, last = end == g->add.input_count;
-  uint32_t count = end - begin;
+  uint32_t count = end - begin, latest = begin;
   struct sum *state = tfc_arena_zalloc(&ir->arena, sizeof *state + count * sizeof *state->products);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2 * count + goes_on);
   uint32_t *outputs = last ? g->add.outputs : TFC_ARENA_NEW(&ir->arena, uint32_t);
@@ -133,11 +133,12 @@ static tfc_status add_part(struct tfc_ir *ir, const struct summing *g, uint32_t 
     inputs[goes_on + 2 * i] = term->inputs[0];
     inputs[goes_on + 2 * i + 1] = term->inputs[1];
     op.cost_us += term->cost_us;
-    if (!last) op.node = term->node;
+    if (g->from[begin + i] >= g->from[latest]) latest = begin + i;
   }
   if (!last) {
     struct tfc_ir_value value = ir->values.data[g->add.outputs[0]];
-    value.origin = ir->values.data[ir->ops.data[g->terms[end - 1]].outputs[0]].origin;
+    op.node = ir->ops.data[g->terms[latest]].node;
+    value.origin = ir->values.data[ir->ops.data[g->terms[latest]].outputs[0]].origin;
     value.fetched = false;
     TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
   }
