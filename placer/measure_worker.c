@@ -204,7 +204,9 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   TFC_TRY(s, tfc_devices_open_whole(w->sides[0].set.devices[0], &w->sides[1].set));
   TFC_TRY(s, tfc_worker_side_open(w, 0));
   TFC_TRY(s, tfc_infer_shapes(g, known, counts[0], &shapes));
-  TFC_TRY(s, tfc_plan_create(w->sides[0].session, &w->step, &plan));
+  struct tfc_run_spec alone = w->step; // on one device, as it runs beside others
+  alone.in_parts = w->sides[0].set.count > 1;
+  TFC_TRY(s, tfc_plan_create(w->sides[0].session, &alone, &plan));
   const struct tfc_plan_info *info = tfc_plan_info(plan);
   tfc_pack_u32(&p, w->sides[0].set.count);
   for (uint32_t d = 0; d < w->sides[0].set.count; d++) pack_device(&p, &w->sides[0].set.devices[d]->info);

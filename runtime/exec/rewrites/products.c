@@ -4,7 +4,8 @@
 // - sum: an AddN whose terms are products that nobody else reads (the weight gradients of an unrolled cell) becomes one
 //   operation that adds them up tile by tile, left to right as AddN does, without writing any of them. Beside other
 //   devices it is done in parts, each as soon as its own terms can be had: one operation would begin when the last
-//   operand has come, and everybody waits for it.
+//   operand has come, and everybody waits for it. Terms on several devices, in a few runs, are parts too, each added
+//   where it is placed, and the sum so far moves on.
 // - pack: a matrix that several products of one device, alone or in sums, read on their right side (the weights of an
 //   unrolled cell) is packed once per step, and they read the packed form.
 #include <math.h>
@@ -103,9 +104,8 @@ static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *reader
   const struct tfc_ir_value *value = &ir->values.data[v];
   if (value->kind != TFC_IR_OP || value->fetched || value->op == TFC_NONE32 || add->inputs[input].view) return false;
   if (readers->begin[v + 1] - readers->begin[v] != 1) return false;
-  const struct tfc_ir_op *op = &ir->ops.data[value->op];
   *out_op = value->op;
-  return op->device == add->device && is_product(ir, op, out);
+  return is_product(ir, &ir->ops.data[value->op], out);
 }
 
 // A sum in the making.
@@ -126,6 +126,7 @@ static tfc_status add_part(struct tfc_ir *ir, const struct summing *g, uint32_t 
   if (!state || !inputs || !outputs) return out_of_memory();
   struct tfc_ir_op op = g->add;
   op.cost_us = 0;
+  op.device = ir->ops.data[g->terms[begin]].device;
   if (goes_on) inputs[0] = (struct tfc_ir_input){.value = *sum, .variable = TFC_NONE32};
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_op *term = &ir->ops.data[g->terms[begin + i]];
@@ -166,29 +167,40 @@ static uint32_t parts_of(const struct summing *g) {
   return parts < g->add.input_count / 2 ? parts : g->add.input_count / 2;
 }
 
+// Ends of the parts, by count of terms: where the device changes, and what `parts_of` says for what is not all late.
+// How many, or 0 where that is so many that the sum had better stay as it is.
+static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_t *ends) {
+  uint32_t count = g->add.input_count, parts = ir->in_parts ? parts_of(g) : 1, most = parts + 3, n = 0, begin = 0;
+  double latest = 0;
+  for (uint32_t i = 0; i < count; i++) latest = fmax(latest, g->from[i]);
+  for (uint32_t i = 1, part = 1; i <= count; i++) {
+    bool elsewhere = i < count && ir->ops.data[g->terms[i]].device != ir->ops.data[g->terms[i - 1]].device;
+    bool due = part < parts && i == count * part / parts;
+    double all = 0; // when this part could be done
+    for (uint32_t k = begin; k < i; k++) all = fmax(all, g->from[k]);
+    part += due;
+    if (!elsewhere && !(due && all < latest) && i < count) continue;
+    if (n == most) return 0;
+    ends[n++] = begin = i;
+  }
+  return n;
+}
+
 static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *readers, const double *end, uint32_t id,
                            struct summing *g) {
   g->add = ir->ops.data[id];
-  uint32_t count = g->add.input_count, parts = 1, sum = TFC_NONE32, begin = 0;
+  uint32_t count = g->add.input_count, sum = TFC_NONE32, ends[TFC_PRODUCTS_MOST];
   if (count < 2 || count > TFC_PRODUCTS_MOST) return NULL;
-  double latest = 0;
   for (uint32_t i = 0; i < count; i++) {
     struct product *p = &g->products[i];
     if (!is_term(ir, readers, &g->add, i, p, &g->terms[i])) return NULL;
     if (p->m != g->products[0].m || p->n != g->products[0].n) return NULL;
     g->from[i] = end[g->terms[i]];
-    latest = fmax(latest, g->from[i]);
   }
-  if (ir->in_parts) parts = parts_of(g);
-  for (uint32_t part = 1; part < parts; part++) {
-    uint32_t until = count * part / parts;
-    double all = 0;
-    for (uint32_t i = begin; i < until; i++) all = fmax(all, g->from[i]);
-    if (all >= latest) break; // what comes after waits for nothing else
-    TFC_RETURN_IF_ERROR(add_part(ir, g, begin, until, &sum));
-    begin = until;
-  }
-  TFC_RETURN_IF_ERROR(add_part(ir, g, begin, count, &sum));
+  uint32_t parts = divide(ir, g, ends);
+  if (!parts || ir->ops.data[g->terms[count - 1]].device != g->add.device) return NULL;
+  for (uint32_t part = 0; part < parts; part++)
+    TFC_RETURN_IF_ERROR(add_part(ir, g, part ? ends[part - 1] : 0, ends[part], &sum));
   tfc_ir_replace(ir, id, ir->values.data[sum].op);
   return NULL;
 }
