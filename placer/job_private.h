@@ -74,7 +74,7 @@ struct tfc_job {
 
 // job.c
 // What stays with what it is fused into, and the coarse subject: needs what each operation takes by itself (`plain`).
-TFC_MUST_USE tfc_status tfc_job_keep_fused(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_keep_together(struct tfc_job *job);
 double tfc_job_seconds(const struct tfc_job *job); // since it began, resumed time included
 bool tfc_job_cancelled(const struct tfc_job *job);
 void tfc_job_say(struct tfc_job *job, bool warning, const char *format, ...) TFC_PRINTF(3, 4);

@@ -182,7 +182,7 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .ignore_limits = true,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.1 * seconds};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &plain, weighed, j));
-  TFC_TRY(s, tfc_job_keep_fused(j));
+  TFC_TRY(s, tfc_job_keep_together(j));
   for (uint32_t i = 0; i < count; i++) entry[i].plain = false, entry[i].in_parts = true;
   struct tfc_measure_batch parts = plain;
   parts.block = 5;

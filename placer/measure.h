@@ -18,7 +18,7 @@
 #include "placer/evaluator.h"
 #include "placer/subject.h"
 #include "profiler/collector.h"
-#include "runtime/device/driver.h"
+#include "runtime/exec/session.h"
 
 bool tfc_measure_is_worker(int argc, char **argv);
 int tfc_measure_worker_main(int argc, char **argv); // returns the exit code
@@ -54,6 +54,8 @@ struct tfc_measure_info {
   uint32_t *ops; // nodes that really run
   uint32_t op_count;
   bool is_static;
+  struct tfc_plan_shared *shared; // on one device
+  uint32_t shared_count;
   uint32_t *done_by; // [node_count] on one device: the operation that others' work is fused into, else UINT32_MAX; NULL
   // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
   uint64_t *output_bytes;

@@ -435,8 +435,9 @@ tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subjec
   l->needed = m.needed;
   TFC_TRY(s, tfc_graph_topological(g, m.order));
   TFC_TRY(s, tfc_units_find_all(g, &l->arena, &m.units));
-  for (uint32_t i = 0; i < g->node_count && o->done_by && o->kept; i++)
-    if (o->done_by[i] < g->node_count && m.needed[i] && o->kept[i]) tfc_units_join(&m.units, i, o->done_by[i]);
+  for (uint32_t i = 0; i < o->together_count; i++)
+    if (m.needed[o->together[i].a] && m.needed[o->together[i].b])
+      tfc_units_join(&m.units, o->together[i].a, o->together[i].b);
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
   TFC_TRY(s, make_anchors(&m));

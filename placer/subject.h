@@ -19,6 +19,10 @@
 #include "profiler/cost_table.h"
 #include "runtime/graph/graph.h"
 
+struct tfc_node_pair {
+  uint32_t a, b;
+};
+
 struct tfc_subject_options {
   const struct tfc_output *feeds;
   uint32_t feed_count;
@@ -40,9 +44,10 @@ struct tfc_subject_options {
   // On one device: the operation that a node's work is fused into, [node] as in tfc_measured; NULL: none. What stays
   // inside a fused operation takes no memory.
   const uint32_t *done_by;
-  // [node] Coarser units, for searching: these stay with what they are fused into. NULL: none. What comes from outside
-  // is held to the graph's own units only.
-  const bool *kept;
+  // Coarser units, for searching: pairs of nodes that stay together. What comes from outside is held to the graph's own
+  // units only.
+  const struct tfc_node_pair *together;
+  uint32_t together_count;
   bool live; // tensors' memory matters: some device's limit is below what the whole step holds
 };
 

@@ -117,6 +117,10 @@ struct tfc_plan_edge {
   int32_t output;    // which tensor of `from`; TFC_CONTROL: order only (an update waits for readers, ...)
   uint64_t bytes;    // 0 where the shape is not static
 };
+struct tfc_plan_shared { // two nodes for which a device makes a form of one operand (packed weights) once a step
+  uint32_t node, with;   // on another device it would be made once more
+  uint64_t bytes;
+};
 struct tfc_plan_variable { // holds memory on its device for the whole session
   uint32_t node;           // VariableV2 or VarHandleOp
   uint16_t device;
@@ -132,7 +136,9 @@ struct tfc_plan_info {
   uint32_t variable_count;
   const struct tfc_plan_transfer *transfers;
   uint32_t transfer_count;
-  const uint32_t *runs_in;    // [node]: the node whose operation does this one's work (fused), usually itself
+  const uint32_t *runs_in; // [node]: the node whose operation does this one's work (fused), usually itself
+  const struct tfc_plan_shared *shared;
+  uint32_t shared_count;
   const uint64_t *peak_bytes; // by device: arena and variables
   uint32_t device_count;
   bool is_static;

@@ -348,6 +348,7 @@ struct shared {
   uint64_t key; // value, device, transposed
   int64_t k, n;
   uint32_t count, packed;
+  uint32_t node; // that reads it first
 };
 typedef TFC_ARRAY(struct shared) shared_array;
 
@@ -386,7 +387,13 @@ static tfc_status pack(struct tfc_ir *ir) {
       struct shared *shared = &all.data[*tfc_intmap_get(&index, shared_key(op, &b, &p))];
       packed[t] = TFC_NONE32;
       if (shared->count < 2 || shared->k != p.k || shared->n != p.n) continue;
-      if (shared->packed == TFC_NONE32) TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
+      if (shared->packed == TFC_NONE32) {
+        TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
+        shared->node = ir->ops.data[i].node;
+      } else if (!tfc_array_push(&ir->shared, (struct tfc_ir_shared){ir->ops.data[i].node, shared->node,
+                                                                     tfc_gemm_packed_bytes(p.k, p.n)})) {
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      }
       packed[t] = shared->packed;
       used++;
     }
