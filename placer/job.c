@@ -243,7 +243,7 @@ static bool costs_to_tear(const struct tfc_job *j, uint32_t node) {
 // Apart from those that read the same weights, a node's device fetches them and packs them once more.
 static bool costs_to_share(const struct tfc_job *j, const struct tfc_plan_shared *shared) {
   const double bandwidth = 5e9; // bytes a second: fetched, read, written
-  return 1e6 * (double)shared->bytes / bandwidth > 0.2 * own_us(j, shared->node);
+  return !(1e6 * (double)shared->bytes / bandwidth <= 0.2 * own_us(j, shared->node)); // not known: they stay together
 }
 
 tfc_status tfc_job_keep_together(struct tfc_job *j) {
@@ -316,7 +316,10 @@ static void tear_down(struct tfc_job *j) {
 static tfc_status phases(struct tfc_job *j) {
   tfc_status s = NULL;
   j->phase = TFC_JOB_PROFILE;
-  if (!j->o->resume || j->calibration.link_count == 0) TFC_TRY(s, tfc_job_profile(j));
+  if (!j->o->resume || j->calibration.link_count == 0)
+    TFC_TRY(s, tfc_job_profile(j));
+  else
+    TFC_TRY(s, tfc_job_keep_together(j));
   TFC_TRY(s, tfc_job_rebuild(j));
   tfc_job_predict(j);
   if (j->o->evaluate) return tfc_job_evaluate(j);
