@@ -97,8 +97,11 @@ static tfc_status add_link(struct tfc_machine *m, const struct tfc_measure_info 
   struct tfc_link link = tfc_link_default();
   if (!all_alike(info)) link.from = m->devices[a].name, link.to = m->devices[b].name;
   uint32_t count = c ? times_of_pair(info, c, a, b, times) : 0;
-  // Buffers that are handed over go by no wire.
-  if (info->devices[a].address_space == info->devices[b].address_space) link.wire = TFC_STR("none");
+  // Buffers that are handed over go by no wire: whoever reads them fetches them, and does nothing else meanwhile.
+  if (info->devices[a].address_space == info->devices[b].address_space) {
+    link.wire = TFC_STR("none");
+    link.occupies = TFC_OCCUPIES_RECEIVER;
+  }
   if (count) {
     link.latency_us = times[0].time_us;
     for (uint32_t i = 0; i < count; i++) {
