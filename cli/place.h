@@ -20,6 +20,7 @@ struct place_options {
   int device_strings;
   struct tfc_texts baselines, pins, limits;
   int rewrites;
+  int cuda_graphs; // 1: off
   bool no_early_stop;
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
 };

@@ -265,6 +265,7 @@ int place_local(const struct place_options *o) {
                         : o->device_strings == TFC_STRINGS_IGNORE  ? TFC_STRINGS_ARE_IGNORED
                                                                    : TFC_STRINGS_RIVAL,
       .all_rewrites = o->rewrites == TFC_REWRITES_ALL,
+      .no_captures = o->cuda_graphs == 1,
       .algorithms = o->algorithm,
       .learned = place_learned(),
       .measurements = (uint32_t)o->measurements,

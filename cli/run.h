@@ -12,6 +12,7 @@ struct run_options {
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t steps, warmup, threads, batch, seed;
   int rewrites;
+  int cuda_graphs; // 1: off
   bool profile, list_ops, shapes;
 };
 

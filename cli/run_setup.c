@@ -112,8 +112,11 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
   if (setup.devices.note) tfc_say("%s", setup.devices.note);
   if (placement) TFC_TRY(s, apply_placement(&setup, placement, &keys));
-  struct tfc_session_options options = {
-      .devices = &setup.devices, .all_rewrites = o->rewrites == 1, .seed = (uint64_t)o->seed, .callers = 1};
+  struct tfc_session_options options = {.devices = &setup.devices,
+                                        .all_rewrites = o->rewrites == 1,
+                                        .no_captures = o->cuda_graphs == 1,
+                                        .seed = (uint64_t)o->seed,
+                                        .callers = 1};
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
   *out = setup, setup = (struct run_setup){0};
 out:

@@ -155,6 +155,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .target_count = step->target_count,
                                                                .init_count = step->init_count,
                                                                .all_rewrites = j->o->all_rewrites,
+                                                               .no_captures = j->o->no_captures,
                                                                .seed = j->o->seed,
                                                                .cancel = j->o->cancel},
                                  &j->measurer));

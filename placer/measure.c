@@ -130,6 +130,7 @@ static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) 
   tfc_pack_str(p, tfc_str_from(o->devices));
   tfc_pack_str(p, tfc_str_from(o->checkpoint));
   tfc_pack_u32(p, o->all_rewrites);
+  tfc_pack_u32(p, o->no_captures);
   tfc_pack_u64(p, o->seed);
   tfc_pack_u32(p, o->limit_count);
   for (uint32_t i = 0; i < o->limit_count; i++) {

@@ -38,7 +38,7 @@ struct tfc_measure_options {
   uint32_t feed_count;
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
-  bool all_rewrites;
+  bool all_rewrites, no_captures; // as --rewrites all, --cuda-graphs off
   uint64_t seed;
   double hang_seconds;       // nothing heard for so long: the worker hangs; 0: 60
   const char *lock;          // file of the machine-wide lock; NULL: the usual one

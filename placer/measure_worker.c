@@ -91,11 +91,13 @@ tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
   struct tfc_worker_side *side = &w->sides[number];
   if (side->ready) return NULL;
   if (number == 2) side->set = w->sides[0].set;
-  TFC_RETURN_IF_ERROR(tfc_session_create(
-      w->graph,
-      &(struct tfc_session_options){
-          .devices = &side->set, .all_rewrites = w->all_rewrites, .no_rewrites = number == 2, .seed = w->seed},
-      &side->session));
+  TFC_RETURN_IF_ERROR(tfc_session_create(w->graph,
+                                         &(struct tfc_session_options){.devices = &side->set,
+                                                                       .all_rewrites = w->all_rewrites,
+                                                                       .no_captures = w->no_captures,
+                                                                       .no_rewrites = number == 2,
+                                                                       .seed = w->seed},
+                                         &side->session));
   if (w->init.target_count) TFC_RETURN_IF_ERROR(tfc_session_run(side->session, &w->init, NULL, NULL, NULL));
   struct tfc_restored restored;
   if (*w->checkpoint)
@@ -152,6 +154,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   if (!path || !devices || !w->checkpoint) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_gpu_profiler_prepare(devices);
   w->all_rewrites = tfc_unpack_u32(u);
+  w->no_captures = tfc_unpack_u32(u);
   w->seed = tfc_unpack_u64(u);
   w->limit_count = tfc_unpack_u32(u);
   if (u->failed || w->limit_count > 4096) TFC_FAIL(s, TFC_INTERNAL, "a broken message");

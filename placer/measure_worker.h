@@ -26,7 +26,7 @@ struct tfc_worker {
   uint32_t *targets, *inits;
   bool *async, *runs; // [node]
   uint64_t seed;
-  bool all_rewrites;
+  bool all_rewrites, no_captures;
   char *checkpoint;                // prefix, "" for none
   struct tfc_memory_limit *limits; // asked for; checked against what plans need
   uint32_t limit_count;

@@ -143,6 +143,11 @@ struct tfc_driver_options {
   bool whole;             // the undivided machine as one device
 };
 
+struct tfc_device_settings { // of the sessions that use a device
+  bool capture;              // prepared segments may be captured and replayed (CUDA graphs)
+  bool rounding;             // faster arithmetic that rounds otherwise is welcome (TF32)
+};
+
 struct tfc_device_driver {
   const char *kind;
   // Operations run after their launch has returned: an OP record is the dispatch, and when it really ran comes from the
@@ -189,8 +194,10 @@ struct tfc_device_driver {
 
   // Is there a kernel for this op and these types here? `out_reason` (optional): a static text when not.
   bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
-  // How many operations were run on the host between copies for want of a kernel so far, and the bytes that this copied.
-  // NULL: that never happens.
+  // Before anything is prepared. NULL: there is nothing to set.
+  void (*configure)(struct tfc_device *device, const struct tfc_device_settings *settings);
+  // How many operations were run on the host between copies for want of a kernel so far, and the bytes that this
+  // copied. NULL: that never happens.
   uint64_t (*fallbacks)(struct tfc_device *device, uint64_t *out_bytes);
 };
 

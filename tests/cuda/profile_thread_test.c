@@ -61,9 +61,8 @@ static void traced(const char *devices, bool profiler, bool graphs) {
   tfc_gpu_profiler_set(profiler ? &made_up : NULL, "another profiler is attached");
   assert_ok(example_load("mlp", &e));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
-  for (uint32_t d = 0; d < set.count; d++)
-    if (tfc_cuda_is_cuda(set.devices[d])) tfc_cuda_device_of(set.devices[d])->graphs = graphs;
-  assert_ok(tfc_session_create(e.graph, &(struct tfc_session_options){.devices = &set}, &session));
+  assert_ok(
+      tfc_session_create(e.graph, &(struct tfc_session_options){.devices = &set, .no_captures = !graphs}, &session));
   assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
   example_spec(&e, &spec);
   for (uint32_t i = 0; i < e.graph->node_count; i++)

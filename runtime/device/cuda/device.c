@@ -301,6 +301,11 @@ static tfc_status synchronize(struct tfc_device *device) {
   return NULL;
 }
 
+static void configure(struct tfc_device *device, const struct tfc_device_settings *settings) {
+  tfc_cuda_device_of(device)->graphs = settings->capture;
+  tfc_cuda_device_of(device)->library.tf32 = settings->rounding;
+}
+
 static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
   *out_bytes = atomic_load(&tfc_cuda_device_of(device)->host_call_bytes);
   return atomic_load(&tfc_cuda_device_of(device)->host_calls);
@@ -311,7 +316,7 @@ static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
   .prepare = tfc_cuda_prepare_segment, .release = tfc_cuda_release_segment, .submit = tfc_cuda_submit,                 \
   .copy = tfc_cuda_copy, .environment = environment, .post = post, .launch = tfc_cuda_launch_one,                      \
   .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,                            \
-  .supports = tfc_cuda_supports, .fallbacks = fallbacks
+  .supports = tfc_cuda_supports, .fallbacks = fallbacks, .configure = configure
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};
