@@ -156,5 +156,7 @@ int main(int argc, char **argv) {
   tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
   if (!o.graph && !o.list_ops) return tfc_flags_error(&program, "--graph is missing");
   if (o.script && !o.out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
-  return tfc_program_finish(tfc_program_fail(run(&o)));
+  code = tfc_program_fail(run(&o));
+  free(o.fetches.items), free(o.targets.items), free(o.inits.items), free(o.feeds.items);
+  return tfc_program_finish(code);
 }
