@@ -60,6 +60,8 @@ def tri(n):
 
 
 F32 = dict(t=np.float32)
+PLAIN = tf1.ConfigProto()  # the graph as it stands
+PLAIN.graph_options.rewrite_options.disable_meta_optimizer = True
 CASES = []
 
 
@@ -265,6 +267,58 @@ def image():
     case("RGBToHSV", [f(4, 5, 3, lo=0.05, hi=1.0)])
 
 
+def nn():
+    for op in ["Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign", "LeakyRelu", "Softmax", "LogSoftmax"]:
+        case(op, [3 * f(3, 4)])
+    for op in ["ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "LeakyReluGrad"]:
+        case(op, [f(3, 4), 3 * f(3, 4, salt=1)])
+    case("LeakyRelu", [3 * f(3, 4)], "alpha", alpha=0.3)
+    for op in ["Rint", "Ceil"]:
+        case(op, [f(3)])
+    case("BiasAdd", [f(2, 3, 4), f(4, salt=1)])
+    case("BiasAdd", [f(2, 4, 3, 2), f(4, salt=1)], "channels_first", data_format="NCHW")
+    case("BiasAddV1", [f(2, 4), f(4, salt=1)])
+    case("BiasAddGrad", [f(2, 3, 4)])
+    case("SoftmaxCrossEntropyWithLogits", [f(3, 4), np.abs(f(3, 4, salt=1))])
+    case("SparseSoftmaxCrossEntropyWithLogits", [f(3, 4), i32(1, 0, 3)])
+    x, w, b = f(2, 5, 6, 3), f(3, 2, 3, 4, salt=1), f(2, 3, 3, 4, salt=2)
+    for padding in ("SAME", "VALID"):
+        out = f(2, 3, 3, 4, salt=2) if padding == "SAME" else f(2, 2, 3, 4, salt=2)
+        case("Conv2D", [x, w], padding, strides=[1, 2, 2, 1], padding=padding)
+        case("Conv2DBackpropInput", [i32(2, 5, 6, 3), w, out], padding, strides=[1, 2, 2, 1], padding=padding)
+        case("Conv2DBackpropFilter", [x, i32(3, 2, 3, 4), out], padding, strides=[1, 2, 2, 1], padding=padding)
+        d, dout = f(3, 2, 3, 2, salt=1), f(2, 5, 6, 6, salt=2) if padding == "SAME" else f(2, 3, 5, 6, salt=2)
+        case("DepthwiseConv2dNative", [x, d], padding, strides=[1, 1, 1, 1], padding=padding)
+        case("DepthwiseConv2dNativeBackpropInput", [i32(2, 5, 6, 3), d, dout], padding, strides=[1, 1, 1, 1], padding=padding)
+        case("DepthwiseConv2dNativeBackpropFilter", [x, i32(3, 2, 3, 2), dout], padding, strides=[1, 1, 1, 1], padding=padding)
+        window = dict(ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding=padding)
+        pooled = (2, 3, 3, 3) if padding == "SAME" else (2, 2, 3, 3)
+        case("MaxPool", [x], padding, **window)
+        case("AvgPool", [x], padding, **window)
+        case("AvgPoolGrad", [i32(2, 5, 6, 3), f(*pooled)], padding, **window)
+        case("MaxPoolWithArgmax", [x], padding, Targmax=tf.int64, **window)
+        case("Dilation2D", [x, f(2, 3, 3, salt=3)], padding, strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding=padding)
+    case("Conv2D", [x, w], "explicit", strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
+    case("Conv3D", [f(1, 3, 4, 4, 2), f(2, 2, 2, 2, 3, salt=1)], strides=[1, 1, 2, 1, 1], padding="SAME")
+    for op in ["MaxPool3D", "AvgPool3D"]:
+        case(op, [f(1, 4, 4, 4, 2, **F32)], ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 1, 1], padding="SAME")
+    case("LRN", [f(1, 2, 2, 7, **F32)], depth_radius=2, bias=1.0, alpha=0.3, beta=0.6)
+    for op in ["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"]:
+        n = lambda k: f(3, salt=k, **F32)  # noqa: E731
+        p = lambda k: pos(3, salt=k, **F32)  # noqa: E731
+        case(op, [f(2, 3, 2, 3, **F32), p(1), n(2), np.zeros(0, np.float32), np.zeros(0, np.float32)], "training", epsilon=0.01)
+        case(op, [f(2, 3, 2, 3, **F32), p(1), n(2), n(3), p(4)], "inference", epsilon=0.01, is_training=False)
+    case("FakeQuantWithMinMaxArgs", [4 * f(5, **F32)], min=-3.0, max=5.0)
+    case("Zeta", [f(4, lo=1.5, hi=3.0), pos(4, salt=1)])
+    case("FloorDiv", [pos(3), pos(3, salt=1)])
+    case("TruncateDiv", [pos(3), pos(3, salt=1)])
+    case("PreventGradient", [f(3)], message="m")
+    for op in ["MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"]:
+        case(op, {"MatrixDiagV2": [f(2, 3), np.int32(1), np.int32(-1), np.int32(-1), np.float64(0)],
+                  "MatrixDiagPartV2": [f(2, 3, 4), i32(-1, 1), np.float64(0)],
+                  "MatrixSetDiagV2": [f(2, 3, 4), f(2, 3, 3, salt=1), i32(-1, 1)]}[op])
+
+
 def attr_value(value):
     kind = value.WhichOneof("value")
     if kind == "list":
@@ -295,11 +349,11 @@ def trainable(dtype):
 
 
 def main():
-    for family in (unary, binary, reductions, array, linalg, image):
+    for family in (unary, binary, reductions, array, linalg, image, nn):
         family()
     out = os.path.join(HERE, "golden", "gradients")
     graph, expected, listed = tf.Graph(), tf.Graph(), []
-    forward = None
+    forward, built = None, []
     with graph.as_default():
         for op, tag, inputs, attrs in CASES:
             for dynamic in (False, True):
@@ -319,13 +373,13 @@ def main():
 
                 with tf1.name_scope(name + "/"):
                     ys = [y for y in flat(add(op, inputs, attrs, make)) if trainable(y.dtype)]
-                    weights = []
-                    for k, y in enumerate(ys):
-                        with tf1.Session() as s:
-                            shape = s.run(y).shape
-                        w = c(*shape, salt=9 + k) if y.dtype.is_complex else f(*shape, salt=9 + k)
-                        weights.append(tf1.constant(w, dtype=y.dtype, name="w"))
-                listed.append((name, xs, (ys, weights)))
+                listed.append((name, xs, (ys, [])))
+        with tf1.Session(config=PLAIN) as session:  # one run for all: each run takes as long as the graph is large
+            shapes = session.run([[tf.shape(y) for y in ys] for _, _, (ys, _) in listed])
+        for (name, _, (ys, weights)), dims in zip(listed, shapes):
+            for k, y in enumerate(ys):
+                w = c(*dims[k], salt=9 + k) if y.dtype.is_complex else f(*dims[k], salt=9 + k)
+                weights.append(tf1.constant(w, dtype=y.dtype, name=name + "/w"))
         forward = graph.as_graph_def()
         records = []
         for name, xs, (ys, weights) in listed:
@@ -337,8 +391,10 @@ def main():
                 print("TensorFlow has no gradient for %s: %s" % (name, str(error).splitlines()[0][:120]))
                 continue
             grads = [tf.convert_to_tensor(g) if g is not None else None for g in grads]
-            with tf1.Session() as s:
-                values = s.run([g for g in grads if g is not None])
+            built.append((name, xs, ys, weights, grads))
+        with tf1.Session(config=PLAIN) as session:
+            found = session.run([[g for g in grads if g is not None] for _, _, _, _, grads in built])
+        for (name, xs, ys, weights, grads), values in zip(built, found):
             values = iter(values)
             record = {"name": name, "ys": [y.name for y in ys], "weights": [w.name for w in weights],
                       "xs": [x.name for x in xs], "grads": []}
