@@ -449,8 +449,9 @@ static tfc_status join_all(struct elite *to, const struct elite *from, const str
   return NULL;
 }
 
-// Where a valley is searched through, the search goes to another one: what was found is put aside in `hall`, and the
-// elite is one placement of no merit. In the last fifth of the time all that was put aside comes together.
+// Where a valley is searched through (the first one thoroughly), the search goes to another one:
+// what was found is put aside in `hall`, and the elite is one placement of no merit. In the last fifth of the time all
+// that was put aside comes together.
 static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct elite *elite,
                                struct elite *hall) {
   tfc_status s = NULL;
@@ -479,7 +480,7 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
   struct tfc_random random;
   struct elite hall = {0};
   const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
-  bool together = !valleys; // no valley is left any more
+  bool together = !valleys, left_one = false; // together: no valley is left any more
   uint32_t idle_rounds = 0, idle_here = 0;
   uint64_t turn = 0, last_better = 0;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
@@ -498,8 +499,7 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     }
     if (!fixed) {
       double now = tfc_seconds_now(), left = f->deadline - now;
-      slice = round == 0 ? fmax(0.15, left / 30) : slice * (valleys ? 1.2 : 1.35);
-      if (valleys && round == 0) slice = fmin(slice, first_slice);
+      slice = round == 0 ? fmax(0.15, left / 30) : slice * 1.35;
       if (slice > left || left - slice < slice / 3) slice = left;
     }
     const struct tfc_score before = f->best, here = elite->score[0];
@@ -555,7 +555,8 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
       together = true;
       TFC_TRY(s, join_all(elite, &hall, p));
-    } else if (idle_here >= 3) {
+    } else if (idle_here >= 3 && (left_one || slice >= 4 * first_slice)) {
+      left_one = true;
       idle_here = 0, slice = first_slice;
       TFC_TRY(s, leave_valley(p, &random, elite, &hall));
     }
