@@ -13,11 +13,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#if defined(TFC_SANITIZED) && defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#define SWITCHES 1
-#endif
-
 struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
 
 // --- Device memory -----------------------------------------------------------------------------------------------
@@ -50,83 +45,66 @@ void tfc_host_end(void) {
 
 // --- Blocks ------------------------------------------------------------------------------------------------------
 // Fibers are made once and run one body after another. ucontext makes their stacks; _setjmp and _longjmp switch, as
-// swapcontext would ask the kernel for the signal mask each time.
+// swapcontext asks the kernel for the signal mask each time. The address sanitizer knows swapcontext only.
+#ifdef TFC_SANITIZED
+typedef ucontext_t place;
+#define SWITCH(from, to) swapcontext(&(from), &(to))
+#define BEGIN(from, context) swapcontext(&(from), &(context))
+#else
+typedef jmp_buf place;
+#define SWITCH(from, to)                                                                                               \
+  do {                                                                                                                 \
+    if (!_setjmp(from)) _longjmp(to, 1);                                                                               \
+  } while (0)
+#define BEGIN(from, context)                                                                                           \
+  do {                                                                                                                 \
+    if (!_setjmp(from)) setcontext(&(context));                                                                        \
+  } while (0)
+#endif
 enum { MOST = 1024, STACK = 64 * 1024 };
 struct fiber {
-  jmp_buf place;
+  place place;
   char *stack;
-  bool made, finished;
+  bool finished;
   unsigned long barriers;
-  void *fake; // of the address sanitizer
 };
 static struct fiber fibers[MOST];
-static jmp_buf home;
+static place home;
 static unsigned current;
 static void (*body)(void *);
 static void *argument;
-#ifdef SWITCHES
-static const void *home_bottom;
-static size_t home_size;
-#endif
-
-static void leave(struct fiber *f) {
-#ifdef SWITCHES
-  __sanitizer_start_switch_fiber(&f->fake, home_bottom, home_size);
-#endif
-  if (!_setjmp(f->place)) _longjmp(home, 1);
-#ifdef SWITCHES
-  __sanitizer_finish_switch_fiber(f->fake, &home_bottom, &home_size);
-#endif
-}
 
 static void start(void) {
-#ifdef SWITCHES
-  __sanitizer_finish_switch_fiber(NULL, &home_bottom, &home_size);
-#endif
   struct fiber *f = &fibers[current];
   for (;;) {
     body(argument);
     f->finished = true;
-    leave(f);
+    SWITCH(f->place, home);
   }
 }
 
 void tfc_host_barrier(void) {
   struct fiber *f = &fibers[current];
   f->barriers++;
-  leave(f);
-}
-
-static void make(struct fiber *f) {
-  ucontext_t context;
-  if (!f->stack && !(f->stack = malloc(STACK))) abort();
-  f->made = true;
-  getcontext(&context);
-  context.uc_stack.ss_sp = f->stack;
-  context.uc_stack.ss_size = STACK;
-  context.uc_link = NULL;
-  makecontext(&context, start, 0);
-  setcontext(&context);
+  SWITCH(f->place, home);
 }
 
 static void enter(unsigned i) {
   struct fiber *f = &fibers[i];
   current = i;
   threadIdx = (struct tfc_host_index){i, 0, 0};
-#ifdef SWITCHES
-  static void *fake;
-  if (!f->stack && !(f->stack = malloc(STACK))) abort();
-  __sanitizer_start_switch_fiber(&fake, f->stack, STACK);
-#endif
-  if (!_setjmp(home)) {
-    if (f->made)
-      _longjmp(f->place, 1);
-    else
-      make(f);
+  if (f->stack) {
+    SWITCH(home, f->place);
+    return;
   }
-#ifdef SWITCHES
-  __sanitizer_finish_switch_fiber(fake, NULL, NULL);
-#endif
+  ucontext_t context;
+  if (!(f->stack = malloc(STACK))) abort();
+  getcontext(&context);
+  context.uc_stack.ss_sp = f->stack;
+  context.uc_stack.ss_size = STACK;
+  context.uc_link = NULL;
+  makecontext(&context, start, 0);
+  BEGIN(home, context);
 }
 
 void tfc_host_fibers(unsigned threads, void (*run)(void *), void *arg) {
