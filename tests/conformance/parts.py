@@ -333,7 +333,7 @@ def slices(program, report, out):
 
 def models(options, program, report):
     """Models as users save them: what tfc computes, and that TensorFlow reads what their own save nodes wrote."""
-    import models as made
+    import made_models as made
     for name, path, runs, expected in made.made_elsewhere(os.path.join(options.directory, "models")):
         code, outputs, errors = program.script(path, runs, os.path.join(options.directory, "models", name + "_run"))
         if code != 0:
