@@ -128,8 +128,10 @@ def bench(options):
         ours = median_of(tfc_run(options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch)))
         theirs = {}
         for mode in ("eager", "compiled"):
+            # With its own libraries, not those that were carried here.
+            own = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
             done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "gpu", "torch_models.py"), name, mode], capture_output=True,
-                                  text=True, timeout=240)
+                                  text=True, timeout=240, env=own)
             theirs[mode] = float(done.stdout.split()[-1]) if done.returncode == 0 else float("nan")
             if done.returncode:
                 print("      PyTorch", mode, name, "failed:", done.stderr.strip()[-300:])
