@@ -21,8 +21,16 @@ static void nmt_while_v2(void **state) {
   assert_false(train_example("nmt_while_v2", &(struct train_options){0}));
 }
 
+// On all cores as one device: operations split over them.
+static void on_all_cores(void **state) {
+  static const char *const names[] = {"alexnet", "resnet50", "inception_v3", "transformer"};
+  (void)state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    train_example(names[i], &(struct train_options){.devices = "1", .steps = 5});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rnnlm), cmocka_unit_test(nmt), cmocka_unit_test(nmt_while),
-                                     cmocka_unit_test(nmt_while_v2)};
+                                     cmocka_unit_test(nmt_while_v2), cmocka_unit_test(on_all_cores)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
