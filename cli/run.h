@@ -40,8 +40,8 @@ TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *te
 void run_feed_deinit(struct run_feed *feed);
 
 // The ways.
-TFC_MUST_USE tfc_status run_script(struct run_setup *setup);                      // --run SCRIPT.json --out DIR
-TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);                     // --steps
+TFC_MUST_USE tfc_status run_script(struct run_setup *setup);     // --run SCRIPT.json --out DIR
+TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, one after the other, where it is given
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint

@@ -81,7 +81,9 @@ static void set_feeds(struct tfc_plan *plan, const struct tfc_tensor *feeds) {
   }
 }
 
-static void submit_all(struct tfc_plan *plan, struct tfc_step *step) {
+// Returns how many submissions a device refused; the step has then failed.
+static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
+  uint32_t refused = 0;
   for (uint32_t i = 0; i < plan->point_count; i++) {
     const struct tfc_point *p = &plan->points[i];
     plan->timepoints[i] = (struct tfc_timepoint){plan->semaphores[p->queue], plan->base[p->queue] + p->offset};
@@ -97,11 +99,13 @@ static void submit_all(struct tfc_plan *plan, struct tfc_step *step) {
     else
       s = driver->submit(sub->device, sub->prepared, step, waits, sub->wait_count, signals, sub->signal_count);
     if (!s) continue;
+    refused++;
     // The step has failed; whoever waits for this must go on, to see that.
     tfc_step_fail(step, tfc_status_annotate(s, "submitting to %s", sub->device->info.name));
     for (uint32_t k = 0; k < sub->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
   }
   pthread_mutex_unlock(&submit_lock);
+  return refused;
 }
 
 enum { POLL_NS = 5000000 };
@@ -200,11 +204,15 @@ tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *f
   step.step_resources = plan->step_resources;
   memset(plan->spans, 0, plan->ir.device_count * sizeof *plan->spans);
   set_feeds(plan, feeds);
-  submit_all(plan, &step);
+  uint32_t refused = submit_all(plan, &step);
   wait_end(plan, &step, options, deadline);
+  // In place of what was refused its semaphore was signalled, ahead of what the same queue took before: that may still
+  // use the step.
+  for (uint32_t d = 0; refused && d < plan->ir.device_count; d++)
+    s = tfc_status_join(s, plan->ir.devices[d]->driver->synchronize(plan->ir.devices[d]));
   for (uint32_t q = 0; q < plan->queue_count; q++) plan->base[q] += plan->queue_items[q];
   if (atomic_load(&step.failed)) {
-    s = step.status;
+    s = tfc_status_join(step.status, s);
     goto out;
   }
   measure(plan, options);

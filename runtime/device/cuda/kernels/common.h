@@ -73,7 +73,8 @@ struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t si
 
 // A row's `types` are of the first input. All plain types; handles; indices.
 #define TFC_CUDA_PLAIN                                                                                                 \
-  (((1u << TFC_DTYPE_COUNT) - 2u) & ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))
+  (((1u << TFC_DTYPE_COUNT) - 2u) &                                                                                    \
+   ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))
 #define TFC_CUDA_HANDLE TFC_TYPE_BIT(TFC_RESOURCE)
 #define TFC_CUDA_INDEX (TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
 
