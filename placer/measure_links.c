@@ -1,6 +1,8 @@
 // Links, timed by real transfers: a chain of element-wise operations whose tensor goes to and fro between two devices,
-// for several sizes. What a hop costs is the gap between the producer's end and the consumer's start, plus what the
-// consumer takes longer than on the producer's own device (it reads memory that another core or device wrote).
+// for several sizes; a last operation reads every link of the chain, so that none is computed in place of the one
+// before, on one device as little as on two. What a hop costs is the gap between the producer's end and the consumer's
+// start, plus what the consumer takes longer than on the producer's own device (it reads memory that another core or
+// device wrote).
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +18,9 @@ static tfc_status chain(int64_t floats, struct tfc_graph **out) {
   tfc_status s = NULL;
   struct tfc_builder *b = NULL;
   TFC_TRY(s, tfc_builder_create(NULL, &b));
-  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(floats));
-  for (int i = 0; i <= HOPS; i++) x = tfc_add1(b, "Neg", x);
+  struct tfc_output x[HOPS + 2] = {tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(floats))};
+  for (int i = 0; i <= HOPS; i++) x[i + 1] = tfc_add1(b, "Neg", x[i]);
+  tfc_add(b, "AddN", NULL, x + 1, HOPS + 1, NULL, 0);
   TFC_TRY(s, tfc_builder_finish(b, out));
 out:
   tfc_builder_free(b);
@@ -33,11 +36,11 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
   struct tfc_tensor x = {0}, y = {0};
   struct tfc_step_profile profile = {0};
   struct tfc_collector *collector = w->sides[0].collector;
-  uint16_t placement[HOPS + 2] = {0};
+  uint16_t placement[HOPS + 3] = {0};
   double ops[HOPS * STEPS], gaps[HOPS * STEPS];
   size_t n = 0;
   struct tfc_shape shape = TFC_SHAPE(floats);
-  struct tfc_output feed = {0, 0}, fetch = {g->node_count - 1, 0};
+  struct tfc_output feed = {0, 0}, fetch = {g->node_count - 1, 0}; // the sum of all
   uint32_t target = g->node_count - 1;
   for (uint32_t i = 0; i < g->node_count; i++) placement[i] = i % 2 ? a : b; // node 0 is the placeholder
   TFC_TRY(s, tfc_session_create(g,
@@ -61,7 +64,7 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
     tfc_collector_reset(collector);
     TFC_TRY(s, tfc_plan_run(plan, &x, &y, &(struct tfc_run_options){.trace = tfc_collector_sink(collector)}));
     TFC_TRY(s, tfc_collector_drain(collector, NULL, &profile));
-    for (size_t k = 1; i >= WARM && k < profile.ops.count && n < HOPS * STEPS; k++, n++) {
+    for (size_t k = 1; i >= WARM && k + 1 < profile.ops.count && n < HOPS * STEPS; k++, n++) {
       const struct tfc_profile_op *from = &profile.ops.data[k - 1], *to = &profile.ops.data[k];
       ops[n] = 1e-3 * (double)to->duration_ns;
       gaps[n] = 1e-3 * (double)(to->start_ns - from->start_ns - from->duration_ns);

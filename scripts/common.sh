@@ -79,9 +79,9 @@ packages() {
 }
 
 
-# build PRESET TARGET...: configures build/PRESET if it is new, and builds.
+# build PRESET TARGET...: configures build/PRESET if it is new or older than the packages that it looks for, and builds.
 build() {
-  local preset=$1 dir=build/$1 log
+  local preset=$1 dir=build/$1 log stamp configure=
   shift
   mkdir -p "$dir"
   exec 8>"$dir/.lock"
@@ -89,7 +89,11 @@ build() {
     say "Waiting for another build of $dir ..."
     flock 8
   fi
-  if [ ! -e "$dir/build.ninja" ]; then
+  [ -e "$dir/build.ninja" ] || configure=yes
+  for stamp in build/.packages.*; do
+    [ ! "$stamp" -nt "$dir/build.ninja" ] || configure=yes
+  done
+  if [ -n "$configure" ]; then
     say "Configuring $dir ..."
     log=$dir/configure.log
     cmake --preset "$preset" >"$log" 2>&1 || {
@@ -97,6 +101,7 @@ build() {
       say "Configuring failed (whole log: $log)."
       return 1
     }
+    touch "$dir/build.ninja" # also where nothing in it changed
   fi
   local code
   if [ -t 2 ]; then # ninja's own line of progress
