@@ -229,6 +229,50 @@ static void route_images(void *arg, int64_t begin, int64_t end) {
     })
 }
 
+// Channels last: all channels of a window at once. Each maximum's cell in the window is found, then every cell takes
+// the gradients that are its own; in the order of route_images, so that the sums have the same bits.
+TFC_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
+  const struct max_grad *m = arg;
+  const struct pool *p = &m->pool;
+  const int64_t rows = p->y.size[0] * p->y.size[1] * p->y.size[2];
+  TFC_FLOAT_CASES(p->dtype, {
+    memset((S *)m->dx + begin * p->x.batch_stride, 0, (size_t)((end - begin) * p->x.batch_stride) * sizeof(S));
+    for (int64_t row = begin * rows; row < end * rows; row++) {
+      int64_t n, at[3], lo[3], hi[3];
+      position(p, row, &n, at);
+      window_at(p, at, lo, hi);
+      const int64_t to = place(&p->y, n, at);
+      for (int64_t first = 0; first < p->y.channels; first += CHANNELS) {
+        const int64_t count = p->y.channels - first < CHANNELS ? p->y.channels - first : CHANNELS;
+        const S *dy = (const S *)m->dy + to + first;
+        C best[CHANNELS];
+        int32_t where[CHANNELS], k = 0;
+        EACH_CELL(cell, lo, hi) {
+          const S *x = (const S *)p->in + place(&p->x, n, cell) + first;
+          if (k == 0)
+            for (int64_t c = 0; c < count; c++) best[c] = TFC_GET(x[c]), where[c] = 0;
+          else
+            for (int64_t c = 0; c < count; c++) {
+              const C v = TFC_GET(x[c]);
+              where[c] = v > best[c] ? k : where[c];
+              best[c] = v > best[c] ? v : best[c];
+            }
+          k++;
+        }
+        k = 0;
+        EACH_CELL(cell, lo, hi) {
+          S *dx = (S *)m->dx + place(&p->x, n, cell) + first;
+          for (int64_t c = 0; c < count; c++) {
+            const C old = TFC_GET(dx[c]), sum = old + TFC_GET(dy[c]);
+            TFC_PUT(dx[c], where[c] == k ? sum : old);
+          }
+          k++;
+        }
+      }
+    }
+  })
+}
+
 // (orig_input, orig_output, grad)
 static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
   struct max_grad m = {.inverse = inverse};
@@ -245,11 +289,17 @@ static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
                    tfc_shape_show(gs, (char[TFC_SHAPE_TEXT]){0}), tfc_shape_show(&g->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, inverse ? &ys : &x->shape, &out));
   if (tfc_tensor_elements(out) == 0) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)tfc_shape_elements(&ys) * sizeof(int64_t) + 1, &scratch));
   m.pool.in = x->data;
-  m.pool.argmax = scratch->data;
   m.dy = g->data;
   m.dx = out->data;
+  bool floats = x->dtype == TFC_FLOAT || x->dtype == TFC_DOUBLE || x->dtype == TFC_HALF || x->dtype == TFC_BFLOAT16;
+  if (!inverse && floats && m.pool.w.channel_size == 1 && m.pool.x.channel_stride == 1 &&
+      m.pool.y.channel_stride == 1) {
+    tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, route_channels, &m);
+    return NULL;
+  }
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)tfc_shape_elements(&ys) * sizeof(int64_t) + 1, &scratch));
+  m.pool.argmax = scratch->data;
   tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, route_images, &m);
   tfc_buffer_release(scratch);
   return NULL;
