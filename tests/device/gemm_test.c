@@ -8,6 +8,7 @@
 #include "runtime/base/random.h"
 #include "runtime/device/cpu/gemm/gemm.h"
 #include "runtime/device/cpu/gemm/kernel.h"
+#include "runtime/device/cpu/gemm/products.h"
 
 static float *random_floats(struct tfc_random *r, int64_t count) {
   float *p = malloc((size_t)(count ? count : 1) * sizeof *p);
@@ -73,7 +74,27 @@ static void products_are_chains(void **state) {
   }
 }
 
+// Whole products, nothing packed before: whatever is packed or turned on the way, the chains are the same.
+static void operands_may_lie_as_they_like(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 11);
+  for (int round = 0; round < 80; round++) {
+    int64_t m = 1 + (int64_t)tfc_random_below(&r, 120), n = 1 + (int64_t)tfc_random_below(&r, 300);
+    int64_t k = 1 + (int64_t)tfc_random_below(&r, 260);
+    if (round % 8 == 0) n = m;
+    bool ta = tfc_random_below(&r, 2), tb = tfc_random_below(&r, 2);
+    float *x = random_floats(&r, m * k), *y = random_floats(&r, k * n), *c = random_floats(&r, m * n);
+    struct tfc_product p = {.a = {x, ta ? 1 : k, ta ? m : 1}, .b = {y, tb ? 1 : n, tb ? k : 1}, .k = k};
+    assert_null(tfc_products_run_serial(&p, 1, m, n, c));
+    for (int64_t i = 0; i < m; i++)
+      for (int64_t j = 0; j < n; j++) assert_true(chain(p.a, p.b, i, j, k) == c[i * n + j]);
+    free(x), free(y), free(c);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_chains)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_chains),
+                                     cmocka_unit_test(operands_may_lie_as_they_like)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,14 @@
 // B is packed in the caller's scratch memory first where it pays (a transposed one always, a plain one where many rows
 // share it and its rows are many), else read where it is with its last panel packed. Then pieces of C, by panels of
 // columns and, where those are too few, by rows, run on whichever core is free; the bits do not depend on that.
+//
+// Few rows times a transposed B that nobody packed before: the transposed product is computed, so that B is packed by
+// stripes on the fly and not written as a whole. An element is the same chain of multiply-adds either way.
 #include "runtime/device/cpu/gemm/products.h"
 
 #include "runtime/device/cpu/gemm/scratch.h"
 
-enum { few_rows = 12 };
+enum { few_rows = 12, turned_rows = 96 };
 
 struct job {
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
@@ -106,10 +109,46 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   return true;
 }
 
+static bool pays_turned(const struct tfc_product *p, int64_t m, int64_t n) {
+  return !p->packed_b && !p->source && p->b.row == 1 && p->b.column != 1 && m <= turned_rows && p->k >= 2 * m && n > m;
+}
+
+struct turn { // C [m, n] from its transpose
+  const float *from;
+  float *c;
+  int64_t m, n;
+};
+static void turn_columns(void *arg, int64_t begin, int64_t end) {
+  const struct turn *t = arg;
+  enum { piece = 16 };
+  for (int64_t j = begin; j < end; j += piece) {
+    int64_t last = j + piece < end ? j + piece : end;
+    for (int64_t i = 0; i < t->m; i++)
+      for (int64_t q = j; q < last; q++) t->c[i * t->n + q] = t->from[q * t->m + i];
+  }
+}
+
+static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
+                      int64_t n, bool accumulate, float *c);
+
+static tfc_status run_turned(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n, float *c) {
+  float *turned = tfc_thread_scratch(TFC_SCRATCH_TURNED, (size_t)(m * n) * sizeof *turned);
+  if (!turned) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct tfc_product q = {.a = {p->b.data, p->b.column, p->b.row}, .b = {p->a.data, p->a.column, p->a.row}, .k = p->k};
+  TFC_RETURN_IF_ERROR(run(ctx, &q, 1, n, m, false, turned));
+  struct turn turn = {turned, c, m, n};
+  if (ctx)
+    tfc_kernel_parallel_for(ctx, n, 65536 / m, turn_columns, &turn);
+  else
+    turn_columns(&turn, 0, n);
+  return NULL;
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
+  if (count == 1 && !accumulate && pays_turned(products, m, n)) return run_turned(ctx, products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   int64_t wanted = threads > 1 ? 3 * threads : 1;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { TFC_SCRATCH_A, TFC_SCRATCH_B, TFC_SCRATCH_FILTER, TFC_SCRATCH_IMAGE, TFC_SCRATCH_PLACES };
+enum { TFC_SCRATCH_A, TFC_SCRATCH_B, TFC_SCRATCH_FILTER, TFC_SCRATCH_IMAGE, TFC_SCRATCH_TURNED, TFC_SCRATCH_PLACES };
 
 // `bytes` aligned to 64, not cleared, valid until the next request for the same place by this thread. NULL: no memory.
 void *tfc_thread_scratch(int place, size_t bytes);
