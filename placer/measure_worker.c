@@ -114,6 +114,19 @@ static void pack_device(struct tfc_pack *p, const struct tfc_device_info *d) {
   tfc_pack_array(p, d, 1, sizeof *d);
 }
 
+// The type that `types` of an op's row is about: its first type attribute (of RandomUniform that is dtype, not T).
+static tfc_dtype first_type(const struct tfc_graph *g, const struct tfc_node *n) {
+  const tfc_dtype output = n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+  const struct tfc_op_signature *signature = tfc_op_signature(n->def);
+  for (uint32_t i = 0; signature && i < signature->attr_count; i++) {
+    char name[64];
+    if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
+    snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
+    return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
+  }
+  return output;
+}
+
 // Which nodes each kind can run, as far as drivers say.
 static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
   const struct tfc_device_set *set = &w->sides[0].set;
@@ -133,10 +146,7 @@ static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
       const struct tfc_node *n = &w->graph->nodes[i];
       bool can = true;
       if (n->def && n->def->kernel && device->driver->supports) {
-        tfc_dtype type = n->output_count ? tfc_dtype_base(w->graph->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
-        const struct tfc_attr *t = tfc_node_attr(w->graph, n, "T");
-        if (t && t->kind == TFC_ATTR_TYPE) type = tfc_dtype_base(t->type);
-        can = device->driver->supports(device, n->def, type, NULL);
+        can = device->driver->supports(device, n->def, first_type(w->graph, n), NULL);
       }
       tfc_pack_bytes(p, &(char){(char)can}, 1);
     }
