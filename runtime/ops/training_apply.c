@@ -120,7 +120,9 @@ static tfc_status apply(struct tfc_kernel_ctx *ctx) {
     if (tfc_tensor_elements(t) != 1)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s is not a scalar: %s", rule->scalars,
                tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}));
-    p.span.scalars[i] = tfc_nn_scalar(t);
+    p.span.scalars[i] = t->dtype == TFC_COMPLEX64    ? *(const float _Complex *)t->data
+                        : t->dtype == TFC_COMPLEX128 ? *(const double _Complex *)t->data
+                                                     : tfc_nn_scalar(t);
   }
   for (int i = 1; i <= rule->slots; i++) {
     if (!tfc_shape_equal(&v[i]->value.shape, &v[0]->value.shape))
@@ -176,8 +178,9 @@ static void apply_cost(const struct tfc_graph *g, const struct tfc_node *n, cons
   out->bytes = elements * (double)element * (1 + 2 * (roles.rule->slots + 1)); // grad read, the others read and written
 }
 
-#define APPLY                                                                                                          \
-  .types = TFC_TYPES_FLOAT, .shape = apply_shape, .cost = apply_cost, .prepare = apply_prepare, .kernel = apply
+#define APPLY .types = TFC_TYPES_FLOAT, APPLY_KERNEL
+#define APPLY_WITH_COMPLEX .types = TFC_TYPES_FLOAT | TFC_TYPES_COMPLEX, APPLY_KERNEL
+#define APPLY_KERNEL .shape = apply_shape, .cost = apply_cost, .prepare = apply_prepare, .kernel = apply
 static const struct tfc_op_def training_apply_rows[] = {
     {.name = "ApplyAdaMax",
      .inputs = "var: Ref(T), m: Ref(T), v: Ref(T), beta1_power: T, lr: T, beta1: T, beta2: T, epsilon: T, grad: T",
@@ -192,7 +195,7 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyAdagrad",
      .inputs = "var: Ref(T), accum: Ref(T), lr: T, grad: T",
      .outputs = "out: Ref(T)",
@@ -200,7 +203,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, update_slots: bool = true",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyAdagradV2",
      .inputs = "var: Ref(T), accum: Ref(T), lr: T, epsilon: T, grad: T",
      .outputs = "out: Ref(T)",
@@ -208,7 +211,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, update_slots: bool = true",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyAdam",
      .inputs = "var: Ref(T), m: Ref(T), v: Ref(T), beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: "
                "T, grad: T",
@@ -217,7 +220,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, use_nesterov: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyAddSign",
      .inputs = "var: Ref(T), m: Ref(T), lr: T, alpha: T, sign_decay: T, beta: T, grad: T",
      .outputs = "out: Ref(T)",
@@ -231,7 +234,7 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyFtrl",
      .inputs = "var: Ref(T), accum: Ref(T), linear: Ref(T), grad: T, lr: T, l1: T, l2: T, lr_power: T",
      .outputs = "out: Ref(T)",
@@ -254,7 +257,7 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyMomentum",
      .inputs = "var: Ref(T), accum: Ref(T), lr: T, grad: T, momentum: T",
      .outputs = "out: Ref(T)",
@@ -262,7 +265,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, use_nesterov: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ApplyPowerSign",
      .inputs = "var: Ref(T), m: Ref(T), lr: T, logbase: T, sign_decay: T, beta: T, grad: T",
      .outputs = "out: Ref(T)",
@@ -290,7 +293,7 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyAdaMax",
      .inputs =
          "var: resource, m: resource, v: resource, beta1_power: T, lr: T, beta1: T, beta2: T, epsilon: T, grad: T",
@@ -303,21 +306,21 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyAdagrad",
      .inputs = "var: resource, accum: resource, lr: T, grad: T",
      .attrs =
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, update_slots: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyAdagradV2",
      .inputs = "var: resource, accum: resource, lr: T, epsilon: T, grad: T",
      .attrs =
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, update_slots: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyAdam",
      .inputs = "var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, "
                "epsilon: T, grad: T",
@@ -325,7 +328,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, use_nesterov: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyAddSign",
      .inputs = "var: resource, m: resource, lr: T, alpha: T, sign_decay: T, beta: T, grad: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -338,7 +341,7 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyFtrl",
      .inputs = "var: resource, accum: resource, linear: resource, grad: T, lr: T, l1: T, l2: T, lr_power: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -359,21 +362,21 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyKerasMomentum",
      .inputs = "var: resource, accum: resource, lr: T, grad: T, momentum: T",
      .attrs =
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, use_nesterov: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyMomentum",
      .inputs = "var: resource, accum: resource, lr: T, grad: T, momentum: T",
      .attrs =
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false, use_nesterov: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceApplyPowerSign",
      .inputs = "var: resource, m: resource, lr: T, logbase: T, sign_decay: T, beta: T, grad: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -397,7 +400,7 @@ static const struct tfc_op_def training_apply_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyAdadelta",
      .inputs = "var: resource, accum: resource, accum_update: resource, lr: T, rho: T, epsilon: T, grad: T, indices: "
                "Tindices",
@@ -405,21 +408,21 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyAdagrad",
      .inputs = "var: resource, accum: resource, lr: T, grad: T, indices: Tindices",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, update_slots: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyAdagradV2",
      .inputs = "var: resource, accum: resource, lr: T, epsilon: T, grad: T, indices: Tindices",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, update_slots: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyCenteredRMSProp",
      .inputs = "var: resource, mg: resource, ms: resource, mom: resource, lr: T, rho: T, momentum: T, epsilon: T, "
                "grad: T, indices: Tindices",
@@ -427,7 +430,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyFtrl",
      .inputs = "var: resource, accum: resource, linear: resource, grad: T, indices: Tindices, lr: T, l1: T, l2: T, "
                "lr_power: T",
@@ -450,14 +453,14 @@ static const struct tfc_op_def training_apply_rows[] = {
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, use_nesterov: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyMomentum",
      .inputs = "var: resource, accum: resource, lr: T, grad: T, indices: Tindices, momentum: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, use_nesterov: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "ResourceSparseApplyProximalAdagrad",
      .inputs = "var: resource, accum: resource, lr: T, l1: T, l2: T, grad: T, indices: Tindices",
      .attrs =
@@ -479,7 +482,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "SparseApplyAdadelta",
      .inputs =
          "var: Ref(T), accum: Ref(T), accum_update: Ref(T), lr: T, rho: T, epsilon: T, grad: T, indices: Tindices",
@@ -488,7 +491,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "SparseApplyAdagrad",
      .inputs = "var: Ref(T), accum: Ref(T), lr: T, grad: T, indices: Tindices",
      .outputs = "out: Ref(T)",
@@ -496,7 +499,7 @@ static const struct tfc_op_def training_apply_rows[] = {
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, update_slots: bool = true",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "SparseApplyAdagradV2",
      .inputs = "var: Ref(T), accum: Ref(T), lr: T, epsilon: T, grad: T, indices: Tindices",
      .outputs = "out: Ref(T)",
@@ -504,7 +507,7 @@ static const struct tfc_op_def training_apply_rows[] = {
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, update_slots: bool = true",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "SparseApplyCenteredRMSProp",
      .inputs = "var: Ref(T), mg: Ref(T), ms: Ref(T), mom: Ref(T), lr: T, rho: T, momentum: T, epsilon: T, grad: T, "
                "indices: Tindices",
@@ -513,7 +516,7 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "SparseApplyFtrl",
      .inputs =
          "var: Ref(T), accum: Ref(T), linear: Ref(T), grad: T, indices: Tindices, lr: T, l1: T, l2: T, lr_power: T",
@@ -539,7 +542,7 @@ static const struct tfc_op_def training_apply_rows[] = {
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool "
               "= false, use_nesterov: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     APPLY},
+     APPLY_WITH_COMPLEX},
     {.name = "SparseApplyProximalAdagrad",
      .inputs = "var: Ref(T), accum: Ref(T), lr: T, l1: T, l2: T, grad: T, indices: Tindices",
      .outputs = "out: Ref(T)",
@@ -564,6 +567,45 @@ static const struct tfc_op_def training_apply_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     APPLY_WITH_COMPLEX},
+    {.name = "ApplyAdagradDA",
+     .inputs = "var: Ref(T), gradient_accumulator: Ref(T), gradient_squared_accumulator: Ref(T), grad: T, lr: T, l1: "
+               "T, l2: T, global_step: int64",
+     .outputs = "out: Ref(T)",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+              "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
+     .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     APPLY},
+    {.name = "SparseApplyAdagradDA",
+     .inputs = "var: Ref(T), gradient_accumulator: Ref(T), gradient_squared_accumulator: Ref(T), grad: T, indices: "
+               "Tindices, lr: T, l1: T, l2: T, global_step: int64",
+     .outputs = "out: Ref(T)",
+     .attrs =
+         "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
+         "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
+     .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     APPLY},
+    {.name = "ResourceApplyAdagradDA",
+     .inputs = "var: resource, gradient_accumulator: resource, gradient_squared_accumulator: resource, grad: T, lr: T, "
+               "l1: T, l2: T, global_step: int64",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+              "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     APPLY},
+    {.name = "ResourceSparseApplyAdagradDA",
+     .inputs = "var: resource, gradient_accumulator: resource, gradient_squared_accumulator: resource, grad: T, "
+               "indices: Tindices, lr: T, l1: T, l2: T, global_step: int64",
+     .attrs =
+         "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
+         "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     APPLY},
+    {.name = "ResourceApplyAdamWithAmsgrad",
+     .inputs = "var: resource, m: resource, v: resource, vhat: resource, beta1_power: T, beta2_power: T, lr: T, beta1: "
+               "T, beta2: T, epsilon: T, grad: T",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+              "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
      APPLY},
 };
 TFC_REGISTER_OPS(training_apply_rows);

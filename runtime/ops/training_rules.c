@@ -2,25 +2,29 @@
 #include "runtime/ops/training_rules.h"
 
 // v, a, b, c: the variable and its slots; g: the gradient.
-#define RULE(name, ...)                                                                                                \
+#define RULE(name, ...) RULE_FOR(name, TFC_FLOAT_CASES_, __VA_ARGS__)
+#define RULE_WITH_COMPLEX(name, ...) RULE_FOR(name, TFC_FLOAT_COMPLEX_CASES_, __VA_ARGS__)
+#define TFC_FLOAT_COMPLEX_CASES_(...) TFC_FLOAT_CASES_(__VA_ARGS__) TFC_COMPLEX_CASES_(__VA_ARGS__)
+#define RULE_FOR(name, CASES, ...)                                                                                     \
   TFC_CLONES static void name(const struct tfc_rule_span *s) {                                                         \
-    const double *h = s->scalars;                                                                                      \
-    TFC_FLOAT_CASES(s->dtype, {                                                                                        \
-      S *restrict v = s->var, *restrict a = s->slots[0], *restrict b = s->slots[1], *restrict c = s->slots[2];         \
-      const S *g = s->grad;                                                                                            \
-      (void)h, (void)a, (void)b, (void)c;                                                                              \
-      __VA_ARGS__                                                                                                      \
-    })                                                                                                                 \
+    const double _Complex *h = s->scalars;                                                                             \
+    TFC_SWITCH_(                                                                                                       \
+        s->dtype, CASES({                                                                                              \
+          S *restrict v = s->var, *restrict a = s->slots[0], *restrict b = s->slots[1], *restrict c = s->slots[2];     \
+          const S *g = s->grad;                                                                                        \
+          (void)h, (void)a, (void)b, (void)c;                                                                          \
+          __VA_ARGS__                                                                                                  \
+        }))                                                                                                            \
   }
 #define EACH for (int64_t i = 0; i < s->count; i++)
 #define SIGN(x) ((C)((x) > (C)0) - (C)((x) < (C)0))
 
-RULE(gradient_descent, {
+RULE_WITH_COMPLEX(gradient_descent, {
   const C alpha = (C)h[0];
   EACH TFC_PUT(v[i], TFC_GET(v[i]) - TFC_GET(g[i]) * alpha);
 })
 
-RULE(momentum, {
+RULE_WITH_COMPLEX(momentum, {
   const C lr = (C)h[0], momentum_ = (C)h[1];
   if (s->flag) EACH {
       C m = TFC_GET(a[i]) * momentum_ + TFC_GET(g[i]);
@@ -35,7 +39,7 @@ RULE(momentum, {
     }
 })
 
-RULE(keras_momentum, {
+RULE_WITH_COMPLEX(keras_momentum, {
   const C lr = (C)h[0], momentum_ = (C)h[1];
   EACH {
     C m = TFC_GET(a[i]) * momentum_ - TFC_GET(g[i]) * lr;
@@ -44,7 +48,7 @@ RULE(keras_momentum, {
   }
 })
 
-RULE(adam, {
+RULE_WITH_COMPLEX(adam, {
   const C beta1_power = (C)h[0], beta2_power = (C)h[1], lr = (C)h[2], beta1 = (C)h[3], beta2 = (C)h[4], eps = (C)h[5];
   const C one = 1, alpha = lr * sqrt(one - beta2_power) / (one - beta1_power);
   const C keep1 = one - beta1, keep2 = one - beta2;
@@ -80,7 +84,7 @@ RULE(adamax, {
   }
 })
 
-RULE(adagrad, {
+RULE_WITH_COMPLEX(adagrad, {
   const C lr = (C)h[0];
   EACH {
     C x = TFC_GET(g[i]), acc = TFC_GET(a[i]);
@@ -89,7 +93,7 @@ RULE(adagrad, {
   }
 })
 
-RULE(adagrad_v2, {
+RULE_WITH_COMPLEX(adagrad_v2, {
   const C lr = (C)h[0], eps = (C)h[1];
   EACH {
     C x = TFC_GET(g[i]), acc = TFC_GET(a[i]);
@@ -98,7 +102,7 @@ RULE(adagrad_v2, {
   }
 })
 
-RULE(adadelta, {
+RULE_WITH_COMPLEX(adadelta, {
   const C lr = (C)h[0], rho = (C)h[1], eps = (C)h[2], one = 1;
   EACH {
     C x = TFC_GET(g[i]), acc = TFC_GET(a[i]) * rho + x * x * (one - rho), past = TFC_GET(b[i]);
@@ -109,7 +113,7 @@ RULE(adadelta, {
   }
 })
 
-RULE(rms_prop, {
+RULE_WITH_COMPLEX(rms_prop, {
   const C lr = (C)h[0], rho = (C)h[1], momentum_ = (C)h[2], eps = (C)h[3], one = 1;
   EACH {
     C x = TFC_GET(g[i]), ms = TFC_GET(a[i]), mom = TFC_GET(b[i]);
@@ -126,7 +130,7 @@ RULE(rms_prop, {
   }
 })
 
-RULE(centered_rms_prop, { // slots: mg, ms, mom
+RULE_WITH_COMPLEX(centered_rms_prop, { // slots: mg, ms, mom
   const C lr = (C)h[0], rho = (C)h[1], momentum_ = (C)h[2], eps = (C)h[3], one = 1;
   EACH {
     C x = TFC_GET(g[i]), mg = TFC_GET(a[i]), ms = TFC_GET(b[i]), mom = TFC_GET(c[i]);
@@ -210,7 +214,40 @@ RULE(proximal_adagrad, {
 RULE(ftrl, {FTRL(0, h[3])})
 RULE(ftrl_v2, {FTRL(h[3], h[4])})
 
+// Duchi et al. 2011, dual averaging; slots: sums of gradients and of their squares.
+RULE(adagrad_da, {
+  const C lr = (C)h[0], l1 = (C)h[1], l2 = (C)h[2], step = (C)h[3];
+  EACH {
+    C x = TFC_GET(g[i]), sum = TFC_GET(a[i]) + x, squares = TFC_GET(b[i]) + x * x, shrunk = sum;
+    TFC_PUT(a[i], sum);
+    TFC_PUT(b[i], squares);
+    if (l1 > (C)0) {
+      C left = fabs(sum) - l1 * step;
+      shrunk = SIGN(sum) * (left > (C)0 ? left : (C)0);
+    }
+    TFC_PUT(v[i], (-lr * shrunk) / (l2 * step * lr + sqrt(squares)));
+  }
+})
+
+RULE(adam_with_amsgrad, { // slots: m, v, vhat
+  const C beta1_power = (C)h[0], beta2_power = (C)h[1], lr = (C)h[2], beta1 = (C)h[3], beta2 = (C)h[4], eps = (C)h[5];
+  const C one = 1, alpha = lr * sqrt(one - beta2_power) / (one - beta1_power);
+  EACH {
+    C x = TFC_GET(g[i]), m = TFC_GET(a[i]), u = TFC_GET(b[i]), most = TFC_GET(c[i]);
+    m += (x - m) * (one - beta1);
+    u += (x * x - u) * (one - beta2);
+    most = most < u ? u : most;
+    TFC_PUT(a[i], m);
+    TFC_PUT(b[i], u);
+    TFC_PUT(c[i], most);
+    TFC_PUT(v[i], TFC_GET(v[i]) - (m * alpha) / (sqrt(most) + eps));
+  }
+})
+
 static const struct tfc_rule rules[] = {
+    {"AdagradDA", 2, "lr l1 l2 global_step", "grad", NULL, 12, adagrad_da},
+    {"AdamWithAmsgrad", 3, "beta1_power beta2_power lr beta1 beta2 epsilon", "grad", NULL, 14,
+     adam_with_amsgrad},
     {"GradientDescent", 0, "alpha", "delta", NULL, 2, gradient_descent},
     {"Momentum", 1, "lr momentum", "grad", "use_nesterov", 4, momentum},
     {"KerasMomentum", 1, "lr momentum", "grad", "use_nesterov", 4, keras_momentum},

@@ -12,8 +12,8 @@ struct tfc_rule_span {
   void *var, *slots[TFC_RULE_SLOTS];
   const void *grad;
   int64_t count;
-  double scalars[TFC_RULE_SCALARS]; // in the order of the rule's `scalars`
-  bool flag;                        // use_nesterov, update_slots or multiply_linear_by_lr
+  double _Complex scalars[TFC_RULE_SCALARS]; // in the order of the rule's `scalars`
+  bool flag;                                 // use_nesterov, update_slots or multiply_linear_by_lr
   bool sparse; // rows of an embedding: TensorFlow's sparse kernels round differently here and there
 };
 struct tfc_rule {

@@ -41,6 +41,9 @@ def cases(f):
     f.sweep("MatrixInverse", lambda d: [([spd(d)], {"adjoint": a}) for a in (False, True)], relative(1e-4), dtypes=rest)
     f.sweep("MatrixSolve", lambda d: [([spd(d), v(d, [2, 4, 3])], {"adjoint": a}) for a in (False, True)], relative(1e-4), dtypes=rest)
     f.sweep("MatrixTriangularSolve", lambda d: [([spd(d), v(d, [2, 4, 3])], {"lower": l, "adjoint": a}) for l in (False, True) for a in (False, True)], relative(1e-4), dtypes=rest)
+    tall, wide = lambda d: v(d, [2, 5, 3]), lambda d: v(d, [3, 5])
+    f.sweep("Qr", lambda d: [([x], {"full_matrices": full}) for x in (tall(d), wide(d), spd(d), v(d, [1, 4]), v(d, [0, 3]), v(d, [0, 2, 2])) for full in (False, True)], relative(1e-5), dtypes=rest)
+    f.sweep("Qr", lambda d: [([np.array(x, d)], {}) for x in ([[1, 2], [0, 3], [0, 0]], [[0, 0], [0, 1]], [[-2.0]])], relative(1e-5), dtypes=rest, tag="triangular")
     i = np.array([[0, 1], [2, 0], [2, 3]], I64)
     f.sweep("SparseTensorDenseMatMul", lambda d: [([i, v(d, [3]), np.array([3, 4], I64), v(d, [4, 2])], {}), ([i, v(d, [3]), np.array([3, 4], I64), v(d, [2, 3])], {"adjoint_a": True, "adjoint_b": True})],
             relative(1e-5), dtypes=["float32", "float64", "int32", "complex64"])

@@ -44,7 +44,26 @@ def cases(f):
         stream(f, "RandomGamma", d, [np.array([20], I32), np.array([0.5, 1.0, 3.5], d)], "relative:1e-5", seed=4, seed2=5)
     stream(f, "RandomPoissonV2", "float32", [np.array([20], I32), np.array([0.5, 3.0, 25.0], np.float32)], "exact", seed=4, seed2=5, dtype="float32")
     stream(f, "RandomPoissonV2", "float64", [np.array([20], I32), np.array([0.5, 3.0, 25.0])], "exact", seed=4, seed2=5, dtype="int64")
+    candidates(f)
     stateless(f)
+
+
+def candidates(f):
+    """Samplers of classes, run twice; how many draws unique ones took shows in the expected counts."""
+    truth = np.array([[1, 2], [3, 19], [0, 1]], I64)
+    for op in ("UniformCandidateSampler", "LogUniformCandidateSampler", "LearnedUnigramCandidateSampler", "ThreadUnsafeUnigramCandidateSampler"):
+        for unique in (False, True):
+            stream(f, op, "int64", [truth], "ulp:4", tag="unique" if unique else "", num_true=2, num_sampled=11, unique=unique, range_max=20, seed=4, seed2=5)
+    stream(f, "UniformCandidateSampler", "int64", [truth], "ulp:4", tag="power", num_true=2, num_sampled=7, unique=True, range_max=32, seed=1, seed2=2)
+    for tag, more in (("flat", dict(distortion=1.0)), ("root", dict(distortion=0.5)), ("reserved", dict(num_reserved_ids=3))):
+        weights = [float(1 + i * i % 7) for i in range(20 - more.get("num_reserved_ids", 0))]
+        stream(f, "FixedUnigramCandidateSampler", "int64", [truth], "ulp:4", tag=tag, num_true=2, num_sampled=9, unique=True, range_max=20, unigrams=weights, seed=4, seed2=5, **more)
+    stream(f, "AllCandidateSampler", "int64", [truth], "exact", num_true=2, num_sampled=20, unique=True, seed=4, seed2=5)
+    f.simple("ComputeAccidentalHits", "int64", [([truth, np.array(s, I64)], {"num_true": 2}) for s in ([3, 5, 1, 7, 1], [8, 9], [])])
+    for tag, inputs, attrs in (("range", [truth], dict(num_true=2, num_sampled=21, unique=True, range_max=20)), ("columns", [truth], dict(num_true=3, num_sampled=2, unique=True, range_max=20))):
+        f.case("LogUniformCandidateSampler", "int64", tag=tag, expect_error="InvalidArgumentError")
+        with f.graph.as_default(), f.scope():
+            f.run(f.node("LogUniformCandidateSampler", inputs, dynamic=True, **attrs))
 
 
 def stateless(f):
