@@ -169,6 +169,39 @@ static tfc_status sort_and_level(struct fusion *f) {
   return NULL;
 }
 
+// Operations that come from what is there anyway (a weight times its decay) have low levels; they rise to that of their
+// first reader, where they can be inside the same chain. Not where two temporaries would have to be kept for it.
+static tfc_status raise_levels(struct fusion *f) {
+  const struct tfc_ir *ir = f->ir;
+  uint32_t *edge_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->ops.count + 2);
+  uint32_t *edge_to = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->edges.count + 1);
+  if (!edge_begin || !edge_to) return out_of_memory();
+  for (size_t e = 0; e < ir->edges.count; e++) edge_begin[ir->edges.data[e].from + 2]++;
+  for (size_t i = 2; i < ir->ops.count + 2; i++) edge_begin[i] += edge_begin[i - 1];
+  for (size_t e = 0; e < ir->edges.count; e++) edge_to[edge_begin[ir->edges.data[e].from + 1]++] = ir->edges.data[e].to;
+  for (uint32_t at = f->op_count; at-- > 0;) {
+    uint32_t id = f->order[at], highest = TFC_NONE32, temporaries = 0;
+    const struct tfc_ir_op *op = &ir->ops.data[id];
+    if (op->dead || !f->ops[id].eligible || ir->values.data[op->outputs[0]].fetched) continue;
+    for (uint32_t k = 0; k < op->input_count; k++)
+      temporaries += ir->values.data[op->inputs[k].value].kind == TFC_IR_OP &&
+                     is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space);
+    if (temporaries > 1) continue;
+    uint32_t v = op->outputs[0];
+    bool joins = true;
+    for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1] && joins; r++) {
+      uint32_t to = f->readers.ops[r];
+      for (uint32_t k = 0; k < ir->ops.data[to].input_count; k++)
+        joins &= ir->ops.data[to].inputs[k].value != v || inside(f, id, to, &ir->ops.data[to].inputs[k]);
+      if (f->ops[to].level < highest) highest = f->ops[to].level;
+    }
+    if (!joins || highest == TFC_NONE32) continue;
+    for (uint32_t e = edge_begin[id]; e < edge_begin[id + 1]; e++) joins &= f->ops[edge_to[e]].level > highest;
+    if (joins) f->ops[id].level = highest;
+  }
+  return NULL;
+}
+
 static void join(struct fusion *f) {
   for (uint32_t at = 0; at < f->op_count; at++) {
     uint32_t id = f->order[at];
@@ -421,6 +454,7 @@ static tfc_status fuse_chains(struct tfc_ir *ir) {
   }
   TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
   TFC_TRY(s, sort_and_level(&f));
+  TFC_TRY(s, raise_levels(&f));
   join(&f);
   for (uint32_t at = 0; at < f.op_count; at++) size[find(&f, f.order[at])]++;
   uint32_t total = 0;
