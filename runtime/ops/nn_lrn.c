@@ -1,6 +1,6 @@
 // Local response normalisation over neighbouring channels (Krizhevsky et al. 2012):
 //   y = x / (bias + alpha * sum over |c' - c| <= depth_radius of x[c']^2) ^ beta
-// Images are [rows, channels].
+// Images are [rows, channels]. In float32 a row's channels are taken side by side; the usual exponents are roots.
 #include "runtime/ops/nn_common.h"
 
 struct lrn {
@@ -66,6 +66,64 @@ static void backward(void *arg, int64_t begin, int64_t end) {
   })
 }
 
+// --- float32, channels side by side ---------------------------------------------------------------------------------
+enum { WIDEST = 2048 }; // channels and both margins
+
+// sum[c] of from[c - radius .. c + radius], upwards; `from` has margins of zeros.
+static inline __attribute__((always_inline)) void sum_windows(const float *from, int64_t channels, int64_t radius,
+                                                              float *sum) {
+  for (int64_t c = 0; c < channels; c++) sum[c] = 0;
+  for (int64_t d = 0; d <= 2 * radius; d++)
+    for (int64_t c = 0; c < channels; c++) sum[c] += from[c + d];
+}
+
+// norm [channels] of a row, and norm ^ -beta.
+static inline __attribute__((always_inline)) void norms(const struct lrn *l, const float *x, float *squares,
+                                                        float *norm, float *power) {
+  const float bias = (float)l->bias, alpha = (float)l->alpha, beta = (float)l->beta;
+  for (int64_t c = 0; c < l->channels; c++) squares[l->radius + c] = x[c] * x[c];
+  sum_windows(squares, l->channels, l->radius, norm);
+  for (int64_t c = 0; c < l->channels; c++) norm[c] = bias + alpha * norm[c];
+  if (beta == 0.75f)
+    for (int64_t c = 0; c < l->channels; c++) {
+      float root = __builtin_sqrtf(norm[c]);
+      power[c] = 1.0f / (root * __builtin_sqrtf(root));
+    }
+  else if (beta == 0.5f)
+    for (int64_t c = 0; c < l->channels; c++) power[c] = 1.0f / __builtin_sqrtf(norm[c]);
+  else if (beta == 1.0f)
+    for (int64_t c = 0; c < l->channels; c++) power[c] = 1.0f / norm[c];
+  else
+    for (int64_t c = 0; c < l->channels; c++) power[c] = powf(norm[c], -beta);
+}
+
+TFC_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {
+  const struct lrn *l = arg;
+  float squares[WIDEST] = {0}, norm[WIDEST], power[WIDEST];
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = (const float *)l->x + row * l->channels;
+    float *y = (float *)l->out + row * l->channels;
+    norms(l, x, squares, norm, power);
+    for (int64_t c = 0; c < l->channels; c++) y[c] = x[c] * power[c];
+  }
+}
+
+// dx = dy norm^-beta - 2 alpha beta x (sum over the window of dy y / norm)
+TFC_CLONES static void backward_rows(void *arg, int64_t begin, int64_t end) {
+  const struct lrn *l = arg;
+  const float factor = (float)(-2 * l->alpha * l->beta);
+  float squares[WIDEST] = {0}, shares[WIDEST] = {0}, norm[WIDEST], power[WIDEST], sum[WIDEST];
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = (const float *)l->x + row * l->channels, *y = (const float *)l->y + row * l->channels;
+    const float *dy = (const float *)l->dy + row * l->channels;
+    float *dx = (float *)l->out + row * l->channels;
+    norms(l, x, squares, norm, power);
+    for (int64_t c = 0; c < l->channels; c++) shares[l->radius + c] = dy[c] * y[c] / norm[c];
+    sum_windows(shares, l->channels, l->radius, sum);
+    for (int64_t c = 0; c < l->channels; c++) dx[c] = dy[c] * power[c] + factor * x[c] * sum[c];
+  }
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, bool gradient) {
   struct lrn l = *(const struct lrn *)ctx->state;
   const struct tfc_tensor *x = ctx->inputs[gradient ? 1 : 0];
@@ -85,7 +143,11 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, bool gradient) {
   l.x = x->data;
   l.out = y->data;
   if (gradient) l.dy = ctx->inputs[0]->data, l.y = ctx->inputs[2]->data;
-  tfc_kernel_parallel_for(ctx, n / l.channels, 64, gradient ? backward : forward, &l);
+  bool side_by_side = l.dtype == TFC_FLOAT && l.radius < WIDEST / 2 && l.channels + 2 * l.radius <= WIDEST;
+  if (side_by_side)
+    tfc_kernel_parallel_for(ctx, n / l.channels, 64, gradient ? backward_rows : forward_rows, &l);
+  else
+    tfc_kernel_parallel_for(ctx, n / l.channels, 64, gradient ? backward : forward, &l);
   return NULL;
 }
 static tfc_status lrn(struct tfc_kernel_ctx *ctx) {
