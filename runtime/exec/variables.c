@@ -128,6 +128,7 @@ static tfc_status write_value(struct tfc_session *session, struct tfc_variable *
   } else if (v->value.data && v->value.size == value->size) {
     v->value.shape = value->shape;
     v->initialized = true;
+    tfc_buffer_written(v->value.buffer);
     return d->driver->write(d, value->data, &v->value);
   } else {
     TFC_RETURN_IF_ERROR(copy_to_device(session, value, 0, true, (uint16_t)v->device, &made));

@@ -30,6 +30,14 @@ static void destroy_objects(struct tfc_buffer *b) {
   free(b);
 }
 
+uint64_t tfc_buffer_stamp(struct tfc_buffer *b) {
+  static _Atomic uint64_t last;
+  uint64_t now = atomic_load_explicit(&b->stamp, memory_order_relaxed);
+  if (now) return now;
+  uint64_t fresh = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+  return atomic_compare_exchange_strong(&b->stamp, &now, fresh) ? fresh : now;
+}
+
 tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out) {
   struct tfc_buffer *b = NULL;
   if (size <= SIZE_MAX / 2 - 2 * header) b = aligned_alloc(64, header + ((size + 63) & ~(size_t)63));

@@ -21,6 +21,7 @@ struct tfc_buffer {
   size_t size;                              // bytes
   void (*destroy)(struct tfc_buffer *self); // frees data and the record; called when the last reference goes
   void *owner;                              // for destroy: the allocator, the mapped file
+  _Atomic uint64_t stamp;                   // of the contents; 0: nobody asked for one since they were written
 };
 
 struct tfc_tensor {
@@ -57,6 +58,13 @@ void tfc_object_release(struct tfc_object *o); // NULL is fine
 void tfc_buffer_release(struct tfc_buffer *b); // NULL is fine
 static inline void tfc_buffer_retain(struct tfc_buffer *b) {
   if (b) atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
+}
+// A number that no other buffer ever has, and this one until it is written to again: who keeps something made from the
+// contents (a packed weight) knows by it whether that still holds. Whoever writes to a buffer that others may have read
+// (an update of a variable) says so.
+uint64_t tfc_buffer_stamp(struct tfc_buffer *b);
+static inline void tfc_buffer_written(struct tfc_buffer *b) { // NULL is fine
+  if (b) atomic_store_explicit(&b->stamp, 0, memory_order_relaxed);
 }
 // Host memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size in the message.
 TFC_MUST_USE tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out);

@@ -155,25 +155,7 @@ OPS_NUMBERS(SUM_LOOP, ~)
 #define SUM_ROW(t, ...) [OPS_DT_##t] = add_##t,
 static void (*const sum_table[TFC_DTYPE_COUNT])(void *y, const void *x, int64_t n) = {OPS_NUMBERS(SUM_ROW, ~)};
 
-struct sum_job {
-  const struct tfc_kernel_ctx *ctx;
-  char *y;
-  size_t size;
-  void (*add)(void *y, const void *x, int64_t n);
-};
-static void sum_piece(void *arg, int64_t begin, int64_t end) {
-  const struct sum_job *j = arg;
-  _Alignas(64) char block[SUM_BLOCK * 16];
-  for (int64_t at = begin; at < end; at += SUM_BLOCK) {
-    int64_t n = end - at < SUM_BLOCK ? end - at : SUM_BLOCK;
-    size_t offset = (size_t)at * j->size, bytes = (size_t)n * j->size;
-    memcpy(block, (const char *)j->ctx->inputs[0]->data + offset, bytes);
-    for (uint32_t k = 1; k < j->ctx->input_count; k++) j->add(block, (const char *)j->ctx->inputs[k]->data + offset, n);
-    memcpy(j->y + offset, block, bytes);
-  }
-}
-
-// Two of them, for chains.
+// Two of them.
 OPS_CLONES_f32 static void add_pair(const void *av, int64_t a_step, const void *bv, int64_t b_step, void *yv,
                                     int64_t n) {
   const float *a = av, *b = bv;
@@ -184,6 +166,30 @@ OPS_CLONES_f32 static void add_pair(const void *av, int64_t a_step, const void *
   }
   for (int64_t i = 0; i < n; i++) y[i] = a[i * a_step] + b[i * b_step];
 }
+
+struct sum_job {
+  const struct tfc_kernel_ctx *ctx;
+  char *y;
+  size_t size;
+  void (*add)(void *y, const void *x, int64_t n);
+};
+static void sum_piece(void *arg, int64_t begin, int64_t end) {
+  const struct sum_job *j = arg;
+  if (j->ctx->input_count == 2 && j->ctx->inputs[0]->dtype == TFC_FLOAT) {
+    const float *a = j->ctx->inputs[0]->data, *b = j->ctx->inputs[1]->data;
+    add_pair(a + begin, 1, b + begin, 1, (float *)(void *)j->y + begin, end - begin);
+    return;
+  }
+  _Alignas(64) char block[SUM_BLOCK * 16];
+  for (int64_t at = begin; at < end; at += SUM_BLOCK) {
+    int64_t n = end - at < SUM_BLOCK ? end - at : SUM_BLOCK;
+    size_t offset = (size_t)at * j->size, bytes = (size_t)n * j->size;
+    memcpy(block, (const char *)j->ctx->inputs[0]->data + offset, bytes);
+    for (uint32_t k = 1; k < j->ctx->input_count; k++) j->add(block, (const char *)j->ctx->inputs[k]->data + offset, n);
+    memcpy(j->y + offset, block, bytes);
+  }
+}
+
 static tfc_binary_loop *const add_pairs[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = add_pair};
 static const struct tfc_elementwise loops_AddN = {.binary = add_pairs};
 

@@ -43,6 +43,7 @@ tfc_status tfc_state_writable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc
     tfc_tensor_release(&v->value);
     v->value = copy;
   }
+  tfc_buffer_written(v->value.buffer);
   *out = v;
   return NULL;
 }
@@ -70,6 +71,7 @@ tfc_status tfc_state_assign(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_v
     v->value = fresh;
   } else {
     v->value.shape = value->shape;
+    tfc_buffer_written(v->value.buffer);
     if (value->size && v->value.data != value->data) memmove(v->value.data, value->data, value->size);
   }
   v->initialized = true;

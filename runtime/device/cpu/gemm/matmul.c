@@ -1,15 +1,16 @@
-// Fast rows of MatMul and BatchMatMul in float32. In a loop whose B is the same in every iteration (a weight) B is
-// packed when it is met for the second time in a step, and kept for the rest of it.
+// Fast rows of MatMul and BatchMatMul in float32. A B that is met for the second time in a step, unchanged (a weight in
+// a loop: of frames, of functions, or kept in a list for the gradient's loop), is packed, and that is kept for the rest
+// of the step.
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "runtime/device/cpu/gemm/invariant.h"
 #include "runtime/device/cpu/gemm/products.h"
 #include "runtime/device/cpu/kernels.h"
 
 struct kept {         // a packed B
   _Atomic bool taken; // steps of several threads may run one plan at once: who comes second packs for itself
-  int64_t step;       // which step and which memory it is of; -1: none
+  int64_t step;       // which step and which contents it is of; -1: none
+  uint64_t stamp;
   const float *data;
   int64_t k, n;
   bool packed; // or only met once so far
@@ -18,7 +19,7 @@ struct kept {         // a packed B
 };
 struct state {
   bool transpose_a, transpose_b;
-  struct kept *kept; // where B does not change within a step
+  struct kept *kept; // NULL: batches
 };
 
 static void release(void *state) {
@@ -35,7 +36,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   s->transpose_a = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_x" : "transpose_a", false);
   s->transpose_b = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_y" : "transpose_b", false);
   base->state = s;
-  if (!batch && tfc_gemm_operand_is_invariant(base->graph, base->node, 1)) {
+  if (!batch) {
     s->kept = calloc(1, sizeof *s->kept);
     if (!s->kept) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     s->kept->step = -1;
@@ -46,9 +47,12 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
 
 // Gives `p` its packed B where this step has met it before; true where `kept` has to be let go afterwards.
 static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t n) {
-  if (!kept || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
-  if (kept->step != ctx->env->step_id || kept->data != p->b.data || kept->k != p->k || kept->n != n) {
-    kept->step = ctx->env->step_id, kept->data = p->b.data, kept->k = p->k, kept->n = n;
+  struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: a place in a static plan, where an operation runs once
+  if (!kept || !buffer || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
+  uint64_t stamp = tfc_buffer_stamp(buffer);
+  if (kept->step != ctx->env->step_id || kept->stamp != stamp || kept->data != p->b.data || kept->k != p->k ||
+      kept->n != n) {
+    kept->step = ctx->env->step_id, kept->stamp = stamp, kept->data = p->b.data, kept->k = p->k, kept->n = n;
     kept->packed = false;
     return true;
   }
