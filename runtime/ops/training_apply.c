@@ -3,6 +3,7 @@
 //
 // Dense: var, slots and grad have one shape. Sparse: grad is [n, ...] for n rows of var [rows, ...]; rows that occur
 // twice are updated twice, in order.
+#include "runtime/ops/training_apply.h"
 #include "runtime/ops/state_common.h"
 #include "runtime/ops/training_rules.h"
 
@@ -54,6 +55,7 @@ struct piece {
   const struct tfc_rule *rule;
   struct tfc_rule_span span;
   size_t element;
+  const struct tfc_apply_source *source; // NULL: the gradient is in memory
 };
 
 static void run_piece(void *arg, int64_t begin, int64_t end) {
@@ -65,6 +67,22 @@ static void run_piece(void *arg, int64_t begin, int64_t end) {
   s.grad = (const char *)s.grad + offset;
   s.count = end - begin;
   p->rule->run(&s);
+}
+
+static void run_made(void *arg, int64_t begin, int64_t end) {
+  struct piece p = *(const struct piece *)arg;
+  _Alignas(64) float gradient[TFC_APPLY_BLOCK];
+  const struct tfc_rule_span span = p.span;
+  for (int64_t at = begin; at < end; at += TFC_APPLY_BLOCK) {
+    int64_t n = end - at < TFC_APPLY_BLOCK ? end - at : TFC_APPLY_BLOCK;
+    p.source->fill(p.source->arg, at, n, gradient);
+    size_t offset = (size_t)at * p.element;
+    p.span.var = (char *)span.var + offset;
+    for (int k = 0; k < p.rule->slots; k++) p.span.slots[k] = (char *)span.slots[k] + offset;
+    p.span.grad = gradient;
+    p.span.count = n;
+    p.rule->run(&p.span);
+  }
 }
 
 static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, const struct tfc_tensor *grad,
@@ -96,8 +114,8 @@ static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, cons
   return NULL;
 }
 
-static tfc_status apply(struct tfc_kernel_ctx *ctx) {
-  const struct apply_state *st = ctx->state;
+tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const struct tfc_apply_source *source) {
+  const struct apply_state *st = state;
   const struct tfc_rule *rule = st->rule;
   const struct tfc_tensor *grad = ctx->inputs[st->grad];
   struct tfc_variable *v[TFC_RULE_SLOTS + 1] = {0};
@@ -109,7 +127,7 @@ static tfc_status apply(struct tfc_kernel_ctx *ctx) {
       tfc_variable_lock(v[locked]);
     }
   for (int i = 0; i <= rule->slots; i++) TFC_TRY(s, tfc_state_writable(ctx, (uint32_t)i, &v[i]));
-  struct piece p = {.rule = rule, .element = tfc_dtype_size(v[0]->dtype)};
+  struct piece p = {.rule = rule, .element = tfc_dtype_size(v[0]->dtype), .source = source};
   p.span = (struct tfc_rule_span){.dtype = v[0]->dtype,
                                   .var = v[0]->value.data,
                                   .grad = grad->data,
@@ -133,6 +151,11 @@ static tfc_status apply(struct tfc_kernel_ctx *ctx) {
   }
   if (st->indices != UINT32_MAX) {
     TFC_TRY(s, run_sparse(&p, &v[0]->value, grad, ctx->inputs[st->indices]));
+  } else if (source) {
+    if (source->elements != tfc_tensor_elements(&v[0]->value) || v[0]->dtype != TFC_FLOAT)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "var %s and a gradient of %lld elements do not have the same shape",
+               tfc_shape_show(&v[0]->value.shape, (char[TFC_SHAPE_TEXT]){0}), (long long)source->elements);
+    tfc_kernel_parallel_for(ctx, source->elements, GRAIN, run_made, &p);
   } else {
     if (!tfc_shape_equal(&grad->shape, &v[0]->value.shape))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "var %s and grad %s do not have the same shape",
@@ -144,6 +167,17 @@ static tfc_status apply(struct tfc_kernel_ctx *ctx) {
 out:
   while (locked-- > 0) tfc_variable_unlock(v[locked]);
   return s;
+}
+
+static tfc_status apply(struct tfc_kernel_ctx *ctx) {
+  return tfc_apply_run(ctx, ctx->state, NULL);
+}
+
+uint32_t tfc_apply_gradient(const struct tfc_op_def *def) {
+  if (def->kernel != apply) return UINT32_MAX;
+  struct apply_state roles = {0};
+  read_roles(def, &roles);
+  return roles.indices == UINT32_MAX ? roles.grad : UINT32_MAX;
 }
 
 static tfc_status apply_shape(struct tfc_shape_ctx *ctx) {

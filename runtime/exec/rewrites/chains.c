@@ -8,6 +8,7 @@
 
 #include "runtime/device/cpu/chain/chain.h"
 #include "runtime/exec/rewrite.h"
+#include "runtime/exec/rewrites/chains.h"
 
 struct space {
   int64_t rows, columns;
@@ -264,6 +265,10 @@ static const struct tfc_op_def chain_def = {.name = "_Chain",
                                             .outputs = "outputs: M * float",
                                             .attrs = "N: int, M: int",
                                             .kernel = run_chain};
+
+const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op) {
+  return !op->dead && op->def == &chain_def ? &((const struct state *)op->state)->chain : NULL;
+}
 
 // Operand of a value in memory, as a step reads it; -1: no room.
 static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,

@@ -28,13 +28,15 @@ struct place {
   int64_t step;
 };
 
-static void run_block(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t column, int64_t n) {
+enum { NOWHERE = UINT16_MAX };
+static void run_block(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t column, int64_t n,
+                      uint16_t turned, void *to) {
   _Alignas(64) char registers[TFC_CHAIN_REGISTERS][TFC_CHAIN_BLOCK * widest];
   struct place places[TFC_CHAIN_OPERANDS];
   for (uint16_t i = 0; i < chain->operand_count; i++) {
     const struct tfc_chain_operand *o = &chain->operands[i];
     int64_t at = o->offset + row * o->row + column * o->column;
-    places[i] = (struct place){(char *)tensors[o->tensor] + at * o->size, o->column};
+    places[i] = (struct place){i == turned ? to : (char *)tensors[o->tensor] + at * o->size, o->column};
   }
   for (uint16_t i = 0; i < chain->step_count; i++) {
     const struct tfc_chain_step *s = &chain->steps[i];
@@ -55,7 +57,12 @@ void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t 
   int64_t row = begin / per_row, block = begin % per_row;
   for (int64_t i = begin; i < end; i++) {
     int64_t column = block * TFC_CHAIN_BLOCK, n = chain->columns - column;
-    run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK);
+    run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK, NOWHERE, NULL);
     if (++block == per_row) block = 0, row++;
   }
+}
+
+void tfc_chain_run_into(const struct tfc_chain *chain, void *const *tensors, int64_t first, int64_t count,
+                        uint16_t operand, void *out) {
+  run_block(chain, tensors, 0, first, count, operand, out);
 }

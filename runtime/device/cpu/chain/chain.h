@@ -44,5 +44,9 @@ void tfc_chain_flatten(struct tfc_chain *chain);
 int64_t tfc_chain_blocks(const struct tfc_chain *chain);
 // Runs blocks [begin, end). `tensors` are the memory of each tensor index.
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end);
+// Columns [first, first + count) of a chain of one row, count <= TFC_CHAIN_BLOCK; what it writes to operand `operand`
+// goes to `out` instead.
+void tfc_chain_run_into(const struct tfc_chain *chain, void *const *tensors, int64_t first, int64_t count,
+                        uint16_t operand, void *out);
 
 #endif

@@ -1,0 +1,23 @@
+// Dense optimizer updates whose gradient is made block by block instead of read from memory: what a rewrite of plans
+// uses to run the operations before an update (weight decay) together with it.
+#ifndef TFC_RUNTIME_OPS_TRAINING_APPLY_H
+#define TFC_RUNTIME_OPS_TRAINING_APPLY_H
+
+#include "runtime/ops/kernel.h"
+
+enum { TFC_APPLY_BLOCK = 512 };
+
+struct tfc_apply_source {
+  int64_t elements; // of the gradient
+  // Elements [first, first + count) of the gradient, count <= TFC_APPLY_BLOCK, in float32. Any thread.
+  void (*fill)(const void *arg, int64_t first, int64_t count, float *out);
+  const void *arg;
+};
+
+// Which input is the gradient; UINT32_MAX: not a dense update.
+uint32_t tfc_apply_gradient(const struct tfc_op_def *def);
+// The op's kernel with its prepared state; the gradient comes from `source`, and the tensor at its input is not read.
+TFC_MUST_USE tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state,
+                                      const struct tfc_apply_source *source);
+
+#endif
