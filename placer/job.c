@@ -302,6 +302,7 @@ static void tear_down(struct tfc_job *j) {
   tfc_cost_graph_free(j->coarse_graph);
   tfc_subject_free(j->coarse);
   free(j->kept);
+  if (j->searched.device) tfc_solution_deinit(&j->searched);
   tfc_cost_graph_free(j->cost_graph);
   tfc_machine_free(j->machine);
   tfc_subject_free(j->subject);

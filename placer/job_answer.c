@@ -226,7 +226,7 @@ static tfc_status find_bound(struct tfc_job *j) {
   struct tfc_problem *problem = NULL;
   // The fastest time seen of each operation, nothing for dispatch or neighbours, links that cost nothing.
   TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->limits, j->o->limit_count, &machine));
-  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, true, &graph));
+  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, true, NULL, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
   TFC_TRY(s, tfc_bound_compute(problem, NULL, &j->bound));
   double us = 1e-6 * (double)j->bound.value;

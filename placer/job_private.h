@@ -66,6 +66,7 @@ struct tfc_job {
   uint32_t episodes;                           // measured candidates, of this run and what it goes on from
   int64_t next_id;                             // of placements
   uint32_t best;                               // index in known of the incumbent, UINT32_MAX: none
+  struct tfc_solution searched;                // what the last round of search found; device NULL: none yet
   double best_seen_us;                         // the shortest median of any that could be the answer
   double trace_overhead, trace_overhead_least; // share of a step, and what it surely is (95 %)
   tfc_trace_mode trace;

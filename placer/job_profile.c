@@ -253,11 +253,11 @@ tfc_status tfc_job_rebuild(struct tfc_job *j) {
   struct tfc_cost_graph *coarse_graph = NULL;
   struct tfc_simulator *simulator = NULL;
   TFC_TRY(s, tfc_local_machine(j->info, &j->calibration, j->o->limits, j->o->limit_count, &machine));
-  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, false, &graph));
+  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, false, j->kept, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
   TFC_TRY(s, tfc_simulator_create(problem, &simulator));
   if (j->coarse) {
-    TFC_TRY(s, tfc_subject_cost_graph(j->coarse, j->costs, false, &coarse_graph));
+    TFC_TRY(s, tfc_subject_cost_graph(j->coarse, j->costs, false, j->kept, &coarse_graph));
     TFC_TRY(s, tfc_problem_create(coarse_graph, machine, j->o->objective, &coarse_problem));
   }
   bool first = j->problem == NULL;

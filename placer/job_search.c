@@ -11,7 +11,7 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
-enum { BATCH = 4, RIVALS_MEASURED = 3 };
+enum { BATCH = 4, FEWEST = 2, RIVALS_MEASURED = 3 };
 
 static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -22,9 +22,10 @@ static double total_seconds(const struct tfc_job *j) {
 static uint32_t total_measurements(const struct tfc_job *j) {
   return j->o->measurements ? j->o->measurements : 200;
 }
-// Until when there is searching: a quarter of the time is held back.
+// Until when there is searching: a quarter of the time is held back for the final run and the report, of long budgets
+// what these take.
 static double search_end_s(const struct tfc_job *j) {
-  return 0.75 * total_seconds(j);
+  return total_seconds(j) - fmin(0.25 * total_seconds(j), 110);
 }
 
 // --- What is known ---------------------------------------------------------------------------------------------------
@@ -373,6 +374,26 @@ out:
   return s;
 }
 
+// Where the next round begins: at the best measured, or at what the last search left if costs as they are known now
+// still promise more of it.
+static const struct tfc_solution *start_of(struct tfc_job *j) {
+  const struct tfc_solution *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best].solution;
+  if (!j->searched.device || !best) return best;
+  return tfc_job_simulate(j, &j->searched) < tfc_job_simulate(j, best) ? &j->searched : best;
+}
+
+static tfc_status keep_searched(struct tfc_job *j, bool coarse, const struct tfc_solution *found) {
+  tfc_status s = NULL;
+  struct tfc_solution fine = {0};
+  TFC_TRY(s, tfc_solution_init(&fine, j->problem));
+  TFC_TRY(s, tfc_subject_convert(subject_of(j, coarse), problem_of(j, coarse), found, j->problem, &fine));
+  if (j->searched.device) tfc_solution_deinit(&j->searched);
+  j->searched = fine, fine = (struct tfc_solution){0};
+out:
+  if (fine.device) tfc_solution_deinit(&fine);
+  return s;
+}
+
 static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t round, bool coarse, double seconds,
                                struct tfc_random *random, uint32_t *out_measured) {
   tfc_status s = NULL;
@@ -381,8 +402,9 @@ static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t ro
   const struct tfc_problem *p = problem_of(j, coarse);
   uint32_t list[BATCH], count = 0;
   TFC_TRY(s, tfc_solution_init(&start, p));
-  bool started = j->best != UINT32_MAX;
-  if (started) TFC_TRY(s, tfc_subject_convert(j->subject, j->problem, &j->known.data[j->best].solution, p, &start));
+  const struct tfc_solution *from = start_of(j);
+  bool started = from != NULL;
+  if (started) TFC_TRY(s, tfc_subject_convert(j->subject, j->problem, from, p, &start));
   struct tfc_search_options options = {.algorithms = names,
                                        .seconds = seconds,
                                        .seed = j->o->seed + round * 7919u,
@@ -393,14 +415,15 @@ static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t ro
   TFC_TRY(s, tfc_search(p, &options, &outcome));
   if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
   if (outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
-    double limit = 1.3e-6 * (double)outcome.value;
+    double limit = 1.12e-6 * (double)outcome.value;
+    TFC_TRY(s, keep_searched(j, coarse, &outcome.best));
     TFC_TRY(s, offer_from(j, coarse, &outcome.best, outcome.algorithm, INFINITY, list, &count));
     for (uint32_t i = 0; i < outcome.entry_count; i++) {
       const struct tfc_search_entry *e = &outcome.entries[i];
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
         TFC_TRY(s, offer_from(j, coarse, &e->solution, e->algorithm, limit, list, &count));
     }
-    for (int tries = 0; tries < 40 && count < BATCH; tries++) {
+    for (int tries = 0; tries < 40 && count < FEWEST; tries++) { // so that something is learned
       TFC_TRY(s, tfc_solution_init(&near, p));
       TFC_TRY(s, perturb(p, tries % 2 && started ? &start : &outcome.best, random, &near));
       TFC_TRY(s, offer_from(j, coarse, &near, "neighbour", limit, list, &count));
@@ -553,8 +576,8 @@ tfc_status tfc_job_search(struct tfc_job *j) {
       continue;
     }
     if (!names) break; // only learners were asked for
-    double seconds = left / 12;
-    if (seconds > 15) seconds = 15;
+    double seconds = left / 8;
+    if (seconds > 40) seconds = 40;
     if (seconds < 0.5) seconds = 0.5;
     if (seconds > left) seconds = left;
     TFC_TRY(s, search_round(j, names, round, j->coarse_problem != NULL, seconds, &random, &measured_now));

@@ -464,8 +464,59 @@ static double cost_us(const struct tfc_cost_table *costs, uint32_t node, uint32_
   return fastest ? tfc_cost_table_fastest(costs, node, kind) : tfc_cost_table_get(costs, node, kind).median_us;
 }
 
+// Marks the edges, from members to the operation that does their work, that would close a circle with the graph's own.
+static tfc_status mark_circles(const struct tfc_subject *l, const struct tfc_subject_edge *extra, uint32_t extra_count,
+                               bool *circular) {
+  tfc_status s = NULL;
+  uint32_t total = l->edge_count + extra_count, count = 0;
+  uint32_t *first = calloc(l->cost_count + 2u, sizeof *first), *to = calloc(total + 1u, sizeof *to);
+  uint32_t *waiting = calloc(l->cost_count + 1u, sizeof *waiting), *done = calloc(l->cost_count + 1u, sizeof *done);
+  if (!first || !to || !waiting || !done) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t e = 0; e < total; e++) {
+      const struct tfc_subject_edge *edge = e < l->edge_count ? &l->edges[e] : &extra[e - l->edge_count];
+      if (pass == 0)
+        first[edge->from + 2]++, waiting[edge->to]++;
+      else
+        to[first[edge->from + 1]++] = edge->to;
+    }
+    for (uint32_t c = 1; pass == 0 && c <= l->cost_count; c++) first[c + 1] += first[c];
+  }
+  for (uint32_t c = 0; c < l->cost_count; c++)
+    if (!waiting[c]) done[count++] = c;
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t k = first[done[i]]; k < first[done[i] + 1]; k++)
+      if (--waiting[to[k]] == 0) done[count++] = to[k];
+  for (uint32_t e = 0; e < extra_count; e++) circular[e] = waiting[extra[e].from] && waiting[extra[e].to];
+out:
+  free(first);
+  free(to);
+  free(waiting);
+  free(done);
+  return s;
+}
+
+static tfc_status add_kept_edges(const struct tfc_subject *l, const bool *kept, struct tfc_cost_builder *b) {
+  tfc_status s = NULL;
+  uint32_t count = 0;
+  struct tfc_subject_edge *extra = calloc(l->cost_count + 1u, sizeof *extra);
+  bool *circular = calloc(l->cost_count + 1u, sizeof *circular);
+  if (!extra || !circular) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t c = 0; c < l->cost_count; c++)
+    if (l->runs[c] && l->fused[c] != c && kept[l->node_of[c]])
+      extra[count++] = (struct tfc_subject_edge){.from = c, .to = l->fused[c], .output = TFC_OUTPUT_CONTROL};
+  TFC_TRY(s, mark_circles(l, extra, count, circular));
+  for (uint32_t e = 0; e < count; e++)
+    if (!circular[e])
+      TFC_TRY(s, tfc_cost_builder_edge(b, extra[e].from, extra[e].output, extra[e].to, 0, TFC_LIVE_ABSENT));
+out:
+  free(extra);
+  free(circular);
+  return s;
+}
+
 tfc_status tfc_subject_cost_graph(const struct tfc_subject *l, const struct tfc_cost_table *costs, bool fastest,
-                                  struct tfc_cost_graph **out) {
+                                  const bool *kept, struct tfc_cost_graph **out) {
   tfc_status s = NULL;
   struct tfc_cost_builder *b = NULL;
   uint32_t id = 0;
@@ -496,6 +547,7 @@ tfc_status tfc_subject_cost_graph(const struct tfc_subject *l, const struct tfc_
     TFC_TRY(s, tfc_cost_builder_edge(b, edge->from, edge->output, edge->to, edge->bytes,
                                      live ? edge->bytes : TFC_LIVE_ABSENT));
   }
+  if (kept) TFC_TRY(s, add_kept_edges(l, kept, b));
   TFC_TRY(s, tfc_cost_builder_finish(b, out));
 out:
   tfc_cost_builder_free(b);

@@ -91,9 +91,10 @@ void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
 
 // The costs of a profile as a cost graph: medians, or (for bounds) the fastest ever seen; a kind that a node was not
 // seen on gets the fastest of its other kinds' times (a kind of the machine that was never profiled), unless it cannot
-// run it.
+// run it. `kept` (by node, NULL: none): what stays with the operation that it is fused into; that one has its cost, and
+// begins when the inputs of all of them are there.
 TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
-                                               bool fastest, struct tfc_cost_graph **out);
+                                               bool fastest, const bool *kept, struct tfc_cost_graph **out);
 
 // The solution of one subject's problem as one of another's of the same graph and step: the units of `to` are finer
 // (exact), or coarser (each goes where its first node is). The rank is kept.

@@ -130,7 +130,7 @@ static void test_there_and_back(void **state) {
   assert_ok(subject_of(&f, NULL, 0, false, &s));
   assert_ok(tfc_cost_table_create(f.graph->node_count, 1, &costs));
   for (uint32_t i = 0; i < f.op_count; i++) assert_ok(tfc_cost_table_put(costs, f.ops[i], 0, 10 + i));
-  assert_ok(tfc_subject_cost_graph(s, costs, false, &graph));
+  assert_ok(tfc_subject_cost_graph(s, costs, false, NULL, &graph));
   assert_ok(tfc_problem_create(graph, f.machine, TFC_OBJECTIVE_STEP, &p));
   assert_int_equal(p->unit_count, 4);
   // The expert: GPU:5 is mapped to the devices in use, what has no string goes to the first.
