@@ -9,115 +9,10 @@
 // of its wire, so there is a queue for each wire, and only wires that became free or got their first transfer are
 // looked at. Where transfers occupy devices, those that found one busy wait in a heap of that device, by their place in
 // the list, and come back when it is idle; a small heap merges all of them in the order of the list.
-#include "placer/engine.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define EVENT_TRANSFER TFC_ENGINE_TRANSFER
-#define INLINE static inline __attribute__((always_inline))
-
-// --- sets of ready operations -------------------------------------------------------------------------------------
-
-// All levels are always written: branches on what was there would be guessed wrong half of the time.
-INLINE void ready_add(struct tfc_engine *e, uint32_t device, uint32_t rank) {
-  uint64_t *words = e->ready + (size_t)device * e->words;
-  uint32_t i = rank;
-  for (uint32_t level = 0; level < e->levels; level++) {
-    words[e->level_at[level] + (i >> 6)] |= UINT64_C(1) << (i & 63);
-    i >>= 6;
-  }
-  e->has_ready[device >> 6] |= UINT64_C(1) << (device & 63);
-}
-INLINE uint32_t ready_pop(struct tfc_engine *e, uint32_t device) {
-  uint64_t *words = e->ready + (size_t)device * e->words;
-  uint32_t i = 0;
-  for (uint32_t level = e->levels; level-- > 0;)
-    i = (i << 6) | (uint32_t)__builtin_ctzll(words[e->level_at[level] + i]);
-  const uint32_t rank = i;
-  uint64_t empty = 1;
-  for (uint32_t level = 0; level < e->levels; level++) {
-    uint64_t *word = &words[e->level_at[level] + (i >> 6)];
-    *word &= ~(empty << (i & 63));
-    empty = *word == 0;
-    i >>= 6;
-  }
-  e->has_ready[device >> 6] &= ~(empty << (device & 63));
-  return rank;
-}
-
-// --- tree of ends ----------------------------------------------------------------------------------------------------
-
-INLINE void tree_set(struct tfc_engine *e, uint32_t leaf, uint64_t key) {
-  uint64_t *tree = e->tree;
-  uint32_t i = e->leaves + leaf;
-  tree[i] = key;
-  for (; i > 1; i >>= 1) {
-    uint64_t other = tree[i ^ 1];
-    key = other < key ? other : key;
-    tree[i >> 1] = key;
-  }
-}
-
-// --- heap of events ------------------------------------------------------------------------------------------------
-
-INLINE void event_push(struct tfc_engine *e, int64_t time, uint32_t item) {
-  uint32_t i = e->scalars->event_count;
-  if (__builtin_expect(i >= e->events.capacity, 0) && !tfc_array_reserve(&e->events, i + 1)) {
-    e->failed = true;
-    return;
-  }
-  struct tfc_engine_event *heap = e->events.data;
-  e->scalars->event_count = i + 1;
-  while (i) {
-    uint32_t parent = (i - 1) / 2;
-    if (heap[parent].time <= time) break;
-    heap[i] = heap[parent];
-    i = parent;
-  }
-  heap[i] = (struct tfc_engine_event){time, item};
-}
-INLINE uint32_t event_pop(struct tfc_engine *e) {
-  struct tfc_engine_event *heap = e->events.data, last;
-  uint32_t item = heap[0].item, count = --e->scalars->event_count, i = 0;
-  last = heap[count];
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= count) break;
-    if (child + 1 < count && heap[child + 1].time < heap[child].time) child++;
-    if (heap[child].time >= last.time) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = last;
-  return item;
-}
-
-// An end at `time`, on a leaf or (TFC_NONE) on none.
-INLINE void end_at(struct tfc_engine *e, int64_t time, uint32_t item, uint32_t leaf) {
-  if (leaf == TFC_NONE || !e->leaves) {
-    event_push(e, time, item);
-    return;
-  }
-  e->running[leaf] = item;
-  tree_set(e, leaf, (uint64_t)time << e->leaf_bits | leaf);
-}
-// The next end, or -1.
-INLINE int64_t next_end(const struct tfc_engine *e) {
-  const uint64_t key = e->leaves ? e->tree[1] : UINT64_MAX;
-  int64_t time = key == UINT64_MAX ? -1 : (int64_t)(key >> e->leaf_bits);
-  if (__builtin_expect(e->scalars->event_count, 0) && (time < 0 || e->events.data[0].time < time))
-    time = e->events.data[0].time;
-  return time;
-}
-INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
-  if (__builtin_expect(e->scalars->event_count, 0) && e->events.data[0].time == now) return event_pop(e);
-  const uint32_t leaf = (uint32_t)e->tree[1] & (e->leaves - 1);
-  const uint32_t item = e->running[leaf];
-  tree_set(e, leaf, UINT64_MAX);
-  return item;
-}
+#include "placer/engine_queues.h"
 
 // --- devices -------------------------------------------------------------------------------------------------------
 
@@ -143,7 +38,7 @@ INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bo
   e->pending[node] = pending;
   if ((pending == 0) & comes) {
     if (e->arrival) e->arrival[node] = e->scalars->now;
-    ready_add(e, device, e->rank_now[node]);
+    ready_add(e, device, e->rank_now[node], e->levels);
   }
 }
 
@@ -395,7 +290,7 @@ INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool p
 // False: the value cannot be below the cutoff.
 INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bool plain) {
   const struct tfc_problem *p = e->problem;
-  const uint32_t n = e->by_rank_now[ready_pop(e, device)];
+  const uint32_t n = e->by_rank_now[ready_pop(e, device, e->levels)];
   const int64_t now = e->scalars->now, own = tfc_problem_time(p, n, device);
   int64_t time = own;
   if (plain) {
@@ -432,265 +327,78 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
   return true;
 }
 
+// The next round; false: *stop says why there is none. `first`: at time 0 sources start without an end before them.
+INLINE bool one_round(struct tfc_engine *e, int64_t now, bool first, int64_t cutoff, bool plain,
+                      tfc_engine_stop *stop) {
+  uint32_t touched = 0;
+  if (!first) {
+    uint32_t ended = 0;
+    e->scalars->now = now;
+    do {
+      uint32_t item = take_end(e, now);
+      if (item & EVENT_TRANSFER) {
+        end_transfer(e, item & ~EVENT_TRANSFER, &touched, plain);
+      } else {
+        uint32_t i = ended++, device = e->device[item];
+        if (plain)
+          e->idle[device >> 6] |= UINT64_C(1) << (device & 63);
+        else
+          set_idle(e, device);
+        for (; i && e->ended_nodes[i - 1] > item; i--) e->ended_nodes[i] = e->ended_nodes[i - 1];
+        e->ended_nodes[i] = item;
+      }
+    } while (next_end(e) == now);
+    for (uint32_t i = 0; i < ended; i++)
+      if (!end_node(e, e->ended_nodes[i], &touched, plain)) return *stop = TFC_ENGINE_NO_LINK, false;
+  }
+  for (uint32_t i = 0; i < touched; i++) {
+    uint32_t wire = e->touched_wires[i];
+    e->wire_touched[wire] = 0;
+    uint32_t index = take_head(e, wire);
+    e->wire_busy[wire] = 1; // also while the first one waits for a device: those behind it wait for the wire
+    if (plain) {
+      const struct tfc_engine_transfer *t = &e->transfers.data[index];
+      start_transfer(e, index, tfc_problem_pair(e->problem, t->from, t->to), true);
+    } else {
+      walk_push(e, index);
+    }
+  }
+  if (!plain) start_transfers(e);
+  for (uint32_t w = 0; w < e->masks; w++)
+    for (uint64_t can = e->idle[w] & e->has_ready[w]; can; can &= can - 1)
+      if (!start_node(e, w * 64 + (uint32_t)__builtin_ctzll(can), cutoff, plain)) return *stop = TFC_ENGINE_CUT, false;
+  return __builtin_expect(!e->failed, 1) || (*stop = TFC_ENGINE_NO_LINK, false);
+}
+
 INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause, bool plain) {
   struct tfc_engine_scalars *s = e->scalars;
-  if (!e->problem->is_bounded) cutoff = TFC_TIME_MAX;
+  tfc_engine_stop stop = TFC_ENGINE_ENDED;
   int64_t now = next_end(e);
-  bool first = s->ended == 0 && now < 0; // at time 0 the sources start without an end before them
-  for (; now >= 0 || first; now = next_end(e)) {
-    uint32_t touched = 0;
-    if (!first) {
-      uint32_t ended = 0;
-      if (now > s->now && s->ended >= pause) return TFC_ENGINE_PAUSED;
-      s->now = now;
-      do {
-        uint32_t item = take_end(e, now);
-        if (item & EVENT_TRANSFER) {
-          end_transfer(e, item & ~EVENT_TRANSFER, &touched, plain);
-        } else {
-          uint32_t i = ended++, device = e->device[item];
-          if (plain)
-            e->idle[device >> 6] |= UINT64_C(1) << (device & 63);
-          else
-            set_idle(e, device);
-          for (; i && e->ended_nodes[i - 1] > item; i--) e->ended_nodes[i] = e->ended_nodes[i - 1];
-          e->ended_nodes[i] = item;
-        }
-      } while (next_end(e) == now);
-      for (uint32_t i = 0; i < ended; i++)
-        if (!end_node(e, e->ended_nodes[i], &touched, plain)) return TFC_ENGINE_NO_LINK;
-    }
-    first = false;
-    for (uint32_t i = 0; i < touched; i++) {
-      uint32_t wire = e->touched_wires[i];
-      e->wire_touched[wire] = 0;
-      uint32_t index = take_head(e, wire);
-      e->wire_busy[wire] = 1; // also while the first one waits for a device: those behind it wait for the wire
-      if (plain) {
-        const struct tfc_engine_transfer *t = &e->transfers.data[index];
-        start_transfer(e, index, tfc_problem_pair(e->problem, t->from, t->to), true);
-      } else {
-        walk_push(e, index);
-      }
-    }
-    if (!plain) start_transfers(e);
-    for (uint32_t w = 0; w < e->masks; w++)
-      for (uint64_t can = e->idle[w] & e->has_ready[w]; can; can &= can - 1)
-        if (!start_node(e, w * 64 + (uint32_t)__builtin_ctzll(can), cutoff, plain)) return TFC_ENGINE_CUT;
-    if (__builtin_expect(e->failed, 0)) return TFC_ENGINE_NO_LINK;
+  for (bool first = s->ended == 0 && now < 0; now >= 0 || first; first = false, now = next_end(e)) {
+    if (!first && now > s->now && s->ended >= pause) return TFC_ENGINE_PAUSED;
+    if (!one_round(e, now, first, cutoff, plain, &stop)) return stop;
   }
   s->value = s->now;
   return TFC_ENGINE_ENDED;
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-__attribute__((target_clones("arch=x86-64-v3", "default")))
-#endif
-tfc_engine_stop
-tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
-  tfc_engine_stop stop = e->plain && !e->log_transfers ? run(e, cutoff, pause, true) : run(e, cutoff, pause, false);
+TFC_ENGINE_CLONES
+bool tfc_engine_round(struct tfc_engine *e, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop) {
+  return one_round(e, now, first, cutoff, true, stop);
+}
+
+TFC_ENGINE_CLONES
+static tfc_engine_stop run_any(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
+  return e->plain && !e->log_transfers ? run(e, cutoff, pause, true) : run(e, cutoff, pause, false);
+}
+
+tfc_engine_stop tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
+  if (!e->problem->is_bounded) cutoff = TFC_TIME_MAX;
+  const bool recorded = e->start || e->arrival || e->arrived || e->log_transfers;
+  tfc_engine_stop stop = e->lean && !recorded ? tfc_engine_run_lean(e, cutoff, pause) : run_any(e, cutoff, pause);
   if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // leave the work space clean
     memset(e->wire_touched, 0, e->problem->wire_count);
     e->walk.count = 0;
   }
   return stop;
-}
-
-// --- making and moving states --------------------------------------------------------------------------------------
-
-static size_t carve(size_t *at, size_t count, size_t size) {
-  size_t here = (*at + 63) & ~(size_t)63;
-  *at = here + count * size;
-  return here;
-}
-
-tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
-  *e = (struct tfc_engine){.problem = p};
-  const size_t nodes = p->node_count, devices = p->device_count, wires = p->wire_count + 1;
-  const size_t live = p->has_live ? p->tensor_count : 0;
-  e->plain = !p->has_live && !p->has_occupancy && !p->has_slowdown;
-  e->masks = (uint32_t)(devices + 63) / 64;
-  size_t bits = nodes;
-  do { // a level of words for each factor of 64
-    e->level_at[e->levels++] = e->words;
-    bits = (bits + 63) / 64;
-    e->words += (uint32_t)bits;
-  } while (bits > 1);
-  // Times are packed with the number of a leaf in 64 bits, where the longest step that could be allows it.
-  for (e->leaf_bits = 1; (UINT64_C(1) << e->leaf_bits) < devices + p->wire_count; e->leaf_bits++) continue;
-  if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;
-  size_t at = 0, tree = carve(&at, 2 * (size_t)e->leaves, sizeof *e->tree);
-  size_t running = carve(&at, e->leaves, sizeof *e->running);
-  size_t scalars = carve(&at, 1, sizeof *e->scalars), pending = carve(&at, nodes, sizeof *e->pending);
-  size_t ready = carve(&at, devices * e->words, sizeof *e->ready), left = carve(&at, devices, sizeof *e->left);
-  size_t busy = carve(&at, devices, sizeof *e->busy), idle = carve(&at, e->masks, sizeof *e->idle);
-  size_t has_ready = carve(&at, e->masks, sizeof *e->has_ready), head = carve(&at, wires, sizeof *e->wire_head);
-  size_t tail = carve(&at, wires, sizeof *e->wire_tail), wire_busy = carve(&at, wires, sizeof *e->wire_busy);
-  size_t root = carve(&at, devices, sizeof *e->heap_root), class = carve(&at, devices, sizeof *e->class_busy);
-  size_t holds = carve(&at, live, sizeof *e->holds), memory = carve(&at, devices, sizeof *e->memory);
-  size_t peak = carve(&at, devices, sizeof *e->peak), first_transfer = carve(&at, live, sizeof *e->first_transfer);
-  e->block_size = (at + 63) & ~(size_t)63;
-  e->block = aligned_alloc(64, e->block_size);
-  e->device = calloc(nodes, sizeof *e->device);
-  e->rank = calloc(nodes, sizeof *e->rank);
-  e->by_rank = calloc(nodes, sizeof *e->by_rank);
-  e->ended_nodes = calloc(devices, sizeof *e->ended_nodes);
-  e->touched_wires = calloc(wires, sizeof *e->touched_wires);
-  e->wire_touched = calloc(wires, 1);
-  e->kind_of = calloc(devices, sizeof *e->kind_of);
-  e->inputs = calloc(nodes, sizeof *e->inputs);
-  e->sources = calloc(nodes, sizeof *e->sources);
-  if (!e->inputs || !e->sources || !e->block || !e->device || !e->rank || !e->by_rank || !e->ended_nodes ||
-      !e->touched_wires || !e->wire_touched || !e->kind_of || !tfc_array_reserve(&e->events, devices + wires + 16)) {
-    tfc_engine_deinit(e);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
-  }
-  uint8_t *b = e->block;
-  e->tree = (void *)(b + tree), e->running = (void *)(b + running);
-  e->scalars = (void *)(b + scalars), e->pending = (void *)(b + pending), e->ready = (void *)(b + ready);
-  e->left = (void *)(b + left), e->busy = (void *)(b + busy), e->idle = (void *)(b + idle);
-  e->has_ready = (void *)(b + has_ready), e->wire_head = (void *)(b + head), e->wire_tail = (void *)(b + tail);
-  e->wire_busy = b + wire_busy, e->heap_root = (void *)(b + root), e->class_busy = (void *)(b + class);
-  e->holds = (void *)(b + holds), e->memory = (void *)(b + memory), e->peak = (void *)(b + peak);
-  e->first_transfer = (void *)(b + first_transfer);
-  for (uint32_t d = 0; d < devices; d++) {
-    e->kind_of[d] = d;
-    for (uint32_t c = 0; c < d && e->kind_of[d] == d; c++)
-      if (tfc_str_equal(p->machine->devices[c].kind, p->machine->devices[d].kind)) e->kind_of[d] = c;
-  }
-  for (uint32_t n = 0; n < nodes; n++) {
-    e->inputs[n] = p->graph->first_input[n + 1] - p->graph->first_input[n];
-    if (!e->inputs[n]) e->sources[e->source_count++] = n;
-  }
-  e->rank_now = p->rank, e->by_rank_now = p->by_rank;
-  return NULL;
-}
-
-void tfc_engine_deinit(struct tfc_engine *e) {
-  free(e->block), free(e->device), free(e->rank), free(e->by_rank), free(e->ended_nodes), free(e->touched_wires);
-  free(e->wire_touched), free(e->kind_of), free(e->inputs), free(e->sources);
-  tfc_array_free(&e->events);
-  tfc_array_free(&e->transfers);
-  tfc_array_free(&e->walk);
-  tfc_array_free(&e->log);
-  tfc_array_free(&e->log_sequence);
-  *e = (struct tfc_engine){0};
-}
-
-bool tfc_engine_place(struct tfc_engine *e, const tfc_device_id *unit_device, const uint32_t *rank) {
-  const struct tfc_problem *p = e->problem;
-  for (uint32_t u = 0; u < p->unit_count; u++)
-    if (unit_device[u] >= p->device_count || !tfc_problem_allows(p, u, unit_device[u])) return false;
-  for (uint32_t n = 0; n < p->node_count; n++) e->device[n] = unit_device[p->unit[n]];
-  if (rank && rank != p->rank) {
-    memcpy(e->rank, rank, sizeof *rank * p->node_count);
-    for (uint32_t n = 0; n < p->node_count; n++) e->by_rank[rank[n]] = n;
-    e->rank_now = e->rank, e->by_rank_now = e->by_rank;
-  } else {
-    e->rank_now = p->rank, e->by_rank_now = p->by_rank;
-  }
-  return true;
-}
-
-void tfc_engine_begin(struct tfc_engine *e) {
-  const struct tfc_problem *p = e->problem;
-  memset(e->block, 0, e->block_size);
-  memset(e->tree, 0xff, sizeof *e->tree * 2 * e->leaves);
-  memset(e->wire_head, 0xff, sizeof *e->wire_head * p->wire_count);
-  memset(e->heap_root, 0xff, sizeof *e->heap_root * p->device_count);
-  for (uint32_t d = 0; d < p->device_count; d++) e->idle[d >> 6] |= UINT64_C(1) << (d & 63);
-  e->starts = e->all_starts = 0;
-  e->log.count = e->log_sequence.count = 0;
-  e->walk.count = 0;
-  memcpy(e->pending, e->inputs, sizeof *e->pending * p->node_count);
-  for (uint32_t n = 0; n < p->node_count; n++) e->left[e->device[n]] += tfc_problem_time(p, n, e->device[n]);
-  for (uint32_t i = 0; i < e->source_count; i++) {
-    const uint32_t n = e->sources[i];
-    if (e->arrival) e->arrival[n] = 0;
-    ready_add(e, e->device[n], e->rank_now[n]);
-  }
-}
-
-bool tfc_engine_save(struct tfc_engine *e, struct tfc_engine_save *save) {
-  struct tfc_engine_scalars *s = e->scalars;
-  if (!e->problem->has_live)
-    while (s->transfer_low < s->transfer_count && e->transfers.data[s->transfer_low].next == TFC_ENGINE_OVER)
-      s->transfer_low++;
-  size_t count = s->transfer_count - s->transfer_low;
-  if (!save->block) save->block = malloc(e->block_size);
-  if (!save->block || !tfc_array_reserve(&save->events, s->event_count + 1u) ||
-      !tfc_array_reserve(&save->transfers, count + 1))
-    return false;
-  memcpy(save->block, e->block, e->block_size);
-  memcpy(save->events.data, e->events.data, sizeof *e->events.data * s->event_count);
-  if (count) memcpy(save->transfers.data, e->transfers.data + s->transfer_low, sizeof *e->transfers.data * count);
-  save->transfers.count = count;
-  save->time = next_end(e) < 0 ? 0 : next_end(e);
-  save->starts = e->starts;
-  return true;
-}
-
-void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save) {
-  memcpy(e->block, save->block, e->block_size);
-  memcpy(e->events.data, save->events.data, sizeof *e->events.data * e->scalars->event_count);
-  if (save->transfers.count)
-    memcpy(e->transfers.data + e->scalars->transfer_low, save->transfers.data,
-           sizeof *e->transfers.data * save->transfers.count);
-  e->starts = save->starts;
-  e->walk.count = 0;
-}
-
-// A member of the block in a saved state.
-#define SAVED(e, save, member) ((const void *)((save)->block + ((const uint8_t *)(e)->member - (e)->block)))
-
-uint32_t tfc_engine_save_ended(const struct tfc_engine *e, const struct tfc_engine_save *save) {
-  return ((const struct tfc_engine_scalars *)SAVED(e, save, scalars))->ended;
-}
-
-static bool same_transfer(const struct tfc_engine_transfer *a, const struct tfc_engine_transfer *b) {
-  return a->tensor == b->tensor && a->from == b->from && a->to == b->to;
-}
-
-bool tfc_engine_meets(const struct tfc_engine *e, const struct tfc_engine_save *save) {
-  const struct tfc_problem *p = e->problem;
-  const struct tfc_engine_scalars *s = e->scalars, *t = SAVED(e, save, scalars);
-  if (!e->plain || !e->leaves || s->ended != t->ended || s->event_count || t->event_count || next_end(e) != save->time)
-    return false;
-  if (memcmp(e->tree, SAVED(e, save, tree), sizeof *e->tree * 2 * e->leaves) != 0 ||
-      memcmp(e->pending, SAVED(e, save, pending), sizeof *e->pending * p->node_count) != 0 ||
-      memcmp(e->ready, SAVED(e, save, ready), sizeof *e->ready * e->words * p->device_count) != 0)
-    return false;
-  const uint32_t *running = SAVED(e, save, running), *head = SAVED(e, save, wire_head);
-  for (uint32_t d = 0; d < p->device_count; d++)
-    if (e->tree[e->leaves + d] != UINT64_MAX && e->running[d] != running[d]) return false;
-  for (uint32_t w = 0; w < p->wire_count; w++) {
-    const uint32_t leaf = p->device_count + w;
-    if (e->tree[e->leaves + leaf] == UINT64_MAX) continue; // then nobody waits for it either
-    if (!same_transfer(&e->transfers.data[e->running[leaf] & ~EVENT_TRANSFER],
-                       &save->transfers.data[(running[leaf] & ~EVENT_TRANSFER) - t->transfer_low]))
-      return false;
-    uint32_t i = e->wire_head[w], j = head[w];
-    while (i != TFC_NONE && j != TFC_NONE) {
-      const struct tfc_engine_transfer *a = &e->transfers.data[i], *b = &save->transfers.data[j - t->transfer_low];
-      if (!same_transfer(a, b)) return false;
-      i = a->next, j = b->next;
-    }
-    if (i != j) return false;
-  }
-  return true;
-}
-
-void tfc_engine_save_deinit(struct tfc_engine_save *save) {
-  free(save->block);
-  tfc_array_free(&save->events);
-  tfc_array_free(&save->transfers);
-  *save = (struct tfc_engine_save){0};
-}
-
-uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *e) {
-  uint64_t bytes = 0;
-  if (e->count_bytes) return e->scalars->transfer_bytes;
-  for (uint32_t i = 0; i < e->scalars->transfer_count; i++)
-    bytes += e->problem->graph->bytes[e->transfers.data[i].tensor];
-  return bytes;
 }

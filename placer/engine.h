@@ -31,11 +31,13 @@ struct tfc_engine_scalars {
 
 struct tfc_engine {
   const struct tfc_problem *problem;
-  tfc_device_id *device;                  // [node]
+  tfc_device_id *device;                  // [node + 1]
   uint32_t *rank;                         // [node]
   uint32_t *by_rank;                      // [node_count]
   const uint32_t *rank_now, *by_rank_now; // what counts: the problem's or its own
   bool plain;                             // no live bytes, no occupancy, no slowdown
+  bool lean;                              // plain, fewer than 64 devices, every transfer on a wire, every end on a leaf
+  bool apart;                             // no transfer takes no time
   uint32_t levels, words; // of the set of ready operations of a device: a bit for each rank, summed up by 64
   uint32_t level_at[6];
   uint32_t leaves; // of the tree of ends, a power of two; 0: times are too long to be packed
@@ -68,6 +70,7 @@ struct tfc_engine {
   uint32_t *inputs;  // [node]
   uint32_t *sources; // [source_count] nodes without inputs
   uint32_t source_count;
+  uint32_t *first_four, *fours; // lean: [tensor + 1], the consumers of each by fours, filled up with node_count
   // Work space of one round.
   uint32_t *ended_nodes;    // [device]
   uint32_t *touched_wires;  // [wire]

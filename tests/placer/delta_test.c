@@ -84,12 +84,49 @@ static void test_step(void **state) {
   (void)state;
   run_walks(1500, TFC_OBJECTIVE_STEP, 11);
 }
+// The loop that records against the one that does not, with more operations than two levels of words hold.
+static void test_large(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 6; number++) {
+    struct tfc_random r;
+    struct tfc_delta *delta = NULL;
+    struct tfc_simulator *sim = NULL;
+    struct tfc_verdict recorded = {0}, full = {0};
+    tfc_random_init(&r, 77 + number);
+    struct instance i = random_instance(&r, 4097 + (uint32_t)pick(&r, 3000), 2 + (uint32_t)pick(&r, 5),
+                                        number % 2 ? RICH_GROUPS : 0, TFC_OBJECTIVE_STEP);
+    tfc_device_id *device = calloc(i.problem->unit_count, sizeof *device);
+    random_devices(&r, i.problem, device);
+    assert_ok(tfc_delta_create(i.problem, &delta));
+    assert_ok(tfc_simulator_create(i.problem, &sim));
+    tfc_delta_reset(delta, device, NULL, &recorded);
+    tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &full);
+    assert_true(full.legal && full.value > 0);
+    assert_int_equal(recorded.value, full.value);
+    assert_int_equal(recorded.transfers, full.transfers);
+    for (int k = 0; k < 20; k++) {
+      const struct tfc_move move = {(uint32_t)pick(&r, i.problem->unit_count),
+                                    (tfc_device_id)pick(&r, i.problem->device_count)};
+      const tfc_device_id was = device[move.unit];
+      device[move.unit] = move.device;
+      tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &full);
+      tfc_delta_try(delta, &move, 1, NULL, 0, TFC_TIME_MAX, &recorded);
+      assert_int_equal(recorded.value, full.value);
+      device[move.unit] = was;
+    }
+    tfc_simulator_free(sim);
+    tfc_delta_free(delta);
+    free(device);
+    instance_free(&i);
+  }
+}
 static void test_throughput(void **state) {
   (void)state;
   run_walks(1500, TFC_OBJECTIVE_THROUGHPUT, 12);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_throughput)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_large),
+                                     cmocka_unit_test(test_throughput)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,8 @@ static void compare(struct tfc_random *r, const struct instance *i, uint32_t ric
   free(unit_device), free(device), free(rank), free(order);
 }
 
-static void run_cases(uint32_t count, uint32_t rich, tfc_objective objective, uint64_t seed) {
+static void run_sizes(uint32_t count, uint32_t least_nodes, uint32_t most_nodes, uint32_t rich, tfc_objective objective,
+                      uint64_t seed) {
   uint32_t legal = 0;
   for (uint64_t number = 0; number < count; number++) {
     struct tfc_random r;
@@ -96,13 +97,24 @@ static void run_cases(uint32_t count, uint32_t rich, tfc_objective objective, ui
     uint32_t devices = number % 50 == 7 ? 64 : 1 + (uint32_t)pick(&r, 5);
     uint32_t mask = rich == RICH_ALL && pick(&r, 3) ? (uint32_t)pick(&r, RICH_ALL + 1) : rich;
     if (objective == TFC_OBJECTIVE_THROUGHPUT) mask &= ~RICH_CALIBRATION | (uint32_t)pick(&r, 2) * RICH_CALIBRATION;
-    struct instance i = random_instance(&r, 1 + (uint32_t)pick(&r, 28), devices, mask, objective);
+    struct instance i =
+        random_instance(&r, least_nodes + (uint32_t)pick(&r, most_nodes - least_nodes + 1), devices, mask, objective);
     compare(&r, &i, mask, number, &legal);
     instance_free(&i);
   }
   assert_true(legal > count); // most of three placements each were legal
 }
 
+static void run_cases(uint32_t count, uint32_t rich, tfc_objective objective, uint64_t seed) {
+  run_sizes(count, 1, 28, rich, objective, seed);
+}
+
+// Sets of ready operations have one level of words up to 64 operations, then two (three: delta_test).
+static void test_step_large(void **state) {
+  (void)state;
+  run_sizes(60, 29, 160, 0, TFC_OBJECTIVE_STEP, 8);
+  run_sizes(30, 29, 160, RICH_WIRES | RICH_GROUPS, TFC_OBJECTIVE_STEP, 9);
+}
 static void test_step_plain(void **state) {
   (void)state;
   run_cases(1500, 0, TFC_OBJECTIVE_STEP, 1);
@@ -134,10 +146,10 @@ static void test_throughput_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_step_plain),      cmocka_unit_test(test_step_wires),
-      cmocka_unit_test(test_step_occupies),   cmocka_unit_test(test_step_live),
-      cmocka_unit_test(test_step_calibrated), cmocka_unit_test(test_step_all),
-      cmocka_unit_test(test_throughput_all),
+      cmocka_unit_test(test_step_plain), cmocka_unit_test(test_step_large),
+      cmocka_unit_test(test_step_wires), cmocka_unit_test(test_step_occupies),
+      cmocka_unit_test(test_step_live),  cmocka_unit_test(test_step_calibrated),
+      cmocka_unit_test(test_step_all),   cmocka_unit_test(test_throughput_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
