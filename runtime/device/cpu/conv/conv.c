@@ -257,12 +257,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->filters));
   if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_kernel_parallel_for(ctx, j.pieces, 1, pack_dy, &j);
-  int64_t wanted = ctx->env->threads > 1 ? 3 * ctx->env->threads : 1;
-  int64_t row_parts = wanted > 1 && j.rows >= 64 * wanted ? wanted : 1;
-  int64_t panel_parts = row_parts > 1 ? 1 : wanted < j.panels ? wanted : j.panels;
-  if (row_parts == 1 && panel_parts < wanted) row_parts = (wanted + panel_parts - 1) / panel_parts;
-  j.row_part = ((j.rows + row_parts - 1) / row_parts + 7) / 8 * 8;
-  j.panel_part = (j.panels + panel_parts - 1) / panel_parts;
+  tfc_products_split(j.rows, j.panels, ctx->env->threads, &j.row_part, &j.panel_part);
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
   tfc_kernel_parallel_for(ctx, j.panel_parts * ((j.rows + j.row_part - 1) / j.row_part), 1, filter_part, &j);
   return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;

@@ -2,6 +2,9 @@
 // streamed once, A comes from cache) or, where all of B fits into cache itself and C is what has to be streamed, rows
 // outside. A tile of C takes all products of a sum in turn, so that it stays in the first-level cache, unless their
 // panels together are more than the second-level cache should hold: then one product's panel is used up first.
+//
+// A single product with a long k goes through it in pieces, all of a block's tiles for one piece before the next, so
+// that a piece of a panel is read from the second-level cache for many rows; its chains go on from what C holds.
 #include "runtime/device/cpu/gemm/gemm.h"
 
 #include <pthread.h>
@@ -9,7 +12,7 @@
 
 #include "runtime/device/cpu/gemm/kernel.h"
 
-enum { a_block_bytes = 640 * 1024, b_cached_bytes = 512 * 1024 };
+enum { a_block_bytes = 640 * 1024, b_cached_bytes = 512 * 1024, long_k = 2200, most_piece = 768, long_rows = 128 };
 
 static const struct tfc_gemm_kernel *kernel = &tfc_gemm_kernel_generic;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -52,6 +55,7 @@ static int64_t block_rows(int64_t k) {
 
 size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k) {
   int64_t rows = (m + tfc_gemm_stripe - 1) / tfc_gemm_stripe * tfc_gemm_stripe, block = block_rows(k);
+  if (k > long_k && block < long_rows) block = long_rows;
   return (size_t)((rows < block ? rows : block) * k) * sizeof(float);
 }
 
@@ -167,11 +171,36 @@ static void one_tile(const struct job *job, int64_t product, const float *a, int
     b_row = whole ? p->b_row : g->width;
   }
   const float *ahead = p->packed_b && part < 3 ? b + g->width * p->k + part * 16 * p->k : b;
-  g->tile(p->k, a, b, b_row, ahead, c, job->ldc, rows, columns, job->accumulate || product > 0);
+  g->tile(p->k, a, b, b_row, ahead, c, job->ldc, rows, columns,
+          job->accumulate || product > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET);
 }
 
 static int64_t at_most(int64_t a, int64_t b) {
   return a < b ? a : b;
+}
+
+// Rows [begin, end), packed at `a`, of the only product, its k in pieces.
+static void pieces(const struct job *job, const float *a, int64_t begin, int64_t end, int64_t first, int64_t last) {
+  const struct tfc_gemm_kernel *g = job->kernel;
+  const struct tfc_gemm_product *p = job->products;
+  int64_t count = (p->k + most_piece - 1) / most_piece, piece = (p->k + count - 1) / count;
+  for (int64_t from = 0; from < p->k; from += piece) {
+    int64_t k = at_most(piece, p->k - from);
+    tfc_gemm_mode mode = from ? TFC_GEMM_CONTINUE : TFC_GEMM_SET;
+    for (int64_t panel = first; panel < last; panel++) {
+      int64_t columns = at_most(job->n - panel * g->width, g->width);
+      const float *b = p->packed_b + panel * g->width * p->k + from * g->width;
+      const float *next =
+          panel + 1 < last ? b + g->width * p->k : b + piece * g->width - (last - 1 - first) * g->width * p->k;
+      bool any = panel + 1 < last || from + piece < p->k;
+      for (int64_t row = begin, s = 0; row < end; row += tfc_gemm_stripe, s++) {
+        const float *ahead = any && s < 3 ? next + s * 16 * at_most(k, piece) : b;
+        g->tile(k, a + (row - begin) * p->k + from * tfc_gemm_stripe, b, g->width, ahead,
+                job->c + row * job->ldc + panel * g->width, job->ldc, at_most(end - row, tfc_gemm_stripe), columns,
+                mode);
+      }
+    }
+  }
 }
 
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
@@ -180,12 +209,18 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate};
   for (int64_t i = 0; i < product_count; i++) job.total_k += products[i].k;
   int64_t block = block_rows(job.total_k), width = job.kernel->width;
+  bool in_pieces = product_count == 1 && !accumulate && job.total_k > long_k && products->packed_b;
+  if (in_pieces && block < long_rows) block = long_rows;
   int64_t panel_bytes = width * job.total_k * (int64_t)sizeof(float);
   bool rows_outside = (last - first) * panel_bytes <= b_cached_bytes, products_outside = panel_bytes > b_cached_bytes;
   for (int64_t begin = row_first; begin < row_last; begin += block) {
     int64_t end = at_most(begin + block, row_last), stripes = (end - begin + step - 1) / step;
     for (int64_t row = begin; row < end; row += step)
       pack_stripe(&job, row, at_most(end - row, step), scratch + (row - begin) * job.total_k);
+    if (in_pieces) {
+      pieces(&job, scratch, begin, end, first, last);
+      continue;
+    }
     if (products_outside) {
       for (int64_t panel = first; panel < last; panel++) {
         const float *a = scratch;

@@ -8,14 +8,17 @@
 
 enum { tfc_gemm_stripe = 8 };
 
+// What becomes of a tile of C: the product, C + the product, or the chains of multiply-adds that C holds go on.
+typedef enum tfc_gemm_mode { TFC_GEMM_SET, TFC_GEMM_ADD, TFC_GEMM_CONTINUE } tfc_gemm_mode;
+
 struct tfc_gemm_kernel {
   const char *name;
   int64_t width; // columns of a panel
-  // c[rows, columns] = or += the product; rows <= 8, columns <= width. `b_row`: elements from row to row of B, `width`
-  // where it is packed; `width` columns of each of its rows are read. `ahead`: k cache lines that are wanted soon, and
-  // are brought into the second-level cache meanwhile (any address will do).
+  // c[rows, columns] and the product, as `mode` says; rows <= 8, columns <= width. `b_row`: elements from row to row of
+  // B, `width` where it is packed; `width` columns of each of its rows are read. `ahead`: k cache lines that are wanted
+  // soon, and are brought into the second-level cache meanwhile (any address will do).
   void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
-               int64_t rows, int64_t columns, bool accumulate);
+               int64_t rows, int64_t columns, tfc_gemm_mode mode);
   // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
 };

@@ -109,6 +109,39 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   return true;
 }
 
+// Units of a piece such that equal pieces keep all threads busy to the end; *out_time: units until the last is done.
+static int64_t even_part(int64_t units, int64_t threads, int64_t multiple, int64_t least, int64_t *out_time) {
+  int64_t best = units;
+  *out_time = units;
+  for (int64_t rounds = 6; rounds > 0; rounds--) {
+    int64_t part = (units + rounds * threads - 1) / (rounds * threads);
+    part = (part + multiple - 1) / multiple * multiple;
+    int64_t pieces = (units + part - 1) / part, time = (pieces + threads - 1) / threads * part;
+    if (part < least || time >= *out_time) continue;
+    best = part;
+    *out_time = time;
+  }
+  return best;
+}
+
+void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels) {
+  int64_t row_time, panel_time;
+  *out_rows = (rows + 7) / 8 * 8, *out_panels = panels;
+  if (threads <= 1) return;
+  int64_t row_part = even_part(rows, threads, 8, 24, &row_time);
+  int64_t panel_part = even_part(panels, threads, 1, 1, &panel_time);
+  double by_rows = (double)row_time / (double)rows, by_panels = (double)panel_time / (double)panels;
+  if (by_rows * (double)threads <= 1.2 || (by_rows <= by_panels && row_part < rows)) {
+    *out_rows = row_part;
+  } else if (by_panels * (double)threads <= 1.2) {
+    *out_panels = panel_part;
+  } else { // small in both directions
+    *out_panels = 1;
+    int64_t parts = (3 * threads + panels - 1) / panels, part = (rows + parts - 1) / parts;
+    *out_rows = (part + 7) / 8 * 8;
+  }
+}
+
 static bool pays_turned(const struct tfc_product *p, int64_t m, int64_t n) {
   return !p->packed_b && !p->source && p->b.row == 1 && p->b.column != 1 && m <= turned_rows && p->k >= 2 * m && n > m;
 }
@@ -151,14 +184,8 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   if (count == 1 && !accumulate && pays_turned(products, m, n)) return run_turned(ctx, products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
-  int64_t wanted = threads > 1 ? 3 * threads : 1;
-  if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) wanted = 1; // less than a hand-over is worth
-  // Many rows: pieces of rows, so that A is packed once. Few: pieces of columns.
-  int64_t row_parts = wanted > 1 && m >= 64 * wanted ? wanted : 1;
-  int64_t panel_parts = row_parts > 1 ? 1 : wanted < panels ? wanted : panels;
-  if (row_parts == 1 && panel_parts < wanted) row_parts = (wanted + panel_parts - 1) / panel_parts;
-  job.row_part = ((m + row_parts - 1) / row_parts + 7) / 8 * 8;
-  job.panel_part = (panels + panel_parts - 1) / panel_parts;
+  if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) threads = 1; // less than a hand-over is worth
+  tfc_products_split(m, panels, threads, &job.row_part, &job.panel_part);
   job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
   int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
   if (pieces == 1 || !ctx)
