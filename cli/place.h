@@ -1,4 +1,4 @@
-// What tfc-place was asked for, and its two jobs: a cost graph on a modelled machine, and a TensorFlow graph.
+// What tfc-place was asked for, and its jobs.
 #ifndef TFC_CLI_PLACE_H
 #define TFC_CLI_PLACE_H
 
@@ -25,9 +25,17 @@ struct place_options {
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
 };
 
-// Both print the answer and return the exit code.
-int place_modelled(const struct place_options *options);
+// What is placed, and where: a cost graph or a TensorFlow graph on a modelled machine; a TensorFlow graph on local
+// devices. Both print the answer and return the exit code.
+int place_modelled(const struct place_options *options, bool cost_graph);
 int place_local(const struct place_options *options);
+
+// A TensorFlow graph on a described machine, as tfc_place_modelled does it for a cost graph: the outcome's exit code is
+// right where the status is OK.
+struct tfc_search_options;
+struct tfc_place_outcome;
+TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
+                                      struct tfc_place_outcome *out);
 
 // Learned policies, ended by NULL (placer/algo.h).
 struct tfc_algo;

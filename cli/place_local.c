@@ -212,11 +212,6 @@ int place_local(const struct place_options *o) {
   int code = 0;
   tfc_status s = NULL;
   if (!limits || !values || !command) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (o->machine)
-    TFC_FAIL(s, TFC_UNIMPLEMENTED,
-             "%s: a TensorFlow graph is placed on this machine's devices, not on --machine %s; write its problem with "
-             "--save-problem DIR, and place DIR/graph.json there",
-             o->graph, o->machine);
   if (o->resume && o->resume[0]) {
     s = tfc_parse_i64(tfc_str_from(o->resume), &resume);
     if (s || resume <= 0) {

@@ -1,4 +1,5 @@
-// tfc-place on a cost graph and a modelled machine: the placer does it all; here it is asked, watched and printed.
+// tfc-place on a modelled machine: the placer (for a TensorFlow graph, place_machine) does it all; here it is asked,
+// watched and printed.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -60,7 +61,7 @@ static void print_table(const struct tfc_place_outcome *outcome) {
   printf("\n%llu transfers, %s\n", (unsigned long long)p->transfers, tfc_show_bytes(a, (double)p->transfer_bytes));
 }
 
-int place_modelled(const struct place_options *o) {
+int place_modelled(const struct place_options *o, bool cost_graph) {
   struct tfc_place_options options = {
       .graph = o->graph,
       .machine = o->machine,
@@ -88,8 +89,8 @@ int place_modelled(const struct place_options *o) {
   char *path = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
   if (!o->evaluate) tfc_progress_begin("search");
-  tfc_status s = tfc_place_modelled(&options, &outcome);
-  int code = outcome.exit_code;
+  tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, &outcome);
+  int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
   if (!o->evaluate && !s) tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
   if (s) {
     tfc_program_fail(s);

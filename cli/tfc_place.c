@@ -186,7 +186,9 @@ static const struct tfc_program program = {
                 "  tfc-place --graph nmt.pb --devices 4 --evaluate nmt.placement.json\n"
                 "      what a step takes under a given placement\n"
                 "  tfc-place --graph costs.json --machine machine.yaml --time 60s\n"
-                "      place a profiled graph from anywhere on a machine that is only described\n",
+                "      place a profiled graph from anywhere on a machine that is only described\n"
+                "  tfc-place --graph nmt.pb --machine configs/4xp100.yaml --devices 4 --time 60s\n"
+                "      the same for a TensorFlow graph, whose operations are costed by their FLOP and bytes\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .exit_codes = "7    nothing found that beats the best single device by more than the noise",
@@ -299,5 +301,5 @@ int main(int argc, char **argv) {
   if (cost_graph && !o.machine)
     return tfc_flags_error(&program, "'%s' is a cost graph: give the machine to place it on with --machine FILE.yaml",
                            o.graph);
-  return tfc_program_finish(cost_graph ? place_modelled(&o) : place_local(&o));
+  return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

@@ -8,7 +8,8 @@
 
 #include "placer/algo/partition.h"
 
-// Scotch keeps its random state for the process: one call at a time, seeded each time.
+// One call at a time, each in a context of its own with one thread and its seed: on several threads, Scotch's answers
+// differ from run to run.
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
@@ -21,7 +22,8 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   SCOTCH_Num *weights = calloc(p->device_count, sizeof *weights);
   int32_t *plain = calloc((size_t)p->unit_count + 1, sizeof *plain);
   double *share = calloc(p->device_count, sizeof *share);
-  SCOTCH_Graph graph;
+  SCOTCH_Graph graph, bound;
+  SCOTCH_Context context;
   SCOTCH_Arch arch;
   SCOTCH_Strat strat;
   _Static_assert(sizeof(SCOTCH_Num) == 4, "Scotch with 32-bit numbers");
@@ -31,18 +33,29 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   tfc_partition_shares(p, share);
   for (uint32_t d = 0; d < p->device_count; d++) weights[d] = 1 + (SCOTCH_Num)(share[d] * 10000);
   if (p->device_count > 1 && g.vertex_count > 1) {
-    SCOTCH_randomSeed((SCOTCH_Num)(budget->seed & 0x3fffffff));
-    SCOTCH_randomReset();
+    SCOTCH_contextInit(&context);
     SCOTCH_graphInit(&graph);
+    SCOTCH_graphInit(&bound);
     SCOTCH_archInit(&arch);
     SCOTCH_stratInit(&strat);
-    int failed =
-        SCOTCH_graphBuild(&graph, 0, g.vertex_count, g.first, NULL, g.weight, NULL, g.edge_count, g.to, g.edge_weight);
+    int failed = SCOTCH_contextThreadSpawn(&context, 1, NULL);
+    if (!failed) failed = SCOTCH_contextOptionSetNum(&context, SCOTCH_OPTIONNUMDETERMINISTIC, 1);
+    if (!failed) failed = SCOTCH_contextRandomClone(&context); // a state of its own
+    if (!failed) {
+      SCOTCH_contextRandomSeed(&context, (SCOTCH_Num)(budget->seed & 0x3fffffff));
+      SCOTCH_contextRandomReset(&context);
+    }
+    if (!failed)
+      failed = SCOTCH_graphBuild(&graph, 0, g.vertex_count, g.first, NULL, g.weight, NULL, g.edge_count, g.to,
+                                 g.edge_weight);
     if (!failed) failed = SCOTCH_archCmpltw(&arch, (SCOTCH_Num)p->device_count, weights);
-    if (!failed) failed = SCOTCH_graphMap(&graph, &arch, &strat, part);
+    if (!failed) failed = SCOTCH_contextBindGraph(&context, &graph, &bound);
+    if (!failed) failed = SCOTCH_graphMap(&bound, &arch, &strat, part);
     SCOTCH_stratExit(&strat);
     SCOTCH_archExit(&arch);
+    SCOTCH_graphExit(&bound);
     SCOTCH_graphExit(&graph);
+    SCOTCH_contextExit(&context);
     if (failed) TFC_FAIL(s, TFC_FAILED_PRECONDITION, "Scotch could not map the graph");
   }
   for (uint32_t u = 0; u < p->unit_count; u++) plain[u] = part[u];

@@ -1,0 +1,448 @@
+// tfc-place --machine on a TensorFlow graph: nothing runs. The step is worked out and planned as on a local device, its
+// operations are costed by their rows of FLOP and bytes on the machine's rates (cost_model.h), and the problem is
+// searched by simulation. Every figure is modelled.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cost_model.h"
+#include "cli/import_note.h"
+#include "cli/place.h"
+#include "cli/program.h"
+#include "cli/step_args.h"
+#include "placer/placer.h"
+#include "placer/subject.h"
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/units.h"
+#include "runtime/exec/session.h"
+#include "runtime/graph/import.h"
+
+struct described {
+  const struct place_options *o;
+  struct tfc_graph *graph;
+  struct cli_step step;
+  struct tfc_machine *machine;
+  struct tfc_device_set devices; // one local device, for planning: nothing runs on it
+  struct tfc_session *session;
+  struct tfc_plan *plan;
+  struct tfc_shapes shapes;
+  struct tfc_output *feeds;      // [step.spec.feed_count]
+  struct tfc_shape *feed_shapes; // the same
+  uint32_t *ops;                 // [op_count] nodes that run
+  uint32_t op_count;
+  uint64_t *output_bytes; // [output_total]
+  bool *supported;        // [kind * node_count + node]
+  struct tfc_cost_table *costs;
+  struct tfc_subject *subject;
+  struct tfc_cost_graph *cost_graph;
+  struct tfc_problem *problem;
+  struct tfc_simulator *simulator;
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static double us(int64_t ps) {
+  return ps == TFC_TIME_MAX ? (double)NAN : (double)ps / 1e6;
+}
+
+// --- The machine -----------------------------------------------------------------------------------------------------
+// --devices N: N devices of the kind with the most FLOP a second, among the kinds that have as many.
+static tfc_status select_devices(struct tfc_machine *m, const char *list) {
+  int64_t count;
+  tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
+  if (s || count < 1) {
+    tfc_status_free(s);
+    return tfc_machine_select(m, tfc_str_from(list));
+  }
+  uint32_t best = TFC_NONE;
+  for (uint32_t d = 0; d < m->device_count; d++) {
+    int64_t alike = 0;
+    for (uint32_t e = 0; e < m->device_count; e++) alike += tfc_str_equal(m->devices[e].kind, m->devices[d].kind);
+    if (alike >= count && (best == TFC_NONE || m->devices[d].flops > m->devices[best].flops)) best = d;
+  }
+  if (best == TFC_NONE)
+    return tfc_status_make(TFC_UNAVAILABLE, "the machine has no kind with %lld devices", (long long)count);
+  return tfc_machine_select_kind(m, m->devices[best].kind, (uint32_t)count);
+}
+
+static tfc_status read_machine(struct described *d) {
+  const struct place_options *o = d->o;
+  TFC_RETURN_IF_ERROR(tfc_machine_read(o->machine, &d->machine));
+  if (o->devices) {
+    tfc_status s = select_devices(d->machine, o->devices);
+    if (s) return tfc_status_annotate(s, "--devices %s", o->devices);
+  }
+  for (uint32_t i = 0; i < o->limits.count; i++) {
+    const char *text = o->limits.items[i], *equals = strrchr(text, '=');
+    uint64_t bytes;
+    tfc_status s = tfc_parse_bytes(tfc_str_from(equals + 1), &bytes);
+    if (!s) s = tfc_machine_limit(d->machine, (tfc_str){text, (size_t)(equals - text)}, bytes);
+    if (s) return tfc_status_annotate(s, "--memory %s", text);
+  }
+  for (uint32_t i = 0; i < d->machine->device_count; i++) d->machine->devices[i].label = TFC_LABEL_MODELLED;
+  return NULL;
+}
+
+// What runs on hosts only goes to the first device of kind "cpu"; TFC_NONE: the machine has no host.
+static uint32_t host_of(const struct tfc_machine *m) {
+  for (uint32_t i = 0; i < m->device_count; i++)
+    if (tfc_str_is(m->devices[i].kind, "cpu")) return i;
+  return TFC_NONE;
+}
+
+// --- The step --------------------------------------------------------------------------------------------------------
+static tfc_status read_step(struct described *d) {
+  tfc_status s = NULL;
+  struct tfc_text text = {0};
+  const struct place_options *o = d->o;
+  struct cli_step_args args = {.fetches = o->fetches,
+                               .targets = o->targets,
+                               .inits = o->inits,
+                               .feeds = o->feeds,
+                               .batch = o->batch,
+                               .no_init = o->checkpoint != NULL};
+  TFC_TRY(s, tfc_graph_load(o->graph, NULL, &d->graph));
+  cli_import_describe(d->graph, &text);
+  TFC_TRY(s, cli_step_infer(d->graph, &args, &d->step));
+  for (uint32_t i = 0; i < d->step.spec.note_count; i++)
+    tfc_text_printf(&text, "%.*s\n", TFC_STR_ARG(d->step.spec.notes[i]));
+  TFC_TRY(s, tfc_lower_loaded(&d->graph));
+  if (text.size) text.data[text.size - 1] = 0;
+  tfc_say("%s", text.data ? text.data : "");
+out:
+  tfc_text_deinit(&text);
+  return s;
+}
+
+// Plans the step on one device of this machine, which says what really runs and what is elided.
+static tfc_status plan_step(struct described *d) {
+  const struct tfc_step_spec *step = &d->step.spec;
+  const struct tfc_graph *g = d->graph;
+  tfc_status s = NULL;
+  struct tfc_shape_override *fed = calloc(step->feed_count + 1u, sizeof *fed);
+  d->feeds = calloc(step->feed_count + 1u, sizeof *d->feeds);
+  d->feed_shapes = calloc(step->feed_count + 1u, sizeof *d->feed_shapes);
+  d->output_bytes = calloc(g->output_total + 1u, sizeof *d->output_bytes);
+  if (!fed || !d->feeds || !d->feed_shapes || !d->output_bytes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < step->feed_count; i++) {
+    d->feeds[i] = step->feeds[i].output, d->feed_shapes[i] = step->feeds[i].shape;
+    fed[i] = (struct tfc_shape_override){.output = d->feeds[i], .shape = d->feed_shapes[i]};
+  }
+  TFC_TRY(s, tfc_infer_shapes(g, fed, step->feed_count, &d->shapes));
+  TFC_TRY(s, tfc_devices_open("cpu:0", NULL, 0, &d->devices));
+  TFC_TRY(s, tfc_session_create(g,
+                                &(struct tfc_session_options){
+                                    .devices = &d->devices, .no_rewrites = true, .seed = (uint64_t)d->o->seed},
+                                &d->session));
+  TFC_TRY(s, tfc_plan_create(d->session,
+                             &(struct tfc_run_spec){.feeds = d->feeds,
+                                                    .feed_count = step->feed_count,
+                                                    .feed_shapes = d->feed_shapes,
+                                                    .fetches = step->fetches,
+                                                    .fetch_count = step->fetch_count,
+                                                    .targets = step->targets,
+                                                    .target_count = step->target_count},
+                             &d->plan));
+  const struct tfc_plan_info *info = tfc_plan_info(d->plan);
+  if (!(d->ops = calloc(info->op_count + 1u, sizeof *d->ops))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < info->op_count; i++) d->ops[i] = info->ops[i].node;
+  d->op_count = info->op_count;
+  if (d->op_count == 0)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: the step has no operation that takes time: there is nothing to place",
+             d->o->graph);
+  for (uint32_t i = 0; i < g->output_total; i++) {
+    size_t bytes = 0;
+    if (!tfc_shape_is_static(&d->shapes.shapes[i]) || !g->output_dtypes[i]) continue;
+    tfc_status t = tfc_tensor_bytes(tfc_dtype_base(g->output_dtypes[i]), &d->shapes.shapes[i], &bytes);
+    d->output_bytes[i] = t ? 0 : bytes;
+    tfc_status_free(t);
+  }
+out:
+  free(fed);
+  return s;
+}
+
+// --- The problem -----------------------------------------------------------------------------------------------------
+static tfc_status make_problem(struct described *d) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = d->graph;
+  const struct tfc_machine *m = d->machine;
+  const struct tfc_step_spec *step = &d->step.spec;
+  uint32_t host = host_of(m), kinds = 0, hosted = 0, *order = calloc(m->device_count + 1u, sizeof *order);
+  char a[32], b[32];
+  struct cli_cost_total total;
+  if (!order) return no_memory();
+  for (uint32_t i = 0; i < m->device_count; i++) {
+    uint32_t k = 0;
+    while (k < kinds && !tfc_str_equal(m->devices[order[k]].kind, m->devices[i].kind)) k++;
+    if (k == kinds) order[kinds++] = i;
+  }
+  if (!(d->supported = calloc((size_t)kinds * g->node_count + 1, sizeof *d->supported)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t k = 0; k < kinds; k++)
+    for (uint32_t i = 0; i < g->node_count; i++) {
+      bool on_host = g->nodes[i].def && (g->nodes[i].def->flags & TFC_OP_HOST);
+      d->supported[(size_t)k * g->node_count + i] = !on_host || host == TFC_NONE || order[k] == host;
+    }
+  for (uint32_t i = 0; i < d->op_count; i++) hosted += (g->nodes[d->ops[i]].def->flags & TFC_OP_HOST) != 0;
+  if (hosted && host == TFC_NONE)
+    tfc_warn("%u operations run on hosts only, and no device of %s is of kind cpu: they are costed like the others",
+             hosted, d->o->machine);
+  TFC_TRY(s, cli_cost_model(g, &d->shapes, d->ops, d->op_count, m, &d->costs, &total));
+  TFC_TRY(s, tfc_subject_create(g,
+                                &(struct tfc_subject_options){
+                                    .feeds = d->feeds,
+                                    .feed_count = step->feed_count,
+                                    .fetches = step->fetches,
+                                    .fetch_count = step->fetch_count,
+                                    .targets = step->targets,
+                                    .target_count = step->target_count,
+                                    .ops = d->ops,
+                                    .op_count = d->op_count,
+                                    .output_bytes = d->output_bytes,
+                                    .machine = m,
+                                    .pins = d->o->pins.items,
+                                    .pin_count = d->o->pins.count,
+                                    .constrain = d->o->device_strings == TFC_STRINGS_CONSTRAIN,
+                                    .host = host == TFC_NONE ? TFC_STR("") : m->devices[host].name,
+                                    .supported = d->supported,
+                                    .live = true,
+                                },
+                                &d->subject));
+  TFC_TRY(s, tfc_subject_cost_graph(d->subject, d->costs, false, &d->cost_graph));
+  TFC_TRY(s, tfc_problem_create(d->cost_graph, m, d->o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
+                                &d->problem));
+  TFC_TRY(s, tfc_simulator_create(d->problem, &d->simulator));
+  tfc_say("the step, modelled: %u operations, %.3g GFLOP and %s read and written; %s of variables; %u units",
+          d->op_count, 1e-9 * total.flops, tfc_show_bytes(a, total.bytes),
+          tfc_show_bytes(b, (double)d->subject->variable_bytes), d->problem->unit_count);
+  if (total.unknown)
+    tfc_warn("%u operations have shapes that are known only when they run: they are costed by what is known "
+             "(operations in loops count once)",
+             total.unknown);
+out:
+  free(order);
+  return s;
+}
+
+static tfc_status save_problem(const struct described *d) {
+  const char *folder = d->o->save_problem;
+  tfc_status s = NULL;
+  char *graph = tfc_format("%s/graph.json", folder), *machine = tfc_format("%s/machine.yaml", folder);
+  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  (void)mkdir(folder, 0777); // what is wrong with it, writing says
+  TFC_TRY(s, tfc_cost_graph_write(d->cost_graph, graph));
+  TFC_TRY(s, tfc_machine_write(d->machine, machine));
+out:
+  free(graph);
+  free(machine);
+  return s;
+}
+
+// --- Rivals and the document -----------------------------------------------------------------------------------------
+// A rival's file: a placement, or a graph whose device strings are read.
+static tfc_status read_rival(const struct described *d, const char *path, struct tfc_solution *out) {
+  tfc_status s = NULL;
+  struct tfc_placement *placement = NULL;
+  struct tfc_graph *graph = NULL;
+  if (tfc_str_ends(tfc_str_from(path), ".json")) {
+    TFC_TRY(s, tfc_placement_read(path, &placement));
+    TFC_TRY(s, tfc_status_annotate(tfc_subject_resolve(d->subject, d->problem, placement, out), "%s", path));
+  } else {
+    TFC_TRY(s, tfc_graph_load(path, NULL, &graph));
+    TFC_TRY(s, tfc_lower_loaded(&graph));
+    TFC_TRY(s, tfc_status_annotate(tfc_subject_strings(d->subject, d->problem, graph, out, NULL), "%s", path));
+  }
+out:
+  tfc_placement_free(placement);
+  tfc_graph_release(graph);
+  return s;
+}
+
+static void add_baseline(const struct described *d, struct tfc_placement *p, tfc_str name,
+                         const struct tfc_solution *solution, tfc_status wrong, int64_t *best) {
+  struct tfc_placement_baseline *b = &p->baselines[p->baseline_count++];
+  struct tfc_verdict v = {.value = TFC_TIME_MAX};
+  *b = (struct tfc_placement_baseline){.name = name, .median_us = (double)NAN};
+  if (!wrong) wrong = tfc_solution_check(d->problem, solution->device);
+  if (wrong) {
+    b->note = tfc_arena_str(&p->arena, tfc_str_from(tfc_status_message(wrong)));
+    tfc_status_free(wrong);
+    return;
+  }
+  tfc_simulate(d->simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
+  b->median_us = us(v.value), b->feasible = v.feasible;
+  if (!v.feasible) b->note = TFC_STR("does not fit in memory");
+  if (best && v.feasible && v.value < *best) *best = v.value;
+}
+
+static tfc_status add_baselines(const struct described *d, struct tfc_placement *p, int64_t *best_single) {
+  tfc_status s = NULL;
+  struct tfc_solution solution = {0};
+  char *note = NULL;
+  const struct tfc_texts *given = &d->o->baselines;
+  *best_single = TFC_TIME_MAX;
+  p->baselines =
+      TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_baseline, d->machine->device_count + given->count + 1u);
+  if (!p->baselines) return no_memory();
+  TFC_TRY(s, tfc_solution_init(&solution, d->problem));
+  for (uint32_t i = 0; i < d->machine->device_count; i++) {
+    for (uint32_t u = 0; u < d->problem->unit_count; u++) solution.device[u] = (tfc_device_id)i;
+    add_baseline(d, p, tfc_arena_printf(&p->arena, "single:%.*s", TFC_STR_ARG(d->machine->devices[i].name)), &solution,
+                 NULL, best_single);
+  }
+  if (d->o->device_strings == TFC_STRINGS_BASELINE) {
+    s = tfc_subject_strings(d->subject, d->problem, d->graph, &solution, &note);
+    if (tfc_status_code(s) == TFC_NOT_FOUND) {
+      tfc_status_free(s);
+      s = NULL;
+    } else {
+      if (note) tfc_warn("expert: device strings mapped to the devices in use: %s", note);
+      add_baseline(d, p, TFC_STR("expert"), &solution, s, NULL);
+      s = NULL;
+    }
+  }
+  for (uint32_t i = 0; i < given->count; i++) {
+    const char *text = given->items[i], *equals = strchr(text, '=');
+    TFC_TRY(s, tfc_status_annotate(read_rival(d, equals + 1, &solution), "--baseline %s", text));
+    add_baseline(d, p, tfc_arena_str(&p->arena, (tfc_str){text, (size_t)(equals - text)}), &solution, NULL, NULL);
+    free(solution.rank);
+    solution.rank = NULL;
+  }
+out:
+  free(note);
+  tfc_solution_deinit(&solution);
+  return s;
+}
+
+static tfc_status document(const struct described *d, const struct tfc_solution *solution,
+                           const struct tfc_bound *bound, struct tfc_place_outcome *out, int64_t *best_single) {
+  tfc_status s = NULL;
+  struct tfc_file file = {0};
+  char *path = NULL, digest[65] = "";
+  TFC_TRY(s, tfc_placement_from_solution(d->problem, solution, bound, &out->placement));
+  struct tfc_placement *p = out->placement;
+  TFC_TRY(s, tfc_subject_document(d->subject, d->problem, solution, p));
+  TFC_TRY(s, add_baselines(d, p, best_single));
+  p->graph_file = tfc_arena_str(&p->arena, tfc_str_from(d->o->graph));
+  s = tfc_file_map(d->o->graph, &file);
+  if (s) { // a SavedModel's directory
+    tfc_status_free(s);
+    if (!(path = tfc_format("%s/saved_model.pb", d->o->graph))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = tfc_file_map(path, &file);
+  }
+  if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, digest);
+  tfc_status_free(s), s = NULL;
+  if (digest[0]) p->graph_sha256 = tfc_arena_str(&p->arena, tfc_str_from(digest));
+out:
+  free(path);
+  tfc_file_unmap(&file);
+  return s;
+}
+
+// --- Searching and evaluating ----------------------------------------------------------------------------------------
+static tfc_status evaluate(const struct described *d, struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  struct tfc_solution solution = {0};
+  struct tfc_bound bound;
+  const char *what = d->o->evaluate;
+  int64_t best;
+  TFC_TRY(s, tfc_solution_init(&solution, d->problem));
+  if (strcmp(what, "-") == 0) {
+    char *note = NULL;
+    TFC_TRY(s, tfc_subject_strings(d->subject, d->problem, d->graph, &solution, &note));
+    if (note) tfc_warn("device strings mapped to the devices in use: %s", note);
+    free(note);
+  } else if (strncmp(what, "single:", 7) == 0) {
+    tfc_solution_deinit(&solution);
+    TFC_TRY(s, tfc_placement_single(d->problem, tfc_str_from(what + 7), &solution));
+  } else {
+    TFC_TRY(s, read_rival(d, what, &solution));
+  }
+  TFC_TRY(s, tfc_bound_compute(d->problem, NULL, &bound));
+  TFC_TRY(s, document(d, &solution, &bound, out, &best));
+  out->placement->algorithm = TFC_STR("given");
+  out->exit_code = out->placement->feasible ? 0 : 5;
+out:
+  tfc_solution_deinit(&solution);
+  return s;
+}
+
+static void summarise(const struct tfc_search_outcome *r, int64_t best_single, struct tfc_place_outcome *out) {
+  char a[32];
+  struct tfc_text t = {0};
+  if (best_single != TFC_TIME_MAX)
+    tfc_text_printf(&t, "Best single device: %s, %.3f times as long (modelled).\n", tfc_show_us(a, us(best_single)),
+                    (double)best_single / (double)(r->value ? r->value : 1));
+  else
+    tfc_text_printf(&t, "No single device can hold and run it (modelled).\n");
+  if (r->bound.value > 0)
+    tfc_text_printf(&t, "Lower bound %s (%s); the answer is %.1f %% above it%s.\n", tfc_show_us(a, us(r->bound.value)),
+                    tfc_bound_name(r->bound.kind), 100 * ((double)r->value / (double)r->bound.value - 1),
+                    r->optimal ? ": optimal" : "");
+  if (r->excess)
+    tfc_text_printf(&t, "Nothing that was tried fits in memory: %s too much in the best of it.\n",
+                    tfc_show_bytes(a, (double)r->excess));
+  tfc_text_printf(&t, "Nothing was run: times follow from each operation's FLOP and bytes at the rates of the machine "
+                      "file, and real ones are longer.\n");
+  out->summary = t.data;
+}
+
+static tfc_status search(const struct described *d, const struct tfc_search_options *options,
+                         struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  int64_t best;
+  TFC_TRY(s, tfc_search(d->problem, options, &out->search));
+  const struct tfc_search_outcome *r = &out->search;
+  if (!r->best.device) {
+    if (r->cancelled) TFC_FAIL(s, TFC_CANCELLED, "interrupted before a placement was found");
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "no legal placement was found: links or kinds are missing in %s", d->o->machine);
+  }
+  TFC_TRY(s, document(d, &r->best, &r->bound, out, &best));
+  struct tfc_placement *p = out->placement;
+  p->algorithm = tfc_arena_str(&p->arena, tfc_str_from(r->algorithm));
+  p->seed = options->seed, p->evaluations = r->evaluations;
+  summarise(r, best, out);
+  out->exit_code = r->cancelled ? 130 : r->excess ? 5 : r->value >= best ? 7 : 0;
+out:
+  return s;
+}
+
+tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options,
+                         struct tfc_place_outcome *out) {
+  struct described d = {.o = o};
+  tfc_status s = NULL;
+  TFC_TRY(s, read_machine(&d));
+  TFC_TRY(s, read_step(&d));
+  TFC_TRY(s, plan_step(&d));
+  TFC_TRY(s, make_problem(&d));
+  if (o->save_problem) TFC_TRY(s, save_problem(&d));
+  if (o->evaluate)
+    TFC_TRY(s, evaluate(&d, out));
+  else
+    TFC_TRY(s, search(&d, options, out));
+out:
+  tfc_simulator_free(d.simulator);
+  tfc_problem_free(d.problem);
+  tfc_cost_graph_free(d.cost_graph);
+  tfc_subject_free(d.subject);
+  tfc_cost_table_free(d.costs);
+  free(d.supported);
+  free(d.output_bytes);
+  free(d.ops);
+  tfc_plan_free(d.plan);
+  tfc_session_free(d.session);
+  tfc_devices_close(&d.devices);
+  tfc_shapes_deinit(&d.shapes);
+  free(d.feeds);
+  free(d.feed_shapes);
+  tfc_machine_free(d.machine);
+  cli_step_deinit(&d.step);
+  tfc_graph_release(d.graph);
+  return s;
+}
