@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/program.h"
 #include "cli/settings.h"
@@ -117,6 +119,15 @@ static void print_wrapped(FILE *out, const char *text, int indent, int width) {
   fputc('\n', out);
 }
 
+// The terminal's width, or COLUMNS; the text stays readable in between.
+static int help_width(void) {
+  const char *columns = getenv("COLUMNS");
+  struct winsize window = {0};
+  int width = columns ? atoi(columns) : 0;
+  if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) width = window.ws_col;
+  return width <= 0 ? 110 : width < 60 ? 60 : width > 110 ? 110 : width;
+}
+
 static void print_flag(FILE *out, const struct tfc_flag *flag) {
   char head[160];
   const char *value = flag->choices ? flag->choices : flag->value;
@@ -130,7 +141,7 @@ static void print_flag(FILE *out, const struct tfc_flag *flag) {
     fprintf(out, "\n%*s", INDENT, "");
   else
     fprintf(out, "%*s", INDENT - (int)strlen(head), "");
-  print_wrapped(out, flag->help, INDENT, 110);
+  print_wrapped(out, flag->help, INDENT, help_width());
 }
 
 static void print_help(const struct tfc_program *program) {

@@ -2,9 +2,20 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 json_t *cli_json_number(double value) {
   return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *cli_json_string(const char *text) {
+  json_t *value = json_string(text);
+  char *copy = value ? NULL : tfc_str_dup(tfc_str_from(text));
+  for (char *at = copy; at && *at; at++)
+    if ((unsigned char)*at >= 0x80) *at = '?';
+  if (copy) value = json_string(copy);
+  free(copy);
+  return value;
 }
 
 json_t *cli_json_table(const struct tfc_table *table) {
@@ -16,7 +27,11 @@ json_t *cli_json_table(const struct tfc_table *table) {
       json_t *value = json_null();
       if (cell->kind == TFC_CELL_INTEGER) value = json_integer(cell->integer);
       if (cell->kind == TFC_CELL_REAL) value = cli_json_number(cell->real);
-      if (cell->kind == TFC_CELL_TEXT) value = json_stringn(cell->text.data, cell->text.size);
+      if (cell->kind == TFC_CELL_TEXT) {
+        char *text = tfc_str_dup(cell->text);
+        value = text ? cli_json_string(text) : NULL;
+        free(text);
+      }
       json_object_set_new(row, table->names[c], value);
     }
     json_array_append_new(rows, row);

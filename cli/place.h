@@ -41,6 +41,13 @@ TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const
 struct tfc_algo;
 const struct tfc_algo *const *place_learned(void);
 
+// Whether the file begins like JSON: a placement, and not a graph.
+bool place_is_json(const char *path);
+
+// What --evaluate and --baseline name is readable, and what --out, --report and --save-problem name can be written:
+// found out before anything is measured. NOT_FOUND, INVALID_ARGUMENT or DATA_LOSS, with the path.
+TFC_MUST_USE tfc_status place_check_files(const struct place_options *options);
+
 // "<graph>.placement.json" beside the graph; free() it. NULL when memory is out.
 char *place_default_path(const char *graph, const char *suffix);
 

@@ -225,6 +225,7 @@ int place_local(const struct place_options *o) {
     resume = -1;
   }
   TFC_TRY(s, parse_limits(o, limits));
+  TFC_TRY(s, place_check_files(o));
   TFC_TRY(s, tfc_graph_load(o->graph, NULL, &graph));
   cli_import_describe(graph, &text);
   TFC_TRY(s, cli_step_infer(graph, &args, &step));
@@ -277,13 +278,15 @@ int place_local(const struct place_options *o) {
       .event = on_event,
       .user = &watch,
   };
+  tfc_program_close_stdout();
   s = tfc_job_run(&options, &outcome);
+  tfc_program_open_stdout();
   end_phase(&watch);
   code = outcome.exit_code;
   if (tfc_status_code(s) == TFC_UNAVAILABLE) s = tfc_status_annotate(s, "--devices %s", options.devices);
   if (s) {
     int from_status = tfc_program_fail(s);
-    if (code == 0) code = from_status;
+    if (code == 0 || from_status == 130) code = from_status;
     s = NULL;
   }
   if (outcome.interrupted && outcome.run)
@@ -299,7 +302,7 @@ int place_local(const struct place_options *o) {
     TFC_TRY(s, tfc_placement_format(outcome.placement, &text));
     fwrite(text.data, 1, text.size, stdout);
     if (text.size == 0 || text.data[text.size - 1] != '\n') putchar('\n');
-  } else if (!o->common.json) {
+  } else if (!o->common.json && (outcome.placement || outcome.row_count > 0)) {
     print_answer(o, &outcome);
     if (path && outcome.placement) printf("Written: %s\n", path);
   }

@@ -33,6 +33,7 @@ struct described {
   struct tfc_shape *feed_shapes; // the same
   uint32_t *ops;                 // [op_count] nodes that run
   uint32_t op_count;
+  uint32_t *done_by;      // [node] what its work is fused into; its tensors stay inside of that
   uint64_t *output_bytes; // [output_total]
   bool *supported;        // [kind * node_count + node]
   struct tfc_cost_table *costs;
@@ -119,12 +120,21 @@ out:
   return s;
 }
 
+// The operation that a node's work is fused into, UINT32_MAX: none.
+static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
+  if (!info->runs_in || info->runs_in[node] == node) return UINT32_MAX;
+  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
+    node = info->runs_in[node];
+  return node;
+}
+
 // Plans the step on one device of this machine, which says what really runs and what is elided.
 static tfc_status plan_step(struct described *d) {
   const struct tfc_step_spec *step = &d->step.spec;
   const struct tfc_graph *g = d->graph;
   tfc_status s = NULL;
   struct tfc_shape_override *fed = calloc(step->feed_count + 1u, sizeof *fed);
+  bool *runs = NULL;
   d->feeds = calloc(step->feed_count + 1u, sizeof *d->feeds);
   d->feed_shapes = calloc(step->feed_count + 1u, sizeof *d->feed_shapes);
   d->output_bytes = calloc(g->output_total + 1u, sizeof *d->output_bytes);
@@ -149,9 +159,14 @@ static tfc_status plan_step(struct described *d) {
                                                     .target_count = step->target_count},
                              &d->plan));
   const struct tfc_plan_info *info = tfc_plan_info(d->plan);
-  if (!(d->ops = calloc(info->op_count + 1u, sizeof *d->ops))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < info->op_count; i++) d->ops[i] = info->ops[i].node;
-  d->op_count = info->op_count;
+  d->ops = calloc(g->node_count + 1u, sizeof *d->ops), d->done_by = malloc((g->node_count + 1u) * sizeof *d->done_by);
+  runs = calloc(g->node_count + 1u, sizeof *runs);
+  if (!d->ops || !d->done_by || !runs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < info->op_count; i++) runs[info->ops[i].node] = true;
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    d->done_by[i] = done_by(info, i);
+    if (runs[i] || d->done_by[i] != UINT32_MAX) d->ops[d->op_count++] = i;
+  }
   if (d->op_count == 0)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: the step has no operation that takes time: there is nothing to place",
              d->o->graph);
@@ -164,6 +179,7 @@ static tfc_status plan_step(struct described *d) {
   }
 out:
   free(fed);
+  free(runs);
   return s;
 }
 
@@ -211,6 +227,7 @@ static tfc_status make_problem(struct described *d) {
                                     .constrain = d->o->device_strings == TFC_STRINGS_CONSTRAIN,
                                     .host = host == TFC_NONE ? TFC_STR("") : m->devices[host].name,
                                     .supported = d->supported,
+                                    .done_by = d->done_by,
                                     .live = true,
                                 },
                                 &d->subject));
@@ -250,7 +267,7 @@ static tfc_status read_rival(const struct described *d, const char *path, struct
   tfc_status s = NULL;
   struct tfc_placement *placement = NULL;
   struct tfc_graph *graph = NULL;
-  if (tfc_str_ends(tfc_str_from(path), ".json")) {
+  if (place_is_json(path)) {
     TFC_TRY(s, tfc_placement_read(path, &placement));
     TFC_TRY(s, tfc_status_annotate(tfc_subject_resolve(d->subject, d->problem, placement, out), "%s", path));
   } else {
@@ -435,6 +452,7 @@ out:
   free(d.supported);
   free(d.output_bytes);
   free(d.ops);
+  free(d.done_by);
   tfc_plan_free(d.plan);
   tfc_session_free(d.session);
   tfc_devices_close(&d.devices);

@@ -29,10 +29,10 @@ static void on_progress(void *user, const struct tfc_search_progress *p) {
 static void print_table(const struct tfc_place_outcome *outcome) {
   const struct tfc_placement *p = outcome->placement;
   char a[32];
-  bool step = p->objective == TFC_OBJECTIVE_STEP;
-  printf("%s%s under the placement found by %.*s: %s%s%s (modelled)\n", p->feasible ? "" : "Does not fit in memory. ",
-         step ? "A step" : "The largest load", TFC_STR_ARG(p->algorithm), tfc_paint(stdout, "1"),
-         tfc_show_us(a, p->value_us), tfc_paint(stdout, "0"));
+  bool step = p->objective == TFC_OBJECTIVE_STEP, given = tfc_str_is(p->algorithm, "given");
+  printf("%s%s under %s%.*s: %s%s%s (modelled)\n", p->feasible ? "" : "Does not fit in memory. ",
+         step ? "A step" : "The largest load", given ? "the placement that was " : "the placement found by ",
+         TFC_STR_ARG(p->algorithm), tfc_paint(stdout, "1"), tfc_show_us(a, p->value_us), tfc_paint(stdout, "0"));
   if (outcome->search.entry_count > 0) {
     printf("\n  %-18s %12s %14s %9s\n", "algorithm", step ? "step" : "load", "evaluations", "seconds");
     for (uint32_t i = 0; i < outcome->search.entry_count; i++) {
@@ -48,7 +48,7 @@ static void print_table(const struct tfc_place_outcome *outcome) {
   for (uint32_t i = 0; i < p->baseline_count; i++) {
     const struct tfc_placement_baseline *b = &p->baselines[i];
     printf("  %-18.*s %12s%s%.*s\n", TFC_STR_ARG(b->name),
-           b->median_us == b->median_us ? tfc_show_us(a, b->median_us) : "-", b->feasible ? "" : "  does not fit",
+           b->median_us == b->median_us ? tfc_show_us(a, b->median_us) : "-", b->note.size ? "  " : "",
            TFC_STR_ARG(b->note));
   }
   printf("\n  %-18s %12s %8s %12s\n", "device", "busy", "share", "memory");
@@ -88,8 +88,12 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   struct tfc_text text = {0};
   char *path = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
+  tfc_status wrong = place_check_files(o);
+  if (wrong) return tfc_program_fail(wrong);
   if (!o->evaluate) tfc_progress_begin("search");
+  tfc_program_close_stdout();
   tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, &outcome);
+  tfc_program_open_stdout();
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
   if (!o->evaluate && !s) tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
   if (s) {

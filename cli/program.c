@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,11 +33,23 @@ static void on_signal(int signal_number) {
     _exit(130);
 }
 
+// Names out of files may hold anything: what could steer a terminal is written as \xNN.
+static void put_safely(const char *text) {
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
+      fprintf(stderr, "\\x%02x", c);
+    else
+      fputc(c, stderr);
+  }
+}
+
 static void print_message(const char *color, const char *label, const char *message) {
   pthread_mutex_lock(&lock);
   tfc_progress_hide();
-  fprintf(stderr, "%s%s%s%s%s\n", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"),
-          message);
+  fprintf(stderr, "%s%s%s%s", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"));
+  put_safely(message);
+  fputc('\n', stderr);
   fflush(stderr);
   pthread_mutex_unlock(&lock);
 }
@@ -127,6 +140,23 @@ int tfc_program_finish(int code) {
     return 6;
   }
   return code;
+}
+
+static int kept_stdout = -1;
+void tfc_program_close_stdout(void) {
+  fflush(stdout);
+  int other = verbose ? dup(STDERR_FILENO) : open("/dev/null", O_WRONLY | O_CLOEXEC);
+  kept_stdout = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (other >= 0 && kept_stdout >= 0) dup2(other, STDOUT_FILENO);
+  if (other >= 0) close(other);
+}
+void tfc_program_open_stdout(void) {
+  if (kept_stdout < 0) return;
+  fflush(stdout);
+  clearerr(stdout);
+  dup2(kept_stdout, STDOUT_FILENO);
+  close(kept_stdout);
+  kept_stdout = -1;
 }
 
 #define TFC_MESSAGE(color, label)                                                                                      \

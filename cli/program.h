@@ -26,6 +26,11 @@ int tfc_program_fail(tfc_status status);
 // Flushes stdout: 6 instead of `code` where that fails.
 int tfc_program_finish(int code);
 
+// While a job runs, what libraries print on stdout (partitioners do) goes nowhere, or to stderr with --verbose: stdout
+// is for results. Each call of the one is followed by one of the other, on the main thread.
+void tfc_program_close_stdout(void);
+void tfc_program_open_stdout(void);
+
 void tfc_say(const char *format, ...) __attribute__((format(printf, 1, 2)));    // unless --quiet
 void tfc_detail(const char *format, ...) __attribute__((format(printf, 1, 2))); // only with --verbose
 void tfc_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

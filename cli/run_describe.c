@@ -70,7 +70,8 @@ tfc_status run_shapes(const struct run_options *o) {
       json_array_append_new(nodes, node_json(g, &g->nodes[i], &shapes));
       add_tensors(g, &g->nodes[i], &shapes, tensors);
     }
-    json_t *document = json_pack("{s:s, s:o, s:o}", "graph", o->graph, "nodes", nodes, "tensors", tensors);
+    json_t *document =
+        json_pack("{s:o, s:o, s:o}", "graph", cli_json_string(o->graph), "nodes", nodes, "tensors", tensors);
     s = cli_json_print(document);
     json_decref(document);
     goto out;

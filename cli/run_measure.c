@@ -31,6 +31,7 @@ struct measurement {
   double *times_us; // [steps]
   uint32_t taken;
   struct tfc_collector *collector;
+  struct tfc_store *store; // with --profile
   TFC_ARRAY(struct tfc_step_profile) profiles;
 };
 
@@ -232,13 +233,13 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       json_object_setn_new(fetched, m->files[i].name.data, m->files[i].name.size,
                            cli_json_number((double)*(const float *)t->data));
   }
-  json_t *document =
-      json_pack("{s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", o->graph, "step",
-                "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3),
-                "p50_us", cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)),
-                "p99_us", cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup",
-                (int)o->warmup, "label", label, "operations", (int)info->op_count, "transfers",
-                (int)info->transfer_count, "devices", devices, "fetched", fetched);
+  json_t *document = json_pack(
+      "{s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", cli_json_string(o->graph),
+      "step", "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3),
+      "p50_us", cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)), "p99_us",
+      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup", (int)o->warmup, "label",
+      label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count, "devices", devices, "fetched",
+      fetched);
   if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (run > 0) json_object_set_new(document, "run", json_integer(run));
   tfc_status s = cli_json_print(document);
@@ -307,9 +308,8 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   const struct run_options *o = m->setup->options;
   const struct tfc_graph *g = m->setup->graph;
   const struct tfc_plan_info *info = tfc_plan_info(m->plan);
-  struct tfc_store *store = NULL;
+  struct tfc_store *store = m->store;
   int64_t run = -1, key = -1;
-  TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"}, &store));
   TFC_TRY(s, tfc_store_begin(store));
   struct tfc_store_run row = {.program = "tfc-run",
                               .command = "tfc-run --profile",
@@ -376,7 +376,6 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   *out_run = run;
   tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)run, o->db, o->db, (long long)run);
 out:
-  tfc_store_close(store);
   return s;
 }
 
@@ -386,6 +385,9 @@ tfc_status run_measure(struct run_setup *setup) {
   struct measurement m = {.setup = setup};
   int64_t run = 0;
   TFC_TRY(s, read_names(&m));
+  if (setup->options->profile) // that it can be written is found out before anything runs
+    TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
+                              &m.store));
   TFC_TRY(s, infer(&m));
   TFC_TRY(s, initialize(&m));
   TFC_TRY(s, make_plan(&m));
@@ -398,6 +400,7 @@ tfc_status run_measure(struct run_setup *setup) {
   else
     print_text(&m, q);
 out:
+  tfc_store_close(m.store);
   release_results(&m);
   for (uint32_t i = 0; m.values && i < m.step.feed_count; i++) tfc_tensor_release(&m.values[i]);
   for (uint32_t i = 0; m.given && i < setup->options->feeds.count; i++) run_feed_deinit(&m.given[i]);

@@ -401,9 +401,11 @@ out:
 
 static tfc_status load(const char *path, json_t **out) {
   json_error_t error;
+  errno = 0;
   json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (!document) {
     tfc_code code = json_error_code(&error) == json_error_cannot_open_file ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT;
+    if (code == TFC_NOT_FOUND) return tfc_status_make(code, "%s: %s", path, strerror(errno ? errno : ENOENT));
     return tfc_status_make(code, "%s: line %d: %s", path, error.line, error.text);
   }
   if (!json_is_array(json_object_get(document, "runs"))) {

@@ -173,7 +173,8 @@ tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct ru
   if (s) return tfc_status_annotate(s, "--feed %s", text);
   tfc_str value = tfc_str_sub(all, equals + 1, all.size);
   if (tfc_str_ends(value, ".npy")) {
-    TFC_RETURN_IF_ERROR(tfc_npy_read(value.data, &feed.value));
+    s = tfc_npy_read(value.data, &feed.value);
+    if (s) return tfc_status_annotate(s, "--feed %.*s", TFC_STR_ARG(tfc_str_sub(all, 0, equals)));
     feed.has_value = true;
     feed.dtype = feed.value.dtype, feed.shape = feed.value.shape;
   } else {

@@ -1,6 +1,7 @@
 #include "cli/step_args.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "runtime/base/units.h"
 #include "runtime/io/npy.h"
@@ -92,7 +93,11 @@ tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_a
     feed->has_shape = true;
     step.request.feed_count = i + 1;
     if (cli_parse_typed_shape(tfc_str_from(text + equals + 1), &feed->dtype, &feed->shape)) continue;
-    s = tfc_npy_read(text + equals + 1, &step.values[i]);
+    tfc_str value = tfc_str_from(text + equals + 1);
+    if (!tfc_str_ends(value, ".npy") && access(value.data, F_OK) != 0)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT,
+               "--feed %s: '%s' is neither a file nor a type with a shape, such as float32[32,784]", text, value.data);
+    s = tfc_npy_read(value.data, &step.values[i]);
     if (s) {
       s = tfc_status_annotate(s, "--feed %.*s", (int)equals, text);
       goto out;

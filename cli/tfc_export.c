@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/devmap.h"
+#include "cli/json.h"
 #include "cli/program.h"
 #include "profiler/store.h"
 #include "runtime/base/file.h"
@@ -106,7 +107,9 @@ static tfc_status read_placement(const struct options *o, struct tfc_placement *
   if (o->placement) return tfc_placement_read(o->placement, out);
   TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
   TFC_TRY(s, tfc_store_find_run(store, o->run, &run));
-  TFC_TRY(s, tfc_store_get_answer(store, run, &text));
+  s = tfc_store_get_answer(store, run, &text);
+  if (s && o->run < 0) s = tfc_status_annotate(s, "the last run is meant without --run N (tfc-report list shows them)");
+  if (s) goto out;
   name = tfc_format("%s, run %lld", o->db, (long long)run);
   TFC_TRY(s, tfc_placement_parse((tfc_str){text.data, text.size}, name ? name : o->db, out));
 out:
@@ -213,10 +216,11 @@ int main(int argc, char **argv) {
   struct tfc_placement *placement = NULL;
   tfc_status s = export(&o, &placement);
   if (!s && o.common.json) {
-    printf("{\"file\": \"%s\", \"format\": \"%s\"", o.out,
-           (const char *const[]){"graphdef", "pbtxt", "meta", "savedmodel", "json", "csv"}[o.format]);
-    if (placement) printf(", \"nodes\": %u", placement->node_count);
-    printf("}\n");
+    static const char *const names[] = {"graphdef", "pbtxt", "meta", "savedmodel", "json", "csv"};
+    json_t *document = json_pack("{s:o, s:s}", "file", cli_json_string(o.out), "format", names[o.format]);
+    if (document && placement) json_object_set_new(document, "nodes", json_integer(placement->node_count));
+    s = cli_json_print(document);
+    json_decref(document);
   } else if (!s) {
     tfc_say("Written: %s", o.out);
     char a[32];

@@ -126,9 +126,11 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     uint64_t events;
     const char *path = o->out ? o->out : "trace.json.gz";
     TFC_TRY(s, tfc_report_trace(store, a, path, &events));
-    if (o->common.json)
-      printf("{\"file\": \"%s\", \"events\": %llu}\n", path, (unsigned long long)events);
-    else
+    if (o->common.json) {
+      json_t *document = json_pack("{s:o, s:I}", "file", cli_json_string(path), "events", (json_int_t)events);
+      s = cli_json_print(document);
+      json_decref(document);
+    } else
       tfc_say("Written: %s, %llu events. Open it in chrome://tracing or ui.perfetto.dev.", path,
               (unsigned long long)events);
     break;

@@ -1,5 +1,6 @@
 // tfc-run: run a graph.
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/program.h"
 #include "cli/run.h"
@@ -36,7 +37,7 @@ static const struct tfc_flag flags[] = {
      AT(batch),
      .value = "N",
      .minimum = 1,
-     .maximum = 1 << 20,
+     .maximum = 1 << 24,
      .help = "the size of unknown leading dimensions (default 32)"},
     {.name = "steps",
      .kind = TFC_FLAG_COUNT,
@@ -155,6 +156,11 @@ int main(int argc, char **argv) {
   if (code >= 0) return code;
   tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
   if (!o.graph && !o.list_ops) return tfc_flags_error(&program, "--graph is missing");
+  for (uint32_t i = 0; i < o.feeds.count; i++) {
+    size_t equals = strcspn(o.feeds.items[i], "=");
+    if (equals == 0 || !o.feeds.items[i][equals] || !o.feeds.items[i][equals + 1])
+      return tfc_flags_error(&program, "--feed needs NAME=FILE.npy or NAME=DTYPE[SHAPE], not '%s'", o.feeds.items[i]);
+  }
   if (o.script && !o.out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
   code = tfc_program_fail(run(&o));
   free(o.fetches.items), free(o.targets.items), free(o.inits.items), free(o.feeds.items);

@@ -125,6 +125,11 @@ out:
   return s;
 }
 
+// How long a silent worker is waited for: no longer than the whole job may take.
+static double hang_seconds(const struct tfc_job *j) {
+  return j->o->seconds > 0 ? fmin(60, fmax(10, j->o->seconds)) : 60;
+}
+
 static tfc_status start_measurer(struct tfc_job *j) {
   tfc_status s = NULL;
   const struct tfc_step_spec *step = j->o->step;
@@ -157,10 +162,14 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .all_rewrites = j->o->all_rewrites,
                                                                .no_captures = j->o->no_captures,
                                                                .seed = j->o->seed,
+                                                               .hang_seconds = hang_seconds(j),
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
   j->info = tfc_measurer_info(j->measurer);
   if (j->info->note) tfc_job_say(j, true, "%s", j->info->note);
+  if (!j->info->op_count)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: the step has no operation that takes time: there is nothing to place",
+             j->o->graph_path);
   double load = 0;
   if (getloadavg(&load, 1) == 1 && load > 0.5 * j->info->whole.cores)
     tfc_job_say(j, true, "other programs are at work (load %.1f on %u cores): what is measured is disturbed", load,

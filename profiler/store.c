@@ -32,10 +32,21 @@ tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : tfc_store_error(store, what);
 }
 
-static tfc_status pragma(struct tfc_store *store, const char *sql, int64_t *out) {
+// What is there and is no database of tfc's, or a damaged one: for who reads it bad input, for who writes it a place
+// that cannot be written.
+static tfc_code unusable(bool write) {
+  return write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT;
+}
+
+static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, int64_t *out) {
   sqlite3_stmt *q = NULL;
   tfc_status s = NULL;
-  if (sqlite3_prepare_v2(store->db, sql, -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
+  bool row = sqlite3_prepare_v2(store->db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
+  int code = sqlite3_errcode(store->db);
+  if (!row && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB))
+    s = tfc_status_make(unusable(write), "%s: %s", store->path,
+                        code == SQLITE_NOTADB ? "not an SQLite database" : "the database is damaged or cut short");
+  else if (!row)
     s = tfc_store_error(store, "cannot be read");
   else
     *out = sqlite3_column_int64(q, 0);
@@ -46,14 +57,14 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, int64_t *out)
 // Makes the schema, or checks that it is ours.
 static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   int64_t id = 0, version = 0, tables = 0;
-  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", &id));
-  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", &version));
-  TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", &tables));
+  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", write, &id));
+  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", write, &version));
+  TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", write, &tables));
   if (tables > 0 && id != TFC_SCHEMA_APPLICATION_ID)
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: an SQLite database, but not one of tfc's", store->path);
+    return tfc_status_make(unusable(write), "%s: an SQLite database, but not one of tfc's", store->path);
   if (version > TFC_SCHEMA_VERSION)
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: written by a newer tfc (schema %lld, this one knows %d)",
-                           store->path, (long long)version, TFC_SCHEMA_VERSION);
+    return tfc_status_make(unusable(write), "%s: written by a newer tfc (schema %lld, this one knows %d)", store->path,
+                           (long long)version, TFC_SCHEMA_VERSION);
   if (tables == 0 && !write) return tfc_status_make(TFC_NOT_FOUND, "%s: holds no runs", store->path);
   if (!write || (tables > 0 && version == TFC_SCHEMA_VERSION)) return NULL;
   TFC_RETURN_IF_ERROR(tfc_store_begin(store));
@@ -78,9 +89,11 @@ static tfc_status probe(struct tfc_store *store, const char *path) {
   static const char block[65536];
   fd = tfc_os.open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, strerror(errno));
-  for (int i = 0; i < 16; i++)
-    if (tfc_os.write(fd, block, sizeof block) != (ssize_t)sizeof block)
-      TFC_FAIL(s, TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, errno ? strerror(errno) : "disk full");
+  for (int i = 0; i < 16; i++) {
+    ssize_t n = tfc_os.write(fd, block, sizeof block);
+    if (n != (ssize_t)sizeof block) // a part of it: the disk was full then
+      TFC_FAIL(s, TFC_DATA_LOSS, "%s: its disk cannot be written: %s", path, n < 0 ? strerror(errno) : "it is full");
+  }
   if (fstatvfs(fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < least_free) {
     char a[32], b[32];
     TFC_FAIL(s, TFC_DATA_LOSS, "%s: its disk is full: %s are left, a run needs at least %s", path,
@@ -129,17 +142,14 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     sqlite3_snprintf(sizeof sql, sql, "PRAGMA page_size = %d; PRAGMA journal_mode = %s; PRAGMA synchronous = NORMAL",
                      PAGE, sqlite3_libversion_number() >= WAL_SAFE_VERSION ? "WAL" : "TRUNCATE");
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
-      bool foreign = sqlite3_errcode(store->db) == SQLITE_NOTADB;
-      TFC_FAIL(s, foreign ? TFC_INVALID_ARGUMENT : TFC_DATA_LOSS, "%s: %s", path,
-               foreign ? "not an SQLite database" : sqlite3_errmsg(store->db));
+      int code = sqlite3_errcode(store->db);
+      TFC_FAIL(s, TFC_DATA_LOSS, "%s: %s", path,
+               code == SQLITE_NOTADB    ? "not an SQLite database"
+               : code == SQLITE_CORRUPT ? "the database is damaged or cut short"
+                                        : sqlite3_errmsg(store->db));
     }
   }
-  s = prepare_schema(store, options->write);
-  if (s && sqlite3_errcode(store->db) == SQLITE_NOTADB) {
-    tfc_status_free(s);
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: not an SQLite database", path);
-  }
-  if (s) goto out;
+  TFC_TRY(s, prepare_schema(store, options->write));
   if (options->write) TFC_TRY(s, probe(store, path));
   *out = store, store = NULL;
 out:

@@ -132,7 +132,7 @@ static void add_head(struct page *p) {
   }
   if (bound == bound && answer == answer) {
     char gap[32];
-    snprintf(gap, sizeof gap, "%.0f %%", 100 * (answer - bound) / answer);
+    snprintf(gap, sizeof gap, "%.0f %%", 100 * (answer / bound - 1));
     snprintf(text, sizeof text, "above the lower bound of %s (%.*s)", time_text(a, bound),
              TFC_STR_ARG(run_text(p, "bound_name")));
     add_card(p, "", gap, text);

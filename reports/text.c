@@ -187,8 +187,8 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
     tfc_text_printf(out, "Against the best single device: %.3fx, 95 %% interval %.3f to %.3f\n",
                     tfc_table_number(&run, 0, "speedup"), low, tfc_table_number(&run, 0, "speedup_high"));
   if (bound == bound && answer > 0)
-    tfc_text_printf(out, "Lower bound: %s (%.*s); gap %.1f %%\n", show(a, bound),
-                    TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")), 100 * (answer - bound) / answer);
+    tfc_text_printf(out, "Lower bound: %s (%.*s); the answer is %.1f %% above it\n", show(a, bound),
+                    TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")), 100 * (answer / bound - 1));
   if (tau == tau)
     tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
                     tfc_table_number(&run, 0, "tau_placements"));
@@ -255,10 +255,14 @@ tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, str
     tfc_text_printf(out, "\n");
   }
   if (ops.row_count > 0) {
-    tfc_text_printf(out, "\n%-26s %16s %16s %9s\n", "time in a step by op type", head_a, head_b, "ratio");
+    int width = 26;
+    for (uint32_t r = 0; r < ops.row_count && r < 20; r++)
+      if (tfc_table_text(&ops, r, "op").size > (size_t)width) width = (int)tfc_table_text(&ops, r, "op").size;
+    tfc_text_printf(out, "\n%-*s %16s %16s %9s\n", width, "time in a step by op type", head_a, head_b, "ratio");
     for (uint32_t r = 0; r < ops.row_count && r < 20; r++) {
       double na = tfc_table_number(&ops, r, "us_a"), nb = tfc_table_number(&ops, r, "us_b");
-      tfc_text_printf(out, "%-26.*s %16s %16s", TFC_STR_ARG(tfc_table_text(&ops, r, "op")), show(x, na), show(y, nb));
+      tfc_str op = tfc_table_text(&ops, r, "op");
+      tfc_text_printf(out, "%-*.*s %16s %16s", width, TFC_STR_ARG(op), show(x, na), show(y, nb));
       if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
       tfc_text_printf(out, "\n");
     }

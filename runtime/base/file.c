@@ -41,10 +41,14 @@ void tfc_file_unmap(struct tfc_file *file) {
 
 tfc_status tfc_file_write(const char *path, tfc_str content) {
   tfc_status s = NULL;
-  char *temporary = tfc_format("%s.%d.tmp", path, (int)getpid());
+  struct stat info;
+  bool there = stat(path, &info) == 0, direct = there && !S_ISREG(info.st_mode); // /dev/stdout, a pipe
+  char *target = there && !direct ? realpath(path, NULL) : NULL;                 // a link stays one
+  char *temporary =
+      direct ? tfc_str_dup(tfc_str_from(path)) : tfc_format("%s.%d.tmp", target ? target : path, (int)getpid());
   int fd = -1;
   if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  fd = tfc_os.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  fd = tfc_os.open(temporary, direct ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
   for (size_t at = 0; at < content.size;) {
     ssize_t n = tfc_os.write(fd, content.data + at, content.size - at);
@@ -52,13 +56,15 @@ tfc_status tfc_file_write(const char *path, tfc_str content) {
     if (n <= 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, n < 0 ? strerror(errno) : "disk full");
     at += (size_t)n;
   }
+  if (direct) goto out;
   if (tfc_os.fsync(fd) != 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
-  if (tfc_os.rename(temporary, path) != 0)
+  if (tfc_os.rename(temporary, target ? target : path) != 0)
     TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
 out:
   if (fd >= 0) close(fd);
-  if (s && fd >= 0) unlink(temporary);
+  if (s && fd >= 0 && !direct) unlink(temporary);
   free(temporary);
+  free(target);
   return s;
 }
 

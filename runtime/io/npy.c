@@ -266,9 +266,9 @@ out:
 tfc_status tfc_npy_write(const char *path, const struct tfc_tensor *tensor) {
   struct tfc_text text = {0};
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_npy_format(tensor, &text));
+  TFC_TRY(s, tfc_status_annotate(tfc_npy_format(tensor, &text), "%s", path));
   TFC_TRY(s, tfc_file_write(path, (tfc_str){text.data, text.size}));
 out:
   tfc_text_deinit(&text);
-  return tfc_status_annotate(s, "%s", path);
+  return s;
 }

@@ -312,13 +312,13 @@ static void test_what_is_not_a_database(void **state) {
   for (int i = 0; i < 4096; i++) fputs("not a database ", f);
   fclose(f);
   assert_fails(tfc_store_open(path, &reading, &store), TFC_INVALID_ARGUMENT, "not an SQLite database");
-  assert_fails(tfc_store_open(path, &writing, &store), TFC_INVALID_ARGUMENT, "not an SQLite database");
+  assert_fails(tfc_store_open(path, &writing, &store), TFC_DATA_LOSS, "not an SQLite database");
   unlink(path);
   sqlite3 *db = NULL;
   sqlite3_open(path, &db);
   sqlite3_exec(db, "CREATE TABLE theirs (x)", NULL, NULL, NULL);
   sqlite3_close(db);
-  assert_fails(tfc_store_open(path, &writing, &store), TFC_INVALID_ARGUMENT, "not one of tfc's");
+  assert_fails(tfc_store_open(path, &writing, &store), TFC_DATA_LOSS, "not one of tfc's");
   unlink(path);
   assert_ok(tfc_store_open(path, &writing, &store));
   sqlite3_exec(tfc_store_handle(store), "PRAGMA user_version = 99", NULL, NULL, NULL);

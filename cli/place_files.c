@@ -1,0 +1,100 @@
+// The files that tfc-place is told of, checked before anything is measured: what is read is there, what is written can
+// be. A long run is not to end with an answer that has no place.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/place.h"
+#include "placer/placement.h"
+#include "runtime/base/file.h"
+#include "runtime/graph/import.h"
+
+bool place_is_json(const char *path) {
+  struct tfc_file file = {0};
+  tfc_status s = tfc_file_map(path, &file);
+  bool found = false;
+  for (size_t i = 0; !s && i < file.size; i++) {
+    if (strchr(" \t\r\n", file.data[i])) continue;
+    found = file.data[i] == '{';
+    break;
+  }
+  tfc_status_free(s);
+  tfc_file_unmap(&file);
+  return found;
+}
+
+static tfc_status readable_placement(const char *path) {
+  struct tfc_placement *placement = NULL;
+  tfc_status s = tfc_placement_read(path, &placement);
+  tfc_placement_free(placement);
+  return s;
+}
+
+static tfc_status readable_rival(const char *path) {
+  struct tfc_graph *graph = NULL;
+  if (place_is_json(path)) return readable_placement(path);
+  tfc_status s = tfc_graph_load(path, NULL, &graph);
+  tfc_graph_release(graph);
+  return s;
+}
+
+// The folder that a path is in: "." where it names none. free() it.
+static char *folder_of(const char *path) {
+  size_t size = strlen(path);
+  while (size > 1 && path[size - 1] == '/') size--;
+  while (size > 0 && path[size - 1] != '/') size--;
+  while (size > 1 && path[size - 1] == '/') size--;
+  return size ? tfc_format("%.*s", (int)size, path) : tfc_format(".");
+}
+
+// A file, or a folder that is made where it is not there: by trying, since root may write what nobody may.
+static tfc_status writable(const char *path, bool folder) {
+  struct stat info;
+  tfc_status s = NULL;
+  bool there = stat(path, &info) == 0;
+  char *probe = NULL;
+  if (there && folder && !S_ISDIR(info.st_mode))
+    TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: it is not a folder", path);
+  if (there && !folder && S_ISDIR(info.st_mode))
+    TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: it is a folder", path);
+  if (there && !folder && !S_ISREG(info.st_mode)) goto out; // a pipe, /dev/stdout
+  char *parent = there && folder ? tfc_format("%s", path) : folder_of(path);
+  if (parent) probe = tfc_format("%s/.tfc-probe-%d", parent, (int)getpid());
+  free(parent);
+  if (!probe) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  FILE *file = fopen(probe, "w");
+  if (!file) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+  fclose(file);
+  unlink(probe);
+out:
+  free(probe);
+  return s;
+}
+
+tfc_status place_check_files(const struct place_options *o) {
+  tfc_status s = NULL;
+  char *out = NULL, *report = NULL;
+  if (o->evaluate && strcmp(o->evaluate, "-") != 0 && strncmp(o->evaluate, "single:", 7) != 0)
+    TFC_TRY(s, readable_placement(o->evaluate));
+  for (uint32_t i = 0; i < o->baselines.count; i++)
+    TFC_TRY(s, tfc_status_annotate(readable_rival(strchr(o->baselines.items[i], '=') + 1), "--baseline %s",
+                                   o->baselines.items[i]));
+  if (o->out || !o->evaluate) {
+    if (!(out = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json")))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_annotate(writable(out, false), "--out"));
+  }
+  if (!o->machine && (o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
+    if (!(report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report")))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_annotate(writable(report, true), "--report"));
+  }
+  if (o->save_problem) TFC_TRY(s, tfc_status_annotate(writable(o->save_problem, true), "--save-problem"));
+out:
+  free(out);
+  free(report);
+  return s;
+}
