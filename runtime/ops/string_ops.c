@@ -299,13 +299,25 @@ static void got_piece(void *arg, tfc_str piece) {
   if (++p->column > p->widest) p->widest = p->column;
 }
 // (input [n], sep) -> indices [pieces, 2], values [pieces], shape [2]
-static tfc_status string_split(struct tfc_kernel_ctx *ctx) {
+// Every byte of `delimiters` separates; without any, every byte is a piece.
+static void split_any(tfc_str s, tfc_str delimiters, bool skip_empty, void (*got)(void *arg, tfc_str piece),
+                      void *arg) {
+  for (size_t from = 0, at = 0; s.size && at <= s.size; at++) {
+    bool cut = at == s.size || (delimiters.size && memchr(delimiters.data, s.data[at], delimiters.size));
+    if (!delimiters.size && at < s.size) got(arg, tfc_str_sub(s, at, at + 1));
+    if (!delimiters.size || !cut) continue;
+    if (at > from || !skip_empty) got(arg, tfc_str_sub(s, from, at));
+    from = at + 1;
+  }
+}
+static tfc_status split_strings(struct tfc_kernel_ctx *ctx, bool any) {
   const struct tfc_tensor *x = ctx->inputs[0];
   TFC_KERNEL_CHECK(x->shape.rank == 1, "input must be a vector, got shape: %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "sep must be a scalar");
   tfc_str separator = tfc_tensor_get_string(ctx->inputs[1], 0);
   int64_t most = tfc_node_attr_int(ctx->graph, ctx->node, "maxsplit", -1), n = tfc_tensor_elements(x);
+  bool skip = tfc_node_attr_bool(ctx->graph, ctx->node, "skip_empty", true);
   struct pieces p = {0};
   struct tfc_tensor *indices = NULL, *shape = NULL;
   for (int pass = 0; pass < 2; pass++) {
@@ -318,7 +330,10 @@ static tfc_status string_split(struct tfc_kernel_ctx *ctx) {
     }
     for (p.row = 0; p.row < n; p.row++) {
       p.column = 0;
-      split_one(tfc_tensor_get_string(x, p.row), separator, most, got_piece, &p);
+      if (any)
+        split_any(tfc_tensor_get_string(x, p.row), separator, skip, got_piece, &p);
+      else
+        split_one(tfc_tensor_get_string(x, p.row), separator, most, got_piece, &p);
     }
   }
   if (p.failed) return no_memory();
@@ -326,6 +341,12 @@ static tfc_status string_split(struct tfc_kernel_ctx *ctx) {
   ((int64_t *)shape->data)[0] = n;
   ((int64_t *)shape->data)[1] = p.widest;
   return NULL;
+}
+static tfc_status string_split(struct tfc_kernel_ctx *ctx) {
+  return split_strings(ctx, false);
+}
+static tfc_status string_split_any(struct tfc_kernel_ctx *ctx) {
+  return split_strings(ctx, true);
 }
 
 // --- Shapes ------------------------------------------------------------------------------------------------------
@@ -430,5 +451,11 @@ static const struct tfc_op_def string_ops_rows[] = {
      .attrs = "maxsplit: int = -1",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      STRING(shape_split, string_split)},
+    {.name = "StringSplit",
+     .inputs = "input: string, delimiter: string",
+     .outputs = "indices: int64, values: string, shape: int64",
+     .attrs = "skip_empty: bool = true",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     STRING(shape_split, string_split_any)},
 };
 TFC_REGISTER_OPS(string_ops_rows);

@@ -177,7 +177,7 @@ class Mutator:
         if not allowed:
             return None
         wanted = rng.choice(allowed)
-        kind = self.cases.npdtype(tf.as_dtype(wanted).name)
+        kind = np.dtype(self.cases.npdtype(tf.as_dtype(wanted).name))
         at = 0
         for arg in definition.input_arg:
             count = node.attr[arg.number_attr].i if arg.number_attr else len(node.attr[arg.type_list_attr].list.type) if arg.type_list_attr else 1

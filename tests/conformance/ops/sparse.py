@@ -1,4 +1,4 @@
-"""Sparse tensors: their layout, arithmetic, sets, and what TensorFlow refuses."""
+"""Sparse and ragged tensors: layout, arithmetic, sets, decoded sequences; text; and what TensorFlow refuses."""
 
 import numpy as np
 
@@ -21,6 +21,9 @@ def cases(f):
     layout(f)
     arithmetic(f)
     sets(f)
+    sequences(f)
+    ragged(f)
+    text(f)
     v = f.values("float32", [4])
     refused(f, "SparseReshape", "int64", [AT, DIMS, np.array([5, -1], I64)], "multiple")
     refused(f, "SparseReshape", "int64", [AT, DIMS, np.array([-1, -1], I64)], "unknown")
@@ -86,3 +89,60 @@ def sets(f):
         f.simple("SparseToSparseSetOperation", d, [([np.array([[0, 0], [0, 1], [2, 0]], I64), a.ravel()[:3], np.array([3, 3], I64), at, values, np.array([3, 4], I64)],
                                                     {"set_operation": o}) for o in operations])
         f.simple("SetSize", d, [([np.array([[0, 0], [0, 1], [2, 0]], I64), a.ravel()[[1, 2, 3]], np.array([3, 3], I64)], {})])
+
+
+def sequences(f):
+    """Decoding, and how far sequences are apart."""
+    for d in ("float32", "float64"):
+        scores, lengths = f.values(d, [7, 3, 5]), np.array([7, 4, 0], I32)
+        f.simple("CTCGreedyDecoder", d, [([scores, lengths], {"merge_repeated": m}) for m in (False, True)] + [([scores, lengths], {"blank_index": 0})], "ulp:4")
+        f.simple("CTCBeamSearchDecoder", d, [([scores, np.array([7, 4, 2], I32)], {"beam_width": w, "top_paths": p, "merge_repeated": m})
+                                             for w, p, m in ((4, 1, True), (10, 3, False), (2, 2, True))], "relative:1e-5")
+    refused(f, "CTCGreedyDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 8, 1], I32)], "length")
+    refused(f, "CTCGreedyDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 1], I32)], "batch")
+    refused(f, "CTCBeamSearchDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 3, 0], I32)], "paths", beam_width=3, top_paths=2)
+    at, dims = np.array([[0, 0], [0, 1], [1, 0], [3, 0], [3, 1], [3, 2]], I64), np.array([4, 3], I64)
+    other, wider = np.array([[0, 0], [0, 1], [2, 0], [3, 0], [3, 1]], I64), np.array([5, 2], I64)
+    for d in ("int32", "int64", "float32", "uint8", "string"):
+        a, b = f.values(d, [6], 0, 2), f.values(d, [5], 0, 2, salt=1)
+        f.simple("EditDistance", d, [([at, a, dims, other, b, wider], {"normalize": n}) for n in (False, True)])
+
+
+def ragged(f):
+    splits, rows, rest = np.array([0, 2, 2, 5], I64), np.array([0, 0, 2, 2, 2], I64), np.array(3, I64)
+    for d in ALL + ["string"]:
+        v = f.values(d, [5])
+        zero = f.values(d, [], salt=1) if d != "string" else np.array(b"-", object)
+        by_rows, by_splits = {"row_partition_types": ["FIRST_DIM_SIZE", "VALUE_ROWIDS"]}, {"row_partition_types": ["ROW_SPLITS"]}
+        f.simple("RaggedTensorToTensor", d, [([np.array(-1, I64), v, zero, [rest, rows]], by_rows), ([np.array([-1, 2], I64), v, zero, [rest, rows]], by_rows), ([np.array([2, 4], I64), v, zero, [splits]], by_splits),
+                                             ([np.array([4, -1], I64), v, zero, [splits]], by_splits),
+                                             ([np.array(-1, I64), f.values(d, [3]), zero, [np.array([0, 2, 3], I64), np.array([0, 1, 1, 3], I64)]], {"row_partition_types": ["ROW_SPLITS", "ROW_SPLITS"]})])
+        f.simple("RaggedTensorToSparse", d, [([[splits], v], {}), ([[splits], f.values(d, [5, 2])], {}), ([[np.array([0, 2, 3], I64), np.array([0, 1, 1, 3], I64)], f.values(d, [3])], {})])
+        f.simple("RaggedGather", d, [([[splits], v, np.array([2, 0, 2], I32)], {"OUTPUT_RAGGED_RANK": 1}), ([[splits], f.values(d, [5, 2]), np.array([[2, 0], [1, 1]], I64)], {"OUTPUT_RAGGED_RANK": 2}),
+                                     ([[np.array([0, 2, 3], I64), np.array([0, 1, 1, 3], I64)], f.values(d, [3]), np.array([1, 0], I32)], {"OUTPUT_RAGGED_RANK": 2})])
+    f.simple("RaggedTensorToTensor", "float32", [([np.array([-1, -1, -1], I64), f.values("float32", [5, 2]), f.values("float32", [2], salt=1), [rest, rows]], by_rows)], tag="inner")
+    for d in ("float32", "float64", "int32", "int64"):
+        f.simple("RaggedRange", d, [([np.array(a, d), np.array(b, d), np.array(c, d)], {"Tsplits": t}) for t in ("int32", "int64") for a, b, c in (([0, 5, 8], [3, 0, 8], [1, -2, 1]), (0, [2, 5], 2), (7, 1, -3))]
+                 + ([([np.array([0.1, 2], d), np.array([1.05, 1], d), np.array([0.3, -0.25], d)], {})] if d.startswith("float") else []))
+    refused(f, "RaggedRange", "int32", [np.array([0], I32), np.array([3], I32), np.array([0], I32)], "delta")
+    refused(f, "RaggedGather", "float32", [[splits], f.values("float32", [5]), np.array([3], I32)], "index", OUTPUT_RAGGED_RANK=1)
+    refused(f, "RaggedTensorToTensor", "float32", [np.array(-1, I64), f.values("float32", [5]), np.float32(0), [np.array([0, 3, 2, 5], I64)]], "splits", row_partition_types=["ROW_SPLITS"])
+    refused(f, "RaggedTensorToTensor", "float32", [np.array([3], I64), f.values("float32", [5]), np.float32(0), [splits]], "rank", row_partition_types=["ROW_SPLITS"])
+
+
+def text(f):
+    words = np.array([b"", b"a", b"hello", b"a b  c", b"sixteen letters!", b"a rather long line of text, of more than 32 bytes"], object)
+    f.simple("StringToHashBucket", "string", [([words], {"num_buckets": n}) for n in (7, 1000003)])
+    f.simple("StringToHashBucketStrong", "string", [([words], {"num_buckets": 1000003, "key": k}) for k in ([1, 2], [-5, 2 ** 62])])
+    f.simple("StringSplit", "string", [([words, np.array(d, object)], {"skip_empty": e}) for d in (b" ", b"", b" el") for e in (True, False)])
+    with f.graph.as_default():
+        f.case("StringFormat", "string")
+        with f.scope():
+            made = []
+            for d in ALL + ["string"]:
+                for shape, n in (([], 3), ([8], 3), ([8], -1), ([3, 2, 7], 2), ([0], 3), ([2, 0], 3), ([5], 0)):
+                    made.append(f.node("StringFormat", [[f.values(d, shape)]], template="<%s>", summarize=n))
+            made.append(f.node("StringFormat", [[np.array([0.1, 1 / 3, 1e-20, 1e20, np.inf, np.nan, -0.0, 2 ** 24], "float32"), np.array([0.1, 1 / 3, 1e300], "float64")]], template="{} and {}.", placeholder="{}", summarize=-1))
+            made.append(f.node("StringFormat", [[]], template="nothing", T=[]))
+            for i in range(0, len(made), 12):
+                f.run(made[i:i + 12])
