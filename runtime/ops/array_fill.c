@@ -200,7 +200,7 @@ static tfc_status one_hot(struct tfc_kernel_ctx *ctx) { // y [outer, depth, inne
   struct tfc_tensor *y = NULL;
   struct tfc_shape shape;
   for (int i = 1; i < 4; i++)
-    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[i]) == 1, "depth, on_value and off_value must be scalars");
+    TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "depth, on_value and off_value must be scalars");
   int64_t depth = tfc_tensor_int(ctx->inputs[1], 0);
   TFC_KERNEL_CHECK(depth >= 0, "depth must be non-negative, got: %lld", (long long)depth);
   TFC_RETURN_IF_ERROR(one_hot_shape(&indices->shape, depth, axis, &shape));
@@ -287,6 +287,7 @@ static tfc_status put_ints(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype typ
 }
 static tfc_status broadcast_args(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape a, b, joined;
+  for (int i = 0; i < 2; i++) TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 1, "In[%d] must be a vector.", i);
   TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[0], &a));
   TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[1], &b));
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &joined));

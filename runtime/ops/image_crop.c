@@ -170,6 +170,7 @@ static tfc_status crop_grad_boxes(struct tfc_kernel_ctx *ctx) { // grads, image,
   TFC_KERNEL_CHECK(grads->shape.rank == 4 && image->shape.rank == 4, "grads and image must be 4-D");
   struct crop c = {grads->shape.dims[0], image->shape.dims[0], image->shape.dims[1], image->shape.dims[2],
                    image->shape.dims[3], grads->shape.dims[1], grads->shape.dims[2]};
+  TFC_KERNEL_CHECK(c.crop_height > 0 && c.crop_width > 0, "grads dimensions must be positive");
   TFC_KERNEL_CHECK(c.height > 0 && c.width > 0, "image dimensions must be positive");
   TFC_KERNEL_CHECK(grads->shape.dims[3] == c.depth, "image and grads are incompatible");
   TFC_KERNEL_CHECK(boxes->shape.rank == 2 && boxes->shape.dims[0] == c.boxes, "boxes and grads are incompatible");

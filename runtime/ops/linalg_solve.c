@@ -55,6 +55,7 @@
         perm[best] = p;                                                                                                \
         *sign = -*sign;                                                                                                \
       }                                                                                                                \
+      if (k == 0 && a[0] != a[0]) regular = false; /* NaN goes on */                                                   \
       if (a[k * n + k] == 0) {                                                                                         \
         regular = false;                                                                                               \
         continue;                                                                                                      \

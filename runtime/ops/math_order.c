@@ -48,7 +48,7 @@ static tfc_status arg_extreme(struct tfc_kernel_ctx *ctx, bool least) {
   struct tfc_tensor *y = NULL;
   int axis;
   if (!arg_table[x->dtype]) return ops_unsupported_type(ctx, x->dtype);
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "dim must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "dim must be a scalar");
   TFC_RETURN_IF_ERROR(ops_axis(tfc_tensor_int(ctx->inputs[1], 0), x->shape.rank, &axis));
   struct tfc_shape shape = {0};
   int64_t outer = 1, inner = 1, n = x->shape.dims[axis];
@@ -145,7 +145,7 @@ static tfc_status top_k(struct tfc_kernel_ctx *ctx) {
   struct tfc_buffer *held = NULL;
   int64_t k = state->number;
   if (ctx->input_count == 2) {
-    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "k must be scalar");
+    TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "k must be scalar");
     k = tfc_tensor_int(ctx->inputs[1], 0);
   }
   TFC_KERNEL_CHECK(x->shape.rank >= 1, "input must be >= 1-D");
@@ -402,7 +402,7 @@ static tfc_status count_into(struct tfc_kernel_ctx *ctx, const struct tfc_tensor
   int64_t rows = matrix ? x->shape.dims[0] : 1, n = tfc_tensor_elements(x) / (rows > 0 ? rows : 1);
   struct tfc_shape shape = matrix ? TFC_SHAPE(rows, size) : TFC_SHAPE(size);
   if (weights && tfc_tensor_elements(weights) == 0) weights = NULL;
-  TFC_KERNEL_CHECK(!weights || tfc_shape_equal(&weights->shape, &x->shape),
+  TFC_KERNEL_CHECK(!weights || tfc_tensor_elements(weights) == tfc_tensor_elements(x),
                    "`weights` must be the same shape as `arr` or a length-0 `Tensor`");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &shape, &y));
   memset(y->data, 0, y->size);

@@ -146,6 +146,14 @@ static tfc_status ctc_loss(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 1, x, &gradient));
   if (gradient->size) memset(gradient->data, 0, gradient->size);
   int64_t n = tfc_tensor_elements(values), at = 0;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t b = tfc_tensor_int(indices, 2 * i), t = tfc_tensor_int(indices, 2 * i + 1);
+    bool ordered = i == 0 || tfc_tensor_int(indices, 2 * i - 2) < b ||
+                   (tfc_tensor_int(indices, 2 * i - 2) == b && tfc_tensor_int(indices, 2 * i - 1) < t);
+    TFC_KERNEL_CHECK(b >= 0 && b < c.batch && t >= 0 && ordered,
+                     "label SparseTensor is not valid: indices[%lld] = [%lld,%lld] is out of bounds or out of order",
+                     (long long)i, (long long)b, (long long)t);
+  }
   size_t states = (size_t)(2 * n + 1);
   tfc_status s = NULL;
   struct work w = {.labels = malloc(states * sizeof *w.labels),

@@ -31,6 +31,18 @@ static tfc_status lrn_prepare(struct tfc_prepare_ctx *ctx) {
     (C) l->bias + (C)l->alpha *sum_;                                                                                   \
   })
 
+// TensorFlow multiplies the squares by a matrix of ones and zeros: what is not finite spreads over the whole row.
+#define SPREAD(x, y)                                                                                                   \
+  do {                                                                                                                 \
+    C all_ = 0;                                                                                                        \
+    for (int64_t c_ = 0; c_ < l->channels; c_++) all_ += TFC_GET(x[c_]) * TFC_GET(x[c_]) * (C)0;                       \
+    if (all_ == (C)0) break;                                                                                           \
+    for (int64_t c_ = 0; c_ < l->channels; c_++)                                                                       \
+      for (int64_t k_ = 0; k_ < l->channels; k_++)                                                                     \
+        if ((k_ < c_ - l->radius || k_ > c_ + l->radius) && !isfinite(TFC_GET(x[k_]) * TFC_GET(x[k_])))                \
+          TFC_PUT(y[c_], (C)NAN);                                                                                      \
+  } while (0)
+
 static void forward(void *arg, int64_t begin, int64_t end) {
   const struct lrn *l = arg;
   TFC_FLOAT_CASES(l->dtype, {
@@ -38,6 +50,7 @@ static void forward(void *arg, int64_t begin, int64_t end) {
       const S *x = (const S *)l->x + row * l->channels;
       S *y = (S *)l->out + row * l->channels;
       for (int64_t c = 0; c < l->channels; c++) TFC_PUT(y[c], TFC_GET(x[c]) * pow(NORM(x, c), (C)-l->beta));
+      SPREAD(x, y);
     }
   })
 }
@@ -105,6 +118,8 @@ TFC_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {
     float *y = (float *)l->out + row * l->channels;
     norms(l, x, squares, norm, power);
     for (int64_t c = 0; c < l->channels; c++) y[c] = x[c] * power[c];
+    typedef float C;
+    SPREAD(x, y);
   }
 }
 

@@ -30,7 +30,7 @@ static tfc_status unsorted(struct tfc_kernel_ctx *ctx, enum ops_combine how) {
   const struct tfc_tensor *x = ctx->inputs[0], *ids = ctx->inputs[1];
   struct unsorted_job job = {x, ids, NULL, 1, tfc_tensor_elements(ids), ops_combine_loop(how, x->dtype)};
   if (!job.fn) return ops_unsupported_type(ctx, x->dtype);
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2]) == 1, "num_segments should be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "num_segments should be a scalar");
   int64_t segments = tfc_tensor_int(ctx->inputs[2], 0);
   TFC_KERNEL_CHECK(segments >= 0, "Input num_segments == %lld must not be negative.", (long long)segments);
   bool prefix = ids->shape.rank <= x->shape.rank;

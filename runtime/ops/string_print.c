@@ -82,7 +82,7 @@ static void add_ends(struct tfc_text *out, const struct tfc_tensor *x, int d, in
   for (int64_t i = 0, shown = 0; i < n; i++) {
     bool gap = i == ends && n > 2 * ends;
     if (i >= ends && i < last && !gap) continue;
-    if (shown++ > 0) { // a space, or lines and as many spaces as there are brackets open
+    if (shown++ > 0 || gap) { // a space, or lines and as many spaces as there are brackets open
       for (int k = 0; d < rank - 1 && k < rank - d - 1; k++) tfc_text_add(out, TFC_STR("\n"));
       for (int k = 0; k <= (d < rank - 1 ? d : 0); k++) tfc_text_add(out, TFC_STR(" "));
     }
@@ -134,7 +134,7 @@ static tfc_status string_format(struct tfc_kernel_ctx *ctx) {
     int64_t n = tfc_tensor_elements(x);
     if (x->shape.rank == 0 && summarize == 0)
       tfc_text_add(&text, TFC_STR("..."));
-    else
+    else if (n || x->dtype != TFC_BOOL) // (no brackets around no bools)
       add_ends(&text, x, 0, 0, summarize < 0 || summarize > n ? n : summarize);
     rest = tfc_str_sub(rest, at + mark.size, rest.size);
   }

@@ -76,6 +76,21 @@ def cases(f):
     refused(f, "CTCLoss", "float32", [f.values("float32", [6, 1, 5]), np.array([[0, 0]], np.int64), np.array([1], np.int32), np.array([0], np.int32)])
     refused(f, "StridedSlice", "float32", [matrix, np.array([0], np.int32), np.array([1], np.int32), np.array([1], np.int32)], ellipsis_mask=6)
     refused(f, "ComplexAbs", "complex64", [np.array([1 + 1j], np.complex64)], Tout=2)
+    refused(f, "MatrixInverse", "float32", [np.array([[nan, 1], [2, 3]], np.float32)], tag="nan")
+    refused(f, "MatrixSolve", "float64", [np.array([[nan, 1], [2, 3]]), np.ones([2, 1])], tag="nan")
+    row = np.array([.5, 1, inf, 2, 3, .25, 4, 1], np.float32).reshape(1, 1, 1, 8)
+    for dtype in ("float32", "float16"):
+        for beta in (.5, 1., .3):
+            f.simple("LRN", dtype, [([np.where(np.isinf(row), x, row).astype(f_type(dtype))], dict(depth_radius=1, beta=beta)) for x in (inf, nan, -inf)],
+                     relative(1e-5)(dtype), tag="inf_%g" % beta)
+    refused(f, "OneHot", "float32", [ids, np.array(3, np.int32), np.ones([1], np.float32), np.array(0, np.float32)])
+    refused(f, "ArgMax", "float32", [matrix, np.array([1], np.int32)])
+    refused(f, "TopKV2", "float32", [matrix, np.array([1], np.int32)])
+    refused(f, "UnsortedSegmentSum", "float32", [matrix, ids, np.array([4], np.int32)])
+    refused(f, "BroadcastArgs", "int32", [np.array(2, np.int32), np.array([2, 3], np.int32)])
+    refused(f, "CropAndResizeGradBoxes", "float32", [np.zeros([1, 0, 2, 2], np.float32), f.values("float32", [1, 4, 4, 2]), np.array([[0, 0, 1, 1]], np.float32), np.array([0], np.int32)])
+    refused(f, "CTCLoss", "float32", [f.values("float32", [6, 1, 5]), np.array([[0, -1]], np.int64), np.array([1], np.int32), np.array([6], np.int32)], tag="index")
+    f.simple("Bincount", "float32", [([np.array([1, 2, 1], np.int32), np.array(4, np.int32), np.ones([1, 3], np.float32)], {})], tag="weights", dynamic=False)
     refused(f, "MatrixSolve", "float32", [np.array([[1, 2], [2, 4]], np.float32), np.ones([2, 1], np.float32)])
 
 
