@@ -50,16 +50,7 @@ static void add_element(struct tfc_text *out, const struct tfc_tensor *x, int64_
   case TFC_HALF: add_float(out, (double)tfc_half_to_float(((const uint16_t *)x->data)[i]), true); return;
   case TFC_BFLOAT16: add_float(out, (double)tfc_bfloat16_to_float(((const uint16_t *)x->data)[i]), true); return;
   case TFC_COMPLEX64:
-  case TFC_COMPLEX128: {
-    bool narrow = x->dtype == TFC_COMPLEX64;
-    double _Complex v = narrow ? ((const float _Complex *)x->data)[i] : ((const double _Complex *)x->data)[i];
-    tfc_text_add(out, TFC_STR("("));
-    add_float(out, creal(v), narrow);
-    tfc_text_add(out, TFC_STR(","));
-    add_float(out, cimag(v), narrow);
-    tfc_text_add(out, TFC_STR(")"));
-    return;
-  }
+  case TFC_COMPLEX128: tfc_text_add(out, TFC_STR("?")); return; // as TensorFlow shows them
   case TFC_UINT64: tfc_text_printf(out, "%llu", (unsigned long long)((const uint64_t *)x->data)[i]); return;
   default:
     if (x->dtype == TFC_RESOURCE || x->dtype == TFC_VARIANT)
@@ -132,9 +123,15 @@ static tfc_status string_format(struct tfc_kernel_ctx *ctx) {
     if (!found) break;
     const struct tfc_tensor *x = ctx->inputs[i++];
     int64_t n = tfc_tensor_elements(x);
-    if (x->shape.rank == 0 && summarize == 0)
+    if (tfc_dtype_is_complex(x->dtype)) {
+      int64_t limit = summarize < 0 || summarize > n ? n : summarize;
+      if (x->shape.rank) tfc_text_add(&text, TFC_STR("["));
+      for (int64_t k = 0; k < limit; k++) tfc_text_add(&text, k ? TFC_STR(" ?") : TFC_STR("?"));
+      if (n > limit) tfc_text_add(&text, TFC_STR("..."));
+      if (x->shape.rank) tfc_text_add(&text, TFC_STR("]"));
+    } else if (x->shape.rank == 0 && summarize == 0)
       tfc_text_add(&text, TFC_STR("..."));
-    else if (n || x->dtype != TFC_BOOL) // (no brackets around no bools)
+    else if ((n && summarize) || x->dtype != TFC_BOOL) // (no brackets around no bools)
       add_ends(&text, x, 0, 0, summarize < 0 || summarize > n ? n : summarize);
     rest = tfc_str_sub(rest, at + mark.size, rest.size);
   }
