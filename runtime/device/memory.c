@@ -11,30 +11,15 @@ struct tfc_memory_block {
   struct tfc_buffer buffer;
   struct tfc_memory_block *next;
   size_t capacity; // bytes of data
-  uint16_t class;  // TFC_MEMORY_CLASSES: not cached
+  uint16_t class;  // TFC_SIZE_CLASSES: not cached
 };
-enum { HEADER = 128, SMALLEST = 64, LARGEST_CACHED = 64 << 20, HUGE_PAGE = 2 << 20 };
+enum { HEADER = 128, HUGE_PAGE = 2 << 20 };
+static const struct tfc_size_classes classes = {.smallest = 64, .largest = 64 << 20, .unit = 64};
 _Static_assert(sizeof(struct tfc_memory_block) <= HEADER, "the header holds the record");
 
 void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
   *m = (struct tfc_memory){.device = device, .limit = limit, .offset = offset};
   pthread_mutex_init(&m->lock, NULL);
-}
-
-static uint16_t class_of(size_t bytes, size_t *out_capacity) {
-  if (bytes > LARGEST_CACHED) {
-    *out_capacity = (bytes + 63) & ~(size_t)63;
-    return TFC_MEMORY_CLASSES;
-  }
-  if (bytes <= SMALLEST) {
-    *out_capacity = SMALLEST;
-    return 0;
-  }
-  int power = 63 - __builtin_clzll(bytes - 1); // 2^power < bytes <= 2^(power + 1)
-  size_t step = ((size_t)1 << power) / 4;
-  size_t quarter = (bytes - ((size_t)1 << power) + step - 1) / step; // 1..4
-  *out_capacity = (((size_t)1 << power) + quarter * step + 63) & ~(size_t)63;
-  return (uint16_t)((power - 6) * 4 + (int)quarter);
 }
 
 static void unmap(struct tfc_memory_block *b) {
@@ -46,7 +31,7 @@ static void unmap(struct tfc_memory_block *b) {
 
 void tfc_memory_trim(struct tfc_memory *m) {
   pthread_mutex_lock(&m->lock);
-  for (int i = 0; i < TFC_MEMORY_CLASSES; i++)
+  for (int i = 0; i < TFC_SIZE_CLASSES; i++)
     while (m->free_lists[i]) {
       struct tfc_memory_block *b = m->free_lists[i];
       m->free_lists[i] = b->next;
@@ -65,7 +50,7 @@ static void destroy(struct tfc_buffer *self) {
   struct tfc_memory_block *b = (struct tfc_memory_block *)(void *)self;
   struct tfc_memory *m = self->owner;
   atomic_fetch_sub_explicit(&m->held, self->size, memory_order_relaxed);
-  if (b->class == TFC_MEMORY_CLASSES) {
+  if (b->class == TFC_SIZE_CLASSES) {
     unmap(b);
     return;
   }
@@ -89,8 +74,8 @@ tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_bu
   struct tfc_memory_block *b = NULL;
   if (bytes <= m->limit && held <= m->limit - bytes && bytes <= SIZE_MAX / 2) {
     size_t capacity = 0;
-    uint16_t class = class_of(bytes, &capacity);
-    if (class < TFC_MEMORY_CLASSES) {
+    uint16_t class = tfc_size_class(&classes, bytes, &capacity);
+    if (class < TFC_SIZE_CLASSES) {
       pthread_mutex_lock(&m->lock);
       if ((b = m->free_lists[class])) {
         m->free_lists[class] = b->next;

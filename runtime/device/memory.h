@@ -5,9 +5,8 @@
 
 #include <pthread.h>
 
+#include "runtime/device/size_class.h"
 #include "runtime/graph/tensor.h"
-
-enum { TFC_MEMORY_CLASSES = 256 };
 
 struct tfc_memory_block;
 struct tfc_memory {
@@ -17,7 +16,7 @@ struct tfc_memory {
   _Atomic uint64_t held; // bytes of live buffers
   uint64_t cached;       // bytes in the free lists
   pthread_mutex_t lock;
-  struct tfc_memory_block *free_lists[TFC_MEMORY_CLASSES];
+  struct tfc_memory_block *free_lists[TFC_SIZE_CLASSES];
 };
 void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
 void tfc_memory_deinit(struct tfc_memory *m); // every buffer has been released

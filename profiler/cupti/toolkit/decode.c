@@ -34,44 +34,31 @@ static const char *direction_of(uint8_t kind) {
   }
 }
 
+// What copies and fills have in common.
+#define WORK_OF(record, of_kind)                                                                                       \
+  (struct tfc_activity_work) {                                                                                         \
+    .kind = (of_kind), .start_ns = (int64_t)(record)->start, .end_ns = (int64_t)(record)->end,                         \
+    .context = (record)->contextId, .stream = (record)->streamId, .correlation = (record)->correlationId,              \
+    .graph_node = (record)->graphNodeId, .bytes = (record)->bytes                                                      \
+  }
+
 static void decode_copy(struct tfc_activity *activity, const CUpti_ActivityMemcpy6 *c) {
-  struct tfc_activity_work w = {.kind = TFC_ACTIVITY_COPY,
-                                .start_ns = (int64_t)c->start,
-                                .end_ns = (int64_t)c->end,
-                                .context = c->contextId,
-                                .stream = c->streamId,
-                                .correlation = c->correlationId,
-                                .graph_node = c->graphNodeId,
-                                .bytes = c->bytes};
+  struct tfc_activity_work w = WORK_OF(c, TFC_ACTIVITY_COPY);
   snprintf(w.direction, sizeof w.direction, "%s", direction_of(c->copyKind));
   snprintf(w.name, sizeof w.name, "copy %s", w.direction);
   tfc_activity_add(activity, &w);
 }
 
 static void decode_peer_copy(struct tfc_activity *activity, const CUpti_ActivityMemcpyPtoP4 *c) {
-  struct tfc_activity_work w = {.kind = TFC_ACTIVITY_COPY,
-                                .start_ns = (int64_t)c->start,
-                                .end_ns = (int64_t)c->end,
-                                .context = c->contextId,
-                                .stream = c->streamId,
-                                .correlation = c->correlationId,
-                                .graph_node = c->graphNodeId,
-                                .bytes = c->bytes,
-                                .direction = "PtoP",
-                                .name = "copy PtoP"};
+  struct tfc_activity_work w = WORK_OF(c, TFC_ACTIVITY_COPY);
+  snprintf(w.direction, sizeof w.direction, "PtoP");
+  snprintf(w.name, sizeof w.name, "copy PtoP");
   tfc_activity_add(activity, &w);
 }
 
 static void decode_set(struct tfc_activity *activity, const CUpti_ActivityMemset4 *m) {
-  struct tfc_activity_work w = {.kind = TFC_ACTIVITY_SET,
-                                .start_ns = (int64_t)m->start,
-                                .end_ns = (int64_t)m->end,
-                                .context = m->contextId,
-                                .stream = m->streamId,
-                                .correlation = m->correlationId,
-                                .graph_node = m->graphNodeId,
-                                .bytes = m->bytes,
-                                .name = "fill"};
+  struct tfc_activity_work w = WORK_OF(m, TFC_ACTIVITY_SET);
+  snprintf(w.name, sizeof w.name, "fill");
   tfc_activity_add(activity, &w);
 }
 

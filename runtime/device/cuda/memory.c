@@ -12,31 +12,14 @@ struct tfc_cuda_block {
   struct tfc_cuda_block *next;
   void *memory;
   size_t capacity;
-  uint16_t class; // TFC_CUDA_CLASSES: not cached
+  uint16_t class; // TFC_SIZE_CLASSES: not cached
 };
-enum { SMALLEST = 256 };
-static const size_t largest_cached = (size_t)1 << 30;
+static const struct tfc_size_classes classes = {.smallest = 256, .largest = (size_t)1 << 30, .unit = 256};
 
 void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *api, const char *device, int ordinal,
                           uint64_t limit) {
   *m = (struct tfc_cuda_memory){.api = api, .device = device, .ordinal = ordinal, .limit = limit};
   pthread_mutex_init(&m->lock, NULL);
-}
-
-static uint16_t class_of(size_t bytes, size_t *out_capacity) {
-  if (bytes > largest_cached) {
-    *out_capacity = (bytes + 255) & ~(size_t)255;
-    return TFC_CUDA_CLASSES;
-  }
-  if (bytes <= SMALLEST) {
-    *out_capacity = SMALLEST;
-    return 0;
-  }
-  int power = 63 - __builtin_clzll(bytes - 1); // 2^power < bytes <= 2^(power + 1)
-  size_t step = ((size_t)1 << power) / 4;
-  size_t quarter = (bytes - ((size_t)1 << power) + step - 1) / step; // 1..4
-  *out_capacity = ((size_t)1 << power) + quarter * step;
-  return (uint16_t)((power - 8) * 4 + (int)quarter);
 }
 
 static void destroy_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
@@ -47,7 +30,7 @@ static void destroy_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
 
 void tfc_cuda_memory_trim(struct tfc_cuda_memory *m) {
   pthread_mutex_lock(&m->lock);
-  for (int i = 0; i < TFC_CUDA_CLASSES; i++)
+  for (int i = 0; i < TFC_SIZE_CLASSES; i++)
     while (m->free_lists[i]) {
       struct tfc_cuda_block *b = m->free_lists[i];
       m->free_lists[i] = b->next;
@@ -66,7 +49,7 @@ static void destroy(struct tfc_buffer *self) {
   struct tfc_cuda_block *b = (struct tfc_cuda_block *)(void *)self;
   struct tfc_cuda_memory *m = self->owner;
   atomic_fetch_sub_explicit(&m->held, self->size, memory_order_relaxed);
-  if (b->class == TFC_CUDA_CLASSES) {
+  if (b->class == TFC_SIZE_CLASSES) {
     destroy_block(m, b);
     return;
   }
@@ -78,7 +61,7 @@ static void destroy(struct tfc_buffer *self) {
 }
 
 static struct tfc_cuda_block *take_cached(struct tfc_cuda_memory *m, uint16_t class) {
-  if (class == TFC_CUDA_CLASSES) return NULL;
+  if (class == TFC_SIZE_CLASSES) return NULL;
   pthread_mutex_lock(&m->lock);
   struct tfc_cuda_block *b = m->free_lists[class];
   if (b) {
@@ -140,7 +123,7 @@ tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size_t bytes, str
   int error = TFC_CUDA_OUT_OF_MEMORY;
   if (bytes <= m->limit && held <= m->limit - bytes && bytes <= SIZE_MAX / 4) {
     size_t capacity = 0;
-    uint16_t class = class_of(bytes, &capacity);
+    uint16_t class = tfc_size_class(&classes, bytes, &capacity);
     b = take_cached(m, class);
     if (!b && (b = make_block(m, capacity, &error))) {
       b->capacity = capacity;

@@ -9,9 +9,9 @@
 #include <pthread.h>
 
 #include "runtime/device/cuda/api.h"
+#include "runtime/device/size_class.h"
 #include "runtime/graph/tensor.h"
 
-enum { TFC_CUDA_CLASSES = 256 };
 struct tfc_cuda_block;
 struct tfc_cuda_memory {
   const struct tfc_cuda_api *api;
@@ -23,7 +23,7 @@ struct tfc_cuda_memory {
   uint64_t cached; // bytes in the free lists
   uint64_t calls;  // of cudaMalloc so far
   pthread_mutex_t lock;
-  struct tfc_cuda_block *free_lists[TFC_CUDA_CLASSES];
+  struct tfc_cuda_block *free_lists[TFC_SIZE_CLASSES];
 };
 void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *api, const char *device, int ordinal,
                           uint64_t limit);

@@ -1,0 +1,29 @@
+// Tables of kernels: rows that files of kernels contribute through a linker section, found by op and dtype. The
+// devices' kinds of rows (cpu/kernels.h, cuda/kernel.h) differ in what they prepare and run, not in how they are found.
+//
+//   for (each contributed array) for (each row) tfc_kernel_table_add(&table, row->op, row->types, row);
+//   tfc_kernel_table_sort(&table);                                            // once, then read by any thread
+//   for (const void *row = NULL; (row = tfc_kernel_table_next(&table, op, type, row));) ...
+#ifndef TFC_RUNTIME_DEVICE_KERNEL_TABLE_H
+#define TFC_RUNTIME_DEVICE_KERNEL_TABLE_H
+
+#include "runtime/base/array.h"
+#include "runtime/base/str.h"
+#include "runtime/graph/op_def.h"
+
+struct tfc_kernel_entry {
+  const char *op;
+  uint32_t types; // bits of dtypes; 0: any
+  const void *row;
+};
+struct tfc_kernel_table {
+  TFC_ARRAY(struct tfc_kernel_entry) entries;
+};
+
+void tfc_kernel_table_add(struct tfc_kernel_table *table, const char *op, uint32_t types, const void *row);
+void tfc_kernel_table_sort(struct tfc_kernel_table *table);
+
+// The first row for an op and a dtype after row `after` (NULL: from the start), in the order of their file; NULL: none.
+const void *tfc_kernel_table_next(const struct tfc_kernel_table *table, tfc_str op, tfc_dtype type, const void *after);
+
+#endif
