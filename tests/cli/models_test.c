@@ -1,5 +1,5 @@
-// SavedModels that TensorFlow made (tests/conformance/models.py --commit), run by tfc-run: restored and initialised by
-// their own operations, with their assets; what comes out is what TensorFlow computed.
+// SavedModels that TensorFlow made (tests/conformance/made_models.py --commit), run by tfc-run: restored and
+// initialised by their own operations, with their assets; what comes out is what TensorFlow computed.
 #include "tests/common/test.h"
 
 #include <dirent.h>
