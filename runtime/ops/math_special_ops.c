@@ -1,14 +1,17 @@
 // Ops of special functions: error functions, gamma functions and their kin, Bessel functions. Computed in double
-// precision and rounded once; Erf and Erfc in float32 are libm's.
+// precision and rounded once; Erf in float32 is vectorised (math_vector.h), Erfc libm's.
 #include <math.h>
 #include <tgmath.h>
 
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 #include "runtime/ops/math_special.h"
+#include "runtime/ops/math_vector.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
-OPS_UNARY_COSTLY(Erf, OPS_FLOATS, erf(x))
+#undef erf // <tgmath.h>'s
+#define ERF(x) _Generic((x), float : tfc_erff, double : erf)(x)
+OPS_UNARY_COSTLY(Erf, OPS_FLOATS, ERF(x))
 OPS_UNARY_COSTLY(Erfc, OPS_FLOATS, erfc(x))
 #define DOUBLE_LOOP(t, name, fn) OPS_UNARY_LOOP(t, name, t, fn((double)x))
 #define UNARY_DOUBLE(name, LIST, fn)                                                                                   \
