@@ -1,0 +1,173 @@
+// What goes wrong around the programs, as their users meet it: files that are not what they should be, places that
+// cannot be written, interrupts, databases of others. Each has its exit code and a message that names the culprit, and
+// what is on stdout is a result or nothing.
+#include "tests/common/test.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/common/command.h"
+
+static char folder[64];
+
+static void put(const char *name, const char *text, size_t size) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fwrite(text, 1, size, file);
+  fclose(file);
+}
+#define PUT(name, text) put(name, text, sizeof(text) - 1)
+
+static const char machine[] = "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 4}\n"
+                              "links:\n  - {from: \"*\", to: \"*\", bandwidth: 1GB/s}\n";
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-faults-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  PUT("text.pb", "hello\n");
+  PUT("empty.pb", "");
+  PUT("m.yaml", machine);
+  PUT("two.json", "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [{\"name\": "
+                  "\"a\", \"time_us\": {\"acc\": 10}}, {\"name\": \"b\", \"time_us\": {\"acc\": 50}}], \"edges\": "
+                  "[{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1000}]}");
+  PUT("steer.pbtxt",
+      "node { name: \"a\\033[2Jb\" op: \"Relu\" input: \"gone\" attr { key: \"T\" value { type: DT_FLOAT } "
+      "} }\n");
+  PUT("huge.pbtxt",
+      "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: "
+      "\"shape\" value { shape { dim { size: 1099511627776 } dim { size: 1099511627776 } } } } }\n"
+      "node { name: \"y\" op: \"Relu\" input: \"x\" attr { key: \"T\" value { type: DT_FLOAT } } }\n");
+  char line[256];
+  snprintf(line, sizeof line, "cd %s && mkdir dir && cp %s/examples/mlp.pb m.pb && head -c 1000 m.pb > cut.pb", folder,
+           TFC_SOURCE_DIR);
+  return system(line);
+}
+static int tear_down(void **state) {
+  (void)state;
+  char line[96];
+  snprintf(line, sizeof line, "rm -rf %s", folder);
+  return system(line);
+}
+
+static void test_wrong_graphs(void **state) {
+  (void)state;
+  static const char *const wrong[][2] = {
+      {"nowhere.pb", "nowhere.pb"}, {"dir", "saved_model.pb"}, {"empty.pb", "empty"},
+      {"cut.pb", "cut.pb"},         {"text.pb", "line 1"},     {"huge.pbtxt", "feed 'x"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_exit(3, wrong[i][1], "cd %s && tfc-run --graph %s", folder, wrong[i][0]);
+    assert_exit(3, wrong[i][1], "cd %s && tfc-place --graph %s --devices 2 --time 5s", folder, wrong[i][0]);
+    const struct command_result *r = command("cd %s && tfc-place --graph %s --devices 2", folder, wrong[i][0]);
+    assert_string_equal(r->out, "");
+  }
+  // A name out of a file does not steer the terminal.
+  const struct command_result *r = command("cd %s && tfc-run --graph steer.pbtxt", folder);
+  assert_int_equal(r->code, 3);
+  assert_null(strchr(r->err, '\033'));
+  assert_non_null(strstr(r->err, "a\\x1b[2Jb"));
+}
+
+static void test_feeds(void **state) {
+  (void)state;
+  static const char *const programs[] = {"tfc-run", "tfc-place --devices 2 --time 5s --db f.db"};
+  for (size_t i = 0; i < 2; i++) {
+    assert_exit(2, "--feed", "cd %s && %s --graph m.pb --feed x", folder, programs[i]);
+    assert_exit(3, "float99[2]", "cd %s && %s --graph m.pb --feed 'x=float99[2]'", folder, programs[i]);
+    assert_exit(3, "none.npy", "cd %s && %s --graph m.pb --feed x=none.npy", folder, programs[i]);
+    assert_exit(3, "--feed x", "cd %s && %s --graph m.pb --feed x=none.npy", folder, programs[i]);
+  }
+}
+
+// What cannot be written is found out before anything runs: no profile was begun.
+static void test_outputs_first(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"--out none/p.json",     "--out dir",      "--report none/r", "--report text.pb",
+                                      "--save-problem none/p", "--db none/t.db", "--db dir"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const struct command_result *r = command("cd %s && tfc-place --graph m.pb --devices 2 %s", folder, wrong[i]);
+    if (r->code != 6) fail_msg("%s: exit %d: %s", wrong[i], r->code, r->err);
+    assert_null(strstr(r->err, "profile"));
+    assert_string_equal(r->out, "");
+  }
+  assert_exit(6, "--out", "cd %s && tfc-place --graph two.json --machine m.yaml --out none/p.json", folder);
+  assert_exit(3, "none.json", "cd %s && tfc-place --graph m.pb --devices 2 --evaluate none.json", folder);
+  assert_exit(3, "--baseline", "cd %s && tfc-place --graph m.pb --devices 2 --baseline mine=text.pb", folder);
+  const struct command_result *r = command("cd %s && tfc-run --graph m.pb --profile --db none/t.db", folder);
+  assert_int_equal(r->code, 6);
+  assert_null(strstr(r->err, "steps after"));
+}
+
+static void test_databases(void **state) {
+  (void)state;
+  assert_exit(0, "", "cd %s && tfc-run --graph m.pb --profile --steps 2 --db t.db -q", folder);
+  assert_exit(0, "",
+              "cd %s && cp t.db new.db && sqlite3 new.db 'PRAGMA user_version = 99' && head -c 9000 t.db > cut.db",
+              folder);
+  static const char *const wrong[][2] = {
+      {"text.pb", "not an SQLite database"}, {"new.db", "newer tfc"}, {"cut.db", "damaged"}};
+  for (size_t i = 0; i < 3; i++) { // bad input for who reads, a place that cannot be written for who writes
+    assert_exit(3, wrong[i][1], "cd %s && tfc-report --db %s list", folder, wrong[i][0]);
+    assert_exit(6, wrong[i][1], "cd %s && tfc-run --graph m.pb --profile --db %s", folder, wrong[i][0]);
+    assert_exit(6, wrong[i][1], "cd %s && tfc-place --graph m.pb --devices 2 --db %s", folder, wrong[i][0]);
+  }
+}
+
+// One document and nothing else, whatever names hold; partitioners that print do not get there.
+static void test_documents(void **state) {
+  (void)state;
+  static const char *const calls[] = {
+      "tfc-export --graph m.pb --strip-devices --out 'a\"b.pb' --json",
+      "tfc-place --graph two.json --machine m.yaml --time 1s --out o.json --json", // METIS: too many parts
+      "tfc-run --graph m.pb --steps 1 --json",
+      "tfc-run --graph m.pb --shapes --json",
+      "tfc-run --list-ops --json",
+  };
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    char line[512];
+    snprintf(line, sizeof line, "cd %s && %s >document; code=$?; [ $code = 0 -o $code = 7 ] || exit $code", folder,
+             calls[i]);
+    assert_exit(0, "", "%s", line);
+    snprintf(line, sizeof line, "%s/document", folder);
+    json_error_t error;
+    json_t *d = json_load_file(line, 0, &error);
+    if (!d) fail_msg("%s: %s", calls[i], error.text);
+    json_decref(d);
+  }
+  // A device is written to, not replaced; a link stays one.
+  const struct command_result *r =
+      command("cd %s && ln -s target.json link.json && : >target.json && "
+              "tfc-place --graph two.json --machine m.yaml --time 1s -q --out link.json >shown; "
+              "test -L link.json && grep -q tfc-placement target.json && "
+              "{ tfc-place --graph two.json --machine m.yaml --time 1s -q --out /dev/stdout | grep -c tfc-placement; }",
+              folder);
+  assert_string_equal(r->out, "1\n");
+}
+
+// Whenever it comes, an interrupt ends with 130.
+static void test_interrupts(void **state) {
+  (void)state;
+  static const char *const after[] = {"0.03", "0.1", "0.4", "1.5"};
+  for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+    const struct command_result *r = command("cd %s && { timeout --preserve-status -s INT %s tfc-place --graph m.pb "
+                                             "--devices 2 --time 20s --db i.db --report none --out i.json "
+                                             "; } ; echo $?",
+                                             folder, after[i]);
+    if (!strstr(r->out, "130")) fail_msg("after %s s: %s%s", after[i], r->out, r->err);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_wrong_graphs), cmocka_unit_test(test_feeds),     cmocka_unit_test(test_outputs_first),
+      cmocka_unit_test(test_databases),    cmocka_unit_test(test_documents), cmocka_unit_test(test_interrupts),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
