@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/elite.h"
 #include "placer/ilp.h"
-#include "placer/lns.h"
-#include "placer/local.h"
 #include "placer/parallel.h"
+#include "placer/search_job.h"
 #include "runtime/base/array.h"
 
 #define FIXED_WORKERS 8
-#define ELITE 8
 
 struct finder {
   const struct tfc_problem *p;
@@ -78,8 +77,7 @@ static bool is_over(const struct finder *f) {
          (f->deadline > 0 && tfc_seconds_now() >= f->deadline) || (f->limit && spent(f) >= f->limit);
 }
 
-// --- one algorithm after another, or side by side
-// ---------------------------------------------------------------------
+// --- one algorithm after another, or side by side ------------------------------------------------------------------
 
 struct task {
   const struct tfc_algo *algo;
@@ -180,174 +178,19 @@ out:
 
 // --- auto ----------------------------------------------------------------------------------------------------------
 
-struct elite {
-  struct tfc_solution solution[ELITE];
-  struct tfc_score score[ELITE];
-  uint32_t count;
-};
-// In the order of the scores; one placement for each score.
-static tfc_status join_elite(struct elite *e, const struct tfc_problem *p, const struct tfc_solution *solution,
-                             struct tfc_score score) {
-  uint32_t at = 0;
-  if (score.value == TFC_TIME_MAX && e->count) return NULL;
-  while (at < e->count && tfc_score_better(e->score[at], score)) at++;
-  if (at == ELITE || (at < e->count && !tfc_score_better(score, e->score[at]))) return NULL;
-  struct tfc_solution copy = {0};
-  TFC_RETURN_IF_ERROR(tfc_solution_copy(&copy, solution, p));
-  if (e->count == ELITE) tfc_solution_deinit(&e->solution[--e->count]);
-  memmove(&e->solution[at + 1], &e->solution[at], (e->count - at) * sizeof *e->solution);
-  memmove(&e->score[at + 1], &e->score[at], (e->count - at) * sizeof *e->score);
-  e->solution[at] = copy, e->score[at] = score, e->count++;
-  return NULL;
-}
-
-// Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
-// from nothing; large neighbourhoods.
-enum method { METHOD_ANNEAL, METHOD_CLUSTERS, METHOD_LNS, METHOD_HOT, METHOD_COMBINE, METHOD_FRESH };
-static const char *const method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
-                                           "auto: anneal", "auto: combine",    "auto: fresh"};
-static const enum method step_methods[] = {METHOD_ANNEAL, METHOD_CLUSTERS, METHOD_LNS, METHOD_HOT, METHOD_COMBINE};
-static const enum method throughput_methods[] = {METHOD_FRESH,   METHOD_CLUSTERS, METHOD_ANNEAL,
-                                                 METHOD_COMBINE, METHOD_HOT,      METHOD_LNS};
-struct job {
-  enum method method;
-  struct tfc_budget budget;
-  struct tfc_solution solution, other; // other: to be combined with
-  struct tfc_score score;
-  uint64_t evaluations;
-  double hot;
-  bool fixed; // no clock
-  tfc_status status;
-};
+static const enum tfc_search_method step_methods[] = {TFC_METHOD_ANNEAL, TFC_METHOD_CLUSTERS, TFC_METHOD_LNS,
+                                                      TFC_METHOD_HOT, TFC_METHOD_COMBINE};
+static const enum tfc_search_method throughput_methods[] = {TFC_METHOD_FRESH,   TFC_METHOD_CLUSTERS, TFC_METHOD_ANNEAL,
+                                                            TFC_METHOD_COMBINE, TFC_METHOD_HOT,      TFC_METHOD_LNS};
 struct job_list {
   struct finder *f;
-  struct job *jobs;
+  struct tfc_search_job *jobs;
 };
 
-// What is left of a budget after `used` evaluations, a share of it.
-static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
-  struct tfc_budget part = *budget;
-  if (budget->evaluations) {
-    uint64_t left = budget->evaluations > used ? budget->evaluations - used : 1;
-    part.evaluations = (uint64_t)((double)left * share) + 1;
-    if (part.evaluations > left) part.evaluations = left;
-  }
-  if (budget->deadline > 0) {
-    double now = tfc_seconds_now();
-    part.deadline = now + (budget->deadline - now) * share;
-  }
-  part.seed = seed;
-  return part;
-}
-
-static bool job_over(const struct job *j) {
-  return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
-}
-
-// From coarse to fine: clusters of what has one label now, then of what is on one device, at last units.
-static tfc_status anneal_levels(const struct tfc_problem *p, struct job *j, struct tfc_random *random,
-                                struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
-  tfc_status s = NULL;
-  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
-  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-  uint32_t target = 12 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
-  for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
-    const tfc_device_id *together = level ? solution->device : label;
-    if (target >= p->unit_count) level = 3;
-    uint32_t count = level < 3 ? tfc_local_coarsen(p, random, together, target, cluster) : p->unit_count;
-    struct tfc_anneal_options options = {.hot = j->hot / (1 + level), .cold = 0.0003};
-    if (count && level < 3) options.cluster = cluster, options.cluster_count = count;
-    struct tfc_budget part = part_of(&j->budget, j->evaluations, level < 3 ? 0.4 : 1, tfc_random_u64(random));
-    TFC_TRY(s, tfc_local_anneal(p, &part, &options, solution, score, &j->evaluations));
-  }
-out:
-  free(cluster);
-  return s;
-}
-
-// From a beginning that has nothing to do with the elite: units anywhere in one long run, or clusters anywhere.
-static tfc_status anneal_fresh(const struct tfc_problem *p, struct job *j, struct tfc_random *random) {
-  tfc_status s = NULL;
-  struct tfc_solution trial = {0};
-  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *home = NULL;
-  const bool units = tfc_random_below(random, 2);
-  const uint32_t target = 8 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
-  struct tfc_score score = TFC_SCORE_NONE;
-  if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-  TFC_TRY(s, tfc_solution_init(&trial, p));
-  if (units) {
-    struct tfc_anneal_options options = {.hot = 0.03 * pow(10, tfc_random_unit(random)),
-                                         .cold = 0.0002,
-                                         .squarings = 3 + (uint32_t)tfc_random_below(random, 3)};
-    tfc_local_any(p, random, trial.device);
-    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &trial, &score, &j->evaluations));
-  } else {
-    const uint32_t count = tfc_local_coarsen(p, random, NULL, target, cluster);
-    home = malloc(sizeof *home * (count + 1u));
-    if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-    for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
-    for (uint32_t u = 0; u < p->unit_count; u++) {
-      uint32_t d = home[cluster[u]];
-      while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
-      trial.device[u] = (tfc_device_id)d;
-    }
-    if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, trial.device, NULL);
-    struct tfc_anneal_options options = {.hot = 0.3, .cold = 0.003, .cluster = cluster, .cluster_count = count};
-    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.3, tfc_random_u64(random));
-    TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
-    TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
-  }
-  if (tfc_score_better(score, j->score)) { // else what it was given stays
-    const struct tfc_solution given = j->solution;
-    j->solution = trial, trial = given, j->score = score;
-  }
-out:
-  tfc_solution_deinit(&trial);
-  free(cluster), free(home);
-  return s;
-}
-
-static tfc_status run_job_(const struct finder *f, struct job *j) {
-  const struct tfc_problem *p = f->p;
-  tfc_status s = NULL;
-  struct tfc_random random;
-  struct tfc_simulator *sim = NULL;
-  const bool orders = p->objective == TFC_OBJECTIVE_STEP;
-  tfc_random_init(&random, j->budget.seed);
-  TFC_TRY(s, tfc_simulator_create(p, &sim));
-  if (j->method == METHOD_LNS) {
-    TFC_TRY(s, tfc_local_lns(p, &j->budget, &j->solution, &j->score, &j->evaluations));
-  } else if (j->method == METHOD_ANNEAL || j->method == METHOD_HOT) {
-    struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = orders};
-    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
-  } else if (j->method == METHOD_FRESH) {
-    TFC_TRY(s, anneal_fresh(p, j, &random));
-  } else if (j->method == METHOD_COMBINE) { // what is together in both stays so at first
-    for (uint32_t u = 0; u < p->unit_count; u++)
-      j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);
-    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->other.device));
-  } else {
-    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->solution.device));
-  }
-  struct tfc_score settled;
-  if (orders) {
-    struct tfc_solution trial = {0};
-    TFC_TRY(s, tfc_solution_copy(&trial, &j->solution, p));
-    s = tfc_local_settle(p, sim, &trial, &settled, &j->evaluations);
-    if (!s && tfc_score_better(settled, j->score)) {
-      s = tfc_solution_copy(&j->solution, &trial, p);
-      j->score = settled;
-    }
-    tfc_solution_deinit(&trial);
-  }
-out:
-  tfc_simulator_free(sim);
-  return s;
-}
 static void run_job(void *user, uint32_t i) {
   struct job_list *list = user;
-  struct job *j = &list->jobs[i];
-  j->status = run_job_(list->f, j);
+  struct tfc_search_job *j = &list->jobs[i];
+  j->status = tfc_search_job_run(list->f->p, j);
   if (!j->status && list->f->deadline > 0) { // for progress only
     pthread_mutex_lock(&list->f->lock);
     if (tfc_score_better(j->score, list->f->shown)) list->f->shown = j->score;
@@ -355,7 +198,7 @@ static void run_job(void *user, uint32_t i) {
   }
 }
 
-static tfc_status heuristics(struct finder *f, struct elite *elite) {
+static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
   static const char *const names[] = {"single", "split", "dp",    "m-topo", "m-etf",       "heft",
                                       "peft",   "m-sct", "metis", "scotch", "round-robin", "multilevel"};
   enum { COUNT = sizeof names / sizeof *names };
@@ -388,7 +231,8 @@ static tfc_status heuristics(struct finder *f, struct elite *elite) {
       continue;
     }
     const struct tfc_search_entry *e = &f->out->entries[f->out->entry_count - 1];
-    if (!s && e->solution.device) s = join_elite(elite, f->p, &e->solution, (struct tfc_score){e->excess, e->value});
+    if (!s && e->solution.device)
+      s = tfc_elite_join(elite, f->p, &e->solution, (struct tfc_score){e->excess, e->value});
   }
   return s;
 }
@@ -440,45 +284,36 @@ out:
   return s;
 }
 
-static void clear_elite(struct elite *e) {
-  for (uint32_t i = 0; i < e->count; i++) tfc_solution_deinit(&e->solution[i]);
-  e->count = 0;
-}
-static tfc_status join_all(struct elite *to, const struct elite *from, const struct tfc_problem *p) {
-  for (uint32_t i = 0; i < from->count; i++) TFC_RETURN_IF_ERROR(join_elite(to, p, &from->solution[i], from->score[i]));
-  return NULL;
-}
-
 // Where a valley is searched through (the first one thoroughly), the search goes to another one:
 // what was found is put aside in `hall`, and the elite is one placement of no merit. In the last fifth of the time all
 // that was put aside comes together.
-static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct elite *elite,
-                               struct elite *hall) {
+static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,
+                               struct tfc_elite *hall) {
   tfc_status s = NULL;
   struct tfc_simulator *sim = NULL;
   struct tfc_solution any = {0};
   struct tfc_verdict v = {0};
-  TFC_TRY(s, join_all(hall, elite, p));
+  TFC_TRY(s, tfc_elite_join_all(hall, elite, p));
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   TFC_TRY(s, tfc_solution_init(&any, p));
   tfc_local_any(p, random, any.device);
   tfc_simulate(sim, any.device, NULL, TFC_TIME_MAX, &v);
-  clear_elite(elite);
-  TFC_TRY(s, join_elite(elite, p, &any, tfc_score_of(&v)));
+  tfc_elite_clear(elite);
+  TFC_TRY(s, tfc_elite_join(elite, p, &any, tfc_score_of(&v)));
 out:
   tfc_solution_deinit(&any);
   tfc_simulator_free(sim);
   return s;
 }
 
-static tfc_status rounds(struct finder *f, struct elite *elite, struct program_thread *program) {
+static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   const bool fixed = f->deadline <= 0;
   const uint32_t workers = fixed ? FIXED_WORKERS : f->threads;
-  struct job *jobs = calloc(workers, sizeof *jobs);
+  struct tfc_search_job *jobs = calloc(workers, sizeof *jobs);
   struct tfc_random random;
-  struct elite hall = {0};
+  struct tfc_elite hall = {0};
   const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
   bool together = !valleys, left_one = false; // together: no valley is left any more
   uint32_t idle_rounds = 0, idle_here = 0;
@@ -504,26 +339,27 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     }
     const struct tfc_score before = f->best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, turn++) {
-      struct job *j = &jobs[w];
+      struct tfc_search_job *j = &jobs[w];
       uint64_t seed = tfc_random_u64(&random);
       // The best one most of the time, another of the elite else.
       uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
-      *j = (struct job){.score = elite->score[pick], .fixed = fixed};
+      *j = (struct tfc_search_job){.score = elite->score[pick]};
       TFC_TRY(s, tfc_solution_copy(&j->solution, &elite->solution[pick], p));
       j->method = p->objective == TFC_OBJECTIVE_STEP
                       ? step_methods[turn % (sizeof step_methods / sizeof *step_methods)]
                       : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
-      if (j->method == METHOD_COMBINE && (elite->count < 2 || p->device_count > 250)) j->method = METHOD_CLUSTERS;
-      if (j->method == METHOD_COMBINE) {
+      if (j->method == TFC_METHOD_COMBINE && (elite->count < 2 || p->device_count > 250))
+        j->method = TFC_METHOD_CLUSTERS;
+      if (j->method == TFC_METHOD_COMBINE) {
         uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
         TFC_TRY(s, tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
       }
       // Temperatures from one to another round: hot runs leave the valley, the others search in it.
       double u = tfc_random_unit(&random);
-      if (j->method == METHOD_HOT || j->method == METHOD_FRESH)
+      if (j->method == TFC_METHOD_HOT || j->method == TFC_METHOD_FRESH)
         j->hot = 0.03 * pow(0.2, u);
       else
-        j->hot = (j->method == METHOD_CLUSTERS || j->method == METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
+        j->hot = (j->method == TFC_METHOD_CLUSTERS || j->method == TFC_METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
       j->budget = (struct tfc_budget){.seed = seed, .threads = 1, .cancel = &f->stop};
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
@@ -531,11 +367,11 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
     for (uint32_t w = 0; w < busy; w++) {
-      struct job *j = &jobs[w];
+      struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (!s) s = keep(f, &j->solution, j->score, method_names[j->method]);
-      if (!s) s = join_elite(elite, p, &j->solution, j->score);
+      if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
+      if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
       tfc_solution_deinit(&j->solution);
       tfc_solution_deinit(&j->other);
@@ -554,7 +390,7 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
     if (together) continue;
     if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
       together = true;
-      TFC_TRY(s, join_all(elite, &hall, p));
+      TFC_TRY(s, tfc_elite_join_all(elite, &hall, p));
     } else if (idle_here >= 3 && (left_one || slice >= 4 * first_slice)) {
       left_one = true;
       idle_here = 0, slice = first_slice;
@@ -563,7 +399,7 @@ static tfc_status rounds(struct finder *f, struct elite *elite, struct program_t
   }
 out:
   for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution), tfc_solution_deinit(&jobs[w].other);
-  clear_elite(&hall);
+  tfc_elite_clear(&hall);
   free(jobs);
   return s;
 }
@@ -571,7 +407,7 @@ out:
 static tfc_status run_auto(struct finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
-  struct elite elite = {0};
+  struct tfc_elite elite = {0};
   struct program_thread program = {.f = f};
   if (f->o->start && f->o->start->device) {
     struct tfc_simulator *sim = NULL;
@@ -581,7 +417,7 @@ static tfc_status run_auto(struct finder *f) {
     tfc_simulator_free(sim);
     f->out->evaluations++;
     if (v.legal) TFC_TRY(s, keep(f, f->o->start, tfc_score_of(&v), "start"));
-    if (v.legal) TFC_TRY(s, join_elite(&elite, p, f->o->start, tfc_score_of(&v)));
+    if (v.legal) TFC_TRY(s, tfc_elite_join(&elite, p, f->o->start, tfc_score_of(&v)));
   }
   double seconds = f->deadline > 0 ? f->deadline - tfc_seconds_now() : 0;
   if (seconds >= 4 && p->unit_count <= TFC_ILP_UNITS && p->node_count <= 2000 && p->device_count > 1 &&
@@ -595,7 +431,7 @@ static tfc_status run_auto(struct finder *f) {
 out:
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);
-  clear_elite(&elite);
+  tfc_elite_clear(&elite);
   return s;
 }
 

@@ -1,0 +1,129 @@
+#include "placer/search_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "placer/lns.h"
+
+const char *const tfc_search_method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
+                                               "auto: anneal", "auto: combine",    "auto: fresh"};
+
+// What is left of a budget after `used` evaluations, a share of it.
+static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
+  struct tfc_budget part = *budget;
+  if (budget->evaluations) {
+    uint64_t left = budget->evaluations > used ? budget->evaluations - used : 1;
+    part.evaluations = (uint64_t)((double)left * share) + 1;
+    if (part.evaluations > left) part.evaluations = left;
+  }
+  if (budget->deadline > 0) {
+    double now = tfc_seconds_now();
+    part.deadline = now + (budget->deadline - now) * share;
+  }
+  part.seed = seed;
+  return part;
+}
+
+static bool job_over(const struct tfc_search_job *j) {
+  return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
+}
+
+// From coarse to fine: clusters of what has one label now, then of what is on one device, at last units.
+static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                                struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
+  tfc_status s = NULL;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  uint32_t target = 12 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
+  for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
+    const tfc_device_id *together = level ? solution->device : label;
+    if (target >= p->unit_count) level = 3;
+    uint32_t count = level < 3 ? tfc_local_coarsen(p, random, together, target, cluster) : p->unit_count;
+    struct tfc_anneal_options options = {.hot = j->hot / (1 + level), .cold = 0.0003};
+    if (count && level < 3) options.cluster = cluster, options.cluster_count = count;
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, level < 3 ? 0.4 : 1, tfc_random_u64(random));
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, solution, score, &j->evaluations));
+  }
+out:
+  free(cluster);
+  return s;
+}
+
+// From a beginning that has nothing to do with the elite: units anywhere in one long run, or clusters anywhere.
+static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  tfc_status s = NULL;
+  struct tfc_solution trial = {0};
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *home = NULL;
+  const bool units = tfc_random_below(random, 2);
+  const uint32_t target = 8 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
+  struct tfc_score score = TFC_SCORE_NONE;
+  if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&trial, p));
+  if (units) {
+    struct tfc_anneal_options options = {.hot = 0.03 * pow(10, tfc_random_unit(random)),
+                                         .cold = 0.0002,
+                                         .squarings = 3 + (uint32_t)tfc_random_below(random, 3)};
+    tfc_local_any(p, random, trial.device);
+    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &trial, &score, &j->evaluations));
+  } else {
+    const uint32_t count = tfc_local_coarsen(p, random, NULL, target, cluster);
+    home = malloc(sizeof *home * (count + 1u));
+    if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t d = home[cluster[u]];
+      while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
+      trial.device[u] = (tfc_device_id)d;
+    }
+    if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, trial.device, NULL);
+    struct tfc_anneal_options options = {.hot = 0.3, .cold = 0.003, .cluster = cluster, .cluster_count = count};
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.3, tfc_random_u64(random));
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
+    TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
+  }
+  if (tfc_score_better(score, j->score)) { // else what it was given stays
+    const struct tfc_solution given = j->solution;
+    j->solution = trial, trial = given, j->score = score;
+  }
+out:
+  tfc_solution_deinit(&trial);
+  free(cluster), free(home);
+  return s;
+}
+
+tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job *j) {
+  tfc_status s = NULL;
+  struct tfc_random random;
+  struct tfc_simulator *sim = NULL;
+  const bool orders = p->objective == TFC_OBJECTIVE_STEP;
+  tfc_random_init(&random, j->budget.seed);
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  if (j->method == TFC_METHOD_LNS) {
+    TFC_TRY(s, tfc_local_lns(p, &j->budget, &j->solution, &j->score, &j->evaluations));
+  } else if (j->method == TFC_METHOD_ANNEAL || j->method == TFC_METHOD_HOT) {
+    struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = orders};
+    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
+  } else if (j->method == TFC_METHOD_FRESH) {
+    TFC_TRY(s, anneal_fresh(p, j, &random));
+  } else if (j->method == TFC_METHOD_COMBINE) { // what is together in both stays so at first
+    for (uint32_t u = 0; u < p->unit_count; u++)
+      j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);
+    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->other.device));
+  } else {
+    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->solution.device));
+  }
+  struct tfc_score settled;
+  if (orders) {
+    struct tfc_solution trial = {0};
+    TFC_TRY(s, tfc_solution_copy(&trial, &j->solution, p));
+    s = tfc_local_settle(p, sim, &trial, &settled, &j->evaluations);
+    if (!s && tfc_score_better(settled, j->score)) {
+      s = tfc_solution_copy(&j->solution, &trial, p);
+      j->score = settled;
+    }
+    tfc_solution_deinit(&trial);
+  }
+out:
+  tfc_simulator_free(sim);
+  return s;
+}
