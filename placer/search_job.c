@@ -49,8 +49,8 @@ out:
   return s;
 }
 
-// From a beginning that has nothing to do with the elite: units anywhere in one long run, or clusters anywhere.
-static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+// One start, from a beginning that has nothing to do with the elite: units anywhere in one run, or clusters anywhere.
+static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   tfc_status s = NULL;
   struct tfc_solution trial = {0};
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *home = NULL;
@@ -88,6 +88,26 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
 out:
   tfc_solution_deinit(&trial);
   free(cluster), free(home);
+  return s;
+}
+
+// Start after start, short ones and longer ones: which valley a start ends in is chance, and a longer one does not find
+// better valleys (operator graphs of Transformers have few, far apart).
+static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  const struct tfc_budget whole = j->budget;
+  const uint64_t size = (uint64_t)p->unit_count * p->device_count, begin = j->evaluations;
+  tfc_status s = NULL;
+  do {
+    const uint64_t used = j->evaluations - begin;
+    uint64_t evaluations = 2000 + (size * 100 << tfc_random_below(random, 4));
+    if (whole.evaluations && evaluations > whole.evaluations - used) evaluations = whole.evaluations - used;
+    struct tfc_search_job once = *j;
+    once.budget.evaluations = evaluations, once.evaluations = 0;
+    once.budget.seed = tfc_random_u64(random);
+    s = anneal_once(p, &once, random);
+    j->solution = once.solution, j->score = once.score;
+    j->evaluations += once.evaluations ? once.evaluations : 1;
+  } while (!s && !job_over(j));
   return s;
 }
 
