@@ -76,14 +76,14 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
   TFC_TRY(s, tfc_simulate_timeline(sim, solution->device, solution->rank, &timeline));
   f->graph_nodes = g->node_count;
   f->objective = p->objective;
-  f->value_us = us(v.value), f->feasible = v.feasible;
+  f->value_us = us(v.value), f->value_ps = v.value, f->feasible = v.feasible;
   f->transfers = v.transfers, f->transfer_bytes = v.transfer_bytes;
   // The step's own time, whatever the objective.
   int64_t step = 0;
   for (uint32_t n = 0; n < p->node_count; n++)
     if (timeline.end[n] > step) step = timeline.end[n];
   f->step_median_us = f->step_q1_us = f->step_q3_us = us(step);
-  f->step_count = 1;
+  f->step_ps = step, f->step_count = 1;
   f->step_label = TFC_LABEL_MODELLED;
   f->devices = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_device, p->device_count);
   f->nodes = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_node, p->node_count);
@@ -94,7 +94,7 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
     if (!arena_copy(&f->arena, &y->name, x->name) || !arena_copy(&f->arena, &y->kind, x->kind) ||
         (x->tensorflow.data && !arena_copy(&f->arena, &y->tensorflow, x->tensorflow)))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
-    y->label = x->label, y->busy_us = us(v.busy[d]), y->memory = v.memory[d];
+    y->label = x->label, y->busy_us = us(v.busy[d]), y->busy_ps = v.busy[d], y->memory = v.memory[d];
   }
   for (uint32_t n = 0; n < p->node_count; n++) {
     const uint32_t u = p->unit[n], d = solution->device[u];
@@ -111,7 +111,7 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
       y->reason = TFC_STR("the only device that can run it");
   }
   if (bound && bound->value > 0) {
-    f->bound_us = us(bound->value);
+    f->bound_us = us(bound->value), f->bound_ps = bound->value;
     f->bound_name = tfc_str_from(tfc_bound_name(bound->kind));
   }
   TFC_TRY(s, add_path(p, &timeline, f));
@@ -161,7 +161,7 @@ static tfc_status add_baselines(const struct tfc_place_options *o, const struct 
       continue;
     }
     tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
-    b->median_us = us(v.value), b->feasible = v.feasible;
+    b->median_us = us(v.value), b->median_ps = v.value == TFC_TIME_MAX ? 0 : v.value, b->feasible = v.feasible;
     if (!v.feasible) b->note = TFC_STR("does not fit in memory");
     if (i < p->device_count && v.feasible && v.value < *out_best) *out_best = v.value;
   }

@@ -10,11 +10,13 @@ struct tfc_placement_device {
   tfc_str name, tensorflow, kind;
   tfc_label label;
   double busy_us;
+  int64_t busy_ps; // exact, where simulated; 0: not known
   uint64_t memory; // peak bytes
 };
 struct tfc_placement_baseline {
   tfc_str name;
-  double median_us; // NaN: it did not run; `note` says why
+  double median_us;  // NaN: it did not run; `note` says why
+  int64_t median_ps; // exact, where simulated; 0: not known
   bool feasible;
   tfc_str note;
 };
@@ -37,6 +39,8 @@ struct tfc_placement {
   struct tfc_placement_device *devices;
   tfc_objective objective;
   double value_us; // NaN: absent
+  // The same where it was simulated, exact (a double is so up to 2,251 s only), and what is written then; 0: not known.
+  int64_t value_ps, step_ps, bound_ps;
   bool feasible;
   uint64_t transfers, transfer_bytes;
   double step_median_us, step_q1_us, step_q3_us; // NaN: absent

@@ -198,12 +198,15 @@ tfc_status tfc_placement_read(const char *path, struct tfc_placement **out) {
 
 // --- writing -------------------------------------------------------------------------------------------------------
 
-// A time in microseconds that came from whole picoseconds keeps its six decimals; NaN and infinity are null.
-static void add_us(struct tfc_text *t, double us) {
+// A time in microseconds that came from whole picoseconds keeps its six decimals; NaN and infinity are null. `exact`:
+// those picoseconds, 0 where they are not known: then the double tells them, as long as it can.
+static void add_us(struct tfc_text *t, double us, int64_t exact) {
   double ps = us * 1e6;
   if (!isfinite(us))
     tfc_text_add(t, TFC_STR("null"));
-  else if (fabs(ps) < 0x1p52)
+  else if (exact)
+    tfc_json_add_ps(t, exact);
+  else if (fabs(ps) < 0x1p51)
     tfc_json_add_ps(t, (int64_t)rint(ps));
   else
     tfc_json_add_number(t, us);
@@ -266,20 +269,20 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
     add_string(&t, ", ", "tensorflow", d->tensorflow);
     add_string(&t, ", ", "kind", d->kind);
     tfc_text_printf(&t, ", \"label\": \"%s\", \"busy_us\": ", tfc_label_name(d->label));
-    add_us(&t, d->busy_us);
+    add_us(&t, d->busy_us, d->busy_ps);
     tfc_text_printf(&t, ", \"memory\": %llu}", (unsigned long long)d->memory);
   }
   tfc_text_printf(&t, "],\n \"objective\": \"%s\", \"value_us\": ", tfc_objective_name(p->objective));
-  add_us(&t, p->value_us);
+  add_us(&t, p->value_us, p->value_ps);
   tfc_text_printf(&t, ", \"feasible\": %s, \"transfers\": %llu, \"transfer_bytes\": %llu",
                   p->feasible ? "true" : "false", (unsigned long long)p->transfers,
                   (unsigned long long)p->transfer_bytes);
   tfc_text_add(&t, TFC_STR(",\n \"step\": {\"median_us\": "));
-  add_us(&t, p->step_median_us);
+  add_us(&t, p->step_median_us, p->step_ps);
   tfc_text_add(&t, TFC_STR(", \"q1_us\": "));
-  add_us(&t, p->step_q1_us);
+  add_us(&t, p->step_q1_us, p->step_ps);
   tfc_text_add(&t, TFC_STR(", \"q3_us\": "));
-  add_us(&t, p->step_q3_us);
+  add_us(&t, p->step_q3_us, p->step_ps);
   tfc_text_printf(&t, ", \"steps\": %llu, \"label\": \"%s\"},\n \"baselines\": [", (unsigned long long)p->step_count,
                   tfc_label_name(p->step_label));
   for (uint32_t i = 0; i < p->baseline_count; i++) {
@@ -288,7 +291,7 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
     add_key(&t, "", "name");
     tfc_json_add_string(&t, b->name);
     tfc_text_add(&t, TFC_STR(", \"median_us\": "));
-    add_us(&t, b->median_us);
+    add_us(&t, b->median_us, b->median_ps);
     if (!b->feasible) tfc_text_add(&t, TFC_STR(", \"feasible\": false"));
     add_string(&t, ", ", "note", b->note);
     tfc_text_add(&t, TFC_STR("}"));
@@ -296,7 +299,7 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   tfc_text_add(&t, TFC_STR("]"));
   if (!isnan(p->bound_us)) {
     tfc_text_add(&t, TFC_STR(",\n \"bound_us\": "));
-    add_us(&t, p->bound_us);
+    add_us(&t, p->bound_us, p->bound_ps);
     add_string(&t, ", ", "bound", p->bound_name);
   }
   if (p->algorithm.data) {
@@ -313,9 +316,9 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
     add_string(&t, ", ", "from", q->from);
     add_string(&t, ", ", "to", q->to);
     tfc_text_add(&t, TFC_STR(", \"start_us\": "));
-    add_us(&t, q->start_us);
+    add_us(&t, q->start_us, 0);
     tfc_text_add(&t, TFC_STR(", \"end_us\": "));
-    add_us(&t, q->end_us);
+    add_us(&t, q->end_us, 0);
     tfc_text_add(&t, i + 1 == p->path_count ? TFC_STR("}]") : TFC_STR("}"));
   }
   tfc_text_add(&t, TFC_STR("}\n"));

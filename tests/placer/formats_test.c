@@ -195,6 +195,33 @@ static void test_machine(void **state) {
   tfc_machine_free(again);
 }
 
+// Steps of hours are written to the picosecond, where a double of microseconds has fewer digits.
+static void test_long_steps(void **state) {
+  (void)state;
+  struct instance i = {0};
+  struct tfc_solution a = {0};
+  struct tfc_placement *f = NULL;
+  struct tfc_text text = {0};
+  assert_ok(tfc_cost_graph_parse(TFC_STR(GRAPH("{\"name\": \"a\", \"time_us\": {\"cpu\": 4600000000.123457}}, "
+                                               "{\"name\": \"b\", \"time_us\": {\"cpu\": 4700000000.123456}}, "
+                                               "{\"name\": \"c\", \"time_us\": {\"cpu\": 0.000002}}",
+                                               "")),
+                                 "g.json", &i.graph));
+  assert_ok(tfc_machine_parse(TFC_STR("format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"cpu:0\", kind: cpu}\n"),
+                              "m.yaml", &i.machine));
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  assert_ok(tfc_solution_init(&a, i.problem));
+  assert_ok(tfc_placement_from_solution(i.problem, &a, NULL, &f));
+  assert_ok(tfc_placement_format(f, &text));
+  assert_non_null(strstr(text.data, "\"value_us\": 9300000000.246916,"));
+  assert_non_null(strstr(text.data, "\"busy_us\": 9300000000.246916,"));
+  assert_non_null(strstr(text.data, "\"median_us\": 9300000000.246916,"));
+  tfc_text_deinit(&text);
+  tfc_placement_free(f);
+  tfc_solution_deinit(&a);
+  instance_free(&i);
+}
+
 // Documents made from solutions read back as the same placement, order and all, with the same value.
 static void test_placement(void **state) {
   (void)state;
@@ -330,7 +357,8 @@ static void test_exit_codes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bad_graphs), cmocka_unit_test(test_graph),     cmocka_unit_test(test_bad_machines),
-      cmocka_unit_test(test_machine),    cmocka_unit_test(test_placement), cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_machine),    cmocka_unit_test(test_placement), cmocka_unit_test(test_long_steps),
+      cmocka_unit_test(test_exit_codes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
