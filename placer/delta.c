@@ -1,8 +1,8 @@
 // Throughput: tfc_loads, asked about a single move, moved and moved back for more. Step: the incumbent's simulation is
 // kept as a row of saved states. Nothing differs before the first input of a moved node is produced (its transfers, or
 // its presence, follow from where its consumers are), or before a node whose rank changed is ready; so a trial restarts
-// from the last state before that. Trials do not save states; committing runs the changed part once more, saving as it
-// goes.
+// from the last state before that. A transfer more or less on a wire that is free meanwhile changes nothing else: it
+// does not count. Trials do not save states; committing runs the changed part once more, saving as it goes.
 #include "placer/delta.h"
 
 #include <stdlib.h>
@@ -18,6 +18,16 @@ struct undo {
   uint32_t unit;
   tfc_device_id from;
 };
+
+// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices: no
+// other transfer is on its wire, or joins it, from `begin` to `end`.
+struct silent {
+  uint32_t tensor, wire;
+  tfc_device_id device;
+  bool added;
+  int64_t begin, end;
+};
+#define MOST_SILENT 24
 
 struct tfc_delta {
   const struct tfc_problem *problem;
@@ -40,7 +50,10 @@ struct tfc_delta {
   uint32_t save_count;
   int64_t *end, *start, *arrival; // [node] of the incumbent
   uint32_t *sequence;
-  int64_t *arrived;      // [tensor * device_count + device] ends of the incumbent's transfers; NULL: not kept
+  int64_t *arrived;               // [tensor * device_count + device] ends of the incumbent's transfers; NULL: not kept
+  struct tfc_engine_rides *rides; // [wire] the incumbent's transfers; NULL without `arrived`
+  struct silent silent[MOST_SILENT];
+  uint32_t silent_count;
   uint32_t *mark, stamp; // [node] the last trial that moved it
   tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
   int64_t *tail;         // [node] longest remaining path with the incumbent's devices and transfers
@@ -76,6 +89,7 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     d->mark = calloc(p->node_count, sizeof *d->mark);
     if (!p->has_live && (size_t)p->tensor_count * p->device_count <= MOST_ARRIVALS)
       d->arrived = calloc((size_t)p->tensor_count * p->device_count + 1, sizeof *d->arrived);
+    if (d->arrived && d->engine.plain) d->rides = calloc(p->wire_count + 1u, sizeof *d->rides);
     if (!d->was || !d->mark || !d->start || !d->end || !d->arrival || !d->sequence || !d->tail || !d->position)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   } else {
@@ -90,6 +104,8 @@ out:
 
 void tfc_delta_free(struct tfc_delta *d) {
   if (!d) return;
+  for (uint32_t w = 0; d->rides && w < d->problem->wire_count; w++) tfc_array_free(&d->rides[w].list);
+  free(d->rides);
   tfc_loads_deinit(&d->loads);
   tfc_engine_deinit(&d->engine);
   for (uint32_t i = 0; i < SAVES; i++) tfc_engine_save_deinit(&d->save[i]);
@@ -137,7 +153,13 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
   struct tfc_engine *e = &d->engine;
   const uint32_t stride = p->node_count / SAVES + 1;
   e->start = d->start, e->end = d->end, e->arrival = d->arrival, e->sequence = d->sequence;
-  e->arrived = d->arrived;
+  e->arrived = d->arrived, e->rides = d->rides;
+  for (uint32_t w = 0; d->rides && w < p->wire_count; w++) {
+    const int64_t time = from == TFC_NONE ? 0 : d->save[from].time;
+    struct tfc_engine_rides *r = &d->rides[w];
+    while (r->list.count && r->list.data[r->list.count - 1].joined >= time) r->list.count--;
+    for (r->over = r->list.count; r->over && r->list.data[r->over - 1].ended >= time; r->over--) continue;
+  }
   if (from == TFC_NONE)
     tfc_engine_begin(e), d->save_count = 0;
   else
@@ -153,7 +175,7 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
       pause = UINT32_MAX;
     }
   }
-  e->start = e->end = e->arrival = e->arrived = NULL, e->sequence = NULL;
+  e->start = e->end = e->arrival = e->arrived = NULL, e->sequence = NULL, e->rides = NULL;
   v->legal = stop == TFC_ENGINE_ENDED;
   v->value = v->legal ? e->scalars->value : TFC_TIME_MAX;
   v->cut = false;
@@ -278,12 +300,58 @@ static uint32_t consumers_on(const struct tfc_delta *d, uint32_t tensor, uint32_
   return found;
 }
 
+// Index of the first of the incumbent's transfers on a wire that joined at `time` or later.
+static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
+  size_t low = 0, high = r->list.count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (r->list.data[middle].joined < time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Whether a transfer more or less is noticed by nobody; notes it then.
+static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
+  const struct tfc_problem *p = d->problem;
+  const struct tfc_pair *pair = tfc_problem_pair(p, source, device);
+  if (!d->rides || !pair->linked) return false;
+  struct silent x = {.tensor = tensor, .wire = pair->wire, .device = (tfc_device_id)device, .added = added};
+  x.begin = d->end[p->graph->producer[tensor]];
+  x.end =
+      added ? x.begin + tfc_problem_wire_time(p, tensor, pair) : d->arrived[(size_t)tensor * p->device_count + device];
+  for (uint32_t i = 0; i < d->silent_count; i++) {
+    const struct silent *y = &d->silent[i];
+    if (y->tensor == tensor && y->device == device && y->added == added) return true;
+    if (y->wire == x.wire && x.wire != TFC_NONE && x.begin <= y->end && y->begin <= x.end) return false;
+  }
+  if (d->silent_count == MOST_SILENT) return false;
+  if (x.wire != TFC_NONE) {
+    const struct tfc_engine_rides *r = &d->rides[x.wire];
+    const size_t first = first_ride(r, x.begin), behind = first + !added; // a transfer less is among them itself
+    if (behind < r->list.count && r->list.data[behind].joined <= x.end) return false;
+    if (added && first && r->list.data[first - 1].ended > x.begin) return false;
+  }
+  d->silent[d->silent_count++] = x;
+  return true;
+}
+
+// When a transfer that the trial adds silently ends, TFC_TIME_MAX: there is none.
+static int64_t added_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
+  for (uint32_t i = 0; i < d->silent_count; i++)
+    if (d->silent[i].added && d->silent[i].tensor == tensor && d->silent[i].device == device) return d->silent[i].end;
+  return TFC_TIME_MAX;
+}
+
 // The first instant of the incumbent at which the trial, which is applied, may differ. A moved node differs when it is
 // ready, here or there; its inputs differ when they are produced, if that changes where they are sent.
-static int64_t divergence(const struct tfc_delta *d) {
+static int64_t divergence(struct tfc_delta *d) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_cost_graph *g = p->graph;
   int64_t first = TFC_TIME_MAX;
+  d->silent_count = 0;
   for (size_t k = 0; k < d->moved.count; k++) {
     const uint32_t u = d->moved.data[k].unit, from = d->moved.data[k].from, to = d->device[u];
     for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1] && first; i++) {
@@ -300,13 +368,17 @@ static int64_t divergence(const struct tfc_delta *d) {
         uint32_t here = d->arrived ? consumers_on(d, tensor, from) : 1,
                  there = d->arrived ? consumers_on(d, tensor, to) : 2;
         const uint32_t source = incumbent_device(d, producer);
-        bool same = (source == from || here == 3 || here == 0) && (source == to || there == 3 || there == 0);
+        bool same =
+            (source == from || here == 3 || here == 0 || (here == 1 && is_silent(d, tensor, source, from, false))) &&
+            (source == to || there == 3 || there == 0 || (there == 2 && is_silent(d, tensor, source, to, true)));
         if (!same) {
           if (end < first) first = end;
           ready = TFC_TIME_MAX;
           continue;
         }
-        int64_t at = d->arrived ? tensor_at(d, tensor, to, there & 1) : end;
+        int64_t at = !d->arrived                   ? end
+                     : source == to || (there & 1) ? tensor_at(d, tensor, to, there & 1)
+                                                   : added_at(d, tensor, to);
         if (at > ready) ready = at;
       }
       if (d->arrival[n] < first) first = d->arrival[n];
@@ -329,10 +401,17 @@ static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time) 
     // What is not produced by then is nowhere; what is, goes where it went.
     if (d->end[g->producer[tensor]] >= time)
       pending++;
-    else
+    else if (added_at(d, tensor, device) >= time)
       pending += tensor_at(d, tensor, device, consumers_on(d, tensor, device) & 1) >= time;
   }
   return pending;
+}
+
+// Whether the trial and the incumbent differ at that instant by a silent transfer that is under way.
+static bool within_silence(const struct tfc_delta *d, int64_t time) {
+  for (uint32_t i = 0; i < d->silent_count; i++)
+    if (time > d->silent[i].begin && time <= d->silent[i].end) return true;
+  return false;
 }
 
 // Makes a saved state (in its block) right for the trial: nothing that moved had started.
@@ -420,7 +499,7 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
   d->from_save = TFC_NONE;
   const int64_t begin = v.cut ? 0 : divergence(d);
   for (uint32_t i = d->save_count; i-- > 0;)
-    if (d->save[i].time <= begin) {
+    if (d->save[i].time <= begin && !within_silence(d, d->save[i].time)) {
       d->from_save = i;
       break;
     }
@@ -476,6 +555,10 @@ void tfc_delta_commit(struct tfc_delta *d) {
     return;
   }
   if (d->highest) update_tails(d, d->highest - 1);
+  // What is recorded tells of silent transfers too.
+  for (uint32_t i = 0; i < d->silent_count; i++)
+    while (d->from_save != TFC_NONE && d->save[d->from_save].time > d->silent[i].begin)
+      d->from_save = d->from_save ? d->from_save - 1 : TFC_NONE;
   if (d->from_save == TFC_NONE) {
     run_recording(d, TFC_NONE, &d->verdict);
     return;

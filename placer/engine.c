@@ -144,6 +144,10 @@ INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t 
       .tensor = tensor, .next = TFC_NONE, .holds = TFC_NONE, .from = (tfc_device_id)from, .to = (tfc_device_id)to};
   if (!plain && e->log_transfers) log_transfer(e, t);
   uint32_t wire = pair->wire;
+  if (plain && e->rides && wire != TFC_NONE) {
+    const struct tfc_engine_ride ride = {.joined = e->scalars->now, .ended = TFC_TIME_MAX};
+    if (!tfc_array_push(&e->rides[wire].list, ride)) e->failed = true;
+  }
   if (wire == TFC_NONE) {
     if (plain)
       start_transfer(e, index, pair, true);
@@ -213,6 +217,7 @@ INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched
   t->next = TFC_ENGINE_OVER;
   if (e->arrived) e->arrived[(size_t)tensor * e->problem->device_count + to] = e->scalars->now;
   if (pair->wire != TFC_NONE) {
+    if (plain && e->rides) e->rides[pair->wire].list.data[e->rides[pair->wire].over++].ended = e->scalars->now;
     e->wire_busy[pair->wire] = 0;
     if (e->wire_head[pair->wire] != TFC_NONE) touch_wire(e, pair->wire, touched);
   }
@@ -394,7 +399,7 @@ static tfc_engine_stop run_any(struct tfc_engine *e, int64_t cutoff, uint32_t pa
 
 tfc_engine_stop tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
   if (!e->problem->is_bounded) cutoff = TFC_TIME_MAX;
-  const bool recorded = e->start || e->arrival || e->arrived || e->log_transfers;
+  const bool recorded = e->start || e->arrival || e->arrived || e->rides || e->log_transfers;
   tfc_engine_stop stop = e->lean && !recorded ? tfc_engine_run_lean(e, cutoff, pause) : run_any(e, cutoff, pause);
   if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // leave the work space clean
     memset(e->wire_touched, 0, e->problem->wire_count);

@@ -23,6 +23,15 @@ struct tfc_engine_event {
   uint32_t item; // a node, or EVENT_TRANSFER | index of a transfer
 };
 
+// A transfer's time on its wire, recorded: from joining the list to its end.
+struct tfc_engine_ride {
+  int64_t joined, ended;
+};
+struct tfc_engine_rides {
+  TFC_ARRAY(struct tfc_engine_ride) list; // in the order of the wire
+  size_t over;                            // how many have ended
+};
+
 struct tfc_engine_scalars {
   int64_t now, value;
   uint64_t transfer_bytes;                                   // where count_bytes
@@ -85,6 +94,7 @@ struct tfc_engine {
   // What is recorded, where it is not NULL.
   int64_t *start, *end, *arrival;     // [node]; arrival: when it became ready
   int64_t *arrived;                   // [tensor * device_count + device] ends of transfers
+  struct tfc_engine_rides *rides;     // [wire], plain problems only
   uint32_t *sequence;                 // [node] starts of operations, counted
   TFC_ARRAY(struct tfc_transfer) log; // where `log_transfers`
   TFC_ARRAY(uint32_t) log_sequence;   // start of each transfer, counted together with operations
