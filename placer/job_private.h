@@ -96,14 +96,29 @@ TFC_MUST_USE tfc_status tfc_job_record(struct tfc_job *job, struct tfc_job_known
 TFC_MUST_USE tfc_status tfc_job_store_modelled(struct tfc_job *job, struct tfc_job_known *known);
 TFC_MUST_USE tfc_status tfc_job_save_state(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_resume(struct tfc_job *job);
-// job_search.c
-TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job *job);
-TFC_MUST_USE tfc_status tfc_job_baselines(struct tfc_job *job);
-// Adds a placement (copied) under a name; UINT32_MAX-1 where an equal one is known: then *out_index is that one.
+// job_known.c
+double tfc_job_search_end_s(const struct tfc_job *job);   // until when there is searching: the rest is the final run's
+uint32_t tfc_job_measurements(const struct tfc_job *job); // that may be made in all
+uint32_t tfc_job_measurements_left(const struct tfc_job *job); // of these
+// Adds a placement (copied) under a name. Where an equal one was measured, *out_index is that one and nothing is new.
 TFC_MUST_USE tfc_status tfc_job_add(struct tfc_job *job, const char *name, const char *algorithm, const char *role,
                                     const struct tfc_solution *solution, uint32_t *out_index, bool *out_new);
+void tfc_job_consider(struct tfc_job *job, uint32_t index); // as the incumbent
 // Measures known placements as a batch in turns with the incumbent.
 TFC_MUST_USE tfc_status tfc_job_measure(struct tfc_job *job, const uint32_t *index, uint32_t count, const char *phase);
+// job_rivals.c
+TFC_MUST_USE tfc_status tfc_job_baselines(struct tfc_job *job);
+// job_search.c
+TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job *job);
+// Where searches and learners move units: the graph's own, or those with what is fused on one device kept together.
+const struct tfc_problem *tfc_job_search_problem(const struct tfc_job *job);
+const struct tfc_subject *tfc_job_search_subject(const struct tfc_job *job);
+// What was found there, as a solution of job->problem (owned; also after an error).
+TFC_MUST_USE tfc_status tfc_job_found(const struct tfc_job *job, const struct tfc_solution *found,
+                                      struct tfc_solution *out);
+// job_learn.c
+TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job *job, const struct tfc_algo *algo, double until_s,
+                                      uint32_t measurements);
 // job_answer.c
 TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_answer(struct tfc_job *job);

@@ -1,0 +1,140 @@
+// What is known of placements, and measuring some of them in turns with the incumbent.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/job_private.h"
+#include "runtime/base/units.h"
+
+// --- Budgets ---------------------------------------------------------------------------------------------------------
+static double total_seconds(const struct tfc_job *j) {
+  return j->o->seconds > 0 ? j->o->seconds : 600;
+}
+
+double tfc_job_search_end_s(const struct tfc_job *j) {
+  return total_seconds(j) - fmin(0.25 * total_seconds(j), 110);
+}
+
+uint32_t tfc_job_measurements(const struct tfc_job *j) {
+  return j->o->measurements ? j->o->measurements : 200;
+}
+
+uint32_t tfc_job_measurements_left(const struct tfc_job *j) {
+  return tfc_job_measurements(j) > j->episodes ? tfc_job_measurements(j) - j->episodes : 0;
+}
+
+// --- What is known ---------------------------------------------------------------------------------------------------
+tfc_status tfc_job_add(struct tfc_job *j, const char *name, const char *algorithm, const char *role,
+                       const struct tfc_solution *solution, uint32_t *out_index, bool *out_new) {
+  tfc_status s = NULL;
+  uint64_t digest = tfc_job_digest(j->problem, solution->device);
+  bool rival = strcmp(role, "candidate") != 0;
+  for (uint32_t i = 0; i < j->known.count && !rival; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->digest != digest || !k->solution.device || isnan(k->median_us)) continue;
+    *out_index = i, *out_new = false;
+    return NULL;
+  }
+  struct tfc_job_known k = {.role = strcmp(role, "candidate") == 0   ? "candidate"
+                                    : strcmp(role, "heuristic") == 0 ? "heuristic"
+                                                                     : "baseline",
+                            .baseline = rival,
+                            .heuristic = strcmp(role, "heuristic") == 0,
+                            .digest = digest,
+                            .median_us = (double)NAN,
+                            .q1_us = (double)NAN,
+                            .q3_us = (double)NAN,
+                            .ratio = (double)NAN,
+                            .final_us = (double)NAN};
+  k.simulated_us = tfc_job_simulate(j, solution);
+  k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", j->known.count);
+  k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
+  if (!k.name || (algorithm && !k.algorithm)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_solution_copy(&k.solution, solution, j->problem));
+  if (!tfc_array_push(&j->known, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out_index = (uint32_t)j->known.count - 1, *out_new = true;
+  k = (struct tfc_job_known){0};
+out:
+  free(k.name);
+  free(k.algorithm);
+  if (s && k.solution.device) tfc_solution_deinit(&k.solution);
+  return s;
+}
+
+// --- Measuring -------------------------------------------------------------------------------------------------------
+void tfc_job_consider(struct tfc_job *j, uint32_t index) {
+  const struct tfc_job_known *k = &j->known.data[index];
+  if (k->state != TFC_RESULT_OK || !k->solution.device || isnan(k->median_us)) return;
+  // Beside its reference, which the incumbent was: the machine may have drifted since that was measured.
+  const struct tfc_job_known *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best];
+  if (best && !(isfinite(k->ratio) ? k->ratio < 1 : k->median_us < best->median_us)) return;
+  j->best = index;
+  char text[32];
+  if (k->median_us >= j->best_seen_us) return; // better than its reference, but the machine was slower then
+  j->best_seen_us = k->median_us;
+  tfc_job_say(j, false, "best so far: %s a step, by %s", tfc_show_us(text, k->median_us),
+              k->algorithm ? k->algorithm : k->name);
+}
+
+struct measuring {
+  struct tfc_job *job;
+  const uint32_t *index; // [entry] of known; the reference is last
+  uint32_t count;
+  const char *phase;
+};
+static tfc_status measured(void *user, const struct tfc_measured *m) {
+  struct measuring *b = user;
+  struct tfc_job *j = b->job;
+  if (m->entry >= b->count) return NULL; // the reference again
+  struct tfc_job_known *k = &j->known.data[b->index[m->entry]];
+  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
+  TFC_RETURN_IF_ERROR(tfc_job_record(j, k, m, b->phase));
+  if (m->state == TFC_RESULT_FAILED) tfc_job_say(j, true, "%s: %s", k->name, m->message ? m->message : "failed");
+  if (!k->baseline || !k->heuristic) tfc_job_consider(j, b->index[m->entry]);
+  tfc_job_say(j, false, NULL);
+  return NULL;
+}
+
+tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t count, const char *phase) {
+  tfc_status s = NULL;
+  struct measuring b = {j, index, count, phase};
+  size_t nodes = j->o->graph->node_count;
+  bool reference = j->best != UINT32_MAX;
+  uint32_t entries = count + reference;
+  struct tfc_measure_entry *entry = calloc(entries + 1u, sizeof *entry);
+  uint16_t *placement = malloc((entries * nodes + 1) * sizeof *placement);
+  uint32_t *sequence = malloc(((size_t)entries * j->subject->cost_count + 1) * sizeof *sequence);
+  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  double best = (double)NAN;
+  for (uint32_t i = 0; i < entries; i++) {
+    const struct tfc_job_known *k = &j->known.data[i < count ? index[i] : j->best];
+    entry[i].placement = placement + i * nodes;
+    entry[i].sequence = sequence + (size_t)i * j->subject->cost_count;
+    TFC_TRY(s, tfc_subject_assign(j->subject, j->problem, &k->solution, placement + i * nodes,
+                                  sequence + (size_t)i * j->subject->cost_count, &entry[i].sequence_count));
+  }
+  for (uint32_t i = 0; i < j->known.count; i++) { // hopeless is measured by the best there is, one device included
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->state == TFC_RESULT_OK && k->solution.device && isfinite(k->median_us) &&
+        (isnan(best) || k->median_us < best))
+      best = k->median_us;
+  }
+  struct tfc_measure_batch batch = {.entries = entry,
+                                    .count = entries,
+                                    .reference = reference ? count : UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 5,
+                                    .blocks = j->o->evaluate                         ? 4
+                                              : j->trace == TFC_TRACE_MODE_ALTERNATE ? 2
+                                                                                     : 1,
+                                    .stop_ratio = j->o->no_early_stop || j->o->evaluate ? 0 : 1.5,
+                                    .best_us = best,
+                                    .trace = j->trace,
+                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + tfc_job_search_end_s(j)};
+  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
+out:
+  free(entry);
+  free(placement);
+  free(sequence);
+  return s;
+}
