@@ -12,7 +12,14 @@
 
 #include "runtime/device/cpu/gemm/kernel.h"
 
-enum { a_block_bytes = 640 * 1024, b_cached_bytes = 512 * 1024, long_k = 2200, most_piece = 768, long_rows = 128 };
+enum {
+  a_block_bytes = 640 * 1024,
+  b_cached_bytes = 512 * 1024,
+  long_k = 2200,
+  most_piece = 768,
+  most_unpacked = 6,
+  long_rows = 128
+};
 
 static const struct tfc_gemm_kernel *kernel = &tfc_gemm_kernel_generic;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -203,6 +210,19 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
   }
 }
 
+// The only product, with few panels: rows of A are read where they are, as packing them would take longer than it
+// helps.
+static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last) {
+  const struct tfc_gemm_kernel *g = job->kernel;
+  const struct tfc_gemm_product *p = job->products;
+  for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
+    for (int64_t panel = first; panel < last; panel++) {
+      const float *b = p->packed_b + panel * g->width * p->k;
+      g->direct(p->k, p->a.data + row * p->a.row, p->a.row, b, g->width, b, job->c + row * job->ldc + panel * g->width,
+                job->ldc, at_most(job->n - panel * g->width, g->width));
+    }
+}
+
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch) {
   enum { step = tfc_gemm_stripe };
@@ -213,6 +233,13 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   if (in_pieces && block < long_rows) block = long_rows;
   int64_t panel_bytes = width * job.total_k * (int64_t)sizeof(float);
   bool rows_outside = (last - first) * panel_bytes <= b_cached_bytes, products_outside = panel_bytes > b_cached_bytes;
+  const struct tfc_gemm_product *only = products;
+  if (product_count == 1 && !accumulate && !only->source && only->packed_b && only->a.column == 1 && rows_outside &&
+      last - first <= most_unpacked) {
+    int64_t whole = row_first + (row_last - row_first) / step * step;
+    unpacked(&job, row_first, whole, first, last);
+    row_first = whole;
+  }
   for (int64_t begin = row_first; begin < row_last; begin += block) {
     int64_t end = at_most(begin + block, row_last), stripes = (end - begin + step - 1) / step;
     for (int64_t row = begin; row < end; row += step)

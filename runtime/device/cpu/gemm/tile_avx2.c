@@ -4,5 +4,5 @@
 #define ROWS 4
 #include "runtime/device/cpu/gemm/tile.inc"
 
-const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {"avx2", VECTORS *LANES, tile, pack};
+const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {"avx2", VECTORS *LANES, tile, direct_tile, pack};
 #endif

@@ -4,5 +4,5 @@
 #define ROWS 8
 #include "runtime/device/cpu/gemm/tile.inc"
 
-const struct tfc_gemm_kernel tfc_gemm_kernel_avx512 = {"avx512", VECTORS *LANES, tile, pack};
+const struct tfc_gemm_kernel tfc_gemm_kernel_avx512 = {"avx512", VECTORS *LANES, tile, direct_tile, pack};
 #endif

@@ -3,4 +3,4 @@
 #define ROWS 4
 #include "runtime/device/cpu/gemm/tile.inc"
 
-const struct tfc_gemm_kernel tfc_gemm_kernel_generic = {"generic", VECTORS *LANES, tile, pack};
+const struct tfc_gemm_kernel tfc_gemm_kernel_generic = {"generic", VECTORS *LANES, tile, direct_tile, pack};
