@@ -1,0 +1,93 @@
+// Optimizer updates that run the chain before them: the same bits as operation by operation, for both kinds of
+// variables.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "runtime/exec/session.h"
+#include "runtime/graph/import.h"
+
+#define IN(name) " input: \"" name "\""
+#define NODE(name, op, ...) "node { name: \"" name "\" op: \"" op "\"" __VA_ARGS__ " }\n"
+#define ATTR(key, value) " attr { key: \"" key "\" value { " value " } }"
+#define FLOAT(key) ATTR(key, "type: DT_FLOAT")
+#define SHAPE ATTR("shape", "shape { dim { size: 40 } dim { size: 33 } }")
+#define NUMBER(name, value)                                                                                            \
+  NODE(name, "Const", FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: " value " }"))
+#define COMMON                                                                                                         \
+  NODE("g", "Placeholder", FLOAT("dtype") SHAPE)                                                                       \
+  NUMBER("rate", "0.1")                                                                                                \
+  NUMBER("momentum", "0.9") NUMBER("scale", "0.003") NUMBER("half", "0.5")                                             \
+      NODE("dims", "Const",                                                                                            \
+           ATTR("dtype", "type: DT_INT32")                                                                             \
+               ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 40 int_val: 33 }"))   \
+          NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                 \
+              NODE("nothing", "Fill", IN("dims") IN("scale") FLOAT("T") ATTR("index_type", "type: DT_INT32"))          \
+                  NODE("decay", "Mul", IN("value") IN("scale") FLOAT("T"))                                             \
+                      NODE("sum", "AddN", IN("g") IN("decay") FLOAT("T") ATTR("N", "i: 2"))
+
+static const char resources[] = COMMON NODE("w", "VarHandleOp", FLOAT("dtype") SHAPE ATTR("shared_name", "s: \"w\""))
+    NODE("a", "VarHandleOp", FLOAT("dtype") SHAPE ATTR("shared_name", "s: \"a\""))
+        NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))
+            NODE("init_a", "AssignVariableOp", IN("a") IN("nothing") FLOAT("dtype")) NODE("value", "ReadVariableOp",
+                                                                                          IN("w") FLOAT("dtype"))
+                NODE("train", "ResourceApplyMomentum", IN("w") IN("a") IN("rate") IN("sum") IN("momentum") FLOAT("T"));
+
+static const char references[] = COMMON NODE("w", "VariableV2", FLOAT("dtype") SHAPE)
+    NODE("a", "VariableV2", FLOAT("dtype") SHAPE) NODE("init_w", "Assign", IN("w") IN("start") FLOAT("T"))
+        NODE("init_a", "Assign", IN("a") IN("nothing") FLOAT("T")) NODE("value", "Identity", IN("w") FLOAT("T"))
+            NODE("train", "ApplyMomentum", IN("w") IN("a") IN("rate") IN("sum") IN("momentum") FLOAT("T"));
+
+enum { ELEMENTS = 40 * 33, STEPS = 4 };
+
+// The variable after some steps; how many operations a step has.
+static uint32_t train(const char *text, bool no_rewrites, float *out) {
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor gradient = {0}, value = {0};
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "updates", NULL, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  uint32_t init[2] = {tfc_graph_find(g, TFC_STR("init_w")), tfc_graph_find(g, TFC_STR("init_a"))};
+  uint32_t update = tfc_graph_find(g, TFC_STR("train"));
+  struct tfc_output feed = {tfc_graph_find(g, TFC_STR("g")), 0}, fetch = {tfc_graph_find(g, TFC_STR("value")), 0};
+  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = init, .target_count = 2}, NULL, NULL, NULL));
+  struct tfc_run_spec spec = {.feeds = &feed, .feed_count = 1, .targets = &update, .target_count = 1};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(40, 33), &gradient));
+  for (int step = 0; step < STEPS; step++) {
+    for (int i = 0; i < ELEMENTS; i++) ((float *)gradient.data)[i] = (float)(i % 19 - 9) * 0.37f / (float)(step + 1);
+    assert_ok(tfc_plan_run(plan, &gradient, NULL, NULL));
+  }
+  uint32_t count = tfc_plan_info(plan)->op_count;
+  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.fetches = &fetch, .fetch_count = 1}, NULL, &value, NULL));
+  assert_int_equal(value.size, ELEMENTS * sizeof(float));
+  memcpy(out, value.data, value.size);
+  tfc_tensor_release(&value);
+  tfc_tensor_release(&gradient);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  return count;
+}
+
+static void decayed_momentum(void **state) {
+  (void)state;
+  static float fused[ELEMENTS], apart[ELEMENTS];
+  const char *texts[] = {resources, references};
+  for (int i = 0; i < 2; i++) {
+    assert_true(train(texts[i], true, apart) >= 3);
+    assert_int_equal(train(texts[i], false, fused), 1); // the product and the sum run with the update
+    assert_memory_equal(fused, apart, sizeof fused);
+    assert_true(fused[1] != 0.5f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(decayed_momentum)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
