@@ -1,5 +1,6 @@
 // Hash tables: immutable ones that are filled once (HashTableV2), from tensors or a text file, and mutable ones
-// (MutableHashTableV2, MutableHashTableOfTensorsV2). Keys are whole numbers or strings; a value is a tensor of one
+// (MutableHashTableV2, MutableHashTableOfTensorsV2, MutableDenseHashTableV2, whose exported pairs come in the order in
+// which they were inserted). Keys are whole numbers or strings; a value is a tensor of one
 // shape for the whole table. The ops without V2 hand around a reference to two strings, container and name.
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ struct table {
   struct tfc_shape value_shape;
   bool mutable, filled; // filled: an immutable table that was initialised
   TFC_ARRAY(struct entry) entries;
-  struct tfc_strmap by_key; // to an index of entries, or GONE
+  struct tfc_strmap by_key;      // to an index of entries, or GONE
+  struct tfc_tensor reserved[2]; // keys that a dense table keeps for itself: of empty and of deleted places
   int64_t count;
 };
 #define GONE UINT64_MAX
@@ -41,13 +43,18 @@ static void clear(struct table *t) {
 static void table_destroy(struct tfc_object *self) {
   struct table *t = (struct table *)self;
   clear(t);
+  for (int i = 0; i < 2; i++) tfc_tensor_release(&t->reserved[i]);
   pthread_mutex_destroy(&t->lock);
   free(t);
 }
 static const struct tfc_object_type table_type = {.name = "hash table", .destroy = table_destroy};
 
 static tfc_status table_make(void *arg, struct tfc_object **out) {
-  const struct tfc_kernel_ctx *ctx = arg;
+  struct tfc_kernel_ctx *ctx = arg;
+  for (uint32_t i = 0; i < ctx->input_count; i++)
+    if (ctx->inputs[i]->shape.rank != 0)
+      return tfc_status_make(TFC_UNIMPLEMENTED, "keys of shape %s are not supported, only scalars",
+                             tfc_shape_show(&ctx->inputs[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
   struct table *t = calloc(1, sizeof *t);
   if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   t->object = (struct tfc_object){.type = &table_type, .references = 1};
@@ -57,6 +64,13 @@ static tfc_status table_make(void *arg, struct tfc_object **out) {
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "value_shape");
   t->value_shape = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_SCALAR;
   t->mutable = tfc_str_starts(ctx->node->op, "Mutable") || tfc_str_starts(ctx->node->op, "AnonymousMutable");
+  for (uint32_t i = 0; i < ctx->input_count && i < 2; i++) {
+    tfc_status s = tfc_tensor_clone(ctx->inputs[i], &t->reserved[i]);
+    if (s) {
+      table_destroy(&t->object);
+      return s;
+    }
+  }
   *out = &t->object;
   return NULL;
 }
@@ -160,6 +174,13 @@ static tfc_status value_of(struct tfc_kernel_ctx *ctx, const struct table *t, co
 static tfc_status check_pairs(const struct table *t, const struct tfc_tensor *keys, const struct tfc_tensor *values) {
   TFC_KERNEL_CHECK(keys->dtype == t->key_dtype, "Key must be type %s but got %s", tfc_dtype_name(t->key_dtype),
                    tfc_dtype_name(keys->dtype));
+  for (int r = 0; r < 2; r++) {
+    if (!t->reserved[r].data) continue;
+    tfc_str kept = key_at(&t->reserved[r], 0);
+    for (int64_t i = 0; i < tfc_tensor_elements(keys); i++)
+      TFC_KERNEL_CHECK(!tfc_str_equal(key_at(keys, i), kept), "Using the %s_key as a table key is not allowed",
+                       r ? "deleted" : "empty");
+  }
   if (!values) return NULL;
   TFC_KERNEL_CHECK(values->dtype == t->value_dtype, "Value must be type %s but got %s", tfc_dtype_name(t->value_dtype),
                    tfc_dtype_name(values->dtype));
@@ -495,6 +516,7 @@ static tfc_status shape_table_ref(struct tfc_shape_ctx *ctx) {
 #define NAMED                                                                                                          \
   "container: string = '', shared_name: string = '', use_node_name_sharing: bool = false, key_dtype: type, "           \
   "value_dtype: type"
+#define DENSE_ATTRS ", value_shape: shape = [], initial_num_buckets: int = 131072, max_load_factor: float = 0.8"
 #define FILE_ATTRS                                                                                                     \
   "key_index: int >= -2, value_index: int >= -2, vocab_size: int >= -1 = -1, delimiter: string = '\t', offset: int = " \
   "0"
@@ -518,6 +540,21 @@ static const struct tfc_op_def data_table_rows[] = {
     TABLE("HashTable", NAMED),
     TABLE("MutableHashTable", NAMED),
     TABLE("MutableHashTableOfTensors", NAMED ", value_shape: shape = []"),
+    {.name = "MutableDenseHashTableV2",
+     .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
+     .outputs = "table_handle: resource",
+     .attrs = NAMED DENSE_ATTRS,
+     ON(shape_table, table_create)},
+    {.name = "MutableDenseHashTable",
+     .inputs = "empty_key: key_dtype",
+     .outputs = "table_handle: Ref(string)",
+     .attrs = NAMED DENSE_ATTRS,
+     ON(shape_table_ref, table_create)},
+    {.name = "AnonymousMutableDenseHashTable",
+     .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
+     .outputs = "table_handle: resource",
+     .attrs = "key_dtype: type, value_dtype: type" DENSE_ATTRS,
+     ON(shape_table, table_create)},
     BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type, Tout: type", shape_lookup,
          lookup),
     BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", tfc_nn_shape_none, insert_),

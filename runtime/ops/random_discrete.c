@@ -5,9 +5,9 @@
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/random_philox.h"
 
-// logits [batch, classes] (unnormalised), num_samples -> [batch, num_samples]
-static tfc_status multinomial(struct tfc_kernel_ctx *ctx) {
-  enum { RESERVED = 256 };
+// logits [batch, classes] (unnormalised), num_samples -> [batch, num_samples]; `seeded`: without state, from input 2
+enum { RESERVED = 256 };
+static tfc_status sample_classes(struct tfc_kernel_ctx *ctx, const struct tfc_philox *seeded) {
   const struct tfc_tensor *x = ctx->inputs[0], *wanted = ctx->inputs[1];
   TFC_KERNEL_CHECK(x->shape.rank == 2, "logits should be a matrix, got shape %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
@@ -23,7 +23,8 @@ static tfc_status multinomial(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)classes * sizeof(double), &scratch));
   double *sums = scratch->data; // running sums of exp(logits - max)
   // A sample takes a double of two words.
-  struct tfc_philox p = tfc_random_reserve(ctx, (uint64_t)(batch * ((n + 3) / 4 * 4) * 2) * RESERVED);
+  struct tfc_philox p =
+      seeded ? *seeded : tfc_random_reserve(ctx, (uint64_t)(batch * ((n + 3) / 4 * 4) * 2) * RESERVED);
   struct tfc_philox_words words = tfc_philox_words(&p);
   for (int64_t b = 0; b < batch; b++) {
     double total = 0;
@@ -59,6 +60,15 @@ static tfc_status multinomial(struct tfc_kernel_ctx *ctx) {
   }
   tfc_buffer_release(scratch);
   return NULL;
+}
+
+static tfc_status multinomial(struct tfc_kernel_ctx *ctx) {
+  return sample_classes(ctx, NULL);
+}
+static tfc_status stateless_multinomial(struct tfc_kernel_ctx *ctx) {
+  struct tfc_philox p;
+  TFC_RETURN_IF_ERROR(tfc_random_of_seed(ctx->inputs[2], &p));
+  return sample_classes(ctx, &p);
 }
 
 // Rows of the input in a random order (Fisher and Yates).
@@ -113,6 +123,17 @@ static const struct tfc_op_def random_discrete_rows[] = {
      .shape = shape_multinomial,
      .prepare = tfc_random_prepare,
      .kernel = multinomial},
+    {.name = "StatelessMultinomial",
+     .inputs = "logits: T, num_samples: int32, seed: Tseed",
+     .outputs = "output: output_dtype",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, Tseed: "
+              "{int32, int64} = int64, output_dtype: {int32, int64} = int64",
+     .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     .types = TFC_TYPES_REAL,
+     .host_inputs = 6,
+     .shape = shape_multinomial,
+     .kernel = stateless_multinomial,
+     .samples = "float[2,3], int32[]=4, int32[2]=[1,2]"},
     {.name = "RandomShuffle",
      .inputs = "value: T",
      .outputs = "output: T",

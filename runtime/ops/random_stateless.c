@@ -13,7 +13,7 @@ static struct tfc_philox scramble(uint64_t seed0, uint64_t seed1) {
   return (struct tfc_philox){{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}};
 }
 
-static tfc_status generator_of_seed(const struct tfc_tensor *seed, struct tfc_philox *out) {
+tfc_status tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *out) {
   TFC_KERNEL_CHECK(seed->shape.rank == 1 && seed->shape.dims[0] == 2, "seed must have shape [2], not %s",
                    tfc_shape_show(&seed->shape, (char[TFC_SHAPE_TEXT]){0}));
   *out = scramble((uint64_t)tfc_tensor_int(seed, 0), (uint64_t)tfc_tensor_int(seed, 1));
@@ -24,7 +24,7 @@ static tfc_status generator_of_seed(const struct tfc_tensor *seed, struct tfc_ph
 static tfc_status generator_of(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest) {
   if (ctx->inputs[1]->dtype != TFC_UINT64) {
     *rest = 2;
-    return generator_of_seed(ctx->inputs[1], out);
+    return tfc_random_of_seed(ctx->inputs[1], out);
   }
   const struct tfc_tensor *key = ctx->inputs[1], *counter = ctx->inputs[2], *alg = ctx->inputs[3];
   *rest = 4;
@@ -84,7 +84,7 @@ static tfc_status full_int(struct tfc_kernel_ctx *ctx) {
 static tfc_status get_key_counter(struct tfc_kernel_ctx *ctx) {
   struct tfc_philox p;
   struct tfc_tensor *key = NULL, *counter = NULL, *alg = NULL;
-  TFC_RETURN_IF_ERROR(generator_of_seed(ctx->inputs[0], &p));
+  TFC_RETURN_IF_ERROR(tfc_random_of_seed(ctx->inputs[0], &p));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_UINT64, &TFC_SHAPE(1), &key));
   *(uint64_t *)key->data = (uint64_t)p.key[1] << 32 | p.key[0];
   if (ctx->output_count > 1) {

@@ -61,6 +61,21 @@ def tables(f):
         f.run([find, size])
         f.run(targets=[more])
         f.run([find, size])
+    for key, value in (("string", "int64"), ("int64", "float32")):
+        reserved = [np.array(b"-", object), np.array(b"+", object)] if key == "string" else [np.array(-1), np.array(-2)]
+        keys = words("a", "b", "c") if key == "string" else np.array([5, 7, 2 ** 40])
+        for bad in (False, True):
+            f.case("MutableDenseHashTableV2", key, tag="reserved" if bad else "to_" + value, expect_error="InvalidArgumentError" if bad else None)
+            with f.scope():
+                table = f.node("MutableDenseHashTableV2", reserved, value_dtype=value, value_shape=[], shared_name=f.current["name"], container="", use_node_name_sharing=False, initial_num_buckets=16)
+                insert = f.node("LookupTableInsertV2", [table, keys, f.values(value, [3])])
+                remove = f.node("LookupTableRemoveV2", [table, keys[1:2]])
+                find = f.node("LookupTableFindV2", [table, np.concatenate([keys, reserved[1].reshape(1) if bad else keys[:1]]), f.values(value, [], salt=2)])
+                size = f.node("LookupTableSizeV2", [table])
+            f.run(targets=[insert])
+            f.run([find, size])
+            f.run(targets=[remove])
+            f.run([find, size])
 
 
 def queues(f):

@@ -27,3 +27,9 @@ def cases(f):
     b = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]], np.float32)
     f.simple("NonMaxSuppressionV3", "float32", [([b, np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32), np.array(n, I32), np.array(0.5, np.float32), np.array(s, np.float32)], {})
                                                 for n, s in ((3, 0.0), (10, 0.4))])
+    for op, factors in (("AdjustContrastv2", (0.5, 2.0, -1.0)), ("AdjustHue", (0.1, -0.7, 1.9, 0.0)), ("AdjustSaturation", (0.5, 3.0, 0.0))):
+        f.simple(op, "float32", [([x, np.float32(by)], {}) for x in (v("float32", [2, 4, 5, 3], 0, 1), v("float32", [3, 3, 3], -1, 1), np.full([1, 2, 3], 0.5, np.float32), np.zeros([0, 2, 3, 3], np.float32)) for by in factors], relative(1e-5, 1)("float32"))
+    for op in ("AdjustHue", "AdjustSaturation"):
+        f.case(op, "float32", tag="channels", expect_error="InvalidArgumentError")
+        with f.graph.as_default(), f.scope():
+            f.run(f.node(op, [v("float32", [2, 4, 4]), np.float32(0.5)], dynamic=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cases import ALL, COMPLEX, FLOATS, INTS, relative, ulps
+from cases import ALL, COMPLEX, FLOATS, INTS, npdtype, relative, ulps
 
 PAIRS = [([3, 5], [3, 5]), ([2, 3, 5], [5]), ([4, 1], [1, 6]), ([], [2, 3]), ([1], [7]), ([2, 1, 3, 1], [4, 1, 5]),
          ([0, 3], [1, 3]), ([67], [67])]
@@ -78,3 +78,7 @@ def cases(f):
         f.case("AddV2", "float32", tag="bad_shapes", expect_error=True)
         with f.scope():
             f.run(f.node("AddV2", [f.values("float32", [2]), f.values("float32", [3])], dynamic=True))
+    x = {d: np.concatenate([f.values(d, [6], -9, 9), f.special(d)[-3:]]) for d in FLOATS + INTS}
+    f.sweep("ClipByValue", lambda d: [([x[d], np.array(1, npdtype(d)), np.array(4, npdtype(d))], {}), ([x[d], np.array(5, npdtype(d)), np.array(2, npdtype(d))], {}), ([x[d], x[d][::-1].copy(), np.array(4, npdtype(d))], {}),
+                                      ([x[d], np.array(1, npdtype(d)), x[d][::-1].copy()], {}), ([x[d], x[d][::-1].copy(), np.roll(x[d], 2)], {}), ([x[d][:0], np.array(1, npdtype(d)), np.array(4, npdtype(d))], {})],
+            "exact", dtypes=FLOATS + INTS)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cases import FLOATS
+from ops.state import Variable
 
 I32, I64 = np.int32, np.int64
 
@@ -45,6 +46,17 @@ def cases(f):
     stream(f, "RandomPoissonV2", "float32", [np.array([20], I32), np.array([0.5, 3.0, 25.0], np.float32)], "exact", seed=4, seed2=5, dtype="float32")
     stream(f, "RandomPoissonV2", "float64", [np.array([20], I32), np.array([0.5, 3.0, 25.0])], "exact", seed=4, seed2=5, dtype="int64")
     candidates(f)
+    for op in ("RngReadAndSkip", "RngSkip"):
+        f.case(op, "int64")
+        with f.graph.as_default(), f.scope():
+            state = Variable(f, "int64", [3], True)
+            start = state.assign(np.array([2 ** 62 + 2 ** 61 - 5, 7, 99]))
+            skips = [f.node(op, [state.handle, np.array(1, I32 if "Read" in op else I64), np.array(n, np.uint64 if "Read" in op else I64)]) for n in (4, 2 ** 54)]
+            read = state.read()
+        f.run(targets=[start])
+        for skip in skips:
+            f.run([skip] if "Read" in op else [], targets=[skip])
+            f.run(read)
     stateless(f)
 
 
@@ -84,3 +96,6 @@ def stateless(f):
             f.case(op, "float32", rule)
             with f.scope():
                 f.run([f.node(op, [np.array([3, 5], I32), np.array([3, 4], t)], dtype="float32") for t in (I32, I64)])
+        f.case("StatelessMultinomial", "float32")
+        with f.scope():
+            f.run([f.node("StatelessMultinomial", [f.values("float32", [3, 5]), np.array(n, I32), np.array(s, t)], output_dtype=o) for n in (7, 20) for s, t in (([1, 2], I32), ([-5, 2 ** 40], I64)) for o in ("int32", "int64")])
