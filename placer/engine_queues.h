@@ -6,7 +6,7 @@
 
 #define EVENT_TRANSFER TFC_ENGINE_TRANSFER
 #define INLINE static inline __attribute__((always_inline))
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TFC_SANITIZED) && defined(__OPTIMIZE__)
 #define TFC_ENGINE_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define TFC_ENGINE_CLONES
