@@ -32,6 +32,7 @@ struct measurement {
   uint32_t taken;
   struct tfc_collector *collector;
   struct tfc_store *store; // with --profile
+  bool interrupted;
   TFC_ARRAY(struct tfc_step_profile) profiles;
 };
 
@@ -363,7 +364,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
     struct tfc_store_memory memory = {d, info->peak_bytes[d]};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
   }
-  struct tfc_store_answer answer = {.state = "done",
+  struct tfc_store_answer answer = {.state = m->interrupted ? "interrupted" : "done",
                                     .placement_id = 0,
                                     .speedup = NAN,
                                     .speedup_low = NAN,
@@ -391,7 +392,16 @@ tfc_status run_measure(struct run_setup *setup) {
   TFC_TRY(s, infer(&m));
   TFC_TRY(s, initialize(&m));
   TFC_TRY(s, make_plan(&m));
-  TFC_TRY(s, run_steps(&m));
+  s = run_steps(&m);
+  if (tfc_status_code(s) == TFC_CANCELLED && m.store && m.taken > 0) { // what was measured until then is kept
+    m.interrupted = true;
+    tfc_status lost = store_run(&m, tfc_quartiles_of(m.times_us, m.taken), &run);
+    if (lost) { // worse than the interrupt
+      tfc_status_free(s);
+      s = lost;
+    }
+  }
+  if (s) goto out;
   struct tfc_quartiles q = tfc_quartiles_of(m.times_us, m.taken);
   TFC_TRY(s, write_files(&m));
   if (setup->options->profile) TFC_TRY(s, store_run(&m, q, &run));

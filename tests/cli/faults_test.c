@@ -162,6 +162,12 @@ static void test_interrupts(void **state) {
                                              folder, after[i]);
     if (!strstr(r->out, "130")) fail_msg("after %s s: %s%s", after[i], r->out, r->err);
   }
+  // The steps until then are kept.
+  const struct command_result *r =
+      command("cd %s && timeout --preserve-status -s INT 2 tfc-run --graph m.pb --steps 1000000 --profile --db r.db; "
+              "echo $?; sqlite3 r.db 'SELECT state FROM v_run'",
+              folder);
+  assert_string_equal(r->out, "130\ninterrupted\n");
 }
 
 int main(void) {
