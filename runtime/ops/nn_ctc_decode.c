@@ -14,6 +14,7 @@ static tfc_status check_inputs(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(x->shape.rank == 3, "inputs is not a 3-Tensor");
   TFC_KERNEL_CHECK(lengths->shape.rank == 1, "sequence_length is not a vector");
   TFC_KERNEL_CHECK(x->shape.dims[0] > 0, "max_time is 0");
+  TFC_KERNEL_CHECK(x->shape.dims[1] > 0, "batch_size is 0");
   TFC_KERNEL_CHECK(x->shape.dims[2] > 0, "num_classes must be positive");
   TFC_KERNEL_CHECK(lengths->shape.dims[0] == x->shape.dims[1],
                    "len(sequence_length) != batch_size. len(sequence_length): %lld batch_size: %lld",

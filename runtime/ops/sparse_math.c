@@ -30,6 +30,7 @@ static tfc_status reduce(struct tfc_kernel_ctx *ctx, bool max) {
   tfc_status s = NULL;
   TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, true, &x));
   bool keep = tfc_node_attr_bool(ctx->graph, ctx->node, "keep_dims", false), gone[TFC_MAX_RANK] = {0};
+  TFC_KERNEL_CHECK(axes->shape.rank <= 1, "Expected reduction_axes to be a scalar or a vector");
   int64_t n = tfc_tensor_elements(axes);
   for (int64_t i = 0; i < n; i++) {
     int64_t axis = tfc_tensor_int(axes, i);
@@ -268,7 +269,7 @@ static tfc_status shape_add_grad(struct tfc_shape_ctx *ctx) {
 static tfc_status softmax(struct tfc_kernel_ctx *ctx) { // of each row of the last dimension
   struct ops_sparse x;
   struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, true, &x));
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, false, &x));
   TFC_KERNEL_CHECK(x.rank >= 2, "Input should have rank >= 2, but received rank %d", x.rank);
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x.values, &y));
   for (int64_t begin = 0, end; begin < x.count; begin = end) {
