@@ -254,6 +254,46 @@ def frozen(path, rng):
     return path + ".pbtxt", [{"feeds": {"x:0": value}, "fetches": ["y:0"]}], [{"y:0": expected}]
 
 
+def trained(path, feeds, loss, optimizer, steps=3):
+    """A graph as written to train it: `steps` losses, then every variable."""
+    train = optimizer.minimize(loss)
+    variables = [tf.identity(v) for v in tf1.global_variables()]
+    init = tf1.global_variables_initializer()
+    with tf1.Session() as session:
+        session.run(init)
+        losses = [session.run([loss, train], feeds)[0] for _ in range(steps)]
+        values = session.run(variables)
+        with open(path + ".pb", "wb") as f:
+            f.write(session.graph.as_graph_def().SerializeToString())
+    named = {t.name: v for t, v in feeds.items()}
+    runs = [{"targets": [init.name]}] + steps * [{"feeds": named, "fetches": [loss.name], "targets": [train.name]}] + [{"fetches": [v.name for v in variables]}]
+    return path + ".pb", runs, [{}] + [{loss.name: v} for v in losses] + [{t.name: v for t, v in zip(variables, values)}]
+
+
+@model
+def v1_sampled_softmax(path, rng):
+    with tf.Graph().as_default():
+        tf1.set_random_seed(3)
+        x, y = tf1.placeholder(tf.float32, [None, 8], "x"), tf1.placeholder(tf.int64, [None, 1], "y")
+        w, b = tf1.get_variable("w", [50, 8]), tf1.get_variable("b", [50])
+        loss = tf.reduce_mean(tf.nn.sampled_softmax_loss(w, b, y, x, 10, 50, seed=7)) + tf.reduce_mean(tf.nn.nce_loss(w, b, y, x, 12, 50))
+        return trained(path, {x: rng.randn(6, 8).astype("f"), y: rng.randint(0, 50, [6, 1])}, loss, tf1.train.AdagradOptimizer(0.3))
+
+
+@model
+def v1_wide_deep(path, rng):
+    with tf.Graph().as_default():
+        tf1.set_random_seed(3)
+        ids, y = tf1.sparse_placeholder(tf.int64, [None, None], "ids"), tf1.placeholder(tf.float32, [None, 1], "y")
+        e = tf1.get_variable("e", [30, 6], partitioner=tf1.fixed_size_partitioner(3))
+        deep = tf1.nn.safe_embedding_lookup_sparse(e, ids, combiner="sqrtn")
+        wide = tf1.nn.safe_embedding_lookup_sparse(tf1.get_variable("wide", [30, 1], initializer=tf1.zeros_initializer()), ids, combiner="sum")
+        logits = tf.matmul(deep, tf1.get_variable("w", [6, 1], initializer=tf1.initializers.orthogonal(seed=4))) + wide
+        feeds = {ids.indices: np.array([[0, 0], [0, 1], [2, 0], [3, 0], [3, 1], [3, 2]]), ids.values: np.array([1, 29, 5, -1, 7, 12]), ids.dense_shape: np.array([5, 3]),
+                 y: np.array([[1], [0], [1], [0], [1]], "f")}
+        return trained(path, feeds, tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=logits)), tf1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01))
+
+
 # -- running -----------------------------------------------------------------------------------------------------------
 
 def make(directory):
