@@ -7,7 +7,7 @@
 #include "placer/job_private.h"
 #include "runtime/base/random.h"
 
-enum { BATCH = 4, FEWEST = 2 };
+enum { BATCH = 4, FEWEST = 2, STALE = 6 }; // STALE: rounds without gain, measured or simulated, that end the search
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
   uint32_t n = 0;
@@ -97,6 +97,11 @@ static const struct tfc_solution *start_of(struct tfc_job *j) {
   return tfc_job_simulate(j, &j->searched) < tfc_job_simulate(j, best) ? &j->searched : best;
 }
 
+// What the last search found takes by the costs as they are known now, us; infinite: nothing yet.
+static double searched_us(struct tfc_job *j) {
+  return j->searched.device ? tfc_job_simulate(j, &j->searched) : INFINITY;
+}
+
 static tfc_status keep_searched(struct tfc_job *j, const struct tfc_solution *found) {
   tfc_status s = NULL;
   struct tfc_solution fine = {0};
@@ -183,7 +188,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   tfc_status s = NULL;
   char *names = NULL;
   bool learns = false;
-  uint32_t idle = 0;
+  uint32_t idle = 0, stale = 0;
   struct tfc_random random;
   tfc_random_init(&random, j->o->seed + 17);
   if (j->info->device_count < 2) return NULL;
@@ -195,7 +200,9 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     uint32_t measured_now = 0, budget = tfc_job_measurements_left(j);
     if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || budget == 0) break;
-    if (learns && (tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * tfc_job_measurements(j) / 10)) {
+    if (stale >= STALE && !learns) break;
+    if (learns &&
+        (stale >= STALE || tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * tfc_job_measurements(j) / 10)) {
       learns = false;
       uint32_t count = 0, share;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count++;
@@ -212,10 +219,14 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     if (!names) break; // only learners were asked for
     double seconds = left / 8;
     if (seconds > 40) seconds = 40;
+    if (seconds > 0.05 * tfc_job_search_problem(j)->unit_count) seconds = 0.05 * tfc_job_search_problem(j)->unit_count;
     if (seconds < 0.5) seconds = 0.5;
     if (seconds > left) seconds = left;
+    uint32_t best = j->best;
+    double promised = searched_us(j);
     TFC_TRY(s, search_round(j, names, round, seconds, &random, &measured_now));
     idle = measured_now ? 0 : idle + 1;
+    stale = j->best == best && searched_us(j) > 0.995 * promised ? stale + 1 : 0;
     if (measured_now) {
       TFC_TRY(s, tfc_job_rebuild(j));
       TFC_TRY(s, tfc_job_save_state(j));
