@@ -149,20 +149,27 @@ out:
   return s;
 }
 
+// Usage that one flag alone does not show; -1: all is well, else the exit code.
+static int check(const struct run_options *o) {
+  if (!o->graph && !o->list_ops) return tfc_flags_error(&program, "--graph is missing");
+  for (uint32_t i = 0; i < o->feeds.count; i++) {
+    size_t equals = strcspn(o->feeds.items[i], "=");
+    if (equals == 0 || !o->feeds.items[i][equals] || !o->feeds.items[i][equals + 1])
+      return tfc_flags_error(&program, "--feed needs NAME=FILE.npy or NAME=DTYPE[SHAPE], not '%s'", o->feeds.items[i]);
+  }
+  if (o->script && !o->out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
+  return -1;
+}
+
 int main(int argc, char **argv) {
   tfc_program_start("tfc-run", argv);
   struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2};
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
-  if (code >= 0) return code;
-  tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
-  if (!o.graph && !o.list_ops) return tfc_flags_error(&program, "--graph is missing");
-  for (uint32_t i = 0; i < o.feeds.count; i++) {
-    size_t equals = strcspn(o.feeds.items[i], "=");
-    if (equals == 0 || !o.feeds.items[i][equals] || !o.feeds.items[i][equals + 1])
-      return tfc_flags_error(&program, "--feed needs NAME=FILE.npy or NAME=DTYPE[SHAPE], not '%s'", o.feeds.items[i]);
+  if (code < 0) {
+    tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
+    code = check(&o);
   }
-  if (o.script && !o.out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
-  code = tfc_program_fail(run(&o));
+  if (code < 0) code = tfc_program_finish(tfc_program_fail(run(&o)));
   free(o.fetches.items), free(o.targets.items), free(o.inits.items), free(o.feeds.items);
-  return tfc_program_finish(code);
+  return code;
 }

@@ -96,8 +96,8 @@ struct reducer {
 #define GREATEST_u64 UINT64_MAX
 #define LEAST(t) (ops_##t##_u) LEAST_##t
 #define GREATEST(t) (ops_##t##_u) GREATEST_##t
-#define LARGER(t, a, b) (((ops_##t##_c)(a) < (ops_##t##_c)(b)) | ((b) != (b)) ? (b) : (a))
-#define SMALLER(t, a, b) (((ops_##t##_c)(b) < (ops_##t##_c)(a)) | ((b) != (b)) ? (b) : (a))
+#define LARGER(t, a, b) ((((ops_##t##_c)(a) < (ops_##t##_c)(b)) | ((b) != (b))) ? (b) : (a))
+#define SMALLER(t, a, b) ((((ops_##t##_c)(b) < (ops_##t##_c)(a)) | ((b) != (b))) ? (b) : (a))
 
 #define REDUCED_REALS(M, ...) OPS_WIDE_FLOATS(M, __VA_ARGS__) OPS_INTS(M, __VA_ARGS__)
 #define REDUCED_NUMBERS(M, ...) REDUCED_REALS(M, __VA_ARGS__) OPS_COMPLEX(M, __VA_ARGS__)
