@@ -246,8 +246,7 @@ RULE(adam_with_amsgrad, { // slots: m, v, vhat
 
 static const struct tfc_rule rules[] = {
     {"AdagradDA", 2, "lr l1 l2 global_step", "grad", NULL, 12, adagrad_da},
-    {"AdamWithAmsgrad", 3, "beta1_power beta2_power lr beta1 beta2 epsilon", "grad", NULL, 14,
-     adam_with_amsgrad},
+    {"AdamWithAmsgrad", 3, "beta1_power beta2_power lr beta1 beta2 epsilon", "grad", NULL, 14, adam_with_amsgrad},
     {"GradientDescent", 0, "alpha", "delta", NULL, 2, gradient_descent},
     {"Momentum", 1, "lr momentum", "grad", "use_nesterov", 4, momentum},
     {"KerasMomentum", 1, "lr momentum", "grad", "use_nesterov", 4, keras_momentum},

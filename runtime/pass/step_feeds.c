@@ -231,8 +231,8 @@ tfc_status tfc_step_synthetic(const struct tfc_step_feed *feed, uint64_t seed, s
   tfc_status s = NULL;
   struct tfc_tensor t = {0};
   struct tfc_random random;
-  TFC_TRY(s, tfc_status_annotate(tfc_tensor_create(feed->dtype, &feed->shape, &t), "feed '%.*s'",
-                                 TFC_STR_ARG(feed->name)));
+  TFC_TRY(
+      s, tfc_status_annotate(tfc_tensor_create(feed->dtype, &feed->shape, &t), "feed '%.*s'", TFC_STR_ARG(feed->name)));
   uint64_t mixed = seed;
   for (size_t i = 0; i < feed->name.size; i++) mixed = (mixed ^ (uint8_t)feed->name.data[i]) * 0x100000001b3u;
   tfc_random_init(&random, mixed);

@@ -143,12 +143,11 @@ static void test_time(void **state) {
   assert_true(value(d) == 72);
   json_decref(d);
   // Interrupted: what was found is kept, and said.
-  assert_exit(
-      130, "",
-      "cd %s && rm -f large.placement.json && { timeout -s INT 3 tfc-place --machine m.yaml --graph large.json "
-      "--time 30s --algorithm anneal; code=$?; test -e large.placement.json || exit 99; "
-      "[ $code -eq 124 ] && exit 130; exit $code; }",
-      folder);
+  assert_exit(130, "",
+              "cd %s && rm -f large.placement.json && { timeout -s INT 3 tfc-place --machine m.yaml --graph large.json "
+              "--time 30s --algorithm anneal; code=$?; test -e large.placement.json || exit 99; "
+              "[ $code -eq 124 ] && exit 130; exit $code; }",
+              folder);
 }
 
 int main(void) {

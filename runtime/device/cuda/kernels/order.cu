@@ -97,7 +97,7 @@ TFC_CUDA_API int tfc_cuda_scan(int type, bool product, bool exclusive, bool reve
   switch (type) {
 #define SCAN_CASE(t, ...)                                                                                              \
   case TFC_CUDA_##t:                                                                                                   \
-    return launch(scan_kernel<t>, blocks_for(outer *inner), THREADS, stream, product, exclusive, reverse, outer, n,    \
+    return launch(scan_kernel<t>, blocks_for(outer * inner), THREADS, stream, product, exclusive, reverse, outer, n,   \
                   inner, (const t *)x, (t *)y);
     TFC_CUDA_REALS(SCAN_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
