@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -53,36 +54,6 @@
 QR(f64)
 QR(c128)
 
-#define WIDEN(t, wide)                                                                                                 \
-  case OPS_DT_##t:                                                                                                     \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-      ((ops_##wide *)out)[i] = (ops_##wide)OPS_GET_##t(((const ops_##t *)x->data)[at + i]);                            \
-    break;
-#define NARROW(t, wide)                                                                                                \
-  case OPS_DT_##t:                                                                                                     \
-    for (int64_t i = 0; i < n; i++) ((ops_##t *)y->data)[at + i] = OPS_PUT_##t(((const ops_##wide *)x)[i]);            \
-    break;
-static void widen(const struct tfc_tensor *x, int64_t at, int64_t n, void *out) {
-  switch (x->dtype) {
-    WIDEN(f32, f64)
-    WIDEN(f64, f64)
-    WIDEN(f16, f64)
-    WIDEN(c64, c128)
-    WIDEN(c128, c128)
-  default: break;
-  }
-}
-static void narrow(const void *x, struct tfc_tensor *y, int64_t at, int64_t n) {
-  switch (y->dtype) {
-    NARROW(f32, f64)
-    NARROW(f64, f64)
-    NARROW(f16, f64)
-    NARROW(c64, c128)
-    NARROW(c128, c128)
-  default: break;
-  }
-}
-
 // a [..., m, n] -> q [..., m, k], r [..., k, n]; k = min(m, n), or m with full_matrices
 static tfc_status qr(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *a = ctx->inputs[0];
@@ -105,7 +76,7 @@ static tfc_status qr(struct tfc_kernel_ctx *ctx) {
   char *matrix = held->data, *unit = matrix + (size_t)(m * n) * size, *vs = unit + (size_t)(m * k) * size;
   char *scales = vs + (size_t)(m * count) * size;
   for (int64_t b = 0; b < batches; b++) {
-    widen(a, b * m * n, m * n, matrix);
+    ops_linalg_widen(a, b * m * n, m * n, matrix);
     memset(unit, 0, (size_t)(m * k) * size);
     for (int64_t i = 0; i < k; i++) {
       if (is_complex)
@@ -117,8 +88,8 @@ static tfc_status qr(struct tfc_kernel_ctx *ctx) {
       qr_c128((ops_c128 *)matrix, m, n, (ops_c128 *)unit, k, (ops_c128 *)vs, (ops_c128 *)scales);
     else
       qr_f64((double *)matrix, m, n, (double *)unit, k, (double *)vs, (double *)scales);
-    narrow(unit, q, b * m * k, m * k);
-    narrow(matrix, r, b * k * n, k * n);
+    ops_linalg_narrow(unit, q, b * m * k, m * k);
+    ops_linalg_narrow(matrix, r, b * k * n, k * n);
   }
   tfc_buffer_release(held);
   return NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -107,39 +108,6 @@
 ALGORITHMS(f64)
 ALGORITHMS(c128)
 
-// --- Widening ------------------------------------------------------------------------------------------------------
-#define WIDEN(t, wide)                                                                                                 \
-  case OPS_DT_##t:                                                                                                     \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-      ((ops_##wide *)out)[i] = (ops_##wide)OPS_GET_##t(((const ops_##t *)x->data)[at + i]);                            \
-    break;
-#define NARROW(t, wide)                                                                                                \
-  case OPS_DT_##t:                                                                                                     \
-    for (int64_t i = 0; i < n; i++) ((ops_##t *)y->data)[at + i] = OPS_PUT_##t(((const ops_##wide *)x)[i]);            \
-    break;
-static void widen(const struct tfc_tensor *x, int64_t at, int64_t n, void *out) {
-  switch (x->dtype) {
-    WIDEN(f32, f64)
-    WIDEN(f64, f64)
-    WIDEN(f16, f64)
-    WIDEN(b16, f64)
-    WIDEN(c64, c128)
-    WIDEN(c128, c128)
-  default: break;
-  }
-}
-static void narrow(const void *x, struct tfc_tensor *y, int64_t at, int64_t n) {
-  switch (y->dtype) {
-    NARROW(f32, f64)
-    NARROW(f64, f64)
-    NARROW(f16, f64)
-    NARROW(b16, f64)
-    NARROW(c64, c128)
-    NARROW(c128, c128)
-  default: break;
-  }
-}
-
 // --- Kernels -----------------------------------------------------------------------------------------------------
 struct solve_state {
   bool adjoint, lower;
@@ -182,7 +150,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
   char *work = x + (size_t)(n * n) * size;
   int64_t *perm = (int64_t *)(work + (size_t)(n + 1) * size);
   for (int64_t b = 0; b < batches; b++) {
-    widen(a, b * n * n, n * n, m);
+    ops_linalg_widen(a, b * n * n, n * n, m);
     if (what == SQUARE_CHOLESKY) {
       bool ok = is_complex ? cholesky_c128((ops_c128 *)m, n) : cholesky_f64((double *)m, n);
       for (int64_t i = 0; !ok && i < n; i++) // not positive definite: NaN, as TensorFlow gives
@@ -191,7 +159,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
             ((ops_c128 *)m)[i * n + j] = j > i ? 0 : CMPLX(NAN, 0);
           else
             ((double *)m)[i * n + j] = j > i ? 0 : NAN;
-      narrow(m, y, b * n * n, n * n);
+      ops_linalg_narrow(m, y, b * n * n, n * n);
     } else if (what == SQUARE_DETERMINANT) {
       int sign = 1;
       double _Complex product = 1;
@@ -207,7 +175,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
           real_product *= ((double *)m)[i * n + i];
       }
       product *= sign;
-      narrow(is_complex ? (const void *)&product : (const void *)&real_product, y, b, 1);
+      ops_linalg_narrow(is_complex ? (const void *)&product : (const void *)&real_product, y, b, 1);
     } else {
       memset(unit, 0, (size_t)(n * n) * size);
       for (int64_t i = 0; i < n; i++) {
@@ -221,7 +189,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
               ? solve_c128((ops_c128 *)m, n, (ops_c128 *)unit, (ops_c128 *)x, n, state->adjoint, perm, (ops_c128 *)work)
               : solve_f64((double *)m, n, (double *)unit, (double *)x, n, state->adjoint, perm, (double *)work);
       if (!ok) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input is not invertible.");
-      narrow(x, y, b * n * n, n * n);
+      ops_linalg_narrow(x, y, b * n * n, n * n);
     }
   }
 out:
@@ -281,20 +249,20 @@ static tfc_status solve_system(struct tfc_kernel_ctx *ctx, bool triangular) {
   int64_t *perm = (int64_t *)(work + (size_t)(n + 1) * size);
   batches = tfc_shape_elements(&batch);
   for (int64_t i = 0; i < batches; i++) {
-    widen(a, batch_index(&batch, &ba, i) * n * n, n * n, matrix);
-    widen(b, batch_index(&batch, &bb, i) * n * m, n * m, rhs);
+    ops_linalg_widen(a, batch_index(&batch, &ba, i) * n * n, n * n, matrix);
+    ops_linalg_widen(b, batch_index(&batch, &bb, i) * n * m, n * m, rhs);
     bool ok;
     if (triangular) {
       ok = is_complex
                ? solve_triangle_c128((ops_c128 *)matrix, n, (ops_c128 *)rhs, m, state->lower, state->adjoint, false)
                : solve_triangle_f64((double *)matrix, n, (double *)rhs, m, state->lower, state->adjoint, false);
-      narrow(rhs, y, i * n * m, n * m);
+      ops_linalg_narrow(rhs, y, i * n * m, n * m);
     } else {
       ok = is_complex
                ? solve_c128((ops_c128 *)matrix, n, (ops_c128 *)rhs, (ops_c128 *)x, m, state->adjoint, perm,
                             (ops_c128 *)work)
                : solve_f64((double *)matrix, n, (double *)rhs, (double *)x, m, state->adjoint, perm, (double *)work);
-      narrow(x, y, i * n * m, n * m);
+      ops_linalg_narrow(x, y, i * n * m, n * m);
     }
     if (!ok && !triangular) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input matrix is not invertible.");
   }

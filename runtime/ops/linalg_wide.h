@@ -1,0 +1,11 @@
+// Matrices of narrow types are decomposed and solved in float64 or complex128, and rounded once at the end.
+#ifndef TFC_RUNTIME_OPS_LINALG_WIDE_H
+#define TFC_RUNTIME_OPS_LINALG_WIDE_H
+
+#include "runtime/graph/tensor.h"
+
+// Elements [at, at + n) of x (floats or complex) as float64 or complex128 into out, and back into y.
+void ops_linalg_widen(const struct tfc_tensor *x, int64_t at, int64_t n, void *out);
+void ops_linalg_narrow(const void *x, struct tfc_tensor *y, int64_t at, int64_t n);
+
+#endif
