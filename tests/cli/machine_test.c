@@ -11,15 +11,6 @@
 
 static char folder[64];
 
-static void put(const char *name, const char *text) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 #define FLOAT(key) "attr { key: \"" key "\" value { type: DT_FLOAT } } "
 #define PLACEHOLDER(name, rows, columns)                                                                               \
   "node { name: \"" name                                                                                               \
@@ -44,25 +35,32 @@ static int set_up(void **state) {
   (void)state;
   strcpy(folder, "/tmp/tfc-machine-XXXXXX");
   if (!mkdtemp(folder)) return -1;
-  put("g.pbtxt", products);
+  command_put(folder, "g.pbtxt", products);
   // 12 MFLOP at 1.2 TFLOPS are 10 us, bytes at 100 TB/s next to nothing.
-  put("m.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, memory: 1GB, count: 2, flops: 1.2e+12, memory_bandwidth: "
-                        "100TB/s}\n"));
+  command_put(folder, "m.yaml",
+              MACHINE("  - {name: \"acc:0\", kind: acc, memory: 1GB, count: 2, flops: 1.2e+12, memory_bandwidth: "
+                      "100TB/s}\n"));
   // 440 kB at 44 GB/s are 10 us, FLOP next to nothing; and 3 us of dispatch
-  put("slow.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, count: 2, flops: 1.2e+15, memory_bandwidth: 44GB/s, "
-                           "dispatch: 3us}\n"));
-  put("tight.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, memory: 200kB, count: 2, flops: 1.2e+12, "
-                            "memory_bandwidth: 100TB/s}\n"));
-  put("norate.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, count: 2}\n"));
-  put("unlike.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, flops: 1.0e+12, memory_bandwidth: 1TB/s}\n"
-                             "  - {name: \"acc:1\", kind: acc, flops: 2.0e+12, memory_bandwidth: 1TB/s}\n"));
-  put("host.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, flops: 1.0e+12, memory_bandwidth: 1TB/s}\n"
-                           "  - {name: \"cpu:0\", kind: cpu, flops: 1.0e+11, memory_bandwidth: 100GB/s}\n"));
-  put("words.pbtxt", PLACEHOLDER("x", "10", "20") "node { name: \"big\" op: \"Square\" input: \"x\" " FLOAT(
-                         "T") "}\nnode { name: \"words\" op: \"AsString\" input: \"big\" " FLOAT("T") "}\n");
-  put("empty.pbtxt", "node { name: \"c\" op: \"Const\" " FLOAT("dtype") "attr { key: \"value\" value { tensor { dtype: "
-                                                                        "DT_FLOAT tensor_shape {} float_val: 1 } } } "
-                                                                        "}\n");
+  command_put(folder, "slow.yaml",
+              MACHINE("  - {name: \"acc:0\", kind: acc, count: 2, flops: 1.2e+15, memory_bandwidth: 44GB/s, "
+                      "dispatch: 3us}\n"));
+  command_put(folder, "tight.yaml",
+              MACHINE("  - {name: \"acc:0\", kind: acc, memory: 200kB, count: 2, flops: 1.2e+12, "
+                      "memory_bandwidth: 100TB/s}\n"));
+  command_put(folder, "norate.yaml", MACHINE("  - {name: \"acc:0\", kind: acc, count: 2}\n"));
+  command_put(folder, "unlike.yaml",
+              MACHINE("  - {name: \"acc:0\", kind: acc, flops: 1.0e+12, memory_bandwidth: 1TB/s}\n"
+                      "  - {name: \"acc:1\", kind: acc, flops: 2.0e+12, memory_bandwidth: 1TB/s}\n"));
+  command_put(folder, "host.yaml",
+              MACHINE("  - {name: \"acc:0\", kind: acc, flops: 1.0e+12, memory_bandwidth: 1TB/s}\n"
+                      "  - {name: \"cpu:0\", kind: cpu, flops: 1.0e+11, memory_bandwidth: 100GB/s}\n"));
+  command_put(folder, "words.pbtxt",
+              PLACEHOLDER("x", "10", "20") "node { name: \"big\" op: \"Square\" input: \"x\" " FLOAT(
+                  "T") "}\nnode { name: \"words\" op: \"AsString\" input: \"big\" " FLOAT("T") "}\n");
+  command_put(folder, "empty.pbtxt",
+              "node { name: \"c\" op: \"Const\" " FLOAT("dtype") "attr { key: \"value\" value { tensor { dtype: "
+                                                                 "DT_FLOAT tensor_shape {} float_val: 1 } } } "
+                                                                 "}\n");
   return 0;
 }
 static int tear_down(void **state) {

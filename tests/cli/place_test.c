@@ -10,20 +10,12 @@
 
 static char folder[64];
 
-static void put(const char *name, const char *text) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static int set_up(void **state) {
   (void)state;
   strcpy(folder, "/tmp/tfc-place-XXXXXX");
   if (!mkdtemp(folder)) return -1;
-  put("g.json",
+  command_put(
+      folder, "g.json",
       "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
       "{\"name\": \"a\", \"time_us\": {\"acc\": 10}, \"memory\": 1000},"
       "{\"name\": \"b\", \"time_us\": {\"acc\": 50}, \"memory\": 1000},"
@@ -32,18 +24,20 @@ static int set_up(void **state) {
       "\"edges\": [{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1000}, {\"from\": \"a\", \"to\": \"c\", \"bytes\": "
       "1000},"
       "{\"from\": \"b\", \"to\": \"d\", \"bytes\": 1000}, {\"from\": \"c\", \"to\": \"d\", \"bytes\": 1000}]}");
-  put("chain.json", "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
-                    "{\"name\": \"a\", \"time_us\": {\"acc\": 10}}, {\"name\": \"b\", \"time_us\": {\"acc\": 50}}],"
-                    "\"edges\": [{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1000}]}");
-  put("m.yaml", "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, memory: 4kB, count: 2}\n"
-                "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 1GB/s}\n");
-  put("half.json",
-      "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\", "
-      "\"c\": \"acc:1\", \"d\": \"acc:0\"}}");
-  put("gone.json",
-      "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"gpu:9\", \"b\": \"acc:0\"}}");
-  put("less.json",
-      "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\"}}");
+  command_put(folder, "chain.json",
+              "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+              "{\"name\": \"a\", \"time_us\": {\"acc\": 10}}, {\"name\": \"b\", \"time_us\": {\"acc\": 50}}],"
+              "\"edges\": [{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1000}]}");
+  command_put(folder, "m.yaml",
+              "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, memory: 4kB, count: 2}\n"
+              "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 1GB/s}\n");
+  command_put(folder, "half.json",
+              "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\", "
+              "\"c\": \"acc:1\", \"d\": \"acc:0\"}}");
+  command_put(folder, "gone.json",
+              "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"gpu:9\", \"b\": \"acc:0\"}}");
+  command_put(folder, "less.json",
+              "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\"}}");
   char path[128]; // too large to be solved in a second
   snprintf(path, sizeof path, "%s/large.json", folder);
   FILE *file = fopen(path, "w");
@@ -56,7 +50,7 @@ static int set_up(void **state) {
             100 * (i % 90));
   fprintf(file, "]}");
   fclose(file);
-  put("settings.yaml", "# settings\nseed: 7\nevaluations: 500\nmemory: {\"acc:*\": 3kB}\n");
+  command_put(folder, "settings.yaml", "# settings\nseed: 7\nevaluations: 500\nmemory: {\"acc:*\": 3kB}\n");
   return 0;
 }
 static int tear_down(void **state) {

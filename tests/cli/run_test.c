@@ -39,19 +39,11 @@ static const char graph[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape"
 
 static char folder[64];
 
-static void put(const char *name, const char *text) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
 static int set_up(void **state) {
   (void)state;
   strcpy(folder, "/tmp/tfc-run-XXXXXX");
   if (!mkdtemp(folder)) return -1;
-  put("g.pbtxt", graph);
+  command_put(folder, "g.pbtxt", graph);
   struct tfc_tensor t = {0};
   char path[128];
   assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(3), &t));
@@ -86,7 +78,7 @@ static float number(const char *name, int i) {
 
 #define RUN(code, text, script, flags)                                                                                 \
   do {                                                                                                                 \
-    put("s.json", "{\"runs\": [" script "]}");                                                                         \
+    command_put(folder, "s.json", "{\"runs\": [" script "]}");                                                         \
     assert_exit(code, text, "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out/deep %s", folder, folder, folder, \
                 flags);                                                                                                \
   } while (0)
@@ -140,11 +132,11 @@ static void failures(void **state) {
   RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // nobody feeds it
   RUN(1, "did not end in time", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
   RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", ""); // cancelled, but not by a signal
-  put("s.json", "{\"runs\": [{\"fetches\": [\"y:0\"]]}");
+  command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"y:0\"]]}");
   assert_exit(3, "s.json: line 1", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out", folder, folder, folder);
   assert_exit(3, "none.json", "tfc-run --graph %s/g.pbtxt --run %s/none.json --out %s/out", folder, folder, folder);
   assert_exit(2, "--out", "tfc-run --graph %s/g.pbtxt --run %s/s.json", folder, folder);
-  put("s.json", "{\"runs\": [{\"targets\": [\"init\"], \"fetches\": [\"one:0\"]}]}");
+  command_put(folder, "s.json", "{\"runs\": [{\"targets\": [\"init\"], \"fetches\": [\"one:0\"]}]}");
   assert_exit(6, "/proc/none", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out /proc/none", folder, folder);
 }
 
@@ -190,7 +182,8 @@ static void in_pieces(void **state) {
 
 static void document(void **state) {
   (void)state;
-  put("s.json", "{\"runs\": [{\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"y:0\"]}, {\"fetches\": [\"read:0\"]}]}");
+  command_put(folder, "s.json",
+              "{\"runs\": [{\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"y:0\"]}, {\"fetches\": [\"read:0\"]}]}");
   const struct command_result *r =
       command("tfc-run --json --graph %s/g.pbtxt --run %s/s.json --out %s/out/deep", folder, folder, folder);
   assert_int_equal(r->code, 3);

@@ -1,4 +1,5 @@
 #include "tests/common/command.h"
+#include "tests/common/test.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,4 +42,13 @@ const struct command_result *command_run(const char *bin, const char *format, ..
   unlink(path);
   rmdir(folder);
   return &result;
+}
+
+void command_put(const char *folder, const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
 }

@@ -13,6 +13,8 @@ const struct command_result *command_run(const char *bin, const char *format, ..
     __attribute__((format(printf, 2, 3)));
 #define command(...) command_run(TFC_BINARY_DIR "/bin", __VA_ARGS__)
 
+void command_put(const char *folder, const char *name, const char *text); // a file there
+
 // Expects this exit code, and this text on stderr ("" for any).
 #define assert_exit(expected, text, ...)                                                                               \
   do {                                                                                                                 \
