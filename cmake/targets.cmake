@@ -192,6 +192,9 @@ function(tfc_tests)
       list(APPEND labels thread)
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)
+    if(folder STREQUAL "cli") # tfc-place measures alone on a machine: two such suites would refuse each other
+      set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
+    endif()
   endforeach()
   # Benchmarks: tests/bench/<name>_bench.c, with the other sources of that folder (target: benches).
   add_custom_target(benches)
