@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/device_list.h"
 #include "cli/place.h"
 #include "cli/program.h"
 #include "placer/measure.h"
@@ -273,6 +274,13 @@ static int check_pairs(const char *flag, const struct tfc_texts *texts, const ch
   return 0;
 }
 
+static int check_devices(const struct place_options *o) {
+  char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
+  int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : 0;
+  free(error);
+  return code;
+}
+
 int main(int argc, char **argv) {
   static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db"};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
@@ -283,7 +291,8 @@ int main(int argc, char **argv) {
       return list_algorithms();
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
-  if ((code = check_algorithms(o.algorithm)) || (code = check_pairs("pin", &o.pins, "'REGEX=DEVICE'")) ||
+  if ((code = check_algorithms(o.algorithm)) || (code = check_devices(&o)) ||
+      (code = check_pairs("pin", &o.pins, "'REGEX=DEVICE'")) ||
       (code = check_pairs("memory", &o.limits, "'DEVICE=SIZE'")) ||
       (code = check_pairs("baseline", &o.baselines, "NAME=FILE")) ||
       (code = check_pairs("feed", &o.feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]")))

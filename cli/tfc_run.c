@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/device_list.h"
 #include "cli/program.h"
 #include "cli/run.h"
 
@@ -157,6 +158,10 @@ static int check(const struct run_options *o) {
     if (equals == 0 || !o->feeds.items[i][equals] || !o->feeds.items[i][equals + 1])
       return tfc_flags_error(&program, "--feed needs NAME=FILE.npy or NAME=DTYPE[SHAPE], not '%s'", o->feeds.items[i]);
   }
+  char *error = o->devices ? cli_device_list_error(o->devices, false) : NULL;
+  int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : -1;
+  free(error);
+  if (code >= 0) return code;
   if (o->script && !o->out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
   return -1;
 }

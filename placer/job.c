@@ -163,6 +163,8 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .no_captures = j->o->no_captures,
                                                                .seed = j->o->seed,
                                                                .hang_seconds = hang_seconds(j),
+                                                               .end_s = 1e-9 * (double)j->begin_ns - j->before_s +
+                                                                        (j->o->seconds > 0 ? j->o->seconds : 600),
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
   j->info = tfc_measurer_info(j->measurer);
@@ -321,6 +323,7 @@ static void tear_down(struct tfc_job *j) {
   tfc_cost_table_free(j->costs);
   tfc_calibration_deinit(&j->calibration);
   free(j->kind_of_device);
+  free(j->trouble);
 }
 
 // --- The phases ------------------------------------------------------------------------------------------------------

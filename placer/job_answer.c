@@ -32,6 +32,7 @@ struct finishing {
 static tfc_status finished(void *user, const struct tfc_measured *m) {
   struct finishing *f = user;
   struct tfc_job_known *k = &f->job->known.data[f->index[m->entry]];
+  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
   TFC_RETURN_IF_ERROR(tfc_job_record(f->job, k, m, "final"));
   tfc_job_say(f->job, false, NULL);
   return NULL;
@@ -391,6 +392,22 @@ static tfc_status say_no_fit(struct tfc_job *j) {
                          tfc_show_bytes(need, (double)j->subject->variable_bytes), tfc_show_bytes(held, (double)limit));
 }
 
+// There is no answer: nothing fits, or what was tried failed in another way.
+static tfc_status say_why_not(struct tfc_job *j) {
+  const struct tfc_job_known *other = NULL;
+  bool no_fit = false;
+  for (size_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (!k->solution.device) continue;
+    no_fit |= k->state == TFC_RESULT_NO_FIT;
+    if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL) other = k;
+  }
+  j->out->exit_code = no_fit || !other ? 5 : 1;
+  if (j->out->exit_code == 5) return say_no_fit(j);
+  return tfc_status_make(other->code == TFC_OK || other->code == TFC_CANCELLED ? TFC_ABORTED : other->code,
+                         "no placement could be measured: %s", other->note ? other->note : "they failed");
+}
+
 tfc_status tfc_job_answer(struct tfc_job *j) {
   tfc_status s = NULL;
   const struct tfc_job_known *single = NULL, *whole = NULL, *best = NULL;
@@ -399,7 +416,16 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
     if (k->whole) whole = k;
     if (k->single && can_answer(k) && (!single || final_or_screen(k) < final_or_screen(single))) single = k;
   }
-  if (j->best != UINT32_MAX && can_answer(&j->known.data[j->best])) best = &j->known.data[j->best];
+  if (j->best != UINT32_MAX && !can_answer(&j->known.data[j->best])) { // it failed in the final run
+    const struct tfc_job_known *lost = &j->known.data[j->best];
+    tfc_job_say(j, true, "the best placement could not be run once more: %s", lost->note ? lost->note : "it failed");
+    j->best = UINT32_MAX;
+    for (uint32_t i = 0; i < j->known.count; i++)
+      if (can_answer(&j->known.data[i]) &&
+          (j->best == UINT32_MAX || final_or_screen(&j->known.data[i]) < final_or_screen(&j->known.data[j->best])))
+        j->best = i;
+  }
+  if (j->best != UINT32_MAX) best = &j->known.data[j->best];
   j->out->measured = j->episodes;
   j->out->trace_overhead = j->trace_overhead;
   if (j->o->save_problem) TFC_TRY(s, save_problem(j));
@@ -419,8 +445,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
     if (k->heuristic) TFC_TRY(s, add_row(j, k, k->name, "heuristic", single));
   }
   if (!best) {
-    j->out->exit_code = 5;
-    s = say_no_fit(j);
+    s = say_why_not(j);
     goto out;
   }
   TFC_TRY(s, find_bound(j));
@@ -467,8 +492,9 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
   j->phase = TFC_JOB_FINAL;
   TFC_TRY(s, tfc_job_measure(j, &index, 1, "screen"));
   struct tfc_job_known *k = &j->known.data[index];
-  if (k->state == TFC_RESULT_FAILED)
-    TFC_FAIL(s, TFC_ABORTED, "the placement could not be measured: %s", k->note ? k->note : "it failed");
+  if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL)
+    TFC_FAIL(s, k->code == TFC_OK || k->code == TFC_CANCELLED ? TFC_ABORTED : k->code,
+             "the placement could not be measured: %s", k->note ? k->note : "it failed");
   j->best = index;
   TFC_TRY(s, add_row(j, k, "evaluated", "answer", NULL));
   TFC_TRY(s, explain(j, k));

@@ -18,6 +18,7 @@ struct tfc_job_known { // a placement that was measured or has a name
   uint64_t digest;
   int64_t placement_id, key; // in the store
   tfc_result_state state;
+  tfc_code code; // of what stopped it, TFC_OK: nothing did
   double median_us, q1_us, q3_us; // NaN: not measured
   uint32_t steps;
   double ratio;                        // to its batch's reference
@@ -70,6 +71,8 @@ struct tfc_job {
   double best_seen_us;                         // the shortest median of any that could be the answer
   double trace_overhead, trace_overhead_least; // share of a step, and what it surely is (95 %)
   tfc_trace_mode trace;
+  char *trouble; // why the first of the profile's steps failed, NULL: none did
+  tfc_code trouble_code;
   char label[16];
 };
 

@@ -72,9 +72,17 @@ static tfc_status learn_costs(struct tfc_job *j, const struct tfc_measured *m) {
   return s;
 }
 
+// The first failure is the one that says why there is no profile: those behind it may only have had no time left.
+static void remember_trouble(struct tfc_job *j, const struct tfc_measured *m) {
+  if (j->trouble || m->state == TFC_RESULT_OK || !m->message) return;
+  j->trouble = tfc_str_dup(tfc_str_from(m->message));
+  j->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
+}
+
 // Steps on one device, with its operations as they run beside other devices.
 static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
   struct tfc_job *j = user;
+  remember_trouble(j, m);
   if (m->state != TFC_RESULT_OK) {
     tfc_job_say(j, true, "in parts: %s", m->message ? m->message : "the step failed");
     return NULL;
@@ -87,6 +95,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   struct tfc_job *j = p->job;
   uint32_t device = p->device[m->entry];
+  remember_trouble(j, m);
   bool whole = device == UINT32_MAX;
   struct tfc_job_known known = {.role = "baseline",
                                 .whole = whole,
@@ -145,6 +154,7 @@ out:
 // Steps without rewrites: what each operation takes by itself.
 static tfc_status weighed(void *user, const struct tfc_measured *m) {
   struct tfc_job *j = user;
+  remember_trouble(j, m);
   if (m->state != TFC_RESULT_OK)
     tfc_job_say(j, true, "without rewrites: %s", m->message ? m->message : "the step failed");
   for (uint32_t i = 0; i < m->profile_count; i++)
@@ -218,9 +228,8 @@ tfc_status tfc_job_profile(struct tfc_job *j) {
   bool any = false;
   for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);
   if (!any) {
-    const char *why = j->known.count && j->known.data[0].note ? j->known.data[0].note : "no device could run it";
-    TFC_FAIL(s, j->known.count && j->known.data[0].state == TFC_RESULT_NO_FIT ? TFC_RESOURCE_EXHAUSTED : TFC_ABORTED,
-             "the step could not be profiled: %s", why);
+    TFC_FAIL(s, j->trouble ? j->trouble_code : TFC_ABORTED, "the step could not be profiled: %s",
+             j->trouble ? j->trouble : "no device could run it");
   }
   if (isfinite(j->trace_overhead)) {
     if (j->trace_overhead_least > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;

@@ -298,6 +298,7 @@ static tfc_status take_numbers(struct tfc_job *j, struct tfc_job_known *k, const
     k->state = r.state, k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
   }
   if (final && r.state != TFC_RESULT_OK) k->state = r.state;
+  if (!final || r.state != TFC_RESULT_OK) k->code = m->code;
   k->transfers = r.transfers, k->transfer_bytes = r.transfer_bytes;
   free(k->peak);
   free(k->busy_us);

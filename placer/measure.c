@@ -23,8 +23,9 @@ struct tfc_measurer {
   struct tfc_lock *lock;
   struct tfc_pack setup; // the message, to set up the next worker
   char *program;
-  double hang_seconds;
+  double hang_seconds, end_s;
   const atomic_bool *cancel;
+  bool answered; // the last status was the worker's own
   int fd;
   pid_t pid;
   uint32_t restarts;
@@ -78,11 +79,23 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   return NULL;
 }
 
+// How long a sign is waited for; near the end of the time not much longer than that.
+static double patience(const struct tfc_measurer *m) {
+  double left = m->end_s > 0 ? m->end_s - 1e-9 * (double)tfc_now_ns() : INFINITY;
+  return fmin(m->hang_seconds, fmax(left, 2));
+}
+
+static bool time_is_over(const struct tfc_measurer *m) {
+  return m->end_s > 0 && 1e-9 * (double)tfc_now_ns() >= m->end_s;
+}
+
 // The next message; a status that the worker sends comes out as one.
-static tfc_status receive(struct tfc_measurer *m, uint32_t *out_type, struct tfc_unpack *out) {
-  TFC_RETURN_IF_ERROR(tfc_wire_receive(m->fd, (int64_t)(m->hang_seconds * 1e9), m->cancel, out_type, &m->message));
+static tfc_status receive(struct tfc_measurer *m, double seconds, uint32_t *out_type, struct tfc_unpack *out) {
+  m->answered = false;
+  TFC_RETURN_IF_ERROR(tfc_wire_receive(m->fd, (int64_t)(seconds * 1e9), m->cancel, out_type, &m->message));
   *out = (struct tfc_unpack){m->message.data, m->message.data + m->message.count, false};
   if (*out_type != TFC_WIRE_FAILED) return NULL;
+  m->answered = true;
   uint32_t code = tfc_unpack_u32(out);
   tfc_str text = tfc_unpack_str(out);
   if (out->failed || code == TFC_OK || code > TFC_INTERNAL) code = TFC_INTERNAL;
@@ -91,22 +104,34 @@ static tfc_status receive(struct tfc_measurer *m, uint32_t *out_type, struct tfc
 // The next message of this type; beats are skipped.
 static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, struct tfc_unpack *out) {
   uint32_t type;
-  do TFC_RETURN_IF_ERROR(receive(m, &type, out));
+  do TFC_RETURN_IF_ERROR(receive(m, m->hang_seconds, &type, out));
   while (type == TFC_WIRE_BEAT);
   return type == (uint32_t)wanted ? NULL : tfc_status_make(TFC_INTERNAL, "an unexpected message");
-}
-
-static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
-  TFC_RETURN_IF_ERROR(start_worker(m));
-  TFC_RETURN_IF_ERROR(tfc_wire_send(m->fd, TFC_WIRE_SETUP, &m->setup));
-  return expect(m, TFC_WIRE_SETUP, out);
 }
 
 // What a lost worker died of.
 static char *cause(int status, bool hung, double seconds) {
   if (hung) return tfc_format("the measuring process gave no sign for %.0f s and was ended", seconds);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    return tfc_format("the measuring process was killed: by the system where memory ran out, or by somebody");
   if (WIFSIGNALED(status)) return tfc_format("the measuring process crashed: %s", strsignal(WTERMSIG(status)));
   return tfc_format("the measuring process ended with code %d", WEXITSTATUS(status));
+}
+
+static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
+  TFC_RETURN_IF_ERROR(start_worker(m));
+  m->answered = false;
+  tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_SETUP, &m->setup);
+  if (!s) s = expect(m, TFC_WIRE_SETUP, out);
+  tfc_code code = tfc_status_code(s);
+  if (!s || m->answered || (code != TFC_UNAVAILABLE && code != TFC_DEADLINE_EXCEEDED)) return s;
+  int status = 0; // lost: that is not a device that is not there
+  end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
+  char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->hang_seconds);
+  tfc_status_free(s);
+  s = tfc_status_make(TFC_ABORTED, "loading and initialising the graph: %s", why ? why : "the process was lost");
+  free(why);
+  return s;
 }
 
 // --- Creating --------------------------------------------------------------------------------------------------------
@@ -191,16 +216,20 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   if (!m) return no_memory();
   m->fd = -1, m->cancel = o->cancel;
   m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
+  m->end_s = o->end_s;
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   self[n > 0 ? n : 0] = 0;
   if (!(m->program = tfc_str_dup(tfc_str_from(o->program ? o->program : self))))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   s = tfc_lock_take(o->lock ? o->lock : "/tmp/tfc-measuring.lock", "measuring", &m->lock);
-  if (s) {
-    s = tfc_status_annotate(s, "another run measures on this machine, and two would disturb each other");
-    goto out;
+  if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
+    tfc_status held = s;
+    s = tfc_status_make(TFC_ABORTED, "another run measures on this machine, and two would disturb each other: %s",
+                        tfc_status_message(held));
+    tfc_status_free(held);
   }
+  if (s) goto out;
   pack_setup(o, &m->setup);
   TFC_TRY(s, set_up_worker(m, &u));
   TFC_TRY(s, read_info(&u, &m->info));
@@ -276,6 +305,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   struct tfc_step_profile *profiles = NULL;
   uint32_t index = tfc_unpack_u32(u);
   m.state = (tfc_result_state)tfc_unpack_u32(u);
+  m.code = (tfc_code)tfc_unpack_u32(u);
   tfc_str text = tfc_unpack_str(u);
   char *message = text.size ? tfc_str_dup(text) : NULL;
   m.seconds = tfc_unpack_f64(u);
@@ -319,7 +349,7 @@ out:
 
 // Runs what is left until it is done or the worker is lost; *out_at is the entry that it was busy with.
 static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batch *b, struct pending *left, bool *done,
-                           uint32_t *out_at, tfc_measured_fn fn, void *user, bool *out_mine) {
+                           uint32_t *out_at, double *out_patience, tfc_measured_fn fn, void *user, bool *out_mine) {
   struct tfc_pack p = {0};
   pack_batch(b, left, m->info.node_count, &p);
   tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_BATCH, &p);
@@ -327,7 +357,7 @@ static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batc
   while (!s) {
     uint32_t type, index = 0;
     struct tfc_unpack u;
-    s = receive(m, &type, &u);
+    s = receive(m, *out_patience = patience(m), &type, &u);
     if (s || type == TFC_WIRE_DONE) break;
     if (type == TFC_WIRE_BEAT) {
       *out_at = tfc_unpack_u32(&u);
@@ -350,16 +380,25 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
   for (uint32_t i = 0; i < b->count; i++) left.entry[i] = i;
   while (left.count) {
     uint32_t at = UINT32_MAX;
+    double waited = m->hang_seconds;
     bool mine = false;
+    if (m->fd < 0 && time_is_over(m)) { // the last one was lost, and nobody waits for another
+      for (uint32_t i = 0; i < left.count; i++)
+        TFC_TRY(s, fn(user, &(struct tfc_measured){.entry = left.entry[i],
+                                                   .state = TFC_RESULT_CUT,
+                                                   .message = "no time was left",
+                                                   .ratio = (double)NAN}));
+      break;
+    }
     if (m->fd < 0) { // the last one was lost
       struct tfc_unpack u;
       TFC_TRY(s, set_up_worker(m, &u));
     }
     memset(done, 0, b->count * sizeof *done);
-    s = run_some(m, b, &left, done, &at, fn, user, &mine);
+    s = run_some(m, b, &left, done, &at, &waited, fn, user, &mine);
     if (!s) break;
     tfc_code code = tfc_status_code(s);
-    bool hung = code == TFC_DEADLINE_EXCEEDED, lost = hung || code == TFC_UNAVAILABLE;
+    bool hung = code == TFC_DEADLINE_EXCEEDED, lost = !m->answered && (hung || code == TFC_UNAVAILABLE);
     int status = 0;
     if (mine || !lost) {
       if (code == TFC_CANCELLED || mine) end_worker(m, true, &status);
@@ -368,14 +407,14 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
     tfc_status_free(s), s = NULL;
     end_worker(m, hung, &status);
     m->restarts++;
-    char *why = cause(status, hung, m->hang_seconds);
+    char *why = cause(status, hung, waited);
     struct pending rest = {left.entry, 0};
     for (uint32_t i = 0; i < left.count; i++) {
       if (done[i]) continue;
       uint32_t entry = left.entry[i];
       if (i == at || at == UINT32_MAX) {
         struct tfc_measured lost_entry = {
-            .entry = entry, .state = TFC_RESULT_FAILED, .message = why, .ratio = (double)NAN};
+            .entry = entry, .state = TFC_RESULT_FAILED, .code = TFC_ABORTED, .message = why, .ratio = (double)NAN};
         s = fn(user, &lost_entry);
         if (s) break;
         at = i; // without a beat, the first one pays

@@ -41,6 +41,7 @@ struct tfc_measure_options {
   bool all_rewrites, no_captures; // as --rewrites all, --cuda-graphs off
   uint64_t seed;
   double hang_seconds;       // nothing heard for so long: the worker hangs; 0: 60
+  double end_s;              // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
   const char *lock;          // file of the machine-wide lock; NULL: the usual one
   const atomic_bool *cancel; // may be NULL
 };
@@ -65,7 +66,7 @@ struct tfc_measure_info {
 };
 
 struct tfc_measurer;
-// FAILED_PRECONDITION: another run measures on this machine (and who). Otherwise what is wrong with the graph, the step
+// ABORTED: another run measures on this machine (and who), or the worker was lost. Otherwise what is wrong with the graph, the step
 // or the devices.
 TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *options, struct tfc_measurer **out);
 void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
@@ -110,6 +111,7 @@ struct tfc_measured_step {
 struct tfc_measured {
   uint32_t entry;
   tfc_result_state state; // OK, CUT (stopped as hopeless), NO_FIT, ILLEGAL, FAILED
+  tfc_code code;          // why, of the last three; TFC_OK where it is not a status that stopped it
   const char *message;    // NULL where there is none
   double seconds;         // what it cost, plan included
   const struct tfc_measured_step *steps;

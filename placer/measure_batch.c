@@ -19,6 +19,7 @@ struct run { // one entry
   struct tfc_plan *plan;
   struct tfc_worker_side *side;
   tfc_result_state state;
+  tfc_code code;
   char *message;
   double seconds;
   bool warm, ended, sent;
@@ -56,6 +57,7 @@ static void entry_fails(struct run *r, tfc_status s) {
   r->state = code == TFC_RESOURCE_EXHAUSTED ? TFC_RESULT_NO_FIT
              : code == TFC_INVALID_ARGUMENT ? TFC_RESULT_ILLEGAL
                                             : TFC_RESULT_FAILED;
+  r->code = code;
   free(r->message);
   r->message = tfc_str_dup(tfc_str_from(tfc_status_message(s)));
   r->ended = true;
@@ -203,6 +205,7 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   r->sent = true;
   tfc_pack_u32(&p, (uint32_t)(r - b->runs));
   tfc_pack_u32(&p, r->state);
+  tfc_pack_u32(&p, r->code);
   tfc_pack_str(&p, tfc_str_from(r->message));
   tfc_pack_f64(&p, r->seconds);
   tfc_pack_f64(&p, r->ratio_count ? r->ratio_sum / r->ratio_count : NAN);

@@ -21,8 +21,10 @@ int tfc_place_exit_code(tfc_status status) {
   case TFC_INVALID_ARGUMENT:
   case TFC_UNIMPLEMENTED:
   case TFC_NOT_FOUND:
-  case TFC_OUT_OF_RANGE: return 3;
+  case TFC_OUT_OF_RANGE:
+  case TFC_FAILED_PRECONDITION: return 3;
   case TFC_UNAVAILABLE: return 4;
+  case TFC_RESOURCE_EXHAUSTED: return 5;
   case TFC_DATA_LOSS: return 6;
   default: return 1;
   }

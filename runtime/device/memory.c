@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "runtime/base/memory_left.h"
 #include "runtime/base/units.h"
 
 struct tfc_memory_block {
@@ -23,6 +24,7 @@ void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, u
 }
 
 static void unmap(struct tfc_memory_block *b) {
+  tfc_memory_give_back(b->capacity);
   if (b->capacity >= HUGE_PAGE)
     munmap(b, HEADER + b->capacity);
   else
@@ -62,9 +64,13 @@ static void destroy(struct tfc_buffer *self) {
 }
 
 static struct tfc_memory_block *map(size_t capacity) {
+  if (!tfc_memory_grant(capacity)) return NULL;
   if (capacity < HUGE_PAGE) return aligned_alloc(64, HEADER + capacity);
   void *p = mmap(NULL, HEADER + capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return NULL;
+  if (p == MAP_FAILED) {
+    tfc_memory_give_back(capacity);
+    return NULL;
+  }
   madvise(p, HEADER + capacity, MADV_HUGEPAGE);
   return p;
 }
@@ -91,6 +97,11 @@ tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_bu
   if (!b) {
     atomic_fetch_sub_explicit(&m->held, bytes, memory_order_relaxed);
     char a[32], c[32], d[32], e[32];
+    uint64_t here = tfc_memory_left();
+    if (bytes <= m->limit && held <= m->limit - bytes && here != UINT64_MAX)
+      return tfc_status_make(
+          TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use, this machine has %s left", m->device,
+          tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held), tfc_show_bytes(d, (double)here));
     uint64_t left = m->limit == UINT64_MAX ? 0 : m->limit > held ? m->limit - held : 0;
     if (m->limit == UINT64_MAX)
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use", m->device,

@@ -21,7 +21,7 @@ struct tfc_memory {
 void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
 void tfc_memory_deinit(struct tfc_memory *m); // every buffer has been released
 // 64-byte aligned; blocks of 2 MiB and more come in huge pages where the system has them. RESOURCE_EXHAUSTED names
-// request, in use, limit and what is left.
+// request, in use, limit and what is left; also where the machine, or the cgroup, has no such memory left.
 TFC_MUST_USE tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out);
 void tfc_memory_trim(struct tfc_memory *m); // gives the cache back to the system
 

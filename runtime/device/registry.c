@@ -83,7 +83,10 @@ static tfc_status parse_list(const char *spec, wanted_list *out) {
     tfc_status s = tfc_parse_i64(dash == SIZE_MAX ? range : tfc_str_sub(range, 0, dash), &first);
     if (!s && dash != SIZE_MAX) s = tfc_parse_i64(tfc_str_sub(range, dash + 1, range.size), &last);
     if (dash == SIZE_MAX) last = first;
-    if (s || first < 0 || last < first || last >= 4096) {
+    if (!s && first >= 0 && last >= first && last >= 4096)
+      return tfc_status_make(TFC_UNAVAILABLE, "devices '%s': device %.*s:%lld is not there", spec, TFC_STR_ARG(kind),
+                             (long long)last);
+    if (s || first < 0 || last < first) {
       tfc_status_free(s);
       return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': '%.*s' is not an index or a range such as 0-3", spec,
                              TFC_STR_ARG(range));

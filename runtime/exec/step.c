@@ -27,6 +27,23 @@ tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location,
   return NULL;
 }
 
+// Whose result takes most of what an arena has no memory for.
+static tfc_status blame(const struct tfc_plan *plan, uint32_t location, tfc_status s) {
+  const struct tfc_ir_value *most = NULL;
+  char text[TFC_SHAPE_TEXT];
+  for (size_t i = 0; i < plan->ir.values.count; i++) {
+    const struct tfc_ir_value *v = &plan->ir.values.data[i];
+    if (v->planned && v->op != TFC_NONE32 && tfc_value_location(&plan->ir, v) == location &&
+        (!most || v->bytes > most->bytes))
+      most = v;
+  }
+  if (!s || !most || most->origin.node >= plan->ir.graph->node_count) return s;
+  const struct tfc_node *n = &plan->ir.graph->nodes[most->origin.node];
+  return tfc_status_annotate(s, "the step's results, the largest of them %s%s of node '%.*s' (%.*s)",
+                             tfc_dtype_name(most->dtype), tfc_shape_show(&most->shape, text), TFC_STR_ARG(n->name),
+                             TFC_STR_ARG(n->op));
+}
+
 tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   struct tfc_session *session = plan->session;
   bool moved = false;
@@ -37,7 +54,8 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
       uint64_t limit = session->devices[l]->info.memory, variables = plan->info.peak_bytes[l] - plan->arena_size[l];
       exact = limit != UINT64_MAX && arena->size > plan->arena_size[l] && arena->size + variables > limit;
     }
-    TFC_RETURN_IF_ERROR(tfc_session_fit_arena(session, l, plan->arena_size[l], exact));
+    tfc_status s = tfc_session_fit_arena(session, l, plan->arena_size[l], exact);
+    if (s) return blame(plan, l, s);
     moved |= plan->arena_generation[l] != arena->generation + 1;
     plan->arena_generation[l] = arena->generation + 1; // 0: never settled
   }

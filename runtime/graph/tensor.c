@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/memory_left.h"
+#include "runtime/base/units.h"
+
 enum { header = 64 };
 _Static_assert(sizeof(struct tfc_buffer) <= header, "the elements start behind the record");
 
@@ -17,17 +20,18 @@ void tfc_buffer_release(struct tfc_buffer *b) {
 }
 
 static void destroy_plain(struct tfc_buffer *b) {
+  tfc_memory_give_back(b->size);
   free(b);
 }
 static void destroy_strings(struct tfc_buffer *b) {
   struct tfc_string *s = b->data;
   for (size_t i = 0; i < b->size / sizeof *s; i++) free(s[i].data);
-  free(b);
+  destroy_plain(b);
 }
 static void destroy_objects(struct tfc_buffer *b) {
   struct tfc_object **o = b->data;
   for (size_t i = 0; i < b->size / sizeof(struct tfc_object *); i++) tfc_object_release(o[i]);
-  free(b);
+  destroy_plain(b);
 }
 
 uint64_t tfc_buffer_stamp(struct tfc_buffer *b) {
@@ -40,8 +44,15 @@ uint64_t tfc_buffer_stamp(struct tfc_buffer *b) {
 
 tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out) {
   struct tfc_buffer *b = NULL;
-  if (size <= SIZE_MAX / 2 - 2 * header) b = aligned_alloc(64, header + ((size + 63) & ~(size_t)63));
-  if (!b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a buffer of %zu bytes", size);
+  bool granted = size <= SIZE_MAX / 2 - 2 * header && tfc_memory_grant(size);
+  if (granted) b = aligned_alloc(64, header + ((size + 63) & ~(size_t)63));
+  if (!b) {
+    char a[32], c[32];
+    uint64_t left = tfc_memory_left();
+    if (granted) tfc_memory_give_back(size);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a tensor of %s; this machine has %s left",
+                           tfc_show_bytes(a, (double)size), tfc_show_bytes(c, (double)left));
+  }
   *b = (struct tfc_buffer){.references = 1, .data = (char *)b + header, .size = size, .destroy = destroy_plain};
   *out = b;
   return NULL;

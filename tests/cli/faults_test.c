@@ -86,6 +86,85 @@ static void test_feeds(void **state) {
   }
 }
 
+// What is wrong with --devices as a text is usage, the same everywhere; what is not there is another code.
+static void test_device_lists(void **state) {
+  (void)state;
+  static const char *const programs[] = {"tfc-run --graph m.pb --steps 1",
+                                         "tfc-place --graph m.pb --time 1s --db d.db --report none",
+                                         "tfc-place --graph two.json --machine m.yaml --time 1s"};
+  static const char *const wrong[] = {"0", "-1", "4097", "", ",", "acc:0,", "acc:2-1", "acc:0-2,acc:1"};
+  for (size_t i = 0; i < 3; i++) {
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+      assert_exit(2, "--devices", "cd %s && %s --devices '%s'", folder, programs[i], wrong[k]);
+    assert_exit(4, "gone", "cd %s && %s --devices gone:0", folder, programs[i]);
+  }
+  for (size_t i = 0; i < 2; i++) {
+    assert_exit(2, "cpu:x", "cd %s && %s --devices cpu:x", folder, programs[i]);
+    assert_exit(4, "cpu:9999", "cd %s && %s --devices cpu:9999", folder, programs[i]);
+  }
+}
+
+#define TYPE_FLOAT " attr { key: \"T\" value { type: DT_FLOAT } } "
+// A step that fails while it is profiled has the exit code of its reason, and names the node.
+static void test_steps_that_fail(void **state) {
+  (void)state;
+  // The file's ints are [90000, 90000] as a little-endian .npy would have them: 32 GB and more than most machines have;
+  // 16 TB is more than any.
+  PUT("fill.pbtxt",
+      "node { name: \"n\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: "
+      "\"shape\" value { shape { dim { size: 2 } } } } }\n"
+      "node { name: \"v\" op: \"Const\" attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: "
+      "\"value\" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1.5 } } } }\n"
+      "node { name: \"filled\" op: \"Fill\" input: \"n\" input: \"v\"" TYPE_FLOAT "}\n"
+      "node { name: \"y\" op: \"Relu\" input: \"filled\"" TYPE_FLOAT "}\n");
+  char npy[136];
+  for (int i = 0; i < 2; i++) {
+    int32_t dims[2] = {i ? 2000000 : -5, i ? 2000000 : 3};
+    memset(npy, ' ', sizeof npy);
+    memcpy(npy, "\x93NUMPY\x01\x00\x76\x00", 10);
+    static const char head[] = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
+    memcpy(npy + 10, head, sizeof head - 1);
+    npy[127] = '\n';
+    memcpy(npy + 128, dims, sizeof dims);
+    put(i ? "huge.npy" : "negative.npy", npy, sizeof npy);
+  }
+  static const char *const programs[] = {
+      "tfc-run --steps 1", "tfc-place --devices 2 --time 5s --db s.db --report none",
+      "tfc-place --devices 2 --time 5s --db s.db --report none --evaluate single:cpu:0"};
+  for (size_t i = 0; i < 3; i++) {
+    assert_exit(3, "node 'filled' (Fill)", "cd %s && %s --graph fill.pbtxt --feed n=negative.npy", folder, programs[i]);
+    assert_exit(5, "node 'filled' (Fill)", "cd %s && %s --graph fill.pbtxt --feed n=huge.npy", folder, programs[i]);
+  }
+  // The same where the sizes are known before anything runs.
+  PUT("static.pbtxt",
+      "node { name: \"s\" op: \"Const\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: \"value\" value { "
+      "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 2000000 int_val: 2000000 } } } }\n"
+      "node { name: \"big\" op: \"RandomUniform\" input: \"s\" attr { key: \"T\" value { type: DT_INT32 } } attr { "
+      "key: "
+      "\"dtype\" value { type: DT_FLOAT } } }\n"
+      "node { name: \"y\" op: \"Relu\" input: \"big\"" TYPE_FLOAT "}\n");
+  for (size_t i = 0; i < 3; i++)
+    assert_exit(5, "float32[2000000,2000000] of node 'big'", "cd %s && %s --graph static.pbtxt", folder, programs[i]);
+}
+
+// A step that hangs takes no longer than the time there is: 3 s, a tenth of it and 3 s more.
+static void test_a_hang(void **state) {
+  (void)state;
+#define QUEUE_OF_FLOATS "attr { key: \"component_types\" value { list { type: DT_FLOAT } } }"
+  PUT("hang.pbtxt", "node { name: \"q\" op: \"FIFOQueueV2\" " QUEUE_OF_FLOATS " attr { key: \"shapes\" value { list { "
+                    "shape { dim { size: 2 } } } } } }\n"
+                    "node { name: \"d\" op: \"QueueDequeueV2\" input: \"q\" " QUEUE_OF_FLOATS " }\n"
+                    "node { name: \"r\" op: \"Relu\" input: \"d\"" TYPE_FLOAT "}\n");
+  const struct command_result *r =
+      command("cd %s && timeout 20 tfc-place --devices 2 --time 3s --db h.db --report none --graph hang.pbtxt", folder);
+  if (r->code != 1 || !strstr(r->err, "could not be profiled: the measuring process gave no sign"))
+    fail_msg("exit %d: %s", r->code, r->err);
+  r = command("cd %s && date +%%s%%N >begin && tfc-place --devices 2 --time 3s --db h.db --report none --graph "
+              "hang.pbtxt 2>/dev/null; echo $(( ($(date +%%s%%N) - $(cat begin)) / 1000000 ))",
+              folder);
+  if (atoi(r->out) > 6300) fail_msg("%s ms", r->out);
+}
+
 // What cannot be written is found out before anything runs: no profile was begun.
 static void test_outputs_first(void **state) {
   (void)state;
@@ -172,8 +251,9 @@ static void test_interrupts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_wrong_graphs), cmocka_unit_test(test_feeds),     cmocka_unit_test(test_outputs_first),
-      cmocka_unit_test(test_databases),    cmocka_unit_test(test_documents), cmocka_unit_test(test_interrupts),
+      cmocka_unit_test(test_wrong_graphs), cmocka_unit_test(test_feeds),           cmocka_unit_test(test_outputs_first),
+      cmocka_unit_test(test_device_lists), cmocka_unit_test(test_steps_that_fail), cmocka_unit_test(test_a_hang),
+      cmocka_unit_test(test_databases),    cmocka_unit_test(test_documents),       cmocka_unit_test(test_interrupts),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
