@@ -1,67 +1,14 @@
 // Throughput: tfc_loads, asked about a single move, moved and moved back for more. Step: the incumbent's simulation is
-// kept as a row of saved states. Nothing differs before the first input of a moved node is produced (its transfers, or
-// its presence, follow from where its consumers are), or before a node whose rank changed is ready; so a trial restarts
-// from the last state before that. A transfer more or less on a wire that is free meanwhile changes nothing else: it
-// does not count. Trials do not save states; committing runs the changed part once more, saving as it goes.
-#include "placer/delta.h"
-
+// recorded, with a row of saved states. A trial restarts from the last state before it can differ (delta_leave.c) and
+// runs on until nothing differs any more, but for the time by which all is later (delta_join.c): then its value is
+// known, or it goes on from a saved state before the next difference. Trials do not save states; committing runs the
+// changed part once more, saving as it goes.
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/engine.h"
-#include "placer/loads.h"
+#include "placer/delta_private.h"
 
-#define SAVES 24
 #define MOST_ARRIVALS (UINT32_C(1) << 22)
-
-struct undo {
-  uint32_t unit;
-  tfc_device_id from;
-};
-
-// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices: no
-// other transfer is on its wire, or joins it, from `begin` to `end`.
-struct silent {
-  uint32_t tensor, wire;
-  tfc_device_id device;
-  bool added;
-  int64_t begin, end;
-};
-#define MOST_SILENT 24
-
-struct tfc_delta {
-  const struct tfc_problem *problem;
-  bool step;
-  tfc_device_id *device; // [unit] of the incumbent, with the trial's moves while one is open
-  struct tfc_verdict verdict;
-  uint64_t *memory; // [device] static bytes
-  int64_t *load;    // [device] ps of operations (step)
-  TFC_ARRAY(struct undo) moved;
-  TFC_ARRAY(uint32_t) swapped;
-  bool open;   // a trial is applied and not committed
-  bool peeked; // or would be, and was only asked about (throughput, one move)
-  struct tfc_move peek;
-  struct tfc_verdict tried;
-  // Throughput.
-  struct tfc_loads loads;
-  // Step.
-  struct tfc_engine engine;
-  struct tfc_engine_save save[SAVES];
-  uint32_t save_count;
-  int64_t *end, *start, *arrival; // [node] of the incumbent
-  uint32_t *sequence;
-  int64_t *arrived;               // [tensor * device_count + device] ends of the incumbent's transfers; NULL: not kept
-  struct tfc_engine_rides *rides; // [wire] the incumbent's transfers; NULL without `arrived`
-  struct silent silent[MOST_SILENT];
-  uint32_t silent_count;
-  uint32_t *mark, stamp; // [node] the last trial that moved it
-  tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
-  int64_t *tail;         // [node] longest remaining path with the incumbent's devices and transfers
-  uint32_t *position;    // [node] in the topological order
-  uint32_t highest;      // position of a node that the trial moved
-  uint32_t from_save;    // where the trial began
-  bool out_of_memory;    // for saves: then trials begin at 0
-};
 
 tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out) {
   tfc_status s = NULL;
@@ -79,6 +26,7 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
   if (d->step) {
     TFC_TRY(s, tfc_engine_init(&d->engine, p));
     d->engine.count_bytes = true;
+    d->most_saves = p->node_count > 20000 ? SAVES / 2 : SAVES;
     d->start = calloc(p->node_count, sizeof *d->start);
     d->end = calloc(p->node_count, sizeof *d->end);
     d->arrival = calloc(p->node_count, sizeof *d->arrival);
@@ -90,6 +38,13 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     if (!p->has_live && (size_t)p->tensor_count * p->device_count <= MOST_ARRIVALS)
       d->arrived = calloc((size_t)p->tensor_count * p->device_count + 1, sizeof *d->arrived);
     if (d->arrived && d->engine.plain) d->rides = calloc(p->wire_count + 1u, sizeof *d->rides);
+    if (d->rides && d->engine.wired) {
+      d->ends.position = calloc(p->node_count, sizeof *d->ends.position);
+      d->ends.node = calloc(p->node_count, sizeof *d->ends.node);
+      d->ends.started = calloc(p->node_count + 1u, sizeof *d->ends.started);
+      if (!d->ends.position || !d->ends.node || !d->ends.started)
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+    }
     if (!d->was || !d->mark || !d->start || !d->end || !d->arrival || !d->sequence || !d->tail || !d->position)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   } else {
@@ -110,6 +65,7 @@ void tfc_delta_free(struct tfc_delta *d) {
   tfc_engine_deinit(&d->engine);
   for (uint32_t i = 0; i < SAVES; i++) tfc_engine_save_deinit(&d->save[i]);
   free(d->device), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
+  free(d->ends.position), free(d->ends.node), free(d->ends.started);
   free(d->start), free(d->end), free(d->arrival), free(d->sequence), free(d->tail), free(d->position), free(d->arrived),
       free(d->was), free(d->mark);
   tfc_array_free(&d->moved);
@@ -151,9 +107,9 @@ static uint64_t excess_of(const struct tfc_delta *d, bool with_peaks, uint64_t *
 static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict *v) {
   const struct tfc_problem *p = d->problem;
   struct tfc_engine *e = &d->engine;
-  const uint32_t stride = p->node_count / SAVES + 1;
+  const uint32_t stride = p->node_count / d->most_saves + 1;
   e->start = d->start, e->end = d->end, e->arrival = d->arrival, e->sequence = d->sequence;
-  e->arrived = d->arrived, e->rides = d->rides;
+  e->arrived = d->arrived, e->rides = d->rides, e->ends = d->ends.node ? &d->ends : NULL;
   for (uint32_t w = 0; d->rides && w < p->wire_count; w++) {
     const int64_t time = from == TFC_NONE ? 0 : d->save[from].time;
     struct tfc_engine_rides *r = &d->rides[w];
@@ -163,11 +119,11 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
   if (from == TFC_NONE)
     tfc_engine_begin(e), d->save_count = 0;
   else
-    tfc_engine_restore(e, &d->save[from]), d->save_count = from + 1;
+    tfc_engine_restore(e, &d->save[from], 0), d->save_count = from + 1;
   tfc_engine_stop stop;
   uint32_t pause = d->save_count * stride;
   while ((stop = tfc_engine_run(e, TFC_TIME_MAX, pause)) == TFC_ENGINE_PAUSED) {
-    if (d->save_count < SAVES && tfc_engine_save(e, &d->save[d->save_count])) {
+    if (d->save_count < d->most_saves && tfc_engine_save(e, &d->save[d->save_count])) {
       d->save_count++;
       pause = d->save_count * stride;
       if (pause <= e->scalars->ended) pause = e->scalars->ended + 1;
@@ -175,7 +131,7 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
       pause = UINT32_MAX;
     }
   }
-  e->start = e->end = e->arrival = e->arrived = NULL, e->sequence = NULL, e->rides = NULL;
+  e->start = e->end = e->arrival = e->arrived = NULL, e->sequence = NULL, e->rides = NULL, e->ends = NULL;
   v->legal = stop == TFC_ENGINE_ENDED;
   v->value = v->legal ? e->scalars->value : TFC_TIME_MAX;
   v->cut = false;
@@ -276,171 +232,6 @@ static void close_trial(struct tfc_delta *d) {
   d->open = false;
 }
 
-// Where the node is in the incumbent, while a trial is applied.
-static uint32_t incumbent_device(const struct tfc_delta *d, uint32_t n) {
-  return d->mark[n] == d->stamp ? d->was[n] : d->engine.device[n];
-}
-
-// When the incumbent has the tensor on a device, TFC_TIME_MAX: never. `there`: some consumer of it is there.
-static int64_t tensor_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device, bool there) {
-  const uint32_t producer = d->problem->graph->producer[tensor];
-  if (incumbent_device(d, producer) == device) return d->end[producer];
-  return there ? d->arrived[(size_t)tensor * d->problem->device_count + device] : TFC_TIME_MAX;
-}
-
-// Consumers of the tensor on a device, in the incumbent (bit 0) and in the trial (bit 1).
-static uint32_t consumers_on(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
-  const struct tfc_cost_graph *g = d->problem->graph;
-  uint32_t found = 0;
-  for (uint32_t c = g->first_consumer[tensor]; c < g->first_consumer[tensor + 1] && found != 3; c++) {
-    const uint32_t m = g->consumer[c];
-    if (incumbent_device(d, m) == device) found |= 1;
-    if (d->engine.device[m] == device) found |= 2;
-  }
-  return found;
-}
-
-// Index of the first of the incumbent's transfers on a wire that joined at `time` or later.
-static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
-  size_t low = 0, high = r->list.count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (r->list.data[middle].joined < time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-// Whether a transfer more or less is noticed by nobody; notes it then.
-static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
-  const struct tfc_problem *p = d->problem;
-  const struct tfc_pair *pair = tfc_problem_pair(p, source, device);
-  if (!d->rides || !pair->linked) return false;
-  struct silent x = {.tensor = tensor, .wire = pair->wire, .device = (tfc_device_id)device, .added = added};
-  x.begin = d->end[p->graph->producer[tensor]];
-  x.end =
-      added ? x.begin + tfc_problem_wire_time(p, tensor, pair) : d->arrived[(size_t)tensor * p->device_count + device];
-  for (uint32_t i = 0; i < d->silent_count; i++) {
-    const struct silent *y = &d->silent[i];
-    if (y->tensor == tensor && y->device == device && y->added == added) return true;
-    if (y->wire == x.wire && x.wire != TFC_NONE && x.begin <= y->end && y->begin <= x.end) return false;
-  }
-  if (d->silent_count == MOST_SILENT) return false;
-  if (x.wire != TFC_NONE) {
-    const struct tfc_engine_rides *r = &d->rides[x.wire];
-    const size_t first = first_ride(r, x.begin), behind = first + !added; // a transfer less is among them itself
-    if (behind < r->list.count && r->list.data[behind].joined <= x.end) return false;
-    if (added && first && r->list.data[first - 1].ended > x.begin) return false;
-  }
-  d->silent[d->silent_count++] = x;
-  return true;
-}
-
-// When a transfer that the trial adds silently ends, TFC_TIME_MAX: there is none.
-static int64_t added_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
-  for (uint32_t i = 0; i < d->silent_count; i++)
-    if (d->silent[i].added && d->silent[i].tensor == tensor && d->silent[i].device == device) return d->silent[i].end;
-  return TFC_TIME_MAX;
-}
-
-// The first instant of the incumbent at which the trial, which is applied, may differ. A moved node differs when it is
-// ready, here or there; its inputs differ when they are produced, if that changes where they are sent.
-static int64_t divergence(struct tfc_delta *d) {
-  const struct tfc_problem *p = d->problem;
-  const struct tfc_cost_graph *g = p->graph;
-  int64_t first = TFC_TIME_MAX;
-  d->silent_count = 0;
-  for (size_t k = 0; k < d->moved.count; k++) {
-    const uint32_t u = d->moved.data[k].unit, from = d->moved.data[k].from, to = d->device[u];
-    for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1] && first; i++) {
-      const uint32_t n = p->member[i];
-      if (g->first_input[n] == g->first_input[n + 1]) return 0;
-      int64_t ready = 0;
-      for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
-        const uint32_t tensor = g->input[j], producer = g->producer[tensor];
-        const int64_t end = d->end[producer];
-        if (end >= first) { // whatever it is, it is not earlier
-          ready = TFC_TIME_MAX;
-          continue;
-        }
-        uint32_t here = d->arrived ? consumers_on(d, tensor, from) : 1,
-                 there = d->arrived ? consumers_on(d, tensor, to) : 2;
-        const uint32_t source = incumbent_device(d, producer);
-        bool same =
-            (source == from || here == 3 || here == 0 || (here == 1 && is_silent(d, tensor, source, from, false))) &&
-            (source == to || there == 3 || there == 0 || (there == 2 && is_silent(d, tensor, source, to, true)));
-        if (!same) {
-          if (end < first) first = end;
-          ready = TFC_TIME_MAX;
-          continue;
-        }
-        int64_t at = !d->arrived                   ? end
-                     : source == to || (there & 1) ? tensor_at(d, tensor, to, there & 1)
-                                                   : added_at(d, tensor, to);
-        if (at > ready) ready = at;
-      }
-      if (d->arrival[n] < first) first = d->arrival[n];
-      if (ready < first) first = ready;
-    }
-  }
-  for (size_t k = 0; k < d->swapped.count; k++)
-    if (d->arrival[d->swapped.data[k]] < first) first = d->arrival[d->swapped.data[k]];
-  return first;
-}
-
-// Inputs of a node that are not on its device yet at the instant of a saved state, which the incumbent and the trial
-// share.
-static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time) {
-  const struct tfc_cost_graph *g = d->problem->graph;
-  const uint32_t device = d->engine.device[n];
-  uint32_t pending = 0;
-  for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
-    const uint32_t tensor = g->input[j];
-    // What is not produced by then is nowhere; what is, goes where it went.
-    if (d->end[g->producer[tensor]] >= time)
-      pending++;
-    else if (added_at(d, tensor, device) >= time)
-      pending += tensor_at(d, tensor, device, consumers_on(d, tensor, device) & 1) >= time;
-  }
-  return pending;
-}
-
-// Whether the trial and the incumbent differ at that instant by a silent transfer that is under way.
-static bool within_silence(const struct tfc_delta *d, int64_t time) {
-  for (uint32_t i = 0; i < d->silent_count; i++)
-    if (time > d->silent[i].begin && time <= d->silent[i].end) return true;
-  return false;
-}
-
-// Makes a saved state (in its block) right for the trial: nothing that moved had started.
-static void adjust(const struct tfc_delta *d, uint8_t *block, int64_t time) {
-  const struct tfc_problem *p = d->problem;
-  const struct tfc_engine *e = &d->engine;
-  int64_t *left = (int64_t *)(void *)(block + ((uint8_t *)e->left - e->block));
-  uint32_t *pending = (uint32_t *)(void *)(block + ((uint8_t *)e->pending - e->block));
-  for (size_t k = 0; k < d->moved.count; k++) {
-    const uint32_t u = d->moved.data[k].unit;
-    left[d->moved.data[k].from] -= tfc_problem_unit_time(p, u, d->moved.data[k].from);
-    left[d->device[u]] += tfc_problem_unit_time(p, u, d->device[u]);
-    for (uint32_t i = p->first_member[u]; d->arrived && i < p->first_member[u + 1]; i++)
-      pending[p->member[i]] = pending_at(d, p->member[i], time);
-  }
-}
-
-// When the last of what the trial touches ended in the incumbent.
-static int64_t last_end(const struct tfc_delta *d) {
-  const struct tfc_problem *p = d->problem;
-  int64_t last = 0;
-  for (size_t k = 0; k < d->moved.count; k++)
-    for (uint32_t i = p->first_member[d->moved.data[k].unit]; i < p->first_member[d->moved.data[k].unit + 1]; i++)
-      if (d->end[p->member[i]] > last) last = d->end[p->member[i]];
-  for (size_t k = 0; k < d->swapped.count; k++)
-    if (d->end[d->swapped.data[k]] > last) last = d->end[d->swapped.data[k]];
-  return last;
-}
-
 // One unit, throughput: what the loads would be, without moving anything.
 static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutoff, struct tfc_verdict *v) {
   const struct tfc_problem *p = d->problem;
@@ -456,6 +247,95 @@ static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutof
   v->feasible = v->excess == 0;
   if (v->legal && v->value >= cutoff) v->value = TFC_TIME_MAX, v->cut = true;
   d->peek = *move, d->peeked = true;
+}
+
+// The last saved state at `time` or before, where more than `ended` operations have ended, or TFC_NONE.
+static uint32_t save_before(const struct tfc_delta *d, int64_t time, uint32_t ended) {
+  for (uint32_t i = d->save_count; i-- > 0;) {
+    if (d->save[i].time > time) continue;
+    return tfc_engine_save_ended(&d->engine, &d->save[i]) > ended ? i : TFC_NONE;
+  }
+  return TFC_NONE;
+}
+
+// Operations that have ended before an instant of the incumbent.
+static uint32_t ended_before(const struct tfc_delta *d, int64_t time) {
+  uint32_t low = 0, high = d->problem->node_count;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (d->end[d->ends.node[middle]] < time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// The highest position, in the incumbent's order of ends, of what the trial touches, and one more.
+static uint32_t ended_with_all(const struct tfc_delta *d) {
+  const struct tfc_problem *p = d->problem;
+  uint32_t last = 0;
+  for (size_t k = 0; k < d->moved.count; k++)
+    for (uint32_t i = p->first_member[d->moved.data[k].unit]; i < p->first_member[d->moved.data[k].unit + 1]; i++)
+      if (d->ends.position[p->member[i]] > last) last = d->ends.position[p->member[i]];
+  for (size_t k = 0; k < d->swapped.count; k++)
+    if (d->ends.position[d->swapped.data[k]] > last) last = d->ends.position[d->swapped.data[k]];
+  return last + 1;
+}
+
+// Runs the trial, which is applied, to its end, or until it is known.
+static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t leaves, struct tfc_verdict *v) {
+  struct tfc_engine *e = &d->engine;
+  if (!d->ends.node || !d->verdict.legal) return tfc_engine_run(e, cutoff, UINT32_MAX);
+  const uint32_t over = ended_with_all(d);
+  tfc_engine_stop stop;
+  e->end_position = d->ends.position;
+  e->reach = e->scalars->ended;
+  e->watch_from = ended_before(d, leaves) + 1;
+  while ((stop = tfc_engine_run(e, cutoff, UINT32_MAX)) == TFC_ENGINE_PAUSED) {
+    const uint32_t ended = e->scalars->ended;
+    int64_t past, shift;
+    e->watch_from = ended + 1;
+    if (!tfc_delta_joins(d, &past, &shift)) continue;
+    if (ended >= over) { // from here on it is the incumbent again
+      v->value = d->verdict.value + shift;
+      break;
+    }
+    leaves = tfc_delta_leaves_after(d, past);
+    const uint32_t save = save_before(d, leaves, ended);
+    if (save == TFC_NONE) continue;
+    tfc_engine_restore(e, &d->save[save], shift);
+    tfc_delta_adjust(d, e->block, d->save[save].time, past);
+    e->reach = e->scalars->ended;
+    e->watch_from = ended_before(d, leaves) + 1;
+  }
+  e->end_position = NULL;
+  return stop;
+}
+
+static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v) {
+  struct tfc_engine *e = &d->engine;
+  const int64_t leaves = tfc_delta_leaves(d);
+  d->from_save = TFC_NONE;
+  for (uint32_t i = d->save_count; i-- > 0 && d->from_save == TFC_NONE;)
+    if (d->save[i].time <= leaves && !tfc_delta_within_silence(d, d->save[i].time)) d->from_save = i;
+  if (d->from_save == TFC_NONE) {
+    tfc_engine_begin(e);
+  } else {
+    tfc_engine_restore(e, &d->save[d->from_save], 0);
+    tfc_delta_adjust(d, e->block, d->save[d->from_save].time, -1);
+  }
+  // `highest` is one more than a position: 0 where nothing moved, and then every tail is right.
+  e->tail = cutoff == TFC_TIME_MAX ? NULL : d->tail, e->position = d->position, e->tail_from = d->highest;
+  const tfc_engine_stop stop = run_trial(d, cutoff, leaves, v);
+  e->tail = NULL;
+  v->legal = stop != TFC_ENGINE_NO_LINK;
+  v->cut = stop == TFC_ENGINE_CUT;
+  if (stop == TFC_ENGINE_ENDED || stop == TFC_ENGINE_PAUSED) {
+    if (stop == TFC_ENGINE_ENDED) v->value = e->scalars->value;
+    if (v->value >= cutoff) v->value = TFC_TIME_MAX, v->cut = true;
+    v->excess = excess_of(d, true, NULL);
+  }
 }
 
 void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
@@ -496,45 +376,7 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
   v.excess = excess_of(d, false, NULL);
   for (uint32_t i = 0; p->is_bounded && i < p->device_count; i++)
     if (d->load[i] >= cutoff) v.cut = true;
-  d->from_save = TFC_NONE;
-  const int64_t begin = v.cut ? 0 : divergence(d);
-  for (uint32_t i = d->save_count; i-- > 0;)
-    if (d->save[i].time <= begin && !within_silence(d, d->save[i].time)) {
-      d->from_save = i;
-      break;
-    }
-  if (v.cut) {
-    v.feasible = v.excess == 0;
-    goto done;
-  }
-  struct tfc_engine *e = &d->engine;
-  if (d->from_save == TFC_NONE) {
-    tfc_engine_begin(e);
-  } else {
-    tfc_engine_restore(e, &d->save[d->from_save]);
-    adjust(d, e->block, d->save[d->from_save].time);
-  }
-  // `highest` is one more than a position: 0 where nothing moved, and then every tail is right.
-  e->tail = cutoff == TFC_TIME_MAX ? NULL : d->tail, e->position = d->position, e->tail_from = d->highest;
-  tfc_engine_stop stop = TFC_ENGINE_PAUSED;
-  const int64_t over = last_end(d);
-  for (uint32_t i = d->from_save == TFC_NONE ? 0 : d->from_save + 1; i < d->save_count && stop == TFC_ENGINE_PAUSED;
-       i++) {
-    if (d->save[i].time <= over) continue;
-    stop = tfc_engine_run(e, cutoff, tfc_engine_save_ended(e, &d->save[i]));
-    if (stop != TFC_ENGINE_PAUSED || !tfc_engine_meets(e, &d->save[i])) continue;
-    v.value = d->verdict.value; // from here on it is the incumbent again
-    break;
-  }
-  if (stop == TFC_ENGINE_PAUSED && v.value == TFC_TIME_MAX) stop = tfc_engine_run(e, cutoff, UINT32_MAX);
-  e->tail = NULL;
-  v.legal = stop != TFC_ENGINE_NO_LINK;
-  v.cut = stop == TFC_ENGINE_CUT;
-  if (stop == TFC_ENGINE_ENDED || stop == TFC_ENGINE_PAUSED) {
-    if (stop == TFC_ENGINE_ENDED) v.value = e->scalars->value;
-    if (v.value >= cutoff) v.value = TFC_TIME_MAX, v.cut = true;
-    v.excess = excess_of(d, true, NULL);
-  }
+  if (!v.cut) try_step(d, cutoff, &v);
   v.feasible = v.excess == 0;
 done:
   d->tried = v;
@@ -564,6 +406,6 @@ void tfc_delta_commit(struct tfc_delta *d) {
     return;
   }
   // The states before the trial's beginning become those of the new incumbent, as far as they differ.
-  for (uint32_t i = 0; i <= d->from_save; i++) adjust(d, d->save[i].block, d->save[i].time);
+  for (uint32_t i = 0; i <= d->from_save; i++) tfc_delta_adjust(d, d->save[i].block, d->save[i].time, -1);
   run_recording(d, d->from_save, &d->verdict);
 }

@@ -145,7 +145,8 @@ INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t 
   if (!plain && e->log_transfers) log_transfer(e, t);
   uint32_t wire = pair->wire;
   if (plain && e->rides && wire != TFC_NONE) {
-    const struct tfc_engine_ride ride = {.joined = e->scalars->now, .ended = TFC_TIME_MAX};
+    const struct tfc_engine_ride ride = {
+        .joined = e->scalars->now, .ended = TFC_TIME_MAX, .tensor = tensor, .from = t->from, .to = t->to};
     if (!tfc_array_push(&e->rides[wire].list, ride)) e->failed = true;
   }
   if (wire == TFC_NONE) {
@@ -255,6 +256,8 @@ static void release_inputs(struct tfc_engine *e, uint32_t n, uint32_t device) {
 INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool plain) {
   const struct tfc_cost_graph *g = e->problem->graph;
   const uint32_t device = e->device[n];
+  if (e->ends) e->ends->position[n] = e->scalars->ended, e->ends->node[e->scalars->ended] = n;
+  if (e->end_position && e->end_position[n] >= e->reach) e->reach = e->end_position[n] + 1;
   e->scalars->ended++;
   for (uint32_t tensor = g->first_tensor[n]; tensor < g->first_tensor[n + 1]; tensor++) {
     const uint32_t first = g->first_consumer[tensor], last = g->first_consumer[tensor + 1];
@@ -379,8 +382,12 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
   struct tfc_engine_scalars *s = e->scalars;
   tfc_engine_stop stop = TFC_ENGINE_ENDED;
   int64_t now = next_end(e);
+  uint32_t noted = s->ended;
   for (bool first = s->ended == 0 && now < 0; now >= 0 || first; first = false, now = next_end(e)) {
-    if (!first && now > s->now && s->ended >= pause) return TFC_ENGINE_PAUSED;
+    if (!first && now > s->now) {
+      if (e->ends && s->ended != noted) e->ends->started[noted = s->ended] = e->starts;
+      if (s->ended >= pause || is_watched_for(e)) return TFC_ENGINE_PAUSED;
+    }
     if (!one_round(e, now, first, cutoff, plain, &stop)) return stop;
   }
   s->value = s->now;
@@ -399,7 +406,7 @@ static tfc_engine_stop run_any(struct tfc_engine *e, int64_t cutoff, uint32_t pa
 
 tfc_engine_stop tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
   if (!e->problem->is_bounded) cutoff = TFC_TIME_MAX;
-  const bool recorded = e->start || e->arrival || e->arrived || e->rides || e->log_transfers;
+  const bool recorded = e->start || e->arrival || e->arrived || e->rides || e->ends || e->log_transfers;
   tfc_engine_stop stop = e->lean && !recorded ? tfc_engine_run_lean(e, cutoff, pause) : run_any(e, cutoff, pause);
   if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // leave the work space clean
     memset(e->wire_touched, 0, e->problem->wire_count);

@@ -26,10 +26,19 @@ struct tfc_engine_event {
 // A transfer's time on its wire, recorded: from joining the list to its end.
 struct tfc_engine_ride {
   int64_t joined, ended;
+  uint32_t tensor;
+  tfc_device_id from, to;
 };
 struct tfc_engine_rides {
   TFC_ARRAY(struct tfc_engine_ride) list; // in the order of the wire
   size_t over;                            // how many have ended
+};
+
+// The order in which operations end, recorded.
+struct tfc_engine_ends {
+  uint32_t *position; // [node]
+  uint32_t *node;     // [node_count] the inverse
+  uint32_t *started;  // [node_count + 1] how many had started when so many had ended, at the end of that instant
 };
 
 struct tfc_engine_scalars {
@@ -47,6 +56,7 @@ struct tfc_engine {
   bool plain;                             // no live bytes, no occupancy, no slowdown
   bool lean;                              // plain, fewer than 64 devices, every transfer on a wire, every end on a leaf
   bool apart;                             // no transfer takes no time
+  bool wired;                             // every transfer on a wire, every end on a leaf
   uint32_t levels, words; // of the set of ready operations of a device: a bit for each rank, summed up by 64
   uint32_t level_at[6];
   uint32_t leaves; // of the tree of ends, a power of two; 0: times are too long to be packed
@@ -91,10 +101,16 @@ struct tfc_engine {
   const int64_t *tail;      // [node] ps
   const uint32_t *position; // [node]
   uint32_t tail_from;
+  // To pause where the operations that have ended are the first ones of another run's order of ends, at least
+  // `watch_from` of them, at the end of an instant. NULL: not wanted.
+  const uint32_t *end_position; // [node]
+  uint32_t reach;               // one more than the highest position of one that has ended
+  uint32_t watch_from;
   // What is recorded, where it is not NULL.
-  int64_t *start, *end, *arrival;     // [node]; arrival: when it became ready
-  int64_t *arrived;                   // [tensor * device_count + device] ends of transfers
-  struct tfc_engine_rides *rides;     // [wire], plain problems only
+  int64_t *start, *end, *arrival; // [node]; arrival: when it became ready
+  int64_t *arrived;               // [tensor * device_count + device] ends of transfers
+  struct tfc_engine_rides *rides; // [wire], plain problems only
+  struct tfc_engine_ends *ends;
   uint32_t *sequence;                 // [node] starts of operations, counted
   TFC_ARRAY(struct tfc_transfer) log; // where `log_transfers`
   TFC_ARRAY(uint32_t) log_sequence;   // start of each transfer, counted together with operations
@@ -117,7 +133,7 @@ typedef enum tfc_engine_stop {
   TFC_ENGINE_ENDED,
   TFC_ENGINE_CUT,     // the value cannot be below the cutoff
   TFC_ENGINE_NO_LINK, // a tensor needs a link that is not there
-  TFC_ENGINE_PAUSED   // `pause` operations have ended, and time moves on next
+  TFC_ENGINE_PAUSED   // `pause` operations have ended, or what is watched for, and time moves on next
 } tfc_engine_stop;
 tfc_engine_stop tfc_engine_run(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
 
@@ -131,10 +147,8 @@ struct tfc_engine_save {
 bool tfc_engine_save(struct tfc_engine *engine, struct tfc_engine_save *save); // false: out of memory
 // Bytes of all transfers of the finished run.
 uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *engine);
-void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save);
-// Whether what is to come is the same as from the saved state on, given that the nodes that are not over have the
-// same devices and ranks in both (plain problems only, else false).
-bool tfc_engine_meets(const struct tfc_engine *engine, const struct tfc_engine_save *save);
+// `shift`: ps by which everything is later than it was saved.
+void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save, int64_t shift);
 uint32_t tfc_engine_save_ended(const struct tfc_engine *engine, const struct tfc_engine_save *save);
 void tfc_engine_save_deinit(struct tfc_engine_save *save);
 

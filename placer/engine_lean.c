@@ -100,7 +100,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
     const int64_t now = (int64_t)(least >> e->leaf_bits);
     const uint32_t leaf = (uint32_t)least & (leaves - 1);
     if (__builtin_expect(least == UINT64_MAX, 0) && !first) break;
-    if (now > s->now && s->ended >= pause && !first) return TFC_ENGINE_PAUSED;
+    if (now > s->now && !first && (s->ended >= pause || is_watched_for(e))) return TFC_ENGINE_PAUSED;
     if (!first && leaf >= devices && (e->apart || (int64_t)(tree_without(e, leaf, leaves) >> e->leaf_bits) != now)) {
       // Transfers alone: at one instant the leaves of devices come first. None that begins here ends here.
       s->now = now;
@@ -123,6 +123,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
       uint64_t key = UINT64_MAX;
       s->now = now;
       s->ended++;
+      if (e->end_position && e->end_position[n] >= e->reach) e->reach = e->end_position[n] + 1;
       for (uint32_t tensor = g->first_tensor[n]; tensor < g->first_tensor[n + 1]; tensor++) {
         uint64_t away = arrive(e, tensor, device, levels) & ~(UINT64_C(1) << device | UINT64_C(1) << NOWHERE);
         for (; away; away &= away - 1)

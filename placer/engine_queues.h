@@ -135,4 +135,9 @@ INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
   return item;
 }
 
+// Whether what is watched for is there, at the end of an instant.
+INLINE bool is_watched_for(const struct tfc_engine *e) {
+  return e->end_position && e->scalars->ended == e->reach && e->reach >= e->watch_from;
+}
+
 #endif

@@ -1,4 +1,4 @@
-// States of the engine: laid out in one block, begun, saved, restored and compared.
+// States of the engine: laid out in one block, begun, saved and restored.
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +47,11 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
     continue;
   if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;
   e->lean = e->plain && devices <= NOWHERE && e->leaves;
-  e->apart = true;
+  e->apart = true, e->wired = e->leaves > 0;
   for (size_t i = 0; i < devices * devices; i++) {
     if (!p->pair[i].linked) continue;
     e->lean &= p->pair[i].wire != TFC_NONE;
+    e->wired &= p->pair[i].wire != TFC_NONE;
     e->apart &= p->pair[i].latency > 0;
   }
   size_t at = 0, tree = carve(&at, 2 * (size_t)e->leaves, sizeof *e->tree);
@@ -165,7 +166,7 @@ bool tfc_engine_save(struct tfc_engine *e, struct tfc_engine_save *save) {
   return true;
 }
 
-void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save) {
+void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save, int64_t shift) {
   memcpy(e->block, save->block, e->block_size);
   memcpy(e->events.data, save->events.data, sizeof *e->events.data * e->scalars->event_count);
   if (save->transfers.count)
@@ -173,6 +174,11 @@ void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save
            sizeof *e->transfers.data * save->transfers.count);
   e->starts = save->starts;
   e->walk.count = 0;
+  if (!shift) return;
+  e->scalars->now += shift;
+  for (uint32_t i = 0; i < 2 * e->leaves; i++)
+    if (e->tree[i] != UINT64_MAX) e->tree[i] += (uint64_t)shift << e->leaf_bits;
+  for (uint32_t i = 0; i < e->scalars->event_count; i++) e->events.data[i].time += shift;
 }
 
 // A member of the block in a saved state.
@@ -180,39 +186,6 @@ void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save
 
 uint32_t tfc_engine_save_ended(const struct tfc_engine *e, const struct tfc_engine_save *save) {
   return ((const struct tfc_engine_scalars *)SAVED(e, save, scalars))->ended;
-}
-
-static bool same_transfer(const struct tfc_engine_transfer *a, const struct tfc_engine_transfer *b) {
-  return a->tensor == b->tensor && a->from == b->from && a->to == b->to;
-}
-
-bool tfc_engine_meets(const struct tfc_engine *e, const struct tfc_engine_save *save) {
-  const struct tfc_problem *p = e->problem;
-  const struct tfc_engine_scalars *s = e->scalars, *t = SAVED(e, save, scalars);
-  if (!e->plain || !e->leaves || s->ended != t->ended || s->event_count || t->event_count || next_end(e) != save->time)
-    return false;
-  if (memcmp(e->tree, SAVED(e, save, tree), sizeof *e->tree * 2 * e->leaves) != 0 ||
-      memcmp(e->pending, SAVED(e, save, pending), sizeof *e->pending * p->node_count) != 0 ||
-      memcmp(e->ready, SAVED(e, save, ready), sizeof *e->ready * e->words * p->device_count) != 0)
-    return false;
-  const uint32_t *running = SAVED(e, save, running), *head = SAVED(e, save, wire_head);
-  for (uint32_t d = 0; d < p->device_count; d++)
-    if (e->tree[e->leaves + d] != UINT64_MAX && e->running[d] != running[d]) return false;
-  for (uint32_t w = 0; w < p->wire_count; w++) {
-    const uint32_t leaf = p->device_count + w;
-    if (e->tree[e->leaves + leaf] == UINT64_MAX) continue; // then nobody waits for it either
-    if (!same_transfer(&e->transfers.data[e->running[leaf] & ~EVENT_TRANSFER],
-                       &save->transfers.data[(running[leaf] & ~EVENT_TRANSFER) - t->transfer_low]))
-      return false;
-    uint32_t i = e->wire_head[w], j = head[w];
-    while (i != TFC_NONE && j != TFC_NONE) {
-      const struct tfc_engine_transfer *a = &e->transfers.data[i], *b = &save->transfers.data[j - t->transfer_low];
-      if (!same_transfer(a, b)) return false;
-      i = a->next, j = b->next;
-    }
-    if (i != j) return false;
-  }
-  return true;
 }
 
 void tfc_engine_save_deinit(struct tfc_engine_save *save) {

@@ -1,0 +1,86 @@
+// Inside delta evaluation of the step objective: the incumbent's recorded simulation, where a trial leaves it
+// (delta_leave.c) and where it joins it again (delta_join.c). Included by delta*.c only.
+#ifndef TFC_PLACER_DELTA_PRIVATE_H
+#define TFC_PLACER_DELTA_PRIVATE_H
+
+#include "placer/delta.h"
+#include "placer/engine.h"
+#include "placer/loads.h"
+
+#define SAVES 48 // saved states of the incumbent
+#define MOST_SILENT 24
+
+struct undo {
+  uint32_t unit;
+  tfc_device_id from;
+};
+
+// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices: no
+// other transfer is on its wire, or joins it, from `begin` to `end`.
+struct silent {
+  uint32_t tensor, wire;
+  tfc_device_id device;
+  bool added;
+  int64_t begin, end;
+};
+
+struct tfc_delta {
+  const struct tfc_problem *problem;
+  bool step;
+  tfc_device_id *device; // [unit] of the incumbent, with the trial's moves while one is open
+  struct tfc_verdict verdict;
+  uint64_t *memory; // [device] static bytes
+  int64_t *load;    // [device] ps of operations (step)
+  TFC_ARRAY(struct undo) moved;
+  TFC_ARRAY(uint32_t) swapped;
+  bool open;   // a trial is applied and not committed
+  bool peeked; // or would be, and was only asked about (throughput, one move)
+  struct tfc_move peek;
+  struct tfc_verdict tried;
+  // Throughput.
+  struct tfc_loads loads;
+  // Step: the incumbent.
+  struct tfc_engine engine;
+  struct tfc_engine_save save[SAVES];
+  uint32_t save_count, most_saves;
+  int64_t *end, *start, *arrival; // [node]
+  uint32_t *sequence;
+  struct tfc_engine_ends ends;    // in which order its operations end; empty: joining is not looked for
+  int64_t *arrived;               // [tensor * device_count + device] ends of transfers; NULL: not kept
+  struct tfc_engine_rides *rides; // [wire] transfers; NULL without `arrived`
+  int64_t *tail;                  // [node] longest remaining path with its devices and transfers
+  uint32_t *position;             // [node] in the topological order
+  // Step: the trial.
+  struct silent silent[MOST_SILENT];
+  uint32_t silent_count;
+  uint32_t *mark, stamp; // [node] the last trial that moved it
+  tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
+  uint32_t highest;      // one more than the highest position of a node that it moved; 0: none
+  uint32_t from_save;    // where it began; TFC_NONE: at the start
+};
+
+// --- leaving ---------------------------------------------------------------------------------------------------------
+
+// The first instant of the incumbent at which the trial, which is applied, may differ. Fills `silent`.
+int64_t tfc_delta_leaves(struct tfc_delta *delta);
+// The same after an instant `past` of the incumbent at which the trial had the state that the incumbent has: `past` or
+// an earlier instant, where it differs at once. No transfer counts as silent.
+int64_t tfc_delta_leaves_after(const struct tfc_delta *delta, int64_t past);
+// Whether the trial and the incumbent differ at that instant by a silent transfer that is under way.
+bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);
+// Makes the incumbent's state at an instant `time` (in its block) right for the trial, none of whose differences has
+// begun by then; `past` as above, or -1.
+void tfc_delta_adjust(const struct tfc_delta *delta, uint8_t *block, int64_t time, int64_t past);
+
+// --- joining ---------------------------------------------------------------------------------------------------------
+
+// Whether the engine, which runs the trial and has paused where as many operations have ended as are `reach`, is in the
+// state that the incumbent has at *out_past, but for what moved nodes wait for, and all that *out_shift ps later.
+bool tfc_delta_joins(const struct tfc_delta *delta, int64_t *out_past, int64_t *out_shift);
+
+// Where the node is in the incumbent, while a trial is applied.
+static inline uint32_t tfc_delta_incumbent_device(const struct tfc_delta *d, uint32_t n) {
+  return d->mark[n] == d->stamp ? d->was[n] : d->engine.device[n];
+}
+
+#endif
