@@ -298,7 +298,10 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
     e->watch_from = ended + 1;
     if (!tfc_delta_joins(d, &past, &shift)) continue;
     if (ended >= over) { // from here on it is the incumbent again
-      v->value = d->verdict.value + shift;
+      {
+        v->value = d->verdict.value + shift;
+        if (getenv("TFC_DBG")) fprintf(stderr, "join shift %ld\n", (long)shift);
+      }
       break;
     }
     leaves = tfc_delta_leaves_after(d, past);

@@ -84,6 +84,57 @@ static void test_step(void **state) {
   (void)state;
   run_walks(1500, TFC_OBJECTIVE_STEP, 11);
 }
+// Chains with short cuts, run forwards and then backwards, the two ends of a unit far apart: trials join the incumbent
+// again and again, later or earlier than it is, and skip what lies between the differences.
+static struct instance there_and_back(struct tfc_random *r, uint32_t length, uint32_t devices, uint32_t rich) {
+  struct instance i = {0};
+  struct tfc_cost_builder *b = NULL;
+  uint32_t acc, cpu, node;
+  const bool fine = pick(r, 2), grouped = pick(r, 3);
+  const uint64_t salt = tfc_random_u64(r);
+  char name[32];
+  MUST(tfc_cost_builder_create(&b));
+  MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+  MUST(tfc_cost_builder_kind(b, TFC_STR("cpu"), &cpu));
+  for (uint32_t n = 0; n < 2 * length; n++) {
+    const uint32_t layer = n < length ? n : 2 * length - 1 - n;
+    const double us = fine ? tfc_random_unit(r) * 20 : (double)pick(r, 5);
+    snprintf(name, sizeof name, "n%u", n);
+    MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+    MUST(tfc_cost_builder_time(b, node, acc, us));
+    MUST(tfc_cost_builder_time(b, node, cpu, us * 3));
+    snprintf(name, sizeof name, "g%u", layer);
+    if (grouped && layer % 3) MUST(tfc_cost_builder_group(b, node, tfc_str_from(name)));
+    for (uint32_t k = n && pick(r, 20) ? 1 + (uint32_t)pick(r, 2) : 0; k > 0; k--) {
+      const uint32_t back = 1 + (uint32_t)pick(r, pick(r, 6) ? 3 : 30), from = n < back ? 0 : n - back;
+      uint64_t state = salt + from;
+      MUST(tfc_cost_builder_edge(b, from, 0, n, tfc_splitmix64(&state) % 20000, TFC_LIVE_ABSENT));
+    }
+    uint64_t state = salt + layer;
+    if (n >= length && pick(r, 2))
+      MUST(tfc_cost_builder_edge(b, layer, 0, n, tfc_splitmix64(&state) % 20000, TFC_LIVE_ABSENT));
+  }
+  MUST(tfc_cost_builder_finish(b, &i.graph));
+  tfc_cost_builder_free(b);
+  do {
+    tfc_machine_free(i.machine);
+    i.machine = random_machine(r, devices, rich, 0);
+  } while (i.machine->links[0].bandwidth < 1e7); // else all that ever happens is a transfer
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  return i;
+}
+static void test_there_and_back(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 600; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 13000 + number);
+    const uint32_t rich = number % 4 ? 0 : number % 8 ? RICH_WIRES : RICH_KINDS;
+    struct instance i =
+        there_and_back(&r, 20 + (uint32_t)pick(&r, number % 10 ? 60 : 500), 1 + (uint32_t)pick(&r, 5), rich);
+    walk(&r, &i, number);
+    instance_free(&i);
+  }
+}
 // The loop that records against the one that does not, with more operations than two levels of words hold.
 static void test_large(void **state) {
   (void)state;
@@ -126,7 +177,7 @@ static void test_throughput(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_large),
-                                     cmocka_unit_test(test_throughput)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_there_and_back),
+                                     cmocka_unit_test(test_large), cmocka_unit_test(test_throughput)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
