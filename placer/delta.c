@@ -298,10 +298,7 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
     e->watch_from = ended + 1;
     if (!tfc_delta_joins(d, &past, &shift)) continue;
     if (ended >= over) { // from here on it is the incumbent again
-      {
-        v->value = d->verdict.value + shift;
-        if (getenv("TFC_DBG")) fprintf(stderr, "join shift %ld\n", (long)shift);
-      }
+      v->value = d->verdict.value + shift;
       break;
     }
     leaves = tfc_delta_leaves_after(d, past);
