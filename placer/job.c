@@ -208,6 +208,8 @@ static struct tfc_subject_options subject_options(const struct tfc_job *j, struc
                                       .host = j->bare->devices[0].name,
                                       .supported = j->info->supported,
                                       .done_by = j->info->done_by,
+                                      .continued = j->info->continued,
+                                      .continued_count = j->info->continued_count,
                                       .live = least < all};
 }
 
@@ -263,13 +265,17 @@ tfc_status tfc_job_keep_together(struct tfc_job *j) {
   tfc_status s = NULL;
   uint32_t nodes = j->o->graph->node_count, count = 0;
   struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
-  struct tfc_node_pair *together = calloc(nodes + j->info->shared_count + 1u, sizeof *together);
+  struct tfc_node_pair *together =
+      calloc(nodes + j->info->continued_count + j->info->shared_count + 1u, sizeof *together);
   j->kept = calloc(nodes + 1u, sizeof *j->kept);
   if (!feeds || !together || !j->kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < nodes && j->info->done_by; i++) {
     j->kept[i] = j->info->done_by[i] < nodes && costs_to_tear(j, i);
     if (j->kept[i]) together[count++] = (struct tfc_node_pair){i, j->info->done_by[i]};
   }
+  for (uint32_t i = 0; i < j->info->continued_count; i++)
+    if (j->info->continued[i].same)
+      together[count++] = (struct tfc_node_pair){j->info->continued[i].node, j->info->continued[i].before};
   for (uint32_t i = 0; i < j->info->shared_count; i++)
     if (costs_to_share(j, &j->info->shared[i]))
       together[count++] = (struct tfc_node_pair){j->info->shared[i].node, j->info->shared[i].with};

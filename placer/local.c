@@ -1,5 +1,6 @@
 #include "placer/local.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,12 +145,13 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
                            uint32_t target, uint32_t *out) {
   const uint32_t units = p->unit_count;
   uint32_t *parent = malloc(sizeof *parent * (units + 1u)), count = units;
-  double *weight = malloc(sizeof *weight * (units + 1u)), total = 0;
+  double *weight = malloc(sizeof *weight * (units + 1u)), *heaviest = malloc(sizeof *heaviest * (units + 1u)),
+         total = 0;
   size_t ends = p->net_first[p->net_count];
   struct join *joins = malloc(sizeof *joins * (ends + 1));
   size_t join_count = 0;
   uint32_t result = 0;
-  if (!parent || !weight || !joins) goto out;
+  if (!parent || !weight || !heaviest || !joins) goto out;
   const struct tfc_pair *pair = NULL; // any link, to weigh latency against bytes
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
@@ -158,6 +160,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   for (uint32_t u = 0; u < units; u++) weight[u] += extra;
   total += extra * units;
   limit = 2 * total / (target ? target : 1);
+  memcpy(heaviest, weight, sizeof *heaviest * units); // of the units in a cluster
   for (uint32_t u = 0; u < units; u++)
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
       double cost = pair ? (double)tfc_problem_wire_time(p, p->net_tensor[i], pair) : 1;
@@ -174,13 +177,16 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
     double bound = limit * (double)(pass + 1) / 4; // first small ones everywhere
     for (size_t i = 0; i < join_count && count > target; i++) {
       uint32_t a = root_of(parent, joins[i].a), b = root_of(parent, joins[i].b);
-      if (a == b || weight[a] + weight[b] > bound) continue;
+      if (a == b) continue;
+      // A unit that is too heavy as it is takes what hangs on it along, or nothing could ever move it.
+      double heavy = fmax(heaviest[a], heaviest[b]);
+      if (weight[a] + weight[b] > fmax(bound, 1.3 * heavy)) continue;
       // Pins and kinds: only what may be on the same devices is joined; pins are kept by roots.
       bool alike = p->unit_pin[a] == p->unit_pin[b];
       for (uint32_t d = 0; alike && d < p->device_count && p->class_count > 1; d++)
         alike = tfc_problem_allows(p, a, d) == tfc_problem_allows(p, b, d);
       if (!alike) continue;
-      parent[b] = a, weight[a] += weight[b], count--;
+      parent[b] = a, weight[a] += weight[b], heaviest[a] = heavy, count--;
     }
   }
   memset(out, 0xff, sizeof *out * units);
@@ -190,7 +196,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
     out[u] = out[root];
   }
 out:
-  free(parent), free(weight), free(joins);
+  free(parent), free(weight), free(heaviest), free(joins);
   return result;
 }
 

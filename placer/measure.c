@@ -199,6 +199,7 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   info->ops = copy_array(u, sizeof *info->ops, &info->op_count);
   info->done_by = copy_array(u, sizeof *info->done_by, &one);
   if (one != info->node_count) free(info->done_by), info->done_by = NULL;
+  info->continued = copy_array(u, sizeof *info->continued, &info->continued_count);
   info->shared = copy_array(u, sizeof *info->shared, &info->shared_count);
   info->output_bytes = copy_array(u, sizeof *info->output_bytes, &info->output_count);
   info->kind_count = tfc_unpack_u32(u);
@@ -250,6 +251,7 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   free(m->info.note);
   free(m->info.ops);
   free(m->info.done_by);
+  free(m->info.continued);
   free(m->info.shared);
   free(m->info.output_bytes);
   free(m->info.supported);

@@ -55,6 +55,8 @@ struct tfc_measure_info {
   uint32_t *ops; // nodes that really run
   uint32_t op_count;
   bool is_static;
+  struct tfc_plan_continued *continued; // on one device
+  uint32_t continued_count;
   struct tfc_plan_shared *shared; // on one device
   uint32_t shared_count;
   uint32_t *done_by; // [node_count] on one device: the operation that others' work is fused into, else UINT32_MAX; NULL

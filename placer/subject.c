@@ -2,7 +2,6 @@
 // from each operation back through what is elided to the operation or variable that really makes the tensor.
 #include "placer/subject.h"
 
-#include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 
@@ -212,13 +211,6 @@ out:
   return s;
 }
 
-static int by_ends(const void *a, const void *b) {
-  const struct tfc_subject_edge *x = a, *y = b;
-  if (x->from != y->from) return x->from < y->from ? -1 : 1;
-  if (x->output != y->output) return x->output < y->output ? -1 : 1;
-  return (x->to > y->to) - (x->to < y->to);
-}
-
 static tfc_status make_edges(struct maker *m) {
   tfc_status s = NULL;
   mark_effects(m);
@@ -234,10 +226,10 @@ static tfc_status make_edges(struct maker *m) {
       TFC_TRY(s, walk_controls(m, in[n->input_count + k].node, c));
   }
   TFC_TRY(s, order_updates(m));
-  if (m->edges.count) qsort(m->edges.data, m->edges.count, sizeof *m->edges.data, by_ends);
+  if (m->edges.count) qsort(m->edges.data, m->edges.count, sizeof *m->edges.data, tfc_subject_by_ends);
   size_t kept = 0;
   for (size_t i = 0; i < m->edges.count; i++)
-    if (kept == 0 || by_ends(&m->edges.data[kept - 1], &m->edges.data[i]) != 0)
+    if (kept == 0 || tfc_subject_by_ends(&m->edges.data[kept - 1], &m->edges.data[i]) != 0)
       m->edges.data[kept++] = m->edges.data[i];
   struct tfc_subject_edge *edges = TFC_ARENA_ARRAY(&m->l->arena, struct tfc_subject_edge, kept + 1);
   NEED(edges);
@@ -417,6 +409,7 @@ tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subjec
   tfc_arena_init(&l->arena, 1 << 20);
   tfc_graph_retain(g);
   l->graph = g, l->machine = o->machine, l->live = o->live;
+  l->continued = o->continued, l->continued_count = o->continued_count;
   NEED(m.needed = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u));
   NEED(m.is_op = TFC_ARENA_ARRAY(&l->arena, bool, g->node_count + 1u));
   NEED(m.fed = TFC_ARENA_ARRAY(&l->arena, bool, g->output_total + 1u));
@@ -457,99 +450,4 @@ void tfc_subject_free(struct tfc_subject *l) {
   tfc_graph_release(l->graph);
   tfc_arena_deinit(&l->arena);
   free(l);
-}
-
-// --- With costs ------------------------------------------------------------------------------------------------------
-static double cost_us(const struct tfc_cost_table *costs, uint32_t node, uint32_t kind, bool fastest) {
-  return fastest ? tfc_cost_table_fastest(costs, node, kind) : tfc_cost_table_get(costs, node, kind).median_us;
-}
-
-// Marks the edges, from members to the operation that does their work, that would close a circle with the graph's own.
-static tfc_status mark_circles(const struct tfc_subject *l, const struct tfc_subject_edge *extra, uint32_t extra_count,
-                               bool *circular) {
-  tfc_status s = NULL;
-  uint32_t total = l->edge_count + extra_count, count = 0;
-  uint32_t *first = calloc(l->cost_count + 2u, sizeof *first), *to = calloc(total + 1u, sizeof *to);
-  uint32_t *waiting = calloc(l->cost_count + 1u, sizeof *waiting), *done = calloc(l->cost_count + 1u, sizeof *done);
-  if (!first || !to || !waiting || !done) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (int pass = 0; pass < 2; pass++) {
-    for (uint32_t e = 0; e < total; e++) {
-      const struct tfc_subject_edge *edge = e < l->edge_count ? &l->edges[e] : &extra[e - l->edge_count];
-      if (pass == 0)
-        first[edge->from + 2]++, waiting[edge->to]++;
-      else
-        to[first[edge->from + 1]++] = edge->to;
-    }
-    for (uint32_t c = 1; pass == 0 && c <= l->cost_count; c++) first[c + 1] += first[c];
-  }
-  for (uint32_t c = 0; c < l->cost_count; c++)
-    if (!waiting[c]) done[count++] = c;
-  for (uint32_t i = 0; i < count; i++)
-    for (uint32_t k = first[done[i]]; k < first[done[i] + 1]; k++)
-      if (--waiting[to[k]] == 0) done[count++] = to[k];
-  for (uint32_t e = 0; e < extra_count; e++) circular[e] = waiting[extra[e].from] && waiting[extra[e].to];
-out:
-  free(first);
-  free(to);
-  free(waiting);
-  free(done);
-  return s;
-}
-
-static tfc_status add_kept_edges(const struct tfc_subject *l, const bool *kept, struct tfc_cost_builder *b) {
-  tfc_status s = NULL;
-  uint32_t count = 0;
-  struct tfc_subject_edge *extra = calloc(l->cost_count + 1u, sizeof *extra);
-  bool *circular = calloc(l->cost_count + 1u, sizeof *circular);
-  if (!extra || !circular) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t c = 0; c < l->cost_count; c++)
-    if (l->runs[c] && l->fused[c] != c && kept[l->node_of[c]])
-      extra[count++] = (struct tfc_subject_edge){.from = c, .to = l->fused[c], .output = TFC_OUTPUT_CONTROL};
-  TFC_TRY(s, mark_circles(l, extra, count, circular));
-  for (uint32_t e = 0; e < count; e++)
-    if (!circular[e])
-      TFC_TRY(s, tfc_cost_builder_edge(b, extra[e].from, extra[e].output, extra[e].to, 0, TFC_LIVE_ABSENT));
-out:
-  free(extra);
-  free(circular);
-  return s;
-}
-
-tfc_status tfc_subject_cost_graph(const struct tfc_subject *l, const struct tfc_cost_table *costs, bool fastest,
-                                  const bool *kept, struct tfc_cost_graph **out) {
-  tfc_status s = NULL;
-  struct tfc_cost_builder *b = NULL;
-  uint32_t id = 0;
-  TFC_TRY(s, tfc_cost_builder_create(&b));
-  for (uint32_t k = 0; k < l->kind_count; k++) TFC_TRY(s, tfc_cost_builder_kind(b, l->kinds[k], &id));
-  for (uint32_t c = 0; c < l->cost_count; c++) {
-    uint32_t node = l->node_of[c];
-    double other = 0; // for a kind that was never profiled: the fastest of the others
-    bool seen = false;
-    TFC_TRY(s, tfc_cost_builder_node(b, l->graph->nodes[node].name, &id));
-    for (uint32_t k = 0; k < l->kind_count && l->runs[c]; k++) {
-      double us = cost_us(costs, node, k, fastest);
-      if (!isnan(us) && (!seen || us < other)) other = us, seen = true;
-    }
-    for (uint32_t k = 0; k < l->kind_count; k++) {
-      if (l->supported && !l->supported[(size_t)k * l->graph->node_count + node]) continue;
-      double us = cost_us(costs, node, k, fastest);
-      TFC_TRY(s, tfc_cost_builder_time(b, id, k, !l->runs[c] ? 0 : !isnan(us) ? us : other));
-    }
-    tfc_cost_builder_memory(b, id, l->memory[c]);
-    if (l->group[c].data) TFC_TRY(s, tfc_cost_builder_group(b, id, l->group[c]));
-    if (l->pin[c].data) TFC_TRY(s, tfc_cost_builder_pin(b, id, l->pin[c]));
-  }
-  for (uint32_t e = 0; e < l->edge_count; e++) {
-    const struct tfc_subject_edge *edge = &l->edges[e];
-    // A variable's memory is there for the whole step on its own device; copies of it live elsewhere.
-    bool live = l->live && edge->output >= 0 && l->runs[edge->from] && l->fused[edge->from] != l->fused[edge->to];
-    TFC_TRY(s, tfc_cost_builder_edge(b, edge->from, edge->output, edge->to, edge->bytes,
-                                     live ? edge->bytes : TFC_LIVE_ABSENT));
-  }
-  if (kept) TFC_TRY(s, add_kept_edges(l, kept, b));
-  TFC_TRY(s, tfc_cost_builder_finish(b, out));
-out:
-  tfc_cost_builder_free(b);
-  return s;
 }

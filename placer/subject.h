@@ -17,6 +17,7 @@
 #include "placer/placement.h"
 #include "placer/simulate.h"
 #include "profiler/cost_table.h"
+#include "runtime/exec/session.h"
 #include "runtime/graph/graph.h"
 
 struct tfc_node_pair {
@@ -44,6 +45,9 @@ struct tfc_subject_options {
   // On one device: the operation that a node's work is fused into, [node] as in tfc_measured; NULL: none. What stays
   // inside a fused operation takes no memory.
   const uint32_t *done_by;
+  // Beside other devices: operations that go on from others' results; borrowed, also by the subject. NULL: none.
+  const struct tfc_plan_continued *continued;
+  uint32_t continued_count;
   // Coarser units, for searching: pairs of nodes that stay together. What comes from outside is held to the graph's own
   // units only.
   const struct tfc_node_pair *together;
@@ -77,6 +81,8 @@ struct tfc_subject {
   const tfc_str *kinds; // of the machine's devices, in order of first appearance
   const bool *supported;
   const uint32_t *fused; // [cost] what its work is fused into on one device, itself where it is not
+  const struct tfc_plan_continued *continued; // borrowed
+  uint32_t continued_count;
   uint32_t unit_count;
   uint32_t host; // device index
   uint64_t variable_bytes;
@@ -92,7 +98,7 @@ void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
 // The costs of a profile as a cost graph: medians, or (for bounds) the fastest ever seen; a kind that a node was not
 // seen on gets the fastest of its other kinds' times (a kind of the machine that was never profiled), unless it cannot
 // run it. `kept` (by node, NULL: none): what stays with the operation that it is fused into; that one has its cost, and
-// begins when the inputs of all of them are there.
+// begins when the inputs of all of them are there; and so do those that it is the first piece of.
 TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
                                                bool fastest, const bool *kept, struct tfc_cost_graph **out);
 

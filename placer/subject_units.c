@@ -132,3 +132,10 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
   *out = u;
   return NULL;
 }
+
+int tfc_subject_by_ends(const void *a, const void *b) {
+  const struct tfc_subject_edge *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  if (x->output != y->output) return x->output < y->output ? -1 : 1;
+  return (x->to > y->to) - (x->to < y->to);
+}

@@ -25,6 +25,8 @@ void tfc_units_join(struct tfc_units *units, uint32_t a, uint32_t b); // for no 
 uint32_t tfc_units_root(const struct tfc_units *units, uint32_t node);
 bool tfc_input_is_ref(const struct tfc_graph *g, const struct tfc_node *n, uint32_t input); // takes a reference
 
+int tfc_subject_by_ends(const void *a, const void *b); // edges, for qsort: producer, output, consumer
+
 // The device of a machine that a device string means, or TFC_NONE where it names no type. A type that the machine lacks
 // is mapped, and `note` (may be NULL) says so.
 TFC_MUST_USE tfc_status tfc_subject_string(const struct tfc_machine *machine, tfc_str text, uint32_t *out,

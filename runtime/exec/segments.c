@@ -462,6 +462,14 @@ static tfc_status make_info(struct maker *m) {
   for (uint32_t i = 0; i < ir->graph->node_count; i++) runs_in[i] = i;
   for (size_t i = 0; i < ir->fused.count; i++) runs_in[ir->fused.data[i].node] = ir->fused.data[i].into;
   plan->info.runs_in = runs_in;
+  struct tfc_plan_continued *continued =
+      TFC_ARENA_ARRAY(m->arena, struct tfc_plan_continued, ir->continued.count + 1);
+  if (!continued) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t i = 0; i < ir->continued.count; i++) {
+    struct tfc_ir_continued c = ir->continued.data[i];
+    continued[i] = (struct tfc_plan_continued){c.node, c.before, c.same};
+  }
+  plan->info.continued = continued, plan->info.continued_count = (uint32_t)ir->continued.count;
   struct tfc_plan_shared *shared = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_shared, ir->shared.count + 1);
   if (!shared) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t i = 0; i < ir->shared.count; i++)

@@ -206,6 +206,7 @@ void tfc_plan_free(struct tfc_plan *plan) {
   tfc_array_free(&plan->ir.edges);
   tfc_array_free(&plan->ir.variables);
   tfc_array_free(&plan->ir.fused);
+  tfc_array_free(&plan->ir.continued);
   tfc_array_free(&plan->ir.shared);
   tfc_arena_deinit(&plan->ir.arena);
   tfc_shapes_deinit(&plan->shapes);

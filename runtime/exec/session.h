@@ -122,6 +122,10 @@ struct tfc_plan_shared { // two nodes for which a device makes a form of one ope
   uint32_t node, with;   // on another device it would be made once more
   uint64_t bytes;
 };
+struct tfc_plan_continued { // a node's operation that goes on from where another's stopped, on its result
+  uint32_t node, before;
+  bool same; // with the same operands: other rows of the same sum; else with terms of its own
+};
 struct tfc_plan_variable { // holds memory on its device for the whole session
   uint32_t node;           // VariableV2 or VarHandleOp
   uint16_t device;
@@ -138,6 +142,8 @@ struct tfc_plan_info {
   const struct tfc_plan_transfer *transfers;
   uint32_t transfer_count;
   const uint32_t *runs_in; // [node]: the node whose operation does this one's work (fused), usually itself
+  const struct tfc_plan_continued *continued;
+  uint32_t continued_count;
   const struct tfc_plan_shared *shared;
   uint32_t shared_count;
   const uint64_t *peak_bytes; // by device: arena and variables

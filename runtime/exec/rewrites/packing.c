@@ -1,0 +1,175 @@
+// A matrix that several products of one device, alone or in sums, read on their right side (the weights of an unrolled
+// cell) is packed once per step, and they read the packed form. Exact: what is multiplied is the same.
+#include "runtime/exec/rewrites/product.h"
+
+static tfc_status out_of_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_product_form *p = ctx->state;
+  struct tfc_tensor *out = NULL;
+  int64_t floats = (int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(floats), &out));
+  tfc_products_pack(ctx, tfc_product_matrix(ctx->inputs[0], p->transpose_b), p->k, p->n, out->data);
+  return NULL;
+}
+
+static tfc_status packed_product_kernel(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_product_form *p = ctx->state;
+  struct tfc_tensor *out = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(p->m, p->n), &out));
+  struct tfc_product product = tfc_product_operands(p, 0, ctx->inputs[0], ctx->inputs[1]);
+  return tfc_products_run(ctx, &product, 1, p->m, p->n, false, out->data);
+}
+
+static const struct tfc_op_def pack_def = {
+    .name = "_PackMatrix", .inputs = "b: float", .outputs = "packed: float", .attrs = "", .kernel = pack_kernel};
+static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
+                                                     .inputs = "a: float, packed: float",
+                                                     .outputs = "product: float",
+                                                     .attrs = "",
+                                                     .kernel = packed_product_kernel};
+
+// Products of an operation, and what the i-th reads on its right side: a product alone, or the terms of a sum.
+static uint32_t product_count(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
+  struct tfc_product_form p;
+  if (tfc_is_product_sum(op)) return op->input_count / 2;
+  return tfc_is_product(ir, op, &p);
+}
+static const struct tfc_ir_input *product_at(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t i,
+                                             struct tfc_product_form *out) {
+  if (tfc_is_product_sum(op))
+    *out = ((const struct tfc_product_sum *)op->state)->products[i];
+  else
+    tfc_is_product(ir, op, out);
+  return &op->inputs[op->input_count % 2 + 2 * i + 1];
+}
+
+// The operation that packs `b` of product `p`; *out_value is the packed matrix.
+static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
+                           const struct tfc_product_form *p, uint32_t *out_value) {
+  struct tfc_ir_op like = ir->ops.data[reader];
+  struct tfc_ir_value value = {
+      .kind = TFC_IR_OP,
+      .op = TFC_NONE32,
+      .origin = ir->values.data[b->value].origin,
+      .dtype = TFC_FLOAT,
+      .shape = TFC_SHAPE((int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float))),
+      .bytes = tfc_gemm_packed_bytes(p->k, p->n),
+      .planned = true,
+      .variable = TFC_NONE32,
+      .alias = TFC_NONE32,
+  };
+  struct tfc_ir_input *inputs = TFC_ARENA_NEW(&ir->arena, struct tfc_ir_input);
+  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
+  struct tfc_product_form *state = TFC_ARENA_NEW(&ir->arena, struct tfc_product_form);
+  if (!inputs || !outputs || !state) return out_of_memory();
+  *inputs = *b;
+  *state = *p;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, out_value));
+  outputs[0] = *out_value;
+  struct tfc_ir_op op = {.node = like.node,
+                         .def = &pack_def,
+                         .device = like.device,
+                         .inputs = inputs,
+                         .input_count = 1,
+                         .outputs = outputs,
+                         .output_count = 1,
+                         .prepared = true,
+                         .state = state,
+                         .cost_us = 1e6 * (double)value.bytes / 8e9};
+  uint32_t id;
+  return tfc_ir_add_op(ir, &op, &id);
+}
+
+// `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own.
+static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *packed) {
+  struct tfc_ir_op op = ir->ops.data[old];
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
+  uint32_t count = op.input_count / 2;
+  struct tfc_product_sum *sum = tfc_arena_zalloc(&ir->arena, sizeof *sum + count * sizeof *sum->products);
+  if (!inputs || !sum) return out_of_memory();
+  memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
+  if (tfc_is_product_sum(&op)) *sum = *(const struct tfc_product_sum *)op.state;
+  for (uint32_t i = 0; i < count; i++) {
+    product_at(ir, &op, i, &sum->products[i]);
+    if (packed[i] == TFC_NONE32) continue;
+    sum->products[i].packed_b = true;
+    inputs[op.input_count % 2 + 2 * i + 1] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
+  }
+  op.state = tfc_is_product_sum(&op) ? (void *)sum : sum->products;
+  if (!tfc_is_product_sum(&op)) op.def = &packed_product_def;
+  op.inputs = inputs;
+  op.prepared = true;
+  uint32_t id;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
+  tfc_ir_replace(ir, old, id);
+  return NULL;
+}
+
+// A right side that is read from several places. One value seen through different views has different sizes: the
+// first one counts.
+struct shared {
+  uint64_t key; // value, device, transposed
+  int64_t k, n;
+  uint32_t count, packed;
+  uint32_t node; // that reads it first
+};
+typedef TFC_ARRAY(struct shared) shared_array;
+
+static uint64_t shared_key(const struct tfc_ir_op *op, const struct tfc_ir_input *b, const struct tfc_product_form *p) {
+  return ((uint64_t)b->value << 17) | ((uint64_t)op->device << 1) | p->transpose_b;
+}
+
+static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *index, shared_array *all) {
+  for (uint32_t i = 0; i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    for (uint32_t t = 0, terms = product_count(ir, op); t < terms; t++) {
+      struct tfc_product_form p;
+      const struct tfc_ir_input *b = product_at(ir, op, t, &p);
+      bool found;
+      uint64_t *slot = tfc_intmap_put(index, shared_key(op, b, &p), all->count, &found);
+      struct shared fresh = {.k = p.k, .n = p.n, .packed = TFC_NONE32};
+      if (!slot || (!found && !tfc_array_push(all, fresh))) return out_of_memory();
+      struct shared *shared = &all->data[*slot];
+      shared->count += shared->k == p.k && shared->n == p.n;
+    }
+  }
+  return NULL;
+}
+
+static tfc_status pack(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct tfc_intmap index = {0};
+  shared_array all = {0};
+  TFC_TRY(s, count_readers(ir, &index, &all));
+  for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
+    uint32_t packed[TFC_PRODUCTS_MOST], used = 0, terms = product_count(ir, &ir->ops.data[i]);
+    for (uint32_t t = 0; t < terms; t++) {
+      struct tfc_product_form p;
+      const struct tfc_ir_op *op = &ir->ops.data[i];
+      const struct tfc_ir_input b = *product_at(ir, op, t, &p);
+      struct shared *shared = &all.data[*tfc_intmap_get(&index, shared_key(op, &b, &p))];
+      packed[t] = TFC_NONE32;
+      if (shared->count < 2 || shared->k != p.k || shared->n != p.n) continue;
+      if (shared->packed == TFC_NONE32) {
+        TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
+        shared->node = ir->ops.data[i].node;
+      } else if (!tfc_array_push(&ir->shared, (struct tfc_ir_shared){ir->ops.data[i].node, shared->node,
+                                                                     tfc_gemm_packed_bytes(p.k, p.n)})) {
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      }
+      packed[t] = shared->packed;
+      used++;
+    }
+    if (used) TFC_TRY(s, use_packed(ir, i, packed));
+  }
+out:
+  tfc_intmap_deinit(&index);
+  tfc_array_free(&all);
+  return s;
+}
+
+static const struct tfc_rewrite rows[] = {{"pack weights", 20, true, pack}};
+TFC_REWRITES(rows);

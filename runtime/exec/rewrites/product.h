@@ -1,0 +1,30 @@
+// Matrix products in float32 on CPU devices, as rewrites see them: alone, or as terms of a sum.
+#ifndef TFC_RUNTIME_EXEC_REWRITES_PRODUCT_H
+#define TFC_RUNTIME_EXEC_REWRITES_PRODUCT_H
+
+#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/exec/rewrite.h"
+
+struct tfc_product_form {
+  int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  bool packed_b; // what it reads on its right side is packed
+};
+
+// What an operation for the sum of several products computes: rows [row, row + rows) of [m, n].
+struct tfc_product_sum {
+  int64_t count, m, n, row, rows;
+  bool goes_on; // input 0 has what came before: the other rows, and with `adds` the sum of the terms before these
+  bool adds;
+  struct tfc_product_form products[];
+};
+
+// Is this operation a product that the host's kernels compute?
+bool tfc_is_product(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_product_form *out);
+bool tfc_is_product_sum(const struct tfc_ir_op *op); // its state is a tfc_product_sum
+// The kernel's operands, from row `row` of A.
+struct tfc_product tfc_product_operands(const struct tfc_product_form *form, int64_t row, const struct tfc_tensor *a,
+                                        const struct tfc_tensor *b);
+struct tfc_matrix tfc_product_matrix(const struct tfc_tensor *t, bool transpose);
+
+#endif

@@ -1,0 +1,103 @@
+// Sums of products in parts and pieces: the same bits as operation by operation, and the plan says what goes on from
+// what.
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/str.h"
+#include "runtime/exec/session.h"
+#include "runtime/graph/import.h"
+
+enum { TERMS = 12, ROWS = 520, COLUMNS = 1000, DEPTH = 32, ELEMENTS = ROWS * COLUMNS };
+
+// The weight gradients of an unrolled cell: terms x^T g_i, where g_i is there later than g_(i-1).
+static void write_graph(struct tfc_text *text) {
+  const char *type = "value { type: DT_FLOAT }";
+  tfc_text_printf(text,
+                  "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' %s } attr { key: 'shape' value { shape { dim "
+                  "{ size: %d } dim { size: %d } } } } }\n",
+                  type, DEPTH, ROWS);
+  tfc_text_printf(text,
+                  "node { name: 'g0' op: 'Placeholder' attr { key: 'dtype' %s } attr { key: 'shape' value { shape { "
+                  "dim { size: %d } dim { size: %d } } } } }\n",
+                  type, DEPTH, COLUMNS);
+  for (int i = 0; i < TERMS; i++) {
+    tfc_text_printf(text, "node { name: 'g%d' op: 'Tanh' input: 'g%d' attr { key: 'T' %s } }\n", i + 1, i, type);
+    tfc_text_printf(text,
+                    "node { name: 'm%d' op: 'MatMul' input: 'x' input: 'g%d' attr { key: 'T' %s } attr { key: "
+                    "'transpose_a' value { b: true } } }\n",
+                    i, i + 1, type);
+  }
+  tfc_text_printf(text, "node { name: 'sum' op: 'AddN'");
+  for (int i = 0; i < TERMS; i++) tfc_text_printf(text, " input: 'm%d'", i);
+  tfc_text_printf(text, " attr { key: 'T' %s } attr { key: 'N' value { i: %d } } }\n", type, TERMS);
+}
+
+struct outcome {
+  float *sum;
+  uint32_t ops, pieces, parts; // pieces and parts but the first ones
+};
+
+static void run(bool no_rewrites, bool in_parts, struct outcome *out) {
+  struct tfc_text text = {0};
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor feeds[2] = {0}, value = {0};
+  write_graph(&text);
+  assert_ok(tfc_graph_parse(tfc_str_from(text.data), "sums", NULL, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  struct tfc_output fed[2] = {{tfc_graph_find(g, TFC_STR("x")), 0}, {tfc_graph_find(g, TFC_STR("g0")), 0}};
+  struct tfc_output fetch = {tfc_graph_find(g, TFC_STR("sum")), 0};
+  struct tfc_run_spec spec = {.feeds = fed, .feed_count = 2, .fetches = &fetch, .fetch_count = 1, .in_parts = in_parts};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(DEPTH, ROWS), &feeds[0]));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(DEPTH, COLUMNS), &feeds[1]));
+  for (int f = 0; f < 2; f++)
+    for (size_t i = 0; i < feeds[f].size / sizeof(float); i++)
+      ((float *)feeds[f].data)[i] = (float)((int)(i * 7919 % 2003) - 1001) * 1e-3f;
+  assert_ok(tfc_plan_run(plan, feeds, &value, NULL));
+  assert_int_equal(value.size, ELEMENTS * sizeof(float));
+  *out = (struct outcome){.sum = malloc(value.size)};
+  assert_non_null(out->sum);
+  memcpy(out->sum, value.data, value.size);
+  const struct tfc_plan_info *info = tfc_plan_info(plan);
+  out->ops = info->op_count;
+  for (uint32_t i = 0; i < info->continued_count; i++) {
+    assert_int_not_equal(info->continued[i].node, info->continued[i].before);
+    uint32_t *count = info->continued[i].same ? &out->pieces : &out->parts;
+    ++*count;
+  }
+  tfc_tensor_release(&value);
+  for (int f = 0; f < 2; f++) tfc_tensor_release(&feeds[f]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_text_deinit(&text);
+}
+
+static void parts_and_pieces(void **state) {
+  (void)state;
+  struct outcome apart, whole, parts;
+  run(true, false, &apart);
+  run(false, false, &whole);
+  run(false, true, &parts);
+  assert_int_equal(whole.pieces + whole.parts, 0);
+  assert_true(whole.ops < apart.ops);
+  assert_true(parts.parts >= 1);
+  assert_true(parts.pieces >= 2);
+  assert_true(parts.ops > whole.ops);
+  assert_memory_equal(apart.sum, whole.sum, ELEMENTS * sizeof(float));
+  assert_memory_equal(apart.sum, parts.sum, ELEMENTS * sizeof(float));
+  free(apart.sum), free(whole.sum), free(parts.sum);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parts_and_pieces)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
