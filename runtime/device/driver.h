@@ -111,12 +111,39 @@ struct tfc_segment_op {
   bool prepared; // by a rewrite: `state` goes to the kernel, def->prepare is not called
   void *state;   // owned by the plan
 };
+// What an operation took when nothing else ran on its device; the least that was seen. Ticks.
+struct tfc_op_time {
+  uint64_t wall;
+  uint64_t split; // of `wall`: in loops that the device's cores share
+  uint64_t work;  // of all cores in those loops
+};
+// Lanes: operations of one segment side by side, each lane in its own order. A step of a lane runs an operation, once
+// the lanes that it waits for have got so far, or helps another lane with one until that has ended. Whatever the lanes
+// do, running the operations one by one in the order of the segment is right, too.
+struct tfc_lane_wait {
+  uint32_t lane, ended; // so many operations of that lane
+};
+struct tfc_lane_step {
+  uint32_t op;                     // index in the segment
+  uint32_t lane;                   // whose operation it is: this one's, or the one that is helped
+  uint32_t ended;                  // how many of its operations have ended with this one
+  uint32_t threads;                // that the operation is split over
+  uint32_t wait_begin, wait_count; // own operations only
+};
+struct tfc_lanes {
+  uint32_t count;
+  const uint32_t *begin; // [count + 1] in `steps`
+  const struct tfc_lane_step *steps;
+  const struct tfc_lane_wait *waits;
+};
 struct tfc_segment {
   const struct tfc_graph *graph;
   struct tfc_segment_op *ops;
   uint32_t op_count;
   const uint32_t *arrivals; // transfers that were handed over and end with this segment's waits (trace)
   uint32_t arrival_count;
+  const struct tfc_lanes *lanes; // NULL: in order. Only for drivers that have lanes
+  struct tfc_op_time *times;     // NULL, or [op_count] to be kept in runs; wall 0: nothing was seen yet
 };
 
 // Something to run on a device's thread; the caller's until it has run.
@@ -150,6 +177,7 @@ struct tfc_device_settings { // of the sessions that use a device
 
 struct tfc_device_driver {
   const char *kind;
+  bool has_lanes; // segments with lanes run as these say on devices of several cores, and times are kept
   // Operations run after their launch has returned: an OP record is the dispatch, and when it really ran comes from the
   // device (EXECUTE records) or from a profiler.
   bool on_its_own;

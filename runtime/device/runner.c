@@ -26,6 +26,8 @@ struct tfc_prepared {
   struct call *calls;
   uint32_t call_count;
   struct tfc_arena arena;
+  void *own; // of the driver
+  void (*release_own)(void *own);
 };
 
 tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const struct tfc_node *node,
@@ -156,9 +158,23 @@ void tfc_runner_release(struct tfc_prepared *p) {
   if (!p) return;
   for (uint32_t i = 0; i < p->call_count; i++)
     if (p->calls[i].release) p->calls[i].release(p->calls[i].ctx.state);
+  if (p->release_own) p->release_own(p->own);
   free(p->calls);
   tfc_arena_deinit(&p->arena);
   free(p);
+}
+
+const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p) {
+  return p->segment;
+}
+
+void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *own)) {
+  p->own = own;
+  p->release_own = release;
+}
+
+void *tfc_runner_attached(const struct tfc_prepared *p) {
+  return p->own;
 }
 
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason) {
@@ -283,6 +299,40 @@ static tfc_status call_error(struct tfc_runner *r, struct tfc_prepared *p, struc
   return tfc_op_error(s, g, &g->nodes[c->node], r->device, c->op->inputs, c->op->input_count);
 }
 
+void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step) {
+  env->resources = step->resources;
+  env->step_resources = step->step_resources;
+  env->step_id = step->id;
+  env->seed = step->seed;
+  env->owner = step;
+}
+
+void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env) {
+  p->calls[index].ctx.env = env;
+}
+
+bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step) {
+  if (tfc_step_stopped(step)) return false;
+  struct call *c = &p->calls[index];
+  tfc_status s = run_call(p->runner, c);
+  if (__builtin_expect(s == NULL, 1)) return true;
+  tfc_step_fail(step, call_error(p->runner, p, c, s));
+  return false;
+}
+
+// An operation and what it took.
+static tfc_status run_timed(struct tfc_runner *r, struct call *c, struct tfc_op_time *out) {
+  uint64_t split = atomic_load_explicit(&r->times->split, memory_order_relaxed);
+  uint64_t work = atomic_load_explicit(&r->times->work, memory_order_relaxed);
+  uint64_t begin = tfc_ticks();
+  tfc_status s = run_call(r, c);
+  uint64_t wall = tfc_ticks() - begin;
+  if (!out->wall || wall < out->wall)
+    *out = (struct tfc_op_time){wall, atomic_load_explicit(&r->times->split, memory_order_relaxed) - split,
+                                atomic_load_explicit(&r->times->work, memory_order_relaxed) - work};
+  return s;
+}
+
 void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
                     uint64_t waited_from, uint64_t waited_to) {
   if (tfc_step_stopped(step) || p->call_count == 0) {
@@ -294,11 +344,8 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
     return;
   }
   struct tfc_device *device = r->device;
-  r->env.resources = step->resources;
-  r->env.step_resources = step->step_resources;
-  r->env.step_id = step->id;
-  r->env.seed = step->seed;
-  r->env.owner = step;
+  tfc_runner_enter(&r->env, step);
+  struct tfc_op_time *times = r->times ? p->segment->times : NULL;
   struct tfc_trace_sink *sink = step->trace;
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[device->index] : NULL;
   uint64_t begin = tfc_ticks(), last = begin;
@@ -309,7 +356,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   for (struct call *c = p->calls; c < end; c++) {
     if (tfc_step_stopped(step)) break;
     if (buffer && sink->op_begin) sink->op_begin(sink, device->index, c->node);
-    tfc_status s = run_call(r, c);
+    tfc_status s = __builtin_expect(times != NULL, 0) ? run_timed(r, c, &times[c - p->calls]) : run_call(r, c);
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, device->index, c->node);
       uint64_t now = tfc_ticks();

@@ -6,6 +6,7 @@
 #ifndef TFC_RUNTIME_DEVICE_RUNNER_H
 #define TFC_RUNTIME_DEVICE_RUNNER_H
 
+#include "runtime/device/cpu/team.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/memory.h"
 
@@ -15,6 +16,9 @@ struct tfc_runner {
   uint64_t offset;
   bool fast_kernels;         // look in the CPU's kernel table first
   struct tfc_kernel_env env; // of the device's thread; environment() gave it its services
+  // What the loops of operations took in all, where the driver counts that: segments' times are kept. NULL: they are
+  // not.
+  const struct tfc_team_times *times;
 };
 
 TFC_MUST_USE tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment,
@@ -26,6 +30,15 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
                     uint64_t waited_from, uint64_t waited_to);
 TFC_MUST_USE tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index,
                                           struct tfc_kernel_ctx *ctx);
+// For drivers that run the operations of a segment in another way: each in its environment (the runner's own, where
+// none was set), with this step. False where the step has failed.
+void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step);
+void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env);
+bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step);
+const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p);
+// Something of the driver's that goes with a prepared segment.
+void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *own));
+void *tfc_runner_attached(const struct tfc_prepared *p);
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
 
 // One copy on the calling thread: host and devices of any address space. Allocates the target where it has no place.

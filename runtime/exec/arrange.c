@@ -36,6 +36,7 @@ static bool same_memory(const struct tfc_ir *ir, uint16_t a, uint16_t b) {
 // The copies of a value are next to each other in `transfers`, found through a chain.
 struct arranger {
   const struct tfc_ir *ir;
+  const struct tfc_lane_schedule *lanes; // NULL: none
   struct tfc_arrangement *a;
   struct tfc_arena *arena;
   uint32_t *first; // [values] first transfer, TFC_NONE32
@@ -185,7 +186,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
   memset(r->need, 0, n * sizeof *r->need);
   for (uint32_t e = edges->begin[id]; e < edges->begin[id + 1]; e++)
     if (!ir->ops.data[edges->from[e]].dead) need_op(r, edges->from[e]);
-  struct tfc_item item = {.op = id, .transfer = TFC_NONE32, .queue = op->device};
+  struct tfc_item item = {.op = id, .transfer = TFC_NONE32, .queue = r->lanes ? r->lanes->lane[id] : op->device};
   item.arrival_begin = (uint32_t)r->arrivals.count;
   for (uint32_t k = 0; k < op->input_count; k++) {
     uint32_t v = op->inputs[k].value;
@@ -212,6 +213,14 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
     return NULL;
   }
   TFC_RETURN_IF_ERROR(add_item(r, item, &r->a->item_of_op[id]));
+  for (uint32_t h = 0; r->lanes && h < n; h++) { // who helps with an operation knows that it has ended
+    if (!(r->lanes->helpers[id] >> h & 1)) continue;
+    const uint32_t *clock = r->clocks.data + (size_t)r->a->item_of_op[id] * n;
+    uint32_t *known = r->known + (size_t)h * n;
+    for (uint32_t q = 0; q < n; q++)
+      if (clock[q] > known[q]) known[q] = clock[q];
+    known[item.queue] = r->a->queue_items[item.queue];
+  }
   for (uint32_t i = 0; i < op->output_count; i++)
     if (op->outputs[i] != TFC_NONE32) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[i], id));
   return NULL;
@@ -223,11 +232,11 @@ static void *take(struct tfc_arena *arena, const void *data, size_t count, size_
   return copy;
 }
 
-tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count, struct tfc_arena *arena,
-                       struct tfc_arrangement *out) {
+tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
+                       const struct tfc_lane_schedule *lanes, struct tfc_arena *arena, struct tfc_arrangement *out) {
   tfc_status s = NULL;
-  struct tfc_arrangement a = {.queue_count = 2 * ir->device_count};
-  struct arranger r = {.ir = ir, .a = &a, .arena = arena};
+  struct tfc_arrangement a = {.queue_count = lanes ? lanes->lanes : 2 * ir->device_count};
+  struct arranger r = {.ir = ir, .lanes = lanes, .a = &a, .arena = arena};
   struct edges edges = {0};
   uint32_t q = a.queue_count;
   TFC_ARRAY(uint32_t) versions = {0}; // VARIABLE values by writer

@@ -8,10 +8,6 @@
 
 #include "runtime/exec/plan_internal.h"
 
-struct graph { // successors of operations, CSR
-  uint32_t *begin, *to;
-  uint32_t *waiting; // predecessors not done
-};
 struct entry {
   double key, tie;
   uint32_t id;
@@ -60,7 +56,7 @@ static uint32_t producer(const struct tfc_ir *ir, const struct tfc_ir_input *in)
   return in->value == TFC_NONE32 ? TFC_NONE32 : ir->values.data[in->value].op;
 }
 
-static tfc_status make_graph(const struct tfc_ir *ir, struct graph *g) {
+tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph *g) {
   size_t n = ir->ops.count, total = ir->edges.count;
   for (size_t i = 0; i < n; i++) total += ir->ops.data[i].input_count;
   g->begin = calloc(n + 2, sizeof *g->begin);
@@ -96,8 +92,15 @@ static tfc_status make_graph(const struct tfc_ir *ir, struct graph *g) {
   return NULL;
 }
 
+void tfc_order_graph_deinit(struct tfc_order_graph *g) {
+  free(g->begin);
+  free(g->to);
+  free(g->waiting);
+  *g = (struct tfc_order_graph){0};
+}
+
 // Kahn's algorithm with the smallest key first.
-static tfc_status by_keys(const struct tfc_ir *ir, struct graph *g, const double *keys, uint32_t *out,
+static tfc_status by_keys(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *keys, uint32_t *out,
                           uint32_t *count) {
   struct heap ready = {0};
   tfc_status s = NULL;
@@ -118,7 +121,7 @@ out:
 
 // What rewrites made goes before all that wait for it: a packed weight before its first reader, a chain before the
 // first that reads one of its values.
-static tfc_status before_readers(const struct tfc_ir *ir, struct graph *g, double *keys) {
+static tfc_status before_readers(const struct tfc_ir *ir, struct tfc_order_graph *g, double *keys) {
   tfc_status s = NULL;
   size_t n = ir->ops.count;
   uint32_t count = 0;
@@ -139,7 +142,7 @@ out:
 }
 
 // The rule of the simulation, on estimates: operations take cost_us, a tensor between devices 5 µs and 10 GB/s.
-static tfc_status by_schedule(const struct tfc_ir *ir, struct graph *g, const double *priority, uint32_t *out,
+static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
   tfc_status s = NULL;
   size_t n = ir->ops.count;
@@ -218,13 +221,13 @@ out:
 tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec, uint32_t **out_sequence,
                           uint32_t *out_count) {
   tfc_status s = NULL;
-  struct graph g = {0};
+  struct tfc_order_graph g = {0};
   size_t n = ir->ops.count;
   uint32_t count = 0, wanted = 0;
   uint32_t *sequence = malloc((n + 1) * sizeof *sequence);
   double *keys = malloc((n + ir->graph->node_count + 1) * sizeof *keys);
   if (!sequence || !keys) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  TFC_TRY(s, make_graph(ir, &g));
+  TFC_TRY(s, tfc_order_graph_make(ir, &g));
   bool one_device = true;
   uint32_t first_device = TFC_NONE32;
   for (size_t i = 0; i < n; i++) {
@@ -265,8 +268,6 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
 out:
   free(sequence);
   free(keys);
-  free(g.begin);
-  free(g.to);
-  free(g.waiting);
+  tfc_order_graph_deinit(&g);
   return s;
 }

@@ -3,6 +3,7 @@
 //   build.c     graph → ir        which operations run, values, versions of variables, ordering edges
 //   rewrite.c   ir → ir
 //   order.c     ir → sequence     who starts when
+//   lane_schedule.c times → sequence  who starts when on which of a device's cores
 //   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
 //   memory.c    items → places    the arena of each device
 //   segments.c  → prepared segments and what is submitted each step
@@ -90,9 +91,32 @@ TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
 TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
                                        uint32_t **out_sequence, uint32_t *out_count);
 
+// Successors of operations, CSR; `waiting`: how many come before each.
+struct tfc_order_graph {
+  uint32_t *begin, *to;
+  uint32_t *waiting;
+};
+TFC_MUST_USE tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph *out);
+void tfc_order_graph_deinit(struct tfc_order_graph *g);
+
+// Operations side by side on the cores of the only device. An operation belongs to a lane; others help it.
+struct tfc_lane_schedule {
+  uint32_t lanes;
+  uint32_t *sequence; // [sequence_count] as tfc_order_make's
+  uint32_t sequence_count;
+  uint16_t *lane;       // [ops]
+  uint32_t *helpers;    // [ops] a bit for each lane
+  double predicted_us;  // of the step
+  double one_by_one_us; // by the same times
+};
+// From the times of operations [ops], in ticks (wall 0: takes no time), when they run one by one on all `cores`.
+TFC_MUST_USE tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_time *times, uint32_t cores,
+                                               struct tfc_lane_schedule *out);
+void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
+
 // --- Items -------------------------------------------------------------------------------------------------------
-// Queues: compute of device d is d; copies to device d are device_count + d; locations of memory: device d, or
-// device_count for host memory beside devices that have their own.
+// Queues: compute of device d is d; copies to device d are device_count + d; with lanes they are the queues. Locations
+// of memory: device d, or device_count for host memory beside devices that have their own.
 struct tfc_item {
   uint32_t op;       // TFC_NONE32: a copy
   uint32_t transfer; // copies: index into transfers
@@ -125,6 +149,7 @@ struct tfc_arrangement {
   uint32_t *item_of_op;  // [ops]
 };
 TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
+                                    const struct tfc_lane_schedule *lanes, // NULL: none
                                     struct tfc_arena *arena, struct tfc_arrangement *out);
 // Where a value's memory is, and where an operation wants its input `i`.
 uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
@@ -175,9 +200,13 @@ struct tfc_plan {
   struct tfc_ir ir;
   struct tfc_shapes shapes; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
-  struct tfc_dynamic *dynamic; // NULL: static
-  struct tfc_run_spec spec;    // static: copies, for the twin
-  struct tfc_plan *twin;       // static: the same in ready order, made when first needed; under session->lock
+  struct tfc_dynamic *dynamic;  // NULL: static
+  struct tfc_run_spec spec;     // static: copies, for the twin
+  struct tfc_plan *twin;        // static: the same in ready order, made when first needed; under session->lock
+  struct tfc_plan_lanes *lanes; // static: whether it runs in lanes, NULL: it does not; under session->run_lock
+  bool borrows;                 // a plan of lanes: ir, feeds and shapes are another's
+  const struct tfc_plan_fetch *fetch_values;
+  const uint32_t *segment_ops;            // static, in one segment: operations of the ir by their index in the segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
   uint16_t function_device;               // plans of functions
   // The static path.
@@ -223,6 +252,16 @@ TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
 // Makes an arena of the session at least this large; exactly this large where `exact`.
 TFC_MUST_USE tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size,
                                               bool exact);
+
+// The rest of a static plan, from its ir.
+TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
+                                         const struct tfc_lane_schedule *lanes);
+// --- Lanes: a step's operations are timed one by one, then tried side by side, and then run in the better way. -------
+// What the next step shall run: `plan`, or the same in lanes. Both under session->run_lock.
+TFC_MUST_USE tfc_status tfc_plan_lanes_create(struct tfc_plan *plan, tfc_lanes_use use); // where the devices have any
+struct tfc_plan *tfc_plan_lanes_begin(struct tfc_plan *plan, const struct tfc_run_options *options);
+void tfc_plan_lanes_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed);
+void tfc_plan_lanes_free(struct tfc_plan_lanes *lanes);
 
 TFC_MUST_USE tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan);
 TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *feeds,

@@ -17,6 +17,7 @@ struct maker {
   const struct tfc_ir *ir;
   const struct tfc_arrangement *a;
   const struct tfc_memory_plan *memory;
+  const struct tfc_lane_schedule *lanes; // NULL: none
   struct tfc_arena *arena;
   struct tfc_tensor **value_slots; // [values] at the value's own location
   struct tfc_tensor **copy_slots;  // [transfers]
@@ -246,10 +247,65 @@ static void find_last_readers(struct maker *m) {
     if (m->a->items[i].op == TFC_NONE32) continue;
     const struct tfc_ir_op *op = &ir->ops.data[m->a->items[i].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
-      uint32_t *last = &m->last_reader[op->inputs[k].value];
+      uint32_t v = op->inputs[k].value, from = ir->values.data[v].op;
+      uint32_t *last = &m->last_reader[v];
+      bool elsewhere = m->lanes && from != TFC_NONE32 && m->a->items[i].queue != m->lanes->lane[from];
+      if (elsewhere) *last = SEVERAL;
       if (*last != SEVERAL) *last = i;
     }
   }
+}
+
+// One segment in the order of the sequence, and what each lane does of it.
+static tfc_status prepare_lanes(struct maker *m) {
+  struct tfc_plan *plan = m->plan;
+  const struct tfc_arrangement *a = m->a;
+  const struct tfc_lane_schedule *by = m->lanes;
+  uint32_t count = by->lanes, steps = a->item_count, waits = 0;
+  for (uint32_t i = 0; i < a->item_count; i++) {
+    steps += (uint32_t)__builtin_popcount(by->helpers[a->items[i].op]);
+    waits += a->items[i].wait_count;
+  }
+  struct tfc_lanes *lanes = TFC_ARENA_NEW(m->arena, struct tfc_lanes);
+  struct tfc_lane_step *step = TFC_ARENA_ARRAY(m->arena, struct tfc_lane_step, steps + 1);
+  struct tfc_lane_wait *wait = TFC_ARENA_ARRAY(m->arena, struct tfc_lane_wait, waits + 1);
+  uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, count + 1);
+  plan->segments = TFC_ARENA_ARRAY(m->arena, struct tfc_segment, 1);
+  plan->submissions = TFC_ARENA_ARRAY(m->arena, struct tfc_submission, 1);
+  plan->points = TFC_ARENA_ARRAY(m->arena, struct tfc_point, 1);
+  plan->timepoints = TFC_ARENA_ARRAY(m->arena, struct tfc_timepoint, 1);
+  struct tfc_segment_op *ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, a->item_count + 1);
+  if (!lanes || !step || !wait || !begin || !plan->segments || !plan->submissions || !plan->points ||
+      !plan->timepoints || !ops)
+    return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < a->item_count; i++) TFC_RETURN_IF_ERROR(make_segment_op(m, i, &ops[i]));
+  uint32_t n = 0, w = 0;
+  for (uint32_t l = 0; l < count; l++) {
+    begin[l] = n;
+    for (uint32_t i = 0; i < a->item_count; i++) {
+      const struct tfc_item *item = &a->items[i];
+      bool own = item->queue == l;
+      if (!own && !(by->helpers[item->op] >> l & 1)) continue;
+      step[n++] = (struct tfc_lane_step){.op = i,
+                                         .lane = item->queue,
+                                         .ended = item->position + 1,
+                                         .threads = 1 + (uint32_t)__builtin_popcount(by->helpers[item->op]),
+                                         .wait_begin = w,
+                                         .wait_count = own ? item->wait_count : 0};
+      for (uint32_t k = 0; own && k < item->wait_count; k++) {
+        const struct tfc_wait *from = &a->waits[item->wait_begin + k];
+        wait[w++] = (struct tfc_lane_wait){from->queue, from->position + 1};
+      }
+    }
+  }
+  begin[count] = n;
+  *lanes = (struct tfc_lanes){count, begin, step, wait};
+  plan->segments[0] =
+      (struct tfc_segment){.graph = m->ir->graph, .ops = ops, .op_count = a->item_count, .lanes = lanes};
+  plan->submissions[0] = (struct tfc_submission){.device = m->ir->devices[0], .signal_count = 1};
+  plan->points[0] = (struct tfc_point){0, 1};
+  plan->segment_count = plan->submission_count = plan->point_count = 1;
+  return NULL;
 }
 
 static tfc_status prepare_segments(struct maker *m) {
@@ -340,20 +396,19 @@ out:
   return s;
 }
 
-static tfc_status make_fetches(struct maker *m, const struct tfc_build *b) {
+static tfc_status make_fetches(struct maker *m) {
   struct tfc_plan *plan = m->plan;
-  uint32_t n = b->spec->fetch_count;
+  uint32_t n = plan->fetch_count;
   plan->fetch_slots = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + 1);
   plan->fetch_locations = TFC_ARENA_ARRAY(m->arena, uint16_t, n + 1);
   if (!plan->fetch_slots || !plan->fetch_locations) return TFC_PLAN_NO_MEMORY();
-  plan->fetch_count = n;
   plan->fetch_views = TFC_ARENA_ARRAY(m->arena, const struct tfc_shape *, n + 1);
   if (!plan->fetch_views) return TFC_PLAN_NO_MEMORY();
   for (uint32_t i = 0; i < n; i++) {
-    const struct tfc_ir_value *value = &m->ir->values.data[b->fetches[i].value];
-    plan->fetch_slots[i] = m->value_slots[b->fetches[i].value];
+    const struct tfc_ir_value *value = &m->ir->values.data[plan->fetch_values[i].value];
+    plan->fetch_slots[i] = m->value_slots[plan->fetch_values[i].value];
     plan->fetch_locations[i] = tfc_value_location(m->ir, value);
-    plan->fetch_views[i] = b->fetches[i].view;
+    plan->fetch_views[i] = plan->fetch_values[i].view;
   }
   return NULL;
 }
@@ -437,8 +492,8 @@ static tfc_status make_info(struct maker *m) {
   if (!ops || !transfers || !variables || !peaks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < a->item_count; i++)
     if (a->items[i].op != TFC_NONE32)
-      ops[plan->info.op_count++] =
-          (struct tfc_plan_op){ir->ops.data[a->items[i].op].node, a->items[i].queue, a->items[i].position};
+      ops[plan->info.op_count++] = (struct tfc_plan_op){
+          ir->ops.data[a->items[i].op].node, m->lanes ? 0 : a->items[i].queue, m->lanes ? i : a->items[i].position};
   for (uint32_t t = 0; t < a->transfer_count; t++) {
     const struct tfc_plan_copy *c = &a->transfers[t];
     const struct tfc_ir_value *v = &ir->values.data[c->value];
@@ -508,15 +563,28 @@ static tfc_status check_limits(const struct tfc_plan *plan) {
 
 tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan) {
   tfc_status s = NULL;
-  struct tfc_arena scratch = {0};
-  struct tfc_arrangement a = {0};
-  struct tfc_memory_plan memory = {0};
-  struct maker m = {.plan = plan, .ir = &plan->ir, .a = &a, .memory = &memory, .arena = &plan->arena};
-  uint32_t *sequence = NULL, sequence_count = 0, locations = b->session->device_count + 1;
+  uint32_t *sequence = NULL, sequence_count = 0;
   TFC_TRY(s, tfc_build_ir(b, &plan->ir));
   if (!b->session->options.no_rewrites) TFC_TRY(s, tfc_ir_rewrite(&plan->ir));
   TFC_TRY(s, tfc_order_make(&plan->ir, b->spec, &sequence, &sequence_count));
-  TFC_TRY(s, tfc_arrange(&plan->ir, sequence, sequence_count, &scratch, &a));
+  plan->fetch_count = b->spec->fetch_count;
+  plan->fetch_values = b->fetches;
+  TFC_TRY(s, tfc_plan_lay_out(plan, sequence, sequence_count, NULL));
+  if (b->spec->lanes) TFC_TRY(s, tfc_plan_lanes_create(plan, b->spec->lanes));
+out:
+  free(sequence);
+  return s;
+}
+
+tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
+                            const struct tfc_lane_schedule *lanes) {
+  tfc_status s = NULL;
+  struct tfc_arena scratch = {0};
+  struct tfc_arrangement a = {0};
+  struct tfc_memory_plan memory = {0};
+  struct maker m = {.plan = plan, .ir = &plan->ir, .a = &a, .memory = &memory, .lanes = lanes, .arena = &plan->arena};
+  uint32_t locations = plan->ir.device_count + 1, queues = 2 * plan->ir.device_count;
+  TFC_TRY(s, tfc_arrange(&plan->ir, sequence, sequence_count, lanes, &scratch, &a));
   TFC_TRY(s, tfc_memory_plan_make(&plan->ir, &a, &scratch, &memory));
   size_t values = plan->ir.values.count;
   m.value_slots = TFC_ARENA_ARRAY(&scratch, struct tfc_tensor *, values + 1);
@@ -525,21 +593,26 @@ tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan) {
   plan->arena_size = TFC_ARENA_ARRAY(&plan->arena, uint64_t, locations);
   plan->arena_generation = TFC_ARENA_ARRAY(&plan->arena, uint64_t, locations);
   plan->spans = tfc_arena_zalloc(&plan->arena, sizeof *plan->spans * (locations + 1) + 64);
-  plan->semaphores = TFC_ARENA_ARRAY(&plan->arena, struct tfc_semaphore *, a.queue_count);
-  plan->base = TFC_ARENA_ARRAY(&plan->arena, uint64_t, a.queue_count);
-  plan->queue_items = keep(&plan->arena, a.queue_items, a.queue_count, sizeof *a.queue_items);
+  plan->semaphores = TFC_ARENA_ARRAY(&plan->arena, struct tfc_semaphore *, queues);
+  plan->base = TFC_ARENA_ARRAY(&plan->arena, uint64_t, queues);
+  const uint32_t one[2] = {1, 0}; // lanes are one submission
+  plan->queue_items = keep(&plan->arena, lanes ? one : a.queue_items, queues, sizeof *a.queue_items);
   if (!m.value_slots || !m.copy_slots || !m.last_reader || !plan->arena_size || !plan->arena_generation ||
       !plan->spans || !plan->semaphores || !plan->base || !plan->queue_items)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   plan->spans = (struct tfc_span *)(((uintptr_t)plan->spans + 63) & ~(uintptr_t)63);
   memcpy(plan->arena_size, memory.size, locations * sizeof *memory.size);
-  plan->queue_count = a.queue_count;
-  for (uint32_t q = 0; q < a.queue_count; q++) TFC_TRY(s, tfc_semaphore_create(&plan->semaphores[q]));
+  plan->queue_count = queues;
+  for (uint32_t q = 0; q < queues; q++) TFC_TRY(s, tfc_semaphore_create(&plan->semaphores[q]));
   for (uint32_t v = 0; v < values; v++) TFC_TRY(s, make_value_slot(&m, v));
   for (uint32_t t = 0; t < a.transfer_count; t++) TFC_TRY(s, make_copy_slot(&m, t));
   find_last_readers(&m);
-  TFC_TRY(s, prepare_segments(&m));
-  TFC_TRY(s, make_fetches(&m, b));
+  TFC_TRY(s, lanes ? prepare_lanes(&m) : prepare_segments(&m));
+  uint32_t *ops = TFC_ARENA_ARRAY(&plan->arena, uint32_t, a.item_count + 1);
+  if (!ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < a.item_count; i++) ops[i] = a.items[i].op;
+  plan->segment_ops = ops;
+  TFC_TRY(s, make_fetches(&m));
   TFC_TRY(s, make_info(&m));
   TFC_TRY(s, check_limits(plan));
   plan->places = keep(&plan->arena, m.places.data, m.places.count, sizeof *m.places.data);
@@ -562,7 +635,6 @@ out:
   tfc_array_free(&m.feed_views);
   tfc_array_free(&m.unplanned);
   tfc_array_free(&m.uploads);
-  free(sequence);
   tfc_arena_deinit(&scratch);
   return s;
 }

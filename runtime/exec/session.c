@@ -188,13 +188,7 @@ out:
   return s;
 }
 
-void tfc_plan_free(struct tfc_plan *plan) {
-  if (!plan) return;
-  tfc_plan_free(plan->twin);
-  if (plan->dynamic)
-    tfc_plan_dynamic_deinit(plan);
-  else
-    tfc_plan_static_deinit(plan);
+static void free_ir(struct tfc_plan *plan) {
   for (size_t i = 0; i < plan->ir.variables.count; i++) {
     struct tfc_tensor *handle = (struct tfc_tensor *)(uintptr_t)plan->ir.variables.data[i].handle;
     if (handle) tfc_tensor_release(handle);
@@ -210,6 +204,17 @@ void tfc_plan_free(struct tfc_plan *plan) {
   tfc_array_free(&plan->ir.shared);
   tfc_arena_deinit(&plan->ir.arena);
   tfc_shapes_deinit(&plan->shapes);
+}
+
+void tfc_plan_free(struct tfc_plan *plan) {
+  if (!plan) return;
+  tfc_plan_free(plan->twin);
+  tfc_plan_lanes_free(plan->lanes);
+  if (plan->dynamic)
+    tfc_plan_dynamic_deinit(plan);
+  else
+    tfc_plan_static_deinit(plan);
+  if (!plan->borrows) free_ir(plan);
   tfc_resources_free(plan->step_resources);
   tfc_arena_deinit(&plan->arena);
   free(plan);
@@ -278,6 +283,7 @@ static bool make_key(const struct tfc_session *session, const struct tfc_run_spe
   add_bytes(key, spec->order, nodes * sizeof *spec->order);
   add_bytes(key, spec->sequence, spec->sequence_count * sizeof *spec->sequence);
   add_bytes(key, &spec->in_parts, sizeof spec->in_parts);
+  add_bytes(key, &spec->lanes, sizeof spec->lanes);
   return add_bytes(key, &spec->dynamic, sizeof spec->dynamic);
 }
 

@@ -36,6 +36,14 @@ void tfc_session_free(struct tfc_session *session);
 // From now on so many threads run steps (one of them has ended, say). Any thread.
 void tfc_session_set_callers(struct tfc_session *session, uint32_t callers);
 
+// May a device of several cores run independent operations side by side on them? Which bits come out does not depend on
+// it. Only in sessions of one device; steps with a trace run one operation at a time.
+typedef enum tfc_lanes_use {
+  TFC_LANES_OFF,
+  TFC_LANES_WHERE_FASTER, // than one operation at a time over all cores: the first steps are timed
+  TFC_LANES_ALWAYS,       // from the third step on (tests)
+} tfc_lanes_use;
+
 struct tfc_run_spec {
   const struct tfc_output *feeds;
   uint32_t feed_count;
@@ -58,6 +66,7 @@ struct tfc_run_spec {
   // Sums of products run in parts, as in plans of several devices, though everything is on one: profiles of one device
   // that are to say what operations take beside others.
   bool in_parts;
+  tfc_lanes_use lanes;
 };
 
 struct tfc_run_options {
@@ -151,6 +160,7 @@ struct tfc_plan_info {
   bool is_static;
 };
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan); // lives as long as the plan
+bool tfc_plan_in_lanes(const struct tfc_plan *plan);                    // the last step ran operations side by side
 double tfc_plan_last_step_us(const struct tfc_plan *plan); // first op's start to last op's end, all devices
 
 // Variables. Snapshot copies every variable and generator; restore puts them back (measuring has no side effects).

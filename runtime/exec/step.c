@@ -200,8 +200,9 @@ static void measure(struct tfc_plan *plan, const struct tfc_run_options *options
     tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
 }
 
-tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                               const struct tfc_run_options *options) {
+// `plan` or the same in lanes. Under run_lock.
+static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                      const struct tfc_run_options *options) {
   tfc_status s = NULL;
   struct tfc_session *session = plan->session;
   struct tfc_step step = {.id = atomic_fetch_add(&session->next_step, 1),
@@ -211,8 +212,6 @@ tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *f
                           .spans = plan->spans};
   int64_t deadline = options && options->deadline_ns ? tfc_now_ns() + options->deadline_ns : 0;
   uint32_t fetched = 0;
-  TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
-  pthread_mutex_lock(&session->run_lock);
   if (options && options->cancel && atomic_load(options->cancel)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
   TFC_TRY(s, tfc_plan_settle(plan));
   for (size_t i = 0; i < plan->ir.variables.count; i++) {
@@ -247,6 +246,16 @@ out:
     tfc_status again = tfc_resources_create(&plan->step_resources);
     s = s ? tfc_status_join(s, again) : again;
   }
-  pthread_mutex_unlock(&session->run_lock);
+  return s;
+}
+
+tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                               const struct tfc_run_options *options) {
+  TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
+  pthread_mutex_lock(&plan->session->run_lock);
+  struct tfc_plan *used = plan->lanes ? tfc_plan_lanes_begin(plan, options) : plan;
+  tfc_status s = run(used, feeds, fetches, options);
+  if (plan->lanes) tfc_plan_lanes_end(plan, used, s != NULL);
+  pthread_mutex_unlock(&plan->session->run_lock);
   return s;
 }

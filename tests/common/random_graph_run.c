@@ -100,6 +100,42 @@ int random_graphs_differ(uint64_t first, int count) {
   return bad;
 }
 
+// Every third graph with rewrites off, so that there is more to run side by side.
+static tfc_status run_steps(const struct random_graph *g, uint64_t seed, const struct tfc_device_set *devices,
+                            tfc_lanes_use lanes, struct results *out, int steps) {
+  struct tfc_session *session = NULL;
+  struct tfc_run_spec spec = {.fetches = g->fetches, .fetch_count = g->fetch_count, .lanes = lanes};
+  tfc_status s = tfc_session_create(
+      g->graph, &(struct tfc_session_options){.devices = devices, .no_rewrites = seed % 3 == 0}, &session);
+  for (int i = 0; i < steps && !s; i++) s = tfc_session_run(session, &spec, NULL, out[i].t, NULL);
+  tfc_session_free(session);
+  return s;
+}
+
+int random_graphs_differ_in_lanes(uint64_t first, int count) {
+  enum { STEPS = 5 };
+  struct tfc_device_set one = {0};
+  int bad = 0;
+  assert_ok(tfc_devices_open("cpu:0", NULL, 0, &one));
+  for (uint64_t seed = first; seed < first + (uint64_t)count; seed++) {
+    struct random_graph g = {0};
+    struct results want[STEPS] = {0}, got[STEPS] = {0};
+    bool good = true;
+    assert_ok(random_graph_make(seed, &g));
+    assert_ok(run_steps(&g, seed, &one, TFC_LANES_OFF, want, STEPS));
+    assert_ok(run_steps(&g, seed, &one, TFC_LANES_ALWAYS, got, STEPS));
+    for (int i = 0; i < STEPS; i++) {
+      good = same(seed, "in lanes", &g, &want[i], &got[i]) && good;
+      release(&want[i]);
+      release(&got[i]);
+    }
+    bad += !good;
+    random_graph_deinit(&g);
+  }
+  tfc_devices_close(&one);
+  return bad;
+}
+
 static tfc_status write_one(const char *directory, uint64_t seed) {
   struct random_graph g = {0};
   char path[1024];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/cpu/lanes.h"
 #include "runtime/device/cpu/team.h"
 #include "runtime/device/cpu/topology.h"
 #include "runtime/device/queue.h"
@@ -93,7 +94,8 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->base.info = *info;
   pthread_mutex_init(&d->copies_lock, NULL);
   tfc_memory_init(&d->memory, d->base.info.name, info->memory, 0);
-  d->runner = (struct tfc_runner){.device = &d->base, .memory = &d->memory, .fast_kernels = true};
+  d->runner =
+      (struct tfc_runner){.device = &d->base, .memory = &d->memory, .fast_kernels = true, .times = &d->team.times};
   environment(&d->base, &d->runner.env);
   d->runner.env.cancelled = step_cancelled;
   const int *cpus = t.cpus + index * cores;
@@ -116,7 +118,15 @@ static uint64_t in_use(struct tfc_device *device) {
 }
 
 static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out) {
-  return tfc_runner_prepare(&cpu_of(device)->runner, segment, out);
+  struct tfc_runner *r = &cpu_of(device)->runner;
+  struct tfc_prepared *p = NULL;
+  TFC_RETURN_IF_ERROR(tfc_runner_prepare(r, segment, &p));
+  tfc_status s = segment->lanes ? tfc_cpu_lanes_create(r, p) : NULL;
+  if (s)
+    tfc_runner_release(p);
+  else
+    *out = p;
+  return s;
 }
 
 static void release(struct tfc_device *device, struct tfc_prepared *prepared) {
@@ -125,7 +135,13 @@ static void release(struct tfc_device *device, struct tfc_prepared *prepared) {
 }
 
 static void run_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
-  tfc_runner_run(&cpu_of(device)->runner, e->prepared, e->step, NULL, from, to);
+  struct cpu_device *d = cpu_of(device);
+  const struct tfc_segment *segment = tfc_runner_segment(e->prepared);
+  if (segment->lanes) {
+    tfc_cpu_lanes_run(&d->runner, &d->team, e->prepared, e->step);
+    return;
+  }
+  tfc_runner_run(&d->runner, e->prepared, e->step, NULL, from, to);
 }
 
 static tfc_status submit(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
@@ -207,6 +223,7 @@ static bool supports(struct tfc_device *device, const struct tfc_op_def *def, tf
 
 const struct tfc_device_driver tfc_driver_cpu = {
     .kind = "cpu",
+    .has_lanes = true,
     .discover = discover,
     .open = open_device,
     .close = close_device,

@@ -12,7 +12,7 @@
 
 enum { OPEN = 1 << 24, COUNT = OPEN - 1, LOOP = OPEN << 1 };
 
-static void work(struct tfc_team *t) {
+static void work_pieces(struct tfc_team *t) {
   for (;;) {
     int64_t first = atomic_fetch_add_explicit(&t->next, t->chunk, memory_order_relaxed);
     if (first >= t->pieces) return;
@@ -22,6 +22,12 @@ static void work(struct tfc_team *t) {
       t->fn(t->arg, begin, end);
     }
   }
+}
+
+static void work(struct tfc_team *t) {
+  uint64_t begin = tfc_ticks();
+  work_pieces(t);
+  atomic_fetch_add_explicit(&t->times.work, tfc_ticks() - begin, memory_order_relaxed);
 }
 
 static bool join(struct tfc_team *t, uint32_t *out_loop) {
@@ -99,22 +105,34 @@ void tfc_team_deinit(struct tfc_team *t) {
   *t = (struct tfc_team){0};
 }
 
-void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
-                  void *arg) {
-  if (total <= 0) return;
-  if (grain <= 0) grain = 1;
-  int64_t pieces = total / grain + (total % grain != 0);
-  if (pieces == 1 || t->size <= 1 || atomic_exchange_explicit(&t->taken, true, memory_order_acquire)) {
-    for (int64_t p = 0; p < pieces; p++) {
-      int64_t begin = p * grain;
-      fn(arg, begin, begin + grain < total ? begin + grain : total);
+void tfc_team_help(struct tfc_team *t, const _Atomic uint32_t *ended, uint32_t value) {
+  uint32_t seen = 0;
+  while (atomic_load_explicit(ended, memory_order_acquire) < value) {
+    if ((atomic_load_explicit(&t->state, memory_order_relaxed) & OPEN) && join(t, &seen)) {
+      work(t);
+      atomic_fetch_sub(&t->state, 1);
+      while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
     }
-    return;
+    tfc_pause();
   }
+}
+
+static void run_alone(int64_t total, int64_t grain, int64_t pieces, void (*fn)(void *arg, int64_t begin, int64_t end),
+                      void *arg) {
+  for (int64_t p = 0; p < pieces; p++) {
+    int64_t begin = p * grain;
+    fn(arg, begin, begin + grain < total ? begin + grain : total);
+  }
+}
+
+// The caller has taken the team.
+static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64_t pieces,
+                         void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   t->fn = fn, t->arg = arg, t->total = total, t->grain = grain, t->pieces = pieces;
   t->chunk = pieces / (t->size * 8);
   if (t->chunk < 1) t->chunk = 1;
   atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+  uint64_t begin = tfc_ticks();
   // Nobody is inside: the last loop was left closed with a count of 0.
   uint32_t s = atomic_load_explicit(&t->state, memory_order_relaxed);
   atomic_store(&t->state, (s + LOOP) | OPEN);
@@ -122,5 +140,24 @@ void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(v
   work(t);
   atomic_fetch_and(&t->state, ~(uint32_t)OPEN);
   while (atomic_load(&t->state) & COUNT) tfc_pause();
+  atomic_fetch_add_explicit(&t->times.split, tfc_ticks() - begin, memory_order_relaxed);
   atomic_store_explicit(&t->taken, false, memory_order_release);
+}
+
+void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
+                  void *arg) {
+  if (total <= 0) return;
+  if (grain <= 0) grain = 1;
+  int64_t pieces = total / grain + (total % grain != 0);
+  if (pieces == 1 || t->size <= 1 || atomic_exchange_explicit(&t->taken, true, memory_order_acquire))
+    run_alone(total, grain, pieces, fn, arg);
+  else
+    run_together(t, total, grain, pieces, fn, arg);
+}
+
+bool tfc_team_try_for(struct tfc_team *t, int64_t total, int64_t grain,
+                      void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  if (total > 0 && grain > 0 && atomic_exchange_explicit(&t->taken, true, memory_order_acquire)) return false;
+  if (total > 0 && grain > 0) run_together(t, total, grain, total / grain + (total % grain != 0), fn, arg);
+  return true;
 }

@@ -5,10 +5,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/base/status.h"
 
+struct tfc_team_times {   // ticks, since the team began
+  _Atomic uint64_t split; // in loops, by the leader's clock
+  _Atomic uint64_t work;  // of all threads in them
+};
 struct tfc_team {
   int size; // threads, the leader included
   int64_t spin_ns;
@@ -23,6 +28,7 @@ struct tfc_team {
   void (*fn)(void *arg, int64_t begin, int64_t end);
   void *arg;
   int64_t total, grain, pieces, chunk;
+  struct tfc_team_times times;
 };
 // `cpus` [size]: logical processors; the leader's is the first. Starts size - 1 threads.
 TFC_MUST_USE tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t spin_ns);
@@ -31,5 +37,10 @@ void tfc_team_deinit(struct tfc_team *t);
 // pieces do not.
 void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
                   void *arg);
+// The same, but where the team is taken false is returned at once and nothing is called.
+bool tfc_team_try_for(struct tfc_team *t, int64_t total, int64_t grain,
+                      void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+// A thread that is not of the team works in its loops until *ended is at least `value`.
+void tfc_team_help(struct tfc_team *t, const _Atomic uint32_t *ended, uint32_t value);
 
 #endif
