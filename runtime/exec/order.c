@@ -263,6 +263,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
     TFC_TRY(s, by_schedule(ir, &g, spec->order, sequence, &count));
   }
   if (count != wanted) TFC_FAIL(s, TFC_INTERNAL, "%u of %u operations could not be ordered", wanted - count, wanted);
+  if (!one_device) TFC_TRY(s, tfc_order_fill_idle(ir, sequence, count));
   *out_sequence = sequence, sequence = NULL;
   *out_count = count;
 out:

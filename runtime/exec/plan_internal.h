@@ -4,6 +4,7 @@
 //   rewrite.c   ir → ir
 //   order.c     ir → sequence     who starts when
 //   lane_schedule.c times → sequence  who starts when on which of a device's cores
+//   idle.c      sequence          packed weights where a device would wait
 //   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
 //   memory.c    items → places    the arena of each device
 //   segments.c  → prepared segments and what is submitted each step
@@ -90,6 +91,8 @@ TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
 // for comes before it. `sequence`/`order`: as in struct tfc_run_spec.
 TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
                                        uint32_t **out_sequence, uint32_t *out_count);
+// Moves what waits for nothing to where its device would wait anyway.
+TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, uint32_t *sequence, uint32_t count);
 
 // Successors of operations, CSR; `waiting`: how many come before each.
 struct tfc_order_graph {
