@@ -7,6 +7,7 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 #include "runtime/ops/sparse_common.h"
+#include "runtime/ops/sparse_gradient.h"
 
 static void put_int(struct tfc_tensor *t, int64_t i, int64_t v) {
   if (t->dtype == TFC_INT64)
@@ -384,7 +385,8 @@ static const struct tfc_op_def array_ragged_rows[] = {
               "row_partition_types: list(string)",
      .flags = TFC_OP_HOST,
      .shape = shape_to_tensor,
-     .kernel = to_tensor},
+     .kernel = to_tensor,
+     .gradient = ops_grad_ragged_to_tensor},
     {.name = "RaggedTensorToSparse",
      .inputs = "rt_nested_splits: RAGGED_RANK * Tsplits, rt_dense_values: T",
      .outputs = "sparse_indices: int64, sparse_values: T, sparse_dense_shape: int64",
@@ -408,6 +410,7 @@ static const struct tfc_op_def array_ragged_rows[] = {
               "OUTPUT_RAGGED_RANK: int >= 0",
      .flags = TFC_OP_HOST,
      .shape = shape_gather,
-     .kernel = ragged_gather},
+     .kernel = ragged_gather,
+     .gradient = ops_grad_ragged_gather},
 };
 TFC_REGISTER_OPS(array_ragged_rows);

@@ -45,7 +45,10 @@ static tfc_status shape_skip(struct tfc_shape_ctx *ctx) {
   struct tfc_shape scalar;
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 0, &scalar));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 0, &scalar));
-  if (ctx->node->output_count) ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
+  if (!ctx->node->output_count) return NULL;
+  int64_t algorithm; // 2, ThreeFry, has one word less of state
+  bool known = ops_known_int(ctx, 1, &algorithm);
+  ctx->outputs[0] = TFC_SHAPE(!known ? TFC_DIM_UNKNOWN : algorithm == 2 ? 2 : 3);
   return NULL;
 }
 

@@ -287,7 +287,15 @@ out:
   return s;
 }
 static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
-  return ops_shape_sparse(ctx, 0, 2 * ctx->node->input_count / 3, true);
+  uint32_t n = ctx->node->input_count / 3;
+  int64_t rows = 0;
+  TFC_RETURN_IF_ERROR(ops_shape_sparse(ctx, 0, 2 * n, true));
+  for (uint32_t i = 0; i < n && rows >= 0; i++) {
+    const struct tfc_shape *at = ctx->inputs[i];
+    rows = at->rank == 2 && at->dims[0] >= 0 ? rows + at->dims[0] : TFC_DIM_UNKNOWN;
+  }
+  ctx->outputs[0].dims[0] = ctx->outputs[1].dims[0] = rows;
+  return NULL;
 }
 
 // --- SparseSplit -----------------------------------------------------------------------------------------------------
@@ -455,7 +463,7 @@ static const struct tfc_op_def sparse_layout_rows[] = {
      .inputs = "indices: N * int64, values: N * T, shapes: N * int64",
      .outputs = "output_indices: int64, output_values: T, output_shape: int64",
      .attrs = "concat_dim: int, N: int >= 2, T: type",
-     .flags = TFC_OP_HOST,
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, // as in TensorFlow
      .shape = shape_concat,
      .kernel = concat},
     {.name = "SparseSplit",

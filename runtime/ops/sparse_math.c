@@ -8,6 +8,7 @@
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/sparse_common.h"
+#include "runtime/ops/sparse_gradient.h"
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 // y[to] is set where nothing was there before, else combined.
@@ -365,16 +366,6 @@ static tfc_status cwise_mul(struct tfc_kernel_ctx *ctx) {
 static tfc_status cwise_div(struct tfc_kernel_ctx *ctx) {
   return cwise(ctx, CWISE_DIV);
 }
-OPS_GRADIENT(SparseDenseCwiseMul) { // to the values alone where the dense operand is a constant, as TensorFlow's
-  struct tfc_output at = X, picked = grad_op2(g, "GatherNd", grad_in(g, 3), at);
-  const struct tfc_shape *dense = g->input_shapes[3], *dims = g->input_shapes[2];
-  if (dense->rank < 0 || dims->rank != 1 || dims->dims[0] != dense->rank)
-    return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of SparseDenseCwiseMul with broadcasting is not supported");
-  g->grad_inputs[1] = g_mul(g, G, picked);
-  g->grad_inputs[3] = grad_op3(g, "ScatterNd", at, g_mul(g, G, grad_in(g, 1)), grad_in(g, 2));
-  return NULL;
-}
-
 #define DENSE_ADD(t, ...)                                                                                              \
   case OPS_DT_##t: {                                                                                                   \
     ops_##t *out = (ops_##t *)y->data + to;                                                                            \
@@ -440,6 +431,7 @@ static const struct tfc_op_def sparse_math_rows[] = {
      .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_reduce,
      .kernel = reduce_sum,
+     .gradient = ops_grad_sparse_reduce_sum,
      .samples = SPARSE ", int32[1]=[1]; " SPARSE ", int32[1]=[0] {keep_dims=true}"},
     {.name = "SparseReduceMax",
      .inputs = "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32",
@@ -478,12 +470,13 @@ static const struct tfc_op_def sparse_math_rows[] = {
      .types = OPS_BITS(OPS_FLOATS) & ~TFC_TYPE_BIT(TFC_BFLOAT16),
      .shape = shape_values,
      .kernel = softmax,
+     .gradient = ops_grad_sparse_softmax,
      .samples = SPARSE},
     {.name = "SparseSparseMaximum", UNION_ROW(maximum), .attrs = "T: " OPS_TYPES_REAL},
     {.name = "SparseSparseMinimum", UNION_ROW(minimum), .attrs = "T: " OPS_TYPES_NUMBER},
     {.name = "SparseDenseCwiseAdd", CWISE_ROW(cwise_add)},
-    {.name = "SparseDenseCwiseMul", CWISE_ROW(cwise_mul), .gradient = gradient_SparseDenseCwiseMul},
-    {.name = "SparseDenseCwiseDiv", CWISE_ROW(cwise_div)},
+    {.name = "SparseDenseCwiseMul", CWISE_ROW(cwise_mul), .gradient = ops_grad_sparse_dense_mul},
+    {.name = "SparseDenseCwiseDiv", CWISE_ROW(cwise_div), .gradient = ops_grad_sparse_dense_div},
     {.name = "SparseTensorDenseAdd",
      .inputs = "a_indices: Tindices, a_values: T, a_shape: Tindices, b: T",
      .outputs = "output: T",

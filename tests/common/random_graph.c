@@ -40,7 +40,12 @@ static bool eligible(const struct tfc_op_def *def) {
       "NonMaxSuppressionV4", "SparseToDense", "TopK", "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
       // rows that TensorFlow does not write; what it has no CPU kernel for; slopes at ties
       "DynamicStitch", "ParallelDynamicStitch", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
-      "DebugIdentity", "Print", "PrintV2"};
+      "DebugIdentity", "Print", "PrintV2",
+      // singular matrices are refused, or decomposed in more than one way (repeated rows make them here)
+      "Qr", "Svd", "Lu", "SelfAdjointEigV2", "LogMatrixDeterminant", "MatrixSolveLs", "MatrixSquareRoot",
+      "TridiagonalSolve", "BandedTriangularSolve",
+      // TensorFlow takes the rows of a loop's value for those of the labels, which may be one for all
+      "SoftmaxCrossEntropyWithLogits"};
   uint32_t flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                    TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
                    TFC_OP_FUNCTIONAL | TFC_OP_PLACEHOLDER | TFC_OP_HOST;

@@ -30,6 +30,10 @@ static void linalg(void **state) {
   (void)state;
   check("linalg");
 }
+static void transforms(void **state) {
+  (void)state;
+  check("signal");
+}
 static void image(void **state) {
   (void)state;
   check("image");
@@ -42,6 +46,7 @@ int main(int argc, char **argv) {
     return r.failed || r.unsupported;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(unary), cmocka_unit_test(binary), cmocka_unit_test(reductions),
-                                     cmocka_unit_test(array), cmocka_unit_test(linalg), cmocka_unit_test(image)};
+                                     cmocka_unit_test(array), cmocka_unit_test(linalg), cmocka_unit_test(transforms),
+                                     cmocka_unit_test(image)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,6 +319,68 @@ def nn():
                   "MatrixSetDiagV2": [f(2, 3, 4), f(2, 3, 3, salt=1), i32(-1, 1)]}[op])
 
 
+def factors():
+    for tag, shape in (("deep", (4, 3)), ("square", (3, 3)), ("wide", (3, 5)), ("batch", (2, 4, 3))):
+        case("Qr", [f(*shape)], tag)
+        case("Svd", [f(*shape)], tag, compute_uv=False)
+    case("Qr", [c(4, 3)], "complex")
+    case("SelfAdjointEigV2", [spd(3)], compute_v=False)
+    case("SelfAdjointEigV2", [spd(3, (2,))], "batch", compute_v=False)
+    case("LogMatrixDeterminant", [f(2, 3, 3) + 2 * np.eye(3)])
+    case("MatrixSolveLs", [f(4, 3), f(4, 2), np.float64(0.5)], "deep", fast=True)
+    case("MatrixSolveLs", [f(3, 5), f(3, 2), np.float64(0.5)], "wide", fast=True)
+
+
+def signal():
+    for op, x in (("FFT", c(2, 6)), ("FFT2D", c(2, 3, 4)), ("FFT3D", c(2, 3, 4))):
+        case(op, [x])
+        case("I" + op, [x])
+    for n in (7, 8):
+        half = n // 2 + 1
+        case("RFFT", [f(2, n), i32([n])], "%d" % n, Tcomplex=tf.complex128)
+        case("RFFT2D", [f(2, 3, n), i32(3, n)], "%d" % n, Tcomplex=tf.complex128)
+        case("IRFFT", [c(2, half), i32([n])], "%d" % n, Treal=tf.float64)
+        case("IRFFT2D", [c(2, 3, half), i32(3, n)], "%d" % n, Treal=tf.float64)
+
+
+def quantized():
+    x = 4 * f(3, 4, **F32)
+    for low, high in ((-3, 5), (-1, 1)):
+        case("FakeQuantWithMinMaxVars", [x, np.float32(low), np.float32(high)], "%d_%d" % (low, high))
+    case("FakeQuantWithMinMaxVarsPerChannel", [x, np.float32([-1, -2, -3, 0]), np.float32([1, 2, 3, 4])])
+    case("FakeQuantWithMinMaxVarsPerChannel", [x[0], np.float32([-1, -2, -3, 0]), np.float32([1, 2, 3, 4])], "vector")
+
+
+def sparse():
+    i, j = i64([[0, 1], [1, 0], [1, 2], [2, 3]]), i64([[0, 1], [1, 1], [2, 3]])
+    x, y, dims = f(4), f(3, salt=1), i64([3, 4])
+    case("SparseAdd", [i, x, dims, j, y, dims, np.float64(0.1)])
+    case("SparseTensorDenseAdd", [i, x, dims, f(3, 4)])
+    for op in ("SparseDenseCwiseMul", "SparseDenseCwiseAdd", "SparseDenseCwiseDiv"):
+        case(op, [i, x, dims, pos(3, 4, salt=2)])
+        if op != "SparseDenseCwiseAdd":
+            case(op, [i, x, dims, pos(3, 1, salt=2)], "column")
+    case("SparseReorder", [i[::-1].copy(), x, dims])
+    case("SparseReduceSum", [i, x, dims, i32([1])])
+    case("SparseReduceSum", [i, x, dims, i32([0])], "keep", keep_dims=True)
+    case("SparseSoftmax", [i, x, dims])
+    case("SparseConcat", [[i, j], [x, y], [dims, dims]], concat_dim=1)
+    case("SparseSlice", [i, x, dims, i64([0, 0]), i64([2, 3])])
+    case("SparseFillEmptyRows", [i64([[0, 1], [2, 0]]), f(2), i64([4, 4]), np.float64(0.5)])
+    case("SparseSparseMaximum", [i, x, dims, j, y, dims])
+    case("SparseSparseMinimum", [i, x, dims, j, y, dims])
+    case("RaggedTensorToTensor", [i64([3, -1]), f(4), np.float64(0.5), [i64([0, 2, 2, 4])]], row_partition_types=["ROW_SPLITS"])
+    case("RaggedTensorToTensor", [i64([2, 1, 2]), f(4, 2), f(2, salt=1), [i64([0, 2, 2, 4])]], "cut", row_partition_types=["ROW_SPLITS"])
+    case("RaggedGather", [[i64([0, 2, 2, 4])], f(4, 2), i64([2, 0, 2])], OUTPUT_RAGGED_RANK=1)
+
+
+def rest():
+    case("ClipByValue", [f(3, 4), np.float64(-0.5), np.float64(1.0)])
+    case("ClipByValue", [f(3, 4), f(3, 4, lo=-1, hi=-0.5), f(3, 4, lo=0.5, hi=1)], "each")
+    case("Print", [f(3), [f(2, salt=1)]], message="m", summarize=0, first_n=0)
+    case("CTCLoss", [f(5, 2, 4, **F32), i64([[0, 0], [0, 1], [1, 0]]), i32(1, 2, 0), i32(5, 4)])
+
+
 def attr_value(value):
     kind = value.WhichOneof("value")
     if kind == "list":
@@ -349,7 +411,7 @@ def trainable(dtype):
 
 
 def main():
-    for family in (unary, binary, reductions, array, linalg, image, nn):
+    for family in (unary, binary, reductions, array, linalg, image, nn, factors, signal, quantized, sparse, rest):
         family()
     out = os.path.join(HERE, "golden", "gradients")
     graph, expected, listed = tf.Graph(), tf.Graph(), []

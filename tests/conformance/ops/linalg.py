@@ -47,3 +47,43 @@ def cases(f):
     i = np.array([[0, 1], [2, 0], [2, 3]], I64)
     f.sweep("SparseTensorDenseMatMul", lambda d: [([i, v(d, [3]), np.array([3, 4], I64), v(d, [4, 2])], {}), ([i, v(d, [3]), np.array([3, 4], I64), v(d, [2, 3])], {"adjoint_a": True, "adjoint_b": True})],
             relative(1e-5), dtypes=["float32", "float64", "int32", "complex64"])
+    square = lambda d: v(d, [2, 4, 4])
+    f.sweep("LogMatrixDeterminant", lambda d: [([x], {}) for x in (square(d), spd(d)[0], v(d, [0, 3, 3]), v(d, [2, 0, 0]))], relative(1e-4), dtypes=rest)
+    f.sweep("LogMatrixDeterminant", lambda d: [([np.array([[1, 2], [2, 4]], d)], {})], relative(1e-4), dtypes=rest, tag="singular")
+    f.sweep("Lu", lambda d: [([x], {"output_idx_type": i}) for x in (square(d), spd(d)[0], v(d, [0, 3, 3])) for i in (np.int32, np.int64)], relative(1e-4), dtypes=rest)
+    f.simple("Lu", "float32", [([np.array([[1, 2], [2, 4]], np.float32)], {})], tag="singular", expect_error="InvalidArgumentError")
+    l2 = np.float64
+    f.sweep("MatrixSolveLs", lambda d: [([a, v(d, list(a.shape[:-1]) + [2]), l2(l)], {"fast": True}) for a in (tall(d), wide(d), spd(d)) for l in (0.5, 0.0)], relative(1e-3), dtypes=rest)
+    f.sweep("MatrixSolveLs", lambda d: [([a, v(d, list(a.shape[:-1]) + [2]), l2(0)], {"fast": False}) for a in (tall(d), wide(d), spd(d), np.array([[1, 2], [2, 4], [3, 6]], d))], relative(1e-3), dtypes=rest, tag="orthogonal")
+    vectors(f, rest, square, tall, wide)
+
+
+def vectors(f, dtypes, square, tall, wide):
+    """Vectors are one of many; what they multiply to is not. (Where none are asked for, TensorFlow hands out a scalar of anything.)"""
+    import tensorflow as tf
+    for d in dtypes:
+        for op, attr, some in (("Svd", "compute_uv", (square(d), tall(d), wide(d), np.zeros([0, 3], d))), ("SelfAdjointEigV2", "compute_v", (square(d), np.zeros([0, 3, 3], d)))):
+            with f.graph.as_default():
+                f.case(op, d, relative(1e-5)(d), "values")
+                with f.scope():
+                    made = [f.node(op, [x], **{attr: False})[0] for x in some]
+                f.run(made)
+        for full in (False, True):
+            with f.graph.as_default():
+                f.case("Svd", d, relative(1e-4)(d), "vectors%d" % full)
+                with f.scope():
+                    made = []
+                    for x in (square(d), tall(d), wide(d), np.zeros([3, 2], d), np.array([[1, 2], [2, 4], [3, 6]], d)):
+                        s, u, w = f.node("Svd", [x], full_matrices=full)
+                        k = min(x.shape[-2:])
+                        thin = tf.matmul(u[..., :k] * tf.cast(s, u.dtype)[..., None, :], w[..., :k], adjoint_b=True)
+                        made += [s, thin, tf.matmul(u, u, adjoint_a=True), tf.matmul(w, w, adjoint_a=True)]
+                f.run(made)
+        with f.graph.as_default():
+            f.case("SelfAdjointEigV2", d, relative(1e-4)(d), "vectors")
+            with f.scope():
+                made = []
+                for x in (square(d), np.zeros([2, 2], d), np.diag([3, 1, 2]).astype(d)):
+                    e, w = f.node("SelfAdjointEigV2", [x])
+                    made += [e, tf.matmul(w * e[..., None, :], w, adjoint_b=True), tf.matmul(w, w, adjoint_a=True)]
+            f.run(made)

@@ -37,6 +37,16 @@ def cases(f):
     f.sweep("Dilation2DBackpropFilter", lambda d: [([v(d, [2, 6, 7, 3], -90, 90), v(d, [3, 2, 3], salt=1), v(d, s, salt=2)], a) for a, s in zip(dilations(), ([2, 6, 7, 3], [2, 2, 3, 3]))], relative(1e-5), dtypes=["float32", "float64"])
     f.simple("FakeQuantWithMinMaxArgs", "float32", [([v("float32", [3, 7], -8, 8)], {}), ([v("float32", [3, 7], -8, 8)], {"min": -1.0, "max": 3.0, "num_bits": 4, "narrow_range": True})], "ulp:2")
     f.simple("FakeQuantWithMinMaxArgsGradient", "float32", [([v("float32", [3, 7], salt=1), v("float32", [3, 7], -8, 8)], {})], "ulp:2")
+    x, g, bounds = v("float32", [2, 3, 4], -8, 8), v("float32", [2, 3, 4], salt=1), [(np.float32(a), np.float32(b)) for a, b in ((-3, 5), (0, 6), (1, 4), (-5, -2), (0, 0))]
+    for narrow in (False, True):
+        for bits in (8, 3):
+            attrs = {"num_bits": bits, "narrow_range": narrow}
+            tag = "%d%s" % (bits, "narrow" * narrow)
+            f.simple("FakeQuantWithMinMaxVars", "float32", [([x, a, b], attrs) for a, b in bounds], "ulp:2", tag)
+            f.simple("FakeQuantWithMinMaxVarsGradient", "float32", [([g, x, a, b], attrs) for a, b in bounds], "relative:1e-5", tag)
+            low, high = np.array([-3, 0, 0, -7], np.float32), np.array([5, 6, 0, 0.5], np.float32)
+            f.simple("FakeQuantWithMinMaxVarsPerChannel", "float32", [([x, low, high], attrs), ([x[0, 0], low, high], attrs)], "ulp:2", tag)
+            f.simple("FakeQuantWithMinMaxVarsPerChannelGradient", "float32", [([g, x, low, high], attrs), ([g[0, 0], x[0, 0], low, high], attrs)], "relative:1e-5", tag)
     ctc(f)
 
 

@@ -1,0 +1,31 @@
+// Short forms for gradients of matrix decompositions: products and adjoints of the last two dimensions.
+// Private to runtime/ops.
+#ifndef TFC_RUNTIME_OPS_LINALG_GRAD_H
+#define TFC_RUNTIME_OPS_LINALG_GRAD_H
+
+#include "runtime/ops/math_row.h"
+
+// a b, with the adjoint taken of either
+static inline struct tfc_output grad_matmul(const struct tfc_grad_ctx *g, struct tfc_output a, bool adj_a,
+                                            struct tfc_output b, bool adj_b) {
+  struct tfc_attr attrs[2] = {tfc_attr_bool("adj_x", adj_a), tfc_attr_bool("adj_y", adj_b)};
+  return tfc_add(g->builder, "BatchMatMulV2", "", (struct tfc_output[]){a, b}, 2, attrs, 2);
+}
+// The last two dimensions exchanged, and conjugated or not; of any rank.
+static inline struct tfc_output grad_swapped(const struct tfc_grad_ctx *g, const char *op, struct tfc_output x) {
+  struct tfc_builder *b = g->builder;
+  struct tfc_output rank = grad_op1(g, "Rank", x), one = tfc_add_i32(b, 1), two = tfc_add_i32(b, 2);
+  struct tfc_output less_one = g_sub(g, rank, one), less_two = g_sub(g, rank, two);
+  struct tfc_output parts[2] = {grad_op3(g, "Range", tfc_add_i32(b, 0), less_two, one),
+                                grad_pack(g, (struct tfc_output[]){less_one, less_two}, 2, 0)};
+  return grad_op2(g, op, x, grad_concat(g, parts, 2, tfc_add_i32(b, 0)));
+}
+static inline struct tfc_output grad_adjoint(const struct tfc_grad_ctx *g, struct tfc_output x) {
+  return grad_swapped(g, "ConjugateTranspose", x);
+}
+static inline struct tfc_output grad_band(const struct tfc_grad_ctx *g, struct tfc_output x, int64_t lower,
+                                          int64_t upper) {
+  return grad_op3(g, "MatrixBandPart", x, grad_int(g, TFC_INT64, lower), grad_int(g, TFC_INT64, upper));
+}
+
+#endif
