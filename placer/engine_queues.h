@@ -23,15 +23,18 @@ tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, u
 
 // All levels are always written: branches on what was there would be guessed wrong half of the time. `levels`:
 // e->levels, or a constant that is the same.
-INLINE void ready_add(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels) {
+INLINE void ready_add_if(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels, bool is) {
   uint64_t *words = e->ready + (size_t)device * e->words;
   uint32_t i = rank;
 #pragma GCC unroll 4
   for (uint32_t level = 0; level < levels; level++) {
-    words[e->level_at[level] + (i >> 6)] |= UINT64_C(1) << (i & 63);
+    words[e->level_at[level] + (i >> 6)] |= (uint64_t)is << (i & 63);
     i >>= 6;
   }
-  e->has_ready[device >> 6] |= UINT64_C(1) << (device & 63);
+  e->has_ready[device >> 6] |= (uint64_t)is << (device & 63);
+}
+INLINE void ready_add(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels) {
+  ready_add_if(e, device, rank, levels, true);
 }
 INLINE uint32_t ready_pop(struct tfc_engine *e, uint32_t device, uint32_t levels) {
   uint64_t *words = e->ready + (size_t)device * e->words;
