@@ -37,8 +37,9 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     d->mark = calloc(p->node_count, sizeof *d->mark);
     if (!p->has_live && (size_t)p->tensor_count * p->device_count <= MOST_ARRIVALS)
       d->arrived = calloc((size_t)p->tensor_count * p->device_count + 1, sizeof *d->arrived);
-    if (d->arrived && d->engine.plain) d->rides = calloc(p->wire_count + 1u, sizeof *d->rides);
-    if (d->rides && d->engine.wired) {
+    d->lane_count = d->engine.inbox ? p->device_count : p->wire_count;
+    if (d->arrived && (d->engine.plain || d->engine.inbox)) d->rides = calloc(d->lane_count + 1u, sizeof *d->rides);
+    if (d->rides && (d->engine.wired || d->engine.inbox)) {
       d->ends.position = calloc(p->node_count, sizeof *d->ends.position);
       d->ends.node = calloc(p->node_count, sizeof *d->ends.node);
       d->ends.started = calloc(p->node_count + 1u, sizeof *d->ends.started);
@@ -59,7 +60,7 @@ out:
 
 void tfc_delta_free(struct tfc_delta *d) {
   if (!d) return;
-  for (uint32_t w = 0; d->rides && w < d->problem->wire_count; w++) tfc_array_free(&d->rides[w].list);
+  for (uint32_t w = 0; d->rides && w < d->lane_count; w++) tfc_array_free(&d->rides[w].list);
   free(d->rides);
   tfc_loads_deinit(&d->loads);
   tfc_engine_deinit(&d->engine);
@@ -110,7 +111,7 @@ static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict
   const uint32_t stride = p->node_count / d->most_saves + 1;
   e->start = d->start, e->end = d->end, e->arrival = d->arrival, e->sequence = d->sequence;
   e->arrived = d->arrived, e->rides = d->rides, e->ends = d->ends.node ? &d->ends : NULL;
-  for (uint32_t w = 0; d->rides && w < p->wire_count; w++) {
+  for (uint32_t w = 0; d->rides && w < d->lane_count; w++) {
     const int64_t time = from == TFC_NONE ? 0 : d->save[from].time;
     struct tfc_engine_rides *r = &d->rides[w];
     while (r->list.count && r->list.data[r->list.count - 1].joined >= time) r->list.count--;

@@ -20,21 +20,22 @@ static size_t first_under_way(const struct tfc_engine_rides *r, int64_t past) {
   return low;
 }
 
-// Whether the wire carries, and has waiting, what it has in the incumbent at `past`.
-static bool same_on_wire(const struct tfc_delta *d, uint32_t wire, int64_t past, int64_t shift) {
+// Whether the lane carries, and has waiting, what it has in the incumbent at `past`.
+static bool same_on_lane(const struct tfc_delta *d, uint32_t lane, int64_t past, int64_t shift) {
   const struct tfc_engine *e = &d->engine;
-  const struct tfc_engine_rides *r = &d->rides[wire];
-  const uint32_t leaf = d->problem->device_count + wire;
+  const struct tfc_engine_rides *r = &d->rides[lane];
+  const uint32_t leaf = e->inbox ? lane : d->problem->device_count + lane;
   const uint64_t key = e->tree[e->leaves + leaf];
   size_t i = first_under_way(r, past);
-  if (key == UINT64_MAX) return i == r->list.count || r->list.data[i].joined > past; // then nobody waits either
-  if (i == r->list.count || (int64_t)(key >> e->leaf_bits) != r->list.data[i].ended + shift) return false;
-  for (uint32_t t = e->running[leaf] & ~TFC_ENGINE_TRANSFER;;
-       t = t == (e->running[leaf] & ~TFC_ENGINE_TRANSFER) ? e->wire_head[wire] : e->transfers.data[t].next, i++) {
-    const bool more = i < r->list.count && r->list.data[i].joined <= past;
-    if (t == TFC_NONE) return !more;
-    if (!more || !is_transfer(&e->transfers.data[t], &r->list.data[i])) return false;
+  if (key != UINT64_MAX && (e->running[leaf] & TFC_ENGINE_TRANSFER)) {
+    if (i == r->list.count || (int64_t)(key >> e->leaf_bits) != r->list.data[i].ended + shift ||
+        !is_transfer(&e->transfers.data[e->running[leaf] & ~TFC_ENGINE_TRANSFER], &r->list.data[i++]))
+      return false;
   }
+  for (uint32_t t = e->inbox ? e->inbox_head[lane] : e->wire_head[lane]; t != TFC_NONE; t = e->transfers.data[t].next)
+    if (i == r->list.count || r->list.data[i].joined > past || !is_transfer(&e->transfers.data[t], &r->list.data[i++]))
+      return false;
+  return i == r->list.count || r->list.data[i].joined > past;
 }
 
 bool tfc_delta_joins(const struct tfc_delta *d, int64_t *out_past, int64_t *out_shift) {
@@ -49,13 +50,14 @@ bool tfc_delta_joins(const struct tfc_delta *d, int64_t *out_past, int64_t *out_
     const uint64_t key = e->tree[e->leaves + i];
     if (key == UINT64_MAX) continue;
     const uint32_t n = e->running[i];
+    if (n & TFC_ENGINE_TRANSFER) continue;
     running++;
     if (d->start[n] > past || (int64_t)(key >> e->leaf_bits) != d->end[n] + shift) return false;
     if (tfc_delta_incumbent_device(d, n) != i) return false;
   }
   if (running != d->ends.started[ended] - ended) return false;
-  for (uint32_t w = 0; w < p->wire_count; w++)
-    if (!same_on_wire(d, w, past, shift)) return false;
+  for (uint32_t lane = 0; lane < d->lane_count; lane++)
+    if (!same_on_lane(d, lane, past, shift)) return false;
   *out_past = past, *out_shift = shift;
   return true;
 }

@@ -39,7 +39,7 @@ static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
 static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_pair *pair = tfc_problem_pair(p, source, device);
-  if (!d->rides || !pair->linked) return false;
+  if (!d->rides || d->engine.inbox || !pair->linked) return false;
   struct silent x = {.tensor = tensor, .wire = pair->wire, .device = (tfc_device_id)device, .added = added};
   x.begin = d->end[p->graph->producer[tensor]];
   x.end =

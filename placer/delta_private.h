@@ -47,7 +47,8 @@ struct tfc_delta {
   uint32_t *sequence;
   struct tfc_engine_ends ends;    // in which order its operations end; empty: joining is not looked for
   int64_t *arrived;               // [tensor * device_count + device] ends of transfers; NULL: not kept
-  struct tfc_engine_rides *rides; // [wire] transfers; NULL without `arrived`
+  struct tfc_engine_rides *rides; // [lane] transfers; NULL without `arrived`
+  uint32_t lane_count;            // lanes are wires, or devices where each has an inbox
   int64_t *tail;                  // [node] longest remaining path with its devices and transfers
   uint32_t *position;             // [node] in the topological order
   // Step: the trial.

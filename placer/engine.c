@@ -407,7 +407,9 @@ static tfc_engine_stop run_any(struct tfc_engine *e, int64_t cutoff, uint32_t pa
 tfc_engine_stop tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
   if (!e->problem->is_bounded) cutoff = TFC_TIME_MAX;
   const bool recorded = e->start || e->arrival || e->arrived || e->rides || e->ends || e->log_transfers;
-  tfc_engine_stop stop = e->lean && !recorded ? tfc_engine_run_lean(e, cutoff, pause) : run_any(e, cutoff, pause);
+  tfc_engine_stop stop = e->inbox && !e->log_transfers ? tfc_engine_run_inbox(e, cutoff, pause)
+                         : e->lean && !recorded        ? tfc_engine_run_lean(e, cutoff, pause)
+                                                       : run_any(e, cutoff, pause);
   if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // leave the work space clean
     memset(e->wire_touched, 0, e->problem->wire_count);
     e->walk.count = 0;

@@ -41,6 +41,14 @@ struct tfc_engine_ends {
   uint32_t *started;  // [node_count + 1] how many had started when so many had ended, at the end of that instant
 };
 
+struct tfc_engine_pace {
+  uint64_t neighbours;    // devices of its kind
+  const double *slowdown; // by how many of them are busy
+  const double *time_us;  // [node * stride] of its kind
+  uint32_t slowdown_count, stride;
+  int64_t dispatch; // ps
+};
+
 struct tfc_engine_scalars {
   int64_t now, value;
   uint64_t transfer_bytes;                                   // where count_bytes
@@ -57,6 +65,8 @@ struct tfc_engine {
   bool lean;                              // plain, fewer than 64 devices, every transfer on a wire, every end on a leaf
   bool apart;                             // no transfer takes no time
   bool wired;                             // every transfer on a wire, every end on a leaf
+  bool inbox;             // no live bytes, fewer than 64 devices, no wires, every transfer occupies its receiver alone
+  bool count_incoming;    // `left` has the transfers that a device is to receive too
   uint32_t levels, words; // of the set of ready operations of a device: a bit for each rank, summed up by 64
   uint32_t level_at[6];
   uint32_t leaves; // of the tree of ends, a power of two; 0: times are too long to be packed
@@ -75,13 +85,14 @@ struct tfc_engine {
   int64_t *left;              // [device] ps of operations that have not started
   int64_t *busy;              // [device] ps
   uint64_t *idle, *has_ready; // sets of devices
-  uint32_t *wire_head, *wire_tail; // [wire] waiting transfers
-  uint8_t *wire_busy;              // [wire]
-  uint32_t *heap_root;             // [device] transfers that wait for it, by index
-  uint32_t *class_busy;            // [class] (by kind) devices that are not idle
-  uint32_t *holds;                 // [tensor] on the producer's device: consumers and transfers that have not ended
-  uint64_t *memory, *peak;         // [device] live bytes
-  uint32_t *first_transfer;        // [tensor] index of its first transfer (with live bytes)
+  uint32_t *wire_head, *wire_tail;   // [wire] waiting transfers
+  uint8_t *wire_busy;                // [wire]
+  uint32_t *heap_root;               // [device] transfers that wait for it, by index
+  uint32_t *class_busy;              // [class] (by kind) devices that are not idle
+  uint32_t *inbox_head, *inbox_tail; // [device] inbox: transfers that wait for it, in the order of the list
+  uint32_t *holds;                   // [tensor] on the producer's device: consumers and transfers that have not ended
+  uint64_t *memory, *peak;           // [device] live bytes
+  uint32_t *first_transfer;          // [tensor] index of its first transfer (with live bytes)
 
   TFC_ARRAY(struct tfc_engine_event) events;       // binary heap of ends that have no leaf, count in scalars
   TFC_ARRAY(struct tfc_engine_transfer) transfers; // count in scalars
@@ -89,7 +100,9 @@ struct tfc_engine {
   uint32_t *inputs;  // [node]
   uint32_t *sources; // [source_count] nodes without inputs
   uint32_t source_count;
-  uint32_t *first_four, *fours; // lean: [tensor + 1], the consumers of each by fours, filled up with node_count
+  struct tfc_engine_pace *pace; // [device] inbox: how long operations take there
+  uint32_t *first_four,
+      *fours; // lean and inbox: [tensor + 1], the consumers of each by fours, filled up with node_count
   // Work space of one round.
   uint32_t *ended_nodes;    // [device]
   uint32_t *touched_wires;  // [wire]
@@ -109,7 +122,7 @@ struct tfc_engine {
   // What is recorded, where it is not NULL.
   int64_t *start, *end, *arrival; // [node]; arrival: when it became ready
   int64_t *arrived;               // [tensor * device_count + device] ends of transfers
-  struct tfc_engine_rides *rides; // [wire], plain problems only
+  struct tfc_engine_rides *rides; // [wire], plain problems only; inbox: [device]
   struct tfc_engine_ends *ends;
   uint32_t *sequence;                 // [node] starts of operations, counted
   TFC_ARRAY(struct tfc_transfer) log; // where `log_transfers`

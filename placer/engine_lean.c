@@ -20,32 +20,6 @@ INLINE bool start_next(struct tfc_engine *e, uint32_t device, int64_t now, int64
   return true;
 }
 
-// A tensor is present on a device: its consumers there have one input less to wait for. Returns the devices of all its
-// consumers. They come in fours, filled up with a node that is on device NOWHERE: few branches depend on the graph.
-INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, uint32_t levels) {
-  uint64_t where = 0;
-  for (uint32_t c = e->first_four[tensor]; c < e->first_four[tensor + 1]; c++) {
-    const uint32_t *four = e->fours + 4 * (size_t)c;
-    uint32_t ready = 0;
-#pragma GCC unroll 4
-    for (uint32_t k = 0; k < 4; k++) {
-      const uint32_t n = four[k], there = e->device[n], comes = there == device, pending = e->pending[n] - comes;
-      e->pending[n] = pending;
-      ready |= (comes & (pending == 0)) << k;
-      where |= UINT64_C(1) << there;
-    }
-    // One that is ready, or none: guessed wrong about every other time, so it is not a branch. The first of four is
-    // always a node.
-    const uint32_t one = (uint32_t)__builtin_ctz(ready | 16) & 3;
-    ready_add_if(e, device, e->rank_now[four[one]], levels, ready != 0);
-    for (ready &= ready - 1; __builtin_expect(ready != 0, 0); ready &= ready - 1) {
-      const uint32_t n = four[__builtin_ctz(ready)];
-      ready_add(e, device, e->rank_now[n], levels);
-    }
-  }
-  return where;
-}
-
 INLINE uint64_t wire_key(const struct tfc_engine *e, const struct tfc_engine_transfer *t, const struct tfc_pair *pair,
                          int64_t now, uint32_t leaf) {
   return (uint64_t)(now + tfc_problem_wire_time(e->problem, t->tensor, pair)) << e->leaf_bits | leaf;
@@ -81,7 +55,7 @@ INLINE uint64_t end_transfer(struct tfc_engine *e, uint32_t leaf, int64_t now, u
   struct tfc_engine_transfer *t = &e->transfers.data[e->running[leaf] & ~EVENT_TRANSFER];
   const uint32_t to = t->to, tensor = t->tensor;
   t->next = TFC_ENGINE_OVER;
-  arrive(e, tensor, to, levels);
+  arrive(e, tensor, to, levels, false);
   if (head == TFC_NONE) {
     e->wire_busy[wire] = 0;
     return UINT64_MAX;
@@ -129,7 +103,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
       s->ended++;
       if (e->end_position && e->end_position[n] >= e->reach) e->reach = e->end_position[n] + 1;
       for (uint32_t tensor = g->first_tensor[n]; tensor < g->first_tensor[n + 1]; tensor++) {
-        uint64_t away = arrive(e, tensor, device, levels) & ~(UINT64_C(1) << device | UINT64_C(1) << NOWHERE);
+        uint64_t away = arrive(e, tensor, device, levels, false) & ~(UINT64_C(1) << device | UINT64_C(1) << NOWHERE);
         for (; away; away &= away - 1)
           if (!send(e, tensor, device, (uint32_t)__builtin_ctzll(away), now, leaves)) return TFC_ENGINE_NO_LINK;
       }

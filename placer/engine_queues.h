@@ -18,6 +18,7 @@
 // A round of a plain problem, for lean ones: where more ends at one instant, or nothing has begun.
 bool tfc_engine_round(struct tfc_engine *engine, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop);
 tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
+tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, uint32_t pause); // may record
 
 // --- sets of ready operations -------------------------------------------------------------------------------------
 
@@ -136,6 +137,34 @@ INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
   const uint32_t item = e->running[leaf];
   tree_set(e, leaf, UINT64_MAX, e->leaves);
   return item;
+}
+
+// A tensor is present on a device: its consumers there have one input less to wait for. Returns the devices of all its
+// consumers. They come in fours, filled up with a node that is on device NOWHERE: few branches depend on the graph.
+INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, uint32_t levels, bool recorded) {
+  uint64_t where = 0;
+  for (uint32_t c = e->first_four[tensor]; c < e->first_four[tensor + 1]; c++) {
+    const uint32_t *four = e->fours + 4 * (size_t)c;
+    uint32_t ready = 0;
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < 4; k++) {
+      const uint32_t n = four[k], there = e->device[n], comes = there == device, pending = e->pending[n] - comes;
+      e->pending[n] = pending;
+      ready |= (comes & (pending == 0)) << k;
+      where |= UINT64_C(1) << there;
+    }
+    for (uint32_t left = ready; recorded && left; left &= left - 1)
+      e->arrival[four[__builtin_ctz(left)]] = e->scalars->now;
+    // One that is ready, or none: guessed wrong about every other time, so it is not a branch. The first of four is
+    // always a node.
+    const uint32_t one = (uint32_t)__builtin_ctz(ready | 16) & 3;
+    ready_add_if(e, device, e->rank_now[four[one]], levels, ready != 0);
+    for (ready &= ready - 1; __builtin_expect(ready != 0, 0); ready &= ready - 1) {
+      const uint32_t n = four[__builtin_ctz(ready)];
+      ready_add(e, device, e->rank_now[n], levels);
+    }
+  }
+  return where;
 }
 
 // Whether what is watched for is there, at the end of an instant.

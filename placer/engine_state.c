@@ -30,6 +30,27 @@ static tfc_status make_fours(struct tfc_engine *e) {
   return NULL;
 }
 
+static tfc_status make_pace(struct tfc_engine *e) {
+  const struct tfc_cost_graph *g = e->problem->graph;
+  const struct tfc_machine *m = e->problem->machine;
+  e->pace = calloc(m->device_count, sizeof *e->pace);
+  if (!e->pace) {
+    tfc_engine_deinit(e);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
+  }
+  for (uint32_t d = 0; d < m->device_count; d++) {
+    struct tfc_engine_pace *pace = &e->pace[d];
+    uint32_t kind = 0;
+    while (kind < g->kind_count && !tfc_str_equal(g->kind_names[kind], m->devices[d].kind)) kind++;
+    for (uint32_t i = 0; i < m->device_count; i++) pace->neighbours |= (uint64_t)(e->kind_of[i] == e->kind_of[d]) << i;
+    pace->slowdown = m->devices[d].slowdown, pace->slowdown_count = m->devices[d].slowdown_count;
+    // Where no node has a time on this kind, none runs there.
+    pace->time_us = g->time_us + (kind < g->kind_count ? kind : 0), pace->stride = g->kind_count;
+    pace->dispatch = (int64_t)(m->devices[d].dispatch_us * 1e6 + 0.5);
+  }
+  return NULL;
+}
+
 tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   *e = (struct tfc_engine){.problem = p};
   const size_t nodes = p->node_count, devices = p->device_count, wires = p->wire_count + 1;
@@ -48,10 +69,12 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;
   e->lean = e->plain && devices <= NOWHERE && e->leaves;
   e->apart = true, e->wired = e->leaves > 0;
+  e->inbox = !p->has_live && p->has_occupancy && devices <= NOWHERE && e->leaves;
   for (size_t i = 0; i < devices * devices; i++) {
     if (!p->pair[i].linked) continue;
     e->lean &= p->pair[i].wire != TFC_NONE;
     e->wired &= p->pair[i].wire != TFC_NONE;
+    e->inbox &= p->pair[i].wire == TFC_NONE && p->pair[i].occupies == TFC_OCCUPIES_RECEIVER;
     e->apart &= p->pair[i].latency > 0;
   }
   size_t at = 0, tree = carve(&at, 2 * (size_t)e->leaves, sizeof *e->tree);
@@ -62,6 +85,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   size_t has_ready = carve(&at, e->masks, sizeof *e->has_ready), head = carve(&at, wires, sizeof *e->wire_head);
   size_t tail = carve(&at, wires, sizeof *e->wire_tail), wire_busy = carve(&at, wires, sizeof *e->wire_busy);
   size_t root = carve(&at, devices, sizeof *e->heap_root), class = carve(&at, devices, sizeof *e->class_busy);
+  size_t inbox = carve(&at, devices, sizeof *e->inbox_head), inbox_tail = carve(&at, devices, sizeof *e->inbox_tail);
   size_t holds = carve(&at, live, sizeof *e->holds), memory = carve(&at, devices, sizeof *e->memory);
   size_t peak = carve(&at, devices, sizeof *e->peak), first_transfer = carve(&at, live, sizeof *e->first_transfer);
   e->block_size = (at + 63) & ~(size_t)63;
@@ -88,6 +112,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   e->wire_busy = b + wire_busy, e->heap_root = (void *)(b + root), e->class_busy = (void *)(b + class);
   e->holds = (void *)(b + holds), e->memory = (void *)(b + memory), e->peak = (void *)(b + peak);
   e->first_transfer = (void *)(b + first_transfer);
+  e->inbox_head = (void *)(b + inbox), e->inbox_tail = (void *)(b + inbox_tail);
   for (uint32_t d = 0; d < devices; d++) {
     e->kind_of[d] = d;
     for (uint32_t c = 0; c < d && e->kind_of[d] == d; c++)
@@ -99,12 +124,14 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   }
   e->rank_now = p->rank, e->by_rank_now = p->by_rank;
   for (uint32_t i = 0; i < 4; i++) e->device[nodes + i] = NOWHERE;
-  return e->lean ? make_fours(e) : NULL;
+  if (e->inbox) TFC_RETURN_IF_ERROR(make_pace(e));
+  return e->lean || e->inbox ? make_fours(e) : NULL;
 }
 
 void tfc_engine_deinit(struct tfc_engine *e) {
   free(e->block), free(e->device), free(e->rank), free(e->by_rank), free(e->ended_nodes), free(e->touched_wires);
   free(e->wire_touched), free(e->kind_of), free(e->inputs), free(e->sources), free(e->first_four), free(e->fours);
+  free(e->pace);
   tfc_array_free(&e->events);
   tfc_array_free(&e->transfers);
   tfc_array_free(&e->walk);
@@ -134,6 +161,7 @@ void tfc_engine_begin(struct tfc_engine *e) {
   memset(e->tree, 0xff, sizeof *e->tree * 2 * e->leaves);
   memset(e->wire_head, 0xff, sizeof *e->wire_head * p->wire_count);
   memset(e->heap_root, 0xff, sizeof *e->heap_root * p->device_count);
+  memset(e->inbox_head, 0xff, sizeof *e->inbox_head * p->device_count);
   for (uint32_t d = 0; d < p->device_count; d++) e->idle[d >> 6] |= UINT64_C(1) << (d & 63);
   e->starts = e->all_starts = 0;
   e->log.count = e->log_sequence.count = 0;

@@ -74,6 +74,7 @@ static void run_walks(uint32_t count, tfc_objective objective, uint64_t seed) {
     struct tfc_random r;
     tfc_random_init(&r, seed * 1000003 + number);
     uint32_t rich = number % 2 ? (uint32_t)pick(&r, RICH_ALL + 1) : 0;
+    if (number % 5 == 3) rich = (rich & ~RICH_LIVE) | RICH_INBOX;
     struct instance i =
         random_instance(&r, 2 + (uint32_t)pick(&r, number % 10 ? 40 : 200), 1 + (uint32_t)pick(&r, 5), rich, objective);
     walk(&r, &i, number);
@@ -128,7 +129,8 @@ static void test_there_and_back(void **state) {
   for (uint64_t number = 0; number < 600; number++) {
     struct tfc_random r;
     tfc_random_init(&r, 13000 + number);
-    const uint32_t rich = number % 4 ? 0 : number % 8 ? RICH_WIRES : RICH_KINDS;
+    static const uint32_t riches[] = {0, RICH_WIRES, RICH_KINDS, RICH_INBOX, RICH_INBOX | RICH_CALIBRATION};
+    const uint32_t rich = riches[number % 5];
     struct instance i =
         there_and_back(&r, 20 + (uint32_t)pick(&r, number % 10 ? 60 : 500), 1 + (uint32_t)pick(&r, 5), rich);
     walk(&r, &i, number);

@@ -42,6 +42,7 @@ static inline void instance_free(struct instance *i) {
 #define RICH_MISSING 256u    // missing links
 #define RICH_LIMITS 512u     // memory limits that bite
 #define RICH_ALL 1023u
+#define RICH_INBOX 1024u // no wires, all transfers occupy their receiver: as between groups of cores
 
 static inline uint64_t pick(struct tfc_random *r, uint64_t n) {
   return tfc_random_below(r, n);
@@ -66,7 +67,7 @@ static struct tfc_machine *random_machine(struct tfc_random *r, uint32_t devices
     }
     MUST(tfc_machine_add_device(m, &x));
   }
-  uint32_t rows = rich & (RICH_WIRES | RICH_OCCUPIES | RICH_MISSING) ? 1 + (uint32_t)pick(r, 5) : 1;
+  uint32_t rows = rich & (RICH_WIRES | RICH_OCCUPIES | RICH_MISSING | RICH_INBOX) ? 1 + (uint32_t)pick(r, 5) : 1;
   for (uint32_t i = 0; i < rows; i++) {
     struct tfc_link l = tfc_link_default();
     char from[32], to[32];
@@ -85,6 +86,7 @@ static struct tfc_machine *random_machine(struct tfc_random *r, uint32_t devices
       if (pick(r, 2)) l.wire = tfc_str_from(wires[pick(r, 3)]);
     }
     if (rich & RICH_OCCUPIES) l.occupies = (tfc_occupies)pick(r, 4);
+    if (rich & RICH_INBOX) l.occupies = TFC_OCCUPIES_RECEIVER, l.wire = TFC_STR("none");
     if ((rich & RICH_CALIBRATION) && pick(r, 3) == 0) {
       l.curve_count = 1 + (uint32_t)pick(r, 3);
       for (uint32_t k = 0; k < l.curve_count; k++)

@@ -135,6 +135,13 @@ static void test_step_calibrated(void **state) {
   (void)state;
   run_cases(1000, RICH_CALIBRATION | RICH_OCCUPIES, TFC_OBJECTIVE_STEP, 5);
 }
+static void test_step_inbox(void **state) {
+  (void)state;
+  run_cases(2000, RICH_INBOX | RICH_CALIBRATION, TFC_OBJECTIVE_STEP, 10);
+  run_cases(2000, RICH_INBOX | RICH_CALIBRATION | RICH_KINDS | RICH_MISSING | RICH_ORDER | RICH_GROUPS,
+            TFC_OBJECTIVE_STEP, 11);
+  run_sizes(60, 29, 160, RICH_INBOX | RICH_CALIBRATION, TFC_OBJECTIVE_STEP, 12);
+}
 static void test_step_all(void **state) {
   (void)state;
   run_cases(4000, RICH_ALL, TFC_OBJECTIVE_STEP, 6);
@@ -146,10 +153,9 @@ static void test_throughput_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_step_plain), cmocka_unit_test(test_step_large),
-      cmocka_unit_test(test_step_wires), cmocka_unit_test(test_step_occupies),
-      cmocka_unit_test(test_step_live),  cmocka_unit_test(test_step_calibrated),
-      cmocka_unit_test(test_step_all),   cmocka_unit_test(test_throughput_all),
+      cmocka_unit_test(test_step_plain),    cmocka_unit_test(test_step_large), cmocka_unit_test(test_step_wires),
+      cmocka_unit_test(test_step_occupies), cmocka_unit_test(test_step_live),  cmocka_unit_test(test_step_calibrated),
+      cmocka_unit_test(test_step_inbox),    cmocka_unit_test(test_step_all),   cmocka_unit_test(test_throughput_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
