@@ -8,8 +8,6 @@
 
 #include "placer/delta_private.h"
 
-#define MOST_ARRIVALS (UINT32_C(1) << 22)
-
 tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out) {
   tfc_status s = NULL;
   struct tfc_delta *d = calloc(1, sizeof *d);
@@ -26,27 +24,12 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
   if (d->step) {
     TFC_TRY(s, tfc_engine_init(&d->engine, p));
     d->engine.count_bytes = true;
-    d->most_saves = p->node_count > 20000 ? SAVES / 2 : SAVES;
-    d->start = calloc(p->node_count, sizeof *d->start);
-    d->end = calloc(p->node_count, sizeof *d->end);
-    d->arrival = calloc(p->node_count, sizeof *d->arrival);
-    d->sequence = calloc(p->node_count, sizeof *d->sequence);
+    TFC_TRY(s, tfc_delta_init_records(d));
     d->tail = calloc(p->node_count, sizeof *d->tail);
     d->position = calloc(p->node_count, sizeof *d->position);
     d->was = calloc(p->node_count, sizeof *d->was);
     d->mark = calloc(p->node_count, sizeof *d->mark);
-    if (!p->has_live && (size_t)p->tensor_count * p->device_count <= MOST_ARRIVALS)
-      d->arrived = calloc((size_t)p->tensor_count * p->device_count + 1, sizeof *d->arrived);
-    d->lane_count = d->engine.inbox ? p->device_count : p->wire_count;
-    if (d->arrived && (d->engine.plain || d->engine.inbox)) d->rides = calloc(d->lane_count + 1u, sizeof *d->rides);
-    if (d->rides && (d->engine.wired || d->engine.inbox)) {
-      d->ends.position = calloc(p->node_count, sizeof *d->ends.position);
-      d->ends.node = calloc(p->node_count, sizeof *d->ends.node);
-      d->ends.started = calloc(p->node_count + 1u, sizeof *d->ends.started);
-      if (!d->ends.position || !d->ends.node || !d->ends.started)
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
-    }
-    if (!d->was || !d->mark || !d->start || !d->end || !d->arrival || !d->sequence || !d->tail || !d->position)
+    if (!d->was || !d->mark || !d->tail || !d->position)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   } else {
     TFC_TRY(s, tfc_loads_init(&d->loads, p));
@@ -60,15 +43,11 @@ out:
 
 void tfc_delta_free(struct tfc_delta *d) {
   if (!d) return;
-  for (uint32_t w = 0; d->rides && w < d->lane_count; w++) tfc_array_free(&d->rides[w].list);
-  free(d->rides);
   tfc_loads_deinit(&d->loads);
   tfc_engine_deinit(&d->engine);
-  for (uint32_t i = 0; i < SAVES; i++) tfc_engine_save_deinit(&d->save[i]);
+  tfc_delta_deinit_records(d);
   free(d->device), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
-  free(d->ends.position), free(d->ends.node), free(d->ends.started);
-  free(d->start), free(d->end), free(d->arrival), free(d->sequence), free(d->tail), free(d->position), free(d->arrived),
-      free(d->was), free(d->mark);
+  free(d->tail), free(d->position), free(d->was), free(d->mark);
   tfc_array_free(&d->moved);
   tfc_array_free(&d->swapped);
   free(d);
@@ -84,13 +63,13 @@ const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *d) {
   return &d->verdict;
 }
 const int64_t *tfc_delta_start(const struct tfc_delta *d) {
-  return d->start;
+  return d->now.start;
 }
 const int64_t *tfc_delta_end(const struct tfc_delta *d) {
-  return d->end;
+  return d->now.end;
 }
 const int64_t *tfc_delta_arrival(const struct tfc_delta *d) {
-  return d->arrival;
+  return d->now.arrival;
 }
 
 static uint64_t excess_of(const struct tfc_delta *d, bool with_peaks, uint64_t *memory) {
@@ -104,42 +83,9 @@ static uint64_t excess_of(const struct tfc_delta *d, bool with_peaks, uint64_t *
   return excess;
 }
 
-// Runs the incumbent on from save `from` (TFC_NONE: from the start), recording and saving states.
-static void run_recording(struct tfc_delta *d, uint32_t from, struct tfc_verdict *v) {
-  const struct tfc_problem *p = d->problem;
-  struct tfc_engine *e = &d->engine;
-  const uint32_t stride = p->node_count / d->most_saves + 1;
-  e->start = d->start, e->end = d->end, e->arrival = d->arrival, e->sequence = d->sequence;
-  e->arrived = d->arrived, e->rides = d->rides, e->ends = d->ends.node ? &d->ends : NULL;
-  for (uint32_t w = 0; d->rides && w < d->lane_count; w++) {
-    const int64_t time = from == TFC_NONE ? 0 : d->save[from].time;
-    struct tfc_engine_rides *r = &d->rides[w];
-    while (r->list.count && r->list.data[r->list.count - 1].joined >= time) r->list.count--;
-    for (r->over = r->list.count; r->over && r->list.data[r->over - 1].ended >= time; r->over--) continue;
-  }
-  if (from == TFC_NONE)
-    tfc_engine_begin(e), d->save_count = 0;
-  else
-    tfc_engine_restore(e, &d->save[from], 0), d->save_count = from + 1;
-  tfc_engine_stop stop;
-  uint32_t pause = d->save_count * stride;
-  while ((stop = tfc_engine_run(e, TFC_TIME_MAX, pause)) == TFC_ENGINE_PAUSED) {
-    if (d->save_count < d->most_saves && tfc_engine_save(e, &d->save[d->save_count])) {
-      d->save_count++;
-      pause = d->save_count * stride;
-      if (pause <= e->scalars->ended) pause = e->scalars->ended + 1;
-    } else {
-      pause = UINT32_MAX;
-    }
-  }
-  e->start = e->end = e->arrival = e->arrived = NULL, e->sequence = NULL, e->rides = NULL, e->ends = NULL;
-  v->legal = stop == TFC_ENGINE_ENDED;
-  v->value = v->legal ? e->scalars->value : TFC_TIME_MAX;
-  v->cut = false;
-  v->transfers = e->scalars->transfer_count, v->transfer_bytes = v->legal ? tfc_engine_transfer_bytes(e) : 0;
+static void settle_memory(const struct tfc_delta *d, struct tfc_verdict *v) {
   v->excess = excess_of(d, true, v->memory);
   v->feasible = v->excess == 0;
-  if (v->busy) memcpy(v->busy, e->busy, sizeof *v->busy * p->device_count);
 }
 
 static void fill_from_loads(const struct tfc_delta *d, struct tfc_verdict *v) {
@@ -196,7 +142,8 @@ void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uin
     }
     d->engine.rank_now = d->engine.rank, d->engine.by_rank_now = d->engine.by_rank;
     update_tails(d, p->node_count - 1);
-    run_recording(d, TFC_NONE, &d->verdict);
+    tfc_delta_record(d, &d->verdict);
+    settle_memory(d, &d->verdict);
   }
   if (out) {
     struct tfc_verdict v = d->verdict;
@@ -250,49 +197,15 @@ static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutof
   d->peek = *move, d->peeked = true;
 }
 
-// The last saved state at `time` or before, where more than `ended` operations have ended, or TFC_NONE.
-static uint32_t save_before(const struct tfc_delta *d, int64_t time, uint32_t ended) {
-  for (uint32_t i = d->save_count; i-- > 0;) {
-    if (d->save[i].time > time) continue;
-    return tfc_engine_save_ended(&d->engine, &d->save[i]) > ended ? i : TFC_NONE;
-  }
-  return TFC_NONE;
-}
-
-// Operations that have ended before an instant of the incumbent.
-static uint32_t ended_before(const struct tfc_delta *d, int64_t time) {
-  uint32_t low = 0, high = d->problem->node_count;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2;
-    if (d->end[d->ends.node[middle]] < time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-// The highest position, in the incumbent's order of ends, of what the trial touches, and one more.
-static uint32_t ended_with_all(const struct tfc_delta *d) {
-  const struct tfc_problem *p = d->problem;
-  uint32_t last = 0;
-  for (size_t k = 0; k < d->moved.count; k++)
-    for (uint32_t i = p->first_member[d->moved.data[k].unit]; i < p->first_member[d->moved.data[k].unit + 1]; i++)
-      if (d->ends.position[p->member[i]] > last) last = d->ends.position[p->member[i]];
-  for (size_t k = 0; k < d->swapped.count; k++)
-    if (d->ends.position[d->swapped.data[k]] > last) last = d->ends.position[d->swapped.data[k]];
-  return last + 1;
-}
-
 // Runs the trial, which is applied, to its end, or until it is known.
 static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t leaves, struct tfc_verdict *v) {
   struct tfc_engine *e = &d->engine;
-  if (!d->ends.node || !d->verdict.legal) return tfc_engine_run(e, cutoff, UINT32_MAX);
-  const uint32_t over = ended_with_all(d);
+  if (!d->now.ends.node || !d->verdict.legal) return tfc_engine_run(e, cutoff, UINT32_MAX);
+  const uint32_t over = tfc_delta_ended_with_all(d);
   tfc_engine_stop stop;
-  e->end_position = d->ends.position;
+  e->end_position = d->now.ends.position;
   e->reach = e->scalars->ended;
-  e->watch_from = ended_before(d, leaves) + 1;
+  e->watch_from = tfc_delta_ended_before(d, leaves) + 1;
   while ((stop = tfc_engine_run(e, cutoff, UINT32_MAX)) == TFC_ENGINE_PAUSED) {
     const uint32_t ended = e->scalars->ended;
     int64_t past, shift;
@@ -303,12 +216,12 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
       break;
     }
     leaves = tfc_delta_leaves_after(d, past);
-    const uint32_t save = save_before(d, leaves, ended);
+    const uint32_t save = tfc_delta_save_before(d, leaves, ended);
     if (save == TFC_NONE) continue;
     tfc_engine_restore(e, &d->save[save], shift);
     tfc_delta_adjust(d, e->block, d->save[save].time, past);
     e->reach = e->scalars->ended;
-    e->watch_from = ended_before(d, leaves) + 1;
+    e->watch_from = tfc_delta_ended_before(d, leaves) + 1;
   }
   e->end_position = NULL;
   return stop;
@@ -316,10 +229,11 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
 
 static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v) {
   struct tfc_engine *e = &d->engine;
-  const int64_t leaves = tfc_delta_leaves(d);
+  const int64_t leaves = d->leaves = tfc_delta_leaves(d);
   d->from_save = TFC_NONE;
-  for (uint32_t i = d->save_count; i-- > 0 && d->from_save == TFC_NONE;)
-    if (d->save[i].time <= leaves && !tfc_delta_within_silence(d, d->save[i].time)) d->from_save = i;
+  for (uint32_t i = d->most_saves; i-- > 0 && d->from_save == TFC_NONE;)
+    if (d->save[i].time < TFC_TIME_MAX && d->save[i].time <= leaves && !tfc_delta_within_silence(d, d->save[i].time))
+      d->from_save = i;
   if (d->from_save == TFC_NONE) {
     tfc_engine_begin(e);
   } else {
@@ -402,11 +316,9 @@ void tfc_delta_commit(struct tfc_delta *d) {
   for (uint32_t i = 0; i < d->silent_count; i++)
     while (d->from_save != TFC_NONE && d->save[d->from_save].time > d->silent[i].begin)
       d->from_save = d->from_save ? d->from_save - 1 : TFC_NONE;
-  if (d->from_save == TFC_NONE) {
-    run_recording(d, TFC_NONE, &d->verdict);
-    return;
-  }
   // The states before the trial's beginning become those of the new incumbent, as far as they differ.
-  for (uint32_t i = 0; i <= d->from_save; i++) tfc_delta_adjust(d, d->save[i].block, d->save[i].time, -1);
-  run_recording(d, d->from_save, &d->verdict);
+  for (uint32_t i = 0; d->from_save != TFC_NONE && i <= d->from_save; i++)
+    if (d->save[i].time < TFC_TIME_MAX) tfc_delta_adjust(d, d->save[i].block, d->save[i].time, -1);
+  tfc_delta_record_trial(d, &d->verdict);
+  settle_memory(d, &d->verdict);
 }

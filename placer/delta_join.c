@@ -7,8 +7,7 @@ static bool is_transfer(const struct tfc_engine_transfer *t, const struct tfc_en
   return t->tensor == r->tensor && t->from == r->from && t->to == r->to;
 }
 
-// The first of the incumbent's transfers on a wire that has not ended after the instant `past`.
-static size_t first_under_way(const struct tfc_engine_rides *r, int64_t past) {
+size_t tfc_delta_first_under_way(const struct tfc_engine_rides *r, int64_t past) {
   size_t low = 0, high = r->list.count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
@@ -23,10 +22,10 @@ static size_t first_under_way(const struct tfc_engine_rides *r, int64_t past) {
 // Whether the lane carries, and has waiting, what it has in the incumbent at `past`.
 static bool same_on_lane(const struct tfc_delta *d, uint32_t lane, int64_t past, int64_t shift) {
   const struct tfc_engine *e = &d->engine;
-  const struct tfc_engine_rides *r = &d->rides[lane];
+  const struct tfc_engine_rides *r = &d->now.rides[lane];
   const uint32_t leaf = e->inbox ? lane : d->problem->device_count + lane;
   const uint64_t key = e->tree[e->leaves + leaf];
-  size_t i = first_under_way(r, past);
+  size_t i = tfc_delta_first_under_way(r, past);
   if (key != UINT64_MAX && (e->running[leaf] & TFC_ENGINE_TRANSFER)) {
     if (i == r->list.count || (int64_t)(key >> e->leaf_bits) != r->list.data[i].ended + shift ||
         !is_transfer(&e->transfers.data[e->running[leaf] & ~TFC_ENGINE_TRANSFER], &r->list.data[i++]))
@@ -43,8 +42,8 @@ bool tfc_delta_joins(const struct tfc_delta *d, int64_t *out_past, int64_t *out_
   const struct tfc_engine *e = &d->engine;
   const uint32_t ended = e->scalars->ended;
   if (!ended || ended >= p->node_count || e->scalars->event_count) return false;
-  const int64_t past = d->end[d->ends.node[ended - 1]], shift = e->scalars->now - past;
-  if (d->end[d->ends.node[ended]] <= past) return false; // that instant has more ends
+  const int64_t past = d->now.end[d->now.ends.node[ended - 1]], shift = e->scalars->now - past;
+  if (d->now.end[d->now.ends.node[ended]] <= past) return false; // that instant has more ends
   uint32_t running = 0;
   for (uint32_t i = 0; i < p->device_count; i++) {
     const uint64_t key = e->tree[e->leaves + i];
@@ -52,10 +51,10 @@ bool tfc_delta_joins(const struct tfc_delta *d, int64_t *out_past, int64_t *out_
     const uint32_t n = e->running[i];
     if (n & TFC_ENGINE_TRANSFER) continue;
     running++;
-    if (d->start[n] > past || (int64_t)(key >> e->leaf_bits) != d->end[n] + shift) return false;
+    if (d->now.start[n] > past || (int64_t)(key >> e->leaf_bits) != d->now.end[n] + shift) return false;
     if (tfc_delta_incumbent_device(d, n) != i) return false;
   }
-  if (running != d->ends.started[ended] - ended) return false;
+  if (running != d->now.ends.started[ended] - ended) return false;
   for (uint32_t lane = 0; lane < d->lane_count; lane++)
     if (!same_on_lane(d, lane, past, shift)) return false;
   *out_past = past, *out_shift = shift;

@@ -6,8 +6,8 @@
 // When the incumbent has the tensor on a device, TFC_TIME_MAX: never. `there`: some consumer of it is there.
 static int64_t tensor_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device, bool there) {
   const uint32_t producer = d->problem->graph->producer[tensor];
-  if (tfc_delta_incumbent_device(d, producer) == device) return d->end[producer];
-  return there ? d->arrived[(size_t)tensor * d->problem->device_count + device] : TFC_TIME_MAX;
+  if (tfc_delta_incumbent_device(d, producer) == device) return d->now.end[producer];
+  return there ? d->now.arrived[(size_t)tensor * d->problem->device_count + device] : TFC_TIME_MAX;
 }
 
 // Consumers of the tensor on a device, in the incumbent (bit 0) and in the trial (bit 1).
@@ -39,11 +39,11 @@ static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
 static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_pair *pair = tfc_problem_pair(p, source, device);
-  if (!d->rides || d->engine.inbox || !pair->linked) return false;
+  if (!d->now.rides || d->engine.inbox || !pair->linked) return false;
   struct silent x = {.tensor = tensor, .wire = pair->wire, .device = (tfc_device_id)device, .added = added};
-  x.begin = d->end[p->graph->producer[tensor]];
-  x.end =
-      added ? x.begin + tfc_problem_wire_time(p, tensor, pair) : d->arrived[(size_t)tensor * p->device_count + device];
+  x.begin = d->now.end[p->graph->producer[tensor]];
+  x.end = added ? x.begin + tfc_problem_wire_time(p, tensor, pair)
+                : d->now.arrived[(size_t)tensor * p->device_count + device];
   for (uint32_t i = 0; i < d->silent_count; i++) {
     const struct silent *y = &d->silent[i];
     if (y->tensor == tensor && y->device == device && y->added == added) return true;
@@ -51,7 +51,7 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
   }
   if (d->silent_count == MOST_SILENT) return false;
   if (x.wire != TFC_NONE) {
-    const struct tfc_engine_rides *r = &d->rides[x.wire];
+    const struct tfc_engine_rides *r = &d->now.rides[x.wire];
     const size_t first = first_ride(r, x.begin), behind = first + !added; // a transfer less is among them itself
     if (behind < r->list.count && r->list.data[behind].joined <= x.end) return false;
     if (added && first && r->list.data[first - 1].ended > x.begin) return false;
@@ -80,13 +80,13 @@ int64_t tfc_delta_leaves(struct tfc_delta *d) {
       int64_t ready = 0;
       for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
         const uint32_t tensor = g->input[j], producer = g->producer[tensor];
-        const int64_t end = d->end[producer];
+        const int64_t end = d->now.end[producer];
         if (end >= first) { // whatever it is, it is not earlier
           ready = TFC_TIME_MAX;
           continue;
         }
-        uint32_t here = d->arrived ? consumers_on(d, tensor, from) : 1,
-                 there = d->arrived ? consumers_on(d, tensor, to) : 2;
+        uint32_t here = d->now.arrived ? consumers_on(d, tensor, from) : 1,
+                 there = d->now.arrived ? consumers_on(d, tensor, to) : 2;
         const uint32_t source = tfc_delta_incumbent_device(d, producer);
         bool same =
             (source == from || here == 3 || here == 0 || (here == 1 && is_silent(d, tensor, source, from, false))) &&
@@ -96,17 +96,17 @@ int64_t tfc_delta_leaves(struct tfc_delta *d) {
           ready = TFC_TIME_MAX;
           continue;
         }
-        int64_t at = !d->arrived                   ? end
+        int64_t at = !d->now.arrived               ? end
                      : source == to || (there & 1) ? tensor_at(d, tensor, to, there & 1)
                                                    : added_at(d, tensor, to);
         if (at > ready) ready = at;
       }
-      if (d->arrival[n] < first) first = d->arrival[n];
+      if (d->now.arrival[n] < first) first = d->now.arrival[n];
       if (ready < first) first = ready;
     }
   }
   for (size_t k = 0; k < d->swapped.count; k++)
-    if (d->arrival[d->swapped.data[k]] < first) first = d->arrival[d->swapped.data[k]];
+    if (d->now.arrival[d->swapped.data[k]] < first) first = d->now.arrival[d->swapped.data[k]];
   return first;
 }
 
@@ -117,11 +117,11 @@ int64_t tfc_delta_leaves_after(const struct tfc_delta *d, int64_t past) {
     const uint32_t u = d->moved.data[k].unit, from = d->moved.data[k].from, to = d->device[u];
     for (uint32_t i = d->problem->first_member[u]; i < d->problem->first_member[u + 1] && first > past; i++) {
       const uint32_t n = d->problem->member[i];
-      if (d->end[n] <= past) continue;
+      if (d->now.end[n] <= past) continue;
       int64_t ready = 0;
       for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
         const uint32_t tensor = g->input[j], producer = g->producer[tensor];
-        const int64_t end = d->end[producer];
+        const int64_t end = d->now.end[producer];
         if (end > past) {
           const uint32_t source = tfc_delta_incumbent_device(d, producer);
           const uint32_t here = consumers_on(d, tensor, from), there = consumers_on(d, tensor, to);
@@ -135,13 +135,13 @@ int64_t tfc_delta_leaves_after(const struct tfc_delta *d, int64_t past) {
         const int64_t at = tensor_at(d, tensor, to, consumers_on(d, tensor, to) & 1);
         if (end > past || at < TFC_TIME_MAX) ready = at > ready ? at : ready;
       }
-      if (d->arrival[n] < first) first = d->arrival[n];
+      if (d->now.arrival[n] < first) first = d->now.arrival[n];
       if (ready < first) first = ready;
     }
   }
   for (size_t k = 0; k < d->swapped.count; k++)
-    if (d->end[d->swapped.data[k]] > past && d->arrival[d->swapped.data[k]] < first)
-      first = d->arrival[d->swapped.data[k]];
+    if (d->now.end[d->swapped.data[k]] > past && d->now.arrival[d->swapped.data[k]] < first)
+      first = d->now.arrival[d->swapped.data[k]];
   return first < past ? past : first;
 }
 
@@ -153,7 +153,7 @@ static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time, 
   uint32_t pending = 0;
   for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
     const uint32_t tensor = g->input[j];
-    const int64_t end = d->end[g->producer[tensor]];
+    const int64_t end = d->now.end[g->producer[tensor]];
     // What is not produced by then is nowhere; what is, goes where it went, or was silent, or came before `past`.
     if (end >= time) {
       pending++;
@@ -182,10 +182,10 @@ void tfc_delta_adjust(const struct tfc_delta *d, uint8_t *block, int64_t time, i
     const uint32_t u = d->moved.data[k].unit;
     for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1]; i++) {
       const uint32_t n = p->member[i];
-      if (d->end[n] <= past) continue;
+      if (d->now.end[n] <= past) continue;
       left[d->moved.data[k].from] -= tfc_problem_time(p, n, d->moved.data[k].from);
       left[d->device[u]] += tfc_problem_time(p, n, d->device[u]);
-      if (d->arrived) pending[n] = pending_at(d, n, time, past);
+      if (d->now.arrived) pending[n] = pending_at(d, n, time, past);
     }
   }
 }

@@ -24,6 +24,15 @@ struct silent {
   int64_t begin, end;
 };
 
+// A recorded simulation.
+struct record {
+  int64_t *end, *start, *arrival; // [node]
+  uint32_t *sequence;
+  struct tfc_engine_ends ends;    // in which order its operations end; empty: joining is not looked for
+  int64_t *arrived;               // [tensor * device_count + device] ends of transfers; NULL: not kept
+  struct tfc_engine_rides *rides; // [lane] transfers; NULL without `arrived`
+};
+
 struct tfc_delta {
   const struct tfc_problem *problem;
   bool step;
@@ -42,15 +51,12 @@ struct tfc_delta {
   // Step: the incumbent.
   struct tfc_engine engine;
   struct tfc_engine_save save[SAVES];
-  uint32_t save_count, most_saves;
-  int64_t *end, *start, *arrival; // [node]
-  uint32_t *sequence;
-  struct tfc_engine_ends ends;    // in which order its operations end; empty: joining is not looked for
-  int64_t *arrived;               // [tensor * device_count + device] ends of transfers; NULL: not kept
-  struct tfc_engine_rides *rides; // [lane] transfers; NULL without `arrived`
-  uint32_t lane_count;            // lanes are wires, or devices where each has an inbox
-  int64_t *tail;                  // [node] longest remaining path with its devices and transfers
-  uint32_t *position;             // [node] in the topological order
+  uint32_t most_saves, stride; // save i: when i * stride operations have ended; time TFC_TIME_MAX: none
+  struct record now;
+  struct record next;  // room for what a commit makes; only where joining is looked for
+  uint32_t lane_count; // lanes are wires, or devices where each has an inbox
+  int64_t *tail;       // [node] longest remaining path with its devices and transfers
+  uint32_t *position;  // [node] in the topological order
   // Step: the trial.
   struct silent silent[MOST_SILENT];
   uint32_t silent_count;
@@ -58,6 +64,7 @@ struct tfc_delta {
   tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
   uint32_t highest;      // one more than the highest position of a node that it moved; 0: none
   uint32_t from_save;    // where it began; TFC_NONE: at the start
+  int64_t leaves;        // when it may differ first, silent transfers apart
 };
 
 // --- leaving ---------------------------------------------------------------------------------------------------------
@@ -73,11 +80,29 @@ bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);
 // begun by then; `past` as above, or -1.
 void tfc_delta_adjust(const struct tfc_delta *delta, uint8_t *block, int64_t time, int64_t past);
 
+// --- recording -------------------------------------------------------------------------------------------------------
+
+tfc_status tfc_delta_init_records(struct tfc_delta *delta);
+void tfc_delta_deinit_records(struct tfc_delta *delta);
+// Records the engine's placement from the start, with saved states. Returns false where it is not legal.
+bool tfc_delta_record(struct tfc_delta *delta, struct tfc_verdict *out);
+// Records the trial, which is applied and legal: what differs is run again, the rest is made as late as it is then.
+void tfc_delta_record_trial(struct tfc_delta *delta, struct tfc_verdict *out);
+// Index of the last saved state at `time` or before, where more than `ended` operations have ended, or TFC_NONE.
+uint32_t tfc_delta_save_before(const struct tfc_delta *delta, int64_t time, uint32_t ended);
+// Operations that have ended before an instant of the incumbent.
+uint32_t tfc_delta_ended_before(const struct tfc_delta *delta, int64_t time);
+// How many have ended when all that the trial touches has.
+uint32_t tfc_delta_ended_with_all(const struct tfc_delta *delta);
+
 // --- joining ---------------------------------------------------------------------------------------------------------
 
 // Whether the engine, which runs the trial and has paused where as many operations have ended as are `reach`, is in the
 // state that the incumbent has at *out_past, but for what moved nodes wait for, and all that *out_shift ps later.
 bool tfc_delta_joins(const struct tfc_delta *delta, int64_t *out_past, int64_t *out_shift);
+
+// Index of the first of a lane's transfers that has not ended after the instant `past`.
+size_t tfc_delta_first_under_way(const struct tfc_engine_rides *lane, int64_t past);
 
 // Where the node is in the incumbent, while a trial is applied.
 static inline uint32_t tfc_delta_incumbent_device(const struct tfc_delta *d, uint32_t n) {

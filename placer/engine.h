@@ -162,6 +162,8 @@ bool tfc_engine_save(struct tfc_engine *engine, struct tfc_engine_save *save); /
 uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *engine);
 // `shift`: ps by which everything is later than it was saved.
 void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save, int64_t shift);
+void tfc_engine_save_shift(const struct tfc_engine *engine, struct tfc_engine_save *save,
+                           int64_t shift); // the same later
 uint32_t tfc_engine_save_ended(const struct tfc_engine *engine, const struct tfc_engine_save *save);
 void tfc_engine_save_deinit(struct tfc_engine_save *save);
 

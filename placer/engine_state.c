@@ -194,6 +194,23 @@ bool tfc_engine_save(struct tfc_engine *e, struct tfc_engine_save *save) {
   return true;
 }
 
+// A member of the block in a saved state.
+#define SAVED(e, block_, member) ((void *)((block_) + ((const uint8_t *)(e)->member - (e)->block)))
+
+static void make_later(const struct tfc_engine *e, uint8_t *block, struct tfc_engine_event *events, int64_t shift) {
+  struct tfc_engine_scalars *s = SAVED(e, block, scalars);
+  uint64_t *tree = SAVED(e, block, tree);
+  s->now += shift;
+  for (uint32_t i = 0; i < 2 * e->leaves; i++)
+    if (tree[i] != UINT64_MAX) tree[i] += (uint64_t)shift << e->leaf_bits;
+  for (uint32_t i = 0; i < s->event_count; i++) events[i].time += shift;
+}
+
+void tfc_engine_save_shift(const struct tfc_engine *e, struct tfc_engine_save *save, int64_t shift) {
+  make_later(e, save->block, save->events.data, shift);
+  save->time += shift;
+}
+
 void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save, int64_t shift) {
   memcpy(e->block, save->block, e->block_size);
   memcpy(e->events.data, save->events.data, sizeof *e->events.data * e->scalars->event_count);
@@ -202,18 +219,11 @@ void tfc_engine_restore(struct tfc_engine *e, const struct tfc_engine_save *save
            sizeof *e->transfers.data * save->transfers.count);
   e->starts = save->starts;
   e->walk.count = 0;
-  if (!shift) return;
-  e->scalars->now += shift;
-  for (uint32_t i = 0; i < 2 * e->leaves; i++)
-    if (e->tree[i] != UINT64_MAX) e->tree[i] += (uint64_t)shift << e->leaf_bits;
-  for (uint32_t i = 0; i < e->scalars->event_count; i++) e->events.data[i].time += shift;
+  if (shift) make_later(e, e->block, e->events.data, shift);
 }
 
-// A member of the block in a saved state.
-#define SAVED(e, save, member) ((const void *)((save)->block + ((const uint8_t *)(e)->member - (e)->block)))
-
 uint32_t tfc_engine_save_ended(const struct tfc_engine *e, const struct tfc_engine_save *save) {
-  return ((const struct tfc_engine_scalars *)SAVED(e, save, scalars))->ended;
+  return ((const struct tfc_engine_scalars *)SAVED(e, save->block, scalars))->ended;
 }
 
 void tfc_engine_save_deinit(struct tfc_engine_save *save) {

@@ -5,11 +5,12 @@
 
 static void walk(struct tfc_random *r, const struct instance *i, uint64_t number) {
   const struct tfc_problem *p = i->problem;
-  struct tfc_delta *delta = NULL;
+  struct tfc_delta *delta = NULL, *fresh = NULL;
   struct tfc_simulator *sim = NULL;
   tfc_device_id *device = calloc(p->unit_count, sizeof *device), *other = calloc(p->unit_count, sizeof *other);
   uint32_t *rank = calloc(p->node_count, sizeof *rank), *other_rank = calloc(p->node_count, sizeof *rank);
   assert_ok(tfc_delta_create(p, &delta));
+  assert_ok(tfc_delta_create(p, &fresh));
   assert_ok(tfc_simulator_create(p, &sim));
   struct tfc_verdict v = {0}, full = {0};
   bool legal = false;
@@ -63,8 +64,17 @@ static void walk(struct tfc_random *r, const struct instance *i, uint64_t number
     assert_int_equal(now->transfer_bytes, full.transfer_bytes);
     assert_int_equal(now->excess, full.excess);
     assert_memory_equal(tfc_delta_device(delta), device, sizeof *device * p->unit_count);
+    // What is recorded is what would be recorded from the start.
+    tfc_delta_reset(fresh, device, rank, &v);
+    assert_memory_equal(now->busy, tfc_delta_verdict(fresh)->busy, sizeof *now->busy * p->device_count);
+    assert_memory_equal(now->memory, tfc_delta_verdict(fresh)->memory, sizeof *now->memory * p->device_count);
+    if (!tfc_delta_start(delta)) continue;
+    assert_memory_equal(tfc_delta_start(delta), tfc_delta_start(fresh), sizeof(int64_t) * p->node_count);
+    assert_memory_equal(tfc_delta_end(delta), tfc_delta_end(fresh), sizeof(int64_t) * p->node_count);
+    assert_memory_equal(tfc_delta_arrival(delta), tfc_delta_arrival(fresh), sizeof(int64_t) * p->node_count);
   }
   tfc_delta_free(delta);
+  tfc_delta_free(fresh);
   tfc_simulator_free(sim);
   free(device), free(other), free(rank), free(other_rank);
 }
