@@ -341,6 +341,7 @@ static tfc_status phases(struct tfc_job *j) {
   else
     TFC_TRY(s, tfc_job_keep_together(j));
   TFC_TRY(s, tfc_job_rebuild(j));
+  j->profiled = true;
   tfc_job_predict(j);
   if (j->o->evaluate) return tfc_job_evaluate(j);
   TFC_TRY(s, tfc_job_baselines(j));
@@ -428,6 +429,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
         s = t;
         goto out;
       }
+      if (tfc_status_code(t) == TFC_DATA_LOSS) tfc_job_say(&j, true, "%s", tfc_status_message(t));
       tfc_status_free(t);
     }
     if (s) out->exit_code = 130;

@@ -366,6 +366,11 @@ out:
 
 static tfc_status save_problem(struct tfc_job *j) {
   tfc_status s = NULL;
+  if (!j->profiled) { // without times it would be another problem
+    tfc_job_say(j, true, "%s: nothing is written: the profile did not end, no operation's time is known",
+                j->o->save_problem);
+    return NULL;
+  }
   char *graph = tfc_format("%s/graph.json", j->o->save_problem);
   char *machine = tfc_format("%s/machine.yaml", j->o->save_problem);
   if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -81,7 +81,7 @@ out:
 static double unit_seconds(const struct tfc_problem *p, uint32_t u) { // at its fastest device
   int64_t best = -1;
   for (uint32_t d = 0; d < p->device_count; d++) {
-    int64_t t = p->unit_time[(size_t)u * p->device_count + d];
+    int64_t t = tfc_problem_unit_time(p, u, d);
     if (t >= 0 && (best < 0 || t < best)) best = t;
   }
   return best < 0 ? 0 : (double)best * 1e-12;

@@ -3,12 +3,14 @@
 // The reward is -log(objective): a placement twice as fast counts the same wherever it starts from, and one very slow
 // sample does not drown the batch. The baseline is a running mean over batches, the advantage is scaled by a running
 // standard deviation (both as in Mirhoseini et al. 2017, section 3.1, which uses a moving average). What does not fit
-// is worse than everything that does, by how much it misses; what is stopped as hopeless counts with what it took.
+// is worse than everything that does, by how much it misses (samples are repaired before: rl/repair.h); what is stopped
+// as hopeless counts with what it took.
 #include "rl/rl.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "rl/repair.h"
 #include "runtime/base/random.h"
 
 struct learner {
@@ -17,6 +19,7 @@ struct learner {
   const struct tfc_budget *budget;
   struct tfc_actors *actors;
   struct tfc_policy *policy;
+  struct tfc_repair repair; // where there are limits
   struct tfc_random random;
   uint32_t batch;
   float *log_p, *weight;          // [actors, devices]
@@ -51,14 +54,25 @@ static void draw(struct learner *l, uint32_t sample) {
     choice[a] = (tfc_device_id)(d < devices ? d : last);
   }
   tfc_actors_apply(l->actors, choice, &l->samples[sample]);
+  if (l->problem->has_limits) (void)tfc_repair_fit(&l->repair, l->samples[sample].device);
+}
+
+// What does not fit, as a share of the smallest limit.
+static double missing(const struct learner *l, const struct tfc_result *r) {
+  uint64_t excess = 0, smallest = TFC_NO_LIMIT;
+  for (uint32_t d = 0; d < l->problem->device_count; d++) {
+    uint64_t limit = l->problem->limit[d];
+    if (r->memory && r->memory[d] > limit) excess += r->memory[d] - limit;
+    if (limit < smallest) smallest = limit;
+  }
+  return (double)(r->excess > excess ? r->excess : excess) / fmax(1, (double)smallest);
 }
 
 static double reward_of(struct learner *l, const struct tfc_result *r) {
   bool timed = r->value > 0 && r->value < TFC_TIME_MAX;
   double reward = timed ? -log((double)r->value) : l->worst;
-  if (timed && (r->state == TFC_RESULT_OK || r->state == TFC_RESULT_CUT) && (l->evaluated == 0 || reward < l->worst))
-    l->worst = reward;
-  if (r->state == TFC_RESULT_NO_FIT) return fmin(reward, l->worst) - 0.5 - 0.05 * log1p((double)r->excess);
+  if (timed && (r->state == TFC_RESULT_OK || r->state == TFC_RESULT_CUT) && reward < l->worst) l->worst = reward;
+  if (r->state == TFC_RESULT_NO_FIT) return fmin(reward, l->worst) - 0.5 - 2 * fmin(missing(l, r), 1);
   if (r->state == TFC_RESULT_ILLEGAL || r->state == TFC_RESULT_FAILED) return l->worst - 2;
   return reward;
 }
@@ -83,6 +97,8 @@ static tfc_status learn_batch(struct learner *l, struct tfc_evaluator *evaluator
   for (uint32_t i = 0; i < count; i++) {
     l->rewards[i] = reward_of(l, &l->results[i]);
     mean += l->rewards[i] / count;
+    if (l->problem->has_limits && l->results[i].memory)
+      tfc_repair_observe(&l->repair, l->samples[i].device, l->results[i].memory);
   }
   for (uint32_t i = 0; i < count; i++) square += (l->rewards[i] - mean) * (l->rewards[i] - mean) / count;
   double baseline = l->evaluated == 0 ? mean : 0.5 * (l->baseline + mean);
@@ -110,11 +126,12 @@ static tfc_status learn_batch(struct learner *l, struct tfc_evaluator *evaluator
 
 static tfc_status prepare(struct learner *l) {
   const struct tfc_reinforce_options *o = l->options;
-  l->batch = o->batch ? o->batch : 10;
+  l->batch = o->batch ? o->batch : 4;
   TFC_RETURN_IF_ERROR(tfc_actors_create(l->problem, o->facts, o->max_actors ? o->max_actors : 20, &l->actors));
   struct tfc_policy_options policy = {.learning_rate = o->learning_rate > 0 ? o->learning_rate : 0.4,
                                       .seed = l->budget->seed};
   TFC_RETURN_IF_ERROR(tfc_policy_create(l->actors, &policy, &l->policy));
+  if (l->problem->has_limits) TFC_RETURN_IF_ERROR(tfc_repair_init(&l->repair, l->problem, l->actors));
   tfc_random_init(&l->random, l->budget->seed ^ 0x7265696e666f7263u);
   size_t table = (size_t)l->actors->actor_count * l->actors->device_count;
   l->log_p = calloc(table, sizeof *l->log_p);
@@ -127,6 +144,7 @@ static tfc_status prepare(struct learner *l) {
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < l->batch; i++) TFC_RETURN_IF_ERROR(tfc_solution_init(&l->samples[i], l->problem));
   l->best_value = TFC_TIME_MAX;
+  l->worst = -log(fmax(1, (double)l->problem->total_fastest)); // one device after the other, until slower is seen
   l->best_excess = UINT64_MAX;
   return NULL;
 }
@@ -137,6 +155,7 @@ static void cleanup(struct learner *l) {
     if (l->results) tfc_result_deinit(&l->results[i]);
   }
   free(l->log_p), free(l->weight), free(l->choices), free(l->samples), free(l->results), free(l->rewards);
+  tfc_repair_deinit(&l->repair);
   tfc_policy_free(l->policy);
   tfc_actors_free(l->actors);
 }
@@ -162,8 +181,9 @@ out:
 
 static tfc_status propose(const struct tfc_problem *problem, struct tfc_evaluator *evaluator,
                           const struct tfc_budget *budget, struct tfc_solution *out, uint64_t *out_evaluations) {
-  struct tfc_reinforce_options options = {.rules = {.cutoff = TFC_TIME_MAX, .warmup = 1, .steps = 5, .stop_ratio = 0},
-                                          .entropy_bonus = -1};
+  struct tfc_reinforce_options options = {
+      .rules = {.cutoff = TFC_TIME_MAX, .warmup = 1, .steps = 5, .stop_ratio = 0, .detail = problem->has_limits},
+      .entropy_bonus = -1};
   return tfc_reinforce(problem, evaluator, budget, &options, out, out_evaluations);
 }
 

@@ -22,7 +22,7 @@ struct tfc_reinforce_options {
   const struct tfc_node_facts *facts;                         // may be NULL
   struct tfc_rules rules;                                     // how samples are measured
   uint32_t max_actors;                                        // 0: 20
-  uint32_t batch;                                             // samples of one update, 0: 10
+  uint32_t batch;                                             // samples of one update, 0: 4
   double learning_rate;                                       // 0: 0.4
   double entropy_bonus;                                       // at the start, falls to 0 with the budget; < 0: 0.1
   void (*watch)(void *user, const struct tfc_sample *sample); // after each sample, calling thread; may be NULL
