@@ -77,8 +77,8 @@ static tfc_status print_info(struct peer *p) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    fprintf(stderr, "peer_bench EXAMPLE exact|all\n");
+  if (argc != 3 && argc != 4) {
+    fprintf(stderr, "peer_bench EXAMPLE exact|all [one-by-one]\n");
     return 2;
   }
   static struct peer p;
@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
   struct tfc_run_spec init = {.targets = &p.example.init, .target_count = 1};
   TFC_TRY(s, tfc_session_run(p.session, &init, NULL, NULL, NULL));
   example_spec(&p.example, &p.spec);
-  p.spec.lanes = TFC_LANES_WHERE_FASTER;
+  p.spec.lanes = argc > 3 ? TFC_LANES_OFF : TFC_LANES_WHERE_FASTER;
   TFC_TRY(s, tfc_plan_create(p.session, &p.spec, &p.plan));
   while (fgets(line, sizeof line, stdin)) {
     if (strncmp(line, "run ", 4) == 0) {
