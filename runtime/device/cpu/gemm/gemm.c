@@ -140,6 +140,17 @@ static void pack_a(const struct tfc_gemm_kernel *g, struct tfc_matrix a, int64_t
       out[i * tfc_gemm_stripe + r] = r < rows ? in[r * a.row + i * a.column] : 0;
 }
 
+// Two stripes of an A whose columns lie in memory one behind the other: a cache line has a row's part of both.
+static void pack_a_pair(struct tfc_matrix a, int64_t k, int64_t row, float *out, float *second) {
+  enum { stripe = tfc_gemm_stripe, ahead = 12 };
+  const float *in = a.data + row * a.row;
+  for (int64_t i = 0; i < k; i++, in += a.column) {
+    __builtin_prefetch(in + ahead * a.column);
+    memcpy(out + i * stripe, in, stripe * sizeof *in);
+    memcpy(second + i * stripe, in + stripe, stripe * sizeof *in);
+  }
+}
+
 struct job {
   const struct tfc_gemm_kernel *kernel;
   const struct tfc_gemm_product *products;
@@ -158,6 +169,24 @@ static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float 
     else
       pack_a(job->kernel, p->a, p->k, row, rows, out);
     out += p->k * tfc_gemm_stripe;
+  }
+}
+
+// Rows [begin, end), stripe behind stripe.
+static void pack_stripes(const struct job *job, int64_t begin, int64_t end, float *out) {
+  enum { stripe = tfc_gemm_stripe };
+  bool pairs = true;
+  for (int64_t i = 0; i < job->product_count; i++) pairs &= !job->products[i].source && job->products[i].a.row == 1;
+  for (int64_t row = begin; row < end; row += stripe) {
+    int64_t rows = end - row < stripe ? end - row : stripe;
+    float *to = out + (row - begin) * job->total_k;
+    if (!pairs || end - row < 2 * stripe) {
+      pack_stripe(job, row, rows, to);
+      continue;
+    }
+    for (int64_t i = 0; i < job->product_count; to += job->products[i++].k * stripe)
+      pack_a_pair(job->products[i].a, job->products[i].k, row, to, to + stripe * job->total_k);
+    row += stripe;
   }
 }
 
@@ -242,8 +271,7 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   }
   for (int64_t begin = row_first; begin < row_last; begin += block) {
     int64_t end = at_most(begin + block, row_last), stripes = (end - begin + step - 1) / step;
-    for (int64_t row = begin; row < end; row += step)
-      pack_stripe(&job, row, at_most(end - row, step), scratch + (row - begin) * job.total_k);
+    pack_stripes(&job, begin, end, scratch);
     if (in_pieces) {
       pieces(&job, scratch, begin, end, first, last);
       continue;

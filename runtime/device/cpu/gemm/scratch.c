@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct held {
   void *data[TFC_SCRATCH_PLACES];
@@ -28,6 +29,13 @@ static void make_key(void) {
   atexit(at_exit);
 }
 
+static void *take(size_t bytes) { // a multiple of 4096
+  enum { HUGE_PAGE = 2 << 20 };
+  void *p = aligned_alloc(bytes < 2 * HUGE_PAGE ? 64 : HUGE_PAGE, bytes);
+  if (p && bytes >= 2 * HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE);
+  return p;
+}
+
 void *tfc_thread_scratch(int place, size_t bytes) {
   pthread_once(&once, make_key);
   if (!mine) {
@@ -38,7 +46,7 @@ void *tfc_thread_scratch(int place, size_t bytes) {
   if (mine->size[place] >= bytes) return mine->data[place];
   size_t wanted = (bytes + bytes / 4 + 4095) / 4096 * 4096;
   free(mine->data[place]);
-  mine->data[place] = aligned_alloc(64, wanted);
+  mine->data[place] = take(wanted);
   mine->size[place] = mine->data[place] ? wanted : 0;
   return mine->data[place];
 }
