@@ -27,9 +27,10 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     TFC_TRY(s, tfc_delta_init_records(d));
     d->tail = calloc(p->node_count, sizeof *d->tail);
     d->position = calloc(p->node_count, sizeof *d->position);
+    d->stale = calloc(p->node_count / 64 + 1u, sizeof *d->stale);
     d->was = calloc(p->node_count, sizeof *d->was);
     d->mark = calloc(p->node_count, sizeof *d->mark);
-    if (!d->was || !d->mark || !d->tail || !d->position)
+    if (!d->was || !d->mark || !d->tail || !d->position || !d->stale)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   } else {
     TFC_TRY(s, tfc_loads_init(&d->loads, p));
@@ -47,7 +48,7 @@ void tfc_delta_free(struct tfc_delta *d) {
   tfc_engine_deinit(&d->engine);
   tfc_delta_deinit_records(d);
   free(d->device), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
-  free(d->tail), free(d->position), free(d->was), free(d->mark);
+  free(d->tail), free(d->position), free(d->stale), free(d->was), free(d->mark);
   tfc_array_free(&d->moved);
   tfc_array_free(&d->swapped);
   free(d);
@@ -97,24 +98,49 @@ static void fill_from_loads(const struct tfc_delta *d, struct tfc_verdict *v) {
   v->transfers = d->loads.transfers, v->transfer_bytes = d->loads.transfer_bytes;
 }
 
-// Tails of the nodes at `from` in the topological order and before it.
-static void update_tails(struct tfc_delta *d, uint32_t from) {
+static int64_t tail_of(const struct tfc_delta *d, uint32_t n) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_cost_graph *g = p->graph;
   const tfc_device_id *device = d->engine.device;
-  for (uint32_t i = from + 1; i-- > 0;) {
-    const uint32_t n = g->topological[i], here = device[n];
-    int64_t longest = 0;
-    for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++)
-      for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
-        const uint32_t m = g->consumer[c], there = device[m];
-        int64_t length = d->tail[m];
-        if (there != here && tfc_problem_pair(p, here, there)->linked)
-          length += tfc_problem_wire_time(p, t, tfc_problem_pair(p, here, there));
-        if (length > longest) longest = length;
-      }
-    d->tail[n] = longest + tfc_problem_time(p, n, here);
+  const uint32_t here = device[n];
+  int64_t longest = 0;
+  for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++)
+    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
+      const uint32_t m = g->consumer[c], there = device[m];
+      int64_t length = d->tail[m];
+      if (there != here && tfc_problem_pair(p, here, there)->linked)
+        length += tfc_problem_wire_time(p, t, tfc_problem_pair(p, here, there));
+      if (length > longest) longest = length;
+    }
+  return longest + tfc_problem_time(p, n, here);
+}
+
+static void mark_stale(struct tfc_delta *d, uint32_t n) {
+  const struct tfc_cost_graph *g = d->problem->graph;
+  for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
+    const uint32_t position = d->position[g->producer[g->input[j]]];
+    d->stale[position >> 6] |= UINT64_C(1) << (position & 63);
   }
+}
+
+// Tails after the trial's moves: of what moved, and backwards from there as far as anything changes.
+static void update_tails(struct tfc_delta *d) {
+  const struct tfc_problem *p = d->problem;
+  for (size_t k = 0; k < d->moved.count; k++)
+    for (uint32_t i = p->first_member[d->moved.data[k].unit]; i < p->first_member[d->moved.data[k].unit + 1]; i++) {
+      const uint32_t position = d->position[p->member[i]];
+      d->stale[position >> 6] |= UINT64_C(1) << (position & 63);
+      mark_stale(d, p->member[i]);
+    }
+  for (uint32_t word = d->highest ? (d->highest - 1) / 64 + 1 : 0; word-- > 0;)
+    while (d->stale[word]) {
+      const uint32_t bit = 63 - (uint32_t)__builtin_clzll(d->stale[word]), n = p->graph->topological[word * 64 + bit];
+      const int64_t tail = tail_of(d, n);
+      d->stale[word] &= ~(UINT64_C(1) << bit);
+      if (tail == d->tail[n]) continue;
+      d->tail[n] = tail;
+      mark_stale(d, n);
+    }
 }
 
 void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uint32_t *rank, struct tfc_verdict *out) {
@@ -141,7 +167,7 @@ void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uin
       d->engine.by_rank[d->engine.rank[n]] = n;
     }
     d->engine.rank_now = d->engine.rank, d->engine.by_rank_now = d->engine.by_rank;
-    update_tails(d, p->node_count - 1);
+    for (uint32_t i = p->node_count; i-- > 0;) d->tail[p->graph->topological[i]] = tail_of(d, p->graph->topological[i]);
     tfc_delta_record(d, &d->verdict);
     settle_memory(d, &d->verdict);
   }
@@ -311,7 +337,7 @@ void tfc_delta_commit(struct tfc_delta *d) {
     memcpy(d->verdict.memory, d->memory, sizeof *d->memory * p->device_count);
     return;
   }
-  if (d->highest) update_tails(d, d->highest - 1);
+  update_tails(d);
   // What is recorded tells of silent transfers too.
   for (uint32_t i = 0; i < d->silent_count; i++)
     while (d->from_save != TFC_NONE && d->save[d->from_save].time > d->silent[i].begin)

@@ -56,6 +56,7 @@ struct tfc_delta {
   struct record next;  // room for what a commit makes; only where joining is looked for
   uint32_t lane_count; // lanes are wires, or devices where each has an inbox
   int64_t *tail;       // [node] longest remaining path with its devices and transfers
+  uint64_t *stale;     // set of positions whose tails are to be worked out again; empty between calls
   uint32_t *position;  // [node] in the topological order
   // Step: the trial.
   struct silent silent[MOST_SILENT];
