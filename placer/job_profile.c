@@ -241,7 +241,8 @@ tfc_status tfc_job_profile(struct tfc_job *j) {
   if (j->info->device_count > 1) {
     free(j->calibration.links);
     j->calibration.links = NULL;
-    TFC_TRY(s, tfc_measurer_links(j->measurer, &j->calibration.links, &j->calibration.link_count));
+    double end = 1e-9 * (double)j->begin_ns - j->before_s + 0.25 * (j->o->seconds > 0 ? j->o->seconds : 600);
+    TFC_TRY(s, tfc_measurer_links(j->measurer, end, &j->calibration.links, &j->calibration.link_count));
     for (uint32_t i = 0; i < j->calibration.link_count; i++) {
       const struct tfc_link_time *t = &j->calibration.links[i];
       char a[32], b[32];

@@ -434,10 +434,14 @@ out:
   return s;
 }
 
-tfc_status tfc_measurer_links(struct tfc_measurer *m, struct tfc_link_time **out, uint32_t *out_count) {
+tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_link_time **out, uint32_t *out_count) {
   struct tfc_unpack u;
   if (m->fd < 0) TFC_RETURN_IF_ERROR(set_up_worker(m, &u));
-  TFC_RETURN_IF_ERROR(tfc_wire_send(m->fd, TFC_WIRE_LINKS, NULL));
+  struct tfc_pack p = {0};
+  tfc_pack_f64(&p, end_s);
+  tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_LINKS, &p);
+  tfc_array_free(&p.bytes);
+  if (s) return s;
   TFC_RETURN_IF_ERROR(expect(m, TFC_WIRE_LINKS, &u));
   struct tfc_link_time *times = copy_array(&u, sizeof *times, out_count);
   if (u.failed) {

@@ -68,8 +68,8 @@ struct tfc_measure_info {
 };
 
 struct tfc_measurer;
-// ABORTED: another run measures on this machine (and who), or the worker was lost. Otherwise what is wrong with the graph, the step
-// or the devices.
+// ABORTED: another run measures on this machine (and who), or the worker was lost. Otherwise what is wrong with the
+// graph, the step or the devices.
 TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *options, struct tfc_measurer **out);
 void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
 const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *measurer);
@@ -149,7 +149,8 @@ struct tfc_link_time {
   double time_us; // median, from the producer's end to the consumer's start, and what reading remote memory adds
   uint32_t samples;
 };
-TFC_MUST_USE tfc_status tfc_measurer_links(struct tfc_measurer *measurer, struct tfc_link_time **out,
+// After `end_s` (on tfc_now_ns's clock; 0: none) few steps of few sizes are all.
+TFC_MUST_USE tfc_status tfc_measurer_links(struct tfc_measurer *measurer, double end_s, struct tfc_link_time **out,
                                            uint32_t *out_count);
 
 #endif

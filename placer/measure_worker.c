@@ -303,7 +303,7 @@ int tfc_measure_worker_main(int argc, char **argv) {
     else if (type == TFC_WIRE_BATCH && !first)
       done = tfc_worker_batch(&w, &u);
     else if (type == TFC_WIRE_LINKS && !first)
-      done = tfc_worker_links(&w);
+      done = tfc_worker_links(&w, &u);
     else
       done = tfc_status_make(TFC_INTERNAL, "an unexpected message");
     if (done) s = fail_back(&w, done);

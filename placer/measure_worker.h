@@ -36,7 +36,7 @@ struct tfc_worker {
 // Opens the side's devices, initialises its variables and snapshots them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
 TFC_MUST_USE tfc_status tfc_worker_batch(struct tfc_worker *w, struct tfc_unpack *message);
-TFC_MUST_USE tfc_status tfc_worker_links(struct tfc_worker *w);
+TFC_MUST_USE tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *message);
 // The operation that does a node's work where it is not its own, else UINT32_MAX; and the message of all of them.
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p);
