@@ -2,6 +2,7 @@
 // StringToHashBucketStrong (SipHash-2-4 with a secret key, Aumasson and Bernstein 2012).
 #include "runtime/ops/math_row.h"
 #include "runtime/ops/nn_common.h"
+#include "runtime/ops/string_hash.h"
 
 static uint64_t word_at(const char *p, size_t n) { // up to 8 bytes, the first the lowest
   uint64_t v = 0;
@@ -33,7 +34,7 @@ static void round_of(uint64_t v[4]) {
   v[0] += v[3], v[3] = rotate(v[3], 21) ^ v[0];
   v[2] += v[1], v[1] = rotate(v[1], 17) ^ v[2], v[2] = rotate(v[2], 32);
 }
-static uint64_t sip(tfc_str s, const uint64_t *key) {
+uint64_t tfc_keyed_hash64(tfc_str s, const uint64_t *key) {
   uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
                    key[1] ^ 0x7465646279746573u};
   for (size_t i = 0;; i += 8) {
@@ -67,7 +68,7 @@ static tfc_status bucket(struct tfc_kernel_ctx *ctx) {
 static tfc_status bucket_strong(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *key = tfc_node_attr(ctx->graph, ctx->node, "key");
   TFC_KERNEL_CHECK(key && key->count == 2, "Key must have 2 elements");
-  return into_buckets(ctx, sip, (uint64_t[]){(uint64_t)key->ints[0], (uint64_t)key->ints[1]});
+  return into_buckets(ctx, tfc_keyed_hash64, (uint64_t[]){(uint64_t)key->ints[0], (uint64_t)key->ints[1]});
 }
 
 static const struct tfc_op_def string_buckets_rows[] = {

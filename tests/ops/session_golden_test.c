@@ -143,6 +143,7 @@ FAMILY(data, 0)
 FAMILY(coordination, 0)
 FAMILY(edges, 0)
 FAMILY(sparse, 0)
+FAMILY(features, 0)
 FAMILY(control_flow, 1) // a function called as an op of its name
 
 // What calls functions gives the same when they are lowered to branches and loops.
@@ -159,10 +160,10 @@ static void lowered_functions(void **unused) {
 int main(int argc, char **argv) {
   int unsupported;
   if (argc > 1) return run_family(argv[1], argc > 2 ? argv[2] : "", argc > 3, &unsupported) != 0;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(family_state),        cmocka_unit_test(family_optimizers),
-                                     cmocka_unit_test(family_random),       cmocka_unit_test(family_nn),
-                                     cmocka_unit_test(family_data),         cmocka_unit_test(family_coordination),
-                                     cmocka_unit_test(family_edges),        cmocka_unit_test(family_sparse),
-                                     cmocka_unit_test(family_control_flow), cmocka_unit_test(lowered_functions)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(family_state),        cmocka_unit_test(family_optimizers), cmocka_unit_test(family_random),
+      cmocka_unit_test(family_nn),           cmocka_unit_test(family_data),       cmocka_unit_test(family_coordination),
+      cmocka_unit_test(family_edges),        cmocka_unit_test(family_sparse),     cmocka_unit_test(family_features),
+      cmocka_unit_test(family_control_flow), cmocka_unit_test(lowered_functions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

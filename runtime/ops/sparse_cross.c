@@ -1,0 +1,218 @@
+// Crossed features: SparseCross, SparseCrossV2, SparseCrossHashed. Each row of the output has one value for every
+// choice of one feature from each column's row, the last column's changing fastest: the choices' texts joined, or their
+// hashes mixed into one (and counted into buckets). Columns are the sparse inputs, then the dense ones.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/ops/math_row.h"
+#include "runtime/ops/sparse_common.h"
+#include "runtime/ops/string_hash.h"
+
+struct column {
+  const struct tfc_tensor *values;
+  int64_t *begin; // [rows + 1] of sparse columns
+  int64_t width;  // of dense ones
+};
+struct rule {
+  bool hashed, seeded, keyed;
+  uint64_t seed, key[2]; // what the mixed hash starts with; of a keyed hash of texts
+  int64_t buckets;       // 0: all of int64
+  tfc_str between;
+};
+
+static uint64_t shift_mix(uint64_t v) {
+  return v ^ v >> 47;
+}
+static uint64_t mix(uint64_t a, uint64_t b) {
+  const uint64_t k = 0xc6a4a7935bd1e995u;
+  uint64_t h = (a ^ k ^ shift_mix(b * k) * k) * k;
+  return shift_mix(shift_mix(h) * k);
+}
+
+static int64_t first_of(const struct column *c, int64_t row) {
+  return c->begin ? c->begin[row] : row * c->width;
+}
+static int64_t features_of(const struct column *c, int64_t row) {
+  return c->begin ? c->begin[row + 1] - c->begin[row] : c->width;
+}
+
+static tfc_status put_cross(const struct rule *rule, const struct column *columns, uint32_t count,
+                            const int64_t *chosen, int64_t row, struct tfc_tensor *y, int64_t at) {
+  if (rule->hashed) {
+    uint64_t hash = rule->seed;
+    for (uint32_t c = 0; c < count; c++) {
+      int64_t i = first_of(&columns[c], row) + chosen[c];
+      uint64_t one;
+      if (columns[c].values->dtype == TFC_STRING) {
+        tfc_str text = tfc_tensor_get_string(columns[c].values, i);
+        one = rule->keyed ? tfc_keyed_hash64(text, rule->key) : tfc_fingerprint64(text);
+      } else {
+        one = (uint64_t)tfc_tensor_int(columns[c].values, i);
+        if (columns[c].begin && !rule->seeded) { // TensorFlow hashes four bytes of a sparse column's number there
+          uint32_t low = (uint32_t)one;
+          tfc_str four = {(const char *)&low, sizeof low};
+          one = rule->keyed ? tfc_keyed_hash64(four, rule->key) : tfc_fingerprint64(four);
+        }
+      }
+      hash = c == 0 && !rule->seeded ? one : mix(hash, one);
+    }
+    ((int64_t *)y->data)[at] = (int64_t)(hash % (rule->buckets ? (uint64_t)rule->buckets : (uint64_t)INT64_MAX));
+    return NULL;
+  }
+  struct tfc_text text = {0};
+  for (uint32_t c = 0; c < count; c++) {
+    int64_t i = first_of(&columns[c], row) + chosen[c];
+    char number[24];
+    if (c) tfc_text_add(&text, rule->between);
+    if (columns[c].values->dtype == TFC_STRING) {
+      tfc_text_add(&text, tfc_tensor_get_string(columns[c].values, i));
+    } else {
+      int n = snprintf(number, sizeof number, "%" PRId64, tfc_tensor_int(columns[c].values, i));
+      tfc_text_add(&text, (tfc_str){number, (size_t)n});
+    }
+  }
+  bool ok = !text.failed && tfc_tensor_set_string(y, at, (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
+  return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static tfc_status same_rows(int64_t *rows, int64_t n) {
+  TFC_KERNEL_CHECK(*rows < 0 || *rows == n, "Expected batch size %lld, got %lld", (long long)*rows, (long long)n);
+  *rows = n;
+  return NULL;
+}
+static tfc_status cross(struct tfc_kernel_ctx *ctx, const struct rule *rule, uint32_t sparse, uint32_t dense) {
+  uint32_t count = sparse + dense;
+  struct column *columns = calloc(count + 1, sizeof *columns);
+  int64_t *chosen = calloc(count + 1, sizeof *chosen), rows = -1, total = 0, widest = 0;
+  struct tfc_tensor *at = NULL, *values = NULL, *dims = NULL;
+  tfc_status s = NULL;
+  if (!columns || !chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t c = 0; c < sparse; c++) {
+    struct ops_sparse x;
+    TFC_TRY(s, ops_sparse_input(ctx, c, sparse + c, 2 * sparse + c, true, &x));
+    if (x.rank != 2) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "input %u of a cross must have rank 2, it has %d", c, x.rank);
+    TFC_TRY(s, same_rows(&rows, x.dims[0]));
+    if (rows > (int64_t)1 << 40) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%lld rows are too many", (long long)rows);
+    columns[c].values = x.values;
+    columns[c].begin = calloc((size_t)rows + 1, sizeof *columns[c].begin);
+    if (!columns[c].begin) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0, last = 0; i < x.count; last = x.at[2 * i], i++) {
+      if (x.at[2 * i] < last) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "indices[%u] are not in the order of rows", c);
+      columns[c].begin[x.at[2 * i] + 1]++;
+    }
+    for (int64_t r = 0; r < rows; r++) columns[c].begin[r + 1] += columns[c].begin[r];
+  }
+  for (uint32_t d = 0; d < dense; d++) {
+    const struct tfc_tensor *x = ctx->inputs[3 * sparse + d];
+    if (x->shape.rank != 2)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Dense inputs should be a matrix but received rank %d", x->shape.rank);
+    TFC_TRY(s, same_rows(&rows, x->shape.dims[0]));
+    columns[sparse + d] = (struct column){x, NULL, x->shape.dims[1]};
+  }
+  if (rows < 0) rows = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t crosses = 1;
+    for (uint32_t c = 0; c < count; c++)
+      if (__builtin_mul_overflow(crosses, features_of(&columns[c], r), &crosses))
+        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "row %lld has too many crosses", (long long)r);
+    if (crosses > widest) widest = crosses;
+    if (__builtin_add_overflow(total, crosses, &total) || total > (int64_t)1 << 40)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "there are too many crosses");
+  }
+  struct tfc_shape places = TFC_SHAPE(total, 2), list = TFC_SHAPE(total), two = TFC_SHAPE(2);
+  TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_INT64, &places, &at));
+  TFC_TRY(s, tfc_kernel_output(ctx, 1, rule->hashed ? TFC_INT64 : TFC_STRING, &list, &values));
+  TFC_TRY(s, tfc_kernel_output(ctx, 2, TFC_INT64, &two, &dims));
+  ((int64_t *)dims->data)[0] = rows;
+  ((int64_t *)dims->data)[1] = widest;
+  for (int64_t r = 0, to = 0; r < rows; r++) {
+    int64_t crosses = 1;
+    for (uint32_t c = 0; c < count; c++) crosses *= features_of(&columns[c], r);
+    memset(chosen, 0, count * sizeof *chosen);
+    for (int64_t k = 0; k < crosses; k++, to++) {
+      ((int64_t *)at->data)[2 * to] = r;
+      ((int64_t *)at->data)[2 * to + 1] = k;
+      TFC_TRY(s, put_cross(rule, columns, count, chosen, r, values, to));
+      for (uint32_t c = count; c-- > 0;) {
+        if (++chosen[c] < features_of(&columns[c], r)) break;
+        chosen[c] = 0;
+      }
+    }
+  }
+out:
+  for (uint32_t c = 0; columns && c < count; c++) free(columns[c].begin);
+  free(columns);
+  free(chosen);
+  return s;
+}
+static void counts_of(const struct tfc_graph *g, const struct tfc_node *n, uint32_t *sparse, uint32_t *dense) {
+  const struct tfc_attr *d = tfc_node_attr(g, n, "dense_types");
+  *sparse = (uint32_t)tfc_node_attr_int(g, n, "N", 0);
+  *dense = d ? d->count : 0;
+}
+
+static tfc_status sparse_cross(struct tfc_kernel_ctx *ctx) {
+  uint32_t sparse, dense;
+  counts_of(ctx->graph, ctx->node, &sparse, &dense);
+  struct rule rule = {.hashed = tfc_node_attr_bool(ctx->graph, ctx->node, "hashed_output", false),
+                      .seeded = true,
+                      .seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "hash_key", 0),
+                      .buckets = tfc_node_attr_int(ctx->graph, ctx->node, "num_buckets", 0),
+                      .between = TFC_STR("_X_")};
+  tfc_dtype out = tfc_node_attr_type(ctx->graph, ctx->node, "out_type", TFC_INT64);
+  TFC_KERNEL_CHECK(rule.hashed == (out == TFC_INT64), "out_type does not fit hashed_output");
+  return cross(ctx, &rule, sparse, dense);
+}
+static tfc_status sparse_cross_v2(struct tfc_kernel_ctx *ctx) {
+  uint32_t sparse, dense;
+  counts_of(ctx->graph, ctx->node, &sparse, &dense);
+  const struct tfc_tensor *between = ctx->inputs[3 * sparse + dense];
+  TFC_KERNEL_CHECK(between->shape.rank == 0, "Input separator should be a scalar.");
+  struct rule rule = {.between = tfc_tensor_get_string(between, 0)};
+  return cross(ctx, &rule, sparse, dense);
+}
+static tfc_status sparse_cross_hashed(struct tfc_kernel_ctx *ctx) {
+  uint32_t sparse, dense;
+  counts_of(ctx->graph, ctx->node, &sparse, &dense);
+  const struct tfc_tensor *const *more = ctx->inputs + 3 * sparse + dense;
+  TFC_KERNEL_CHECK(more[0]->shape.rank == 0, "Input num_buckets should be a scalar.");
+  TFC_KERNEL_CHECK(more[1]->shape.rank == 0, "Input strong_hash should be a scalar.");
+  TFC_KERNEL_CHECK(tfc_tensor_elements(more[2]) == 2, "Input salt must have two elements.");
+  uint64_t a = (uint64_t)tfc_tensor_int(more[2], 0), b = (uint64_t)tfc_tensor_int(more[2], 1);
+  struct rule rule = {
+      .hashed = true, .keyed = *(const bool *)more[1]->data, .key = {a, b}, .buckets = tfc_tensor_int(more[0], 0)};
+  TFC_KERNEL_CHECK(rule.buckets >= 0, "num_buckets is %lld", (long long)rule.buckets);
+  return cross(ctx, &rule, sparse, dense);
+}
+static tfc_status shape_cross(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, 2);
+  ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  ctx->outputs[2] = TFC_SHAPE(2);
+  return NULL;
+}
+
+#define ROW(run) .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = shape_cross, .kernel = run
+#define COLUMNS "indices: N * int64, values: sparse_types, shapes: N * int64, dense_inputs: dense_types"
+#define TYPES "sparse_types: list({int64, string}) >= 0, dense_types: list({int64, string}) >= 0"
+static const struct tfc_op_def sparse_cross_rows[] = {
+    {.name = "SparseCross",
+     .inputs = COLUMNS,
+     .outputs = "output_indices: int64, output_values: out_type, output_shape: int64",
+     .attrs = "N: int >= 0, hashed_output: bool, num_buckets: int >= 0, hash_key: int, " TYPES
+              ", out_type: {int64, string}, internal_type: {int64, string}",
+     ROW(sparse_cross)},
+    {.name = "SparseCrossV2",
+     .inputs = COLUMNS ", sep: string",
+     .outputs = "output_indices: int64, output_values: string, output_shape: int64",
+     .attrs = "N: int >= 0, " TYPES,
+     ROW(sparse_cross_v2)},
+    {.name = "SparseCrossHashed",
+     .inputs = COLUMNS ", num_buckets: int64, strong_hash: bool, salt: int64",
+     .outputs = "output_indices: int64, output_values: int64, output_shape: int64",
+     .attrs = "N: int >= 0, " TYPES,
+     ROW(sparse_cross_hashed)},
+};
+TFC_REGISTER_OPS(sparse_cross_rows);

@@ -1,0 +1,73 @@
+"""Features: messages parsed, crosses, n-grams."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def example(**features):
+    made = {}
+    for key, value in features.items():
+        if isinstance(value[0], bytes) if value else False:
+            made[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
+        elif isinstance(value[0], float) if value else False:
+            made[key] = tf.train.Feature(float_list=tf.train.FloatList(value=value))
+        elif value is not None:
+            made[key] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+    return tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString(deterministic=True)
+
+
+MESSAGES = [example(f=[1.0, -2.5], i=[3, -4, 5], s=[b"one", b""], d=[7, 8], d2=[4], f2=[0.5, -1.0, 2.0]), example(f=[0.5, 0.25], i=[], d=[9, 10], s=[b"x"]), example(f=[9.0, 8.0], s=[b"y", b"z", b"w"], d2=[1, 2, 3])]
+
+
+def column(rows, dtype):
+    """(indices, values, shape) of lists"""
+    at = [[r, k] for r, row in enumerate(rows) for k in range(len(row))]
+    values = [v for row in rows for v in row]
+    return (np.array(at, np.int64).reshape(-1, 2), np.array(values, object if dtype == "string" else np.int64),
+            np.array([len(rows), max(map(len, rows))], np.int64))
+
+
+def cases(f):
+    parsing(f)
+    crosses(f)
+
+
+def parsing(f):
+    some = np.array(MESSAGES, object)
+    none = np.array([], object)
+    keys = lambda *k: np.array(k, object)  # noqa: E731
+    dense = {"dense_shapes": [[2], [2]], "Tdense": [tf.float32, tf.int64]}
+    sparse = {"num_sparse": 2, "sparse_types": [tf.int64, tf.float32]}  # a key counts once
+    ragged = {"ragged_value_types": [tf.int64, tf.string], "ragged_split_types": [tf.int32, tf.int64]}
+    default = [np.array([0.5, 1.5], np.float32), np.array([-1, -2], np.int64)]
+    full = [keys(b"d2", b"f2"), keys(b"f", b"d"), keys(b"i", b"s"), default]
+    f.simple("ParseExampleV2", "string", [([some, none] + full, {**dense, **sparse, **ragged}), ([some[:0], none] + full, {**dense, **sparse, **ragged})], dynamic=False)
+    f.simple("ParseExampleV2", "string", [([np.array(m, object), none] + full, {**dense, **sparse, **ragged}) for m in some], dynamic=False, tag="one")
+    padded = {"dense_shapes": [[None], [None]], "Tdense": [tf.int64, tf.string], "num_sparse": 0, "sparse_types": [], "ragged_value_types": [], "ragged_split_types": []}
+    f.simple("ParseExampleV2", "string", [([some, none, keys(), keys(b"i", b"s"), keys(), [np.int64(-9), np.array(b"none", object)]], padded)], tag="padded", dynamic=False)
+    missing = {**dense, **sparse, **ragged}
+    f.simple("ParseExampleV2", "string", [([some, none, keys(b"d2", b"f2"), keys(b"g", b"d"), keys(b"i", b"s"), [np.zeros(0, np.float32), default[1]]], missing)], tag="missing", expect_error="InvalidArgumentError")
+    f.simple("ParseExampleV2", "string", [([some, none, keys(b"d2", b"f2"), keys(b"i", b"d"), keys(b"f", b"s"), default], missing)], tag="type", expect_error="InvalidArgumentError")
+    f.simple("ParseExampleV2", "string", [([np.array([MESSAGES[0][:-3]], object), none] + full, missing)], tag="broken", expect_error="InvalidArgumentError")
+    one = [np.array(k, object) for k in (b"i", b"s", b"f", b"d")]
+    f.simple("ParseExample", "string", [([some, none, one[:2], one[2:], default], {"dense_shapes": [[2], [2]], "sparse_types": [tf.int64, tf.string]})], dynamic=False)
+    f.simple("ParseSingleExample", "string", [([np.array(m, object), default], {"dense_shapes": [[2], [2]], "sparse_keys": ["i", "s"], "dense_keys": ["f", "d"], "num_sparse": 2, "sparse_types": [tf.int64, tf.string]}) for m in some], dynamic=False)
+
+
+def crosses(f):
+    a, b = column([[b"a", b"b"], [], [b"c"]], "string"), column([[1, 2], [3], [-4]], "int64")
+    dense = np.array([[b"x", b"y"], [b"z", b""], [b"p", b"q"]], object)
+    numbers = np.array([[5], [6], [7]], np.int64)
+    columns = [[x[i] for x in (a, b)] for i in range(3)]
+    for hashed in (True, False):
+        for buckets in (0, 10) if hashed else (0,):
+            if not hashed:  # texts alone
+                columns[1][1] = column([[b"1", b"2"], [b"3"], [b"-4"]], "string")[1]
+            attrs = {"hashed_output": hashed, "num_buckets": buckets, "hash_key": 956888297470, "out_type": tf.int64 if hashed else tf.string, "internal_type": tf.int64 if hashed else tf.string}
+            inputs = columns + [[dense] + [numbers] * hashed]
+            f.simple("SparseCross", "int64" if hashed else "string", [(inputs, attrs)], tag="%d" % buckets, dynamic=False)
+    columns[1][1] = b[1]
+    f.simple("SparseCrossV2", "string", [(columns + [[dense, numbers], np.array(b"--", object)], {})], dynamic=False)
+    for strong in (False, True):
+        for buckets in (0, 12):
+            f.simple("SparseCrossHashed", "int64", [(columns + [[dense], np.int64(buckets), np.array(strong), np.array([137, 173], np.int64)], {})], tag="%d_%d" % (strong, buckets), dynamic=False)
