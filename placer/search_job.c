@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "placer/lns.h"
+#include "placer/names.h"
 
-const char *const tfc_search_method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
-                                               "auto: anneal", "auto: combine",    "auto: fresh"};
+const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",  "auto: anneal",
+                                               "auto: combine", "auto: fresh",      "auto: names"};
 
 // What is left of a budget after `used` evaluations, a share of it.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
@@ -49,6 +50,18 @@ out:
   return s;
 }
 
+// Clusters anywhere.
+static void scatter(const struct tfc_problem *p, struct tfc_random *random, const uint32_t *cluster, uint32_t *home,
+                    uint32_t count, tfc_device_id *device) {
+  for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    uint32_t d = home[cluster[u]];
+    while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
+    device[u] = (tfc_device_id)d;
+  }
+  if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, device, NULL);
+}
+
 // One start, from a beginning that has nothing to do with the elite: units anywhere in one run, or clusters anywhere.
 static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   tfc_status s = NULL;
@@ -69,13 +82,7 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     const uint32_t count = tfc_local_coarsen(p, random, NULL, target, cluster);
     home = malloc(sizeof *home * (count + 1u));
     if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-    for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
-    for (uint32_t u = 0; u < p->unit_count; u++) {
-      uint32_t d = home[cluster[u]];
-      while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
-      trial.device[u] = (tfc_device_id)d;
-    }
-    if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, trial.device, NULL);
+    scatter(p, random, cluster, home, count, trial.device);
     struct tfc_anneal_options options = {.hot = 0.3, .cold = 0.003, .cluster = cluster, .cluster_count = count};
     struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.3, tfc_random_u64(random));
     TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
@@ -111,6 +118,45 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
   return s;
 }
 
+// Several starts by names, each with its own idea of what counts in them; then the best one, level by level.
+static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  enum { STARTS = 6 };
+  tfc_status s = NULL;
+  struct tfc_solution trial = {0}, best = {0};
+  struct tfc_score best_score = TFC_SCORE_NONE;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  uint32_t *home = malloc(sizeof *home * ((size_t)p->unit_count + 1));
+  if (!cluster || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&trial, p));
+  for (int start = 0; start < STARTS && !job_over(j); start++) {
+    uint32_t count = 0;
+    for (int tries = 0; tries < 8 && (count < 2u * p->device_count || count > 400 + p->unit_count / 4); tries++)
+      count = tfc_names_cluster(p, random, cluster);
+    if (!count) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    free(trial.rank);
+    trial.rank = NULL;
+    scatter(p, random, cluster, home, count, trial.device);
+    struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.002, .cluster = cluster, .cluster_count = count};
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.6 / (STARTS - start), tfc_random_u64(random));
+    struct tfc_score score = TFC_SCORE_NONE;
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
+    if (best.device && !tfc_score_better(score, best_score)) continue;
+    TFC_TRY(s, tfc_solution_copy(&best, &trial, p));
+    best_score = score;
+  }
+  if (!best.device) goto out;
+  TFC_TRY(s, anneal_levels(p, j, random, &best, &best_score, best.device));
+  if (tfc_score_better(best_score, j->score)) { // else what it was given stays
+    const struct tfc_solution given = j->solution;
+    j->solution = best, best = given, j->score = best_score;
+  }
+out:
+  tfc_solution_deinit(&trial);
+  tfc_solution_deinit(&best);
+  free(cluster), free(home);
+  return s;
+}
+
 tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job *j) {
   tfc_status s = NULL;
   struct tfc_random random;
@@ -125,6 +171,8 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
   } else if (j->method == TFC_METHOD_FRESH) {
     TFC_TRY(s, anneal_fresh(p, j, &random));
+  } else if (j->method == TFC_METHOD_NAMES) {
+    TFC_TRY(s, anneal_names(p, j, &random));
   } else if (j->method == TFC_METHOD_COMBINE) { // what is together in both stays so at first
     for (uint32_t u = 0; u < p->unit_count; u++)
       j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);

@@ -6,14 +6,15 @@
 #include "placer/local.h"
 
 // Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
-// from nothing; large neighbourhoods.
+// from nothing; large neighbourhoods; from nothing by clusters of what is called alike.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,
   TFC_METHOD_CLUSTERS,
   TFC_METHOD_LNS,
   TFC_METHOD_HOT,
   TFC_METHOD_COMBINE,
-  TFC_METHOD_FRESH
+  TFC_METHOD_FRESH,
+  TFC_METHOD_NAMES
 };
 extern const char *const tfc_search_method_names[];
 
