@@ -234,51 +234,14 @@ out:
   return s;
 }
 
-// What a node takes by itself; NaN: not known.
-static double own_us(const struct tfc_job *j, uint32_t node) {
-  double own = (double)NAN;
-  for (uint32_t k = 0; k < j->calibration.kind_count; k++) {
-    struct tfc_cost cost = tfc_cost_table_get(j->plain, node, k);
-    if (cost.samples && !(own <= cost.median_us)) own = cost.median_us;
-  }
-  return own;
-}
-
-// Apart from the operation that it is fused into, a node writes its outputs and the other reads them. (The products of
-// a softmax in shards are sums of small tensors: they belong on several devices, fused or not.)
-static bool costs_to_tear(const struct tfc_job *j, uint32_t node) {
-  const double bandwidth = 1e10; // bytes a second, of one core
-  const struct tfc_node *n = &j->o->graph->nodes[node];
-  double bytes = 0;
-  for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)j->info->output_bytes[n->output_begin + k];
-  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(j, node)); // not known: it is kept
-}
-
-// Apart from those that read the same weights, a node's device fetches them and packs them once more.
-static bool costs_to_share(const struct tfc_job *j, const struct tfc_plan_shared *shared) {
-  const double bandwidth = 5e9; // bytes a second: fetched, read, written
-  return !(1e6 * (double)shared->bytes / bandwidth <= 0.2 * own_us(j, shared->node)); // not known: they stay together
-}
-
 tfc_status tfc_job_keep_together(struct tfc_job *j) {
   if (j->kept) return NULL;
   tfc_status s = NULL;
-  uint32_t nodes = j->o->graph->node_count, count = 0;
+  uint32_t count = 0;
+  struct tfc_node_pair *together = NULL;
   struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
-  struct tfc_node_pair *together =
-      calloc(nodes + j->info->continued_count + j->info->shared_count + 1u, sizeof *together);
-  j->kept = calloc(nodes + 1u, sizeof *j->kept);
-  if (!feeds || !together || !j->kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < nodes && j->info->done_by; i++) {
-    j->kept[i] = j->info->done_by[i] < nodes && costs_to_tear(j, i);
-    if (j->kept[i]) together[count++] = (struct tfc_node_pair){i, j->info->done_by[i]};
-  }
-  for (uint32_t i = 0; i < j->info->continued_count; i++)
-    if (j->info->continued[i].same)
-      together[count++] = (struct tfc_node_pair){j->info->continued[i].node, j->info->continued[i].before};
-  for (uint32_t i = 0; i < j->info->shared_count; i++)
-    if (costs_to_share(j, &j->info->shared[i]))
-      together[count++] = (struct tfc_node_pair){j->info->shared[i].node, j->info->shared[i].with};
+  if (!feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_job_find_together(j, &together, &count));
   if (!count) goto out;
   struct tfc_subject_options options = subject_options(j, feeds);
   options.together = together, options.together_count = count;

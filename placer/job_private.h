@@ -18,7 +18,7 @@ struct tfc_job_known { // a placement that was measured or has a name
   uint64_t digest;
   int64_t placement_id, key; // in the store
   tfc_result_state state;
-  tfc_code code; // of what stopped it, TFC_OK: nothing did
+  tfc_code code;                  // of what stopped it, TFC_OK: nothing did
   double median_us, q1_us, q3_us; // NaN: not measured
   uint32_t steps;
   double ratio;                        // to its batch's reference
@@ -80,6 +80,8 @@ struct tfc_job {
 // job.c
 // What stays with what it is fused into, and the coarse subject: needs what each operation takes by itself (`plain`).
 TFC_MUST_USE tfc_status tfc_job_keep_together(struct tfc_job *job);
+// Sets job->kept, and gives pairs of nodes that a search moves as one; the caller frees them.
+TFC_MUST_USE tfc_status tfc_job_find_together(struct tfc_job *job, struct tfc_node_pair **out, uint32_t *out_count);
 double tfc_job_seconds(const struct tfc_job *job); // since it began, resumed time included
 bool tfc_job_cancelled(const struct tfc_job *job);
 void tfc_job_say(struct tfc_job *job, bool warning, const char *format, ...) TFC_PRINTF(3, 4);

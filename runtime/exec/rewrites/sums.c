@@ -73,7 +73,7 @@ struct part {
 
 // A piece takes a millisecond at least: each reads the right sides again, and others start rarely.
 static void divide_part(const struct tfc_ir *ir, const struct summing *g, struct part *part) {
-  const double piece_us = 1200;
+  const double piece_us = 2000;
   const uint32_t count = part->end - part->begin;
   uint32_t latest = part->begin, most = count + part->last, n = 0;
   double us = 0;
