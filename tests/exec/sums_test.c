@@ -9,7 +9,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
 
-enum { TERMS = 12, ROWS = 520, COLUMNS = 1000, DEPTH = 32, ELEMENTS = ROWS * COLUMNS };
+enum { TERMS = 12, ROWS = 1032, COLUMNS = 1000, DEPTH = 32, ELEMENTS = ROWS * COLUMNS };
 
 // The weight gradients of an unrolled cell: terms x^T g_i, where g_i is there later than g_(i-1).
 static void write_graph(struct tfc_text *text) {
