@@ -36,8 +36,17 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static bool read_in_place(const struct tfc_product *p, int64_t m) {
-  return p->b.column == 1 && m < few_rows;
+// Rows of B where they are: of few rows of A each panel is read once. More rows read it from the second-level cache, if
+// it stays there: its rows, 3 lines each, fall on as few sets as their distance allows (by the smallest such cache:
+// 1024 sets of 16 lines, and half of it for A and C).
+static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
+  enum { line = 16, lines = 3, sets = 1024, ways = 16 };
+  if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
+  if (p->b.row % line || n < 2 * tfc_gemm_panel() || (uintptr_t)p->b.data % (line * sizeof(float))) return false;
+  int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in it
+  if (!apart) return false;
+  int64_t used = common <= lines ? sets : sets / common * lines;
+  return p->k * lines <= used * ways / 2;
 }
 
 // Where each B is packed: offsets in floats into one block, and its size.
@@ -48,7 +57,7 @@ static size_t lay_out(const struct job *job, size_t *offsets) {
     const struct tfc_product *p = &job->given[i];
     offsets[i] = at;
     if (p->packed_b) continue;
-    int64_t panels = read_in_place(p, job->m) ? job->n % width != 0 : tfc_gemm_panels(job->n);
+    int64_t panels = read_in_place(p, job->m, job->n) ? job->n % width != 0 : tfc_gemm_panels(job->n);
     at += ((size_t)(panels * p->k * width) + 15) / 16 * 16;
   }
   return (at + (size_t)(8 * width)) * sizeof(float);
@@ -71,7 +80,7 @@ static void pack_pieces(void *arg, int64_t begin, int64_t end) {
     const struct tfc_product *p = &job->given[i];
     float *memory = packing->memory + packing->offsets[i];
     if (!p->packed_b) {
-      if (!read_in_place(p, job->m))
+      if (!read_in_place(p, job->m, job->n))
         tfc_gemm_pack(p->b, p->k, job->n, first, last, memory);
       else if (last == panels && job->n % width)
         tfc_gemm_pack(p->b, p->k, job->n, panels - 1, panels, memory - (panels - 1) * width * p->k);
@@ -93,7 +102,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
     job->total_k += p->k;
     *q = (struct tfc_gemm_product){.a = p->a, .source = p->source, .packed_b = p->packed_b, .k = p->k};
     if (p->packed_b) continue;
-    if (read_in_place(p, job->m)) {
+    if (read_in_place(p, job->m, job->n)) {
       q->b = p->b.data, q->b_row = p->b.row, q->tail = memory + offsets[i];
       needed += job->n % tfc_gemm_panel() ? p->k : 0;
     } else {
