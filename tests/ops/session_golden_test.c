@@ -24,7 +24,7 @@ static const char *text_of(const json_t *object, const char *key) {
   return text ? text : "";
 }
 
-enum { MOST = 32 };
+enum { MOST = 64 };
 
 // One run of a case: targets, then fetches, compared with what TensorFlow gave.
 static tfc_status run_once(const struct family *f, struct tfc_session *session, const char *name, size_t number,
