@@ -12,7 +12,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/step_args.h"
-#include "placer/job.h"
+#include "placer/job/job.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"

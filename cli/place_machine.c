@@ -13,7 +13,7 @@
 #include "cli/program.h"
 #include "cli/step_args.h"
 #include "placer/placer.h"
-#include "placer/subject.h"
+#include "placer/subject/subject.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/units.h"

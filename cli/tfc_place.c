@@ -6,7 +6,7 @@
 #include "cli/device_list.h"
 #include "cli/place.h"
 #include "cli/program.h"
-#include "placer/measure.h"
+#include "placer/measure/measure.h"
 #include "placer/placer.h"
 #include "rl/rl.h"
 #include "runtime/base/file.h"

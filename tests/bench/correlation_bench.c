@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placer/job.h"
+#include "placer/job/job.h"
 #include "profiler/statistics.h"
 #include "runtime/graph/import.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/local_machine.h"
+#include "placer/measure/local_machine.h"
 #include "placer/problem.h"
 
 static struct tfc_device_info devices[3] = {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placer/measure.h"
+#include "placer/measure/measure.h"
 #include "profiler/lock.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/step.h"

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "placer/measure_wire.h"
+#include "placer/measure/wire.h"
 
 static void test_round_trip(void **state) {
   (void)state;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/subject.h"
+#include "placer/subject/subject.h"
 #include "runtime/graph/builder.h"
 #include "runtime/graph/op_def.h"
 

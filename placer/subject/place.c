@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/subject.h"
-#include "placer/subject_units.h"
+#include "placer/subject/subject.h"
+#include "placer/subject/units.h"
 #include "runtime/base/map.h"
 #include "runtime/graph/device_spec.h"
 

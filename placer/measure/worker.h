@@ -2,8 +2,8 @@
 #ifndef TFC_PLACER_MEASURE_WORKER_H
 #define TFC_PLACER_MEASURE_WORKER_H
 
-#include "placer/measure.h"
-#include "placer/measure_wire.h"
+#include "placer/measure/measure.h"
+#include "placer/measure/wire.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/graph.h"
 

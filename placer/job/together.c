@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/job_private.h"
+#include "placer/job/private.h"
 #include "runtime/base/array.h"
 
 // What a node takes by itself; NaN: not known.

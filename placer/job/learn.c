@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/job_private.h"
+#include "placer/job/private.h"
 #include "runtime/base/clock.h"
 
 struct learning {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "placer/machine.h"
-#include "placer/measure_worker.h"
+#include "placer/measure/worker.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/subject_units.h"
+#include "placer/subject/units.h"
 #include "runtime/base/array.h"
 
 static double cost_us(const struct tfc_cost_table *costs, uint32_t node, uint32_t kind, bool fastest) {

@@ -7,10 +7,10 @@
 //   tfc_status s = tfc_job_run(&options, &outcome);
 //   ... print outcome.rows, outcome.placement or the status's message; exit(outcome.exit_code);
 //   tfc_job_outcome_deinit(&outcome);
-#ifndef TFC_PLACER_JOB_H
-#define TFC_PLACER_JOB_H
+#ifndef TFC_PLACER_JOB_JOB_H
+#define TFC_PLACER_JOB_JOB_H
 
-#include "placer/measure.h"
+#include "placer/measure/measure.h"
 #include "placer/placement.h"
 #include "placer/search.h"
 #include "runtime/pass/step.h"

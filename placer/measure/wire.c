@@ -1,4 +1,4 @@
-#include "placer/measure_wire.h"
+#include "placer/measure/wire.h"
 
 #include <errno.h>
 #include <poll.h>

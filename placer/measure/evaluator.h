@@ -3,7 +3,7 @@
 #ifndef TFC_PLACER_MEASURE_EVALUATOR_H
 #define TFC_PLACER_MEASURE_EVALUATOR_H
 
-#include "placer/measure.h"
+#include "placer/measure/measure.h"
 
 struct tfc_measure_settings {
   uint32_t warmup, block, blocks; // 0: 1, 5, 1

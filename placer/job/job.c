@@ -1,5 +1,5 @@
 // The job from start to end: set-up, phases in turn, and what is left behind whichever way it ends.
-#include "placer/job.h"
+#include "placer/job/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placer/job_private.h"
+#include "placer/job/private.h"
 #include "placer/place.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"

@@ -1,6 +1,6 @@
 // The measuring worker: opens the devices, initialises the graph's variables, and then measures what it is told to,
 // until the pipe closes. It dies with its parent and takes no notice of the terminal's interrupts: the parent decides.
-#include "placer/measure_worker.h"
+#include "placer/measure/worker.h"
 
 #include <signal.h>
 #include <stdlib.h>

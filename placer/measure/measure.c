@@ -1,5 +1,5 @@
 // The program's side: starts the worker, watches it, and starts another one when it is lost.
-#include "placer/measure.h"
+#include "placer/measure/measure.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "placer/measure_wire.h"
+#include "placer/measure/wire.h"
 #include "profiler/lock.h"
 #include "runtime/base/clock.h"
 

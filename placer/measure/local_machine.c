@@ -1,4 +1,4 @@
-#include "placer/local_machine.h"
+#include "placer/measure/local_machine.h"
 
 #include <math.h>
 #include <stdlib.h>

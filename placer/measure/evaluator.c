@@ -1,4 +1,4 @@
-#include "placer/measure_evaluator.h"
+#include "placer/measure/evaluator.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,11 +12,11 @@
 //
 // One thread. Within a batch, entries are run in blocks of steps in turns with the reference (A B A B), because
 // machines drift; variables are restored before each entry; nothing is saved or written.
-#ifndef TFC_PLACER_MEASURE_H
-#define TFC_PLACER_MEASURE_H
+#ifndef TFC_PLACER_MEASURE_MEASURE_H
+#define TFC_PLACER_MEASURE_MEASURE_H
 
 #include "placer/evaluator.h"
-#include "placer/subject.h"
+#include "placer/subject/subject.h"
 #include "profiler/collector.h"
 #include "runtime/exec/session.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/job_private.h"
+#include "placer/job/private.h"
 #include "profiler/statistics.h"
 #include "runtime/base/units.h"
 

@@ -11,8 +11,8 @@
 // A node of the cost graph is an operation that runs, or a variable (no time, its memory, the tensor that readers on
 // other devices need). Elided nodes (identities, views, reads, constants) are not in it: tensors go from the real
 // producer to the real consumers. Immutable once made; any number of threads may read it.
-#ifndef TFC_PLACER_SUBJECT_H
-#define TFC_PLACER_SUBJECT_H
+#ifndef TFC_PLACER_SUBJECT_SUBJECT_H
+#define TFC_PLACER_SUBJECT_SUBJECT_H
 
 #include "placer/placement.h"
 #include "placer/simulate.h"

@@ -1,11 +1,11 @@
 // The structure of a step as a placement problem: cost nodes, units, constraints, edges. Edges are found by walking
 // from each operation back through what is elided to the operation or variable that really makes the tensor.
-#include "placer/subject.h"
+#include "placer/subject/subject.h"
 
 #include <regex.h>
 #include <stdlib.h>
 
-#include "placer/subject_units.h"
+#include "placer/subject/units.h"
 #include "runtime/pass/pass.h"
 
 struct maker {

@@ -1,8 +1,8 @@
-// Which nodes of a graph must share a device, and why. Private to subject*.c.
+// Which nodes of a graph must share a device, and why. Private to this folder.
 #ifndef TFC_PLACER_SUBJECT_UNITS_H
 #define TFC_PLACER_SUBJECT_UNITS_H
 
-#include "placer/subject.h"
+#include "placer/subject/subject.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/op_def.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/job_private.h"
+#include "placer/job/private.h"
 #include "runtime/base/random.h"
 
 enum { BATCH = 4, FEWEST = 2, STALE = 6 }; // STALE: rounds without gain, measured or simulated, that end the search

@@ -1,11 +1,11 @@
-// The job's state, shared by job*.c.
+// The job's state, shared by this folder's files.
 #ifndef TFC_PLACER_JOB_PRIVATE_H
 #define TFC_PLACER_JOB_PRIVATE_H
 
-#include "placer/job.h"
-#include "placer/local_machine.h"
-#include "placer/measure_evaluator.h"
-#include "placer/subject.h"
+#include "placer/job/job.h"
+#include "placer/measure/evaluator.h"
+#include "placer/measure/local_machine.h"
+#include "placer/subject/subject.h"
 #include "profiler/store.h"
 
 enum { TFC_JOB_RAW_KEPT = 20 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "placer/job_private.h"
+#include "placer/job/private.h"
 #include "placer/place.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"

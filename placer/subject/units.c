@@ -1,7 +1,7 @@
 // Ties, in this order: the classes of _class attributes (over all nodes of the file, so that initialisers and slots go
 // with their variables), references, resource handles; and where calls were lowered, the copies of one node of a
 // function (it has one place, whoever calls it), and what the lowering itself needs.
-#include "placer/subject_units.h"
+#include "placer/subject/units.h"
 
 #include "runtime/base/map.h"
 

@@ -1,9 +1,9 @@
 // The local machine as the simulator sees it: devices and links with what calibration has measured.
-#ifndef TFC_PLACER_LOCAL_MACHINE_H
-#define TFC_PLACER_LOCAL_MACHINE_H
+#ifndef TFC_PLACER_MEASURE_LOCAL_MACHINE_H
+#define TFC_PLACER_MEASURE_LOCAL_MACHINE_H
 
 #include "placer/machine.h"
-#include "placer/measure.h"
+#include "placer/measure/measure.h"
 
 // By kind of device, in order of first appearance among the devices.
 struct tfc_kind_calibration {
