@@ -117,8 +117,8 @@ tfc_status tfc_job_final(struct tfc_job *j) {
                                           .placement = placement + i * nodes,
                                           .sequence = sequence + (size_t)i * j->subject->cost_count};
     if (k->whole) continue;
-    TFC_TRY(s, tfc_subject_assign(j->subject, j->problem, &k->solution, placement + i * nodes,
-                                  sequence + (size_t)i * j->subject->cost_count, &entry[i].sequence_count));
+    TFC_TRY(s, tfc_job_assign(j, k, placement + i * nodes, sequence + (size_t)i * j->subject->cost_count,
+                              &entry[i].sequence_count));
   }
   tfc_job_say(j, false, "final run: %u placements in turns", count);
   struct tfc_measure_batch batch = {.entries = entry,
@@ -309,10 +309,32 @@ out:
   return s;
 }
 
+// The solution with the order that it was found to fit with.
+static tfc_status rank_as_run(const struct tfc_job *j, const struct tfc_job_known *k, struct tfc_solution *out) {
+  tfc_status s = NULL;
+  double *order = malloc((j->problem->node_count + 1u) * sizeof *order);
+  uint32_t *rank = malloc((j->problem->node_count + 1u) * sizeof *rank);
+  if (!order || !rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < j->problem->node_count; i++) order[i] = (double)NAN;
+  for (uint32_t i = 0; i < k->sequence_count; i++) {
+    uint32_t c = j->subject->cost_of[k->sequence[i]];
+    if (c != TFC_NONE) order[c] = i;
+  }
+  TFC_TRY(s, tfc_rank_from_order(j->problem, order, rank));
+  TFC_TRY(s, tfc_solution_copy(out, &k->solution, j->problem));
+  free(out->rank);
+  out->rank = rank, rank = NULL;
+out:
+  free(order);
+  free(rank);
+  return s;
+}
+
 // --- The document ----------------------------------------------------------------------------------------------------
 static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *k) {
   tfc_status s = NULL;
   struct tfc_placement *d = NULL;
+  struct tfc_solution as_run = {0};
   TFC_TRY(s, tfc_placement_create(&d));
   d->run = j->run;
   d->graph_file = tfc_arena_str(&d->arena, tfc_str_from(j->o->graph_path));
@@ -357,9 +379,11 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->algorithm = tfc_arena_str(&d->arena, tfc_str_from(k->algorithm ? k->algorithm : k->name));
   d->seed = j->o->seed;
   d->evaluations = j->episodes;
-  TFC_TRY(s, tfc_subject_document(j->subject, j->problem, &k->solution, d));
+  if (k->sequence) TFC_TRY(s, rank_as_run(j, k, &as_run));
+  TFC_TRY(s, tfc_subject_document(j->subject, j->problem, as_run.device ? &as_run : &k->solution, d));
   j->out->placement = d, d = NULL;
 out:
+  if (as_run.device) tfc_solution_deinit(&as_run);
   tfc_placement_free(d);
   return s;
 }
@@ -376,6 +400,7 @@ static tfc_status save_problem(struct tfc_job *j) {
   if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   mkdir(j->o->save_problem, 0777); // there already: fine; otherwise the write below says why not
   TFC_TRY(s, tfc_cost_graph_write(j->cost_graph, graph));
+  for (uint32_t d = 0; d < j->machine->device_count; d++) j->machine->devices[d].memory = j->bare->devices[d].memory;
   TFC_TRY(s, tfc_machine_write(j->machine, machine));
 out:
   free(graph);
@@ -391,10 +416,29 @@ static tfc_status say_no_fit(struct tfc_job *j) {
     uint64_t one = j->bare->devices[d].memory;
     limit = one == TFC_NO_LIMIT || limit + one < limit ? TFC_NO_LIMIT : limit + one;
   }
+  uint64_t variables = j->subject->variable_bytes, least = UINT64_MAX;
+  uint32_t where = 0;
+  const struct tfc_job_known *nearest = NULL; // whose worst device misses least
+  for (size_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->state != TFC_RESULT_NO_FIT || !k->solution.device || !k->peak) continue;
+    uint64_t worst = 0;
+    uint32_t at = 0;
+    for (uint32_t d = 0; d < j->bare->device_count; d++)
+      if (k->peak[d] > j->bare->devices[d].memory && k->peak[d] - j->bare->devices[d].memory > worst)
+        worst = k->peak[d] - j->bare->devices[d].memory, at = d;
+    if (worst && worst < least) least = worst, where = at, nearest = k;
+  }
+  char text[160] = "", a[32], b[32];
+  if (nearest)
+    snprintf(text, sizeof text, "; the nearest of them needs %s on %.*s, %s more than its limit",
+             tfc_show_bytes(a, (double)nearest->peak[where]), TFC_STR_ARG(j->bare->devices[where].name),
+             tfc_show_bytes(b, (double)least));
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
-                         "nothing that was tried fits: the variables alone take %s, all devices together may hold %s, "
-                         "and a step needs room for its tensors besides",
-                         tfc_show_bytes(need, (double)j->subject->variable_bytes), tfc_show_bytes(held, (double)limit));
+                         "nothing that was tried fits: the variables alone take %s, all devices together may hold "
+                         "%s%s, and a step needs room for its tensors besides%s",
+                         tfc_show_bytes(need, (double)variables), tfc_show_bytes(held, (double)limit),
+                         variables > limit ? ", which is too little already" : "", text);
 }
 
 // There is no answer: nothing fits, or what was tried failed in another way.

@@ -119,6 +119,7 @@ static tfc_status begin_run(struct tfc_job *j, const char *sha256) {
                                                        .host = host,
                                                        .cpu_model = cpu},
                                &j->run));
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // it can be gone on with from here
   TFC_TRY(s, tfc_store_commit(j->store));
   j->out->run = j->run;
 out:
@@ -263,6 +264,7 @@ static void known_deinit(struct tfc_job_known *k) {
   free(k->peak);
   free(k->busy_us);
   free(k->share);
+  free(k->sequence);
   tfc_solution_deinit(&k->solution);
   tfc_array_free(&k->final_step_us);
   tfc_array_free(&k->final_block_of);
@@ -299,12 +301,16 @@ static void tear_down(struct tfc_job *j) {
 static tfc_status phases(struct tfc_job *j) {
   tfc_status s = NULL;
   j->phase = TFC_JOB_PROFILE;
-  if (!j->o->resume || j->calibration.link_count == 0)
+  if (!j->o->resume || j->calibration.link_count == 0) {
+    for (size_t i = 0; i < j->known.count; i++) known_deinit(&j->known.data[i]); // of a profile that did not end
+    j->known.count = 0, j->best = UINT32_MAX;
     TFC_TRY(s, tfc_job_profile(j));
-  else
+  } else {
     TFC_TRY(s, tfc_job_keep_together(j));
+  }
   TFC_TRY(s, tfc_job_rebuild(j));
   j->profiled = true;
+  TFC_TRY(s, tfc_job_save_state(j));
   tfc_job_predict(j);
   if (j->o->evaluate) return tfc_job_evaluate(j);
   TFC_TRY(s, tfc_job_baselines(j));
@@ -369,6 +375,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                       .best_seen_us = INFINITY,
                       .trace_overhead = (double)NAN,
                       .trace_overhead_least = (double)NAN,
+                      .memory_ratio = 1,
                       .trace = TFC_TRACE_MODE_ALL};
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
   // What can fail for reasons outside the graph is tried first, before any time is spent.

@@ -63,6 +63,24 @@ out:
   return s;
 }
 
+// --- Orders ----------------------------------------------------------------------------------------------------------
+tfc_status tfc_job_assign(const struct tfc_job *j, const struct tfc_job_known *k, uint16_t *placement,
+                          uint32_t *sequence, uint32_t *out_count) {
+  TFC_RETURN_IF_ERROR(tfc_subject_assign(j->subject, j->problem, &k->solution, placement, sequence, out_count));
+  if (k->sequence && k->sequence_count == *out_count) memcpy(sequence, k->sequence, *out_count * sizeof *sequence);
+  return NULL;
+}
+
+tfc_status tfc_job_keep_sequence(const struct tfc_job *j, struct tfc_job_known *k, const uint32_t *sequence,
+                                 uint32_t count) {
+  if (!j->problem->has_limits || k->sequence || k->state != TFC_RESULT_OK) return NULL;
+  if (!(k->sequence = malloc((count + 1u) * sizeof *k->sequence)))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(k->sequence, sequence, count * sizeof *sequence);
+  k->sequence_count = count;
+  return NULL;
+}
+
 // --- Measuring -------------------------------------------------------------------------------------------------------
 void tfc_job_consider(struct tfc_job *j, uint32_t index) {
   const struct tfc_job_known *k = &j->known.data[index];
@@ -81,6 +99,7 @@ void tfc_job_consider(struct tfc_job *j, uint32_t index) {
 struct measuring {
   struct tfc_job *job;
   const uint32_t *index; // [entry] of known; the reference is last
+  const struct tfc_measure_entry *entries;
   uint32_t count;
   const char *phase;
 };
@@ -91,6 +110,8 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   struct tfc_job_known *k = &j->known.data[b->index[m->entry]];
   if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
   TFC_RETURN_IF_ERROR(tfc_job_record(j, k, m, b->phase));
+  const struct tfc_measure_entry *e = &b->entries[m->entry];
+  TFC_RETURN_IF_ERROR(tfc_job_keep_sequence(j, k, e->sequence, e->sequence_count));
   if (m->state == TFC_RESULT_FAILED) tfc_job_say(j, true, "%s: %s", k->name, m->message ? m->message : "failed");
   if (!k->baseline || !k->heuristic) tfc_job_consider(j, b->index[m->entry]);
   tfc_job_say(j, false, NULL);
@@ -99,7 +120,7 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
 
 tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t count, const char *phase) {
   tfc_status s = NULL;
-  struct measuring b = {j, index, count, phase};
+  struct measuring b = {j, index, NULL, count, phase};
   size_t nodes = j->o->graph->node_count;
   bool reference = j->best != UINT32_MAX;
   uint32_t entries = count + reference;
@@ -112,8 +133,8 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
     const struct tfc_job_known *k = &j->known.data[i < count ? index[i] : j->best];
     entry[i].placement = placement + i * nodes;
     entry[i].sequence = sequence + (size_t)i * j->subject->cost_count;
-    TFC_TRY(s, tfc_subject_assign(j->subject, j->problem, &k->solution, placement + i * nodes,
-                                  sequence + (size_t)i * j->subject->cost_count, &entry[i].sequence_count));
+    TFC_TRY(s, tfc_job_assign(j, k, placement + i * nodes, sequence + (size_t)i * j->subject->cost_count,
+                              &entry[i].sequence_count));
   }
   for (uint32_t i = 0; i < j->known.count; i++) { // hopeless is measured by the best there is, one device included
     const struct tfc_job_known *k = &j->known.data[i];
@@ -133,6 +154,7 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
                                     .best_us = best,
                                     .trace = j->trace,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + tfc_job_search_end_s(j)};
+  b.entries = entry;
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
 out:
   free(entry);

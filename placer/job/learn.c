@@ -10,6 +10,23 @@ struct learning {
   struct tfc_job *job;
   const char *algorithm;
 };
+// The order that the evaluator worked out for it, worked out again.
+static tfc_status keep_sequence(struct tfc_job *j, struct tfc_job_known *k, const struct tfc_solution *candidate) {
+  tfc_status s = NULL;
+  const struct tfc_subject *l = tfc_job_search_subject(j);
+  uint32_t count = 0;
+  if (!j->problem->has_limits || k->state != TFC_RESULT_OK) return NULL;
+  uint16_t *placement = malloc((j->o->graph->node_count + 1u) * sizeof *placement);
+  uint32_t *sequence = malloc((l->cost_count + 1u) * sizeof *sequence);
+  if (!placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_subject_assign(l, tfc_job_search_problem(j), candidate, placement, sequence, &count));
+  TFC_TRY(s, tfc_job_keep_sequence(j, k, sequence, count));
+out:
+  free(placement);
+  free(sequence);
+  return s;
+}
+
 static tfc_status observed(void *user, uint32_t index, const struct tfc_solution *candidate,
                            const struct tfc_measured *m, const struct tfc_result *result) {
   struct learning *l = user;
@@ -28,6 +45,7 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
     again.name = tfc_format("#%zu", j->known.count);
     again.algorithm = tfc_str_dup(tfc_str_from(l->algorithm));
     again.solution = (struct tfc_solution){0};
+    again.sequence = NULL, again.sequence_count = 0;
     again.peak = NULL, again.busy_us = again.share = NULL, again.note = NULL;
     again.role = "candidate", again.baseline = again.heuristic = again.single = again.raw = false;
     again.key = 0, again.next_step = 0, again.median_us = (double)NAN, again.final_us = (double)NAN;
@@ -41,6 +59,7 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
     k = &j->known.data[at];
   }
   TFC_TRY(s, tfc_job_record(j, k, m, "screen"));
+  TFC_TRY(s, keep_sequence(j, k, candidate));
   tfc_job_consider(j, at);
   tfc_job_say(j, false, NULL);
 out:

@@ -28,6 +28,8 @@ struct tfc_job_known { // a placement that was measured or has a name
   TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
   TFC_ARRAY(uint32_t) final_block_of;
   uint64_t *peak; // [device]
+  // Where memory is limited: the order that it was found to fit with, which newer costs would change. NULL: none.
+  uint32_t *sequence, sequence_count;
   double *busy_us, *share;
   uint64_t transfers, transfer_bytes;
   uint32_t next_step; // number of its next step in the store
@@ -74,6 +76,7 @@ struct tfc_job {
   bool profiled; // costs and links are known: of this run, or of the one that it goes on from
   char *trouble; // why the first of the profile's steps failed, NULL: none did
   tfc_code trouble_code;
+  double memory_ratio; // of what placements need to what they need as simulated, lately; at least 1
   char label[16];
 };
 
@@ -109,6 +112,12 @@ uint32_t tfc_job_measurements_left(const struct tfc_job *job); // of these
 // Adds a placement (copied) under a name. Where an equal one was measured, *out_index is that one and nothing is new.
 TFC_MUST_USE tfc_status tfc_job_add(struct tfc_job *job, const char *name, const char *algorithm, const char *role,
                                     const struct tfc_solution *solution, uint32_t *out_index, bool *out_new);
+// Where it runs and in which order: as it was found to fit, where memory is limited; as simulated now elsewhere.
+TFC_MUST_USE tfc_status tfc_job_assign(const struct tfc_job *job, const struct tfc_job_known *known,
+                                       uint16_t *placement, uint32_t *sequence, uint32_t *out_count);
+// It has been run in this order: kept where memory is limited.
+TFC_MUST_USE tfc_status tfc_job_keep_sequence(const struct tfc_job *job, struct tfc_job_known *known,
+                                              const uint32_t *sequence, uint32_t count);
 void tfc_job_consider(struct tfc_job *job, uint32_t index); // as the incumbent
 // Measures known placements as a batch in turns with the incumbent.
 TFC_MUST_USE tfc_status tfc_job_measure(struct tfc_job *job, const uint32_t *index, uint32_t count, const char *phase);

@@ -263,6 +263,9 @@ tfc_status tfc_job_rebuild(struct tfc_job *j) {
   struct tfc_cost_graph *coarse_graph = NULL;
   struct tfc_simulator *simulator = NULL;
   TFC_TRY(s, tfc_local_machine(j->info, &j->calibration, j->o->limits, j->o->limit_count, &machine));
+  for (uint32_t d = 0; d < machine->device_count; d++) // searches aim lower where placements need more than simulated
+    if (machine->devices[d].memory != TFC_NO_LIMIT)
+      machine->devices[d].memory = (uint64_t)((double)machine->devices[d].memory / j->memory_ratio);
   TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, false, j->kept, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
   TFC_TRY(s, tfc_simulator_create(problem, &simulator));

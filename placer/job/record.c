@@ -326,6 +326,22 @@ out:
   return s;
 }
 
+// A step's tensors are reused only where that adds no wait, so placements need more than simulated: how much more is
+// learned from those that were thought to fit.
+static void learn_memory(struct tfc_job *j, const struct tfc_job_known *k, const struct tfc_measured *m) {
+  struct tfc_verdict verdict = {0};
+  double most = 0;
+  if (!j->problem->has_limits || !k->solution.device || k->single || m->peak_count != j->info->device_count) return;
+  if (m->state != TFC_RESULT_OK && m->state != TFC_RESULT_NO_FIT && m->state != TFC_RESULT_CUT) return;
+  if (!(verdict.memory = calloc(j->info->device_count + 1u, sizeof *verdict.memory))) return; // only a hint is lost
+  tfc_simulate(j->simulator, k->solution.device, k->solution.rank, TFC_TIME_MAX, &verdict);
+  for (uint32_t d = 0; d < j->info->device_count && verdict.legal; d++)
+    if (j->bare->devices[d].memory != TFC_NO_LIMIT && verdict.memory[d] > j->bare->devices[d].memory / 4)
+      most = fmax(most, (double)m->peak[d] / (double)verdict.memory[d]);
+  free(verdict.memory);
+  if (most > 0) j->memory_ratio = fmin(2.5, fmax(1, 0.7 * j->memory_ratio + 0.3 * most));
+}
+
 tfc_status tfc_job_record(struct tfc_job *j, struct tfc_job_known *k, const struct tfc_measured *m, const char *phase) {
   tfc_status s = NULL;
   bool final = strcmp(phase, "final") == 0;
@@ -338,6 +354,7 @@ tfc_status tfc_job_record(struct tfc_job *j, struct tfc_job_known *k, const stru
     TFC_TRY(s, tfc_store_set_final(j->store, k->key, NULL, k->final_us, k->final_q1, k->final_q3, k->final_steps));
   TFC_TRY(s, drop_old_raw(j));
   TFC_TRY(s, tfc_store_commit(j->store));
+  if (!final) learn_memory(j, k, m);
   if (!k->whole && !k->single && m->profile_count) TFC_TRY(s, refit(j, m));
 out:
   if (s) tfc_store_rollback(j->store);

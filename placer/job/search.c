@@ -226,6 +226,11 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     double promised = searched_us(j);
     TFC_TRY(s, search_round(j, names, round, seconds, &random, &measured_now));
     idle = measured_now ? 0 : idle + 1;
+    if (!measured_now && j->memory_ratio > 1) { // nothing that aims so low: nearer to the limits
+      j->memory_ratio = j->memory_ratio > 1.02 ? 1 + 0.6 * (j->memory_ratio - 1) : 1;
+      idle = 0;
+      TFC_TRY(s, tfc_job_rebuild(j));
+    }
     stale = j->best == best && searched_us(j) > 0.995 * promised ? stale + 1 : 0;
     if (measured_now) {
       TFC_TRY(s, tfc_job_rebuild(j));

@@ -105,12 +105,40 @@ static void test_refusals(void **state) {
   assert_exit(5, "", "cd %s && tfc-place --graph g.pb --devices 2 --time 20s --memory 'cpu:*=100kB'", folder);
 }
 
+// No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
+static void test_too_large_for_one(void **state) {
+  (void)state;
+  const struct command_result *r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time 25s "
+                                           "--memory 'cpu:*=7MB' --db l.db --report none",
+                                           folder, GRAPH);
+  if (r->code != 0) fail_msg("exit %d: %s", r->code, r->err);
+  assert_non_null(strstr(r->out, "single:cpu:0"));
+  assert_non_null(strstr(r->out, "does not fit"));
+  struct tfc_placement *p = NULL;
+  char path[96];
+  snprintf(path, sizeof path, "%s/l.placement.json", folder);
+  assert_ok(tfc_placement_read(path, &p));
+  assert_true(p->feasible);
+  for (uint32_t d = 0; d < p->device_count; d++) assert_in_range(p->devices[d].memory, 0, 7000000);
+  tfc_placement_free(p);
+  assert_exit(0, "",
+              "cd %s && s=" TFC_SOURCE_DIR
+              "/examples/golden/rnnlm/script.json && tfc-run --graph l.pb --run $s --out one "
+              "&& tfc-run --graph l.pb --placement l.placement.json --run $s --out parts && ls one/20/loss_0.npy && "
+              "diff -r one parts",
+              folder);
+  assert_exit(5, "more than its limit",
+              "cd %s && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=3MB' --db n.db --report none",
+              folder);
+  assert_exit(5, "too little already",
+              "cd %s && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=900kB' --db n.db --report none",
+              folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_place),
-      cmocka_unit_test(test_database),
-      cmocka_unit_test(test_afterwards),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_too_large_for_one), cmocka_unit_test(test_place),    cmocka_unit_test(test_database),
+      cmocka_unit_test(test_afterwards),        cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
