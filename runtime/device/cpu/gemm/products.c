@@ -40,8 +40,9 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
 // it stays there: its rows, 3 lines each, fall on as few sets as their distance allows (by the smallest such cache:
 // 1024 sets of 16 lines, and half of it for A and C).
 static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
-  enum { line = 16, lines = 3, sets = 1024, ways = 16 };
+  enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, short_k = 256 };
   if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
+  if (m > many_rows || p->k < short_k) return false; // packing is little beside the work; or fits the first-level cache
   if (p->b.row % line || n < 2 * tfc_gemm_panel() || (uintptr_t)p->b.data % (line * sizeof(float))) return false;
   int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in it
   if (!apart) return false;
