@@ -12,6 +12,7 @@
 #define TFC_ENGINE_CLONES
 #endif
 #define LEAST_LEAF_BITS 4 // 16 leaves: four devices with a wire each way
+#define INBOX_LEAF_BITS 2 // four devices, no wires
 
 #define NOWHERE 63 // no device of a lean problem
 

@@ -63,20 +63,19 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
     bits = (bits + 63) / 64;
     e->words += (uint32_t)bits;
   } while (bits > 1);
-  // Times are packed with the number of a leaf in 64 bits, where the longest step that could be allows it.
-  for (e->leaf_bits = LEAST_LEAF_BITS; (UINT64_C(1) << e->leaf_bits) < devices + p->wire_count; e->leaf_bits++)
-    continue;
-  if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;
-  e->lean = e->plain && devices <= NOWHERE && e->leaves;
-  e->apart = true, e->wired = e->leaves > 0;
-  e->inbox = !p->has_live && p->has_occupancy && devices <= NOWHERE && e->leaves;
+  e->lean = e->plain && devices <= NOWHERE, e->inbox = !p->has_live && p->has_occupancy && devices <= NOWHERE;
+  e->apart = e->wired = true;
   for (size_t i = 0; i < devices * devices; i++) {
     if (!p->pair[i].linked) continue;
-    e->lean &= p->pair[i].wire != TFC_NONE;
     e->wired &= p->pair[i].wire != TFC_NONE;
     e->inbox &= p->pair[i].wire == TFC_NONE && p->pair[i].occupies == TFC_OCCUPIES_RECEIVER;
     e->apart &= p->pair[i].latency > 0;
   }
+  // Times are packed with the number of a leaf in 64 bits, where the longest step that could be allows it.
+  e->leaf_bits = e->inbox ? INBOX_LEAF_BITS : LEAST_LEAF_BITS;
+  while ((UINT64_C(1) << e->leaf_bits) < devices + p->wire_count) e->leaf_bits++;
+  if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;
+  e->wired &= e->leaves > 0, e->inbox &= e->leaves > 0, e->lean &= e->wired;
   size_t at = 0, tree = carve(&at, 2 * (size_t)e->leaves, sizeof *e->tree);
   size_t running = carve(&at, e->leaves, sizeof *e->running);
   size_t scalars = carve(&at, 1, sizeof *e->scalars), pending = carve(&at, nodes + 4, sizeof *e->pending);
