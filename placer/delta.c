@@ -211,15 +211,15 @@ static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutof
   const struct tfc_problem *p = d->problem;
   struct tfc_loads *l = &d->loads;
   tfc_loads_peek(l, move->unit, move->device);
+  int64_t value = 0;
+  for (uint32_t i = 0; i < p->device_count; i++) value = l->peek[i] > value ? l->peek[i] : value;
   v->legal = !l->peek_missing;
-  if (v->legal) {
-    v->value = 0;
-    for (uint32_t i = 0; i < p->device_count; i++)
-      if (l->peek[i] > v->value) v->value = l->peek[i];
-  }
-  if (p->has_limits) v->excess = tfc_loads_peek_excess(l, move->unit, move->device);
+  v->cut = v->legal && value >= cutoff;
+  v->value = v->legal && !v->cut ? value : TFC_TIME_MAX;
+  v->excess = p->has_limits ? tfc_loads_peek_excess(l, move->unit, move->device) : 0;
   v->feasible = v->excess == 0;
-  if (v->legal && v->value >= cutoff) v->value = TFC_TIME_MAX, v->cut = true;
+  v->transfers = v->transfer_bytes = 0;
+  v->busy = NULL, v->memory = NULL;
   d->peek = *move, d->peeked = true;
 }
 
@@ -282,16 +282,16 @@ static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v)
 void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
                    uint32_t swap_count, int64_t cutoff, struct tfc_verdict *out) {
   const struct tfc_problem *p = d->problem;
-  struct tfc_verdict v = {.value = TFC_TIME_MAX};
   close_trial(d);
   d->moved.count = d->swapped.count = 0;
+  if (!d->step && move_count == 1 && tfc_problem_allows(p, moves->unit, moves->device)) {
+    peek(d, moves, cutoff, out);
+    return;
+  }
+  struct tfc_verdict v = {.value = TFC_TIME_MAX};
   if (!d->step) swap_count = 0;
   for (uint32_t k = 0; k < move_count; k++)
     if (!tfc_problem_allows(p, moves[k].unit, moves[k].device)) goto done;
-  if (!d->step && move_count == 1) {
-    peek(d, moves, cutoff, &v);
-    goto done;
-  }
   if (!tfc_array_reserve(&d->moved, move_count) || !tfc_array_reserve(&d->swapped, 2 * (size_t)swap_count)) goto done;
   d->highest = 0;
   d->stamp++;
@@ -320,7 +320,6 @@ void tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uint32_t m
   if (!v.cut) try_step(d, cutoff, &v);
   v.feasible = v.excess == 0;
 done:
-  d->tried = v;
   *out = v;
 }
 

@@ -45,7 +45,6 @@ struct tfc_delta {
   bool open;   // a trial is applied and not committed
   bool peeked; // or would be, and was only asked about (throughput, one move)
   struct tfc_move peek;
-  struct tfc_verdict tried;
   // Throughput.
   struct tfc_loads loads;
   // Step: the incumbent.

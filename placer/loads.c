@@ -99,16 +99,17 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
                        struct tally *t) {
   const struct tfc_problem *p = l->problem;
   const uint64_t at_from = UINT64_C(1) << from, at_to = UINT64_C(1) << to;
+  int64_t less = 0, more = 0; // for the two devices, kept out of memory; no branch depends on what is where
   for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) {
     const uint32_t tensor = p->net_tensor[i];
     const uint64_t ends = l->ends[i], change = (uint64_t)((ends & at_from) != 0) - (uint64_t)((ends & at_to) != 0);
     const int64_t time = p->wire_time[tensor];
     t->transfers += change, t->bytes += change * p->graph->bytes[tensor];
     const uint64_t before = ends & l->receives[from], after = ends & l->receives[to];
-    for (uint64_t set = before ^ after; set; set &= set - 1)
+    for (uint64_t set = (before ^ after) & ~(at_from | at_to); __builtin_expect(set != 0, 0); set &= set - 1)
       load[__builtin_ctzll(set)] += after & set & -set ? time : -time;
-    load[from] -= ends & l->sends[from] ? time : 0;
-    load[to] += ends & l->sends[to] ? time : 0;
+    less += (ends & l->sends[from] ? time : 0) - (after & at_from ? time : 0);
+    more += (ends & l->sends[to] ? time : 0) - (before & at_to ? time : 0);
   }
   for (uint32_t i = p->first_need[unit]; i < p->first_need[unit + 1]; i++) {
     const uint32_t net = p->need[i], tensor = p->net_tensor[net];
@@ -116,14 +117,14 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
     const uint64_t ends = l->ends[net], away = ~(UINT64_C(1) << source);
     const uint64_t then = (l->count[(size_t)net * p->device_count + from] == 1 ? ends & ~at_from : ends) | at_to;
     const uint64_t gone = ends & ~then & away, come = then & ~ends & away;
-    if (!(gone | come)) continue;
     const uint64_t change = (uint64_t)(come != 0) - (uint64_t)(gone != 0);
     const int64_t time = p->wire_time[tensor];
     t->transfers += change, t->bytes += change * p->graph->bytes[tensor];
-    load[from] -= gone & l->receives[source] ? time : 0;
-    load[to] += come & l->receives[source] ? time : 0;
+    less += gone & l->receives[source] ? time : 0;
+    more += come & l->receives[source] ? time : 0;
     load[source] += (then & l->sends[source] ? time : 0) - (ends & l->sends[source] ? time : 0);
   }
+  load[from] -= less, load[to] += more;
 }
 
 static void shift_any(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load,
