@@ -21,7 +21,11 @@ tfc_status tfc_loads_init(struct tfc_loads *l, const struct tfc_problem *p) {
   l->memory = calloc(p->device_count, sizeof *l->memory);
   l->count = calloc((size_t)p->net_count * p->device_count + 1, sizeof *l->count);
   l->ends = calloc((size_t)p->net_count * l->words + 1, sizeof *l->ends);
-  if (is_even(p)) {
+  l->source = calloc((size_t)p->net_count + 1, sizeof *l->source);
+  l->time = calloc((size_t)p->net_count + 1, sizeof *l->time);
+  for (uint32_t i = 0; l->source && i < p->net_count; i++) l->source[i] = p->unit[p->graph->producer[p->net_tensor[i]]];
+  if (is_even(p) && l->time) {
+    for (uint32_t i = 0; i < p->net_count; i++) l->time[i] = p->wire_time[p->net_tensor[i]];
     l->sends = calloc(p->device_count, sizeof *l->sends);
     l->receives = calloc(p->device_count, sizeof *l->receives);
     for (uint32_t from = 0; l->sends && l->receives && from < p->device_count; from++)
@@ -31,13 +35,14 @@ tfc_status tfc_loads_init(struct tfc_loads *l, const struct tfc_problem *p) {
         if (occupies & TFC_OCCUPIES_RECEIVER) l->receives[from] |= UINT64_C(1) << to;
       }
   }
-  if (l->device && l->load && l->peek && l->memory && l->count && l->ends) return NULL;
+  if (l->device && l->load && l->peek && l->memory && l->count && l->ends && l->source && l->time) return NULL;
   tfc_loads_deinit(l);
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the loads");
 }
 
 void tfc_loads_deinit(struct tfc_loads *l) {
-  free(l->device), free(l->load), free(l->peek), free(l->memory), free(l->count), free(l->ends);
+  free(l->device), free(l->load), free(l->peek), free(l->memory), free(l->count), free(l->ends), free(l->source),
+      free(l->time);
   free(l->sends), free(l->receives);
   *l = (struct tfc_loads){0};
 }
@@ -103,7 +108,7 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
   for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) {
     const uint32_t tensor = p->net_tensor[i];
     const uint64_t ends = l->ends[i], change = (uint64_t)((ends & at_from) != 0) - (uint64_t)((ends & at_to) != 0);
-    const int64_t time = p->wire_time[tensor];
+    const int64_t time = l->time[i];
     t->transfers += change, t->bytes += change * p->graph->bytes[tensor];
     const uint64_t before = ends & l->receives[from], after = ends & l->receives[to];
     for (uint64_t set = (before ^ after) & ~(at_from | at_to); __builtin_expect(set != 0, 0); set &= set - 1)
@@ -113,12 +118,12 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
   }
   for (uint32_t i = p->first_need[unit]; i < p->first_need[unit + 1]; i++) {
     const uint32_t net = p->need[i], tensor = p->net_tensor[net];
-    const uint32_t source = l->device[p->unit[p->graph->producer[tensor]]];
+    const uint32_t source = l->device[l->source[net]];
     const uint64_t ends = l->ends[net], away = ~(UINT64_C(1) << source);
     const uint64_t then = (l->count[(size_t)net * p->device_count + from] == 1 ? ends & ~at_from : ends) | at_to;
     const uint64_t gone = ends & ~then & away, come = then & ~ends & away;
     const uint64_t change = (uint64_t)(come != 0) - (uint64_t)(gone != 0);
-    const int64_t time = p->wire_time[tensor];
+    const int64_t time = l->time[net];
     t->transfers += change, t->bytes += change * p->graph->bytes[tensor];
     less += gone & l->receives[source] ? time : 0;
     more += come & l->receives[source] ? time : 0;
@@ -137,7 +142,7 @@ static void shift_any(const struct tfc_loads *l, uint32_t unit, uint32_t from, u
   }
   for (uint32_t i = p->first_need[unit]; i < p->first_need[unit + 1]; i++) {
     const uint32_t net = p->need[i], tensor = p->net_tensor[net];
-    const uint32_t source = l->device[p->unit[p->graph->producer[tensor]]];
+    const uint32_t source = l->device[l->source[net]];
     const uint32_t *count = l->count + (size_t)net * p->device_count;
     const uint64_t *ends = l->ends + (size_t)net * l->words;
     const bool gone = count[from] == 1, come = count[to] == 0;
