@@ -264,6 +264,8 @@ def image():
     case("CropAndResize", [f(2, 5, 5, 2, **F32), boxes, i32(0, 1), i32(3, 4)])
     case("CropAndResize", [f(2, 5, 5, 2, **F32), boxes, i32(0, 1), i32(3, 4)], "nearest", method="nearest")
     case("ExtractImagePatches", [f(2, 5, 6, 2)], ksizes=[1, 3, 2, 1], strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding="SAME")
+    for kernel in ("triangle", "lanczos3"):
+        case("ScaleAndTranslate", [f(2, 4, 5, 2, **F32), i32(6, 3), np.float32([1.5, 0.6]), np.float32([0, 0.5])], kernel, kernel_type=kernel)
     case("RGBToHSV", [f(4, 5, 3, lo=0.05, hi=1.0)])
 
 

@@ -30,6 +30,8 @@ def column(rows, dtype):
 def cases(f):
     parsing(f)
     crosses(f)
+    runs(f)
+    counts(f)
 
 
 def parsing(f):
@@ -71,3 +73,23 @@ def crosses(f):
     for strong in (False, True):
         for buckets in (0, 12):
             f.simple("SparseCrossHashed", "int64", [(columns + [[dense], np.int64(buckets), np.array(strong), np.array([137, 173], np.int64)], {})], tag="%d_%d" % (strong, buckets), dynamic=False)
+
+
+def runs(f):
+    words = np.array([b"a", b"b", b"c", b"d", b"e", b"f"], object)
+    for t in (np.int32, np.int64):
+        splits = np.array([0, 4, 4, 5, 6], t)
+        variants = [{"ngram_widths": w, "pad_width": p, "preserve_short_sequences": k} for w in ([1], [2], [2, 3], [5]) for p in (-1, 0, 1) for k in (False, True) if not (k and p < 0)]
+        f.simple("StringNGrams", "string", [([words, splits], {"separator": " ", "left_pad": "<", "right_pad": ">>", **a}) for a in variants], tag=np.dtype(t).name, dynamic=False)
+
+
+def counts(f):
+    at, values, dims = column([[1, 2, 1], [], [0, 5]], "int64")
+    for t in ("int32", "int64", "float32", "float64"):
+        for index in (np.int32, np.int64):
+            weights = [np.zeros(0, t), f.values(t, [5], 1, 5)]
+            tag = np.dtype(index).name
+            some = [({"binary_output": b}, w) for b in (False, True) for w in weights if not (b and len(w))]
+            f.simple("SparseBincount", t, [([at, values.astype(index), dims, index(5), w], a) for a, w in some], tag=tag)
+            f.simple("SparseBincount", t, [([at[:3, 1:], values[:3].astype(index), dims[1:], index(4), w[:3]], a) for a, w in some], tag=tag + ".vector")
+            f.simple("RaggedBincount", t, [([np.array([0, 3, 3, 5], np.int64), values.astype(index), index(5), w], a) for a, w in some], tag=tag)

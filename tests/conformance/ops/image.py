@@ -33,3 +33,23 @@ def cases(f):
         f.case(op, "float32", tag="channels", expect_error="InvalidArgumentError")
         with f.graph.as_default(), f.scope():
             f.run(f.node(op, [v("float32", [2, 4, 4]), np.float32(0.5)], dynamic=True))
+    sampled(f)
+
+
+def sampled(f):
+    v = f.values
+    two = lambda a, b: np.array([a, b], np.float32)  # noqa: E731
+    size = lambda a, b: np.array([a, b], np.int32)  # noqa: E731
+    places = [(size(9, 3), two(1.5, 0.6), two(0, 0.5)), (size(4, 7), two(0.4, 1), two(0.25, -1.5)), (size(5, 6), two(1, 1), two(0, 0))]
+    for kernel in ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic"):
+        attrs = [{"kernel_type": kernel, "antialias": a} for a in (True, False)]
+        f.simple("ScaleAndTranslate", "float32", [([v("float32", [2, 6, 5, 3]), *p], a) for p in places for a in attrs], "relative:1e-5:4", kernel)
+        f.simple("ScaleAndTranslateGrad", "float32", [([v("float32", [2, *p[0], 3]), v("float32", [2, 6, 5, 3]), *p[1:]], a) for p in places for a in attrs], "relative:1e-5:4", kernel)
+    for d in ("uint8", "int32", "float16", "float64"):
+        f.simple("ScaleAndTranslate", d, [([v(d, [2, 6, 5, 3], 0, 200), *places[0]], {})], "relative:1e-5:200")
+    f.simple("ScaleAndTranslate", "float32", [([v("float32", [2, 6, 5, 3]), size(2, 2), two(0, 1), two(0, 0)], {})], tag="no_scale", expect_error="InvalidArgumentError")
+    boxes = np.array([[[0.1, 0.2, 0.8, 0.7], [-0.5, 0.3, 0.6, 1.5], [0.9, 0.9, 0.1, 0.1], [2, 2, 3, 3]], [[0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], [-2, 0, 0.4, 1], [0.2, -0.01, 0.6, 0.99]]], np.float32)
+    for d in ("float32", "float16"):
+        images = [v(d, [2, 7, 9, c]) for c in (1, 3, 4)]
+        f.simple("DrawBoundingBoxes", d, [([x, boxes], {}) for x in images])
+        f.simple("DrawBoundingBoxesV2", d, [([x, boxes, v("float32", [3, 4], 0, 1)], {}) for x in images])

@@ -1,0 +1,266 @@
+// ScaleAndTranslate and its gradient: images sampled by a kernel function that is widened where they shrink
+// (antialias).
+//
+// An output pixel is a weighted sum over a span of input pixels, rows and columns apart; weights of a span sum to 1.
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "runtime/ops/math_elementwise.h"
+#include "runtime/ops/math_row.h"
+
+// --- Kernel functions of a distance x >= 0 ---------------------------------------------------------------------------
+static float lanczos(float x, float radius) {
+  if (x > radius) return 0;
+  if (x <= 1e-3f) return 1;
+  const float pi = (float)M_PI;
+  return radius * sinf(pi * x) * sinf(pi * x / radius) / (pi * pi * x * x);
+}
+static float lanczos1(float x) {
+  return lanczos(x, 1);
+}
+static float lanczos3(float x) {
+  return lanczos(x, 3);
+}
+static float lanczos5(float x) {
+  return lanczos(x, 5);
+}
+static float gaussian(float x) { // sigma is a third of the radius
+  return x >= 1.5f ? 0 : expf(-x * x / (2 * 0.5f * 0.5f));
+}
+static float box(float x) {
+  return x < 0.5f ? 1 : x > 0.5f ? 0 : 0.5f;
+}
+static float triangle(float x) {
+  return x < 1 ? 1 - x : 0;
+}
+static float keys_cubic(float x) { // Keys 1981
+  if (x >= 2) return 0;
+  return x >= 1 ? ((-0.5f * x + 2.5f) * x - 4) * x + 2 : (1.5f * x - 2.5f) * x * x + 1;
+}
+static float mitchell_cubic(float x) { // Mitchell and Netravali 1988
+  if (x >= 2) return 0;
+  return x >= 1 ? ((-7.0f / 18 * x + 2) * x - 10.0f / 3) * x + 16.0f / 9 : (7.0f / 6 * x - 2) * x * x + 8.0f / 9;
+}
+struct kernel {
+  const char *name;
+  float radius;
+  float (*at)(float x);
+};
+static const struct kernel kernels[] = {{"lanczos1", 1, lanczos1},
+                                        {"lanczos3", 3, lanczos3},
+                                        {"lanczos5", 5, lanczos5},
+                                        {"gaussian", 1.5f, gaussian},
+                                        {"box", 1, box},
+                                        {"triangle", 1, triangle},
+                                        {"keyscubic", 2, keys_cubic},
+                                        {"mitchellcubic", 2, mitchell_cubic}};
+
+// --- Spans -----------------------------------------------------------------------------------------------------------
+struct spans {
+  int64_t width;  // of the widest
+  int64_t *start; // [outputs]
+  float *weights; // [outputs, width]
+  struct tfc_buffer *held;
+};
+static int64_t clamped(float x, int64_t most) {
+  return x <= 0 ? 0 : x >= (float)most ? most : (int64_t)x;
+}
+static tfc_status make_spans(struct tfc_kernel_ctx *ctx, const struct kernel *k, int64_t outputs, int64_t inputs,
+                             float scale, float shift, bool antialias, struct spans *out) {
+  float inverse = 1.0f / scale, moved = -inverse * shift, wide = antialias && inverse > 1 ? inverse : 1;
+  float reach = k->radius * wide;
+  int64_t width = reach < (float)inputs ? 2 * (int64_t)ceilf(reach) + 1 : inputs;
+  if (width > inputs) width = inputs;
+  struct spans s = {.width = width};
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(
+      ctx, (size_t)(outputs + 1) * sizeof(int64_t) + (size_t)(outputs * width) * sizeof(float), &s.held));
+  s.start = s.held->data;
+  s.weights = (float *)(s.start + outputs + 1);
+  memset(s.weights, 0, (size_t)(outputs * width) * sizeof(float));
+  for (int64_t x = 0; x < outputs; x++) {
+    float sample = ((float)x + 0.5f) * inverse + moved, total = 0, *w = s.weights + x * width;
+    s.start[x] = 0;
+    if (!(sample >= 0 && sample <= (float)inputs)) continue; // nothing is there: 0
+    int64_t from = clamped(ceilf(sample - reach - 0.5f), inputs - 1);
+    int64_t to = clamped(floorf(sample + reach - 0.5f), inputs - 1);
+    if (to - from >= width) to = from + width - 1;
+    for (int64_t i = from; i <= to; i++)
+      total += w[i - from] = k->at(fabsf(((float)i + 0.5f - sample) * (1.0f / wide)));
+    float factor = fabsf(total) >= 1000 * FLT_MIN ? 1.0f / total : 0;
+    for (int64_t i = from; i <= to; i++) w[i - from] *= factor;
+    s.start[x] = from;
+  }
+  *out = s;
+  return NULL;
+}
+
+struct job {
+  int64_t batch, in_height, in_width, out_height, out_width, channels;
+  struct spans rows, columns;
+};
+static tfc_status make_job(struct tfc_kernel_ctx *ctx, const struct tfc_shape *in, int64_t height, int64_t width,
+                           struct job *job) {
+  const struct tfc_tensor *scale = ctx->inputs[2], *shift = ctx->inputs[3];
+  TFC_KERNEL_CHECK(scale->shape.rank == 1 && scale->shape.dims[0] == 2, "scale must have two elements");
+  TFC_KERNEL_CHECK(shift->shape.rank == 1 && shift->shape.dims[0] == 2, "translation must have two elements");
+  const float *by = scale->data, *to = shift->data;
+  TFC_KERNEL_CHECK(by[0] > 0 && by[1] > 0, "scale must be greater than zero.");
+  tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "kernel_type", "lanczos3");
+  bool antialias = tfc_node_attr_bool(ctx->graph, ctx->node, "antialias", true);
+  const struct kernel *k = NULL;
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+    if (tfc_str_is(name, kernels[i].name)) k = &kernels[i];
+  TFC_KERNEL_CHECK(k, "Unknown kernel type: %.*s", TFC_STR_ARG(name));
+  *job = (struct job){in->dims[0], in->dims[1], in->dims[2], height, width, in->dims[3], {0}, {0}};
+  TFC_KERNEL_CHECK(job->in_height > 0 && job->in_width > 0, "input image must be of non-zero size");
+  TFC_RETURN_IF_ERROR(make_spans(ctx, k, height, job->in_height, by[0], to[0], antialias, &job->rows));
+  tfc_status s = make_spans(ctx, k, width, job->in_width, by[1], to[1], antialias, &job->columns);
+  if (s) tfc_buffer_release(job->rows.held);
+  return s;
+}
+static void end_job(struct job *job) {
+  tfc_buffer_release(job->rows.held);
+  tfc_buffer_release(job->columns.held);
+}
+
+#define READ(t, ...)                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
+    for (int64_t i = 0; i < n; i++) out[i] = (float)OPS_GET_##t(((const ops_##t *)x->data)[at + i]);                   \
+    return NULL;
+static tfc_status read_floats(const struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, int64_t at, int64_t n,
+                              float *out) {
+  switch (x->dtype) {
+    OPS_REALS(READ, ~)
+  default: return ops_unsupported_type(ctx, x->dtype);
+  }
+}
+
+// images [b, h, w, c] -> [b, H, W, c]
+static tfc_status sample(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0], *size = ctx->inputs[1];
+  struct tfc_tensor *y = NULL;
+  struct tfc_buffer *held = NULL;
+  struct job job = {0};
+  tfc_status s = NULL;
+  TFC_KERNEL_CHECK(x->shape.rank == 4, "input must be 4-dimensional");
+  TFC_KERNEL_CHECK(size->shape.rank == 1 && size->shape.dims[0] == 2, "size must have two elements");
+  int64_t height = ((const int32_t *)size->data)[0], width = ((const int32_t *)size->data)[1];
+  TFC_KERNEL_CHECK(height > 0 && width > 0, "output dimensions must be positive");
+  struct tfc_shape shape = TFC_SHAPE(x->shape.dims[0], height, width, x->shape.dims[3]);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &y));
+  if (tfc_tensor_elements(y) == 0) return NULL;
+  TFC_RETURN_IF_ERROR(make_job(ctx, &x->shape, height, width, &job));
+  int64_t line = job.in_width * job.channels, image = job.in_height * line;
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(image + height * line) * sizeof(float), &held));
+  float *in = held->data, *middle = in + image, *out = y->data;
+  for (int64_t b = 0; b < job.batch; b++) {
+    TFC_TRY(s, read_floats(ctx, x, b * image, image, in));
+    memset(middle, 0, (size_t)(height * line) * sizeof(float));
+    for (int64_t r = 0; r < height; r++)
+      for (int64_t k = 0; k < job.rows.width && job.rows.start[r] + k < job.in_height; k++) {
+        float w = job.rows.weights[r * job.rows.width + k];
+        const float *from = in + (job.rows.start[r] + k) * line;
+        if (w != 0)
+          for (int64_t i = 0; i < line; i++) middle[r * line + i] += w * from[i];
+      }
+    for (int64_t r = 0; r < height; r++)
+      for (int64_t c = 0; c < width; c++, out += job.channels)
+        for (int64_t d = 0; d < job.channels; d++) {
+          float sum = 0;
+          for (int64_t k = 0; k < job.columns.width && job.columns.start[c] + k < job.in_width; k++)
+            sum += job.columns.weights[c * job.columns.width + k] *
+                   middle[r * line + (job.columns.start[c] + k) * job.channels + d];
+          out[d] = sum;
+        }
+  }
+out:
+  tfc_buffer_release(held);
+  end_job(&job);
+  return s;
+}
+// grads [b, H, W, c], images [b, h, w, c] -> [b, h, w, c]: every weight the other way
+static tfc_status sample_gradient(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *g = ctx->inputs[0], *x = ctx->inputs[1];
+  struct tfc_tensor *y = NULL;
+  struct tfc_buffer *held = NULL;
+  struct job job = {0};
+  tfc_status s = NULL;
+  TFC_KERNEL_CHECK(g->shape.rank == 4 && x->shape.rank == 4, "input_grad and original_image must be 4-dimensional");
+  TFC_KERNEL_CHECK(g->shape.dims[0] == x->shape.dims[0] && g->shape.dims[3] == x->shape.dims[3],
+                   "input_grad and original_image must have the same batch and channels");
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &x->shape, &y));
+  if (tfc_tensor_elements(y) == 0) return NULL;
+  TFC_RETURN_IF_ERROR(make_job(ctx, &x->shape, g->shape.dims[1], g->shape.dims[2], &job));
+  int64_t line = job.in_width * job.channels;
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(job.out_height * line + 1) * sizeof(float), &held));
+  float *middle = held->data, *out = y->data;
+  const float *in = g->data;
+  memset(out, 0, (size_t)tfc_tensor_elements(y) * sizeof(float));
+  for (int64_t b = 0; b < job.batch; b++, out += job.in_height * line) {
+    memset(middle, 0, (size_t)(job.out_height * line) * sizeof(float));
+    for (int64_t r = 0; r < job.out_height; r++)
+      for (int64_t c = 0; c < job.out_width; c++, in += job.channels)
+        for (int64_t k = 0; k < job.columns.width && job.columns.start[c] + k < job.in_width; k++) {
+          float w = job.columns.weights[c * job.columns.width + k];
+          float *to = middle + r * line + (job.columns.start[c] + k) * job.channels;
+          for (int64_t d = 0; d < job.channels; d++) to[d] += w * in[d];
+        }
+    for (int64_t r = 0; r < job.out_height; r++)
+      for (int64_t k = 0; k < job.rows.width && job.rows.start[r] + k < job.in_height; k++) {
+        float w = job.rows.weights[r * job.rows.width + k], *to = out + (job.rows.start[r] + k) * line;
+        for (int64_t i = 0; i < line; i++) to[i] += w * middle[r * line + i];
+      }
+  }
+out:
+  tfc_buffer_release(held);
+  end_job(&job);
+  return s;
+}
+
+static tfc_status shape_sample(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape x;
+  int64_t size[2];
+  int count = 0;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
+  bool known = ops_known_ints(ctx, 1, size, 2, &count) && count == 2;
+  x.dims[1] = known ? size[0] : TFC_DIM_UNKNOWN;
+  x.dims[2] = known ? size[1] : TFC_DIM_UNKNOWN;
+  ctx->outputs[0] = x;
+  return NULL;
+}
+static tfc_status shape_gradient(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = *ctx->inputs[1];
+  return NULL;
+}
+OPS_GRADIENT(ScaleAndTranslate) {
+  struct tfc_attr attrs[2] = {grad_attr(g, "kernel_type"), grad_attr(g, "antialias")};
+  struct tfc_output x = grad_type(g, X) == TFC_FLOAT ? X : grad_cast(g, X, TFC_FLOAT);
+  struct tfc_output in[4] = {G, x, grad_in(g, 2), grad_in(g, 3)};
+  g->grad_inputs[0] = grad_cast(g, tfc_add(g->builder, "ScaleAndTranslateGrad", "", in, 4, attrs, 2), grad_type(g, X));
+  return NULL;
+}
+
+#define ATTRS "kernel_type: string = \"lanczos3\", antialias: bool = true"
+static const struct tfc_op_def image_sample_rows[] = {
+    {.name = "ScaleAndTranslate",
+     .inputs = "images: T, size: int32, scale: float, translation: float",
+     .outputs = "resized_images: float",
+     .attrs = "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}, " ATTRS,
+     .host_inputs = 7 << 1,
+     .shape = shape_sample,
+     .cost = ops_cost_outputs,
+     .kernel = sample,
+     .gradient = gradient_ScaleAndTranslate,
+     .samples = "float[2,4,5,2], int32[2]=[6,3], float[2]=[1.5,0.6], float[2]=[0,0.5]"},
+    {.name = "ScaleAndTranslateGrad",
+     .inputs = "grads: T, original_image: T, scale: float, translation: float",
+     .outputs = "output: T",
+     .attrs = "T: {float}, " ATTRS,
+     .host_inputs = 3 << 2,
+     .shape = shape_gradient,
+     .cost = ops_cost_inputs,
+     .kernel = sample_gradient,
+     .samples = "float[2,6,3,2], float[2,4,5,2], float[2]=[1.5,0.6], float[2]=[0,0.5]"},
+};
+TFC_REGISTER_OPS(image_sample_rows);
