@@ -32,6 +32,8 @@ def cases(f):
     crosses(f)
     runs(f)
     counts(f)
+    variants(f)
+    unicode(f)
 
 
 def parsing(f):
@@ -79,8 +81,9 @@ def runs(f):
     words = np.array([b"a", b"b", b"c", b"d", b"e", b"f"], object)
     for t in (np.int32, np.int64):
         splits = np.array([0, 4, 4, 5, 6], t)
-        variants = [{"ngram_widths": w, "pad_width": p, "preserve_short_sequences": k} for w in ([1], [2], [2, 3], [5]) for p in (-1, 0, 1) for k in (False, True) if not (k and p < 0)]
-        f.simple("StringNGrams", "string", [([words, splits], {"separator": " ", "left_pad": "<", "right_pad": ">>", **a}) for a in variants], tag=np.dtype(t).name, dynamic=False)
+        for w in ([1], [2], [2, 4], [5]):
+            variants = [{"ngram_widths": w, "pad_width": p, "preserve_short_sequences": k} for p in (-1, 0, 1) for k in (False, True) if not (k and p < 0)]
+            f.simple("StringNGrams", "string", [([words, splits], {"separator": " ", "left_pad": "<", "right_pad": ">>", **a}) for a in variants], tag="%s.%d" % (np.dtype(t).name, sum(w)), dynamic=False)
 
 
 def counts(f):
@@ -93,3 +96,35 @@ def counts(f):
             f.simple("SparseBincount", t, [([at, values.astype(index), dims, index(5), w], a) for a, w in some], tag=tag)
             f.simple("SparseBincount", t, [([at[:3, 1:], values[:3].astype(index), dims[1:], index(4), w[:3]], a) for a, w in some], tag=tag + ".vector")
             f.simple("RaggedBincount", t, [([np.array([0, 3, 3, 5], np.int64), values.astype(index), index(5), w], a) for a, w in some], tag=tag)
+
+
+def variants(f):
+    """Ragged tensors as variants and back, whole and row by row."""
+    splits = [np.array([0, 2, 2, 3], np.int64), np.array([0, 1, 4, 6], np.int64)]
+    for d in ("float32", "int64", "string"):
+        for rows in (False, True):
+            with f.graph.as_default():
+                f.case("RaggedTensorToVariant", d, tag="rows" if rows else "")
+                with f.scope():
+                    made = []
+                    for nested, values in ((splits, f.values(d, [6, 2])), (splits[1:], f.values(d, [6]))):
+                        encoded = f.node("RaggedTensorToVariant", [nested, values], batched_input=rows)
+                        made.append(f.node("RaggedTensorFromVariant", [encoded], input_ragged_rank=len(nested) - rows, output_ragged_rank=len(nested), Tvalues=tf.as_dtype(d), Tsplits=tf.int64))
+                f.run(made)
+
+
+def unicode(f):
+    texts = np.array([b"abc", "h\u00e9\u4e2d\U0001f600".encode(), b"", b"a\xffb\xe4\xb8c\xf0\x9f\x98", b"\xed\xa0\x80\xc0\xaf", b"\x01\x7f\t"], object)
+    wide = {"UTF-16-BE": np.array(["a\u4e2d\U0001f600".encode("utf-16-be"), b"\xd8\x00\x00a", b"\x00"], object), "UTF-32-BE": np.array(["a\U0001f600".encode("utf-32-be"), b"\x00\x11\x00\x00"], object)}
+    good = texts[:3]
+    for op in ("UnicodeDecode", "UnicodeDecodeWithOffsets"):
+        f.simple(op, "string", [([texts], {"input_encoding": "UTF-8", "errors": e, "replace_control_characters": c, "replacement_char": 33}) for e in ("replace", "ignore") for c in (False, True)], dynamic=False)
+        f.simple(op, "string", [([good], {"input_encoding": "UTF-8", "errors": "strict"})], tag="strict", dynamic=False)
+        f.simple(op, "string", [([texts], {"input_encoding": "UTF-8", "errors": "strict"})], tag="refused", expect_error="InvalidArgumentError")
+        for name, x in wide.items():
+            f.simple(op, "string", [([x], {"input_encoding": name})], tag=name, dynamic=False)
+    points = np.array([97, 0x4e2d, 0x1f600, 0xe9, 0x110000, 0xd800, 0x7f, -1, 0xfdd0, 0xfffe], np.int32)
+    for out in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        f.simple("UnicodeEncode", "int32", [([points, np.array([0, 3, 3, 10], np.int64)], {"errors": e, "output_encoding": out}) for e in ("replace", "ignore")], tag=out, dynamic=False)
+        f.simple("UnicodeTranscode", "string", [([texts], {"input_encoding": "UTF-8", "output_encoding": out, "errors": e}) for e in ("replace", "ignore")], tag=out, dynamic=False)
+    f.simple("UnicodeEncode", "int32", [([points, np.array([0, 10], np.int64)], {"errors": "strict", "output_encoding": "UTF-8"})], tag="refused", expect_error="InvalidArgumentError")
