@@ -105,6 +105,23 @@ static void test_refusals(void **state) {
   assert_exit(5, "", "cd %s && tfc-place --graph g.pb --devices 2 --time 20s --memory 'cpu:*=100kB'", folder);
 }
 
+// Pipelined, the load decides, and the answer says that it is modelled.
+static void test_throughput(void **state) {
+  (void)state;
+  const struct command_result *r = command("cd %s && cp %s o.pb && tfc-place --graph o.pb --devices 2 --time 8s "
+                                           "--objective throughput --db o.db --report none",
+                                           folder, GRAPH);
+  if (r->code != 0) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
+  assert_non_null(strstr(r->out, "modelled from measured operations"));
+  struct tfc_placement *p = NULL;
+  char path[96];
+  snprintf(path, sizeof path, "%s/o.placement.json", folder);
+  assert_ok(tfc_placement_read(path, &p));
+  assert_int_equal(p->objective, TFC_OBJECTIVE_THROUGHPUT);
+  assert_true(p->value_us > 0);
+  tfc_placement_free(p);
+}
+
 // No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
 static void test_too_large_for_one(void **state) {
   (void)state;
@@ -137,8 +154,8 @@ static void test_too_large_for_one(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_too_large_for_one), cmocka_unit_test(test_place),    cmocka_unit_test(test_database),
-      cmocka_unit_test(test_afterwards),        cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_throughput), cmocka_unit_test(test_too_large_for_one), cmocka_unit_test(test_place),
+      cmocka_unit_test(test_database),   cmocka_unit_test(test_afterwards),        cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
