@@ -57,6 +57,8 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   int ends[2];
   char number[16];
   posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t blocked;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return tfc_status_make(TFC_INTERNAL, "socketpair: %s", strerror(errno));
   int far = ends[1] == 3 ? 4 : 3; // a number other than its own loses close-on-exec
@@ -66,7 +68,14 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   posix_spawn_file_actions_adddup2(&actions, ends[1], far);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, 2, 1); // nothing of a worker's goes to stdout
-  int rc = posix_spawn(&m->pid, m->program, &actions, NULL, argv, environ);
+  // Ctrl-C is for the parent to answer; blocked until the worker, once it runs, ignores it.
+  pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+  sigaddset(&blocked, SIGINT);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  int rc = posix_spawn(&m->pid, m->program, &actions, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (rc) {
