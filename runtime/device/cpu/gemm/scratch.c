@@ -29,10 +29,11 @@ static void make_key(void) {
   atexit(at_exit);
 }
 
-static void *take(size_t bytes) { // a multiple of 4096
+static void *take(size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
-  void *p = aligned_alloc(bytes < 2 * HUGE_PAGE ? 64 : HUGE_PAGE, bytes);
-  if (p && bytes >= 2 * HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE);
+  void *p = NULL;
+  if (posix_memalign(&p, bytes < 2 * HUGE_PAGE ? 64 : HUGE_PAGE, bytes)) return NULL;
+  if (bytes >= 2 * HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE); // where there are none, the memory is as good
   return p;
 }
 
