@@ -111,7 +111,7 @@ function(tfc_programs)
 endfunction()
 
 # One executable a suite: a crash ends one suite, and ctest runs them side by side. A suite named *_long_test is
-# labelled "long" and left out of quick runs; *_tsan_test and *_thread_test are what the thread sanitizer runs.
+# labelled "long" and left out of quick runs; *_endless_test runs only where it is asked for (scripts/test --endless); *_tsan_test and *_thread_test are what the thread sanitizer runs.
 function(tfc_tests)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -185,8 +185,11 @@ function(tfc_tests)
     add_dependencies(tests ${target})
     add_test(NAME ${folder}/${name} COMMAND ${target})
     set(labels ${folder})
-    if(name MATCHES "_long_test$")
+    if(name MATCHES "_(long|endless)_test$")
       list(APPEND labels long)
+    endif()
+    if(name MATCHES "_endless_test$")
+      list(APPEND labels endless)
     endif()
     if(name MATCHES "_(tsan|thread)_test$")
       list(APPEND labels thread)

@@ -26,7 +26,7 @@ static void put_signed(struct tfc_text *out, int64_t value) {
   while (bits < 64 && x >> bits) bits++;
   int n = bits / 7 + 1;
   unsigned char bytes[10];
-  for (int i = 0; i < 10; i++) bytes[9 - i] = i < 8 ? (unsigned char)((uint64_t)value >> (8 * i)) : value < 0 ? 255 : 0;
+  for (int i = 0; i < 10; i++) bytes[9 - i] = (unsigned char)(value >> (8 * (i < 8 ? i : 7)) >> (i < 8 ? 0 : 8));
   unsigned char *begin = bytes + 10 - n;
   uint16_t header = (uint16_t)(0xffffu << (16 - n));
   begin[0] ^= (unsigned char)(header >> 8);

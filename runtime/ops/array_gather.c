@@ -165,7 +165,7 @@ static bool constant_int(const struct tfc_grad_ctx *g, struct tfc_output x, int6
 }
 OPS_GRADIENT(GatherV2) {
   struct tfc_builder *b = g->builder;
-  int64_t axis_value, batch = tfc_grad_attr_int(g, "batch_dims", 0);
+  int64_t axis_value = 0, batch = tfc_grad_attr_int(g, "batch_dims", 0);
   const struct tfc_shape *ps = g->input_shapes[0], *is = g->input_shapes[1];
   bool known = constant_int(g, grad_in(g, 2), &axis_value);
   if (batch < 0) {

@@ -1,5 +1,5 @@
 // Random graphs give the same bits on one device, with and without rewrites, planned and in ready order, and under
-// random placements over CPU and emulated devices. Thousands: random_graph_long_test.c; TensorFlow's results beside
+// random placements over CPU and emulated devices. Thousands: random_graph_endless_test.c; TensorFlow's results beside
 // them: scripts/conformance.
 //
 //   random_graph_thread_test --write DIRECTORY FIRST COUNT    writes graphs and the names of their fetches

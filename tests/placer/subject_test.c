@@ -53,7 +53,7 @@ static void make(struct fixture *f) {
   for (uint32_t o = 0; o < f->graph->output_total; o++) f->bytes[o] = 64;
   assert_ok(tfc_machine_create(&f->machine));
   for (int d = 0; d < 2; d++) {
-    char name[8], tensorflow[24];
+    char name[16], tensorflow[32];
     snprintf(name, sizeof name, "cpu:%d", d);
     snprintf(tensorflow, sizeof tensorflow, "/device:CPU:%d", d);
     assert_ok(tfc_machine_add_device(f->machine, &(struct tfc_machine_device){.name = tfc_str_from(name),
