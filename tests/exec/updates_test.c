@@ -18,7 +18,8 @@
   NODE("g", "Placeholder", FLOAT("dtype") SHAPE)                                                                       \
   NUMBER("rate", "0.1")                                                                                                \
   NUMBER("momentum", "0.9")                                                                                            \
-  NUMBER("scale", "0.003") NUMBER("half", "0.5")                                                                       \
+  NUMBER("scale", "0.003")                                                                                             \
+  NUMBER("half", "0.5")                                                                                                \
       NODE("dims", "Const",                                                                                            \
            ATTR("dtype", "type: DT_INT32")                                                                             \
                ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 40 int_val: 33 }"))   \
