@@ -6,45 +6,10 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/exec/order_heap.h"
 #include "runtime/exec/plan_internal.h"
 
 enum { MOST_LANES = 16, MOST_OPS_TRIED = 20000 };
-
-struct entry {
-  double key, tie;
-  uint32_t id;
-};
-struct heap {
-  struct entry *data; // [ops * 2]
-  uint32_t count;
-};
-
-static bool before(const struct entry *a, const struct entry *b) {
-  if (a->key != b->key) return a->key < b->key;
-  if (a->tie != b->tie) return a->tie < b->tie;
-  return a->id < b->id;
-}
-
-static void push(struct heap *h, struct entry e) {
-  uint32_t i = h->count++;
-  for (; i > 0 && before(&e, &h->data[(i - 1) / 2]); i = (i - 1) / 2) h->data[i] = h->data[(i - 1) / 2];
-  h->data[i] = e;
-}
-
-static struct entry pop(struct heap *h) {
-  struct entry top = h->data[0], last = h->data[--h->count];
-  uint32_t i = 0;
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= h->count) break;
-    if (child + 1 < h->count && before(&h->data[child + 1], &h->data[child])) child++;
-    if (!before(&h->data[child], &last)) break;
-    h->data[i] = h->data[child];
-    i = child;
-  }
-  h->data[i] = last;
-  return top;
-}
 
 struct scheduler {
   const struct tfc_ir *ir;
@@ -54,7 +19,7 @@ struct scheduler {
   double *rank; // [ops] longest path to the end
   uint32_t *topological, *waiting;
   double *ready_at;
-  struct heap events, ready;
+  struct tfc_order_heap events, ready; // with room for all
   // Of the simulation that runs.
   uint32_t idle; // a bit for each lane
   double busy_until[MOST_LANES], ready_work;
@@ -145,11 +110,11 @@ static double better_later(const struct scheduler *s, uint32_t id, uint32_t widt
 // by that end before it starts.
 static void start_ready(struct scheduler *s, struct manner manner, double now) {
   enum { MOST_HELD = 64 };
-  struct entry held[MOST_HELD];
+  struct tfc_order_entry held[MOST_HELD];
   uint32_t held_count = 0;
   double limit = INFINITY;
   while (s->idle && s->ready.count && held_count < MOST_HELD) {
-    struct entry top = pop(&s->ready);
+    struct tfc_order_entry top = tfc_order_heap_pop(&s->ready);
     uint32_t id = top.id, idle_count = (uint32_t)__builtin_popcount(s->idle);
     double alone = took(s, id, 1), others = fmax(s->ready_work - alone, 0);
     // As if the others that are ready were all as long as this one.
@@ -175,9 +140,9 @@ static void start_ready(struct scheduler *s, struct manner manner, double now) {
     }
     s->lane[id] = (uint16_t)lane;
     s->sequence[s->count++] = id;
-    push(&s->events, (struct entry){s->busy_until[lane], 0, id});
+    tfc_order_heap_push(&s->events, (struct tfc_order_entry){s->busy_until[lane], 0, id});
   }
-  for (uint32_t i = 0; i < held_count; i++) push(&s->ready, held[i]);
+  for (uint32_t i = 0; i < held_count; i++) tfc_order_heap_push(&s->ready, held[i]);
 }
 
 static double simulate(struct scheduler *s, struct manner manner) {
@@ -199,14 +164,14 @@ static double simulate(struct scheduler *s, struct manner manner) {
   s->count = 0;
   s->events.count = s->ready.count = 0;
   for (uint32_t i = 0; i < n; i++)
-    if (!ir->ops.data[i].dead && !s->waiting[i]) push(&s->events, (struct entry){0, 1, i});
+    if (!ir->ops.data[i].dead && !s->waiting[i]) tfc_order_heap_push(&s->events, (struct tfc_order_entry){0, 1, i});
   while (s->events.count) { // an operation ends (tie 0) or becomes ready (tie 1)
     now = s->events.data[0].key;
     while (s->events.count && s->events.data[0].key == now) {
-      struct entry e = pop(&s->events);
+      struct tfc_order_entry e = tfc_order_heap_pop(&s->events);
       bool joint = ir->ops.data[e.id].joint;
       if (e.tie > 0 && !joint) {
-        push(&s->ready, (struct entry){-s->rank[e.id], 0, e.id});
+        tfc_order_heap_push(&s->ready, (struct tfc_order_entry){-s->rank[e.id], 0, e.id});
         s->ready_work += took(s, e.id, 1);
         continue;
       }
@@ -216,7 +181,7 @@ static double simulate(struct scheduler *s, struct manner manner) {
         s->idle |= s->helpers[e.id] | 1u << s->lane[e.id];
       }
       for (uint32_t k = g->begin[e.id]; k < g->begin[e.id + 1]; k++)
-        if (--s->waiting[g->to[k]] == 0) push(&s->events, (struct entry){now, 1, g->to[k]});
+        if (--s->waiting[g->to[k]] == 0) tfc_order_heap_push(&s->events, (struct tfc_order_entry){now, 1, g->to[k]});
     }
     start_ready(s, manner, now);
   }
@@ -229,13 +194,12 @@ static tfc_status make_room(struct scheduler *s) {
   s->rank = malloc((n + 1) * sizeof *s->rank);
   s->topological = malloc((n + 1) * sizeof *s->topological);
   s->waiting = malloc((n + 1) * sizeof *s->waiting);
-  s->events.data = malloc((2 * n + 2) * sizeof *s->events.data);
-  s->ready.data = malloc((n + 1) * sizeof *s->ready.data);
+  bool heaps =
+      tfc_order_heap_reserve(&s->events, (uint32_t)(2 * n + 2)) && tfc_order_heap_reserve(&s->ready, (uint32_t)(n + 1));
   s->sequence = malloc((n + 1) * sizeof *s->sequence);
   s->lane = calloc(n + 1, sizeof *s->lane);
   s->helpers = calloc(n + 1, sizeof *s->helpers);
-  bool room = s->took && s->rank && s->topological && s->waiting && s->events.data && s->ready.data && s->sequence &&
-              s->lane && s->helpers;
+  bool room = s->took && s->rank && s->topological && s->waiting && heaps && s->sequence && s->lane && s->helpers;
   return room ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
@@ -281,8 +245,8 @@ out:
   free(sch.rank);
   free(sch.topological);
   free(sch.waiting);
-  free(sch.events.data);
-  free(sch.ready.data);
+  tfc_order_heap_deinit(&sch.events);
+  tfc_order_heap_deinit(&sch.ready);
   free(sch.sequence);
   free(sch.lane);
   free(sch.helpers);

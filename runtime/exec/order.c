@@ -6,51 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/exec/order_heap.h"
 #include "runtime/exec/plan_internal.h"
-
-struct entry {
-  double key, tie;
-  uint32_t id;
-};
-struct heap {
-  struct entry *data;
-  uint32_t count, capacity;
-};
-
-static bool before(const struct entry *a, const struct entry *b) {
-  if (a->key != b->key) return a->key < b->key;
-  if (a->tie != b->tie) return a->tie < b->tie;
-  return a->id < b->id;
-}
-
-static bool push(struct heap *h, struct entry e) {
-  if (h->count == h->capacity) {
-    uint32_t capacity = h->capacity ? 2 * h->capacity : 64;
-    struct entry *data = realloc(h->data, capacity * sizeof *data);
-    if (!data) return false;
-    h->data = data;
-    h->capacity = capacity;
-  }
-  uint32_t i = h->count++;
-  for (; i > 0 && before(&e, &h->data[(i - 1) / 2]); i = (i - 1) / 2) h->data[i] = h->data[(i - 1) / 2];
-  h->data[i] = e;
-  return true;
-}
-
-static struct entry pop(struct heap *h) {
-  struct entry top = h->data[0], last = h->data[--h->count];
-  uint32_t i = 0;
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= h->count) break;
-    if (child + 1 < h->count && before(&h->data[child + 1], &h->data[child])) child++;
-    if (!before(&h->data[child], &last)) break;
-    h->data[i] = h->data[child];
-    i = child;
-  }
-  h->data[i] = last;
-  return top;
-}
 
 static uint32_t producer(const struct tfc_ir *ir, const struct tfc_ir_input *in) {
   return in->value == TFC_NONE32 ? TFC_NONE32 : ir->values.data[in->value].op;
@@ -102,20 +59,22 @@ void tfc_order_graph_deinit(struct tfc_order_graph *g) {
 // Kahn's algorithm with the smallest key first.
 static tfc_status by_keys(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *keys, uint32_t *out,
                           uint32_t *count) {
-  struct heap ready = {0};
+  struct tfc_order_heap ready = {0};
   tfc_status s = NULL;
   for (size_t i = 0; i < ir->ops.count; i++)
-    if (!ir->ops.data[i].dead && !g->waiting[i] && !push(&ready, (struct entry){keys[i], 0, (uint32_t)i}))
+    if (!ir->ops.data[i].dead && !g->waiting[i] &&
+        !tfc_order_heap_push(&ready, (struct tfc_order_entry){keys[i], 0, (uint32_t)i}))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   while (ready.count) {
-    uint32_t i = pop(&ready).id;
+    uint32_t i = tfc_order_heap_pop(&ready).id;
     out[(*count)++] = i;
     for (uint32_t k = g->begin[i]; k < g->begin[i + 1]; k++)
-      if (--g->waiting[g->to[k]] == 0 && !push(&ready, (struct entry){keys[g->to[k]], 0, g->to[k]}))
+      if (--g->waiting[g->to[k]] == 0 &&
+          !tfc_order_heap_push(&ready, (struct tfc_order_entry){keys[g->to[k]], 0, g->to[k]}))
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   }
 out:
-  free(ready.data);
+  tfc_order_heap_deinit(&ready);
   return s;
 }
 
@@ -141,7 +100,16 @@ out:
   return s;
 }
 
-// The rule of the simulation, on estimates: operations take cost_us, a tensor between devices 5 µs and 10 GB/s.
+double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
+  const struct tfc_ir_op *a = &ir->ops.data[from], *b = &ir->ops.data[to];
+  uint64_t bytes = 0;
+  if (a->joint || b->joint || a->device == b->device) return 0;
+  for (uint32_t m = 0; m < b->input_count; m++)
+    if (producer(ir, &b->inputs[m]) == from) bytes += ir->values.data[b->inputs[m].value].bytes;
+  return 5 + (double)bytes / 10e3;
+}
+
+// The rule of the simulation, on estimates: operations take cost_us.
 static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
   tfc_status s = NULL;
@@ -149,7 +117,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
   double *remaining = calloc(n + 1, sizeof *remaining), *ready_at = calloc(n + 1, sizeof *ready_at);
   uint32_t *topological = malloc((n + 1) * sizeof *topological), *waiting = malloc((n + 1) * sizeof *waiting);
   bool *busy = calloc(ir->device_count, sizeof *busy);
-  struct heap *ready = calloc(ir->device_count, sizeof *ready), events = {0};
+  struct tfc_order_heap *ready = calloc(ir->device_count, sizeof *ready), events = {0};
   uint32_t topological_count = 0;
   if (!remaining || !ready_at || !topological || !waiting || !busy || !ready)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
@@ -165,16 +133,17 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
   }
   // Events: an operation becomes ready (tie 1, id) or ends (tie 0, id).
   for (size_t i = 0; i < n; i++)
-    if (!ir->ops.data[i].dead && !g->waiting[i] && !push(&events, (struct entry){0, 1, (uint32_t)i}))
+    if (!ir->ops.data[i].dead && !g->waiting[i] &&
+        !tfc_order_heap_push(&events, (struct tfc_order_entry){0, 1, (uint32_t)i}))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   while (events.count) {
     double now = events.data[0].key;
     while (events.count && events.data[0].key == now) {
-      struct entry e = pop(&events);
+      struct tfc_order_entry e = tfc_order_heap_pop(&events);
       const struct tfc_ir_op *op = &ir->ops.data[e.id];
       if (e.tie > 0 && !op->joint) {
         double first = priority && !isnan(priority[op->node]) ? priority[op->node] : INFINITY;
-        if (!push(&ready[op->device], (struct entry){first, -remaining[e.id], e.id}))
+        if (!tfc_order_heap_push(&ready[op->device], (struct tfc_order_entry){first, -remaining[e.id], e.id}))
           TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
         continue;
       }
@@ -184,32 +153,25 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
         busy[op->device] = false;
       for (uint32_t k = g->begin[e.id]; k < g->begin[e.id + 1]; k++) {
         uint32_t to = g->to[k];
-        const struct tfc_ir_op *next = &ir->ops.data[to];
-        double arrives = now;
-        if (!op->joint && !next->joint && op->device != next->device) {
-          uint64_t bytes = 0;
-          for (uint32_t m = 0; m < next->input_count; m++)
-            if (producer(ir, &next->inputs[m]) == e.id) bytes += ir->values.data[next->inputs[m].value].bytes;
-          arrives += 5 + (double)bytes / 10e3;
-        }
+        double arrives = now + tfc_order_transfer_us(ir, e.id, to);
         if (arrives > ready_at[to]) ready_at[to] = arrives;
-        if (--g->waiting[to] == 0 && !push(&events, (struct entry){ready_at[to], 1, to}))
+        if (--g->waiting[to] == 0 && !tfc_order_heap_push(&events, (struct tfc_order_entry){ready_at[to], 1, to}))
           TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
       }
     }
     for (uint32_t d = 0; d < ir->device_count; d++) {
       if (busy[d] || !ready[d].count) continue;
-      uint32_t id = pop(&ready[d]).id;
+      uint32_t id = tfc_order_heap_pop(&ready[d]).id;
       busy[d] = true;
       out[(*count)++] = id;
-      if (!push(&events, (struct entry){now + ir->ops.data[id].cost_us, 0, id}))
+      if (!tfc_order_heap_push(&events, (struct tfc_order_entry){now + ir->ops.data[id].cost_us, 0, id}))
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
     }
   }
 out:
-  for (uint32_t d = 0; ready && d < ir->device_count; d++) free(ready[d].data);
+  for (uint32_t d = 0; ready && d < ir->device_count; d++) tfc_order_heap_deinit(&ready[d]);
   free(ready);
-  free(events.data);
+  tfc_order_heap_deinit(&events);
   free(remaining);
   free(ready_at);
   free(topological);
@@ -263,7 +225,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
     TFC_TRY(s, by_schedule(ir, &g, spec->order, sequence, &count));
   }
   if (count != wanted) TFC_FAIL(s, TFC_INTERNAL, "%u of %u operations could not be ordered", wanted - count, wanted);
-  if (!one_device) TFC_TRY(s, tfc_order_fill_idle(ir, sequence, count));
+  if (!one_device) TFC_TRY(s, tfc_order_fill_idle(ir, &g, sequence, count));
   *out_sequence = sequence, sequence = NULL;
   *out_count = count;
 out:

@@ -91,8 +91,6 @@ TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
 // for comes before it. `sequence`/`order`: as in struct tfc_run_spec.
 TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
                                        uint32_t **out_sequence, uint32_t *out_count);
-// Moves what waits for nothing to where its device would wait anyway.
-TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, uint32_t *sequence, uint32_t count);
 
 // Successors of operations, CSR; `waiting`: how many come before each.
 struct tfc_order_graph {
@@ -101,6 +99,11 @@ struct tfc_order_graph {
 };
 TFC_MUST_USE tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph *out);
 void tfc_order_graph_deinit(struct tfc_order_graph *g);
+// By estimate, from one operation to another that waits for it: a tensor between devices takes 5 µs and 10 GB/s.
+double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to);
+// Moves what waits for nothing to where its device would wait anyway.
+TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
+                                            uint32_t *sequence, uint32_t count);
 
 // Operations side by side on the cores of the only device. An operation belongs to a lane; others help it.
 struct tfc_lane_schedule {

@@ -17,6 +17,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/device/driver.h"
+#include "runtime/exec/session.h"
 
 #define TFC_NONE32 UINT32_MAX
 
@@ -86,16 +87,6 @@ struct tfc_ir_fused {  // a node whose operation was replaced by another's
   uint32_t node, into; // node ids
 };
 
-struct tfc_ir_continued { // an operation that goes on from where another stopped, on its result
-  uint32_t node, before;  // node ids
-  bool same;              // with the same operands: other rows of the same sum
-};
-
-struct tfc_ir_shared { // both read a form of one operand that their device makes once a step
-  uint32_t node, with; // node ids
-  uint64_t bytes;      // of that form
-};
-
 struct tfc_ir {
   const struct tfc_graph *graph;
   struct tfc_device *const *devices;
@@ -107,8 +98,8 @@ struct tfc_ir {
   TFC_ARRAY(struct tfc_ir_edge) edges; // besides data
   TFC_ARRAY(struct tfc_ir_variable) variables;
   TFC_ARRAY(struct tfc_ir_fused) fused;
-  TFC_ARRAY(struct tfc_ir_continued) continued;
-  TFC_ARRAY(struct tfc_ir_shared) shared;
+  TFC_ARRAY(struct tfc_plan_continued) continued;
+  TFC_ARRAY(struct tfc_plan_shared) shared;
   uint32_t *replaced; // [ops] by tfc_ir_replace; private
   size_t replaced_count;
   struct tfc_arena arena; // lives as long as the plan

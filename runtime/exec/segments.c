@@ -517,19 +517,8 @@ static tfc_status make_info(struct maker *m) {
   for (uint32_t i = 0; i < ir->graph->node_count; i++) runs_in[i] = i;
   for (size_t i = 0; i < ir->fused.count; i++) runs_in[ir->fused.data[i].node] = ir->fused.data[i].into;
   plan->info.runs_in = runs_in;
-  struct tfc_plan_continued *continued =
-      TFC_ARENA_ARRAY(m->arena, struct tfc_plan_continued, ir->continued.count + 1);
-  if (!continued) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t i = 0; i < ir->continued.count; i++) {
-    struct tfc_ir_continued c = ir->continued.data[i];
-    continued[i] = (struct tfc_plan_continued){c.node, c.before, c.same};
-  }
-  plan->info.continued = continued, plan->info.continued_count = (uint32_t)ir->continued.count;
-  struct tfc_plan_shared *shared = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_shared, ir->shared.count + 1);
-  if (!shared) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t i = 0; i < ir->shared.count; i++)
-    shared[i] = (struct tfc_plan_shared){ir->shared.data[i].node, ir->shared.data[i].with, ir->shared.data[i].bytes};
-  plan->info.shared = shared, plan->info.shared_count = (uint32_t)ir->shared.count;
+  plan->info.continued = ir->continued.data, plan->info.continued_count = (uint32_t)ir->continued.count;
+  plan->info.shared = ir->shared.data, plan->info.shared_count = (uint32_t)ir->shared.count;
   TFC_TRY(s, make_edges(m, &edges));
   plan->info.edges = keep(m->arena, edges.list.data, edges.list.count, sizeof *edges.list.data);
   if (!plan->info.edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");

@@ -156,8 +156,8 @@ static tfc_status pack(struct tfc_ir *ir) {
       if (shared->packed == TFC_NONE32) {
         TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
         shared->node = ir->ops.data[i].node;
-      } else if (!tfc_array_push(&ir->shared, (struct tfc_ir_shared){ir->ops.data[i].node, shared->node,
-                                                                     tfc_gemm_packed_bytes(p.k, p.n)})) {
+      } else if (!tfc_array_push(&ir->shared, (struct tfc_plan_shared){ir->ops.data[i].node, shared->node,
+                                                                       tfc_gemm_packed_bytes(p.k, p.n)})) {
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       }
       packed[t] = shared->packed;

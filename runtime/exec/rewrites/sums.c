@@ -128,7 +128,7 @@ static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct p
   op.prepared = true;
   op.state = state;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, out_id));
-  if (goes_on && !tfc_array_push(&ir->continued, (struct tfc_ir_continued){op.node, g->node, index > 0}))
+  if (goes_on && !tfc_array_push(&ir->continued, (struct tfc_plan_continued){op.node, g->node, index > 0}))
     return out_of_memory();
   g->sum = outputs[0], g->node = op.node;
   return NULL;
