@@ -8,16 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/cgroup.h"
 #include "runtime/base/str.h"
-
-static bool read_text(const char *path, char *out, size_t size) {
-  FILE *f = fopen(path, "re");
-  if (!f) return false;
-  size_t n = fread(out, 1, size - 1, f);
-  fclose(f);
-  out[n] = 0;
-  return n > 0;
-}
 
 // The number behind a word at the begin of a line; 0: not there.
 static uint64_t number_of(const char *text, const char *word) {
@@ -38,12 +30,13 @@ static uint64_t left_in(const char *folder, bool second) {
   char *limit = tfc_format("%s/%s", folder, second ? "memory.max" : "memory.limit_in_bytes");
   char *usage = tfc_format("%s/%s", folder, second ? "memory.current" : "memory.usage_in_bytes");
   char *stat = tfc_format("%s/memory.stat", folder);
-  if (!limit || !usage || !stat || !read_text(limit, text, sizeof text)) goto out;
+  if (!limit || !usage || !stat || !tfc_read_small(limit, text, sizeof text)) goto out;
   uint64_t most = strncmp(text, "max", 3) == 0 ? UINT64_MAX : strtoull(text, NULL, 10);
   if (most >= INT64_MAX / 2) goto out; // version 1 writes "no limit" as a large number
-  if (!read_text(usage, text, sizeof text)) goto out;
+  if (!tfc_read_small(usage, text, sizeof text)) goto out;
   uint64_t used = strtoull(text, NULL, 10), idle = 0;
-  if (read_text(stat, text, sizeof text)) idle = number_of(text, second ? "inactive_file " : "total_inactive_file ");
+  if (tfc_read_small(stat, text, sizeof text))
+    idle = number_of(text, second ? "inactive_file " : "total_inactive_file ");
   used -= least(used, idle);
   left = most > used ? most - used : 0;
 out:
@@ -51,40 +44,20 @@ out:
   return left;
 }
 
-static uint64_t left_in_groups(void) {
-  char line[4096];
-  uint64_t left = UINT64_MAX;
-  FILE *f = fopen("/proc/self/cgroup", "re");
-  while (f && fgets(line, sizeof line, f)) {
-    char *path = strchr(line, ':');
-    char *group = path ? strchr(path + 1, ':') : NULL;
-    if (!group) continue;
-    *group++ = 0;
-    group[strcspn(group, "\n")] = 0;
-    bool second = path[1] == 0;
-    if (!second && strcmp(path + 1, "memory") != 0) continue;
-    for (;;) { // this group and its parents
-      char *folder = tfc_format("/sys/fs/cgroup%s%s", second ? "" : "/memory", group);
-      if (folder) left = least(left, left_in(folder, second));
-      free(folder);
-      char *slash = strrchr(group, '/');
-      if (!slash || group[1] == 0) break;
-      slash[slash == group ? 1 : 0] = 0;
-    }
-  }
-  if (f) fclose(f);
-  // In a container the group above is not visible, but its own limit is at the root.
-  return least(left, least(left_in("/sys/fs/cgroup", true), left_in("/sys/fs/cgroup/memory", false)));
+static void visit_group(void *user, const char *folder, bool second) {
+  uint64_t *left = user;
+  *left = least(*left, left_in(folder, second));
 }
 
 uint64_t tfc_memory_left(void) {
   char text[8192];
   uint64_t left = UINT64_MAX;
-  if (read_text("/proc/meminfo", text, sizeof text)) {
+  if (tfc_read_small("/proc/meminfo", text, sizeof text)) {
     uint64_t available = number_of(text, "MemAvailable:"), swap = number_of(text, "SwapFree:");
     if (available) left = 1024 * (available + swap);
   }
-  return least(left, left_in_groups());
+  tfc_cgroup_visit("memory", visit_group, &left);
+  return left;
 }
 
 // What was granted and is not given back yet. Part of it has been touched and is in the resident set: with the rest of
@@ -94,7 +67,7 @@ static _Atomic uint64_t granted;
 static uint64_t resident(void) {
   char text[256];
   unsigned long long size = 0, pages = 0;
-  if (!read_text("/proc/self/statm", text, sizeof text) || sscanf(text, "%llu %llu", &size, &pages) != 2) return 0;
+  if (!tfc_read_small("/proc/self/statm", text, sizeof text) || sscanf(text, "%llu %llu", &size, &pages) != 2) return 0;
   return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

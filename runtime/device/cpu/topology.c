@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/cgroup.h"
 #include "runtime/base/str.h"
 
 double tfc_quota_parse(const char *cpu_max) {
@@ -18,44 +19,20 @@ double tfc_quota_parse(const char *cpu_max) {
   return quota / period;
 }
 
-static bool read_text(const char *path, char *out, size_t size) {
-  FILE *f = fopen(path, "re");
-  if (!f) return false;
-  size_t n = fread(out, 1, size - 1, f);
-  fclose(f);
-  out[n] = 0;
-  return n > 0;
-}
-
 static double smaller(double a, double b) {
   return a <= 0 ? b : b <= 0 ? a : a < b ? a : b;
 }
 
+static void visit_group(void *user, const char *folder, bool second) {
+  char text[128], *file = tfc_format("%s/%s", folder, second ? "cpu.max" : "cpu.cfs_quota_us");
+  double *quota = user;
+  if (file && tfc_read_small(file, text, sizeof text)) *quota = smaller(*quota, tfc_quota_parse(text));
+  free(file);
+}
+
 static double cgroup_quota(void) {
-  char line[4096], text[128];
   double quota = 0;
-  FILE *f = fopen("/proc/self/cgroup", "re");
-  while (f && fgets(line, sizeof line, f)) {
-    char *path = strchr(line, ':');
-    char *group = path ? strchr(path + 1, ':') : NULL;
-    if (!group) continue;
-    *group++ = 0;
-    group[strcspn(group, "\n")] = 0;
-    bool v2 = path[1] == 0, cpu = strstr(path + 1, "cpu") && !strstr(path + 1, "cpuset");
-    if (!v2 && !cpu) continue;
-    for (;;) { // this group and its parents
-      char *file = v2 ? tfc_format("/sys/fs/cgroup%s/cpu.max", group)
-                      : tfc_format("/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-      if (file && read_text(file, text, sizeof text)) quota = smaller(quota, tfc_quota_parse(text));
-      free(file);
-      char *slash = strrchr(group, '/');
-      if (!slash || group[1] == 0) break;
-      slash[slash == group ? 1 : 0] = 0;
-    }
-  }
-  if (f) fclose(f);
-  // In a container the group above is not visible, but its own limit is at the root.
-  if (read_text("/sys/fs/cgroup/cpu.max", text, sizeof text)) quota = smaller(quota, tfc_quota_parse(text));
+  tfc_cgroup_visit("cpu", visit_group, &quota);
   return quota;
 }
 

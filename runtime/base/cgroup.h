@@ -1,0 +1,15 @@
+// The control groups that this process is in: Linux's limits of cores and memory for a container. Any thread.
+#ifndef TFC_RUNTIME_BASE_CGROUP_H
+#define TFC_RUNTIME_BASE_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Calls `visit` with the folder of each group that limits this process for `controller` ("cpu", "memory"): its own and
+// all above it, and the root's, where a container sees its own limit. `second`: of version 2, whose files have other
+// names. The folder need not exist.
+void tfc_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder, bool second), void *user);
+// The begin of a small file of the kernel's as a string; false: it is not there, or empty.
+bool tfc_read_small(const char *path, char *out, size_t size);
+
+#endif
