@@ -283,16 +283,7 @@ static tfc_status store_steps(struct measurement *m, struct tfc_store *store, in
     struct tfc_store_step step = {i, "profile", 0, true, p->start_ns, p->duration_ns};
     TFC_RETURN_IF_ERROR(tfc_store_add_steps(store, key, &step, 1));
     for (uint32_t d = 0; d < p->busy.count; d++) {
-      struct tfc_store_busy busy = {i,
-                                    d,
-                                    p->busy.data[d].operations,
-                                    p->busy.data[d].operations_ns,
-                                    p->busy.data[d].busy_ns,
-                                    .launch_ns = p->busy.data[d].idle.launch_ns,
-                                    .transfer_ns = p->busy.data[d].idle.transfer_ns,
-                                    .dependency_ns = p->busy.data[d].idle.dependency_ns,
-                                    .end_ns = p->busy.data[d].idle.end_ns,
-                                    .launch_gap_ns = p->busy.data[d].idle.longest_launch_gap_ns};
+      struct tfc_store_busy busy = tfc_store_busy_of(i, d, &p->busy.data[d]);
       TFC_RETURN_IF_ERROR(tfc_store_add_busy(store, key, &busy, 1));
     }
     for (uint32_t k = 0; k < p->ops.count; k++) {

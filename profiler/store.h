@@ -186,6 +186,8 @@ struct tfc_store_memory {
 };
 TFC_MUST_USE tfc_status tfc_store_add_steps(struct tfc_store *store, int64_t key, const struct tfc_store_step *steps,
                                             size_t count);
+struct tfc_profile_busy;
+struct tfc_store_busy tfc_store_busy_of(uint32_t step, uint32_t device_id, const struct tfc_profile_busy *busy);
 TFC_MUST_USE tfc_status tfc_store_add_busy(struct tfc_store *store, int64_t key, const struct tfc_store_busy *busy,
                                            size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_ops(struct tfc_store *store, int64_t key, const struct tfc_store_op *ops,

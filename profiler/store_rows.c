@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "profiler/activity.h"
+#include "profiler/collector.h"
 #include "profiler/store_private.h"
 
 #define ROWS(count, ...)                                                                                               \
@@ -90,6 +91,18 @@ tfc_status tfc_store_set_final(struct tfc_store *store, int64_t key, const char 
 tfc_status tfc_store_add_steps(struct tfc_store *store, int64_t key, const struct tfc_store_step *s, size_t count) {
   ROWS(count, TFC_STORE_STEP, "iiSiiii", key, (int64_t)s[i].step, s[i].phase, (int64_t)s[i].block, (int64_t)s[i].traced,
        s[i].start_ns, s[i].duration_ns);
+}
+struct tfc_store_busy tfc_store_busy_of(uint32_t step, uint32_t device_id, const struct tfc_profile_busy *busy) {
+  return (struct tfc_store_busy){.step = step,
+                                 .device_id = device_id,
+                                 .operations = busy->operations,
+                                 .operations_ns = busy->operations_ns,
+                                 .busy_ns = busy->busy_ns,
+                                 .launch_ns = busy->idle.launch_ns,
+                                 .transfer_ns = busy->idle.transfer_ns,
+                                 .dependency_ns = busy->idle.dependency_ns,
+                                 .end_ns = busy->idle.end_ns,
+                                 .launch_gap_ns = busy->idle.longest_launch_gap_ns};
 }
 tfc_status tfc_store_add_busy(struct tfc_store *store, int64_t key, const struct tfc_store_busy *b, size_t count) {
   ROWS(count, TFC_STORE_BUSY, "iiiiiiiiiii", key, (int64_t)b[i].step, (int64_t)b[i].device_id, b[i].operations_ns,

@@ -170,16 +170,7 @@ static tfc_status store_steps(struct tfc_job *j, struct tfc_job_known *k, const 
     const struct tfc_step_profile *p = &m->profiles[i];
     uint32_t step = number[m->profile_step[i]];
     for (size_t d = 0; d < p->busy.count; d++) {
-      struct tfc_store_busy row = {step,
-                                   (uint32_t)d + on_whole,
-                                   p->busy.data[d].operations,
-                                   p->busy.data[d].operations_ns,
-                                   p->busy.data[d].busy_ns,
-                                   .launch_ns = p->busy.data[d].idle.launch_ns,
-                                   .transfer_ns = p->busy.data[d].idle.transfer_ns,
-                                   .dependency_ns = p->busy.data[d].idle.dependency_ns,
-                                   .end_ns = p->busy.data[d].idle.end_ns,
-                                   .launch_gap_ns = p->busy.data[d].idle.longest_launch_gap_ns};
+      struct tfc_store_busy row = tfc_store_busy_of(step, (uint32_t)d + on_whole, &p->busy.data[d]);
       TFC_TRY(s, tfc_store_add_busy(j->store, k->key, &row, 1));
     }
     ops.count = transfers.count = 0;

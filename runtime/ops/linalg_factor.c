@@ -306,12 +306,6 @@ static tfc_status shape_solve_ls(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = b;
   return NULL;
 }
-static void cost_cubic(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
-                       const struct tfc_shape *outputs, struct tfc_op_cost *out) {
-  const struct tfc_shape *a = &inputs[0];
-  out->flops = a->rank < 2 ? 0 : (double)tfc_shape_elements(a) * (double)a->dims[a->rank - 1];
-  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
-}
 
 // --- Gradients -------------------------------------------------------------------------------------------------------
 OPS_GRADIENT(LogMatrixDeterminant) {
@@ -358,7 +352,7 @@ OPS_GRADIENT(MatrixSolveLs) {
 }
 
 // --- Rows ------------------------------------------------------------------------------------------------------------
-#define ROW(s, run) .types = OPS_BITS(OPS_FLOATS_COMPLEX), .shape = s, .cost = cost_cubic, .kernel = run
+#define ROW(s, run) .types = OPS_BITS(OPS_FLOATS_COMPLEX), .shape = s, .cost = ops_cost_cubic, .kernel = run
 #define SPD "double[2,2]=[2,0.5,0.5,1]; float[3,3]=[4,1,0,1,3,0.5,0,0.5,2]"
 static const struct tfc_op_def linalg_factor_rows[] = {
     {.name = "Lu",

@@ -140,6 +140,12 @@ double ops_cost_bytes(const struct tfc_graph *g, const struct tfc_node *n, const
   return bytes;
 }
 
+void ops_cost_cubic(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                    const struct tfc_shape *outputs, struct tfc_op_cost *out) {
+  const struct tfc_shape *a = &inputs[0];
+  out->flops = a->rank < 2 ? 0 : (double)tfc_shape_elements(a) * (double)a->dims[a->rank - 1];
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
+}
 void ops_cost_outputs(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   out->flops = n->output_count ? shape_count(&outputs[0]) : 0;

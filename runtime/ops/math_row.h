@@ -43,6 +43,9 @@ void ops_cost_outputs(const struct tfc_graph *g, const struct tfc_node *n, const
                       const struct tfc_shape *outputs, struct tfc_op_cost *out);
 void ops_cost_inputs(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                      const struct tfc_shape *outputs, struct tfc_op_cost *out);
+// As many for each element of input 0 as it has columns: decompositions of matrices and solving with them.
+void ops_cost_cubic(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                    const struct tfc_shape *outputs, struct tfc_op_cost *out);
 // No FLOP; twice the bytes of output 0 (gathers and slices do not read the whole of their input).
 void ops_cost_moved(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                     const struct tfc_shape *outputs, struct tfc_op_cost *out);
