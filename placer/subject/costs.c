@@ -104,11 +104,18 @@ static tfc_status note(struct rewritten *w, uint32_t from, int32_t output, uint3
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// What one operation hands on to the next of its sum: as much as its node's output.
+// What one operation hands on to the next of its sum: as much as its node's output. Edges are in order of producers.
 static uint64_t sum_bytes(const struct tfc_subject *l, uint32_t c) {
-  for (uint32_t e = 0; e < l->edge_count; e++)
-    if (l->edges[e].from == c && l->edges[e].output == 0) return l->edges[e].bytes;
-  return 0;
+  uint32_t low = 0, high = l->edge_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const struct tfc_subject_edge *e = &l->edges[middle];
+    if (e->from < c || (e->from == c && e->output < 0))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < l->edge_count && l->edges[low].from == c ? l->edges[low].bytes : 0;
 }
 
 static tfc_status note_continued(struct rewritten *w) {

@@ -89,7 +89,7 @@ void tfc_plan_lanes_end(struct tfc_plan *plan, struct tfc_plan *used, bool faile
   if (++l->steps < 2 * TRIALS) return;
   settle(plan, l);
   if (l->always || l->side_by_side_us < worth * l->one_by_one_us) {
-    memcpy((uint64_t *)(uintptr_t)plan->info.peak_bytes, l->plan->info.peak_bytes, sizeof *plan->info.peak_bytes);
+    plan->info.peak_bytes = l->plan->info.peak_bytes; // that plan stays as long as this one
   } else {
     tfc_plan_free(l->plan);
     l->plan = NULL;

@@ -210,7 +210,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   uint16_t index = d->base.index;
   if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
     end->timings[0] = (struct tfc_cuda_timing){.id = c->id, .kind = TFC_TRACE_TRANSFER, .bytes = c->source->size};
-    TFC_RETURN_IF_ERROR(tfc_cuda_clock_set(d));
+    TFC_RETURN_IF_ERROR(tfc_cuda_clock_set(d, step));
     TFC_RETURN_IF_ERROR(timed(d, stream, &end->timings[0].begin));
     end->trace = &sink->copies[index];
   } else if (sink && sink->copies) {

@@ -38,6 +38,7 @@ enum { TFC_CUDA_RECENT = 128 };
 struct tfc_cuda_clock {
   struct tfc_cuda_mark *mark;
   uint64_t ticks;
+  int64_t step; // the last that asked: within a step it stays, or what follows would seem to overlap what was before
 };
 
 struct tfc_cuda_capture;
@@ -184,7 +185,8 @@ struct tfc_cuda_end { // malloc'd; freed when it has run
 TFC_MUST_USE tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end,
                                         const struct tfc_timepoint *signals, uint32_t signal_count);
 void tfc_cuda_end_free(struct tfc_cuda_end *end);
-// Dates the device's clock anew where that is old and the device idle. On the work thread.
-TFC_MUST_USE tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d);
+// Dates the device's clock anew at the beginning of a step, where it is old and the device idle. On the threads that
+// launch, before the first event that is timed.
+TFC_MUST_USE tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d, const struct tfc_step *step);
 
 #endif

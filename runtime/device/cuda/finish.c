@@ -79,27 +79,30 @@ tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end, co
   return s;
 }
 
-tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d) {
-  if (atomic_load(&d->unfinished)) return NULL;
-  bool old = true;
-  pthread_mutex_lock(&d->clock_lock);
-  if (d->clock.mark) old = tfc_ticks_to_ns(tfc_ticks()) - tfc_ticks_to_ns(d->clock.ticks) > CLOCK_AGE_NS;
-  pthread_mutex_unlock(&d->clock_lock);
-  if (!old) return NULL;
+static tfc_status set_clock(struct tfc_cuda_device *d) { // clock_lock is held
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
-  tfc_status s = tfc_cuda_mark_record(d->timed, d->compute, &mark, &error);
-  if (s) return s;
+  TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->timed, d->compute, &mark, &error));
   error = await(d, mark); // the device is idle: a few microseconds
   uint64_t now = tfc_ticks();
   if (error) {
     tfc_cuda_mark_release(mark);
     return tfc_cuda_error(d, error, "dating its clock");
   }
-  pthread_mutex_lock(&d->clock_lock);
-  struct tfc_cuda_mark *before = d->clock.mark;
-  d->clock = (struct tfc_cuda_clock){mark, now};
-  pthread_mutex_unlock(&d->clock_lock);
-  tfc_cuda_mark_release(before);
+  tfc_cuda_mark_release(d->clock.mark);
+  d->clock.mark = mark;
+  d->clock.ticks = now;
   return NULL;
+}
+
+tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d, const struct tfc_step *step) {
+  tfc_status s = NULL;
+  pthread_mutex_lock(&d->clock_lock);
+  const struct tfc_cuda_clock *c = &d->clock;
+  bool old = !c->mark || tfc_ticks_to_ns(tfc_ticks()) - tfc_ticks_to_ns(c->ticks) > CLOCK_AGE_NS;
+  bool first = !c->mark || c->step != step->id;
+  d->clock.step = step->id;
+  if (old && first && (!c->mark || !atomic_load(&d->unfinished))) s = set_clock(d);
+  pthread_mutex_unlock(&d->clock_lock);
+  return s;
 }

@@ -272,7 +272,7 @@ static void run_segment(struct tfc_cuda_device *d, struct tfc_prepared *p, struc
   struct tfc_trace_sink *sink = step->trace;
   uint16_t index = d->base.index;
   if (sink && sink->executions) {
-    tfc_status s = tfc_cuda_clock_set(d);
+    tfc_status s = tfc_cuda_clock_set(d, step);
     if (s) {
       tfc_step_fail(step, s);
       return;
