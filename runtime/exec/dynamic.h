@@ -49,6 +49,7 @@ struct tfc_dnode {
   bool wants_index;          // Merge: somebody reads its second output
   bool keeps_reference;      // a pass that hands a reference on
   uint32_t reference_inputs; // bits of inputs that are taken by reference
+  uint32_t reusable_inputs;  // bits of inputs that output 0 may be computed in
   const struct tfc_tensor *constant;
   struct tfc_variable *variable;
   const struct tfc_tensor *handle;
@@ -80,6 +81,11 @@ struct tfc_dynamic {
   bool inline_only;               // one device: kernels run on the caller's thread
   uint32_t most_outputs;
 };
+
+// By node: the product whose sum with something this addition is, and whose work it does (TFC_NONE32: none). In `arena`.
+TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
+                                              struct tfc_arena *arena, uint32_t **out);
+extern const struct tfc_op_def tfc_add_product_def; // inputs: what is added to, A, B; its node is the product's
 
 // Runs a function of the library: env->call.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,

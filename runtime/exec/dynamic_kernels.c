@@ -152,6 +152,7 @@ tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, st
                                .output_variables = variables + TFC_RUN_FEW,
                                .input_count = n->input_count,
                                .output_count = n->output_count,
+                               .reusable = n->reusable_inputs,
                                .node_state = n->node_state};
   TFC_RETURN_IF_ERROR(launch(r, n, &ctx));
   return check_outputs(r, n, outs, variables + TFC_RUN_FEW);
@@ -228,6 +229,7 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
                                    .output_variables = (struct tfc_variable **)(f->outputs + out),
                                    .input_count = in,
                                    .output_count = out,
+                                   .reusable = n->reusable_inputs,
                                    .node_state = n->node_state,
                                    .done = async_done};
   atomic_fetch_add(&r->mailbox->references, 1);

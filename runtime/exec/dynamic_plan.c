@@ -13,6 +13,8 @@ struct maker {
   uint32_t *of_node;  // [node] dnode, TFC_NONE32
   uint32_t *of_feed;  // [feed]
   uint32_t *op_count; // [device]
+  uint32_t *product;  // [node] of an addition: the product that it computes too
+  uint32_t *runs_in;  // [node] the node that does its work
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
@@ -64,21 +66,34 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
   return false;
 }
 
+// Input `k` of a node as it runs: an addition that computes a product has what is added to, then the product's.
+static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k) {
+  const struct tfc_output *in = tfc_node_inputs(m->g, &m->g->nodes[id]);
+  if (m->product[id] == TFC_NONE32) return in[k];
+  return k ? tfc_node_inputs(m->g, &m->g->nodes[m->product[id]])[k - 1] : in[in[0].node == m->product[id]];
+}
+
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
-  const struct tfc_op_def *def = def_of(n);
+  const bool adds_product = m->product[id] != TFC_NONE32;
+  const struct tfc_op_def *def = adds_product ? &tfc_add_product_def : def_of(n);
   struct tfc_session *session = m->plan->session;
   *out = (struct tfc_dnode){.kind = kind_of(m, n),
                             .node = id,
                             .def = def,
                             .device = m->b->spec->placement ? m->b->spec->placement[id] : 0,
-                            .input_count = n->input_count,
+                            .input_count = n->input_count + adds_product,
                             .output_count = n->output_count,
                             .is_async = def->flags & TFC_OP_ASYNC,
                             .is_trigger = tfc_str_is(n->op, "ControlTrigger")};
-  for (uint32_t k = 0; k < n->input_count && k < 32; k++)
+  for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
       out->reference_inputs |= 1u << k;
+  if (out->kind == TFC_DNODE_OP && !session->devices[out->device]->info.address_space)
+    out->reusable_inputs = (def->flags & TFC_OP_INPLACE         ? UINT32_MAX
+                            : def->flags & TFC_OP_INPLACE_FIRST ? 1
+                                                                : 0) &
+                           ~out->reference_inputs;
   out->keeps_reference = n->output_count && tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]);
   if (out->kind == TFC_DNODE_CONST) out->constant = tfc_node_attr(m->g, n, "value")->tensor;
   if (def->flags & TFC_OP_ENTER) out->is_constant = tfc_node_attr_bool(m->g, n, "is_constant", false);
@@ -130,7 +145,7 @@ static tfc_status make_nodes(struct maker *m) {
   }
   for (uint32_t i = 0; i < m->g->node_count; i++) {
     m->of_node[i] = TFC_NONE32;
-    if (!m->b->needed[i] || all_fed(m, &m->g->nodes[i])) continue;
+    if (!m->b->needed[i] || all_fed(m, &m->g->nodes[i]) || m->runs_in[i] != i) continue;
     if (!def_of(&m->g->nodes[i]))
       return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': there is no op '%.*s' and no function of that name",
                              TFC_STR_ARG(m->g->nodes[i].name), TFC_STR_ARG(m->g->nodes[i].op));
@@ -140,6 +155,17 @@ static tfc_status make_nodes(struct maker *m) {
   }
   for (uint32_t i = 0; i < spec->fetch_count; i++)
     m->d->nodes[m->d->node_count++] = (struct tfc_dnode){.kind = TFC_DNODE_FETCH, .node = i, .input_count = 1};
+  return NULL;
+}
+
+static tfc_status control_edges(struct maker *m, uint32_t to, uint32_t of) {
+  const struct tfc_node *node = &m->g->nodes[of];
+  const struct tfc_output *in = tfc_node_inputs(m->g, node);
+  for (uint32_t k = node->input_count; k < node->input_count + node->control_count; k++) {
+    if (m->of_node[in[k].node] == TFC_NONE32) continue; // a fed node: nothing to wait for
+    TFC_RETURN_IF_ERROR(add_edge(m, m->of_node[in[k].node], (struct tfc_dedge){.to = to, .output = TFC_CONTROL}));
+    m->d->nodes[to].control_count++;
+  }
   return NULL;
 }
 
@@ -154,17 +180,12 @@ static tfc_status make_edges(struct maker *m) {
       TFC_RETURN_IF_ERROR(add_edge(m, from, (struct tfc_dedge){.to = i, .output = index}));
       continue;
     }
-    const struct tfc_node *node = &m->g->nodes[n->node];
-    const struct tfc_output *in = tfc_node_inputs(m->g, node);
-    for (uint32_t k = 0; k < node->input_count; k++) {
-      uint32_t from = source_of(m, in[k], &index);
+    for (uint32_t k = 0; k < n->input_count; k++) {
+      uint32_t from = source_of(m, input_of(m, n->node, k), &index);
       TFC_RETURN_IF_ERROR(add_edge(m, from, (struct tfc_dedge){.to = i, .output = index, .slot = k}));
     }
-    for (uint32_t k = node->input_count; k < node->input_count + node->control_count; k++) {
-      if (m->of_node[in[k].node] == TFC_NONE32) continue; // a fed node: nothing to wait for
-      TFC_RETURN_IF_ERROR(add_edge(m, m->of_node[in[k].node], (struct tfc_dedge){.to = i, .output = TFC_CONTROL}));
-      n->control_count++;
-    }
+    TFC_RETURN_IF_ERROR(control_edges(m, i, n->node));
+    if (m->product[n->node] != TFC_NONE32) TFC_RETURN_IF_ERROR(control_edges(m, i, m->product[n->node]));
   }
   // By source, then by output; stable.
   uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 2);
@@ -328,7 +349,7 @@ static tfc_status prepare(struct maker *m) {
     const struct tfc_tensor **values = TFC_ARENA_ARRAY(m->arena, const struct tfc_tensor *, n->input_count + 1);
     if (!shapes || !dtypes || !values) return TFC_PLAN_NO_MEMORY();
     for (uint32_t k = 0; k < n->input_count; k++) {
-      struct tfc_output o = tfc_node_inputs(m->g, node)[k];
+      struct tfc_output o = input_of(m, n->node, k);
       uint32_t number = m->g->nodes[o.node].output_begin + (uint32_t)o.index;
       shapes[k] = m->b->shapes.shapes[number];
       dtypes[k] = tfc_dtype_base(tfc_output_dtype(m->g, o));
@@ -341,7 +362,7 @@ static tfc_status prepare(struct maker *m) {
       continue;
     }
     struct tfc_segment_op *op = &d->segments[n->device].ops[n->kernel];
-    *op = (struct tfc_segment_op){.node = n->node,
+    *op = (struct tfc_segment_op){.node = m->product[n->node] == TFC_NONE32 ? n->node : m->product[n->node],
                                   .def = n->def,
                                   .input_count = n->input_count,
                                   .output_count = n->output_count,
@@ -366,7 +387,7 @@ static tfc_status check_places(struct maker *m) {
     const struct tfc_dnode *n = &d->nodes[i];
     if (n->kind != TFC_DNODE_OP || !(n->def->flags & TFC_OP_UPDATE)) continue;
     for (uint32_t k = 0; k < n->input_count; k++) {
-      struct tfc_output o = tfc_node_inputs(m->g, &m->g->nodes[n->node])[k];
+      struct tfc_output o = input_of(m, n->node, k);
       uint32_t from = fed(m, o) ? TFC_NONE32 : m->of_node[o.node];
       if (from == TFC_NONE32 || !d->nodes[from].variable || d->nodes[from].device == n->device) continue;
       return tfc_status_make(TFC_INVALID_ARGUMENT,
@@ -398,6 +419,7 @@ static tfc_status make_info(struct maker *m) {
     peaks[v->device] += bytes;
   }
   info->ops = ops;
+  info->runs_in = m->runs_in;
   info->peak_bytes = peaks;
   info->device_count = devices;
   return NULL;
@@ -417,6 +439,12 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   if (!fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < b->spec->fetch_count; i++) fetches[i] = b->spec->fetches[i];
   plan->fetch_outputs = fetches;
+  TFC_TRY(s, tfc_dynamic_find_sums(b, plan->session, m.arena, &m.product));
+  m.runs_in = TFC_ARENA_ARRAY(m.arena, uint32_t, m.g->node_count + 1);
+  if (!m.runs_in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < m.g->node_count; i++) m.runs_in[i] = i;
+  for (uint32_t i = 0; i < m.g->node_count; i++)
+    if (m.product[i] != TFC_NONE32) m.runs_in[m.product[i]] = i;
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
   TFC_TRY(s, check_places(&m));

@@ -16,6 +16,21 @@ static inline bool same_dims(const struct tfc_shape *a, const struct tfc_shape *
   return same;
 }
 
+// The buffer of an input that is as the output has to be and that nobody else holds; NULL: there is none.
+static struct tfc_buffer *take_over(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape) {
+  for (uint32_t k = 0; k < ctx->input_count && k < 32; k++) {
+    const struct tfc_tensor *in = ctx->inputs[k];
+    struct tfc_buffer *b = ctx->reusable >> k & 1 ? in->buffer : NULL;
+    if (!b || in->dtype != dtype || in->data != b->data || !same_dims(&in->shape, shape)) continue;
+    if (atomic_load_explicit(&b->references, memory_order_acquire) != 1) continue;
+    ctx->reusable = 0;
+    tfc_buffer_retain(b);
+    tfc_buffer_written(b);
+    return b;
+  }
+  return NULL;
+}
+
 tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype, const struct tfc_shape *shape,
                              struct tfc_tensor **out) {
   struct tfc_tensor *t = ctx->outputs[i];
@@ -37,7 +52,8 @@ tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype d
     if (host) {
       TFC_RETURN_IF_ERROR(tfc_tensor_create(dtype, shape, &made));
     } else {
-      TFC_RETURN_IF_ERROR(allocate(ctx, bytes, &made.buffer));
+      if (i == 0 && ctx->reusable) made.buffer = take_over(ctx, dtype, shape);
+      if (!made.buffer) TFC_RETURN_IF_ERROR(allocate(ctx, bytes, &made.buffer));
       made.data = made.buffer->data;
     }
     tfc_buffer_release(t->buffer);

@@ -2,6 +2,8 @@
 // what.
 #include "tests/common/test.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +99,96 @@ static void parts_and_pieces(void **state) {
   free(apart.sum), free(whole.sum), free(parts.sum);
 }
 
+// In ready order: products are added to a sum one after the other, and somebody else reads the sum on its way.
+enum { SMALL = 40, DEEP = 7, ADDED = 6, READ = 3 };
+
+static void write_additions(struct tfc_text *text) {
+  const char *type = "value { type: DT_FLOAT }";
+  static const char *const names[] = {"x", "g", "s0"};
+  for (int i = 0; i < 3; i++)
+    tfc_text_printf(text,
+                    "node { name: '%s' op: 'Placeholder' attr { key: 'dtype' %s } attr { key: 'shape' value { shape { "
+                    "dim { size: %d } dim { size: %d } } } } }\n",
+                    names[i], type, i < 2 ? DEEP : SMALL, SMALL);
+  for (int i = 0; i < ADDED; i++) {
+    tfc_text_printf(text,
+                    "node { name: 'm%d' op: 'MatMul' input: 'x' input: 'g' attr { key: 'T' %s } attr { key: "
+                    "'transpose_a' value { b: true } } }\n",
+                    i, type);
+    tfc_text_printf(text, "node { name: 's%d' op: 'AddV2' input: '%c%d' input: '%c%d' attr { key: 'T' %s } }\n", i + 1,
+                    i % 2 ? 'm' : 's', i, i % 2 ? 's' : 'm', i, type);
+  }
+  tfc_text_printf(text, "node { name: 'other' op: 'Tanh' input: 's%d' attr { key: 'T' %s } }\n", READ, type);
+}
+
+static uint32_t run_additions(bool no_rewrites, float *sum, float *other) {
+  struct tfc_text text = {0};
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor feeds[3] = {0}, values[3] = {0};
+  char last[8], read[8], product[8];
+  snprintf(last, sizeof last, "s%d", ADDED);
+  snprintf(read, sizeof read, "s%d", READ);
+  write_additions(&text);
+  assert_ok(tfc_graph_parse(tfc_str_from(text.data), "additions", NULL, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  struct tfc_output fed[3] = {{tfc_graph_find(g, TFC_STR("x")), 0},
+                              {tfc_graph_find(g, TFC_STR("g")), 0},
+                              {tfc_graph_find(g, TFC_STR("s0")), 0}};
+  struct tfc_output fetches[3] = {{tfc_graph_find(g, tfc_str_from(last)), 0},
+                                  {tfc_graph_find(g, TFC_STR("other")), 0},
+                                  {tfc_graph_find(g, tfc_str_from(read)), 0}};
+  struct tfc_run_spec spec = {.feeds = fed, .feed_count = 3, .fetches = fetches, .fetch_count = 3, .dynamic = true};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  for (int f = 0; f < 3; f++) {
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(f < 2 ? DEEP : SMALL, SMALL), &feeds[f]));
+    for (size_t i = 0; i < feeds[f].size / sizeof(float); i++)
+      ((float *)feeds[f].data)[i] = (float)((int)(i * 7919 % 2003) - 1001) * 1e-3f;
+  }
+  float *before = malloc(feeds[2].size);
+  assert_non_null(before);
+  memcpy(before, feeds[2].data, feeds[2].size);
+  for (int again = 0; again < 2; again++) { // the second step finds buffers of the first
+    for (int i = 0; i < 3; i++) tfc_tensor_release(&values[i]);
+    assert_ok(tfc_plan_run(plan, feeds, values, NULL));
+  }
+  assert_memory_equal(before, feeds[2].data, feeds[2].size); // what was fed stays as it is
+  memcpy(sum, values[0].data, values[0].size);
+  memcpy(other, values[1].data, values[1].size);
+  for (int i = 0; i < SMALL * SMALL; i++) // read before anybody wrote over it
+    assert_true(fabsf(tanhf(((float *)values[2].data)[i]) - other[i]) < 1e-5f);
+  const struct tfc_plan_info *info = tfc_plan_info(plan);
+  uint32_t ops = info->op_count;
+  for (int i = 0; i < ADDED; i++) {
+    snprintf(product, sizeof product, "m%d", i);
+    snprintf(last, sizeof last, "s%d", i + 1);
+    uint32_t m = tfc_graph_find(g, tfc_str_from(product)), s = tfc_graph_find(g, tfc_str_from(last));
+    assert_int_equal(info->runs_in[m], no_rewrites ? m : s);
+  }
+  free(before);
+  for (int i = 0; i < 3; i++) tfc_tensor_release(&values[i]), tfc_tensor_release(&feeds[i]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_text_deinit(&text);
+  return ops;
+}
+
+static void additions_in_ready_order(void **state) {
+  (void)state;
+  static float sum[2][SMALL * SMALL], other[2][SMALL * SMALL];
+  assert_int_equal(run_additions(true, sum[0], other[0]), 2 * ADDED + 1);
+  assert_int_equal(run_additions(false, sum[1], other[1]), ADDED + 1);
+  assert_memory_equal(sum[0], sum[1], sizeof sum[0]);
+  assert_memory_equal(other[0], other[1], sizeof other[0]);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(parts_and_pieces)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parts_and_pieces), cmocka_unit_test(additions_in_ready_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

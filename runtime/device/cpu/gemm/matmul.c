@@ -108,6 +108,26 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
+// What is added to, and a product: computed into the former's memory.
+static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *to = ctx->inputs[0];
+  struct tfc_kernel_ctx factors = *ctx;
+  factors.inputs++;
+  struct tfc_product p;
+  int64_t m, n;
+  TFC_RETURN_IF_ERROR(operands(&factors, &p, &m, &n));
+  TFC_KERNEL_CHECK(tfc_shape_equal(&to->shape, &TFC_SHAPE(m, n)),
+                   "a matrix product of [%lld,%lld] added to another shape", (long long)m, (long long)n);
+  struct tfc_tensor *out = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &to->shape, &out));
+  if (out->data != to->data && to->size) memcpy(out->data, to->data, to->size);
+  struct kept *kept = ((const struct state *)ctx->state)->kept;
+  bool taken = use_kept(&factors, kept, &p, n);
+  tfc_status s = tfc_products_run(ctx, &p, 1, m, n, true, out->data);
+  if (taken) atomic_store_explicit(&kept->taken, false, memory_order_release);
+  return s;
+}
+
 // Batch dimensions broadcast. Matrices of a batch run side by side, each on one core, where there are enough of them.
 struct batch {
   struct tfc_product first;
@@ -184,6 +204,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
 
 static const struct tfc_cpu_kernel rows[] = {
     {"MatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, matmul},
+    {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product},
     {"BatchMatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul},
     {"BatchMatMulV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul},
 };
