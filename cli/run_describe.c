@@ -6,6 +6,7 @@
 #include "cli/program.h"
 #include "cli/run.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/device/driver.h"
 #include "runtime/graph/import.h"
 
 static json_t *shape_json(const struct tfc_shape *shape) { // null: unknown rank; null dimensions are unknown
@@ -94,33 +95,74 @@ out:
   return s;
 }
 
+// Element types of the first input that a kind of device has kernels of its own for: those that the op takes.
+static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const struct tfc_op_def *def, tfc_dtype type)) {
+  json_t *types = json_array();
+  bool all = true, every = true;
+  for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++) {
+    bool here = has(def, (tfc_dtype)t), taken = !def->types || def->types & TFC_TYPE_BIT(t);
+    every &= here;
+    all &= here || !taken;
+    if (here && taken) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
+  }
+  if (!def->kernel || !(def->types ? every && all : every)) return types;
+  if (def->types && json_array_size(types)) return types;
+  json_array_clear(types); // whatever it is
+  json_array_append_new(types, json_string("any"));
+  return types;
+}
+
+static bool has_on_cpu(const struct tfc_op_def *def, tfc_dtype type) {
+  return tfc_cpu_kernel_next(tfc_str_from(def->name), type, NULL) != NULL;
+}
+
+static void print_types(const char *before, const json_t *types, const char *none) {
+  size_t k;
+  json_t *type;
+  if (!json_array_size(types) && !none) return;
+  printf("%s", before);
+  json_array_foreach(types, k, type) printf(" %s", json_string_value(type));
+  if (!json_array_size(types)) printf(" %s", none);
+}
+
 tfc_status run_list_ops(const struct run_options *o) {
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
+  const struct tfc_device_driver *gpu = NULL; // its plug-in needs no GPU to say what it has
   json_t *document = json_array();
+  tfc_status_free(tfc_driver_find("gpu", &gpu));
   for (size_t i = 0; i < count; i++) {
     const struct tfc_op_def *def = list[i];
-    json_t *types = json_array();
+    json_t *types = json_array(), *devices = json_pack("[s,s]", "cpu", "emu"), *kernels = json_object();
     for (int t = 1; t < TFC_DTYPE_COUNT; t++)
       if (def->types & TFC_TYPE_BIT(t)) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
     bool fast = tfc_cpu_kernel_next(tfc_str_from(def->name), TFC_FLOAT, NULL) != NULL;
-    json_array_append_new(document, json_pack("{s:s, s:s, s:o, s:[s,s], s:b, s:b}", "op", def->name, "runs",
-                                              way_of(def), "dtypes", types, "devices", "cpu", "emu", "fast_cpu_kernel",
-                                              fast, "gradient", def->gradient != NULL));
+    json_object_set_new(kernels, "cpu", kernel_types(def, has_on_cpu));
+    if (gpu && gpu->has_kernel) {
+      json_t *here = kernel_types(def, gpu->has_kernel);
+      if (json_array_size(here)) json_array_append_new(devices, json_string("gpu"));
+      json_object_set_new(kernels, "gpu", here);
+    }
+    json_array_append_new(document, json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:b}", "op", def->name, "runs",
+                                              way_of(def), "dtypes", types, "devices", devices, "fast_cpu_kernel", fast,
+                                              "kernels", kernels, "gradient", def->gradient != NULL));
   }
   tfc_status s = NULL;
   if (o->common.json) {
     s = cli_json_print(document);
   } else {
     size_t i;
-    json_t *row, *type;
+    json_t *row;
     json_array_foreach(document, i, row) {
-      size_t k;
+      const json_t *kernels = json_object_get(row, "kernels");
       printf("%-36s %-9s", json_string_value(json_object_get(row, "op")),
              json_string_value(json_object_get(row, "runs")));
-      json_array_foreach(json_object_get(row, "dtypes"), k, type) printf(" %s", json_string_value(type));
-      printf("%s\n", json_array_size(json_object_get(row, "dtypes")) ? "" : " any");
+      print_types("", json_object_get(row, "dtypes"), "any");
+      print_types("; cpu:", json_object_get(kernels, "cpu"), NULL);
+      print_types("; gpu:", json_object_get(kernels, "gpu"), NULL);
+      printf("\n");
     }
+    if (!gpu) printf("No GPU plug-in: what GPUs have kernels for is not listed.\n");
   }
   json_decref(document);
   return s;

@@ -176,11 +176,12 @@ static tfc_status one_step(struct measurement *m, bool warmup) {
   release_results(m);
   TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
   if (!profiled) return NULL;
-  if (warmup) { // shows how much there is to record
-    tfc_collector_make_room(m->collector);
+  struct tfc_step_profile profile = {0};
+  if (warmup) { // shows how much there is to record, and whether records are of use
+    if (!tfc_collector_make_room(m->collector)) tfc_status_free(tfc_collector_drain(m->collector, NULL, &profile));
+    tfc_step_profile_deinit(&profile);
     return NULL;
   }
-  struct tfc_step_profile profile = {0};
   TFC_RETURN_IF_ERROR(tfc_collector_drain(m->collector, NULL, &profile));
   if (tfc_array_push(&m->profiles, profile)) return NULL;
   tfc_step_profile_deinit(&profile);
@@ -217,6 +218,48 @@ static double quantile(const double *sorted, uint32_t n, double q) {
   return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
 }
 
+// What a device could not run itself, with its cost where it was traced: host time between two copies.
+static double cost_of(const struct measurement *m, const struct tfc_plan_fallback *f) { // NaN: not known
+  double us[64];
+  size_t n = 0;
+  for (size_t i = 0; i < m->profiles.count && n < 64; i++)
+    for (size_t k = 0; k < m->profiles.data[i].ops.count; k++) {
+      const struct tfc_profile_op *o = &m->profiles.data[i].ops.data[k];
+      if (o->node != f->node || o->device != f->device) continue;
+      us[n++] = 1e-3 * (double)(o->dispatch_ns > o->duration_ns ? o->dispatch_ns : o->duration_ns);
+      break;
+    }
+  return n ? tfc_quartiles_of(us, n).median : NAN;
+}
+
+static tfc_status list_fallbacks(const struct measurement *m, json_t *document) { // NULL: as text
+  uint32_t count = tfc_plan_fallbacks(m->plan, NULL, 0);
+  struct tfc_plan_fallback *list = calloc(count + 1u, sizeof *list);
+  if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  (void)tfc_plan_fallbacks(m->plan, list, count);
+  json_t *rows = json_array();
+  if (count && !document) printf("%u operations ran on the host for want of a kernel:\n", count);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_node *n = &m->setup->graph->nodes[list[i].node];
+    const char *device = m->setup->devices.devices[list[i].device]->info.name;
+    double us = cost_of(m, &list[i]);
+    char text[32];
+    if (document)
+      json_array_append_new(rows, json_pack("{s:s%, s:s%, s:s, s:s, s:o}", "node", n->name.data, n->name.size, "op",
+                                            n->op.data, n->op.size, "device", device, "reason", list[i].reason,
+                                            "median_us", cli_json_number(us)));
+    else
+      printf("  %.*s (%.*s) of %s%s%s: %s\n", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), device,
+             isfinite(us) ? ", " : "", isfinite(us) ? tfc_show_us(text, us) : "", list[i].reason);
+  }
+  free(list);
+  if (document)
+    json_object_set_new(document, "fallbacks", rows);
+  else
+    json_decref(rows);
+  return NULL;
+}
+
 static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q, int64_t run) {
   const struct tfc_plan_info *info = tfc_plan_info(m->plan);
   const struct run_options *o = m->setup->options;
@@ -244,6 +287,13 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       fetched);
   if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (run > 0) json_object_set_new(document, "run", json_integer(run));
+  const char *timer = m->collector ? tfc_collector_timer(m->collector) : NULL;
+  if (timer) json_object_set_new(document, "timer", json_string(timer));
+  tfc_status listed = list_fallbacks(m, document);
+  if (listed) {
+    json_decref(document);
+    return listed;
+  }
   tfc_status s = cli_json_print(document);
   json_decref(document);
   return s;
@@ -397,10 +447,12 @@ tfc_status run_measure(struct run_setup *setup) {
   struct tfc_quartiles q = tfc_quartiles_of(m.times_us, m.taken);
   TFC_TRY(s, write_files(&m));
   if (setup->options->profile) TFC_TRY(s, store_run(&m, q, &run));
-  if (setup->options->common.json)
+  if (setup->options->common.json) {
     TFC_TRY(s, print_json(&m, q, run));
-  else
+  } else {
     print_text(&m, q);
+    TFC_TRY(s, list_fallbacks(&m, NULL));
+  }
 out:
   tfc_store_close(m.store);
   release_results(&m);

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Stamps of two clocks (multiprocessors, copy engines) are brought to one: neighbours in a stream may seem to overlap
+// by so much. Branches of a captured graph do overlap.
+enum { OVERLAP_NS = 2000 };
+
 struct link { // correlation → external
   uint32_t correlation;
   uint32_t order; // the innermost of nested marks comes last and counts
@@ -98,6 +102,13 @@ static void forget(struct tfc_activity *a) { // under the lock
   a->works.count = a->links.count = 0;
   a->dropped = a->synchronizations = a->allocations = a->allocated_bytes = 0;
   a->synchronized_ns = 0;
+}
+
+size_t tfc_activity_held(struct tfc_activity *a) {
+  pthread_mutex_lock(&a->lock);
+  size_t n = a->works.count;
+  pthread_mutex_unlock(&a->lock);
+  return n;
 }
 
 void tfc_activity_clear(struct tfc_activity *a) {
@@ -205,8 +216,22 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
   if (out->works.count == 0) return NULL;
   qsort(out->works.data, out->works.count, sizeof *out->works.data, by_stream);
   for (size_t i = 1; i < out->works.count; i++) { // a stream does one thing at a time
-    const struct tfc_activity_work *x = &out->works.data[i - 1], *y = &out->works.data[i];
-    if (x->context == y->context && x->stream == y->stream && y->start_ns < x->end_ns) out->out_of_order++;
+    const struct tfc_activity_work *x = &out->works.data[i - 1];
+    struct tfc_activity_work *y = &out->works.data[i];
+    if (x->context != y->context || x->stream != y->stream || y->start_ns >= x->end_ns) continue;
+    bool branches = x->graph_node && y->graph_node;
+    if (!branches && x->end_ns - y->start_ns > OVERLAP_NS) {
+      out->out_of_order++;
+      continue;
+    }
+    out->busy_ns -= x->end_ns - y->start_ns; // counted once: the first one's
+    if (y->uid != UINT32_MAX) out->attributed_ns -= x->end_ns - y->start_ns;
+    y->start_ns = x->end_ns;
+    if (y->end_ns < y->start_ns) {
+      out->busy_ns += y->start_ns - y->end_ns;
+      if (y->uid != UINT32_MAX) out->attributed_ns += y->start_ns - y->end_ns;
+      y->end_ns = y->start_ns;
+    }
   }
   qsort(out->works.data, out->works.count, sizeof *out->works.data, by_start);
   return NULL;

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "profiler/collector_private.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/str.h"
 #include "runtime/device/driver.h"
+
+enum { FLUSHES = 10, FLUSH_NAP_NS = 200000, MOST_UNTRUSTED = 2 };
 
 static void mark_begin(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid) {
   const struct tfc_collector *c = sink->owner;
@@ -39,6 +42,7 @@ static tfc_status use_events(struct tfc_collector *c) {
 
 tfc_status tfc_collector_watch(struct tfc_collector *c, const struct tfc_device_set *set) {
   bool any = false;
+  c->set = set;
   for (uint32_t d = 0; d < set->count; d++) any |= set->devices[d]->driver->on_its_own;
   if (!any) return NULL;
   if (!c->own && !(c->own = calloc(c->device_count + 1u, sizeof *c->own)))
@@ -110,12 +114,52 @@ static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_
   }
 }
 
+// Records come when everything is done, if need be a little later.
+static tfc_status wait_for_records(struct tfc_collector *c) {
+  for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
+    if (c->own[d]) TFC_RETURN_IF_ERROR(c->set->devices[d]->driver->synchronize(c->set->devices[d]));
+  for (int i = 0; i < FLUSHES; i++) {
+    TFC_RETURN_IF_ERROR(c->profiler->flush());
+    if (c->dispatches.count == 0 || tfc_activity_held(c->activity)) break;
+    tfc_sleep_ns(FLUSH_NAP_NS);
+  }
+  return NULL;
+}
+
+// This step is no measurement. A profiler that fails again and again is left for the devices' own events, which say so.
+static tfc_status distrust(struct tfc_collector *c, tfc_status reason) {
+  if (++c->untrusted < MOST_UNTRUSTED) return NULL;
+  char *timer = tfc_format("CUDA events: %s cannot be relied on: %s", c->profiler->name, tfc_status_message(reason));
+  tfc_status s = c->profiler->record ? c->profiler->record(false) : NULL;
+  tfc_status_free(s);
+  s = timer ? use_events(c) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (s) {
+    free(timer);
+    tfc_status_free(reason);
+    return s;
+  }
+  free(c->timer);
+  c->timer = timer;
+  c->profiler = NULL;
+  c->sink.op_begin = c->sink.op_end = NULL;
+  c->sink.graph_node = NULL;
+  return NULL;
+}
+
 tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_profile *p) {
   if (!c->profiler) return NULL;
   struct tfc_activity_result *r = &c->activity_result;
-  TFC_RETURN_IF_ERROR(c->profiler->flush());
+  TFC_RETURN_IF_ERROR(wait_for_records(c));
   TFC_RETURN_IF_ERROR(tfc_activity_take(c->activity, c->step, r));
-  TFC_RETURN_IF_ERROR(tfc_activity_trust(r));
+  tfc_status trust = tfc_activity_trust(r);
+  if (!trust && c->dispatches.count && r->works.count == 0)
+    trust = tfc_status_make(TFC_ABORTED, "GPU trace: no record of the step's %zu operations: no measurement",
+                            c->dispatches.count);
+  if (trust) {
+    TFC_RETURN_IF_ERROR(distrust(c, trust));
+    return trust;
+  }
+  c->untrusted = 0;
   p->gpu_busy_ns = r->busy_ns;
   p->gpu_attributed_ns = r->attributed_ns;
   for (size_t i = 0; i < r->works.count; i++)

@@ -16,6 +16,8 @@ struct tfc_collector {
   struct tfc_activity_result activity_result;
   uint32_t step; // number of the traced step: part of external ids
   bool resting;
+  uint32_t untrusted; // steps in a row whose records were of no use
+  const struct tfc_device_set *set;
   TFC_ARRAY(struct tfc_profile_op) dispatches; // OP records of those devices, of the step that is drained
 };
 void tfc_collector_reset_gpu(struct tfc_collector *c);

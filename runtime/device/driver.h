@@ -227,6 +227,12 @@ struct tfc_device_driver {
   // How many operations were run on the host between copies for want of a kernel so far, and the bytes that this
   // copied. NULL: that never happens.
   uint64_t (*fallbacks)(struct tfc_device *device, uint64_t *out_bytes);
+  // Why operation `index` of a prepared segment runs on the host between copies; NULL: it runs here. The text lives as
+  // long as the handle. NULL: that never happens.
+  const char *(*fallback)(const struct tfc_prepared *prepared, uint32_t index);
+  // Has the driver a kernel of its own for this op and this type of its first input (of its first output where there
+  // is none)? Needs no device. NULL: every kernel of the runtime runs here.
+  bool (*has_kernel)(const struct tfc_op_def *def, tfc_dtype type);
 };
 
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;

@@ -160,6 +160,15 @@ struct tfc_plan_info {
   bool is_static;
 };
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan); // lives as long as the plan
+// Operations that a device runs on the host between copies for want of a kernel, with the reason (which lives as long
+// as the plan). Operations of functions that are called are not among them.
+struct tfc_plan_fallback {
+  uint32_t node;
+  uint16_t device;
+  const char *reason;
+};
+// How many there are; the first `capacity` of them go to `out` (NULL with 0).
+uint32_t tfc_plan_fallbacks(const struct tfc_plan *plan, struct tfc_plan_fallback *out, uint32_t capacity);
 bool tfc_plan_in_lanes(const struct tfc_plan *plan);                    // the last step ran operations side by side
 double tfc_plan_last_step_us(const struct tfc_plan *plan); // first op's start to last op's end, all devices
 

@@ -113,11 +113,11 @@ static void broken(void **state) {
   decode(&k);
   k = kernel(1, 50, 40);
   decode(&k);
-  k = kernel(1, 100, 200);
+  k = kernel(1, 100, 20000);
   k.name = NULL;
   k.gridX = -1;
   decode(&k);
-  k = kernel(1, 150, 250);
+  k = kernel(1, 150, 25000);
   decode(&k);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.zero_stamped, 1);
@@ -131,6 +131,33 @@ static void broken(void **state) {
   decode(&unknown);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.works.count, 0);
+}
+
+// Stamps of neighbours in a stream may seem to overlap a little, branches of a graph really do: the time counts once.
+static void overlaps(void **state) {
+  (void)state;
+  CUpti_ActivityKernel10 k = kernel(1, 1000, 5000);
+  decode(&k);
+  k = kernel(1, 4000, 6000);
+  decode(&k);
+  k = kernel(1, 5500, 5800); // inside the one before
+  decode(&k);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, 3);
+  assert_int_equal(r.works.data[1].start_ns, 5000);
+  assert_int_equal(r.works.data[2].start_ns, 6000);
+  assert_int_equal(r.works.data[2].end_ns, 6000);
+  assert_int_equal(r.busy_ns, 5000);
+  k = kernel(1, 10000, 90000);
+  k.graphNodeId = 5;
+  decode(&k);
+  k = kernel(1, 20000, 95000);
+  k.graphNodeId = 6;
+  decode(&k);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.busy_ns, 85000);
 }
 
 static void others(void **state) {
@@ -186,6 +213,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(kernels, set_up, tear_down),
       cmocka_unit_test_setup_teardown(copies, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down),
       cmocka_unit_test_setup_teardown(others, set_up, tear_down),
       cmocka_unit_test_setup_teardown(buffer, set_up, tear_down),
   };

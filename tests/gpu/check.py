@@ -17,16 +17,33 @@ failures = []
 
 
 def expect(ok, text):
-    print(("ok    " if ok else "WRONG ") + text)
+    print(("ok    " if ok else "WRONG ") + text, flush=True)
     if not ok:
         failures.append(text)
 
 
-def run(arguments, timeout=400):
+def attempt(name, check, *arguments):
+    """One part of a stage: what goes wrong in it is said, and the next part goes on."""
+    try:
+        return check(*arguments)
+    except Exception as problem:  # whatever it is
+        expect(False, f"{name}: {type(problem).__name__}: {str(problem)[-800:]}")
+        return None
+
+
+def start(arguments, timeout=120):
+    """A program of tfc's, with the libraries that it was carried with."""
+    own = dict(os.environ)
+    if "TFC_LIBRARY_PATH" in own:
+        own["LD_LIBRARY_PATH"] = own["TFC_LIBRARY_PATH"]
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=timeout, env=own)
+
+
+def run(arguments, timeout=120):
     """The JSON document that a program prints."""
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+    done = start(arguments, timeout)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()[-600:]}")
+        raise RuntimeError(f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()[-600:]}")
     return json.loads(done.stdout)
 
 
@@ -59,56 +76,82 @@ def attribution(db, label):
         print(f"      of nobody: {us:.1f} us in {count} x {name}")
 
 
-def cupti(options):
-    for graph in ("mlp", "rnnlm", "nmt"):
-        db, _ = profile(options, "cupti_" + graph, graph, "gpu:0", 20)
-        attribution(db, graph)
-        worst = db.execute("SELECT MAX(operations_us - busy_us), MAX(busy_us - step_us) FROM v_busy").fetchone()
-        expect(worst[0] is not None and worst[0] <= 0 and worst[1] <= 0, f"{graph}: operations <= busy <= step, per step and device")
-        over = db.execute("SELECT COUNT(*) FROM (SELECT k.step, SUM(k.duration_us) AS us, MAX(s.step_us) AS step_us FROM v_kernel k"
-                          " JOIN v_step s ON s.run_id = k.run_id AND s.step = k.step GROUP BY k.step, k.stream) WHERE us > step_us").fetchone()[0]
-        expect(over == 0, f"{graph}: the kernels of a stream fit into their step")
-        untimed = db.execute("SELECT COUNT(*) FROM v_op WHERE dispatch_us IS NULL").fetchone()[0]
-        expect(untimed == 0, f"{graph}: every operation has its dispatch beside its execution")
+def traced(options, graph):
+    db, document = profile(options, "cupti_" + graph, graph, "gpu:0", 20)
+    print(f"      {graph}: median {median_of(document):.1f} us, timed by {document.get('timer')}")
+    attribution(db, graph)
+    worst = db.execute("SELECT MAX(operations_us - busy_us), MAX(busy_us - step_us) FROM v_busy").fetchone()
+    expect(worst[0] is not None and worst[0] <= 0 and worst[1] <= 0, f"{graph}: operations <= busy <= step, per step and device")
+    over = db.execute("SELECT COUNT(*) FROM (SELECT k.step, SUM(k.duration_us) AS us, MAX(s.step_us) AS step_us FROM v_kernel k"
+                      " JOIN v_step s ON s.run_id = k.run_id AND s.step = k.step GROUP BY k.step, k.stream) WHERE us > step_us").fetchone()[0]
+    expect(over == 0, f"{graph}: the kernels of a stream fit into their step")
+    untimed = db.execute("SELECT COUNT(*) FROM v_op WHERE dispatch_us IS NULL").fetchone()[0]
+    expect(untimed == 0, f"{graph}: every operation has its dispatch beside its execution")
+
+
+def many_steps(options):
+    path = os.path.join("/tmp", "gpu_check_many.db")
     begin = time.time()
-    done = subprocess.run([os.path.join(options.bin, "tfc-run"), "--graph", "examples/mlp.pb", "--devices", "gpu:0", "--steps", "10000",
-                           "--profile", "--db", "/tmp/gpu_check_many.db", "--json"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = start([os.path.join(options.bin, "tfc-run"), "--graph", "examples/mlp.pb", "--devices", "gpu:0", "--steps", "10000",
+                  "--profile", "--db", path, "--json"], timeout=150)
     expect(done.returncode == 0, f"10,000 traced steps without drops ({time.time() - begin:.0f} s) {done.stderr.strip()[-200:]}")
-    if os.path.exists("/tmp/gpu_check_many.db"):
-        os.remove("/tmp/gpu_check_many.db")
-    plain, traced = [], []
-    for _ in range(5):  # in turns
+    if os.path.exists(path):
+        os.remove(path)
+
+
+def overhead(options):
+    plain, with_trace = [], []
+    for _ in range(3):  # in turns
         plain.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40")))
-        traced.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40", "--profile", "--db", "/tmp/gpu_check_over.db")))
-    ratio = statistics.median(traced) / statistics.median(plain)
-    print(f"      nmt: untraced {statistics.median(plain):.1f} us, traced {statistics.median(traced):.1f} us")
+        with_trace.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40", "--profile", "--db",
+                                            "/tmp/gpu_check_over.db")))
+    ratio = statistics.median(with_trace) / statistics.median(plain)
+    print(f"      nmt: untraced {statistics.median(plain):.1f} us, traced {statistics.median(with_trace):.1f} us")
     expect(ratio <= 1.05, f"tracing costs {100 * (ratio - 1):.1f} % of an nmt step (at most 5 %)")
 
 
-def green(options):
-    db, document = profile(options, "green", "rnnlm", "vgpu:0-3", 10)
+def cupti(options):
+    for graph in ("mlp", "rnnlm", "nmt"):
+        attempt(graph, traced, options, graph)
+    attempt("10,000 steps", many_steps, options)
+    attempt("overhead", overhead, options)
+
+
+def virtual_devices(options):
+    db, _ = profile(options, "green", "rnnlm", "vgpu:0-3", 10)
     rows = db.execute("SELECT name, model, label, cores FROM v_device WHERE name LIKE 'vgpu:%'").fetchall()
     for row in rows:
         print("      ", *row)
     expect(len(rows) == 4 and len({r[3] for r in rows}) == 1, "four virtual devices of one size")
     expect(all(r[2] == "virtual" for r in rows), "all are labelled virtual")
-    placement = os.path.join(options.out, "green.placement.json")
-    done = subprocess.run([os.path.join(options.bin, "tfc-place"), "--graph", "examples/rnnlm.pb", "--devices", "vgpu:0-3", "--time", "2m",
-                           "--measurements", "20", "--db", os.path.join(options.out, "green_place.db"), "--out", placement, "--report", "none"],
-                          cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def placed_on_virtual_devices(options):
+    path, placement = os.path.join(options.out, "green_place.db"), os.path.join(options.out, "green.placement.json")
+    done = start([os.path.join(options.bin, "tfc-place"), "--graph", "examples/rnnlm.pb", "--devices", "vgpu:0-3", "--time", "2m",
+                  "--measurements", "20", "--db", path, "--out", placement, "--report", "none"], timeout=240)
     expect(done.returncode in (0, 7), f"tfc-place on four virtual devices: exit {done.returncode} {done.stderr.strip()[-300:]}")
-    if done.returncode in (0, 7):
-        db = sqlite3.connect(f"file:{os.path.join(options.out, 'green_place.db')}?mode=ro", uri=True)
-        contexts = db.execute("SELECT device, GROUP_CONCAT(DISTINCT context), COUNT(DISTINCT context) FROM v_kernel WHERE device LIKE"
-                              " 'vgpu:%' GROUP BY device").fetchall()
-        for row in contexts:
-            print("       contexts of the kernels of", *row)
-        print("       kernels name their green context:", "yes" if len({r[1] for r in contexts}) == len(contexts) > 1 else "no")
-        for name, slowdown in db.execute("SELECT kind, slowdown FROM v_device WHERE slowdown IS NOT NULL GROUP BY kind"):
-            print(f"       {name}: alone against co-run, by busy devices: {slowdown}")
+    print(done.stdout[-1500:])
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    contexts = db.execute("SELECT device, GROUP_CONCAT(DISTINCT context), COUNT(DISTINCT context) FROM v_kernel WHERE device LIKE"
+                          " 'vgpu:%' GROUP BY device").fetchall()
+    for row in contexts:
+        print("       contexts of the kernels of", *row)
+    print("       kernels name their green context:", "yes" if len({r[1] for r in contexts}) == len(contexts) > 1 else "no")
+    for name, slowdown in db.execute("SELECT kind, slowdown FROM v_device WHERE slowdown IS NOT NULL GROUP BY kind"):
+        print(f"       {name}: alone against co-run, by busy devices: {slowdown}")
+
+
+def whole_against_virtual(options):
     whole = median_of(tfc_run(options, "rnnlm", "--devices", "gpu:0", "--steps", "40"))
     one = median_of(tfc_run(options, "rnnlm", "--devices", "vgpu:0", "--steps", "40"))
     print(f"       rnnlm: whole GPU {whole:.1f} us, one virtual device of all multiprocessors {one:.1f} us")
+
+
+def green(options):
+    attempt("virtual devices", virtual_devices, options)
+    attempt("whole and virtual", whole_against_virtual, options)
+    attempt("tfc-place", placed_on_virtual_devices, options)
 
 
 def torch_models():
@@ -121,25 +164,34 @@ def torch_models():
     return module
 
 
+def bench_one(options, name, graph, batch):
+    """Microseconds of a step: tfc, PyTorch eager, PyTorch compiled; NaN for what failed."""
+    nan = float("nan")
+    document = attempt(name, tfc_run, options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch))
+    times = [median_of(document) if document else nan]
+    for mode in ("eager", "compiled"):
+        try:
+            done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "gpu", "torch_models.py"), name, mode], capture_output=True,
+                                  text=True, timeout=60 if mode == "eager" else 90)
+            if done.returncode:
+                print("      PyTorch", mode, name, "failed:", done.stderr.strip()[-300:])
+            times.append(float(done.stdout.split()[-1]) if done.returncode == 0 else nan)
+        except (subprocess.TimeoutExpired, ValueError, IndexError) as problem:
+            print("      PyTorch", mode, name, "failed:", str(problem)[-300:])
+            times.append(nan)
+    return times
+
+
 def bench(options):
     models = torch_models()
     rows = []
     for name, (graph, batch) in models.NAMES.items():
-        ours = median_of(tfc_run(options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch)))
-        theirs = {}
-        for mode in ("eager", "compiled"):
-            # With its own libraries, not those that were carried here.
-            own = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
-            done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "gpu", "torch_models.py"), name, mode], capture_output=True,
-                                  text=True, timeout=240, env=own)
-            theirs[mode] = float(done.stdout.split()[-1]) if done.returncode == 0 else float("nan")
-            if done.returncode:
-                print("      PyTorch", mode, name, "failed:", done.stderr.strip()[-300:])
-        rows.append((name, ours, theirs["eager"], theirs["compiled"]))
-        print(f"{name:14s} tfc {ours:10.1f} us   eager {theirs['eager']:10.1f} us ({ours / theirs['eager']:.2f})   "
-              f"compiled {theirs['compiled']:10.1f} us ({ours / theirs['compiled']:.2f})", flush=True)
-    with open(os.path.join(options.out, "bench.json"), "w") as f:
-        json.dump(rows, f)
+        ours, eager, compiled = bench_one(options, name, graph, batch)
+        rows.append((name, ours, eager, compiled))
+        print(f"{name:14s} tfc {ours:10.1f} us   eager {eager:10.1f} us ({ours / eager:.2f})   "
+              f"compiled {compiled:10.1f} us ({ours / compiled:.2f})", flush=True)
+        with open(os.path.join(options.out, "bench.json"), "w") as f:
+            json.dump(rows, f)
     for name, ours, eager, _ in rows:
         expect(ours <= eager, f"{name}: at most PyTorch eager's time")
 
@@ -167,7 +219,7 @@ def main():
     parser.add_argument("--out", default=".")
     parser.add_argument("--db")
     options = parser.parse_args()
-    globals()[options.stage](options)
+    attempt(options.stage, globals()[options.stage], options)
     return 1 if failures else 0
 
 

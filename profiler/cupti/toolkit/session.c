@@ -96,11 +96,33 @@ static const struct {
              {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
              {CUPTI_ACTIVITY_KIND_MEMORY2, "memory"}};
 
+// Calls that launch nothing and are made all the time (a thread that waits asks for its event again and again): their
+// records would fill the buffers. Enabling a kind undoes this.
+static const CUpti_CallbackId quiet_runtime[] = {
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,        CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventElapsedTime_v3020,  CUPTI_RUNTIME_TRACE_CBID_cudaEventElapsedTime_v12080,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020,   CUPTI_RUNTIME_TRACE_CBID_cudaStreamQuery_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020,   CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,         CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamIsCapturing_v10000};
+static const CUpti_CallbackId quiet_driver[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuEventQuery,       CUPTI_DRIVER_TRACE_CBID_cuEventRecord,
+    CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime, CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent,  CUPTI_DRIVER_TRACE_CBID_cuStreamQuery,
+    CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,    CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize};
+
 static tfc_status record(bool on) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     CUptiResult result = on ? cuptiActivityEnable(kinds[i].kind) : cuptiActivityDisable(kinds[i].kind);
     if (result) return refused(result, kinds[i].name);
   }
+  // One that is refused costs time, nothing else.
+  for (size_t i = 0; on && i < sizeof quiet_runtime / sizeof *quiet_runtime; i++)
+    (void)cuptiActivityEnableRuntimeApi(quiet_runtime[i], 0);
+  for (size_t i = 0; on && i < sizeof quiet_driver / sizeof *quiet_driver; i++)
+    (void)cuptiActivityEnableDriverApi(quiet_driver[i], 0);
   return NULL;
 }
 

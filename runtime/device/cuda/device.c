@@ -298,6 +298,8 @@ static tfc_status synchronize(struct tfc_device *device) {
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
   TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal, NULL), "synchronizing");
   TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "synchronizing"); // single launches
+  for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
+    TFC_CUDA_TRY(d, d->api->stream_synchronize(d->copies[k]), "synchronizing");
   return NULL;
 }
 
@@ -316,7 +318,8 @@ static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
   .prepare = tfc_cuda_prepare_segment, .release = tfc_cuda_release_segment, .submit = tfc_cuda_submit,                 \
   .copy = tfc_cuda_copy, .environment = environment, .post = post, .launch = tfc_cuda_launch_one,                      \
   .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,                            \
-  .supports = tfc_cuda_supports, .fallbacks = fallbacks, .configure = configure
+  .supports = tfc_cuda_supports, .fallbacks = fallbacks, .fallback = tfc_cuda_fallback,                                \
+  .has_kernel = tfc_cuda_has_kernel, .configure = configure
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};

@@ -132,6 +132,8 @@ TFC_MUST_USE tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tf
                                             struct tfc_kernel_ctx *ctx);
 bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type,
                        const char **out_reason);
+const char *tfc_cuda_fallback(const struct tfc_prepared *prepared, uint32_t index);
+bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 // Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);

@@ -27,7 +27,7 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
     for (int i = 0; i < 8; i++) {
       int error = d->api->event_query(mark->event);
       if (error != TFC_CUDA_NOT_READY) return error;
-      tfc_pause();
+      for (int k = 0; k < 32; k++) tfc_pause(); // launches want the same lock inside CUDA
     }
     if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return 0; // said already; nothing more will come
     if (tfc_now_ns() - begin > SPIN_NS) tfc_sleep_ns(NAP_NS);

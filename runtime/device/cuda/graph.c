@@ -19,6 +19,7 @@ struct tfc_cuda_capture {
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
   bool named;             // CUPTI knows the nodes
+  bool traced;            // captured in a traced step: a profiler that was off then may not see its kernels
   const void *told;       // the sink that was told about them
   const void **signature; // every address that the launches saw
   size_t signature_count;
@@ -202,7 +203,10 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   TFC_RETURN_IF_ERROR(check_reads(p));
   if (c->state == READY && (c->scratch_generation != d->scratch_generation || !sign(p, c->signature, true)))
     c->state = WARMING;
+  bool profiled = sink && sink->op_begin;
+  if (c->state == READY && profiled && c->named && !c->traced) c->state = WARMING;
   if (c->state == WARMING) {
+    c->traced = profiled;
     tfc_status s = c->captures++ < MOST_CAPTURES ? capture(d, p, c) : NULL;
     if (s || c->state != READY) {
       c->state = REFUSED;
@@ -212,7 +216,7 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
       return NULL;
     }
   }
-  if (sink && sink->op_begin && !c->named) return NULL; // the profiler could not tell whose its nodes are
+  if (profiled && !c->named) return NULL; // the profiler could not tell whose its nodes are
   if (sink) tell(p, c, sink, index);
   uint64_t begin = tfc_ticks();
   if (sink && sink->op_begin) sink->op_begin(sink, index, p->calls[0].node);

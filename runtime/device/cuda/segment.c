@@ -166,6 +166,16 @@ bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, 
   return !reason;
 }
 
+const char *tfc_cuda_fallback(const struct tfc_prepared *p, uint32_t index) {
+  const struct tfc_cuda_call *c = &p->calls[index];
+  return c->row || c->is_view ? NULL : c->note;
+}
+
+bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
+  if (def->flags & TFC_OP_VIEW || looks_at_no_element(def)) return true;
+  return tfc_cuda_kernel_next(tfc_str_from(def->name), tfc_dtype_base(type), NULL) != NULL;
+}
+
 // --- Running -----------------------------------------------------------------------------------------------------
 // A view's kernel hands its input on. Where the plan has given the output a place of its own, it is copied there.
 static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,

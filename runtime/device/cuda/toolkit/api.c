@@ -76,12 +76,15 @@ static void find_driver(void) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     void *found = NULL;
     enum cudaDriverEntryPointQueryResult result;
-    // The interface as of 12.5, where green contexts' streams came in; later versions keep it.
-    if (cudaGetDriverEntryPointByVersion(calls[i].name, &found, 12050, cudaEnableDefault, &result) ||
-        result != cudaDriverEntryPointSuccess || !found) {
-      (void)cudaGetLastError();
-      return;
-    }
+    // The interface of these headers; an older driver has it from 12.5 on, where green contexts' streams came in.
+    const unsigned int versions[] = {CUDART_VERSION, 12050};
+    for (int k = 0; k < 2 && !found; k++)
+      if (cudaGetDriverEntryPointByVersion(calls[i].name, &found, versions[k], cudaEnableDefault, &result) ||
+          result != cudaDriverEntryPointSuccess) {
+        (void)cudaGetLastError();
+        found = NULL;
+      }
+    if (!found) return;
     memcpy(calls[i].at, &found, sizeof found);
   }
   driver_found = true;
@@ -225,6 +228,19 @@ static uint64_t node_id(cudaGraphNode_t node) {
   return ask(node, &id) ? 0 : id;
 }
 
+// Operations are told apart by counting nodes in the order of capture, which is the order of one stream's chain. A
+// library that forks inside its calls makes another graph, whose nodes are then nobody's.
+static bool is_chain(cudaGraphNode_t *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    cudaGraphNode_t before = NULL;
+    size_t n = 0;
+    if (cudaGraphNodeGetDependencies(list[i], NULL, NULL, &n)) return false;
+    if (n != (i ? 1u : 0u)) return false;
+    if (i && (cudaGraphNodeGetDependencies(list[i], &before, NULL, &n) || before != list[i - 1])) return false;
+  }
+  return true;
+}
+
 static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count) {
   size_t count = 0;
   int error = (int)cudaGraphGetNodes(graph, NULL, &count);
@@ -233,10 +249,11 @@ static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, 
   cudaGraphNode_t *list = calloc(count, sizeof *list);
   if (!list) return (int)cudaErrorMemoryAllocation;
   error = (int)cudaGraphGetNodes(graph, list, &count);
+  bool chain = !error && is_chain(list, count);
   for (size_t i = 0; !error && i < count && i < capacity; i++) {
     enum cudaGraphNodeType type = cudaGraphNodeTypeKernel;
     error = (int)cudaGraphNodeGetType(list[i], &type);
-    nodes[i] = (struct tfc_cuda_graph_node){node_id(list[i]), (int)type};
+    nodes[i] = (struct tfc_cuda_graph_node){chain ? node_id(list[i]) : 0, (int)type};
   }
   free(list);
   return error;

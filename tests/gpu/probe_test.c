@@ -1,0 +1,362 @@
+// Every CUDA and CUPTI call that the driver makes, each alone, on a real GPU: what works here, before anything stands
+// on it. Groups run in processes of their own, so that a lost context or a hang ends one of them.
+//
+//   gpu_probe_test [group...]      basic graphs green libraries peers cupti
+//
+// Without the plug-in or a GPU it says so and passes. A line per call: "ok" or "WRONG" with CUDA's words.
+#include "tests/common/test.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiler/gpu.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/str.h"
+#include "runtime/device/cuda/api.h"
+#include "runtime/device/driver.h"
+
+enum { BYTES = 1 << 20, SECONDS = 60, PARTS = 4 };
+static const struct tfc_cuda_api *api;
+static int wrong;
+
+static int said(int error, const char *what) {
+  printf("%s %s%s%s\n", error ? "WRONG" : "ok   ", what, error ? ": " : "", error ? api->error_text(error) : "");
+  if (error) printf("      (%s, %d)\n", api->error_name(error), error);
+  fflush(stdout);
+  wrong += error != 0;
+  return error;
+}
+#define DO(call) said((call), #call)
+
+static void expect(bool ok, const char *what) {
+  printf("%s %s\n", ok ? "ok   " : "WRONG", what);
+  fflush(stdout);
+  wrong += !ok;
+}
+
+struct place { // a stream with memory beside it
+  tfc_cuda_stream stream;
+  void *host, *a, *b;
+};
+
+static bool make_place(const struct tfc_cuda_partition *partition, struct place *out) {
+  int error = DO(api->stream_create(partition, &out->stream));
+  error |= DO(api->allocate_host(&out->host, BYTES));
+  error |= DO(api->allocate(&out->a, BYTES));
+  error |= DO(api->allocate(&out->b, BYTES));
+  return !error;
+}
+
+static void free_place(struct place *p) {
+  if (p->a) DO(api->release(p->a));
+  if (p->b) DO(api->release(p->b));
+  if (p->host) DO(api->release_host(p->host));
+  if (p->stream) DO(api->stream_destroy(p->stream));
+}
+
+// Fills, copies on the device and back, and looks at what came.
+static void round_trip(struct place *p, int value, const char *what) {
+  memset(p->host, 0, BYTES);
+  int error = api->set(p->a, value, BYTES, p->stream);
+  if (!error) error = api->copy(p->b, p->a, BYTES, p->stream);
+  if (!error) error = api->copy(p->host, p->b, BYTES, p->stream);
+  if (!error) error = api->stream_synchronize(p->stream);
+  if (said(error, what)) return;
+  const unsigned char *bytes = p->host;
+  expect(bytes[0] == value && bytes[BYTES - 1] == value, "what was filled and copied came back");
+}
+
+static void events(struct place *p) {
+  tfc_cuda_event plain = NULL, begin = NULL, end = NULL;
+  float ms = -1;
+  if (DO(api->event_create(false, &plain)) | DO(api->event_create(true, &begin)) | DO(api->event_create(true, &end)))
+    return;
+  DO(api->event_record(begin, p->stream));
+  (void)api->set(p->a, 1, BYTES, p->stream);
+  DO(api->event_record(plain, p->stream));
+  DO(api->event_record(end, p->stream));
+  DO(api->stream_wait(p->stream, plain));
+  int error = TFC_CUDA_NOT_READY;
+  for (int i = 0; error == TFC_CUDA_NOT_READY && i < 100000; i++) {
+    error = api->event_query(end);
+    tfc_sleep_ns(10000);
+  }
+  said(error, "api->event_query(end) until it is reached");
+  DO(api->last_error());
+  DO(api->event_elapsed(begin, end, &ms));
+  expect(ms >= 0 && ms < 1000, "the time between two events");
+  DO(api->event_destroy(plain));
+  DO(api->event_destroy(begin));
+  DO(api->event_destroy(end));
+}
+
+static void basic(void) {
+  struct tfc_cuda_properties q = {0};
+  struct place p = {0};
+  size_t left = 0, total = 0;
+  int count = 0;
+  DO(api->device_count(&count));
+  if (!DO(api->properties(0, &q)))
+    printf("      %d GPUs; %s: %d multiprocessors, capability %d, %.1f GB, driver %d, runtime %d\n", count, q.name,
+           q.sm_count, q.capability, 1e-9 * (double)q.memory, q.driver_version, q.runtime_version);
+  DO(api->enter(0, NULL));
+  if (!make_place(NULL, &p)) return;
+  DO(api->memory_info(&left, &total));
+  round_trip(&p, 7, "fill and copy on a stream");
+  events(&p);
+  free_place(&p);
+}
+
+static void graphs_on(const struct tfc_cuda_partition *partition) {
+  struct place p = {0};
+  struct tfc_cuda_graph_node nodes[8] = {0};
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  if (!make_place(partition, &p)) return;
+  round_trip(&p, 1, "before the capture");
+  if (DO(api->capture_begin(p.stream))) return;
+  DO(api->set(p.a, 9, BYTES, p.stream));
+  DO(api->capture_count(p.stream, &count));
+  expect(count == 1, "one node was captured");
+  void *more = NULL; // kernels ask for memory while they are captured
+  DO(api->allocate(&more, BYTES));
+  DO(api->copy(p.b, p.a, BYTES, p.stream));
+  DO(api->capture_count(p.stream, &count));
+  expect(count == 2, "two nodes were captured");
+  if (DO(api->capture_end(p.stream, nodes, 8, &count, &graph))) return;
+  printf("      %zu nodes: kinds %d %d, ids %llu %llu\n", count, nodes[0].kind, nodes[1].kind,
+         (unsigned long long)nodes[0].id, (unsigned long long)nodes[1].id);
+  DO(api->graph_launch(graph, p.stream));
+  DO(api->copy(p.host, p.b, BYTES, p.stream));
+  DO(api->stream_synchronize(p.stream));
+  expect(((unsigned char *)p.host)[BYTES / 2] == 9, "the graph did its work");
+  DO(api->graph_destroy(graph));
+  DO(api->capture_begin(p.stream));
+  DO(api->set(p.a, 3, BYTES, p.stream));
+  api->capture_abort(p.stream);
+  round_trip(&p, 4, "after a capture that was given up");
+  if (more) DO(api->release(more));
+  free_place(&p);
+}
+
+static void graphs(void) {
+  DO(api->enter(0, NULL));
+  graphs_on(NULL);
+}
+
+static void green(void) {
+  struct tfc_cuda_partition parts[PARTS] = {0};
+  struct place p[2] = {0};
+  tfc_cuda_event event = NULL;
+  int granularity = 0, total = 0;
+  DO(api->enter(0, NULL));
+  if (DO(api->split(0, PARTS, parts, &granularity, &total))) return;
+  printf("      %d multiprocessors in groups of %d:", total, granularity);
+  for (int i = 0; i < PARTS; i++) printf(" %d (context %llu)", parts[i].sm_count, (unsigned long long)parts[i].id);
+  printf("\n");
+  printf("      from a thread in the primary context\n");
+  if (!make_place(&parts[0], &p[0]) || !make_place(&parts[1], &p[1])) return;
+  round_trip(&p[0], 5, "fill and copy on a green stream");
+  events(&p[0]);
+  DO(api->event_create(false, &event));
+  DO(api->event_record(event, p[0].stream));
+  DO(api->stream_wait(p[1].stream, event));
+  round_trip(&p[1], 6, "a green stream behind another one");
+  printf("      from a thread in the green context\n");
+  DO(api->enter(0, &parts[0]));
+  DO(api->event_record(event, p[0].stream));
+  DO(api->stream_wait(p[0].stream, event));
+  round_trip(&p[0], 8, "fill and copy on its stream");
+  events(&p[0]);
+  graphs_on(&parts[0]);
+  DO(api->enter(0, NULL));
+  DO(api->event_destroy(event));
+  free_place(&p[0]);
+  free_place(&p[1]);
+  for (int i = 0; i < PARTS; i++) DO(api->unsplit(&parts[i]));
+}
+
+static void libraries(void) {
+  const char *text = "?";
+  struct cublasLtContext *blaslt = NULL;
+  struct cudnnContext *cudnn = NULL;
+  tfc_cuda_stream stream = NULL;
+  DO(api->enter(0, NULL));
+  DO(api->stream_create(NULL, &stream));
+  expect(!api->blaslt_create(&blaslt, &text), "cublasLtCreate");
+  if (!blaslt) printf("      %s\n", text);
+  if (!api->cudnn_create) printf("      built without cuDNN\n");
+  if (api->cudnn_create) {
+    expect(!api->cudnn_create(stream, &cudnn, &text), "cudnnCreate");
+    if (!cudnn) printf("      %s\n", text);
+    if (cudnn) expect(!api->cudnn_stream(cudnn, stream) && !api->cudnn_destroy(cudnn), "cuDNN's stream");
+  }
+  if (blaslt) expect(!api->blaslt_destroy(blaslt), "cublasLtDestroy");
+  DO(api->stream_destroy(stream));
+}
+
+static void peers(void) {
+  int count = 0;
+  bool can = false;
+  struct place p = {0};
+  void *there = NULL;
+  DO(api->device_count(&count));
+  if (count < 2) {
+    printf("      one GPU only\n");
+    return;
+  }
+  DO(api->enter(1, NULL));
+  DO(api->allocate(&there, BYTES));
+  DO(api->enter(0, NULL));
+  DO(api->can_access_peer(0, 1, &can));
+  printf("      direct copies: %s\n", can ? "yes" : "no");
+  if (can) DO(api->enable_peer(1));
+  if (!make_place(NULL, &p)) return;
+  DO(api->set(p.a, 2, BYTES, p.stream));
+  DO(api->copy_peer(there, 1, p.a, 0, BYTES, p.stream));
+  DO(api->copy_peer(p.b, 0, there, 1, BYTES, p.stream));
+  DO(api->copy(p.host, p.b, BYTES, p.stream));
+  DO(api->stream_synchronize(p.stream));
+  expect(((unsigned char *)p.host)[7] == 2, "there and back");
+  free_place(&p);
+}
+
+static void show_works(struct tfc_activity *a, uint32_t step) {
+  struct tfc_activity_result r = {0};
+  tfc_status s = tfc_activity_take(a, step, &r);
+  if (!s) s = tfc_activity_trust(&r);
+  expect(!s, s ? tfc_status_message(s) : "records that can be trusted");
+  tfc_status_free(s);
+  size_t named = 0;
+  for (size_t i = 0; i < r.works.count; i++) {
+    const struct tfc_activity_work *w = &r.works.data[i];
+    named += w->uid != UINT32_MAX;
+    printf("      %s: context %u, stream %u, correlation %u, graph node %llu, %lld ns, uid %d\n", w->name, w->context,
+           w->stream, w->correlation, (unsigned long long)w->graph_node, (long long)(w->end_ns - w->start_ns),
+           (int)w->uid);
+  }
+  int64_t age = r.works.count ? tfc_now_ns() - r.works.data[r.works.count - 1].end_ns : 0;
+  printf("      the last ended %lld us ago on our clock\n", (long long)(age / 1000));
+  expect(r.works.count >= 3 && named == r.works.count, "all work has its mark");
+  expect(age > 0 && age < (int64_t)5e9, "its clock is ours");
+  tfc_activity_result_deinit(&r);
+}
+
+static void cupti(void) {
+  const struct tfc_gpu_profiler *profiler = NULL;
+  struct tfc_activity *activity = NULL;
+  struct place p = {0};
+  struct tfc_cuda_partition parts[2] = {0};
+  int granularity = 0, total = 0;
+  tfc_status s = tfc_gpu_profiler_get(&profiler, &activity); // before CUDA is initialised
+  expect(!s, s ? tfc_status_message(s) : "CUPTI started");
+  tfc_status_free(s);
+  if (!profiler) return;
+  DO(api->enter(0, NULL));
+  if (!make_place(NULL, &p)) return;
+  for (uint32_t step = 1; step <= 2; step++) {
+    tfc_activity_clear(activity);
+    profiler->push(tfc_activity_external(step, 0, 42));
+    round_trip(&p, 3, "marked work");
+    profiler->pop();
+    s = profiler->flush();
+    expect(!s, s ? tfc_status_message(s) : "flushed");
+    tfc_status_free(s);
+    show_works(activity, step);
+    s = profiler->record(false);
+    if (!s) s = profiler->record(true);
+    expect(!s, s ? tfc_status_message(s) : "off and on again");
+    tfc_status_free(s);
+  }
+  free_place(&p);
+  if (DO(api->split(0, 2, parts, &granularity, &total))) return;
+  printf("      green contexts %llu and %llu\n", (unsigned long long)parts[0].id, (unsigned long long)parts[1].id);
+  DO(api->enter(0, &parts[1]));
+  if (!make_place(&parts[1], &p)) return;
+  tfc_activity_clear(activity);
+  profiler->push(tfc_activity_external(3, 1, 43));
+  round_trip(&p, 4, "marked work in a green context");
+  profiler->pop();
+  s = profiler->flush();
+  expect(!s, s ? tfc_status_message(s) : "flushed");
+  tfc_status_free(s);
+  show_works(activity, 3);
+  free_place(&p);
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} groups[] = {{"basic", basic},         {"graphs", graphs}, {"green", green},
+              {"libraries", libraries}, {"peers", peers},   {"cupti", cupti}};
+enum { GROUPS = sizeof groups / sizeof *groups };
+
+// The plug-in beside the library that the drivers are in.
+static const char *load(void) {
+  Dl_info where;
+  char *path = NULL;
+  if (dladdr((const void *)&tfc_devices_open, &where) && where.dli_fname && strrchr(where.dli_fname, '/'))
+    path = tfc_format("%.*s/libtfc_cuda.so", (int)(strrchr(where.dli_fname, '/') - where.dli_fname), where.dli_fname);
+  void *library = dlopen(path ? path : "libtfc_cuda.so", RTLD_NOW);
+  free(path);
+  if (!library) return dlerror();
+  const struct tfc_cuda_api *const *found = dlsym(library, "tfc_cuda_api");
+  if (!found || !*found) return "the plug-in has no table of calls";
+  api = *found;
+  return NULL;
+}
+
+static int in_a_process(int group) {
+  fflush(stdout);
+  pid_t child = fork(); // before anything of CUDA was touched
+  if (child < 0) return 1;
+  if (child == 0) {
+    alarm(SECONDS);
+    groups[group].run();
+    fflush(stdout);
+    _exit(wrong ? 1 : 0);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) < 0) return 1;
+  if (WIFSIGNALED(status))
+    printf("WRONG %s: ended by signal %d%s\n", groups[group].name, WTERMSIG(status),
+           WTERMSIG(status) == SIGALRM ? " (it hung)" : "");
+  return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static bool device_is_there(void) { // asked in a process of its own too: CUDA does not survive a fork
+  fflush(stdout);
+  pid_t child = fork();
+  int status = 0, count = 0;
+  if (child == 0) {
+    alarm(SECONDS);
+    int error = api->device_count(&count);
+    if (error) printf("no device: %s (%s)\n", api->error_text(error), api->error_name(error));
+    fflush(stdout);
+    _exit(!error && count > 0 ? 0 : 1);
+  }
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int main(int argc, char **argv) {
+  const char *reason = load();
+  if (reason) {
+    printf("no device: %s\n", reason);
+    return 0;
+  }
+  if (!device_is_there()) return argc > 1 ? 4 : 0;
+  int failed = 0;
+  for (int i = 0; i < GROUPS; i++) {
+    bool wanted = argc < 2;
+    for (int k = 1; k < argc; k++) wanted |= !strcmp(argv[k], groups[i].name);
+    if (!wanted) continue;
+    printf("-- %s\n", groups[i].name);
+    failed += in_a_process(i);
+  }
+  return failed ? 1 : 0;
+}
