@@ -29,7 +29,7 @@ bool train_example(const char *name, const struct train_options *options) {
     double got = *(float *)loss.data;
     if (getenv("VERBOSE"))
       printf("%s step %u: %.9g, TensorFlow %.9g, %.1f us\n", name, i, got, e.losses[i], tfc_plan_last_step_us(plan));
-    if (!(fabs(got - e.losses[i]) <= 1e-4 * fabs(e.losses[i])))
+    if (!(fabs(got - e.losses[i]) <= (options->tolerance > 0 ? options->tolerance : 1e-4) * fabs(e.losses[i])))
       fail_msg("%s: step %u: loss %.9g, TensorFlow's %.9g", name, i, got, e.losses[i]);
     tfc_tensor_release(&loss);
   }

@@ -10,8 +10,9 @@ struct train_options {
   uint32_t steps;      // all that there are losses of (20) where 0
   bool dynamic;        // in ready order, though its shapes are static
   bool no_rewrites;
+  double tolerance; // of a loss, relative; 1e-4 where 0
 };
-// Fails the test at the first loss that is off by more than 1e-4 of TensorFlow's. Returns whether the plan was static.
+// Fails the test at the first loss that is off by more than the tolerance of TensorFlow's. Returns whether the plan was static.
 // With VERBOSE in the environment every loss is printed.
 bool train_example(const char *name, const struct train_options *options);
 

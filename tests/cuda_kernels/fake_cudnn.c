@@ -92,7 +92,7 @@ static bool fits(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w, cudnnConv
 }
 
 // --- Measuring -----------------------------------------------------------------------------------------------------
-#define FIND(Perf, algorithm)                                                                                          \
+#define FIND(Perf, algorithm, plain)                                                                                   \
   do {                                                                                                                 \
     static int turn;                                                                                                   \
     if (!fits(x, w, c, y)) return CUDNN_STATUS_BAD_PARAM;                                                              \
@@ -103,7 +103,7 @@ static bool fits(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w, cudnnConv
       results[i].time = (float)(i + 1) + (float)(turn & 1);                                                            \
       results[i].memory = 4096;                                                                                        \
       results[i].determinism = i == 0 ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;                                 \
-      results[i].mathType = i == 1 ? CUDNN_TENSOR_OP_MATH : c->math;                                                   \
+      results[i].mathType = i == 1 ? CUDNN_TENSOR_OP_MATH : (plain);                                                   \
     }                                                                                                                  \
     turn += turn % 3 == 0 ? 1 : 2;                                                                                     \
     *count = 3;                                                                                                        \
@@ -116,7 +116,7 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t handle, const
                                                      int *count, cudnnConvolutionFwdAlgoPerf_t *results, void *memory,
                                                      size_t room) {
   (void)handle, (void)xp, (void)wp, (void)yp, (void)memory;
-  FIND(cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM);
+  FIND(cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, c->math);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
                                                           const void *wp, const cudnnTensorDescriptor_t y,
@@ -125,7 +125,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t handle, 
                                                           int *count, cudnnConvolutionBwdDataAlgoPerf_t *results,
                                                           void *memory, size_t room) {
   (void)handle, (void)xp, (void)wp, (void)yp, (void)memory;
-  FIND(cudnnConvolutionBwdDataAlgoPerf_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0);
+  FIND(cudnnConvolutionBwdDataAlgoPerf_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, c->math);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
                                                             const void *xp, const cudnnTensorDescriptor_t y,
@@ -134,8 +134,26 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t handle
                                                             int *count, cudnnConvolutionBwdFilterAlgoPerf_t *results,
                                                             void *memory, size_t room) {
   (void)handle, (void)xp, (void)wp, (void)yp, (void)memory;
-  FIND(cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0);
+  // What knows no tensor cores is called by the default, whatever was asked for.
+  FIND(cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_DEFAULT_MATH);
 }
+
+#define NEEDS(name, ...)                                                                                               \
+  cudnnStatus_t name(__VA_ARGS__, size_t *out) {                                                                       \
+    (void)handle;                                                                                                      \
+    if (!fits(x, w, c, y)) return CUDNN_STATUS_BAD_PARAM;                                                              \
+    *out = (size_t)algorithm * 4096;                                                                                   \
+    return CUDNN_STATUS_SUCCESS;                                                                                       \
+  }
+NEEDS(cudnnGetConvolutionForwardWorkspaceSize, cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
+      const cudnnFilterDescriptor_t w, const cudnnConvolutionDescriptor_t c, const cudnnTensorDescriptor_t y,
+      cudnnConvolutionFwdAlgo_t algorithm)
+NEEDS(cudnnGetConvolutionBackwardDataWorkspaceSize, cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
+      const cudnnTensorDescriptor_t y, const cudnnConvolutionDescriptor_t c, const cudnnTensorDescriptor_t x,
+      cudnnConvolutionBwdDataAlgo_t algorithm)
+NEEDS(cudnnGetConvolutionBackwardFilterWorkspaceSize, cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
+      const cudnnTensorDescriptor_t y, const cudnnConvolutionDescriptor_t c, const cudnnFilterDescriptor_t w,
+      cudnnConvolutionBwdFilterAlgo_t algorithm)
 
 // --- Running: y += x w, x += y w, w += x y, over all that meet -----------------------------------------------------
 static double get(cudnnDataType_t type, const void *x, long i) {

@@ -160,8 +160,12 @@ static bool is_padded(const struct key *key) {
   return false;
 }
 
+// Exact: measured in the arithmetic that was asked for. cuDNN measures in its default arithmetic as well, and calls
+// algorithms that know no tensor cores by that alone; such a one is taken where nothing else is left. Whatever was
+// measured, it runs in the arithmetic that was asked for, with the workspace of that.
 struct measured {
   int algorithm;
+  int exact;
   float ms;
   size_t memory;
   cudnnMathType_t math;
@@ -171,12 +175,38 @@ struct measured {
     type results[MOST];                                                                                                \
     int count = 0;                                                                                                     \
     CHECK(call);                                                                                                       \
-    for (int i = 0; i < count; i++)                                                                                    \
+    for (int i = 0; i < count; i++) {                                                                                  \
+      struct measured now = {(int)results[i].algo, exactness(w->math, results[i].mathType), results[i].time,           \
+                             results[i].memory, results[i].mathType};                                                  \
       if (results[i].status == CUDNN_STATUS_SUCCESS && results[i].determinism == CUDNN_DETERMINISTIC &&                \
-          results[i].memory <= WORKSPACE && (w->math != CUDNN_FMA_MATH || results[i].mathType == CUDNN_FMA_MATH) &&    \
-          (best.algorithm < 0 || results[i].time < best.ms))                                                           \
-        best = (struct measured){(int)results[i].algo, results[i].time, results[i].memory, results[i].mathType};       \
+          now.memory <= WORKSPACE && better(&now, &best))                                                              \
+        best = now;                                                                                                    \
+    }                                                                                                                  \
   } while (0)
+
+static int exactness(cudnnMathType_t asked, cudnnMathType_t measured) {
+  return asked != CUDNN_FMA_MATH || measured == CUDNN_FMA_MATH ? 2 : measured == CUDNN_DEFAULT_MATH;
+}
+
+static bool better(const struct measured *a, const struct measured *than) {
+  if (than->algorithm < 0 || a->exact != than->exact) return than->algorithm < 0 || a->exact > than->exact;
+  return a->ms < than->ms;
+}
+
+static cudnnStatus_t workspace_of(struct cudnnContext *handle, const struct key *key, const struct way *w,
+                                  size_t *out) {
+  switch (key->conv.role) {
+  case TFC_CUDA_CONV_FORWARD:
+    return cudnnGetConvolutionForwardWorkspaceSize(handle, w->x, w->w, w->convolution, w->y,
+                                                   (cudnnConvolutionFwdAlgo_t)w->algorithm, out);
+  case TFC_CUDA_CONV_INPUT:
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(handle, w->w, w->y, w->convolution, w->x,
+                                                        (cudnnConvolutionBwdDataAlgo_t)w->algorithm, out);
+  default:
+    return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle, w->x, w->y, w->convolution, w->w,
+                                                          (cudnnConvolutionBwdFilterAlgo_t)w->algorithm, out);
+  }
+}
 
 // Runs every algorithm once on memory of its own (what it computes does not matter).
 static tfc_status measure(struct cudnnContext *handle, const struct key *key, struct way *w, char *memory) {
@@ -204,8 +234,12 @@ static tfc_status measure(struct cudnnContext *handle, const struct key *key, st
   w->algorithm = best.algorithm;
   w->ms = best.ms;
   w->workspace = best.memory;
-  w->math = best.math;
-  CHECK(cudnnSetConvolutionMathType(w->convolution, best.math));
+  if (w->math != CUDNN_FMA_MATH) w->math = best.math;
+  CHECK(cudnnSetConvolutionMathType(w->convolution, w->math));
+  size_t asked = 0;
+  CHECK(workspace_of(handle, key, w, &asked));
+  if (asked > WORKSPACE) TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN wants %zu bytes for this convolution", asked);
+  if (asked > w->workspace) w->workspace = asked;
 out:
   return s;
 }
