@@ -107,22 +107,8 @@ bool tfc_quiet(void) {
 }
 
 int tfc_exit_code(tfc_status status) {
-  switch (tfc_status_code(status)) {
-  case TFC_OK: return 0;
-  case TFC_CANCELLED: return atomic_load(&cancel) ? 130 : 1; // also what a closed queue says
-  case TFC_INVALID_ARGUMENT:
-  case TFC_UNIMPLEMENTED:
-  case TFC_NOT_FOUND:
-  case TFC_OUT_OF_RANGE:
-  case TFC_FAILED_PRECONDITION: return 3;
-  case TFC_UNAVAILABLE: return 4;
-  case TFC_RESOURCE_EXHAUSTED: return 5;
-  case TFC_DATA_LOSS: return 6;
-  case TFC_DEADLINE_EXCEEDED:
-  case TFC_ABORTED:
-  case TFC_INTERNAL: return 1;
-  }
-  return 1;
+  bool closed = tfc_status_code(status) == TFC_CANCELLED && !atomic_load(&cancel); // what a closed queue says
+  return closed ? 1 : tfc_status_exit_code(status);
 }
 
 int tfc_program_fail(tfc_status status) {

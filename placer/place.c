@@ -14,22 +14,6 @@
 
 #define SECONDS 600 // --time by default
 
-int tfc_place_exit_code(tfc_status status) {
-  switch (tfc_status_code(status)) {
-  case TFC_OK: return 0;
-  case TFC_CANCELLED: return 130;
-  case TFC_INVALID_ARGUMENT:
-  case TFC_UNIMPLEMENTED:
-  case TFC_NOT_FOUND:
-  case TFC_OUT_OF_RANGE:
-  case TFC_FAILED_PRECONDITION: return 3;
-  case TFC_UNAVAILABLE: return 4;
-  case TFC_RESOURCE_EXHAUSTED: return 5;
-  case TFC_DATA_LOSS: return 6;
-  default: return 1;
-  }
-}
-
 static bool arena_copy(struct tfc_arena *arena, tfc_str *out, tfc_str text) {
   *out = tfc_arena_str(arena, text);
   return out->data != NULL;
@@ -349,7 +333,7 @@ tfc_status tfc_place_modelled(const struct tfc_place_options *o, struct tfc_plac
   outcome.placement->graph_file = tfc_arena_str(&outcome.placement->arena, tfc_str_from(o->graph));
 out:
   if (s) {
-    outcome.exit_code = tfc_place_exit_code(s);
+    outcome.exit_code = tfc_status_exit_code(s);
     tfc_placement_free(outcome.placement);
     outcome.placement = NULL;
   }

@@ -38,9 +38,6 @@ struct tfc_place_outcome {
 TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
 void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
 
-// The exit code that a status from the placer stands for.
-int tfc_place_exit_code(tfc_status status);
-
 // The document of a solution by simulation: devices, value, step, transfers, placement, order. `bound` may be NULL.
 TFC_MUST_USE tfc_status tfc_placement_from_solution(const struct tfc_problem *problem,
                                                     const struct tfc_solution *solution, const struct tfc_bound *bound,

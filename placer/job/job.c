@@ -409,7 +409,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
     out->placement->graph_sha256 = tfc_arena_str(&out->placement->arena, tfc_str_from(sha256));
   }
 out:
-  if (s && tfc_status_code(s) != TFC_CANCELLED && out->exit_code != 5) out->exit_code = tfc_place_exit_code(s);
+  if (s && tfc_status_code(s) != TFC_CANCELLED && out->exit_code != 5) out->exit_code = tfc_status_exit_code(s);
   if (j.run) {
     tfc_status t = j.problem ? tfc_job_save_state(&j) : NULL;
     tfc_status_free(t);

@@ -60,6 +60,21 @@ tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) {
 tfc_code tfc_status_code(tfc_status status) {
   return status ? status->code : TFC_OK;
 }
+int tfc_status_exit_code(tfc_status status) {
+  switch (tfc_status_code(status)) {
+  case TFC_OK: return 0;
+  case TFC_CANCELLED: return 130;
+  case TFC_INVALID_ARGUMENT:
+  case TFC_UNIMPLEMENTED:
+  case TFC_NOT_FOUND:
+  case TFC_OUT_OF_RANGE:
+  case TFC_FAILED_PRECONDITION: return 3;
+  case TFC_UNAVAILABLE: return 4;
+  case TFC_RESOURCE_EXHAUSTED: return 5;
+  case TFC_DATA_LOSS: return 6;
+  default: return 1;
+  }
+}
 const char *tfc_status_message(tfc_status status) {
   return status ? status->message : "";
 }

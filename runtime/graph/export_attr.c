@@ -1,11 +1,11 @@
 // Nodes that a builder made, as NodeDef.
 #include "runtime/graph/export_internal.h"
 
-static void put_shape(struct tfc_text *out, uint32_t number, const struct tfc_shape *shape) {
+void tfc_wire_put_shape(struct tfc_text *out, uint32_t number, const struct tfc_shape *shape) {
   struct tfc_text m = {0}, dim = {0};
   for (int i = 0; i < shape->rank; i++) {
     dim.size = 0;
-    tfc_wire_put_int(&dim, 1, (uint64_t)(shape->dims[i] < 0 ? -1 : shape->dims[i]));
+    if (shape->dims[i]) tfc_wire_put_int(&dim, 1, (uint64_t)(shape->dims[i] < 0 ? -1 : shape->dims[i]));
     tfc_wire_put_bytes(&m, 2, tfc_text_view(&dim));
   }
   if (shape->rank < 0) tfc_wire_put_int(&m, 3, 1);
@@ -15,10 +15,10 @@ static void put_shape(struct tfc_text *out, uint32_t number, const struct tfc_sh
   tfc_text_deinit(&dim);
 }
 
-static void put_tensor(struct tfc_text *out, uint32_t number, const struct tfc_tensor *t) {
+void tfc_wire_put_tensor(struct tfc_text *out, uint32_t number, const struct tfc_tensor *t) {
   struct tfc_text m = {0};
   tfc_wire_put_int(&m, 1, (uint64_t)t->dtype);
-  put_shape(&m, 2, &t->shape);
+  tfc_wire_put_shape(&m, 2, &t->shape);
   if (tfc_dtype_is_plain(t->dtype) && t->size)
     tfc_wire_put_bytes(&m, 4, (tfc_str){t->data, t->size});
   else if (t->dtype == TFC_STRING)
@@ -46,8 +46,8 @@ static void put_value(struct tfc_text *out, const struct tfc_attr *a) {
   case TFC_ATTR_BOOL: tfc_wire_put_int(out, 5, a->b); break;
   case TFC_ATTR_STRING: tfc_wire_put_bytes(out, 2, a->s); break;
   case TFC_ATTR_TYPE: tfc_wire_put_int(out, 6, (uint64_t)a->type); break;
-  case TFC_ATTR_SHAPE: put_shape(out, 7, a->shape); break;
-  case TFC_ATTR_TENSOR: put_tensor(out, 8, a->tensor); break;
+  case TFC_ATTR_SHAPE: tfc_wire_put_shape(out, 7, a->shape); break;
+  case TFC_ATTR_TENSOR: tfc_wire_put_tensor(out, 8, a->tensor); break;
   case TFC_ATTR_FUNC: put_func(out, 10, a->func); break;
   case TFC_ATTR_PLACEHOLDER: tfc_wire_put_bytes(out, 9, a->s); break;
   default:
@@ -57,8 +57,8 @@ static void put_value(struct tfc_text *out, const struct tfc_attr *a) {
       case TFC_ATTR_LIST_BOOL: tfc_wire_put_int(&list, 5, a->bools[i]); break;
       case TFC_ATTR_LIST_STRING: tfc_wire_put_bytes(&list, 2, a->strings[i]); break;
       case TFC_ATTR_LIST_TYPE: tfc_wire_put_int(&list, 6, (uint64_t)a->types[i]); break;
-      case TFC_ATTR_LIST_SHAPE: put_shape(&list, 7, &a->shapes[i]); break;
-      case TFC_ATTR_LIST_TENSOR: put_tensor(&list, 8, &a->tensors[i]); break;
+      case TFC_ATTR_LIST_SHAPE: tfc_wire_put_shape(&list, 7, &a->shapes[i]); break;
+      case TFC_ATTR_LIST_TENSOR: tfc_wire_put_tensor(&list, 8, &a->tensors[i]); break;
       default: put_func(&list, 9, &a->funcs[i]); break;
       }
     tfc_wire_put_bytes(out, 1, tfc_text_view(&list));

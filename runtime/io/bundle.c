@@ -45,3 +45,25 @@ bool tfc_slice_key(struct tfc_text *out, tfc_str name, int rank, const int64_t *
   }
   return !out->failed;
 }
+
+static int by_key(const void *a, const void *b) {
+  return tfc_str_compare(((const struct tfc_table_entry *)a)->key, ((const struct tfc_table_entry *)b)->key);
+}
+
+tfc_status tfc_bundle_write_index(struct tfc_table_entry *entries, size_t count, uint32_t shards, const char *path) {
+  tfc_status s = NULL;
+  struct tfc_text header = {0}, version = {0}, table = {0};
+  tfc_wire_put_int(&version, 1, 1); // producer
+  tfc_wire_put_int(&header, 1, shards);
+  tfc_wire_put_bytes(&header, 3, tfc_text_view(&version));
+  if (header.failed || version.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  entries[0] = (struct tfc_table_entry){TFC_STR(""), tfc_text_view(&header)};
+  qsort(entries + 1, count, sizeof *entries, by_key);
+  TFC_TRY(s, tfc_table_write(entries, count + 1, &table));
+  s = tfc_file_write(path, tfc_text_view(&table));
+out:
+  tfc_text_deinit(&header);
+  tfc_text_deinit(&version);
+  tfc_text_deinit(&table);
+  return s;
+}

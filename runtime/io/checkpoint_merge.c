@@ -125,33 +125,13 @@ static tfc_status rename_data(const struct merge *m, const struct part *p, const
   return s;
 }
 
-static int by_key(const void *a, const void *b) {
-  return tfc_str_compare(((const struct tfc_table_entry *)a)->key, ((const struct tfc_table_entry *)b)->key);
-}
-
 static tfc_status write_index(const struct merge *m, const char *path) {
-  tfc_status s = NULL;
-  struct tfc_text header = {0}, version = {0}, table = {0};
-  size_t n = 0;
   struct tfc_table_entry *entries = calloc(m->entries.count + 1, sizeof *entries);
-  tfc_wire_put_int(&version, 1, 1);
-  tfc_wire_put_int(&header, 1, m->shards);
-  tfc_wire_put_bytes(&header, 3, tfc_text_view(&version));
-  if (!entries || header.failed || version.failed) {
-    s = no_memory();
-    goto out;
-  }
-  entries[n++] = (struct tfc_table_entry){TFC_STR(""), tfc_text_view(&header)};
+  if (!entries) return no_memory();
   for (size_t i = 0; i < m->entries.count; i++)
-    entries[n++] = (struct tfc_table_entry){m->entries.data[i].key, tfc_text_view(&m->entries.data[i].value)};
-  qsort(entries, n, sizeof *entries, by_key);
-  TFC_TRY(s, tfc_table_write(entries, n, &table));
-  s = tfc_file_write(path, tfc_text_view(&table));
-out:
+    entries[1 + i] = (struct tfc_table_entry){m->entries.data[i].key, tfc_text_view(&m->entries.data[i].value)};
+  tfc_status s = tfc_bundle_write_index(entries, m->entries.count, m->shards, path);
   free(entries);
-  tfc_text_deinit(&header);
-  tfc_text_deinit(&version);
-  tfc_text_deinit(&table);
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "runtime/graph/export_internal.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/crc32c.h"
@@ -67,19 +68,6 @@ static tfc_status put_strings(struct writer *w, const struct tfc_tensor *t, uint
 out:
   tfc_text_deinit(&lengths);
   return s;
-}
-
-static void put_shape(struct tfc_text *out, const struct tfc_shape *shape) {
-  struct tfc_text m = {0}, dim = {0};
-  for (int i = 0; i < shape->rank; i++) {
-    dim.size = 0;
-    if (shape->dims[i]) tfc_wire_put_int(&dim, 1, (uint64_t)shape->dims[i]);
-    tfc_wire_put_bytes(&m, 2, tfc_text_view(&dim));
-  }
-  tfc_wire_put_bytes(out, 2, tfc_text_view(&m));
-  out->failed |= m.failed | dim.failed;
-  tfc_text_deinit(&m);
-  tfc_text_deinit(&dim);
 }
 
 // What a slice is, in the proto of the whole.
@@ -145,7 +133,7 @@ static tfc_status add_item(struct writer *w, const struct tfc_checkpoint_item *i
   }
   crc = tfc_crc32c_mask(crc);
   tfc_wire_put_int(&r.value, 1, (uint64_t)t->dtype);
-  put_shape(&r.value, &t->shape);
+  tfc_wire_put_shape(&r.value, 2, &t->shape);
   if (begin) tfc_wire_put_int(&r.value, 4, begin);
   if (w->offset > begin) tfc_wire_put_int(&r.value, 5, w->offset - begin);
   tfc_wire_put_varint(&r.value, 6 << 3 | TFC_WIRE_32);
@@ -157,18 +145,11 @@ static tfc_status add_item(struct writer *w, const struct tfc_checkpoint_item *i
   return NULL;
 }
 
-static int by_key(const void *a, const void *b) {
-  return tfc_str_compare(((const struct tfc_table_entry *)a)->key, ((const struct tfc_table_entry *)b)->key);
-}
-
 static tfc_status write_index(struct writer *w, const char *path) {
-  tfc_status s = NULL;
-  struct tfc_text header = {0}, version = {0}, table = {0};
-  size_t n = 0;
   for (size_t i = 0; i < w->wholes.count; i++) {
     struct record r = {.key = w->wholes.data[i].name};
     tfc_wire_put_int(&r.value, 1, (uint64_t)w->wholes.data[i].dtype);
-    put_shape(&r.value, &w->wholes.data[i].shape);
+    tfc_wire_put_shape(&r.value, 2, &w->wholes.data[i].shape);
     tfc_text_add(&r.value, tfc_text_view(&w->wholes.data[i].slices));
     if (r.value.failed || !tfc_array_push(&w->records, r)) {
       tfc_text_deinit(&r.value);
@@ -176,21 +157,11 @@ static tfc_status write_index(struct writer *w, const char *path) {
     }
   }
   struct tfc_table_entry *entries = calloc(w->records.count + 1, sizeof *entries);
-  tfc_wire_put_int(&version, 1, 1); // producer
-  tfc_wire_put_int(&header, 1, 1);  // one data file
-  tfc_wire_put_bytes(&header, 3, tfc_text_view(&version));
-  if (!entries || header.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  entries[n++] = (struct tfc_table_entry){TFC_STR(""), tfc_text_view(&header)};
+  if (!entries) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t i = 0; i < w->records.count; i++)
-    entries[n++] = (struct tfc_table_entry){w->records.data[i].key, tfc_text_view(&w->records.data[i].value)};
-  qsort(entries, n, sizeof *entries, by_key);
-  TFC_TRY(s, tfc_table_write(entries, n, &table));
-  s = tfc_file_write(path, tfc_text_view(&table));
-out:
+    entries[1 + i] = (struct tfc_table_entry){w->records.data[i].key, tfc_text_view(&w->records.data[i].value)};
+  tfc_status s = tfc_bundle_write_index(entries, w->records.count, 1, path);
   free(entries);
-  tfc_text_deinit(&header);
-  tfc_text_deinit(&version);
-  tfc_text_deinit(&table);
   return s;
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
 
 struct waiter { // a take
@@ -52,15 +53,11 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
 static const struct tfc_object_type accumulator_type = {"accumulator", destroy, wake, describe};
 
 // --- Making ------------------------------------------------------------------------------------------------------
-static tfc_str name_of(const struct tfc_kernel_ctx *ctx) {
-  tfc_str shared = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
-  return shared.size ? shared : ctx->node->name;
-}
 static tfc_status make(void *arg, struct tfc_object **out) {
   const struct tfc_kernel_ctx *ctx = arg;
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "shape");
   struct accumulator *a = calloc(1, sizeof *a);
-  char *name = tfc_str_dup(name_of(ctx));
+  char *name = tfc_str_dup(tfc_named_name(ctx));
   if (!a || !name) {
     free(a), free(name);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -77,31 +74,10 @@ static tfc_status make(void *arg, struct tfc_object **out) {
   return NULL;
 }
 static tfc_status create(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
-  struct tfc_tensor *y = NULL;
-  tfc_str container = tfc_node_attr_string(ctx->graph, ctx->node, "container", "");
-  TFC_RETURN_IF_ERROR(
-      tfc_resources_find_or_create(ctx->env->resources, container, name_of(ctx), &accumulator_type, make, ctx, &o));
-  if (tfc_str_starts(ctx->node->op, "Resource")) return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
-  tfc_object_release(o); // the session keeps it
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
-  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, name_of(ctx)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  return NULL;
+  return tfc_named_make(ctx, &accumulator_type, make);
 }
 static tfc_status accumulator_of(struct tfc_kernel_ctx *ctx, struct accumulator **out) { // retained
-  struct tfc_object *o = NULL;
-  const struct tfc_tensor *h = ctx->inputs[0];
-  if (h->dtype == TFC_STRING) {
-    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "input 0 must be a handle to an accumulator");
-    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(h, 0),
-                                           tfc_tensor_get_string(h, 1), &accumulator_type, &o));
-  } else {
-    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &accumulator_type, &o));
-    tfc_object_retain(o);
-  }
-  *out = (struct accumulator *)o;
-  return NULL;
+  return tfc_named_get(ctx, &accumulator_type, (struct tfc_object **)out);
 }
 
 // --- Taking, under the lock --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
+#include "runtime/ops/data_named.h"
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_variant.h"
 
@@ -63,11 +64,6 @@ static void barrier_describe(struct tfc_object *self, struct tfc_text *out) {
 }
 static const struct tfc_object_type barrier_type = {"barrier", barrier_destroy, barrier_wake, barrier_describe};
 
-static tfc_str name_of(const struct tfc_kernel_ctx *ctx) {
-  tfc_str shared = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
-  return shared.size ? shared : ctx->node->name;
-}
-
 static tfc_status barrier_make(void *arg, struct tfc_object **out) {
   tfc_status s = NULL;
   const struct tfc_kernel_ctx *ctx = arg;
@@ -86,7 +82,7 @@ static tfc_status barrier_make(void *arg, struct tfc_object **out) {
   pthread_mutex_init(&b->lock, NULL);
   b->components = n;
   b->next_index = INT64_MIN;
-  b->name = tfc_str_dup(name_of(ctx));
+  b->name = tfc_str_dup(tfc_named_name(ctx));
   if (!b->name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (told && shapes->count != n)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Different number of component types (%u) vs. shapes (%u).", n, shapes->count);
@@ -98,7 +94,7 @@ static tfc_status barrier_make(void *arg, struct tfc_object **out) {
     dtypes[i + 2] = types->types[i];
     if (told) all[i + 2] = shapes->shapes[i];
   }
-  TFC_TRY(s, tfc_queue_create(name_of(ctx), n + 2, dtypes, told ? all : NULL, &b->ready));
+  TFC_TRY(s, tfc_queue_create(tfc_named_name(ctx), n + 2, dtypes, told ? all : NULL, &b->ready));
   *out = &b->object, b = NULL;
 out:
   if (b) barrier_destroy(&b->object);
@@ -107,27 +103,12 @@ out:
   return s;
 }
 
-static tfc_status barrier(struct tfc_kernel_ctx *ctx) { // a reference to two strings, container and name, as for queues
-  struct tfc_object *o = NULL;
-  struct tfc_tensor *y = NULL;
-  tfc_str container = tfc_node_attr_string(ctx->graph, ctx->node, "container", "");
-  TFC_RETURN_IF_ERROR(
-      tfc_resources_find_or_create(ctx->env->resources, container, name_of(ctx), &barrier_type, barrier_make, ctx, &o));
-  tfc_object_release(o); // the session keeps it
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
-  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, name_of(ctx)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  return NULL;
+static tfc_status barrier(struct tfc_kernel_ctx *ctx) {
+  return tfc_named_make(ctx, &barrier_type, barrier_make);
 }
 
 static tfc_status barrier_of(struct tfc_kernel_ctx *ctx, struct barrier **out) { // retained
-  struct tfc_object *o = NULL;
-  const struct tfc_tensor *h = ctx->inputs[0];
-  TFC_KERNEL_CHECK(h->dtype == TFC_STRING && tfc_tensor_elements(h) == 2, "input 0 must be a handle to a barrier");
-  TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(h, 0), tfc_tensor_get_string(h, 1),
-                                         &barrier_type, &o));
-  *out = (struct barrier *)o;
-  return NULL;
+  return tfc_named_get(ctx, &barrier_type, (struct tfc_object **)out);
 }
 
 // --- Inserting, under the lock -----------------------------------------------------------------------------------

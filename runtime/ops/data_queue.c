@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/state_common.h"
@@ -125,44 +126,12 @@ out:
   return s;
 }
 
-static tfc_str shared_name(const struct tfc_kernel_ctx *ctx) {
-  tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
-  return name.size ? name : ctx->node->name;
-}
 static tfc_status queue_create(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
-  TFC_RETURN_IF_ERROR(tfc_resources_find_or_create(ctx->env->resources,
-                                                   tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
-                                                   shared_name(ctx), &queue_type, queue_make, ctx, &o));
-  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
-}
-// The old ops hand around a reference to two strings: container and name. Both name the queue here.
-static tfc_status queue_create_ref(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
-  struct tfc_tensor *y = NULL;
-  tfc_str container = tfc_node_attr_string(ctx->graph, ctx->node, "container", "");
-  TFC_RETURN_IF_ERROR(
-      tfc_resources_find_or_create(ctx->env->resources, container, shared_name(ctx), &queue_type, queue_make, ctx, &o));
-  tfc_object_release(o); // the session keeps it
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
-  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, shared_name(ctx)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  return NULL;
+  return tfc_named_make(ctx, &queue_type, queue_make);
 }
 // Retained.
 static tfc_status queue_of(struct tfc_kernel_ctx *ctx, struct tfc_queue **out) {
-  struct tfc_object *o = NULL;
-  const struct tfc_tensor *handle = ctx->inputs[0];
-  if (handle->dtype == TFC_STRING) {
-    TFC_KERNEL_CHECK(tfc_tensor_elements(handle) == 2, "input 0 must be a handle to a queue");
-    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(handle, 0),
-                                           tfc_tensor_get_string(handle, 1), &queue_type, &o));
-  } else {
-    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &queue_type, &o));
-    tfc_object_retain(o);
-  }
-  *out = (struct tfc_queue *)o;
-  return NULL;
+  return tfc_named_get(ctx, &queue_type, (struct tfc_object **)out);
 }
 
 // --- What is inside, under the lock ------------------------------------------------------------------------------
@@ -657,7 +626,7 @@ static tfc_status shape_many(struct tfc_shape_ctx *ctx) { // the components' sha
 }
 
 #define QUEUE(kernel_) .host_outputs = 1, .shape = tfc_nn_shape_scalar, .kernel = kernel_
-#define REF .host_outputs = 1, .shape = shape_ref, .kernel = queue_create_ref
+#define REF .host_outputs = 1, .shape = shape_ref, .kernel = queue_create
 #define ON(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
 static const struct tfc_op_def data_queue_rows[] = {
     {.name = "FIFOQueueV2",

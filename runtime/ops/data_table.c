@@ -10,6 +10,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
 #include "runtime/base/units.h"
+#include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
 
 struct entry {
@@ -76,37 +77,14 @@ static tfc_status table_make(void *arg, struct tfc_object **out) {
 }
 static tfc_status table_create(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
-  struct tfc_tensor *y = NULL;
-  const struct tfc_node *n = ctx->node;
-  if (tfc_str_starts(n->op, "Anonymous")) { // known by its handle alone
-    TFC_RETURN_IF_ERROR(table_make(ctx, &o));
-    return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
-  }
-  tfc_str name = tfc_node_attr_string(ctx->graph, n, "shared_name", "");
-  tfc_str container = tfc_node_attr_string(ctx->graph, n, "container", "");
-  if (!name.size) name = n->name;
-  TFC_RETURN_IF_ERROR(
-      tfc_resources_find_or_create(ctx->env->resources, container, name, &table_type, table_make, ctx, &o));
-  if (tfc_str_ends(n->op, "V2")) return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
-  tfc_object_release(o); // the session keeps it
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
-  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, name))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  return NULL;
+  if (!tfc_str_starts(ctx->node->op, "Anonymous")) return tfc_named_make(ctx, &table_type, table_make);
+  TFC_RETURN_IF_ERROR(table_make(ctx, &o)); // known by its handle alone
+  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
 }
 // Borrowed: whoever hands the handle around keeps it, or the session does.
 static tfc_status table_of(struct tfc_kernel_ctx *ctx, struct table **out) {
-  struct tfc_object *o = NULL;
-  const struct tfc_tensor *h = ctx->inputs[0];
-  if (h->dtype == TFC_STRING) {
-    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "input 0 must be a handle to a table");
-    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(h, 0),
-                                           tfc_tensor_get_string(h, 1), &table_type, &o));
-    tfc_object_release(o);
-  } else {
-    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &table_type, &o));
-  }
-  *out = (struct table *)o;
+  TFC_RETURN_IF_ERROR(tfc_named_get(ctx, &table_type, (struct tfc_object **)out));
+  tfc_object_release(&(*out)->object);
   return NULL;
 }
 

@@ -100,37 +100,18 @@ tfc_status tfc_summary_histogram(struct tfc_text *out, tfc_str tag, const struct
 }
 
 // --- Tensors -----------------------------------------------------------------------------------------------------
-static void put_shape(struct tfc_text *out, const struct tfc_shape *shape) {
-  struct tfc_text m = {0}, dim = {0};
-  for (int i = 0; i < shape->rank; i++) {
-    dim.size = 0;
-    if (shape->dims[i]) tfc_wire_put_int(&dim, 1, (uint64_t)shape->dims[i]);
-    tfc_wire_put_bytes(&m, 2, tfc_text_view(&dim));
-  }
-  tfc_wire_put_bytes(out, 2, tfc_text_view(&m));
-  out->failed |= m.failed | dim.failed;
-  tfc_text_deinit(&m);
-  tfc_text_deinit(&dim);
-}
-
 tfc_status tfc_summary_tensor(struct tfc_text *out, tfc_str tag, tfc_str node, const struct tfc_tensor *t,
                               tfc_str metadata) {
-  struct tfc_text item = {0}, tensor = {0};
+  struct tfc_text item = {0};
   TFC_KERNEL_CHECK(t->dtype == TFC_STRING || tfc_dtype_is_plain(t->dtype), "a summary cannot hold %s",
                    tfc_dtype_name(t->dtype));
-  tfc_wire_put_int(&tensor, 1, (uint64_t)t->dtype);
-  put_shape(&tensor, &t->shape);
-  if (t->dtype != TFC_STRING && t->size) tfc_wire_put_bytes(&tensor, 4, (tfc_str){t->data, t->size});
-  for (int64_t i = 0; t->dtype == TFC_STRING && i < tfc_tensor_elements(t); i++)
-    tfc_wire_put_bytes(&tensor, 8, tfc_tensor_get_string(t, i));
   if (tag.size) tfc_wire_put_bytes(&item, 1, tag);
   if (node.size) tfc_wire_put_bytes(&item, 7, node);
-  tfc_wire_put_bytes(&item, 8, tfc_text_view(&tensor));
+  tfc_wire_put_tensor(&item, 8, t);
   if (metadata.data) tfc_wire_put_bytes(&item, 9, metadata);
   tfc_wire_put_bytes(out, 1, tfc_text_view(&item));
-  out->failed |= item.failed | tensor.failed;
+  out->failed |= item.failed;
   tfc_text_deinit(&item);
-  tfc_text_deinit(&tensor);
   return NULL;
 }
 

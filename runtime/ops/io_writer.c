@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/io/events.h"
+#include "runtime/ops/data_named.h"
 #include "runtime/ops/io_summary.h"
 
 struct writer {
@@ -31,12 +32,7 @@ static tfc_status writer_make(void *arg, struct tfc_object **out) {
 }
 
 static tfc_status summary_writer(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
-  tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");
-  TFC_RETURN_IF_ERROR(
-      tfc_resources_find_or_create(ctx->env->resources, tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
-                                   name.size ? name : ctx->node->name, &writer_type, writer_make, NULL, &o));
-  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+  return tfc_named_make(ctx, &writer_type, writer_make);
 }
 
 static tfc_status writer_of(struct tfc_kernel_ctx *ctx, struct writer **out) {

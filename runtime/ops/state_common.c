@@ -48,6 +48,23 @@ tfc_status tfc_state_writable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc
   return NULL;
 }
 
+tfc_status tfc_state_assignable(struct tfc_kernel_ctx *ctx, struct tfc_variable **out) {
+  struct tfc_variable *v = NULL;
+  const struct tfc_tensor *value = ctx->inputs[1];
+  TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, 0, &v));
+  TFC_KERNEL_CHECK(v->dtype == value->dtype, "variable '%.*s' has type %s, assigned a value of type %s",
+                   TFC_STR_ARG(v->name), tfc_dtype_name(v->dtype), tfc_dtype_name(value->dtype));
+  bool resource = tfc_state_is_resource(ctx, 0), as_held = v->initialized && (ctx->state || !resource);
+  const struct tfc_shape *shape = as_held ? &v->value.shape : &v->shape;
+  if (ctx->state || resource)
+    TFC_KERNEL_CHECK(tfc_shape_compatible(shape, &value->shape),
+                     "Assign requires shapes of both tensors to match: variable '%.*s' %s, value %s",
+                     TFC_STR_ARG(v->name), tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}),
+                     tfc_shape_show(&value->shape, (char[TFC_SHAPE_TEXT]){0}));
+  *out = v;
+  return NULL;
+}
+
 tfc_status tfc_state_assign(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_variable *v,
                             const struct tfc_tensor *value) {
   if (!tfc_dtype_is_plain(v->dtype)) {

@@ -160,22 +160,9 @@ static tfc_status assign_prepare(struct tfc_prepare_ctx *ctx) {
 
 static tfc_status assign(struct tfc_kernel_ctx *ctx) {
   struct tfc_variable *v = NULL;
-  const struct tfc_tensor *value = ctx->inputs[1];
-  TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, 0, &v));
-  TFC_KERNEL_CHECK(v->dtype == value->dtype, "variable '%.*s' has type %s, assigned a value of type %s",
-                   TFC_STR_ARG(v->name), tfc_dtype_name(v->dtype), tfc_dtype_name(value->dtype));
-  bool resource = tfc_state_is_resource(ctx, 0);
-  const struct tfc_shape *held = v->initialized ? &v->value.shape : &v->shape;
-  // A reference keeps its shape unless validate_shape is off; a resource keeps what it was declared with.
-  if (ctx->state || resource) {
-    if (resource) held = ctx->state && v->initialized ? &v->value.shape : &v->shape;
-    TFC_KERNEL_CHECK(tfc_shape_compatible(held, &value->shape),
-                     "Assign requires shapes of both tensors to match: variable '%.*s' %s, value %s",
-                     TFC_STR_ARG(v->name), tfc_shape_show(held, (char[TFC_SHAPE_TEXT]){0}),
-                     tfc_shape_show(&value->shape, (char[TFC_SHAPE_TEXT]){0}));
-  }
+  TFC_RETURN_IF_ERROR(tfc_state_assignable(ctx, &v));
   tfc_variable_lock(v);
-  tfc_status s = tfc_state_assign(ctx, 0, v, value);
+  tfc_status s = tfc_state_assign(ctx, 0, v, ctx->inputs[1]);
   tfc_variable_unlock(v);
   return s ? s : tfc_state_forward_ref(ctx);
 }

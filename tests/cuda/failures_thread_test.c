@@ -7,53 +7,7 @@
 
 #include "runtime/device/cuda/device.h"
 #include "tests/common/cuda_fake.h"
-#include "tests/common/example.h"
-
-struct rig {
-  struct example e;
-  struct tfc_device_set set;
-  struct tfc_session *session;
-  struct tfc_snapshot *start;
-  struct tfc_plan *plan;
-  struct tfc_run_spec spec;
-  uint16_t placement[512];
-  float loss;
-};
-
-static void rig_open(struct rig *r, const char *devices) {
-  *r = (struct rig){0};
-  assert_ok(example_load("mlp", &r->e));
-  assert_true(r->e.graph->node_count < 512);
-  assert_ok(tfc_devices_open(devices, NULL, 0, &r->set));
-  assert_ok(tfc_session_create(r->e.graph, &(struct tfc_session_options){.devices = &r->set}, &r->session));
-  assert_ok(
-      tfc_session_run(r->session, &(struct tfc_run_spec){.targets = &r->e.init, .target_count = 1}, NULL, NULL, NULL));
-  assert_ok(tfc_session_snapshot(r->session, &r->start));
-  example_spec(&r->e, &r->spec);
-  for (uint32_t i = 0; i < r->e.graph->node_count; i++) // variables with their updates on device 0, others anywhere
-    r->placement[i] =
-        (uint16_t)(r->e.graph->nodes[i].def && r->e.graph->nodes[i].def->flags & (TFC_OP_VARIABLE | TFC_OP_UPDATE)
-                       ? 0
-                       : i % r->set.count);
-  r->spec.placement = r->placement;
-  assert_ok(tfc_plan_create(r->session, &r->spec, &r->plan));
-}
-
-static tfc_status rig_step(struct rig *r, float *out) {
-  struct tfc_tensor loss = {0};
-  TFC_RETURN_IF_ERROR(tfc_plan_run(r->plan, r->e.values[0], &loss, NULL));
-  memcpy(out, loss.data, sizeof *out);
-  tfc_tensor_release(&loss);
-  return NULL;
-}
-
-static void rig_close(struct rig *r) {
-  tfc_plan_free(r->plan);
-  tfc_snapshot_free(r->start);
-  tfc_session_free(r->session);
-  tfc_devices_close(&r->set);
-  example_deinit(&r->e);
-}
+#include "tests/common/rig.h"
 
 static void one_failure(struct rig *r, enum tfc_cuda_fake_call call, uint64_t n, uint64_t *failed) {
   float got = 0;
@@ -78,7 +32,7 @@ static void every_call(void **state) {
   (void)state;
   static struct rig r;
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
-  rig_open(&r, "gpu:0-1");
+  rig_open(&r, "gpu:0-1", false);
   assert_ok(rig_step(&r, &r.loss));
   assert_ok(tfc_session_restore(r.session, r.start));
   static const enum tfc_cuda_fake_call calls[] = {
@@ -104,7 +58,7 @@ static void sticky(void **state) {
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
   for (uint64_t n = 1; n <= 4; n++) {
     tfc_cuda_fake_reset();
-    rig_open(&r, "gpu:0-1");
+    rig_open(&r, "gpu:0-1", false);
     float got = 0;
     tfc_cuda_fake_fail_work(n, 700);
     assert_fails(rig_step(&r, &got), TFC_UNAVAILABLE, "illegal memory access");
@@ -136,7 +90,7 @@ static void out_of_memory(void **state) {
   tfc_buffer_release(b[2]);
   tfc_devices_close(&set);
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
-  rig_open(&r, "gpu:0-1");
+  rig_open(&r, "gpu:0-1", false);
   assert_ok(rig_step(&r, &r.loss));
   assert_ok(tfc_session_restore(r.session, r.start));
   tfc_plan_free(r.plan);

@@ -76,21 +76,9 @@ static tfc_status assign_value(struct tfc_cuda_launch *l, struct tfc_variable *v
 static tfc_status assign_launch(struct tfc_cuda_launch *l) {
   struct tfc_kernel_ctx *ctx = l->ctx;
   struct tfc_variable *v = NULL;
-  const struct tfc_tensor *value = ctx->inputs[1];
-  TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, 0, &v));
-  TFC_KERNEL_CHECK(v->dtype == value->dtype, "variable '%.*s' has type %s, assigned a value of type %s",
-                   TFC_STR_ARG(v->name), tfc_dtype_name(v->dtype), tfc_dtype_name(value->dtype));
-  bool resource = tfc_state_is_resource(ctx, 0);
-  const struct tfc_shape *held = v->initialized ? &v->value.shape : &v->shape;
-  if (ctx->state || resource) {
-    if (resource) held = ctx->state && v->initialized ? &v->value.shape : &v->shape;
-    TFC_KERNEL_CHECK(tfc_shape_compatible(held, &value->shape),
-                     "Assign requires shapes of both tensors to match: variable '%.*s' %s, value %s",
-                     TFC_STR_ARG(v->name), tfc_shape_show(held, (char[TFC_SHAPE_TEXT]){0}),
-                     tfc_shape_show(&value->shape, (char[TFC_SHAPE_TEXT]){0}));
-  }
+  TFC_RETURN_IF_ERROR(tfc_state_assignable(ctx, &v));
   tfc_variable_lock(v);
-  tfc_status s = assign_value(l, v, value, resource);
+  tfc_status s = assign_value(l, v, ctx->inputs[1], tfc_state_is_resource(ctx, 0));
   tfc_variable_unlock(v);
   return s ? s : tfc_state_forward_ref(ctx);
 }

@@ -1,0 +1,22 @@
+// The mlp example over several devices: variables and their updates on device 0, other nodes in turn. For tests that
+// make steps fail and look whether the next one is right.
+#ifndef TFC_TESTS_COMMON_RIG_H
+#define TFC_TESTS_COMMON_RIG_H
+
+#include "tests/common/example.h"
+
+struct rig {
+  struct example e;
+  struct tfc_device_set set;
+  struct tfc_session *session;
+  struct tfc_snapshot *start; // initialised, no step yet
+  struct tfc_plan *plan;
+  struct tfc_run_spec spec;
+  uint16_t placement[512];
+  float loss; // for the test to compare with
+};
+void rig_open(struct rig *r, const char *devices, bool dynamic);
+tfc_status rig_step(struct rig *r, float *out_loss);
+void rig_close(struct rig *r); // no device may hold memory then
+
+#endif
