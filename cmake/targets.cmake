@@ -195,7 +195,7 @@ function(tfc_tests)
     if(name MATCHES "_(tsan|thread)_test$")
       list(APPEND labels thread)
     endif()
-    set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)
+    set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
     if(folder STREQUAL "cli") # tfc-place measures alone on a machine: two such suites would refuse each other
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
