@@ -18,10 +18,12 @@ static void geometries(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 3);
-  for (int round = 0; round < 120; round++) {
+  for (int round = 0; round < 160; round++) {
+    bool wide = round >= 120; // long lines, whose filter gradients are made line by line
     int64_t size[2], stride[2], dilation[2], in[2], out[2], batch = between(&r, 1, 3);
     int64_t channels = tfc_random_below(&r, 3) ? 8 * between(&r, 1, 4) : between(&r, 1, 19);
     int64_t filters = tfc_random_below(&r, 3) ? 16 * between(&r, 1, 5) : between(&r, 1, 70);
+    if (wide) batch = 2;
     bool same = tfc_random_below(&r, 2);
     for (int k = 0; k < 2; k++) {
       size[k] = tfc_random_below(&r, 3) ? between(&r, 1, 3) : between(&r, 1, 7);
@@ -29,6 +31,8 @@ static void geometries(void **state) {
       if (stride[k] == 1 && tfc_random_below(&r, 4) == 0) dilation[k] = between(&r, 1, 3);
       int64_t reach = (size[k] - 1) * dilation[k] + 1;
       in[k] = between(&r, same ? 1 : reach, reach + 12);
+      if (wide)
+        in[k] = k ? between(&r, 24 * stride[k], 40 * stride[k]) + reach : between(&r, 10, 16) * stride[k] + reach;
       out[k] = same ? (in[k] + stride[k] - 1) / stride[k] : (in[k] - reach) / stride[k] + 1;
     }
     struct tfc_builder *b = NULL;

@@ -4,12 +4,14 @@
 //   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
 //   dx [positions of x, channels]     = patches of dy · w turned by half a circle; for a stride of s in s * s parts, of
 //                                       the positions of x that meet the same cells of the window each
-//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn
+//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn, or,
+//                                       with few filters, over lines (lines.h)
 //
 // Shapes must be known when the plan is made; what is not covered (other layouts, groups, windows dilated and with
 // strides) declines.
 #include <stdlib.h>
 
+#include "runtime/device/cpu/conv/lines.h"
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/device/cpu/gemm/products.h"
 #include "runtime/device/cpu/gemm/scratch.h"
@@ -249,7 +251,9 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   struct tfc_tensor *dw = NULL;
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->size[0], c->size[1], c->channels, c->filters), &dw));
-  struct filter_job j = {.conv = c, .patches = patches_of_input(c, x), .dy = dy, .dw = dw->data};
+  struct tfc_patches patches = patches_of_input(c, x);
+  if (tfc_lines_pay(&patches, c->filters)) return tfc_lines_filter(ctx, &patches, dy, c->filters, dw->data);
+  struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
   j.positions = c->batch * c->out[0] * c->out[1];
   j.rows = c->size[0] * c->size[1] * c->channels;
   j.pieces = (j.positions + PIECE - 1) / PIECE;

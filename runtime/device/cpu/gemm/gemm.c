@@ -296,3 +296,11 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
       }
   }
 }
+
+void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c) {
+  const struct tfc_gemm_kernel *g = chosen();
+  for (int64_t first = 0; first < n; first += g->width)
+    for (int64_t row = 0; row < m; row += tfc_gemm_stripe)
+      g->tile(k, a + row * k, b + first, b_row, b, c + row * n + first, n, tfc_gemm_stripe,
+              at_most(n - first, g->width), TFC_GEMM_ADD);
+}

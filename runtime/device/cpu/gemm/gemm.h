@@ -55,4 +55,8 @@ struct tfc_gemm_product {
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch);
 
+// C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`
+// elements from row to row, C contiguous; m a multiple of 8, n of 16.
+void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c);
+
 #endif
