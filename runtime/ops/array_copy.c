@@ -139,39 +139,47 @@ static void copy_tile(char *dst, int64_t dst_row, const char *src, int64_t src_c
   }
 }
 
+// One row of the block, or a band of tiles whose first row is `at`.
+static void block_row(const struct block_job *j, char *dst, const char *src, int64_t at) {
+  const struct ops_block *b = &j->b;
+  int last = b->rank - 1;
+  if (j->tile < 0) {
+    copy_row(dst, b->dst_strides[last], src, b->src_strides[last], b->dims[last], j->size);
+    return;
+  }
+  int64_t rows = b->dims[j->tile] - at < TILE ? b->dims[j->tile] - at : TILE;
+  for (int64_t k = 0; k < b->dims[last]; k += TILE) {
+    int64_t n = b->dims[last] - k < TILE ? b->dims[last] - k : TILE;
+    copy_tile(dst + k * (int64_t)j->size, b->dst_strides[j->tile], src + k * b->src_strides[last] * (int64_t)j->size,
+              b->src_strides[last], rows, n, j->size);
+  }
+}
+
 // Rows [begin, end) of the block, numbered over all dimensions but the last; with tiles, bands of TILE rows of
 // dimension `tile`.
 static void block_piece(void *arg, int64_t begin, int64_t end) {
   const struct block_job *j = arg;
   const struct ops_block *b = &j->b;
   int last = b->rank - 1;
+  int64_t at[TFC_MAX_RANK + 2] = {0}, step[TFC_MAX_RANK + 2], to = b->dst_at, from = b->src_at, rest = begin;
+  for (int d = last - 1; d >= 0; d--) {
+    step[d] = d == j->tile ? TILE : 1;
+    int64_t n = (b->dims[d] + step[d] - 1) / step[d];
+    at[d] = rest % n * step[d];
+    rest /= n;
+    to += at[d] * b->dst_strides[d];
+    from += at[d] * b->src_strides[d];
+  }
   for (int64_t row = begin; row < end; row++) {
-    int64_t rest = row, to = b->dst_at, from = b->src_at, rows = 1;
+    block_row(j, j->dst + to * (int64_t)j->size, j->src + from * (int64_t)j->size, j->tile < 0 ? 0 : at[j->tile]);
     for (int d = last - 1; d >= 0; d--) {
-      int64_t n = b->dims[d];
-      if (d == j->tile) {
-        int64_t bands = (n + TILE - 1) / TILE, at = rest % bands * TILE;
-        rest /= bands;
-        rows = n - at < TILE ? n - at : TILE;
-        to += at * b->dst_strides[d];
-        from += at;
-        continue;
-      }
-      int64_t at = rest % n;
-      rest /= n;
-      to += at * b->dst_strides[d];
-      from += at * b->src_strides[d];
-    }
-    char *dst = j->dst + to * (int64_t)j->size;
-    const char *src = j->src + from * (int64_t)j->size;
-    if (j->tile < 0) {
-      copy_row(dst, b->dst_strides[last], src, b->src_strides[last], b->dims[last], j->size);
-      continue;
-    }
-    for (int64_t k = 0; k < b->dims[last]; k += TILE) {
-      int64_t n = b->dims[last] - k < TILE ? b->dims[last] - k : TILE;
-      copy_tile(dst + k * (int64_t)j->size, b->dst_strides[j->tile], src + k * b->src_strides[last] * (int64_t)j->size,
-                b->src_strides[last], rows, n, j->size);
+      at[d] += step[d];
+      to += step[d] * b->dst_strides[d];
+      from += step[d] * b->src_strides[d];
+      if (at[d] < b->dims[d]) break;
+      to -= at[d] * b->dst_strides[d];
+      from -= at[d] * b->src_strides[d];
+      at[d] = 0;
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "runtime/device/cpu/chain/chain.h"
 #include "runtime/exec/rewrite.h"
 #include "runtime/exec/rewrites/chains.h"
+#include "runtime/ops/training_apply.h"
 
 struct space {
   int64_t rows, columns;
@@ -390,7 +391,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
                          .in_place = in_place,
                          .prepared = true,
                          .state = state,
-                         .cost_us = 0.5 * r->cost};
+                         .cost_us = (count > 1 ? 0.5 : 1) * r->cost};
   uint32_t id;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
   for (uint32_t i = 0; i < count; i++) tfc_ir_replace(ir, members[i], id);
@@ -414,6 +415,16 @@ static void count_readers(const struct fusion *f, const uint32_t *members, uint3
   if (*out_uses == 0) *out_outside = true; // nobody: keep it where it was
 }
 
+// Is this operation read by an update alone? The update may then compute it on the way (updates.c).
+static bool feeds_an_update(const struct fusion *f, uint32_t id) {
+  uint32_t v = f->ir->ops.data[id].outputs[0], first = f->readers.begin[v];
+  if (f->readers.begin[v + 1] != first + 1 || f->ir->values.data[v].fetched) return false;
+  const struct tfc_ir_op *update = &f->ir->ops.data[f->readers.ops[first]];
+  return !update->prepared && update->def && update->def->flags & TFC_OP_UPDATE &&
+         tfc_apply_gradient(update->def) < update->input_count && update->device == f->ir->ops.data[id].device &&
+         update->inputs[tfc_apply_gradient(update->def)].value == v;
+}
+
 // Members in topological order; as many chains as they need.
 static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t count) {
   enum { most = TFC_CHAIN_STEPS / 2 };
@@ -435,7 +446,7 @@ static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t
       }
       if (end == begin) break;
     }
-    if (end <= begin + 1) {
+    if (end < begin + 1 || (end == begin + 1 && !feeds_an_update(f, members[begin]))) {
       begin++;
       continue;
     }
@@ -469,7 +480,8 @@ static tfc_status fuse_chains(struct tfc_ir *ir) {
     members[begin[root] + size[root]++] = f.order[at];
   }
   for (uint32_t i = 0, count = f.op_count; i < count; i++)
-    if (size[i] >= 2) TFC_TRY(s, fuse_group(&f, members + begin[i], size[i]));
+    if (size[i] >= 2 || (size[i] == 1 && f.ops[members[begin[i]]].eligible))
+      TFC_TRY(s, fuse_group(&f, members + begin[i], size[i]));
 out:
   tfc_arena_deinit(&f.arena);
   return s;
