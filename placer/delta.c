@@ -235,7 +235,7 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
   while ((stop = tfc_engine_run(e, cutoff, UINT32_MAX)) == TFC_ENGINE_PAUSED) {
     const uint32_t ended = e->scalars->ended;
     int64_t past, shift;
-    e->watch_from = ended + 1;
+    e->watch_from = ended + d->patience;
     if (!tfc_delta_joins(d, &past, &shift)) continue;
     if (ended >= over) { // from here on it is the incumbent again
       v->value = d->verdict.value + shift;
@@ -243,11 +243,14 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
     }
     leaves = tfc_delta_leaves_after(d, past);
     const uint32_t save = tfc_delta_save_before(d, leaves, ended);
-    if (save == TFC_NONE) continue;
-    tfc_engine_restore(e, &d->save[save], shift);
-    tfc_delta_adjust(d, e->block, d->save[save].time, past);
-    e->reach = e->scalars->ended;
-    e->watch_from = tfc_delta_ended_before(d, leaves) + 1;
+    if (save != TFC_NONE) {
+      tfc_engine_restore(e, &d->save[save], shift);
+      tfc_delta_adjust(d, e->block, d->save[save].time, past);
+      e->reach = e->scalars->ended;
+    }
+    // It stays joined until then: there is nothing to look for before.
+    const uint32_t before = tfc_delta_ended_before(d, leaves);
+    if (before >= e->watch_from) e->watch_from = before + 1;
   }
   e->end_position = NULL;
   return stop;

@@ -35,6 +35,34 @@ static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
   return low;
 }
 
+// Whether nobody notices that a transfer ends at another instant, `latest` the later one: all that waits for it waits
+// for something else for longer.
+static bool is_ignored(const struct tfc_delta *d, const struct tfc_engine_ride *ride, int64_t latest) {
+  const struct tfc_cost_graph *g = d->problem->graph;
+  for (uint32_t c = g->first_consumer[ride->tensor]; c < g->first_consumer[ride->tensor + 1]; c++) {
+    const uint32_t m = g->consumer[c];
+    if (d->mark[m] == d->stamp && (d->was[m] == ride->to || d->engine.device[m] == ride->to)) return false;
+    if (d->engine.device[m] == ride->to && d->now.arrival[m] <= latest) return false;
+  }
+  return true;
+}
+
+// When a wire has again what it has in the incumbent: from ride `i` on, where the wire is free at `free` instead of
+// `was_free`. TFC_TIME_MAX: somebody notices before.
+static int64_t wire_settles(const struct tfc_delta *d, const struct tfc_engine_rides *r, size_t i, int64_t free,
+                            int64_t was_free) {
+  const struct tfc_problem *p = d->problem;
+  for (int length = 0; i < r->list.count; i++, length++) {
+    const struct tfc_engine_ride *ride = &r->list.data[i];
+    const int64_t time = tfc_problem_wire_time(p, ride->tensor, tfc_problem_pair(p, ride->from, ride->to));
+    const int64_t end = (free > ride->joined ? free : ride->joined) + time;
+    if (end == ride->ended) break;
+    if (length == MOST_DELAYED || !is_ignored(d, ride, end > ride->ended ? end : ride->ended)) return TFC_TIME_MAX;
+    free = end, was_free = ride->ended;
+  }
+  return free > was_free ? free : was_free;
+}
+
 // Whether a transfer more or less is noticed by nobody; notes it then.
 static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
   const struct tfc_problem *p = d->problem;
@@ -42,19 +70,26 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
   if (!d->now.rides || d->engine.inbox || !pair->linked) return false;
   struct silent x = {.tensor = tensor, .wire = pair->wire, .device = (tfc_device_id)device, .added = added};
   x.begin = d->now.end[p->graph->producer[tensor]];
-  x.end = added ? x.begin + tfc_problem_wire_time(p, tensor, pair)
-                : d->now.arrived[(size_t)tensor * p->device_count + device];
   for (uint32_t i = 0; i < d->silent_count; i++) {
     const struct silent *y = &d->silent[i];
     if (y->tensor == tensor && y->device == device && y->added == added) return true;
-    if (y->wire == x.wire && x.wire != TFC_NONE && x.begin <= y->end && y->begin <= x.end) return false;
   }
   if (d->silent_count == MOST_SILENT) return false;
-  if (x.wire != TFC_NONE) {
+  if (x.wire == TFC_NONE) {
+    x.arrives = added ? x.begin + tfc_problem_wire_time(p, tensor, pair)
+                      : d->now.arrived[(size_t)tensor * p->device_count + device];
+    x.end = x.arrives;
+  } else {
     const struct tfc_engine_rides *r = &d->now.rides[x.wire];
     const size_t first = first_ride(r, x.begin), behind = first + !added; // a transfer less is among them itself
-    if (behind < r->list.count && r->list.data[behind].joined <= x.end) return false;
-    if (added && first && r->list.data[first - 1].ended > x.begin) return false;
+    const int64_t before = first && r->list.data[first - 1].ended > x.begin ? r->list.data[first - 1].ended : x.begin;
+    // Of those that join at one instant others decide who goes first.
+    if (behind < r->list.count && r->list.data[behind].joined == x.begin) return false;
+    x.arrives = added ? before + tfc_problem_wire_time(p, tensor, pair) : r->list.data[first].ended;
+    x.end = added ? wire_settles(d, r, behind, x.arrives, before) : wire_settles(d, r, behind, before, x.arrives);
+    if (x.end == TFC_TIME_MAX) return false;
+    for (uint32_t i = 0; i < d->silent_count; i++)
+      if (d->silent[i].wire == x.wire && x.begin <= d->silent[i].end && d->silent[i].begin <= x.end) return false;
   }
   d->silent[d->silent_count++] = x;
   return true;
@@ -63,7 +98,8 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
 // When a transfer that the trial adds silently ends, TFC_TIME_MAX: there is none.
 static int64_t added_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
   for (uint32_t i = 0; i < d->silent_count; i++)
-    if (d->silent[i].added && d->silent[i].tensor == tensor && d->silent[i].device == device) return d->silent[i].end;
+    if (d->silent[i].added && d->silent[i].tensor == tensor && d->silent[i].device == device)
+      return d->silent[i].arrives;
   return TFC_TIME_MAX;
 }
 

@@ -9,19 +9,20 @@
 
 #define SAVES 48 // saved states of the incumbent
 #define MOST_SILENT 24
+#define MOST_DELAYED 16 // behind a silent transfer
 
 struct undo {
   uint32_t unit;
   tfc_device_id from;
 };
 
-// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices: no
-// other transfer is on its wire, or joins it, from `begin` to `end`.
+// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices: what
+// is later or earlier on its wire for that, until `end`, is waited for by nobody.
 struct silent {
   uint32_t tensor, wire;
   tfc_device_id device;
   bool added;
-  int64_t begin, end;
+  int64_t begin, arrives, end; // joins the list, is at its end, and the wire is as it was again
 };
 
 // A recorded simulation.
@@ -50,6 +51,7 @@ struct tfc_delta {
   // Step: the incumbent.
   struct tfc_engine engine;
   struct tfc_engine_save save[SAVES];
+  uint32_t patience;           // operations that end before joining is looked for again
   uint32_t most_saves, stride; // save i: when i * stride operations have ended; time TFC_TIME_MAX: none
   struct record now;
   struct record next;  // room for what a commit makes; only where joining is looked for

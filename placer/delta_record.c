@@ -43,6 +43,7 @@ tfc_status tfc_delta_init_records(struct tfc_delta *d) {
   d->lane_count = e->inbox ? p->device_count : p->wire_count;
   d->most_saves = p->node_count > 20000 ? SAVES / 2 : SAVES;
   d->stride = p->node_count / d->most_saves + 1;
+  d->patience = p->node_count / 256 + 1;
   if (!record_init(&d->now, d, arrivals, rides, ends) || (ends && !record_init(&d->next, d, arrivals, rides, ends)))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   return NULL;
@@ -249,7 +250,11 @@ static int64_t run_differences(struct tfc_delta *d) {
     if (!tfc_delta_joins(d, &past, &shift)) continue;
     leaves = ended >= over ? TFC_TIME_MAX : tfc_delta_leaves_after(d, past);
     const uint32_t save = ended >= over ? d->most_saves : tfc_delta_save_before(d, leaves, ended);
-    if (save == TFC_NONE) continue;
+    if (save == TFC_NONE) { // it stays joined until then: there is nothing to look for before
+      const uint32_t before = tfc_delta_ended_before(d, leaves);
+      if (before > ended) e->watch_from = before + 1;
+      continue;
+    }
     const int64_t until = ended >= over ? TFC_TIME_MAX : d->save[save].time;
     for (; next < d->most_saves && next <= save; next++) {
       struct tfc_engine_save *s = &d->save[next];
