@@ -2,9 +2,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "placer/lns.h"
 #include "placer/names.h"
+
+#define KEPT_STARTS 6
 
 const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",  "auto: anneal",
                                                "auto: combine", "auto: fresh",      "auto: names"};
@@ -25,6 +28,12 @@ static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used,
   return part;
 }
 
+// How many clusters to begin with: a few for each device, or many, but fewer than there are units.
+static uint32_t any_target(const struct tfc_problem *p, struct tfc_random *random) {
+  const double few = 3.0 * p->device_count, many = fmin(48.0 * p->device_count, 0.6 * p->unit_count);
+  return many <= few ? (uint32_t)few : (uint32_t)(few * pow(many / few, tfc_random_unit(random)));
+}
+
 static bool job_over(const struct tfc_search_job *j) {
   return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
 }
@@ -35,7 +44,7 @@ static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_j
   tfc_status s = NULL;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
   if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-  uint32_t target = 12 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
+  uint32_t target = any_target(p, random);
   for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
     const tfc_device_id *together = level ? solution->device : label;
     if (target >= p->unit_count) level = 3;
@@ -62,13 +71,54 @@ static void scatter(const struct tfc_problem *p, struct tfc_random *random, cons
   if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, device, NULL);
 }
 
-// One start, from a beginning that has nothing to do with the elite: units anywhere in one run, or clusters anywhere.
-static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+// Where the last starts ended.
+struct starts {
+  tfc_device_id *device[KEPT_STARTS]; // [unit]
+  uint32_t count;
+};
+
+static void keep_start(const struct tfc_problem *p, struct tfc_random *random, struct starts *starts,
+                       const tfc_device_id *device) {
+  uint32_t at = starts->count < KEPT_STARTS ? starts->count : (uint32_t)tfc_random_below(random, KEPT_STARTS);
+  if (!starts->device[at]) starts->device[at] = malloc(sizeof *device * ((size_t)p->unit_count + 1));
+  if (!starts->device[at]) return; // then there is one less
+  memcpy(starts->device[at], device, sizeof *device * p->unit_count);
+  if (at == starts->count) starts->count++;
+}
+
+// Clusters of what some starts left together, whatever else they found: what is cheap to cut nobody cuts elsewhere.
+// Their number, or 0: out of memory.
+static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, const struct starts *starts,
+                      uint32_t *cluster) {
+  tfc_device_id *label = calloc((size_t)p->unit_count + 1, sizeof *label);
+  const uint32_t asked = 2 + (uint32_t)tfc_random_below(random, 2);
+  uint32_t count = 1;
+  for (uint32_t k = 0; label && k < asked; k++) { // a label for each pair of a label so far and a device
+    const tfc_device_id *device = starts->device[tfc_random_below(random, starts->count)];
+    uint32_t *number = calloc((size_t)count * p->device_count, sizeof *number), next = 0;
+    if (!number) break;
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t *x = &number[(size_t)label[u] * p->device_count + device[u]];
+      if (!*x) *x = ++next;
+      label[u] = (tfc_device_id)(*x - 1);
+    }
+    count = next;
+    free(number);
+  }
+  count = label ? tfc_local_coarsen(p, random, label, 2 * p->device_count, cluster) : 0;
+  free(label);
+  return count;
+}
+
+// One start, from a beginning that has nothing to do with the elite: units anywhere in one run, or clusters anywhere,
+// those that hang together or that earlier starts agree on.
+static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                              struct starts *starts) {
   tfc_status s = NULL;
   struct tfc_solution trial = {0};
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *home = NULL;
-  const bool units = tfc_random_below(random, 2);
-  const uint32_t target = 8 * p->device_count + (uint32_t)tfc_random_below(random, 40 * p->device_count);
+  const bool agreed = starts->count >= 2 && tfc_random_below(random, 3) == 0;
+  const bool units = !agreed && tfc_random_below(random, 2);
   struct tfc_score score = TFC_SCORE_NONE;
   if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   TFC_TRY(s, tfc_solution_init(&trial, p));
@@ -79,7 +129,8 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     tfc_local_any(p, random, trial.device);
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &trial, &score, &j->evaluations));
   } else {
-    const uint32_t count = tfc_local_coarsen(p, random, NULL, target, cluster);
+    const uint32_t count = agreed ? agree(p, random, starts, cluster)
+                                  : tfc_local_coarsen(p, random, NULL, any_target(p, random), cluster);
     home = malloc(sizeof *home * (count + 1u));
     if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
     scatter(p, random, cluster, home, count, trial.device);
@@ -88,6 +139,7 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
     TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
   }
+  keep_start(p, random, starts, trial.device);
   if (tfc_score_better(score, j->score)) { // else what it was given stays
     const struct tfc_solution given = j->solution;
     j->solution = trial, trial = given, j->score = score;
@@ -103,6 +155,7 @@ out:
 static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   const struct tfc_budget whole = j->budget;
   const uint64_t size = (uint64_t)p->unit_count * p->device_count, begin = j->evaluations;
+  struct starts starts = {0};
   tfc_status s = NULL;
   do {
     const uint64_t used = j->evaluations - begin;
@@ -111,10 +164,11 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
     struct tfc_search_job once = *j;
     once.budget.evaluations = evaluations, once.evaluations = 0;
     once.budget.seed = tfc_random_u64(random);
-    s = anneal_once(p, &once, random);
+    s = anneal_once(p, &once, random, &starts);
     j->solution = once.solution, j->score = once.score;
     j->evaluations += once.evaluations ? once.evaluations : 1;
   } while (!s && !job_over(j));
+  for (uint32_t i = 0; i < KEPT_STARTS; i++) free(starts.device[i]);
   return s;
 }
 
