@@ -129,8 +129,8 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     tfc_local_any(p, random, trial.device);
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &trial, &score, &j->evaluations));
   } else {
-    const uint32_t count = agreed ? agree(p, random, starts, cluster)
-                                  : tfc_local_coarsen(p, random, NULL, any_target(p, random), cluster);
+    const uint32_t count =
+        agreed ? agree(p, random, starts, cluster) : tfc_local_coarsen(p, random, NULL, any_target(p, random), cluster);
     home = malloc(sizeof *home * (count + 1u));
     if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
     scatter(p, random, cluster, home, count, trial.device);

@@ -140,12 +140,8 @@ static tfc_status find_types(struct planner *q) {
 }
 
 // Runs of the linear order: single units, or so many that LONGEST_ORDER runs are left.
-static tfc_status make_runs(struct planner *q) {
+static void make_runs(struct planner *q, const uint32_t *order) {
   const struct tfc_problem *p = q->p;
-  uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
-  tfc_status s = NULL;
-  if (!order) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  TFC_TRY(s, tfc_order_units(p, p->unit_count > LONGEST_ORDER, order));
   double total = 0, held = 0;
   for (uint32_t u = 0; u < p->unit_count; u++) total += (double)tfc_problem_unit_time(p, u, q->type[0].first) + 1;
   for (uint32_t i = 0; i < p->unit_count; i++) {
@@ -162,9 +158,6 @@ static tfc_status make_runs(struct planner *q) {
   for (uint32_t u = 0; u < p->unit_count; u++) q->first[q->run[u] + 2]++;
   for (uint32_t r = 0; r < q->run_count; r++) q->first[r + 2] += q->first[r + 1];
   for (uint32_t u = 0; u < p->unit_count; u++) q->member[q->first[q->run[u] + 1]++] = u;
-out:
-  free(order);
-  return s;
 }
 
 // The ideals of the forward graph of runs; *out_all false: there are more than LARGEST_IDEALS.
@@ -294,68 +287,124 @@ out:
   return s;
 }
 
-static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
-                          struct tfc_solution *out, uint64_t *out_evaluations) {
-  (void)evaluator;
-  (void)out_evaluations;
-  tfc_status s = NULL;
-  struct planner q = {.p = p, .budget = budget};
-  struct ideals x = {0};
-  struct choice *from = NULL;
-  double *value = NULL;
-  bool all = false;
-  struct tfc_random random;
+static void planner_deinit(struct planner *q) {
+  free(q->run), free(q->first), free(q->member), free(q->inside), free(q->net_in);
+  *q = (struct planner){0};
+}
+
+static tfc_status planner_init(struct planner *q, const struct tfc_problem *p, const struct tfc_budget *budget,
+                               const uint32_t *order) {
+  *q = (struct planner){.p = p, .budget = budget};
+  TFC_RETURN_IF_ERROR(find_types(q));
+  q->run = calloc((size_t)p->unit_count + 1, sizeof *q->run);
+  q->first = calloc((size_t)p->unit_count + 3, sizeof *q->first);
+  q->member = calloc((size_t)p->unit_count + 1, sizeof *q->member);
+  q->inside = calloc((size_t)p->unit_count + 1, sizeof *q->inside);
+  q->net_in = calloc((size_t)p->net_count + 1, sizeof *q->net_in);
+  if (!q->run || !q->first || !q->member || !q->inside || !q->net_in) {
+    planner_deinit(q);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  }
+  make_runs(q, order);
+  return NULL;
+}
+
+// Devices of the pieces that lead to `ideal` and `state`. `all`: ideals by their bits, else by their length.
+static void read_choices(const struct planner *q, const struct ideals *x, bool all, const struct choice *from,
+                         uint32_t ideal, uint32_t state, tfc_device_id *device) {
+  const struct tfc_problem *p = q->p;
   uint32_t used[MOST_TYPES] = {0};
-  tfc_random_init(&random, budget->seed);
-  TFC_RETURN_IF_ERROR(find_types(&q));
-  q.run = calloc((size_t)p->unit_count + 1, sizeof *q.run);
-  q.first = calloc((size_t)p->unit_count + 3, sizeof *q.first);
-  q.member = calloc((size_t)p->unit_count + 1, sizeof *q.member);
-  q.inside = calloc((size_t)p->unit_count + 1, sizeof *q.inside);
-  q.net_in = calloc((size_t)p->net_count + 1, sizeof *q.net_in);
-  if (!q.run || !q.first || !q.member || !q.inside || !q.net_in)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  TFC_TRY(s, make_runs(&q));
-  if (q.run_count <= 1024) TFC_TRY(s, find_ideals(&q, &x, &all));
-  if (!all) TFC_TRY(s, linear_ideals(&q, &x));
-  from = calloc((size_t)x.count * q.state_count, sizeof *from);
-  value = malloc(sizeof *value * x.count * q.state_count);
-  if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  TFC_TRY(s, plan(&q, &x, from, value));
-  // The ideal of everything is the last one.
-  uint32_t ideal = x.count - 1, state = 0;
-  for (uint32_t k = 1; k < q.state_count; k++)
-    if (value[(size_t)ideal * q.state_count + k] < value[(size_t)ideal * q.state_count + state]) state = k;
-  if (!isfinite(value[(size_t)ideal * q.state_count + state]))
-    TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
   while (ideal) {
-    const struct choice c = from[(size_t)ideal * q.state_count + state];
-    uint32_t device = q.type[c.type].first;
-    for (uint32_t d = q.type[c.type].first, k = 0; d < p->device_count; d++) { // the next unused one of its type
-      if (p->device_class[d] != p->device_class[device] || p->limit[d] != q.type[c.type].limit) continue;
+    const struct choice c = from[(size_t)ideal * q->state_count + state];
+    uint32_t to = q->type[c.type].first;
+    for (uint32_t d = to, k = 0; d < p->device_count; d++) { // the next unused one of its type
+      if (p->device_class[d] != p->device_class[to] || p->limit[d] != q->type[c.type].limit) continue;
       if (k++ == used[c.type]) {
-        device = d;
+        to = d;
         break;
       }
     }
     used[c.type]++;
     for (uint32_t u = 0; u < p->unit_count; u++) {
-      const uint32_t r = q.run[u];
-      bool in = all ? x.bits.data[(size_t)ideal * x.words + r / 64] >> (r % 64) & 1 : r < ideal;
-      bool earlier = all ? x.bits.data[(size_t)c.ideal * x.words + r / 64] >> (r % 64) & 1 : r < c.ideal;
+      const uint32_t r = q->run[u];
+      bool in = all ? x->bits.data[(size_t)ideal * x->words + r / 64] >> (r % 64) & 1 : r < ideal;
+      bool earlier = all ? x->bits.data[(size_t)c.ideal * x->words + r / 64] >> (r % 64) & 1 : r < c.ideal;
       if (!in || earlier) continue;
-      out->device[u] = (tfc_device_id)(tfc_problem_allows(p, u, device) ? device : p->unit_pin[u]);
+      device[u] = (tfc_device_id)(tfc_problem_allows(p, u, to) ? to : p->unit_pin[u]);
     }
-    state -= q.stride[c.type];
+    state -= q->stride[c.type];
     ideal = c.ideal;
   }
-  if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);
+}
+
+// The best split over all ideals, if they are few enough, or over the order's beginnings; *out_load its largest load.
+static tfc_status split(struct planner *q, tfc_device_id *device, double *out_load) {
+  tfc_status s = NULL;
+  struct ideals x = {0};
+  struct choice *from = NULL;
+  double *value = NULL;
+  bool all = false;
+  if (q->run_count <= 1024) TFC_TRY(s, find_ideals(q, &x, &all));
+  if (!all) TFC_TRY(s, linear_ideals(q, &x));
+  from = calloc((size_t)x.count * q->state_count, sizeof *from);
+  value = malloc(sizeof *value * x.count * q->state_count);
+  if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  TFC_TRY(s, plan(q, &x, from, value));
+  // The ideal of everything is the last one.
+  const uint32_t ideal = x.count - 1;
+  uint32_t state = 0;
+  for (uint32_t k = 1; k < q->state_count; k++)
+    if (value[(size_t)ideal * q->state_count + k] < value[(size_t)ideal * q->state_count + state]) state = k;
+  if (!isfinite(value[(size_t)ideal * q->state_count + state]))
+    TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
+  read_choices(q, &x, all, from, ideal, state, device);
+  *out_load = value[(size_t)ideal * q->state_count + state];
 out:
   tfc_array_free(&x.bits);
   tfc_array_free(&x.steps);
   tfc_array_free(&x.first_step);
-  free(q.run), free(q.first), free(q.member), free(q.inside), free(q.net_in), free(from), free(value);
+  free(from), free(value);
   return s;
+}
+
+static tfc_status split_along(const struct tfc_problem *p, const struct tfc_budget *budget, const uint32_t *order,
+                              tfc_device_id *device, double *out_load) {
+  struct planner q;
+  TFC_RETURN_IF_ERROR(planner_init(&q, p, budget, order));
+  tfc_status s = split(&q, device, out_load);
+  planner_deinit(&q);
+  return s;
+}
+
+// Two orders: as the graph has it, and, where groups tie the way back to the way there, folded.
+static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                          struct tfc_solution *out, uint64_t *out_evaluations) {
+  (void)evaluator;
+  (void)out_evaluations;
+  tfc_status s = NULL, straight = NULL;
+  struct tfc_random random;
+  double least = INFINITY, load = INFINITY;
+  bool folded;
+  uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
+  tfc_device_id *device = malloc(sizeof *device * ((size_t)p->unit_count + 1));
+  if (!order || !device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  tfc_random_init(&random, budget->seed);
+  TFC_TRY(s, tfc_order_units(p, p->unit_count > LONGEST_ORDER, order));
+  straight = split_along(p, budget, order, out->device, &least);
+  TFC_TRY(s, tfc_order_folded(p, &folded, order));
+  if (folded) {
+    tfc_status bent = split_along(p, budget, order, device, &load);
+    if (!bent && (straight || load < least)) {
+      memcpy(out->device, device, sizeof *device * p->unit_count);
+      tfc_status_free(straight);
+      straight = NULL;
+    }
+    tfc_status_free(bent);
+  }
+  if (!straight && (p->has_missing_links || p->has_limits)) tfc_local_repair(p, &random, out->device, NULL);
+out:
+  free(order), free(device);
+  return tfc_status_join(s, straight);
 }
 
 const struct tfc_algo tfc_algo_dp = {
