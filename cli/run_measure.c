@@ -338,12 +338,30 @@ static tfc_status store_steps(struct measurement *m, struct tfc_store *store, in
     }
     for (uint32_t k = 0; k < p->ops.count; k++) {
       const struct tfc_profile_op *q = &p->ops.data[k];
-      struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, q->dispatch_ns};
+      struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, q->dispatch_ns, q->launched_ns};
       TFC_RETURN_IF_ERROR(tfc_store_add_ops(store, key, &op, 1));
     }
     TFC_RETURN_IF_ERROR(tfc_store_add_works(store, key, i, 0, p->works.data, p->works.count));
   }
   return NULL;
+}
+
+// What drivers have measured to choose algorithms is kept in the database, so that it is measured once.
+static tfc_status take_tuning(struct measurement *m) {
+  const struct tfc_device_driver *driver = m->setup->devices.devices[0]->driver;
+  char *lines = NULL;
+  if (!driver->set_tuning) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_store_get_tuning(m->store, &lines));
+  driver->set_tuning(lines);
+  free(lines);
+  return NULL;
+}
+static tfc_status keep_tuning(struct measurement *m) {
+  const struct tfc_device_driver *driver = m->setup->devices.devices[0]->driver;
+  char *lines = driver->tuning ? driver->tuning() : NULL;
+  tfc_status s = tfc_store_put_tuning(m->store, lines);
+  free(lines);
+  return s;
 }
 
 static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64_t *out_run) {
@@ -414,6 +432,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                     .bound_us = NAN,
                                     .trace_overhead = NAN,
                                     .tau = NAN};
+  TFC_TRY(s, keep_tuning(m));
   TFC_TRY(s, tfc_store_finish_run(store, run, &answer));
   TFC_TRY(s, tfc_store_commit(store));
   *out_run = run;
@@ -431,6 +450,7 @@ tfc_status run_measure(struct run_setup *setup) {
   if (setup->options->profile) // that it can be written is found out before anything runs
     TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
                               &m.store));
+  if (m.store) TFC_TRY(s, take_tuning(&m));
   TFC_TRY(s, infer(&m));
   TFC_TRY(s, initialize(&m));
   TFC_TRY(s, make_plan(&m));

@@ -81,7 +81,7 @@ const char tfc_schema_tables[] =
     "CREATE TABLE op ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
     " position INTEGER NOT NULL, node_id INTEGER NOT NULL, device_id INTEGER NOT NULL,"
-    " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, dispatch_ns INTEGER,"
+    " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, dispatch_ns INTEGER, launched_ns INTEGER,"
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE op_total ("
@@ -106,6 +106,8 @@ const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER
                                   "ALTER TABLE busy ADD COLUMN end_ns INTEGER;"
                                   "ALTER TABLE busy ADD COLUMN launch_gap_ns INTEGER;";
 
+const char tfc_schema_upgrade_2[] = "ALTER TABLE op ADD COLUMN launched_ns INTEGER;";
+
 // GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
 const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS work ("
@@ -114,7 +116,10 @@ const char tfc_schema_added[] =
     " context INTEGER NOT NULL, stream INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
     " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
     " transfer INTEGER,"
-    " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;";
+    " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
+    // What drivers have measured to choose their algorithms; device: the model that it holds for.
+    "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
+    " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;";
 
 #define VIEW(name, text) "DROP VIEW IF EXISTS " name ";CREATE VIEW " name " AS " text ";"
 
@@ -173,7 +178,8 @@ const char tfc_schema_views[] =
     VIEW("v_op",
          "SELECT p.run_id, p.placement_id, p.name AS placement, o.step, o.position, o.node_id, n.name AS"
          " node, n.op, o.device_id, d.name AS device, o.start_ns * 1e-3 AS start_us, o.duration_ns * 1e-3 AS"
-         " duration_us, o.dispatch_ns * 1e-3 AS dispatch_us FROM op o JOIN placement p ON p.placement ="
+         " duration_us, o.dispatch_ns * 1e-3 AS dispatch_us, o.launched_ns * 1e-3 AS launched_us, (o.start_ns -"
+         " o.launched_ns) * 1e-3 AS launch_to_start_us FROM op o JOIN placement p ON p.placement ="
          " o.placement JOIN node n ON n.run_id = p.run_id AND n.node_id = o.node_id LEFT JOIN device d ON"
          " d.run_id = p.run_id AND d.device_id = o.device_id")
     VIEW("v_op_total",
@@ -202,6 +208,18 @@ const char tfc_schema_views[] =
          " 1e-3 AS start_us, w.duration_ns * 1e-3 AS duration_us FROM work w JOIN placement p ON p.placement ="
          " w.placement LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id = w.node_id LEFT JOIN device d ON"
          " d.run_id = p.run_id AND d.device_id = w.device_id WHERE w.kind <> 'kernel'")
+    // Of each stream in each step: its work, and how it stood still between.
+    VIEW("v_stream",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, g.step, g.context, g.stream, MAX(d.name) AS"
+         " device, COUNT(*) AS works, SUM(g.kind = 'kernel') AS kernels, SUM(g.kind = 'copy') AS copies,"
+         " SUM(g.bytes) AS bytes, SUM(g.duration_ns) * 1e-3 AS busy_us, MIN(g.start_ns) * 1e-3 AS first_us,"
+         " MAX(g.start_ns + g.duration_ns) * 1e-3 AS last_us, SUM(g.gap_ns) * 1e-3 AS idle_us,"
+         " MAX(g.gap_ns) * 1e-3 AS longest_gap_us, SUM(g.gap_ns > 10000) AS gaps_over_10_us FROM (SELECT w.*,"
+         " MAX(w.start_ns - LAG(w.start_ns + w.duration_ns) OVER (PARTITION BY w.placement, w.step, w.context,"
+         " w.stream ORDER BY w.start_ns, w.position), 0) AS gap_ns FROM work w) g JOIN placement p ON p.placement"
+         " = g.placement LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = g.device_id GROUP BY"
+         " g.placement, g.step, g.context, g.stream")
+    VIEW("v_tuning", "SELECT device, key, value FROM tuning")
     VIEW("v_memory",
          "SELECT p.run_id, p.placement_id, p.name AS placement, m.device_id, d.name AS device, m.peak_bytes,"
          " d.memory_bytes AS limit_bytes FROM memory m JOIN placement p ON p.placement = m.placement LEFT"

@@ -168,6 +168,7 @@ struct tfc_store_op { // position ascends within a step
   uint32_t step, position, node_id, device_id;
   int64_t start_ns, duration_ns; // since the step's start
   int64_t dispatch_ns;           // of a device with a queue; < 0: none
+  int64_t launched_ns;           // when it had been launched, since the step's start; dispatch_ns < 0: none
 };
 struct tfc_store_op_total {
   uint32_t node_id, device_id, samples;
@@ -202,6 +203,10 @@ TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t ke
 struct tfc_activity_work;
 TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
                                             const struct tfc_activity_work *works, size_t count);
+// What drivers have measured to choose algorithms: lines "DEVICE\tKEY\tVALUE", kept over runs. Read: malloc'd, "" where
+// there are none; a database of an older version has none.
+TFC_MUST_USE tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines);
+TFC_MUST_USE tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines);
 // Forgets the raw rows (op, transfer, work) of a placement that is no longer among the last; aggregates stay.
 TFC_MUST_USE tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key);
 // Indexes for readers, once the run has ended. Not inside a transaction.

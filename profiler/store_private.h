@@ -32,7 +32,8 @@
   X(ASSIGNMENT, "INSERT INTO assignment VALUES (?1, ?2, ?3)")                                                          \
   X(STEP, "INSERT INTO step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                      \
   X(BUSY, "INSERT INTO busy VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                                    \
-  X(OP, "INSERT INTO op VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                      \
+  X(OP, "INSERT INTO op VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                  \
+  X(TUNING, "INSERT OR REPLACE INTO tuning VALUES (?1, ?2, ?3)")                                                       \
   X(OP_TOTAL, "INSERT OR REPLACE INTO op_total VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                   \
   X(TRANSFER, "INSERT INTO transfer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                 \
   X(MEMORY, "INSERT OR REPLACE INTO memory VALUES (?1, ?2, ?3)")                                                       \

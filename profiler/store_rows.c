@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "profiler/activity.h"
@@ -110,8 +111,9 @@ tfc_status tfc_store_add_busy(struct tfc_store *store, int64_t key, const struct
        b[i].launch_gap_ns);
 }
 tfc_status tfc_store_add_ops(struct tfc_store *store, int64_t key, const struct tfc_store_op *o, size_t count) {
-  ROWS(count, TFC_STORE_OP, "iiiiiiif", key, (int64_t)o[i].step, (int64_t)o[i].position, (int64_t)o[i].node_id,
-       (int64_t)o[i].device_id, o[i].start_ns, o[i].duration_ns, known(o[i].dispatch_ns, o[i].dispatch_ns >= 0));
+  ROWS(count, TFC_STORE_OP, "iiiiiiiff", key, (int64_t)o[i].step, (int64_t)o[i].position, (int64_t)o[i].node_id,
+       (int64_t)o[i].device_id, o[i].start_ns, o[i].duration_ns, known(o[i].dispatch_ns, o[i].dispatch_ns >= 0),
+       known(o[i].launched_ns, o[i].dispatch_ns >= 0));
 }
 tfc_status tfc_store_add_op_totals(struct tfc_store *store, int64_t key, const struct tfc_store_op_total *t,
                                    size_t count) {
@@ -150,4 +152,33 @@ tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key) {
   TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_OPS, "i", key));
   TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_WORKS, "i", key));
   return tfc_store_put(store, TFC_STORE_DROP_TRANSFERS, "i", key);
+}
+
+// --- Tuning ------------------------------------------------------------------------------------------------------
+tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines) {
+  for (const char *line = lines; line && *line;) {
+    size_t size = strcspn(line, "\n");
+    const char *first = memchr(line, '\t', size);
+    const char *second = first ? memchr(first + 1, '\t', size - (size_t)(first + 1 - line)) : NULL;
+    if (second)
+      TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_TUNING, "vvv", (tfc_str){line, (size_t)(first - line)},
+                                        (tfc_str){first + 1, (size_t)(second - first - 1)},
+                                        (tfc_str){second + 1, size - (size_t)(second + 1 - line)}));
+    line += size + (line[size] == '\n');
+  }
+  return NULL;
+}
+
+tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines) {
+  struct tfc_text text = {0};
+  sqlite3_stmt *q = NULL;
+  tfc_text_printf(&text, "%s", "");
+  if (sqlite3_prepare_v2(store->db, "SELECT device, key, value FROM tuning", -1, &q, NULL) == SQLITE_OK)
+    while (sqlite3_step(q) == SQLITE_ROW)
+      tfc_text_printf(&text, "%s\t%s\t%s\n", (const char *)sqlite3_column_text(q, 0),
+                      (const char *)sqlite3_column_text(q, 1), (const char *)sqlite3_column_text(q, 2));
+  sqlite3_finalize(q);
+  *out_lines = tfc_format("%s", text.data ? text.data : "");
+  tfc_text_deinit(&text);
+  return *out_lines ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }

@@ -136,6 +136,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
   const struct tfc_step_spec *step = j->o->step;
   const struct tfc_graph *g = j->o->graph;
   char(*text)[32] = NULL;
+  char *tuning = NULL;
   tfc_str *names = calloc((size_t)step->fetch_count + step->target_count + step->init_count + 1, sizeof *names);
   char **fetches = calloc(step->fetch_count + 1u, sizeof *fetches);
   if (!names || !fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -147,6 +148,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
   }
   for (uint32_t i = 0; i < step->target_count; i++) names[n++] = g->nodes[step->targets[i]].name;
   for (uint32_t i = 0; i < step->init_count; i++) names[n++] = g->nodes[step->inits[i]].name;
+  TFC_TRY(s, tfc_store_get_tuning(j->store, &tuning));
   TFC_TRY(s, tfc_measurer_create(&(struct tfc_measure_options){.graph = j->o->graph_path,
                                                                .devices = j->o->devices,
                                                                .checkpoint = j->o->checkpoint,
@@ -162,6 +164,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .init_count = step->init_count,
                                                                .all_rewrites = j->o->all_rewrites,
                                                                .no_captures = j->o->no_captures,
+                                                               .tuning = tuning,
                                                                .seed = j->o->seed,
                                                                .hang_seconds = hang_seconds(j),
                                                                .end_s = 1e-9 * (double)j->begin_ns - j->before_s +
@@ -169,6 +172,11 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
   j->info = tfc_measurer_info(j->measurer);
+  if (j->info->tuning) {
+    TFC_TRY(s, tfc_store_begin(j->store));
+    TFC_TRY(s, tfc_store_put_tuning(j->store, j->info->tuning));
+    TFC_TRY(s, tfc_store_commit(j->store));
+  }
   if (j->info->note) tfc_job_say(j, true, "%s", j->info->note);
   if (!j->info->op_count)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: the step has no operation that takes time: there is nothing to place",
@@ -182,6 +190,7 @@ out:
   free(fetches);
   free(names);
   free(text);
+  free(tuning);
   return s;
 }
 

@@ -176,8 +176,8 @@ static tfc_status store_steps(struct tfc_job *j, struct tfc_job_known *k, const 
     ops.count = transfers.count = 0;
     for (size_t n = 0; n < p->ops.count; n++) {
       const struct tfc_profile_op *o = &p->ops.data[n];
-      struct tfc_store_op row = {step,        (uint32_t)n,    o->node,       o->device + on_whole,
-                                 o->start_ns, o->duration_ns, o->dispatch_ns};
+      struct tfc_store_op row = {step,        (uint32_t)n,    o->node,        o->device + on_whole,
+                                 o->start_ns, o->duration_ns, o->dispatch_ns, o->launched_ns};
       if (!tfc_array_push(&ops, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
     for (size_t n = 0; n < p->transfers.count; n++) {

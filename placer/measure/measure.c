@@ -165,6 +165,7 @@ static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) 
   tfc_pack_str(p, tfc_str_from(o->checkpoint));
   tfc_pack_u32(p, o->all_rewrites);
   tfc_pack_u32(p, o->no_captures);
+  tfc_pack_str(p, tfc_str_from(o->tuning));
   tfc_pack_u64(p, o->seed);
   tfc_pack_u32(p, o->limit_count);
   for (uint32_t i = 0; i < o->limit_count; i++) {
@@ -216,7 +217,10 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   if (u->failed || (size_t)(u->end - u->at) < cells) return tfc_status_make(TFC_INTERNAL, "a broken message");
   if (!(info->supported = malloc(cells + 1))) return no_memory();
   for (size_t i = 0; i < cells; i++) info->supported[i] = u->at[i] != 0;
-  return NULL;
+  u->at += cells;
+  tfc_str tuning = tfc_unpack_str(u);
+  if (tuning.size && !(info->tuning = tfc_str_dup(tuning))) return no_memory();
+  return u->failed ? tfc_status_make(TFC_INTERNAL, "a broken message") : NULL;
 }
 
 tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_measurer **out) {
@@ -258,6 +262,7 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   tfc_array_free(&m->message);
   free(m->info.devices);
   free(m->info.note);
+  free(m->info.tuning);
   free(m->info.ops);
   free(m->info.done_by);
   free(m->info.continued);

@@ -39,6 +39,7 @@ struct tfc_measure_options {
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
   bool all_rewrites, no_captures; // as --rewrites all, --cuda-graphs off
+  const char *tuning;             // what drivers measured before (struct tfc_device_driver), or NULL
   uint64_t seed;
   double hang_seconds;       // nothing heard for so long: the worker hangs; 0: 60
   double end_s;              // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
@@ -51,6 +52,7 @@ struct tfc_measure_info {
   uint32_t device_count;
   struct tfc_device_info whole; // the undivided machine
   char *note;                   // what was decided about the devices, or NULL
+  char *tuning;                 // what their drivers have measured, or NULL
   uint32_t node_count;
   uint32_t *ops; // nodes that really run
   uint32_t op_count;

@@ -161,10 +161,12 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   struct tfc_shape_override *known = NULL;
   char *path = tfc_str_dup(tfc_unpack_str(u)), *devices = tfc_str_dup(tfc_unpack_str(u));
   w->checkpoint = tfc_str_dup(tfc_unpack_str(u));
+  char *tuning = NULL;
   if (!path || !devices || !w->checkpoint) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_gpu_profiler_prepare(devices);
   w->all_rewrites = tfc_unpack_u32(u);
   w->no_captures = tfc_unpack_u32(u);
+  tuning = tfc_str_dup(tfc_unpack_str(u));
   w->seed = tfc_unpack_u64(u);
   w->limit_count = tfc_unpack_u32(u);
   if (u->failed || w->limit_count > 4096) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
@@ -215,6 +217,8 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   // a graph that fits on no single device still has to run it.
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &w->sides[0].set));
   TFC_TRY(s, tfc_devices_open_whole(w->sides[0].set.devices[0], &w->sides[1].set));
+  if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
+    w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));
   TFC_TRY(s, tfc_infer_shapes(g, known, counts[0], &shapes));
   struct tfc_run_spec alone = w->step; // on one device, as it runs beside others
@@ -249,6 +253,9 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
     tfc_pack_u64(&p, bytes);
   }
   pack_supported(w, &p);
+  free(tuning);
+  tuning = w->sides[0].set.devices[0]->driver->tuning ? w->sides[0].set.devices[0]->driver->tuning() : NULL;
+  tfc_pack_str(&p, tfc_str_from(tuning));
   TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_SETUP, &p));
 out:
   tfc_plan_free(plan);
@@ -257,6 +264,7 @@ out:
   free(known);
   free(path);
   free(devices);
+  free(tuning);
   return s;
 }
 

@@ -224,6 +224,10 @@ struct tfc_device_driver {
   bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
   // Before anything is prepared. NULL: there is nothing to set.
   void (*configure)(struct tfc_device *device, const struct tfc_device_settings *settings);
+  // What the driver has measured in this process to choose algorithms, as lines "MODEL\tKEY\tVALUE" (malloc'd; NULL:
+  // nothing), and taking over what another process has measured, before anything is prepared. NULL: it measures nothing.
+  char *(*tuning)(void);
+  void (*set_tuning)(const char *lines);
   // How many operations were run on the host between copies for want of a kernel so far, and the bytes that this
   // copied. NULL: that never happens.
   uint64_t (*fallbacks)(struct tfc_device *device, uint64_t *out_bytes);

@@ -44,6 +44,6 @@ struct cuda_host_census {
 extern struct cuda_host_census cuda_host_census;
 
 // How often the fakes of the libraries computed something.
-extern uint32_t cuda_fake_products, cuda_fake_convolutions;
+extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
 
 #endif

@@ -154,7 +154,7 @@ static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id
     struct tfc_store_busy busy[] = {{step, 0, 1, 4000, 4100, 1000, 2000, 900, 2000, 700},
                                     {step, 1, 1, 5000, 5000, 0, 0, 0, 5000, 0}};
     TFC_TRY(s, tfc_store_add_busy(store, key, busy, 2));
-    struct tfc_store_op ops[] = {{step, 0, 0, 0, 0, 4000, -1}, {step, 1, 1, 1, 4500, 5000, 700}};
+    struct tfc_store_op ops[] = {{step, 0, 0, 0, 0, 4000, -1, -1}, {step, 1, 1, 1, 4500, 5000, 700, 1500}};
     TFC_TRY(s, tfc_store_add_ops(store, key, ops, 2));
     TFC_TRY(s,
             tfc_store_add_transfers(store, key, &(struct tfc_store_transfer){step, 0, 0, 0, 0, 1, 64, 4000, 300}, 1));
@@ -329,6 +329,51 @@ static void test_what_is_not_a_database(void **state) {
   assert_fails(tfc_store_open(lost, &writing, &store), TFC_DATA_LOSS, "cannot be written");
 }
 
+// What drivers have measured: replaced by device and key, kept over runs; and a database of version 2 gets the rest.
+static void test_tuning(void **state) {
+  (void)state;
+  struct tfc_store *store = NULL;
+  char *lines = NULL;
+  assert_ok(tfc_store_open(path, &writing, &store));
+  assert_ok(tfc_store_get_tuning(store, &lines));
+  assert_string_equal(lines, "");
+  free(lines);
+  assert_ok(tfc_store_put_tuning(store, "A GPU\tconv 1\t0 1 3\nno fields\nA GPU\tconv 2\t1 4 0\n"));
+  assert_ok(tfc_store_put_tuning(store, "A GPU\tconv 1\t1 7 0"));
+  assert_ok(tfc_store_put_tuning(store, NULL));
+  assert_ok(tfc_store_get_tuning(store, &lines));
+  assert_string_equal(lines, "A GPU\tconv 1\t1 7 0\nA GPU\tconv 2\t1 4 0\n");
+  free(lines);
+  sqlite3_exec(tfc_store_handle(store),
+               "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; ALTER TABLE op DROP COLUMN launched_ns;"
+               "PRAGMA user_version = 2",
+               NULL, NULL, NULL);
+  tfc_store_close(store);
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store)); // read as it is
+  assert_ok(tfc_store_get_tuning(store, &lines));
+  assert_string_equal(lines, "");
+  free(lines);
+  tfc_store_close(store);
+  int64_t run = 0;
+  assert_ok(tfc_store_open(path, &writing, &store));
+  assert_ok(add_run(store, &run));
+  assert_ok(add_candidate(store, run, 0, 10));
+  assert_ok(tfc_store_put_tuning(store, "A GPU\tconv 3\t0 0 0\n"));
+  sqlite3_stmt *q = NULL;
+  assert_int_equal(sqlite3_prepare_v2(tfc_store_handle(store),
+                                      "SELECT COUNT(*), SUM(launched_us), SUM(launch_to_start_us) FROM v_op WHERE"
+                                      " launched_us IS NOT NULL",
+                                      -1, &q, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  int count = sqlite3_column_int(q, 0);
+  assert_true(count > 0);
+  assert_true(fabs(sqlite3_column_double(q, 1) - 1.5 * count) < 1e-9);
+  assert_true(fabs(sqlite3_column_double(q, 2) - 3.0 * count) < 1e-9);
+  sqlite3_finalize(q);
+  tfc_store_close(store);
+}
+
 // As somebody who is not root: root may write everywhere.
 static void test_read_only_folder(void **state) {
   (void)state;
@@ -429,6 +474,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_one_writer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_not_a_database, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_tuning, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only_folder, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_every_write_fails_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_killed_writer, set_up, tear_down),

@@ -313,13 +313,20 @@ static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
   return atomic_load(&tfc_cuda_device_of(device)->host_calls);
 }
 
+static char *tuning(void) {
+  return tfc_cuda_conv_tuning ? tfc_cuda_conv_tuning() : NULL;
+}
+static void set_tuning(const char *lines) {
+  if (tfc_cuda_conv_set_tuning) tfc_cuda_conv_set_tuning(lines);
+}
+
 #define VTABLE                                                                                                         \
   .on_its_own = true, .close = close_device, .allocate = allocate, .in_use = in_use,                                   \
   .prepare = tfc_cuda_prepare_segment, .release = tfc_cuda_release_segment, .submit = tfc_cuda_submit,                 \
   .copy = tfc_cuda_copy, .environment = environment, .post = post, .launch = tfc_cuda_launch_one,                      \
   .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,                            \
   .supports = tfc_cuda_supports, .fallbacks = fallbacks, .fallback = tfc_cuda_fallback,                                \
-  .has_kernel = tfc_cuda_has_kernel, .configure = configure
+  .has_kernel = tfc_cuda_has_kernel, .tuning = tuning, .set_tuning = set_tuning, .configure = configure
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};

@@ -88,6 +88,10 @@ struct tfc_cuda_kernels {
 // Rows of an op, one after the other: pass NULL first, then what came back; NULL at the end. Any thread.
 const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cuda_kernel *after);
 
+// Convolutions' algorithms as lines of text, for struct tfc_device_driver's tuning; where there is a library.
+char *tfc_cuda_conv_tuning(void) __attribute__((weak));
+void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
+
 // A status from what a launcher returned (a cudaError_t: what cudaGetLastError said behind the launch, 0: none). Names
 // the error; the driver adds node, op, device and shapes. For cuBLASLt and cuDNN: make a status with their own text.
 TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error);

@@ -31,10 +31,12 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/str.h"
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/move.h"
 
@@ -59,6 +61,7 @@ struct way {
 struct tfc_cuda_conv_plan {
   struct key key;
   struct way way;
+  char model[64];                   // of the device that it was measured on
   size_t x_at, w_at, y_at, scratch; // turned copies behind the workspace; SIZE_MAX: the tensor itself
 };
 
@@ -244,6 +247,91 @@ out:
   return s;
 }
 
+// --- Keeping: a way under the model of the device and the key's hash ------------------------------------------------
+struct kept {
+  char model[64];
+  uint64_t hash[2];
+  int first, algorithm, math;
+};
+static TFC_ARRAY(struct kept) kept_ways; // under `lock`, as the plans are
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TFC_ARRAY(struct tfc_cuda_conv_plan *) plans;
+
+static void hash_of(const struct key *key, uint64_t out[2]) { // FNV-1a, twice
+  const unsigned char *bytes = (const unsigned char *)key;
+  out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ CUDNN_VERSION;
+  for (size_t i = 0; i < sizeof *key; i++)
+    for (int k = 0; k < 2; k++) out[k] = (out[k] ^ (bytes[i] + 31u * (unsigned)k)) * UINT64_C(0x100000001b3);
+}
+
+static void model_of(const struct tfc_cuda_library *library, char out[64]) {
+  const char *model = library->device->info.model;
+  snprintf(out, 64, "%.63s", *model ? model : library->device->info.name);
+  for (char *c = out; *c; c++)
+    if (*c == '\t' || *c == '\n') *c = ' ';
+}
+
+char *tfc_cuda_conv_tuning(void) {
+  struct tfc_text text = {0};
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < plans.count; i++) {
+    const struct tfc_cuda_conv_plan *p = plans.data[i];
+    uint64_t hash[2];
+    hash_of(&p->key, hash);
+    tfc_text_printf(&text, "%s\tconv %016llx%016llx\t%d %d %d\n", p->model, (unsigned long long)hash[0],
+                    (unsigned long long)hash[1], p->way.first, p->way.algorithm, (int)p->way.math);
+  }
+  pthread_mutex_unlock(&lock);
+  char *lines = text.data ? tfc_format("%s", text.data) : NULL;
+  tfc_text_deinit(&text);
+  return lines;
+}
+
+void tfc_cuda_conv_set_tuning(const char *lines) {
+  pthread_mutex_lock(&lock);
+  for (const char *line = lines; line && *line;) {
+    struct kept k = {0};
+    unsigned long long a = 0, b = 0;
+    if (sscanf(line, "%63[^\t\n]\tconv %16llx%16llx\t%d %d %d", k.model, &a, &b, &k.first, &k.algorithm, &k.math) ==
+            6 &&
+        k.algorithm >= 0 && k.algorithm < MOST) {
+      k.hash[0] = a, k.hash[1] = b;
+      (void)tfc_array_push(&kept_ways, k); // without it the way is measured again
+    }
+    line += strcspn(line, "\n");
+    line += *line == '\n';
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+// What was kept for this convolution, if the library still takes it.
+static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_plan *p, struct way *out) {
+  uint64_t hash[2];
+  hash_of(&p->key, hash);
+  for (size_t i = kept_ways.count; i-- > 0;) {
+    const struct kept *k = &kept_ways.data[i];
+    if (k->hash[0] != hash[0] || k->hash[1] != hash[1] || strcmp(k->model, p->model) != 0) continue;
+    struct way w = {0};
+    size_t asked = 0;
+    tfc_status s = describe(&p->key, k->first != 0, &w);
+    if (s) {
+      tfc_status_free(s);
+      return false;
+    }
+    w.algorithm = k->algorithm;
+    if (w.math != CUDNN_FMA_MATH) w.math = (cudnnMathType_t)k->math;
+    if (!cudnnSetConvolutionMathType(w.convolution, w.math) && !workspace_of(handle, &p->key, &w, &asked) &&
+        asked <= WORKSPACE) {
+      w.workspace = asked;
+      *out = w;
+      return true;
+    }
+    free_way(&w);
+    return false;
+  }
+  return false;
+}
+
 static tfc_status make_plan(struct tfc_cuda_library *library, const struct key *key, struct tfc_cuda_conv_plan **out) {
   tfc_status s = NULL, first_failure = NULL;
   struct cudnnContext *handle = NULL;
@@ -254,11 +342,13 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const struct key *
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->key = *key;
   TFC_TRY(s, library->cudnn(library, &handle));
+  model_of(library, p->model);
+  bool known = take_kept(handle, p, &best);
   size_t images = bytes_of(key, 0) + bytes_of(key, 2), all = images + bytes_of(key, 1) + WORKSPACE;
-  TFC_TRY(s, library->device->driver->allocate(library->device, all, &memory));
+  if (!known) TFC_TRY(s, library->device->driver->allocate(library->device, all, &memory));
   // Turning images costs reading and writing them once more, at about 2 TB/s.
   float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
-  for (int first = c->channels_first; first < 2; first++) {
+  for (int first = c->channels_first; first < 2 && !known; first++) {
     struct way w = {0};
     tfc_status failure = describe(key, first, &w);
     if (!failure) failure = measure(handle, key, &w, memory->data);
@@ -307,9 +397,6 @@ out:
   free(p);
   return s;
 }
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TFC_ARRAY(struct tfc_cuda_conv_plan *) plans;
 
 tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                               const struct tfc_cuda_conv_plan **out) {
