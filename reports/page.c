@@ -2,6 +2,7 @@
 // how all of it was got. One file that loads nothing.
 #include <errno.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,21 @@ out:
   return s;
 }
 
+// Did a GPU profiler see the step that is drawn? (Databases of older versions have no such view.)
+static bool has_streams(const struct page *p) {
+  sqlite3_stmt *q = NULL;
+  bool has = false;
+  static const char sql[] = "SELECT 1 FROM v_stream WHERE run_id = ?1 AND placement_id = ?2 AND step = ?3 LIMIT 1";
+  if (sqlite3_prepare_v2(tfc_store_handle(p->store), sql, -1, &q, NULL) == SQLITE_OK) {
+    sqlite3_bind_int64(q, 1, p->args.run);
+    sqlite3_bind_int64(q, 2, p->args.placement);
+    sqlite3_bind_int64(q, 3, p->args.step);
+    has = sqlite3_step(q) == SQLITE_ROW;
+  }
+  sqlite3_finalize(q);
+  return has;
+}
+
 // --- Devices, path, reasons ------------------------------------------------------------------------------------------
 
 // Where the rest of each device's step went.
@@ -450,6 +466,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   add_results(&p);
   for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
     TFC_TRY(s, add_plot(&p, plots[i]));
+    if (i == 0 && has_streams(&p)) TFC_TRY(s, add_plot(&p, "streams"));
     if (i == 0) add_devices(&p);
     if (i == 2) TFC_TRY(s, add_path(&p, placement));
   }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "profiler/activity.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "tests/common/sample_run.h"
@@ -167,12 +168,60 @@ static void test_unwritable_directory(void **state) {
   assert_fails(tfc_report_page(store, sample.run_id, "/proc/report"), TFC_DATA_LOSS, "/proc/report");
 }
 
+// With a GPU profiler's records the page shows the streams; without there is no such plot.
+static void test_streams(void **state) {
+  (void)state;
+  if (strstr(html.data, "id=\"streams\"")) fail_msg("streams that nobody saw");
+  char with[120], command[256], sql[512];
+  struct tfc_store *gpu = NULL;
+  struct tfc_text page = {0};
+  snprintf(with, sizeof with, "%s/gpu.db", folder);
+  snprintf(command, sizeof command, "cp %s %s", path, with);
+  assert_int_equal(system(command), 0);
+  assert_ok(tfc_store_open(with, &(struct tfc_store_options){.write = true}, &gpu));
+  int64_t key =
+      (int64_t)number("SELECT placement FROM placement JOIN run USING (run_id) WHERE placement_id = best_placement_id");
+  int steps = (int)number("SELECT MAX(step) FROM v_op JOIN v_run USING (run_id, placement_id)");
+  for (int step = 0; step <= steps; step++) {
+    struct tfc_activity_work works[30];
+    memset(works, 0, sizeof works);
+    for (int i = 0; i < 30; i++) {
+      works[i].kind = i % 10 == 9 ? TFC_ACTIVITY_COPY : TFC_ACTIVITY_KERNEL;
+      works[i].context = 1, works[i].stream = 7 + (uint32_t)i % 3;
+      works[i].start_ns = 1000 + i / 3 * 30000, works[i].end_ns = works[i].start_ns + 12000 + 1000 * (i % 3);
+      works[i].uid = (uint32_t)i;
+      snprintf(works[i].name, sizeof works[i].name, "kernel %d", i);
+    }
+    assert_ok(tfc_store_add_works(gpu, key, (uint32_t)step, 0, works, 30));
+  }
+  snprintf(sql, sizeof sql, "UPDATE op SET dispatch_ns = 500, launched_ns = start_ns - 1500 WHERE placement = %lld",
+           (long long)key);
+  assert_int_equal(sqlite3_exec(tfc_store_handle(gpu), sql, NULL, NULL, NULL), SQLITE_OK);
+  assert_ok(tfc_report_html(gpu, sample.run_id, &page));
+  const char *section = strstr(page.data, "id=\"streams\"");
+  assert_non_null(section);
+  const char *end = strstr(section, "</section>"), *drawn = strstr(section, "<svg");
+  assert_true(end && drawn && drawn < end);
+  // 10 works of 12 us in 282 us; the gaps are 18 us.
+  const char *label = strstr(section, "43 % busy, longest gap 18.0 us");
+  if (!label || label > end) fail_msg("no label of the first stream");
+  label = strstr(section, "launch to start");
+  if (!label || label > end) fail_msg("no launches");
+  tfc_text_deinit(&page);
+  tfc_store_close(gpu);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_speedup_from_steps),   cmocka_unit_test(test_busy_from_operations),
-      cmocka_unit_test(test_bytes_from_transfers), cmocka_unit_test(test_plot_data),
-      cmocka_unit_test(test_all_plots_are_drawn),  cmocka_unit_test(test_page_loads_nothing),
-      cmocka_unit_test(test_missing_run),          cmocka_unit_test(test_trace),
+      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_speedup_from_steps),
+      cmocka_unit_test(test_busy_from_operations),
+      cmocka_unit_test(test_bytes_from_transfers),
+      cmocka_unit_test(test_plot_data),
+      cmocka_unit_test(test_all_plots_are_drawn),
+      cmocka_unit_test(test_page_loads_nothing),
+      cmocka_unit_test(test_missing_run),
+      cmocka_unit_test(test_trace),
       cmocka_unit_test(test_unwritable_directory),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
