@@ -225,7 +225,8 @@ struct tfc_device_driver {
   // Before anything is prepared. NULL: there is nothing to set.
   void (*configure)(struct tfc_device *device, const struct tfc_device_settings *settings);
   // What the driver has measured in this process to choose algorithms, as lines "MODEL\tKEY\tVALUE" (malloc'd; NULL:
-  // nothing), and taking over what another process has measured, before anything is prepared. NULL: it measures nothing.
+  // nothing), and taking over what another process has measured, before anything is prepared. NULL: it measures
+  // nothing.
   char *(*tuning)(void);
   void (*set_tuning)(const char *lines);
   // How many operations were run on the host between copies for want of a kernel so far, and the bytes that this
@@ -238,6 +239,12 @@ struct tfc_device_driver {
   // is none)? Needs no device. NULL: every kernel of the runtime runs here.
   bool (*has_kernel)(const struct tfc_op_def *def, tfc_dtype type);
 };
+
+// For environments: parallel_for of devices that run operations on one thread, and cancelled of those whose `owner` is
+// the step.
+void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,
+                        void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+bool tfc_env_step_stopped(struct tfc_kernel_env *env);
 
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
 // The driver of a kind ("cpu", "emu", "gpu", "vgpu"), loading its plug-in if need be. UNAVAILABLE with the reason.

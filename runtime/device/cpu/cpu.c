@@ -58,11 +58,6 @@ static void env_parallel_for(struct tfc_kernel_env *env, int64_t total, int64_t 
   tfc_team_for(&cpu_of(env->device)->team, total, grain, fn, arg);
 }
 
-static bool step_cancelled(struct tfc_kernel_env *env) {
-  const struct tfc_step *step = env->owner;
-  return step && tfc_step_stopped(step);
-}
-
 static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->allocate = env_allocate;
   env->parallel_for = env_parallel_for;
@@ -97,7 +92,7 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->runner =
       (struct tfc_runner){.device = &d->base, .memory = &d->memory, .fast_kernels = true, .times = &d->team.times};
   environment(&d->base, &d->runner.env);
-  d->runner.env.cancelled = step_cancelled;
+  d->runner.env.cancelled = tfc_env_step_stopped;
   const int *cpus = t.cpus + index * cores;
   TFC_TRY(s, tfc_team_init(&d->team, bound ? (int)cores : 1, cpus, bound ? SPIN_NS : 0));
   struct tfc_queue_options options = {

@@ -115,21 +115,9 @@ static tfc_status env_allocate(struct tfc_kernel_env *env, size_t bytes, struct 
   return tfc_cuda_memory_allocate(&tfc_cuda_device_of(env->device)->memory, bytes, out);
 }
 
-static void env_parallel_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,
-                             void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  (void)env;
-  if (grain < 1) grain = 1;
-  for (int64_t i = 0; i < total; i += grain) fn(arg, i, i + grain < total ? i + grain : total);
-}
-
-static bool step_cancelled(struct tfc_kernel_env *env) {
-  const struct tfc_step *step = env->owner;
-  return step && tfc_step_stopped(step);
-}
-
 static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->allocate = env_allocate;
-  env->parallel_for = env_parallel_for;
+  env->parallel_for = tfc_env_serial_for;
   env->threads = 1;
   env->device = device;
   env->stream = tfc_cuda_device_of(device)->compute;
@@ -252,7 +240,7 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
   TFC_TRY(s, start(d));
   enable_peers(d);
   environment(&d->base, &d->env);
-  d->env.cancelled = step_cancelled;
+  d->env.cancelled = tfc_env_step_stopped;
   *out = &d->base, d = NULL;
 out:
   close_device(d ? &d->base : NULL);

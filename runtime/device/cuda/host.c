@@ -22,13 +22,6 @@ static tfc_status host_allocate(struct tfc_kernel_env *env, size_t bytes, struct
   return tfc_buffer_create_host(bytes, out);
 }
 
-static void serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,
-                       void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  (void)env;
-  if (grain < 1) grain = 1;
-  for (int64_t i = 0; i < total; i += grain) fn(arg, i, i + grain < total ? i + grain : total);
-}
-
 static tfc_status fetch(struct host_call *h, const struct tfc_tensor *from, struct tfc_tensor *out) {
   TFC_RETURN_IF_ERROR(tfc_tensor_create(from->dtype, &from->shape, out));
   if (from->size == 0) return NULL;
@@ -155,7 +148,7 @@ tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_op_def 
   h.output_variables = h.variables + n;
   h.env = ctx->env ? *ctx->env : (struct tfc_kernel_env){0};
   h.env.allocate = host_allocate;
-  h.env.parallel_for = serial_for;
+  h.env.parallel_for = tfc_env_serial_for;
   h.ctx.env = &h.env;
   h.ctx.inputs = h.input_pointers;
   h.ctx.outputs = h.output_pointers;

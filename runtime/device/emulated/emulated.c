@@ -106,21 +106,9 @@ static tfc_status env_allocate(struct tfc_kernel_env *env, size_t bytes, struct 
   return NULL;
 }
 
-static void env_parallel_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,
-                             void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  (void)env;
-  if (grain < 1) grain = 1;
-  for (int64_t i = 0; i < total; i += grain) fn(arg, i, i + grain < total ? i + grain : total);
-}
-
-static bool step_cancelled(struct tfc_kernel_env *env) {
-  const struct tfc_step *step = env->owner;
-  return step && tfc_step_stopped(step);
-}
-
 static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->allocate = env_allocate;
-  env->parallel_for = env_parallel_for;
+  env->parallel_for = tfc_env_serial_for;
   env->threads = 1;
   env->device = device;
 }
@@ -146,7 +134,7 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->runner =
       (struct tfc_runner){.device = &d->base, .memory = &d->memory, .offset = TFC_FOREIGN_OFFSET, .fast_kernels = true};
   environment(&d->base, &d->runner.env);
-  d->runner.env.cancelled = step_cancelled;
+  d->runner.env.cancelled = tfc_env_step_stopped;
   TFC_TRY(s, tfc_queue_init(&d->compute, &d->base, &(struct tfc_queue_options){.name = info->name}));
   TFC_TRY(s, tfc_queue_init(&d->copies, &d->base, &(struct tfc_queue_options){.name = "tfc-emu-copy"}));
   *out = &d->base, d = NULL;

@@ -4,11 +4,9 @@
 // Algorithms that add with atomics are not asked for: results are the same in every run. Exact float32 unless the
 // device says TF32.
 #include <cublasLt.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "runtime/base/array.h"
+#include "runtime/device/cuda/kernels/library/plans.h"
 #include "runtime/device/cuda/kernels/product.h"
 
 enum { WORKSPACE = 32 << 20 };
@@ -55,7 +53,8 @@ out:
   return s;
 }
 
-static void free_plan(struct tfc_cuda_product_plan *p) {
+static void free_plan(void *plan) {
+  struct tfc_cuda_product_plan *p = plan;
   if (!p) return;
   if (p->operation) cublasLtMatmulDescDestroy(p->operation);
   if (p->a) cublasLtMatrixLayoutDestroy(p->a);
@@ -64,9 +63,9 @@ static void free_plan(struct tfc_cuda_product_plan *p) {
   free(p);
 }
 
-static tfc_status make_plan(struct tfc_cuda_library *library, const struct key *key,
-                            struct tfc_cuda_product_plan **out) {
+static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
   tfc_status s = NULL;
+  const struct key *key = bytes;
   struct cublasLtContext *handle = NULL;
   cublasLtMatmulPreference_t preference = NULL;
   cublasLtMatmulHeuristicResult_t found = {0};
@@ -124,14 +123,12 @@ out:
   return s;
 }
 
-// All plans of the process: a few hundred shapes at most, asked for when plans are made.
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TFC_ARRAY(struct tfc_cuda_product_plan *) plans;
+static struct tfc_cuda_plans plans = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
 
 tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
                                  const struct tfc_cuda_product_plan **out) {
-  tfc_status s = NULL;
-  struct tfc_cuda_product_plan *made = NULL;
+  const void *found = NULL;
   struct key key;
   memset(&key, 0, sizeof key);
   key.m = product->m, key.n = product->n, key.k = product->k;
@@ -142,21 +139,9 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   key.alignment = product->alignment;
   key.sm_count = library->sm_count, key.capability = library->capability, key.tf32 = library->tf32;
   if (product->batch > INT32_MAX) return tfc_status_make(TFC_UNIMPLEMENTED, "a batch of more than 2^31 matrices");
-  pthread_mutex_lock(&lock);
-  for (size_t i = plans.count; i-- > 0;)
-    if (!memcmp(&plans.data[i]->key, &key, sizeof key)) {
-      *out = plans.data[i];
-      goto out;
-    }
-  TFC_TRY(s, make_plan(library, &key, &made));
-  if (!tfc_array_push(&plans, made)) {
-    free_plan(made);
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  }
-  *out = made;
-out:
-  pthread_mutex_unlock(&lock);
-  return s;
+  TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, library, &key, &found));
+  *out = found;
+  return NULL;
 }
 
 size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan) {

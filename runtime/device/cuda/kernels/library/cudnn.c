@@ -30,13 +30,12 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/array.h"
 #include "runtime/base/str.h"
+#include "runtime/device/cuda/kernels/library/plans.h"
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/move.h"
 
@@ -253,9 +252,14 @@ struct kept {
   uint64_t hash[2];
   int first, algorithm, math;
 };
-static TFC_ARRAY(struct kept) kept_ways; // under `lock`, as the plans are
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TFC_ARRAY(struct tfc_cuda_conv_plan *) plans;
+static TFC_ARRAY(struct kept) kept_ways; // under the plans' lock
+static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
+static void free_plan(void *plan) {
+  free_way(&((struct tfc_cuda_conv_plan *)plan)->way);
+  free(plan);
+}
+static struct tfc_cuda_plans plans = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
 
 static void hash_of(const struct key *key, uint64_t out[2]) { // FNV-1a, twice
   const unsigned char *bytes = (const unsigned char *)key;
@@ -273,22 +277,22 @@ static void model_of(const struct tfc_cuda_library *library, char out[64]) {
 
 char *tfc_cuda_conv_tuning(void) {
   struct tfc_text text = {0};
-  pthread_mutex_lock(&lock);
-  for (size_t i = 0; i < plans.count; i++) {
-    const struct tfc_cuda_conv_plan *p = plans.data[i];
+  pthread_mutex_lock(&plans.lock);
+  for (size_t i = 0; i < plans.made.count; i++) {
+    const struct tfc_cuda_conv_plan *p = plans.made.data[i];
     uint64_t hash[2];
     hash_of(&p->key, hash);
     tfc_text_printf(&text, "%s\tconv %016llx%016llx\t%d %d %d\n", p->model, (unsigned long long)hash[0],
                     (unsigned long long)hash[1], p->way.first, p->way.algorithm, (int)p->way.math);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&plans.lock);
   char *lines = text.data ? tfc_format("%s", text.data) : NULL;
   tfc_text_deinit(&text);
   return lines;
 }
 
 void tfc_cuda_conv_set_tuning(const char *lines) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&plans.lock);
   for (const char *line = lines; line && *line;) {
     struct kept k = {0};
     unsigned long long a = 0, b = 0;
@@ -301,7 +305,7 @@ void tfc_cuda_conv_set_tuning(const char *lines) {
     line += strcspn(line, "\n");
     line += *line == '\n';
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&plans.lock);
 }
 
 // What was kept for this convolution, if the library still takes it.
@@ -332,8 +336,9 @@ static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_pl
   return false;
 }
 
-static tfc_status make_plan(struct tfc_cuda_library *library, const struct key *key, struct tfc_cuda_conv_plan **out) {
+static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
   tfc_status s = NULL, first_failure = NULL;
+  const struct key *key = bytes;
   struct cudnnContext *handle = NULL;
   struct tfc_buffer *memory = NULL;
   const struct tfc_cuda_conv *c = &key->conv;
@@ -400,8 +405,7 @@ out:
 
 tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                               const struct tfc_cuda_conv_plan **out) {
-  tfc_status s = NULL;
-  struct tfc_cuda_conv_plan *made = NULL;
+  const void *found = NULL;
   struct key key;
   memset(&key, 0, sizeof key);
   memcpy(&key.conv, conv, sizeof key.conv);
@@ -414,22 +418,9 @@ tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc
     if ((key.padded[k] + 2 * g->before[k] - reach) / g->step[k] + 1 != g->y.size[k])
       return tfc_status_make(TFC_UNIMPLEMENTED, "padding that is larger before the image than behind it");
   }
-  pthread_mutex_lock(&lock);
-  for (size_t i = plans.count; i-- > 0;)
-    if (!memcmp(&plans.data[i]->key, &key, sizeof key)) {
-      *out = plans.data[i];
-      goto out;
-    }
-  TFC_TRY(s, make_plan(library, &key, &made));
-  if (!tfc_array_push(&plans, made)) {
-    free_way(&made->way);
-    free(made);
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  }
-  *out = made;
-out:
-  pthread_mutex_unlock(&lock);
-  return s;
+  TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, library, &key, &found));
+  *out = found;
+  return NULL;
 }
 
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {

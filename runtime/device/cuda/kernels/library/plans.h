@@ -1,0 +1,42 @@
+// Plans of a library's products or convolutions, kept by the bytes of their keys for as long as the process lives: a
+// few hundred shapes at most, asked for when segments are prepared. Every plan begins with its key.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_PLANS_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_PLANS_H
+
+#include <pthread.h>
+#include <string.h>
+
+#include "runtime/base/array.h"
+#include "runtime/device/cuda/kernel.h"
+
+struct tfc_cuda_plans {
+  pthread_mutex_t lock; // PTHREAD_MUTEX_INITIALIZER
+  size_t key_size;
+  // Makes the plan of a key, under the lock; frees one that could not be kept.
+  tfc_status (*make)(struct tfc_cuda_library *library, const void *key, void **out);
+  void (*free)(void *plan);
+  TFC_ARRAY(void *) made;
+};
+
+static inline tfc_status tfc_cuda_plans_find(struct tfc_cuda_plans *p, struct tfc_cuda_library *library,
+                                             const void *key, const void **out) {
+  tfc_status s = NULL;
+  void *fresh = NULL;
+  pthread_mutex_lock(&p->lock);
+  for (size_t i = p->made.count; i-- > 0;)
+    if (!memcmp(p->made.data[i], key, p->key_size)) {
+      *out = p->made.data[i];
+      goto out;
+    }
+  TFC_TRY(s, p->make(library, key, &fresh));
+  if (!tfc_array_push(&p->made, fresh)) {
+    p->free(fresh);
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  *out = fresh;
+out:
+  pthread_mutex_unlock(&p->lock);
+  return s;
+}
+
+#endif
