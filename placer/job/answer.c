@@ -334,6 +334,32 @@ out:
 }
 
 // --- The document ----------------------------------------------------------------------------------------------------
+static double time_on(const struct tfc_cost_graph *g, tfc_str node, tfc_str kind) { // NaN: not known
+  for (uint32_t k = 0; g && k < g->kind_count; k++)
+    for (uint32_t i = 0; i < g->node_count && tfc_str_equal(g->kind_names[k], kind); i++)
+      if (tfc_str_equal(g->names[i], node)) return g->time_us[(size_t)i * g->kind_count + k];
+  return NAN;
+}
+
+// What a device could not run itself says so, with its time.
+static tfc_status give_fallback_reasons(const struct tfc_job *j, struct tfc_placement *d) {
+  for (uint32_t i = 0; i < j->info->fallback_count; i++) {
+    const struct tfc_measure_fallback *f = &j->info->fallbacks[i];
+    struct tfc_placement_node *n = f->node < d->node_count ? &d->nodes[f->node] : NULL;
+    bool there = false; // on a device of the kind that was asked
+    for (uint32_t k = 0; n && k < d->device_count; k++)
+      there |= tfc_str_equal(d->devices[k].name, n->device) && tfc_str_equal(d->devices[k].kind, d->devices[0].kind);
+    if (!there) continue;
+    char text[32];
+    double us = time_on(j->cost_graph, n->name, d->devices[0].kind);
+    n->reason = tfc_arena_printf(&d->arena, "%.*s%son the host between copies%s%s: %s", TFC_STR_ARG(n->reason),
+                                 n->reason.size ? "; " : "", isfinite(us) ? ", " : "",
+                                 isfinite(us) ? tfc_show_us(text, us) : "", f->reason);
+    if (!n->reason.data) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  return NULL;
+}
+
 static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *k) {
   tfc_status s = NULL;
   struct tfc_placement *d = NULL;
@@ -384,6 +410,7 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->evaluations = j->episodes;
   if (k->sequence) TFC_TRY(s, rank_as_run(j, k, &as_run));
   TFC_TRY(s, tfc_subject_document(j->subject, j->problem, as_run.device ? &as_run : &k->solution, d));
+  TFC_TRY(s, give_fallback_reasons(j, d));
   j->out->placement = d, d = NULL;
 out:
   if (as_run.device) tfc_solution_deinit(&as_run);

@@ -220,6 +220,14 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   u->at += cells;
   tfc_str tuning = tfc_unpack_str(u);
   if (tuning.size && !(info->tuning = tfc_str_dup(tuning))) return no_memory();
+  uint32_t count = tfc_unpack_u32(u);
+  if (u->failed || count > info->node_count) return tfc_status_make(TFC_INTERNAL, "a broken message");
+  if (!(info->fallbacks = calloc(count + 1u, sizeof *info->fallbacks))) return no_memory();
+  for (uint32_t i = 0; i < count; i++) {
+    struct tfc_measure_fallback *f = &info->fallbacks[info->fallback_count++];
+    f->node = tfc_unpack_u32(u);
+    if (!(f->reason = tfc_str_dup(tfc_unpack_str(u)))) return no_memory();
+  }
   return u->failed ? tfc_status_make(TFC_INTERNAL, "a broken message") : NULL;
 }
 
@@ -263,6 +271,8 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   free(m->info.devices);
   free(m->info.note);
   free(m->info.tuning);
+  for (uint32_t i = 0; i < m->info.fallback_count; i++) free(m->info.fallbacks[i].reason);
+  free(m->info.fallbacks);
   free(m->info.ops);
   free(m->info.done_by);
   free(m->info.continued);

@@ -47,6 +47,10 @@ struct tfc_measure_options {
   const atomic_bool *cancel; // may be NULL
 };
 
+struct tfc_measure_fallback { // an operation that the first device runs on the host between copies, and why
+  uint32_t node;
+  char *reason;
+};
 struct tfc_measure_info {
   struct tfc_device_info *devices; // [device_count]
   uint32_t device_count;
@@ -67,6 +71,8 @@ struct tfc_measure_info {
   uint32_t output_count;
   bool *supported; // [kind * node_count + node], kinds in order of first appearance among the devices
   uint32_t kind_count;
+  struct tfc_measure_fallback *fallbacks;
+  uint32_t fallback_count;
 };
 
 struct tfc_measurer;

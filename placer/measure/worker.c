@@ -153,6 +153,22 @@ static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
   }
 }
 
+static void pack_fallbacks(const struct tfc_plan *plan, struct tfc_pack *p) {
+  uint32_t count = tfc_plan_fallbacks(plan, NULL, 0);
+  struct tfc_plan_fallback *list = calloc(count + 1u, sizeof *list);
+  if (!list) {
+    p->failed = true;
+    return;
+  }
+  (void)tfc_plan_fallbacks(plan, list, count);
+  tfc_pack_u32(p, count);
+  for (uint32_t i = 0; i < count; i++) {
+    tfc_pack_u32(p, list[i].node);
+    tfc_pack_str(p, tfc_str_from(list[i].reason));
+  }
+  free(list);
+}
+
 static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   tfc_status s = NULL;
   struct tfc_plan *plan = NULL;
@@ -256,6 +272,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   free(tuning);
   tuning = w->sides[0].set.devices[0]->driver->tuning ? w->sides[0].set.devices[0]->driver->tuning() : NULL;
   tfc_pack_str(&p, tfc_str_from(tuning));
+  pack_fallbacks(plan, &p);
   TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_SETUP, &p));
 out:
   tfc_plan_free(plan);
