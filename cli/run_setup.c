@@ -6,6 +6,7 @@
 #include "cli/program.h"
 #include "cli/run.h"
 #include "placer/placement.h"
+#include "profiler/gpu.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/io/npy.h"
@@ -109,6 +110,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
     if (!o->devices) TFC_TRY(s, devices_of(placement, &devices));
   }
   TFC_TRY(s, limit_threads(o->threads));
+  if (o->profile) tfc_gpu_profiler_prepare(o->devices ? o->devices : devices);
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
   if (setup.devices.note) tfc_say("%s", setup.devices.note);
   if (placement) TFC_TRY(s, apply_placement(&setup, placement, &keys));

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/base/str.h"
 
@@ -64,7 +65,10 @@ tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_
 void tfc_gpu_profiler_prepare(const char *devices) {
   const struct tfc_gpu_profiler *p = NULL;
   struct tfc_activity *a = NULL;
-  if (devices && strstr(devices, "gpu")) tfc_status_free(tfc_gpu_profiler_get(&p, &a));
+  // A number means GPUs where there are any.
+  bool number = devices && *devices && devices[strspn(devices, "0123456789")] == 0;
+  if (devices && (strstr(devices, "gpu") || (number && access("/dev/nvidiactl", F_OK) == 0)))
+    tfc_status_free(tfc_gpu_profiler_get(&p, &a));
 }
 
 void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *p, const char *reason) {
