@@ -64,8 +64,9 @@ struct tfc_dframe { // static
   tfc_str name;
   uint32_t node_count, value_count; // of one iteration
   uint32_t enter_count, ordered_count;
-  uint32_t parallel; // iterations at once
-  uint32_t *initial; // [node_count] pending counts
+  uint32_t parallel;  // iterations at once
+  uint32_t ring_mask; // a power of two beyond `parallel`, less one
+  uint32_t *initial;  // [node_count] pending counts
 };
 struct tfc_dynamic {
   struct tfc_dnode *nodes;
@@ -82,7 +83,8 @@ struct tfc_dynamic {
   uint32_t most_outputs;
 };
 
-// By node: the product whose sum with something this addition is, and whose work it does (TFC_NONE32: none). In `arena`.
+// By node: the product whose sum with something this addition is, and whose work it does (TFC_NONE32: none). In
+// `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
 extern const struct tfc_op_def tfc_add_product_def; // inputs: what is added to, A, B; its node is the product's

@@ -42,7 +42,7 @@ static struct tfc_run_iteration *new_iteration(struct tfc_run *r, struct tfc_run
   it->first_child = NULL;
   memcpy(it->pending, s->initial, s->node_count * sizeof *it->pending);
   memset(it->dead, 0, s->node_count * sizeof *it->dead);
-  f->ring[number % (s->parallel + 1)] = it;
+  f->ring[number & s->ring_mask] = it;
   f->outstanding++;
   return it;
 }
@@ -50,7 +50,7 @@ static struct tfc_run_iteration *new_iteration(struct tfc_run *r, struct tfc_run
 static void free_iteration(struct tfc_run *r, struct tfc_run_frame *f, struct tfc_run_iteration *it) {
   for (uint32_t i = 0; i < f->f->value_count; i++)
     if (it->values[i].live) tfc_run_value_release(&it->values[i]);
-  f->ring[it->number % (f->f->parallel + 1)] = NULL;
+  f->ring[it->number & f->f->ring_mask] = NULL;
   f->outstanding--;
   it->next_free = r->pools[f->index];
   r->pools[f->index] = it;
@@ -59,7 +59,7 @@ static void free_iteration(struct tfc_run *r, struct tfc_run_frame *f, struct tf
 struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, struct tfc_run_frame *parent,
                                            struct tfc_run_iteration *from) {
   const struct tfc_dframe *s = &r->d->frames[index];
-  size_t ring = (s->parallel + 1) * sizeof(struct tfc_run_iteration *);
+  size_t ring = ((size_t)s->ring_mask + 1) * sizeof(struct tfc_run_iteration *);
   struct tfc_run_frame *f = calloc(1, sizeof *f + ring + s->ordered_count * sizeof(int64_t));
   if (!f) {
     tfc_run_fail(r, tfc_run_no_memory());
@@ -85,7 +85,7 @@ struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, st
 }
 
 void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f) {
-  for (uint32_t i = 0; i <= f->f->parallel; i++)
+  for (uint32_t i = 0; i <= f->f->ring_mask; i++)
     if (f->ring[i]) free_iteration(r, f, f->ring[i]);
   for (size_t i = 0; i < f->next_roots.count; i++) tfc_run_value_release(&f->next_roots.data[i].value);
   for (size_t i = 0; i < f->constants.count; i++) tfc_run_value_release(&f->constants.data[i].value);

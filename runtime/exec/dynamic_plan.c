@@ -284,6 +284,8 @@ static tfc_status lay_out_frames(struct maker *m) {
   d->roots = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 1);
   if (!d->frames || !d->roots) return TFC_PLAN_NO_MEMORY();
   memcpy(d->frames, m->frames.data, d->frame_count * sizeof *d->frames);
+  for (uint32_t f = 0; f < d->frame_count; f++)
+    while (d->frames[f].ring_mask < d->frames[f].parallel) d->frames[f].ring_mask = 2 * d->frames[f].ring_mask + 1;
   for (uint32_t i = 0; i < d->node_count; i++) {
     struct tfc_dframe *f = &d->frames[d->nodes[i].frame];
     d->nodes[i].local = f->node_count++;

@@ -41,7 +41,7 @@ struct tfc_run_frame {
   struct tfc_run_frame *parent;
   struct tfc_run_iteration *parent_iteration;
   struct tfc_run_frame *sibling;
-  struct tfc_run_iteration **ring; // [parallel + 1] by number
+  struct tfc_run_iteration **ring; // [ring_mask + 1] by number
   int64_t count;                   // number of the last iteration
   uint32_t outstanding;            // iterations
   uint32_t pending_enters;
@@ -109,7 +109,7 @@ static inline void tfc_run_value_release(struct tfc_run_value *v) {
   v->live = false;
 }
 static inline struct tfc_run_iteration *tfc_run_iteration(const struct tfc_run_frame *f, int64_t number) {
-  struct tfc_run_iteration *it = f->ring[number % (f->f->parallel + 1)];
+  struct tfc_run_iteration *it = f->ring[number & f->f->ring_mask];
   return it && it->number == number ? it : NULL;
 }
 static inline bool tfc_run_own_space(const struct tfc_run *r, uint16_t device) {
