@@ -15,14 +15,17 @@ void tfc_wire_put_shape(struct tfc_text *out, uint32_t number, const struct tfc_
   tfc_text_deinit(&dim);
 }
 
+void tfc_wire_put_tensor_fields(struct tfc_text *out, const struct tfc_tensor *t) {
+  tfc_wire_put_int(out, 1, (uint64_t)t->dtype);
+  tfc_wire_put_shape(out, 2, &t->shape);
+  if (tfc_dtype_is_plain(t->dtype) && t->size)
+    tfc_wire_put_bytes(out, 4, (tfc_str){t->data, t->size});
+  else if (t->dtype == TFC_STRING)
+    for (int64_t i = 0; i < tfc_tensor_elements(t); i++) tfc_wire_put_bytes(out, 8, tfc_tensor_get_string(t, i));
+}
 void tfc_wire_put_tensor(struct tfc_text *out, uint32_t number, const struct tfc_tensor *t) {
   struct tfc_text m = {0};
-  tfc_wire_put_int(&m, 1, (uint64_t)t->dtype);
-  tfc_wire_put_shape(&m, 2, &t->shape);
-  if (tfc_dtype_is_plain(t->dtype) && t->size)
-    tfc_wire_put_bytes(&m, 4, (tfc_str){t->data, t->size});
-  else if (t->dtype == TFC_STRING)
-    for (int64_t i = 0; i < tfc_tensor_elements(t); i++) tfc_wire_put_bytes(&m, 8, tfc_tensor_get_string(t, i));
+  tfc_wire_put_tensor_fields(&m, t);
   tfc_wire_put_bytes(out, number, tfc_text_view(&m));
   out->failed |= m.failed;
   tfc_text_deinit(&m);

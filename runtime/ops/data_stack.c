@@ -1,4 +1,5 @@
-// Stacks of one step (loops keep what their gradient needs there), by resource handle.
+// Stacks of one step (loops keep what their gradient needs there), by resource handle. The old ops hand around two
+// strings instead, container and name; the step keeps the stack under them.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -22,23 +23,69 @@ static void stack_destroy(struct tfc_object *self) {
 }
 static const struct tfc_object_type stack_type = {.name = "stack", .destroy = stack_destroy};
 
-static tfc_status stack_create(struct tfc_kernel_ctx *ctx) {
-  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Stack size must be a scalar");
+static tfc_status stack_make(struct tfc_kernel_ctx *ctx, struct stack **out) {
   struct stack *s = calloc(1, sizeof *s);
   if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   s->object = (struct tfc_object){.type = &stack_type, .references = 1};
   pthread_mutex_init(&s->lock, NULL);
   s->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "elem_type", TFC_DTYPE_NONE);
-  s->most = tfc_nn_int(ctx->inputs[0]);
+  s->most = ctx->input_count ? tfc_nn_int(ctx->inputs[0]) : -1;
+  *out = s;
+  return NULL;
+}
+static tfc_status stack_create(struct tfc_kernel_ctx *ctx) {
+  struct stack *s = NULL;
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Stack size must be a scalar");
+  TFC_RETURN_IF_ERROR(stack_make(ctx, &s));
   return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, &s->object);
+}
+static tfc_status hand_over(void *arg, struct tfc_object **out) {
+  *out = arg;
+  return NULL;
+}
+// A new stack each time that the node runs: its name carries a number.
+static tfc_status stack_create_ref(struct tfc_kernel_ctx *ctx) {
+  static _Atomic uint64_t made;
+  struct stack *s = NULL;
+  struct tfc_object *o = NULL;
+  struct tfc_tensor *y = NULL;
+  struct tfc_text name = {0};
+  TFC_RETURN_IF_ERROR(stack_make(ctx, &s));
+  tfc_text_add(&name, ctx->node->name);
+  tfc_text_printf(&name, "_%llu", (unsigned long long)made++);
+  tfc_str view = {name.data, name.size};
+  tfc_status status = name.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  if (!status)
+    status =
+        tfc_resources_find_or_create(ctx->env->step_resources, TFC_STR("_stacks"), view, &stack_type, hand_over, s, &o);
+  tfc_object_release(status ? &s->object : o); // the step keeps it
+  if (!status) status = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y);
+  if (!status && (!tfc_tensor_set_string(y, 0, TFC_STR("_stacks")) || !tfc_tensor_set_string(y, 1, view)))
+    status = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_text_deinit(&name);
+  return status;
+}
+static tfc_status stack_of(struct tfc_kernel_ctx *ctx, struct stack **out) {
+  struct tfc_object *o = NULL;
+  const struct tfc_tensor *h = ctx->inputs[0];
+  if (h->dtype == TFC_STRING) {
+    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "Stack handle must have two elements, but had shape: %s",
+                     tfc_shape_show(&h->shape, (char[TFC_SHAPE_TEXT]){0}));
+    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->step_resources, tfc_tensor_get_string(h, 0),
+                                           tfc_tensor_get_string(h, 1), &stack_type, &o));
+    tfc_object_release(o);
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
+  }
+  *out = (struct stack *)o;
+  return NULL;
 }
 
 static tfc_status stack_push(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
+  struct stack *st = NULL;
   struct tfc_tensor kept = {0};
   const struct tfc_tensor *x = ctx->inputs[1];
-  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
-  struct stack *st = (struct stack *)o;
+  TFC_RETURN_IF_ERROR(stack_of(ctx, &st));
   TFC_KERNEL_CHECK(x->dtype == st->dtype, "Must have type %s but got %s", tfc_dtype_name(st->dtype),
                    tfc_dtype_name(x->dtype));
   TFC_RETURN_IF_ERROR(tfc_data_keep(ctx, x, &kept));
@@ -58,9 +105,8 @@ static tfc_status stack_push(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status stack_pop(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
-  struct stack *st = (struct stack *)o;
+  struct stack *st = NULL;
+  TFC_RETURN_IF_ERROR(stack_of(ctx, &st));
   struct tfc_tensor top = {0};
   tfc_status s = NULL;
   pthread_mutex_lock(&st->lock);
@@ -75,9 +121,8 @@ static tfc_status stack_pop(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status stack_close(struct tfc_kernel_ctx *ctx) {
-  struct tfc_object *o = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &stack_type, &o));
-  struct stack *st = (struct stack *)o;
+  struct stack *st = NULL;
+  TFC_RETURN_IF_ERROR(stack_of(ctx, &st));
   pthread_mutex_lock(&st->lock);
   st->closed = true;
   for (size_t i = 0; i < st->items.count; i++) tfc_tensor_release(&st->items.data[i]);
@@ -124,6 +169,31 @@ static const struct tfc_op_def data_stack_rows[] = {
      .inputs = "handle: resource",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
+     .shape = tfc_nn_shape_none,
+     .kernel = stack_close},
+    {.name = "Stack",
+     .outputs = "handle: Ref(string)",
+     .attrs = "elem_type: type, stack_name: string = ''",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = shape_create,
+     .kernel = stack_create_ref},
+    {.name = "StackPush",
+     .inputs = "handle: Ref(string), elem: T",
+     .outputs = "output: T",
+     .attrs = "T: type, swap_memory: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = shape_push,
+     .kernel = stack_push},
+    {.name = "StackPop",
+     .inputs = "handle: Ref(string)",
+     .outputs = "elem: elem_type",
+     .attrs = "elem_type: type",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = tfc_nn_shape_unknown,
+     .kernel = stack_pop},
+    {.name = "StackClose",
+     .inputs = "handle: Ref(string)",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      .shape = tfc_nn_shape_none,
      .kernel = stack_close},
 };

@@ -1,4 +1,4 @@
-// Parts of images: CropAndResize with its gradients, ExtractImagePatches, NonMaxSuppression.
+// Parts of images: CropAndResize with its gradients, ExtractImagePatches.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,84 +352,7 @@ OPS_GRADIENT(ExtractImagePatches) {
   return NULL;
 }
 
-// --- NonMaxSuppression
-// ------------------------------------------------------------------------------------------------- Boxes by falling
-// score, those dropped that overlap a better one by more than the threshold (intersection over union).
-struct scored {
-  float score;
-  int32_t box;
-};
-static int better_first(const void *a, const void *b) {
-  const struct scored *p = a, *q = b;
-  if (p->score != q->score) return p->score > q->score ? -1 : 1;
-  return (p->box > q->box) - (p->box < q->box);
-}
-static float overlap(const float *a, const float *b) {
-  float ay[2] = {fminf(a[0], a[2]), fmaxf(a[0], a[2])}, ax[2] = {fminf(a[1], a[3]), fmaxf(a[1], a[3])};
-  float by[2] = {fminf(b[0], b[2]), fmaxf(b[0], b[2])}, bx[2] = {fminf(b[1], b[3]), fmaxf(b[1], b[3])};
-  float area_a = (ay[1] - ay[0]) * (ax[1] - ax[0]), area_b = (by[1] - by[0]) * (bx[1] - bx[0]);
-  if (area_a <= 0 || area_b <= 0) return 0;
-  float height = fmaxf(fminf(ay[1], by[1]) - fmaxf(ay[0], by[0]), 0);
-  float width = fmaxf(fminf(ax[1], bx[1]) - fmaxf(ax[0], bx[0]), 0);
-  float both = height * width;
-  return both / (area_a + area_b - both);
-}
-struct suppression_state {
-  float threshold;
-};
-static tfc_status prepare_suppression(struct tfc_prepare_ctx *ctx) {
-  OPS_PREPARE_STATE(ctx, struct suppression_state, state);
-  state->threshold = (float)tfc_node_attr_float(ctx->graph, ctx->node, "iou_threshold", 0.5);
-  return NULL;
-}
-static tfc_status non_max_suppression(struct tfc_kernel_ctx *ctx) {
-  const struct tfc_tensor *boxes = ctx->inputs[0], *scores = ctx->inputs[1];
-  struct tfc_buffer *held = NULL;
-  struct tfc_tensor *y = NULL;
-  tfc_status s = NULL;
-  TFC_KERNEL_CHECK(boxes->shape.rank == 2 && boxes->shape.dims[1] == 4, "boxes must have shape [n, 4]");
-  int64_t n = boxes->shape.dims[0];
-  TFC_KERNEL_CHECK(scores->shape.rank == 1 && tfc_tensor_elements(scores) == n, "scores has incompatible shape");
-  for (uint32_t i = 2; i < ctx->input_count; i++)
-    TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "input %u must be 0-D, its rank is %d", i,
-                     ctx->inputs[i]->shape.rank);
-  int64_t most = tfc_tensor_int(ctx->inputs[2], 0), count = 0, kept = 0;
-  float threshold =
-      ctx->input_count > 3 ? ops_pixel(ctx->inputs[3], 0) : ((const struct suppression_state *)ctx->state)->threshold;
-  float least = ctx->input_count > 4 ? ops_pixel(ctx->inputs[4], 0) : -INFINITY;
-  TFC_KERNEL_CHECK(most >= 0, "max_output_size must be non-negative");
-  TFC_KERNEL_CHECK(threshold >= 0 && threshold <= 1, "iou_threshold must be in [0, 1]");
-  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)n * (sizeof(struct scored) + 20) + 16, &held));
-  struct scored *order = held->data;
-  float *corners = (float *)(order + n);
-  int32_t *chosen = (int32_t *)(corners + 4 * n);
-  for (int64_t i = 0; i < 4 * n; i++) corners[i] = ops_pixel(boxes, i);
-  for (int64_t i = 0; i < n; i++) {
-    float score = ops_pixel(scores, i);
-    if (score > least) order[count++] = (struct scored){score, (int32_t)i};
-  }
-  qsort(order, (size_t)count, sizeof *order, better_first);
-  for (int64_t i = 0; i < count && kept < most; i++) {
-    bool keep = true;
-    for (int64_t k = kept; keep && k-- > 0;)
-      keep = !(overlap(corners + 4 * order[i].box, corners + 4 * chosen[k]) > threshold);
-    if (keep) chosen[kept++] = order[i].box;
-  }
-  TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE(kept), &y));
-  if (kept) memcpy(y->data, chosen, y->size);
-out:
-  tfc_buffer_release(held);
-  return s;
-}
-static tfc_status shape_suppression(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
-  return NULL;
-}
-
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define SUPPRESSION                                                                                                    \
-  .flags = TFC_OP_NOT_DIFFERENTIABLE, .shape = shape_suppression, .prepare = prepare_suppression,                      \
-  .kernel = non_max_suppression
 static const struct tfc_op_def image_crop_rows[] = {
     {.name = "CropAndResize",
      .inputs = "image: T, boxes: float, box_ind: int32, crop_size: int32",
@@ -474,26 +397,5 @@ static const struct tfc_op_def image_crop_rows[] = {
      .kernel = extract_patches,
      .gradient = gradient_ExtractImagePatches,
      .samples = "float[1,5,5,2] {ksizes=[1, 3, 3, 1], strides=[1, 2, 2, 1], rates=[1, 1, 1, 1], padding='SAME'}"},
-    {.name = "NonMaxSuppression",
-     .inputs = "boxes: float, scores: float, max_output_size: int32",
-     .outputs = "selected_indices: int32",
-     .attrs = "iou_threshold: float = 0.5",
-     SUPPRESSION,
-     .host_inputs = 4,
-     .samples = "float[3,4], float[3], int32[]=2"},
-    {.name = "NonMaxSuppressionV2",
-     .inputs = "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold",
-     .outputs = "selected_indices: int32",
-     .attrs = "T: {half, float} = float, T_threshold: {half, float} = float",
-     SUPPRESSION,
-     .host_inputs = 12,
-     .samples = "float[3,4], float[3], int32[]=2, float[]=0.5"},
-    {.name = "NonMaxSuppressionV3",
-     .inputs = "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold",
-     .outputs = "selected_indices: int32",
-     .attrs = "T: {half, float} = float, T_threshold: {half, float} = float",
-     SUPPRESSION,
-     .host_inputs = 28,
-     .samples = "float[3,4], float[3], int32[]=2, float[]=0.5, float[]=0"},
 };
 TFC_REGISTER_OPS(image_crop_rows);

@@ -3,6 +3,7 @@
 //
 // Gamma: Marsaglia and Tsang 2000, "A simple method for generating gamma variables". Poisson: multiplication of
 // uniforms (Knuth) below a rate of 10, else transformed rejection (Hörmann 1993).
+#include "runtime/ops/math_row.h"
 #include "runtime/ops/nn_common.h"
 #include "runtime/ops/random_philox.h"
 
@@ -105,35 +106,88 @@ static void sample(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// (shape, alpha or rate) -> [shape, parameters' shape]
-static tfc_status run(struct tfc_kernel_ctx *ctx, bool poisson) {
-  struct tfc_shape shape;
-  const struct tfc_tensor *parameters = ctx->inputs[1];
-  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
-  int64_t per_parameter = tfc_shape_elements(&shape), n = tfc_tensor_elements(parameters);
-  for (int i = 0; i < parameters->shape.rank; i++) {
-    TFC_KERNEL_CHECK(shape.rank < TFC_MAX_RANK, "too many dimensions");
-    shape.dims[shape.rank++] = parameters->shape.dims[i];
-  }
+// Samples of `per_parameter` for each parameter; `seeded`: of this generator, else of the node's own.
+static tfc_status fill(struct tfc_kernel_ctx *ctx, bool poisson, const struct tfc_tensor *parameters,
+                       const struct tfc_shape *shape, int64_t per_parameter, const struct tfc_philox *seeded) {
+  int64_t n = tfc_tensor_elements(parameters);
   struct samples s = {
       .parameters = parameters, .parameter_count = n, .per_parameter = per_parameter, .poisson = poisson};
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &shape, &s.out));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, shape, &s.out));
   if (tfc_tensor_elements(s.out) == 0) return NULL;
   s.highest = type == TFC_INT32                           ? INT32_MAX
               : type == TFC_INT64                         ? (double)INT64_MAX
               : type == TFC_HALF                          ? 65504.0
               : type == TFC_FLOAT || type == TFC_BFLOAT16 ? 3.38e38
                                                           : 1.79e308;
-  s.generator = tfc_random_reserve(ctx, (uint64_t)(per_parameter * n) * RESERVED);
+  s.generator = seeded ? *seeded : tfc_random_reserve(ctx, (uint64_t)(per_parameter * n) * RESERVED);
   tfc_kernel_parallel_for(ctx, per_parameter * n, PIECE, sample, &s);
   return NULL;
+}
+// (shape, alpha or rate) -> [shape, parameters' shape]
+static tfc_status run(struct tfc_kernel_ctx *ctx, bool poisson) {
+  struct tfc_shape shape;
+  const struct tfc_tensor *parameters = ctx->inputs[1];
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
+  int64_t per_parameter = tfc_shape_elements(&shape);
+  for (int i = 0; i < parameters->shape.rank; i++) {
+    TFC_KERNEL_CHECK(shape.rank < TFC_MAX_RANK, "too many dimensions");
+    shape.dims[shape.rank++] = parameters->shape.dims[i];
+  }
+  return fill(ctx, poisson, parameters, &shape, per_parameter, NULL);
 }
 static tfc_status random_gamma(struct tfc_kernel_ctx *ctx) {
   return run(ctx, false);
 }
 static tfc_status random_poisson(struct tfc_kernel_ctx *ctx) {
   return run(ctx, true);
+}
+
+// (shape, seed, alpha or rate), or (shape, key, counter, alg, alpha) -> shape, which ends in the parameters' shape
+static tfc_status run_seeded(struct tfc_kernel_ctx *ctx, bool poisson) {
+  struct tfc_shape shape;
+  struct tfc_philox p;
+  uint32_t rest;
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
+  TFC_RETURN_IF_ERROR(tfc_random_of_inputs(ctx, &p, &rest));
+  const struct tfc_tensor *parameters = ctx->inputs[rest];
+  bool ends = parameters->shape.rank <= shape.rank;
+  for (int i = 1; ends && i <= parameters->shape.rank; i++)
+    ends = parameters->shape.dims[parameters->shape.rank - i] == shape.dims[shape.rank - i];
+  TFC_KERNEL_CHECK(ends, "Shape passed in must end with the shape of the parameters: %s does not end with %s",
+                   tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&parameters->shape, (char[TFC_SHAPE_TEXT]){0}));
+  int64_t n = tfc_tensor_elements(parameters);
+  return fill(ctx, poisson, parameters, &shape, n ? tfc_shape_elements(&shape) / n : 0, &p);
+}
+static tfc_status stateless_gamma(struct tfc_kernel_ctx *ctx) {
+  return run_seeded(ctx, false);
+}
+static tfc_status stateless_poisson(struct tfc_kernel_ctx *ctx) {
+  return run_seeded(ctx, true);
+}
+
+// d sample / d alpha, summed over the samples of each alpha (its dimensions are the last ones).
+static void grad_of_alpha(struct tfc_grad_ctx *g, uint32_t input, bool shape_is_whole) {
+  struct tfc_builder *b = g->builder;
+  struct tfc_output alpha = grad_in(g, input), shape = grad_in(g, 0), sample = grad_out(g, 0);
+  struct tfc_output count = tfc_add1(b, "Size", shape);
+  if (shape_is_whole) count = tfc_add2(b, "Sub", count, tfc_add1(b, "Rank", alpha));
+  struct tfc_output ones = tfc_add2(b, "Fill", tfc_add2(b, "ExpandDims", count, tfc_add_i32(b, 0)), tfc_add_i32(b, 1));
+  struct tfc_output both[] = {ones, tfc_add1(b, "Shape", alpha), tfc_add_i32(b, 0)};
+  struct tfc_output wide = tfc_add(b, "ConcatV2", NULL, both, 3, NULL, 0);
+  struct tfc_output slope = tfc_add2(b, "RandomGammaGrad", tfc_add2(b, "Reshape", alpha, wide), sample);
+  struct tfc_output range[] = {tfc_add_i32(b, 0), count, tfc_add_i32(b, 1)};
+  struct tfc_output axes = tfc_add(b, "Range", NULL, range, 3, NULL, 0);
+  g->grad_inputs[input] = tfc_add2(b, "Sum", tfc_add2(b, "Mul", g->grad_outputs[0], slope), axes);
+}
+static tfc_status gradient_gamma(struct tfc_grad_ctx *g) {
+  grad_of_alpha(g, 1, false);
+  return tfc_grad_status(g);
+}
+static tfc_status gradient_stateless_gamma(struct tfc_grad_ctx *g) {
+  grad_of_alpha(g, tfc_grad_input_count(g) - 1, true);
+  return tfc_grad_status(g);
 }
 
 static tfc_status shape_samples(struct tfc_shape_ctx *ctx) {
@@ -146,13 +200,19 @@ static tfc_status shape_samples(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = shape;
   return NULL;
 }
+static tfc_status shape_seeded(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  return NULL;
+}
 TFC_COST_PER_ELEMENT(cost_sample, 200)
+#define SEEDED(kernel_) .host_inputs = UINT32_MAX, .shape = shape_seeded, .cost = cost_sample, .kernel = kernel_
 static const struct tfc_op_def random_gamma_rows[] = {
     {.name = "RandomGamma",
      .inputs = "shape: S, alpha: T",
      .outputs = "output: T",
      .attrs = "seed: int = 0, seed2: int = 0, S: {int32, int64}, T: {half, float, double}",
-     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
+     .flags = TFC_OP_STATEFUL,
+     .gradient = gradient_gamma,
      .host_inputs = 1,
      .node_state = TFC_RANDOM_NODE_STATE,
      .shape = shape_samples,
@@ -171,5 +231,25 @@ static const struct tfc_op_def random_gamma_rows[] = {
      .cost = cost_sample,
      .prepare = tfc_random_prepare,
      .kernel = random_poisson},
+    {.name = "StatelessRandomGammaV2",
+     .inputs = "shape: T, seed: Tseed, alpha: dtype",
+     .outputs = "output: dtype",
+     .attrs = "dtype: {half, float, double}, T: {int32, int64} = int32, Tseed: {int32, int64} = int64",
+     SEEDED(stateless_gamma),
+     .gradient = gradient_stateless_gamma,
+     .samples = "int32[2]=[3,2], int64[2]=[1,2], float[2]=[0.5,2.5]"},
+    {.name = "StatelessRandomGammaV3",
+     .inputs = "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype",
+     .outputs = "output: dtype",
+     .attrs = "dtype: {half, float, double}, shape_dtype: {int32, int64} = int32",
+     SEEDED(stateless_gamma),
+     .gradient = gradient_stateless_gamma},
+    {.name = "StatelessRandomPoisson",
+     .inputs = "shape: T, seed: Tseed, lam: Rtype",
+     .outputs = "output: dtype",
+     .attrs = "Rtype: {half, float, double, int32, int64}, dtype: {half, float, double, int32, int64}, T: {int32, "
+              "int64} = int32, Tseed: {int32, int64} = int64",
+     .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     SEEDED(stateless_poisson)},
 };
 TFC_REGISTER_OPS(random_gamma_rows);

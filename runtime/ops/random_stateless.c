@@ -21,7 +21,7 @@ tfc_status tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *
 }
 
 // Inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the first of the others.
-static tfc_status generator_of(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest) {
+tfc_status tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest) {
   if (ctx->inputs[1]->dtype != TFC_UINT64) {
     *rest = 2;
     return tfc_random_of_seed(ctx->inputs[1], out);
@@ -48,7 +48,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, enum tfc_random_kind kind) {
   struct tfc_random_request request = {.kind = kind};
   uint32_t rest;
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
-  TFC_RETURN_IF_ERROR(generator_of(ctx, &request.generator, &rest));
+  TFC_RETURN_IF_ERROR(tfc_random_of_inputs(ctx, &request.generator, &rest));
   if (kind == TFC_RANDOM_UNIFORM_INT) {
     const struct tfc_tensor *low = ctx->inputs[rest], *high = ctx->inputs[rest + 1];
     TFC_KERNEL_CHECK(low->shape.rank == 0 && high->shape.rank == 0, "minval and maxval must be scalars");

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/nn_common.h"
 #include "runtime/ops/string_hash.h"
+#include "runtime/ops/string_number.h"
 
 static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -42,6 +43,12 @@ static bool number_of(const char *text, tfc_dtype type, void *out) {
   while (*end == ' ' || (*end >= '\t' && *end <= '\r')) end++;
   return *end == 0;
 }
+bool tfc_string_number(tfc_str text, tfc_dtype type, void *out) {
+  char *whole = tfc_str_dup(text);
+  bool ok = whole && strlen(whole) == text.size && number_of(whole, type, out);
+  free(whole);
+  return ok;
+}
 static tfc_status string_to_number(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -49,10 +56,7 @@ static tfc_status string_to_number(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &x->shape, &y));
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
     tfc_str s = tfc_tensor_get_string(x, i);
-    char *text = tfc_str_dup(s);
-    if (!text) return no_memory();
-    bool ok = strlen(text) == s.size && number_of(text, type, (char *)y->data + (size_t)i * tfc_dtype_size(type));
-    free(text);
+    bool ok = tfc_string_number(s, type, (char *)y->data + (size_t)i * tfc_dtype_size(type));
     TFC_KERNEL_CHECK(ok, "StringToNumberOp could not correctly convert string: %.*s", TFC_STR_ARG(s));
   }
   return NULL;

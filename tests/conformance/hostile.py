@@ -385,6 +385,12 @@ def compare(options, program, report):
 UNDEFINED = {(op, i) for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3") for i in (3, 4)} | {("FusedBatchNormV3", 5)}
 # Reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
 UNDEFINED |= {("DynamicStitch", 0), ("ParallelDynamicStitch", 0)}  # rows that no index names
+
+
+def undefined(node):
+    return UNDEFINED | ({("Empty", 0)} if not node.attr["init"].b else set())
+
+
 LACKS = re.compile("No OpKernel|block_shape must have rank 1|Could not find device|no supported kernel|does not yet support|not supported|only supports|not implemented", re.I)
 
 
@@ -397,6 +403,27 @@ def rule_for(case, value):
     if value.dtype.kind in "fc" and case["tolerance"] == "exact" and value.dtype.name != case["dtype"]:
         return "relative:1e-6"
     return case["tolerance"]
+
+
+def decomposition(graph_def, values, found):
+    """Singular and eigenvectors are free up to a phase, and more where values meet or are 0: the pairs to compare then are the values,
+    the products of the factors, and each factor's with itself. None: the node is no such one, or its input is not finite."""
+    node = graph_def.node[-1]
+    if node.op not in ("Svd", "SelfAdjointEigV2"):
+        return None
+    vectors = node.attr["compute_uv" if node.op == "Svd" else "compute_v"]
+    if not (vectors.b or not vectors.HasField("b")):  # TensorFlow leaves these outputs as they are
+        return [(values[0], found[0])]
+    if not all(np.isfinite(v).all() for v in values) or any(v.shape != f.shape for v, f in zip(values, found)):
+        return None
+
+    def products(outputs):
+        s, u = np.asarray(outputs[0]), outputs[1]
+        v, k = outputs[2] if node.op == "Svd" else u, s.shape[-1]
+        turned = [np.conj(np.swapaxes(m, -1, -2)) for m in (u, v)]
+        return [s, (u[..., :k] * s[..., None, :].astype(u.dtype)) @ turned[1][..., :k, :], turned[0] @ u, turned[1] @ v]
+
+    return list(zip(products(values), products(found)))
 
 
 def judge(group, directory, program, report, tf1, cases, last_line):
@@ -413,11 +440,13 @@ def judge(group, directory, program, report, tf1, cases, last_line):
             f.write(graph_def.SerializeToString())
         code, outputs, errors = program.script(path, [{"fetches": fetches} for _, _, fetches, _, _ in group], path + ".run")
         culprit = None
-        for i, ((label, _, fetches, values, case), found) in enumerate(zip(group, outputs)):
+        for i, ((label, part, fetches, values, case), found) in enumerate(zip(group, outputs)):
             if any(f not in found for f in fetches):
                 culprit = i
                 break
-            pairs = [(v, found[f], rule_for(case, v)) for i, (f, v) in enumerate(zip(fetches, values)) if (case["op"], i) not in UNDEFINED]
+            pairs = [(v, found[f]) for i, (f, v) in enumerate(zip(fetches, values)) if (part.node[-1].op, i) not in undefined(part.node[-1])]
+            pairs = decomposition(part, values, [found[f] for f in fetches]) or pairs
+            pairs = [(v, f, rule_for(case, v)) for v, f in pairs]
             wrong = next((w for w in (cases.mismatch(*pair) for pair in pairs) if w), None)
             report.fail(label, wrong) if wrong else report.ok(label)
         if culprit is None:

@@ -71,9 +71,11 @@ def case(op, inputs, tag="", **attrs):
 
 def unary():
     for op in ["Neg", "Abs", "Square", "Exp", "Expm1", "Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Asinh", "Tanh",
-               "Sigmoid", "Sign", "Erf", "Erfc", "BesselI0e", "BesselI1e", "Floor", "Round", "Identity", "Snapshot"]:
+               "Sigmoid", "Sign", "Erf", "Erfc", "BesselI0e", "BesselI1e", "BesselI0",
+               "BesselI1", "BesselJ0", "BesselJ1", "Dawsn", "FresnelCos", "FresnelSin", "Floor", "Round", "Identity", "Snapshot"]:
         case(op, [f(3, 4)])
-    for op in ["Sqrt", "Rsqrt", "Log", "Log1p", "Reciprocal", "Inv", "Lgamma", "Digamma"]:
+    for op in ["Sqrt", "Rsqrt", "Log", "Log1p", "Reciprocal", "Inv", "Lgamma", "Digamma", "BesselK0",
+               "BesselK1", "BesselK0e", "BesselK1e", "BesselY0", "BesselY1", "Expint", "Spence"]:
         case(op, [pos(3, 4)])
     for op in ["Asin", "Acos", "Atanh", "Erfinv"]:
         case(op, [unit(3, 4)])
@@ -111,6 +113,8 @@ def binary():
     case("RealDiv", [c(3), c(3, salt=2)], "complex")
     case("Igamma", [pos(3, 4), pos(4, salt=1)])
     case("Igammac", [pos(3, 4), pos(4, salt=1)])
+    case("Betainc", [pos(3, 4), pos(3, 4, salt=1), f(3, 4, lo=0.1, hi=0.9, salt=2)])
+    case("Betainc", [pos(5), pos(5, salt=1), np.array(0.3)], "scalar")
     case("Polygamma", [np.array([1.0, 2.0, 3.0]), pos(2, 3)])
     case("Cross", [f(4, 3), f(4, 3, salt=1)])
     case("Select", [np.array([True, False, True]), f(3, 2), f(3, 2, salt=1)], "vector")
@@ -118,6 +122,13 @@ def binary():
     case("SelectV2", [np.array([[True], [False], [True]]), f(3, 4), f(4, salt=1)])
     case("SelectV2", [np.array(True), f(2), f(3, 2, salt=1)], "scalar")
     case("AddN", [[f(3), f(3, salt=1), f(3, salt=2)]])
+
+
+def transforms():
+    t = np.array([[1, 0, 0.5, 0, 1, -0.25, 0, 0], [0.5, 0, 1.25, 0, 2, -0.5, 0, 0]], np.float32)  # whose inverses are exact
+    for tag, how, fill in (("nearest", "NEAREST", "CONSTANT"), ("bilinear", "BILINEAR", "REFLECT")):
+        case("ImageProjectiveTransformV2", [f(2, 6, 5, 3), t, i32(7, 5)], tag, interpolation=how, fill_mode=fill)
+        case("ImageProjectiveTransformV3", [f(2, 6, 5, 3), t[:1], i32(7, 5), np.float32(0.5)], tag, interpolation=how, fill_mode=fill)
 
 
 def reductions():
@@ -413,7 +424,7 @@ def trainable(dtype):
 
 
 def main():
-    for family in (unary, binary, reductions, array, linalg, image, nn, factors, signal, quantized, sparse, rest):
+    for family in (unary, binary, transforms, reductions, array, linalg, image, nn, factors, signal, quantized, sparse, rest):
         family()
     out = os.path.join(HERE, "golden", "gradients")
     graph, expected, listed = tf.Graph(), tf.Graph(), []

@@ -34,6 +34,38 @@ def cases(f):
     counts(f)
     variants(f)
     unicode(f)
+    tensors(f)
+    records(f)
+
+
+def tensors(f):
+    """Tensors as messages and back."""
+    for d in ("float32", "int8", "bool", "complex64", "float16", "bfloat16", "uint16", "int64", "string"):
+        x = f.values(d, [2, 3])
+        f.simple("SerializeTensor", d, [([v], {}) for v in (x, x[:0], x[:1, 0])], dynamic=d == "float32")
+        made = [serialized(v, d) for v in (x, x[:0])]
+        f.simple("ParseTensor", d, [([np.array(m, object)], {"out_type": d}) for m in made], dynamic=False)
+    repeated = b"\x08\x01\x12\x04\x12\x02\x08\x03\x2a\x04\x00\x00\x80\x3f"  # one value for three
+    f.simple("ParseTensor", "float32", [([np.array(repeated, object)], {"out_type": "float32"})], tag="repeated")
+    for tag, message in (("type", repeated), ("broken", b"zzz")):
+        f.simple("ParseTensor", "int32", [([np.array(message, object)], {"out_type": "int32"})], tag=tag, expect_error="InvalidArgumentError")
+
+
+def serialized(value, dtype):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        return session.run(tf.io.serialize_tensor(tf.constant(value, dtype)))
+
+
+def records(f):
+    """Comma-separated values."""
+    text = lambda *v: np.array(v, object)  # noqa: E731
+    defaults = [np.array([5], np.int32), np.array([0.5], np.float32), text(b"none"), np.array([3], np.int64), np.array([], np.float64)]
+    lines = text(b'1,2.5,abc,7,8e3', b'-4, 3 ,"x, ""q""",,1', b',1e-3,,9,inf')
+    f.simple("DecodeCSV", "string", [([lines, defaults], {}), ([lines[0], defaults], {}), ([lines, [text(b"a"), defaults[3]]], {"select_cols": [2, 3]}), ([lines[:0], defaults], {}),
+                                     ([text(b'NA|4|"a"|'), [np.array([7], np.int32), np.array(1, np.int32), text(b""), text(b"e")]], {"field_delim": "|", "na_value": "NA"}),
+                                     ([text(b'1|"4|a'), [np.array([7], np.int32), text(b""), text(b"")]], {"field_delim": "|", "use_quote_delim": False})], dynamic=False)
+    for tag, line in (("few", b"1,2"), ("many", b"1,2,a,4,5,6"), ("number", b"x,2,a,4,5"), ("missing", b"1,2,a,4,"), ("quote", b'1,2,a"b,4,5'), ("open", b'1,2,"a,4,5'), ("range", b"3000000000,2,a,4,5"), ("line", b"1,2,a,4,5\n")):
+        f.simple("DecodeCSV", "string", [([text(line), defaults], {})], tag=tag, expect_error="InvalidArgumentError")
 
 
 def parsing(f):

@@ -34,6 +34,35 @@ def cases(f):
         with f.graph.as_default(), f.scope():
             f.run(f.node(op, [v("float32", [2, 4, 4]), np.float32(0.5)], dynamic=True))
     sampled(f)
+    suppressed(f)
+    projected(f)
+
+
+def suppressed(f):
+    """Boxes that overlap much, scores with ties."""
+    n, size = 24, np.array(15, I32)
+    corners = f.values("float32", [n, 2], 0, 1)
+    boxes = np.concatenate([corners, corners + f.values("float32", [n, 2], 0.1, 0.8, 1)], 1)
+    scores = np.round(f.values("float32", [n], 0, 1, 2) * 10) / 10
+    for d in ("float32", "float16"):
+        b, s, number = boxes.astype(d), scores.astype(d), lambda v, d=d: np.array(v, d)
+        f.simple("NonMaxSuppressionV4", d, [([b, s, np.array(m, I32), number(t), number(0.15)], {"pad_to_max_output_size": p}) for t in (0.25, 0.625) for m, p in ((5, False), (40, True))])
+        f.simple("NonMaxSuppressionV5", d, [([b, s, size, number(t), number(0.15), number(g)], {"pad_to_max_output_size": p}) for t in (0.25, 0.625) for g in (0, 0.5) for p in (False, True)], "relative:1e-5")
+    f.simple("NonMaxSuppressionWithOverlaps", "float32", [([f.values("float32", [n, n], 0, 1), scores, size, np.float32(t), np.float32(0.15)], {}) for t in (0.5, 0.9)])
+    several, classes = np.stack([boxes[:, None, :], boxes[::-1, None, :] * np.float32(0.75)]), f.values("float32", [2, n, 3], 0, 1, 3)
+    f.simple("CombinedNonMaxSuppression", "float32", [([np.tile(several, [1, 1, q, 1]), classes, np.array(4, I32), np.array(m, I32), np.float32(0.4), np.float32(0.2)], {"pad_per_class": p, "clip_boxes": c})
+                                                      for q in (1, 3) for m in (10, 20) for p in (False, True) for c in (False, True)])
+    f.simple("NonMaxSuppressionV4", "float32", [([boxes, scores, size, np.float32(1.5), np.float32(0)], {})], tag="threshold", expect_error="InvalidArgumentError")
+
+
+def projected(f):
+    transforms = np.array([[0.9, 0.1, 0.3, -0.2, 1.1, 0.4, 0, 0], [1.5, 0, -2, 0.3, 0.5, 1, 0.02, -0.01]], np.float32)
+    size = np.array([7, 5], I32)
+    for d in ("float32", "float64", "float16", "uint8", "int32", "int64"):
+        x = f.values(d, [2, 6, 5, 3], 0, 100)
+        f.simple("ImageProjectiveTransformV2", d, [([x, transforms, size], {"interpolation": i, "fill_mode": m}) for i in ("NEAREST", "BILINEAR") for m in ("CONSTANT", "REFLECT", "WRAP", "NEAREST")], relative(1e-5)(d))
+        f.simple("ImageProjectiveTransformV3", d, [([x, t, size, np.float32(7)], {"interpolation": i, "fill_mode": m}) for t in (transforms, transforms[:1]) for i in ("NEAREST", "BILINEAR") for m in ("CONSTANT", "WRAP")], relative(1e-5)(d))
+    f.simple("ImageProjectiveTransformV2", "float32", [([f.values("float32", [2, 6, 5, 3]), transforms[:, :7], size], {"interpolation": "NEAREST"})], tag="seven", expect_error="InvalidArgumentError")
 
 
 def sampled(f):

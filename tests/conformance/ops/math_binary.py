@@ -60,6 +60,10 @@ def cases(f):
                 ulps(16, narrow=2), dtypes=FLOATS)
     for op in ("Igamma", "Igammac"):
         f.sweep(op, lambda d: pairs(f, d, 0.25, 5, special=False), relative(1e-5, 1), dtypes=["float32", "float64"])
+    f.sweep("RandomGammaGrad", lambda d: pairs(f, d, 0.25, 5, 0.25, 5, special=False), relative(1e-5, 1), dtypes=["float32", "float64"])
+    one = lambda d, v: np.array(v, npdtype(d))  # noqa: E731
+    f.sweep("Betainc", lambda d: [([f.values(d, s, 0.25, 5), f.values(d, s, 0.25, 5, 1), f.values(d, s, 0, 1, 2)], {}) for s in ([3, 5], [], [0, 2])]
+            + [([one(d, 2.5), f.values(d, [7], 0.25, 9), one(d, 0.25)], {}), ([one(d, -1), one(d, 2), f.values(d, [3], 0, 1)], {})], relative(1e-5, 1), dtypes=["float32", "float64"])
     f.sweep("Polygamma", lambda d: [([f.values(d, [4], 1, 3).round(), f.values(d, [4], 0.5, 4)], {})], relative(1e-5, 1),
             dtypes=["float32", "float64"])
     f.sweep("ApproximateEqual", lambda d: [([f.values(d, [3, 5]), f.values(d, [3, 5], salt=1)], {"tolerance": 1.0})], "exact",

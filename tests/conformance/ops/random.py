@@ -99,3 +99,18 @@ def stateless(f):
         f.case("StatelessMultinomial", "float32")
         with f.scope():
             f.run([f.node("StatelessMultinomial", [f.values("float32", [3, 5]), np.array(n, I32), np.array(s, t)], output_dtype=o) for n in (7, 20) for s, t in (([1, 2], I32), ([-5, 2 ** 40], I64)) for o in ("int32", "int64")])
+    parametrised(f)
+
+
+def parametrised(f):
+    """Samples of each parameter: stateless gamma, Poisson and binomial numbers."""
+    seed, shape, key, counter = np.array([7, -2], I64), np.array([6, 4], I32), np.array([2 ** 63 + 12345], np.uint64), np.array([7, 9], np.uint64)
+    for d in ("float32", "float64", "float16"):
+        number = lambda *v: np.array(v, d)  # noqa: E731,B023
+        near = "relative:2e-3" if d == "float16" else "relative:1e-5"
+        f.simple("StatelessRandomGammaV2", d, [([shape, seed, number(0.25, 1, 3.5, 60)], {}), ([np.array([5], I32), seed, np.array(0.5, d)], {})], near)
+        f.simple("StatelessRandomGammaV3", d, [([shape, key, counter, np.array(1, I32), number(0.25, 1, 3.5, 60)], {})], near)
+        f.simple("StatelessRandomPoisson", d, [([shape, seed, number(0.25, 9.5, 11, 60)], {"dtype": o}) for o in (d, "int32", "int64")])
+        f.simple("StatelessRandomBinomial", d, [([shape, seed, number(0, 7, 50, 200), number(0.5, 0.125, 0.75, 0.5)], {"dtype": o}) for o in (d, "int32", "int64")]
+                 + [([shape, seed, np.array(90, d), number(0.125, 0.875, 0, 1)], {"dtype": d})])
+    f.simple("StatelessRandomPoisson", "float32", [([shape, seed, np.ones(3, np.float32)], {"dtype": "float32"})], tag="shape", expect_error="InvalidArgumentError")

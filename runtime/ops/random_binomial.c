@@ -1,0 +1,149 @@
+// Binomial samples: below ten expected successes by inversion (sums of geometric numbers), else by transformed
+// rejection (Hörmann 1993, "The generation of binomial random variates"). Each output has its own 42 draws of
+// the stream, as TensorFlow skips.
+#include <math.h>
+
+#include "runtime/ops/math_elementwise.h"
+#include "runtime/ops/math_row.h"
+#include "runtime/ops/random_philox.h"
+#include "runtime/ops/state_common.h"
+
+enum { RESERVED = 42, PIECE = 64 };
+
+struct pairs { // doubles in pairs, the second of a pair first
+  struct tfc_philox *p;
+  double values[2];
+  int left;
+};
+static double next(struct pairs *u) {
+  if (u->left == 0) {
+    uint32_t w[4];
+    tfc_philox_draw(u->p, w);
+    u->values[0] = tfc_bits_to_double(w[0], w[1]);
+    u->values[1] = tfc_bits_to_double(w[2], w[3]);
+    u->left = 2;
+  }
+  return u->values[--u->left];
+}
+
+static double inversion(double count, double prob, struct tfc_philox *p) {
+  struct pairs u = {.p = p};
+  double sum = 0, below = log1p(-prob);
+  for (int successes = 0;; successes++) {
+    sum += ceil(log(next(&u)) / below);
+    if (!(sum <= count)) return successes;
+  }
+}
+
+// ln k! less Stirling's approximation.
+static double stirling_tail(double k) {
+  static const double tails[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+                                 0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+                                 0.00925546218271273, 0.00833056343336287};
+  if (k <= 9) return tails[(int)k];
+  double square = (k + 1) * (k + 1);
+  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+static double rejection(double count, double prob, struct tfc_philox *p) {
+  struct pairs uniforms = {.p = p};
+  double deviation = sqrt(count * prob * (1 - prob)), b = 1.15 + 2.53 * deviation;
+  double a = -0.0873 + 0.0248 * b + 0.01 * prob, c = count * prob + 0.5, v_r = 0.92 - 4.2 / b;
+  double r = prob / (1 - prob), alpha = (2.83 + 5.1 / b) * deviation, m = floor((count + 1) * prob);
+  for (;;) {
+    double u = next(&uniforms), v = next(&uniforms);
+    u -= 0.5;
+    double shifted = 0.5 - fabs(u), k = floor((2 * a / shifted + b) * u + c);
+    if (shifted >= 0.07 && v <= v_r) return k;
+    if (k < 0 || k > count) continue;
+    v = log(v * alpha / (a / (shifted * shifted) + b));
+    double bound = (m + 0.5) * log((m + 1) / (r * (count - m + 1))) +
+                   (count + 1) * log((count - m + 1) / (count - k + 1)) +
+                   (k + 0.5) * log(r * (count - k + 1) / (k + 1)) + stirling_tail(m) + stirling_tail(count - m) -
+                   stirling_tail(k) - stirling_tail(count - k);
+    if (v <= bound) return k;
+  }
+}
+static double binomial_sample(double count, double prob, struct tfc_philox p) {
+  if (count <= 0 || prob <= 0) return 0;
+  if (prob >= 1) return count;
+  if (isnan(prob) || isnan(count)) return NAN;
+  if (prob <= 0.5) return count * prob >= 10 ? rejection(count, prob, &p) : inversion(count, prob, &p);
+  double other = 1 - prob;
+  return count - (count * other >= 10 ? rejection(count, other, &p) : inversion(count, other, &p));
+}
+
+struct samples {
+  struct tfc_philox generator;
+  const struct tfc_tensor *counts, *probs;
+  struct ops_broadcast plan; // of the two
+  struct tfc_tensor *out;
+  int64_t per_batch;
+};
+static double number(const struct tfc_tensor *t, int64_t i) {
+  switch ((int)t->dtype) {
+  case TFC_INT32: return ((const int32_t *)t->data)[i];
+  case TFC_INT64: return (double)((const int64_t *)t->data)[i];
+  case TFC_HALF: return (double)tfc_half_to_float(((const uint16_t *)t->data)[i]);
+  case TFC_FLOAT: return (double)((const float *)t->data)[i];
+  default: return ((const double *)t->data)[i];
+  }
+}
+// Outputs [begin, end) in the order of the stream: all samples of a pair, then the next one.
+static void sample(void *arg, int64_t begin, int64_t end) {
+  const struct samples *s = arg;
+  for (int64_t i = begin; i < end; i++) {
+    struct tfc_philox p = s->generator;
+    tfc_philox_skip(&p, (uint64_t)i * RESERVED);
+    int64_t pair = i / s->per_batch, at = i % s->per_batch * s->plan.total + pair, o[2] = {0};
+    for (int d = s->plan.rank - 1; d >= 0; pair /= s->plan.dims[d], d--)
+      for (int k = 0; k < 2; k++) o[k] += pair % s->plan.dims[d] * s->plan.strides[k][d];
+    double value = binomial_sample(number(s->counts, o[0]), number(s->probs, o[1]), p);
+    switch ((int)s->out->dtype) {
+    case TFC_INT32: ((int32_t *)s->out->data)[at] = isfinite(value) ? (int32_t)value : INT32_MIN; break;
+    case TFC_INT64: ((int64_t *)s->out->data)[at] = isfinite(value) ? (int64_t)value : INT64_MIN; break;
+    case TFC_HALF: ((uint16_t *)s->out->data)[at] = tfc_float_to_half((float)value); break;
+    case TFC_FLOAT: ((float *)s->out->data)[at] = (float)value; break;
+    default: ((double *)s->out->data)[at] = value;
+    }
+  }
+}
+
+// shape, seed, counts, probs -> shape, which ends in the shape of counts and probs broadcast
+static tfc_status stateless_binomial(struct tfc_kernel_ctx *ctx) {
+  struct samples s = {.counts = ctx->inputs[2], .probs = ctx->inputs[3]};
+  struct tfc_shape shape;
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
+  TFC_RETURN_IF_ERROR(tfc_random_of_seed(ctx->inputs[1], &s.generator));
+  TFC_RETURN_IF_ERROR(ops_broadcast_plan((const struct tfc_shape *[]){&s.counts->shape, &s.probs->shape}, 2, &s.plan));
+  bool ends = s.plan.shape.rank <= shape.rank;
+  for (int i = 1; ends && i <= s.plan.shape.rank; i++)
+    ends = s.plan.shape.dims[s.plan.shape.rank - i] == shape.dims[shape.rank - i];
+  TFC_KERNEL_CHECK(ends, "Shape passed in must end with broadcasted shape: %s does not end with %s",
+                   tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&s.plan.shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &shape, &s.out));
+  int64_t n = tfc_tensor_elements(s.out);
+  if (n == 0) return NULL;
+  s.per_batch = n / s.plan.total;
+  tfc_kernel_parallel_for(ctx, n, PIECE, sample, &s);
+  return NULL;
+}
+static tfc_status shape_seeded(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  return NULL;
+}
+TFC_COST_PER_ELEMENT(cost_sample, 200)
+static const struct tfc_op_def random_binomial_rows[] = {
+    {.name = "StatelessRandomBinomial",
+     .inputs = "shape: S, seed: Tseed, counts: T, probs: T",
+     .outputs = "output: dtype",
+     .attrs = "S: {int32, int64}, Tseed: {int32, int64} = int64, T: {half, float, double, int32, int64} = double, "
+              "dtype: {half, float, double, int32, int64} = int64",
+     .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = UINT32_MAX,
+     .shape = shape_seeded,
+     .cost = cost_sample,
+     .kernel = stateless_binomial,
+     .samples = "int32[2]=[3,2], int64[2]=[1,2], float[2]=[5,50], float[]=0.4"},
+};
+TFC_REGISTER_OPS(random_binomial_rows);
