@@ -1,6 +1,6 @@
 // Binomial samples: below ten expected successes by inversion (sums of geometric numbers), else by transformed
-// rejection (Hörmann 1993, "The generation of binomial random variates"). Each output has its own 42 draws of
-// the stream, as TensorFlow skips.
+// rejection (Hörmann 1993, "The generation of binomial random variates"). Each output has draws of the stream of its
+// own: 42 for inversion, 256 for rejection, as TensorFlow skips.
 #include <math.h>
 
 #include "runtime/ops/math_elementwise.h"
@@ -8,7 +8,7 @@
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/state_common.h"
 
-enum { RESERVED = 42, PIECE = 64 };
+enum { RESERVED_INVERSION = 42, RESERVED_REJECTION = 256, PIECE = 64 };
 
 struct pairs { // doubles in pairs, the second of a pair first
   struct tfc_philox *p;
@@ -63,13 +63,16 @@ static double rejection(double count, double prob, struct tfc_philox *p) {
     if (v <= bound) return k;
   }
 }
-static double binomial_sample(double count, double prob, struct tfc_philox p) {
+// Output `i` of the stream `p`.
+static double binomial_sample(double count, double prob, struct tfc_philox p, int64_t i) {
   if (count <= 0 || prob <= 0) return 0;
   if (prob >= 1) return count;
   if (isnan(prob) || isnan(count)) return NAN;
-  if (prob <= 0.5) return count * prob >= 10 ? rejection(count, prob, &p) : inversion(count, prob, &p);
-  double other = 1 - prob;
-  return count - (count * other >= 10 ? rejection(count, other, &p) : inversion(count, other, &p));
+  double rarer = prob <= 0.5 ? prob : 1 - prob;
+  bool many = count * rarer >= 10;
+  tfc_philox_skip(&p, (uint64_t)i * (many ? RESERVED_REJECTION : RESERVED_INVERSION));
+  double found = many ? rejection(count, rarer, &p) : inversion(count, rarer, &p);
+  return prob <= 0.5 ? found : count - found;
 }
 
 struct samples {
@@ -92,12 +95,10 @@ static double number(const struct tfc_tensor *t, int64_t i) {
 static void sample(void *arg, int64_t begin, int64_t end) {
   const struct samples *s = arg;
   for (int64_t i = begin; i < end; i++) {
-    struct tfc_philox p = s->generator;
-    tfc_philox_skip(&p, (uint64_t)i * RESERVED);
     int64_t pair = i / s->per_batch, at = i % s->per_batch * s->plan.total + pair, o[2] = {0};
     for (int d = s->plan.rank - 1; d >= 0; pair /= s->plan.dims[d], d--)
       for (int k = 0; k < 2; k++) o[k] += pair % s->plan.dims[d] * s->plan.strides[k][d];
-    double value = binomial_sample(number(s->counts, o[0]), number(s->probs, o[1]), p);
+    double value = binomial_sample(number(s->counts, o[0]), number(s->probs, o[1]), s->generator, i);
     switch ((int)s->out->dtype) {
     case TFC_INT32: ((int32_t *)s->out->data)[at] = isfinite(value) ? (int32_t)value : INT32_MIN; break;
     case TFC_INT64: ((int64_t *)s->out->data)[at] = isfinite(value) ? (int64_t)value : INT64_MIN; break;
