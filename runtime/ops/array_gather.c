@@ -501,6 +501,12 @@ static const struct tfc_op_def array_gather_rows[] = {
      .outputs = "output: T",
      .attrs = "T: type, Tindices: {int32, int64}",
      TENSOR_SCATTER(tensor_scatter_add, TensorScatterAdd)},
+    {.name = "ScatterNdNonAliasingAdd",
+     .inputs = "input: T, indices: Tindices, updates: T",
+     .outputs = "output: T",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+              "qint16, quint16, uint16, complex128, half, uint32, uint64, bool}, Tindices: {int32, int64}",
+     TENSOR_SCATTER(tensor_scatter_add, TensorScatterAdd)},
     {.name = "TensorScatterSub",
      .inputs = "tensor: T, indices: Tindices, updates: T",
      .outputs = "output: T",

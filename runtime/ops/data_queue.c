@@ -413,7 +413,9 @@ static tfc_status check_part(const struct tfc_queue *q, uint32_t i, const struct
   return NULL;
 }
 
-static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, struct waiter *w, int64_t n) {
+// The components are the inputs from `first` on.
+static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, struct waiter *w, int64_t n,
+                                uint32_t first) {
   for (int64_t k = 0; k < n; k++) {
     struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
     if (!t.parts || !tfc_array_push(&w->elements, t)) {
@@ -421,18 +423,18 @@ static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q,
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
     for (uint32_t i = 0; i < q->parts; i++)
-      TFC_RETURN_IF_ERROR(w->many ? tfc_data_row(ctx, ctx->inputs[i + 1], k, &t.parts[i])
-                                  : tfc_data_keep(ctx, ctx->inputs[i + 1], &t.parts[i]));
+      TFC_RETURN_IF_ERROR(w->many ? tfc_data_row(ctx, ctx->inputs[i + first], k, &t.parts[i])
+                                  : tfc_data_keep(ctx, ctx->inputs[i + first], &t.parts[i]));
   }
   return NULL;
 }
 
-static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many) {
+static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many, uint32_t first) {
   int64_t n = 1;
-  TFC_KERNEL_CHECK(ctx->input_count - 1 == q->parts, "Wrong number of components in tuple. Expected %u, got %u",
-                   q->parts, ctx->input_count - 1);
+  TFC_KERNEL_CHECK(ctx->input_count - first == q->parts, "Wrong number of components in tuple. Expected %u, got %u",
+                   q->parts, ctx->input_count - first);
   for (uint32_t i = 0; i < q->parts; i++) {
-    const struct tfc_tensor *t = ctx->inputs[i + 1];
+    const struct tfc_tensor *t = ctx->inputs[i + first];
     TFC_KERNEL_CHECK(!many || t->shape.rank >= 1, "Component %u must be at least a vector", i);
     TFC_RETURN_IF_ERROR(check_part(q, i, t, many));
     if (many && i == 0) n = t->shape.dims[0];
@@ -444,7 +446,7 @@ static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct tfc_queue *q,
   struct waiter *w = calloc(1, sizeof *w);
   if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   *w = (struct waiter){.ctx = ctx, .enqueue = true, .many = many};
-  tfc_status s = fill_elements(ctx, q, w, n);
+  tfc_status s = fill_elements(ctx, q, w, n, first);
   if (s) {
     waiter_free(q, w);
     return s;
@@ -489,7 +491,7 @@ static tfc_status start_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bo
 static tfc_status with_queue(struct tfc_kernel_ctx *ctx, int what) {
   struct tfc_queue *q = NULL;
   TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  tfc_status s = what < 2 ? start_enqueue(ctx, q, what)
+  tfc_status s = what < 2 ? start_enqueue(ctx, q, what, 1)
                           : start_take(ctx, q, what > 2, what == 4, what > 2 ? tfc_nn_int(ctx->inputs[1]) : 1);
   tfc_object_release(&q->object);
   return s;
@@ -510,11 +512,12 @@ static tfc_status dequeue_up_to(struct tfc_kernel_ctx *ctx) {
   return with_queue(ctx, 4);
 }
 
-// --- For barriers ------------------------------------------------------------------------------------------------
-tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtypes, const struct tfc_shape *shapes,
-                            struct tfc_queue **out) {
-  struct tfc_queue *q = queue_new(PRIORITY);
+// --- For barriers and staging areas ------------------------------------------------------------------------------
+static tfc_status create(enum kind kind, tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
+                         const struct tfc_shape *shapes, struct tfc_queue **out) {
+  struct tfc_queue *q = queue_new(kind);
   if (q) {
+    q->capacity = capacity;
     q->parts = parts;
     q->name = tfc_str_dup(name);
     q->dtypes = calloc(parts + 1, sizeof *q->dtypes);
@@ -528,6 +531,14 @@ tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtype
   if (shapes) memcpy(q->shapes, shapes, parts * sizeof *shapes);
   *out = q;
   return NULL;
+}
+tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtypes, const struct tfc_shape *shapes,
+                            struct tfc_queue **out) {
+  return create(PRIORITY, name, -1, parts, dtypes, shapes, out);
+}
+tfc_status tfc_queue_create_fifo(tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
+                                 struct tfc_queue **out) {
+  return create(FIFO, name, capacity, parts, dtypes, NULL, out);
 }
 void tfc_queue_release(struct tfc_queue *q) {
   if (q) tfc_object_release(&q->object);
@@ -566,6 +577,20 @@ tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts) {
 
 tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to) {
   return start_take(ctx, q, true, up_to, n);
+}
+
+tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
+  return start_enqueue(ctx, q, false, 0);
+}
+tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
+  return start_take(ctx, q, false, false, 1);
+}
+void tfc_queue_clear(struct tfc_queue *q) {
+  pthread_mutex_lock(&q->lock);
+  for (size_t i = q->head; i < q->items.count; i++) tuple_free(q, &q->items.data[i]);
+  q->head = q->items.count = 0;
+  pthread_mutex_unlock(&q->lock);
+  flush(q);
 }
 
 tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel) {

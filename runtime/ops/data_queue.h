@@ -23,6 +23,13 @@ TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part
 TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts);
 // Completes the kernel later with `n` tuples (or, with `up_to`, those that a closed queue still has) as its outputs.
 TFC_MUST_USE tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to);
+// For staging areas: first in, first out, at most `capacity` tuples (-1: any). The kernel's inputs become one tuple,
+// when there is room; one tuple becomes its outputs, when there is one. Both complete the kernel later.
+TFC_MUST_USE tfc_status tfc_queue_create_fifo(tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
+                                              struct tfc_queue **out);
+TFC_MUST_USE tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);
+TFC_MUST_USE tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);
+void tfc_queue_clear(struct tfc_queue *q);
 TFC_MUST_USE tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel);
 
 #endif

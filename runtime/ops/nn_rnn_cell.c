@@ -44,7 +44,7 @@ struct lstm {
 enum { OUT_I, OUT_CS, OUT_F, OUT_O, OUT_CI, OUT_CO, OUT_H, OUTPUTS };
 
 static void lstm_attrs(const struct tfc_kernel_ctx *ctx, struct lstm *l) {
-  bool v2 = tfc_str_is(ctx->node->op, "BlockLSTMV2");
+  bool v2 = tfc_str_ends(ctx->node->op, "V2");
   l->forget_bias = v2 ? 0 : (float)tfc_node_attr_float(ctx->graph, ctx->node, "forget_bias", 1);
   l->clip = (float)tfc_node_attr_float(ctx->graph, ctx->node, "cell_clip", v2 ? 0 : 3);
   l->peephole = tfc_node_attr_bool(ctx->graph, ctx->node, "use_peephole", false);
@@ -332,7 +332,8 @@ static tfc_status grad_of_block(struct tfc_grad_ctx *c) {
   in[17] = c->grad_outputs[OUT_H];
   for (int i = 16; i < 18; i++)
     if (!tfc_output_valid(in[i])) in[i] = tfc_grad_zeros_like(c, tfc_grad_output(c, i == 16 ? OUT_CS : OUT_H));
-  struct tfc_output g = tfc_grad_add(c, "BlockLSTMGrad", in, 18, "use_peephole");
+  bool v2 = tfc_str_ends(tfc_builder_node(c->builder, c->node)->op, "V2");
+  struct tfc_output g = tfc_grad_add(c, v2 ? "BlockLSTMGradV2" : "BlockLSTMGrad", in, 18, "use_peephole");
   for (int32_t i = 0; i < 8; i++) c->grad_inputs[i + 1] = (struct tfc_output){g.node, i};
   return tfc_grad_status(c);
 }
@@ -344,7 +345,10 @@ static void cost_cell(const struct tfc_graph *g, const struct tfc_node *n, const
   out->flops = 0;
   if (!tfc_shape_is_static(w) || !tfc_shape_is_static(x) || x->rank < 2 || x->dims[x->rank - 1] == 0) return;
   double rows = (double)tfc_shape_elements(x) / (double)x->dims[x->rank - 1];
-  out->flops = 2 * rows * (double)tfc_shape_elements(w) * (gru ? 1.5 : tfc_str_ends(n->op, "Grad") ? 2 : 1);
+  out->flops = 2 * rows * (double)tfc_shape_elements(w) *
+               (gru                                                            ? 1.5
+                : tfc_str_ends(n->op, "Grad") || tfc_str_ends(n->op, "GradV2") ? 2
+                                                                               : 1);
 }
 
 #define TYPES (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_HALF))
@@ -382,9 +386,21 @@ static const struct tfc_op_def nn_rnn_cell_rows[] = {
      .types = TYPES,
      .host_inputs = 1,
      .shape = shape_block,
+     .gradient = grad_of_block,
      .cost = cost_cell,
      .kernel = block_lstm},
     {.name = "BlockLSTMGrad",
+     .inputs = "seq_len_max: int64, x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T, i: T, cs: T, f: "
+               "T, o: T, ci: T, co: T, h: T, cs_grad: T, h_grad: T",
+     .outputs =
+         "x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, wci_grad: T, wcf_grad: T, wco_grad: T, b_grad: T",
+     .attrs = "use_peephole: bool, T: {half, float}",
+     .types = TYPES,
+     .host_inputs = 1,
+     .shape = shape_block_grad,
+     .cost = cost_cell,
+     .kernel = block_lstm_grad},
+    {.name = "BlockLSTMGradV2",
      .inputs = "seq_len_max: int64, x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T, i: T, cs: T, f: "
                "T, o: T, ci: T, co: T, h: T, cs_grad: T, h_grad: T",
      .outputs =

@@ -438,5 +438,14 @@ static const struct tfc_op_def state_variable_rows[] = {
      .host_outputs = 1,
      .shape = tfc_nn_shape_scalar,
      .kernel = count_up_to},
+    {.name = "ResourceCountUpTo",
+     .inputs = "resource: resource",
+     .outputs = "output: T",
+     .attrs = "limit: int, T: {int32, int64}",
+     .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     .types = TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64),
+     .host_outputs = 1,
+     .shape = tfc_nn_shape_scalar,
+     .kernel = count_up_to},
 };
 TFC_REGISTER_OPS(state_variable_rows);

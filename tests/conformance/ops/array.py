@@ -18,6 +18,20 @@ def cases(f):
     padding(f)
     matrices(f)
     sets(f)
+    facts(f)
+
+
+def facts(f):
+    v = f.values
+    f.sweep("ToBool", lambda d: [([x], {}) for x in (v(d, []), v(d, [2]), v(d, [0]), np.zeros([], v(d, []).dtype))], dtypes=["float32", "int32", "int64", "bool", "string"])
+    f.sweep("PopulationCount", lambda d: [([f.special(d)], {}), ([v(d, [2, 3])], {})], dtypes=["int8", "uint8", "int16", "uint16", "int32", "int64"])
+    for d in ("float32", "int8", "string"):
+        f.simple("Fingerprint", d, [([v(d, s), np.array(b"farmhash64", object)], {}) for s in ([3], [2, 5], [2, 2, 3], [0, 2])], dynamic=False)
+        f.simple("ParallelConcat", d, [([[v(d, [1, 3]), v(d, [1, 3], salt=1)]], {"shape": [2, 3]})], dynamic=False)
+    f.sweep("ScatterNdNonAliasingAdd", lambda d: [([v(d, [5, 2]), np.array([[0], [3], [0]], I32), v(d, [3, 2], salt=1)], {})], "relative:1e-3", dtypes=["float32", "float64", "int32"])
+    f.sweep("GuaranteeConst", lambda d: [([v(d, [2, 3])], {})], dtypes=["float32", "int32"])
+    f.simple("CheckNumericsV2", "float32", [([v("float32", [3])], {"message": "checked"})])
+    f.simple("CheckNumericsV2", "float32", [([np.array([1, np.inf], np.float32)], {"message": "checked"})], tag="inf", expect_error=True)
 
 
 def shapes(f):

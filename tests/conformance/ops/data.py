@@ -16,6 +16,7 @@ def cases(f):
     with f.graph.as_default():
         tables(f)
         queues(f)
+        areas(f)
 
 
 def strings(f):
@@ -76,6 +77,38 @@ def tables(f):
             f.run([find, size])
             f.run(targets=[remove])
             f.run([find, size])
+
+
+def areas(f):
+    """Staging areas hand tuples from run to run; stacks named by two strings live for one."""
+    v = f.values
+    f.case("Stage", "float32")
+    with f.scope():
+        about = {"dtypes": ["float32", "string"], "capacity": 3, "shared_name": f.current["name"]}
+        puts = [f.node("Stage", [[v("float32", [2, n]), words(b"w%d" % n)]], **{k: a for k, a in about.items() if k != "dtypes"}) for n in range(1, 4)]
+        take, size, clear = f.node("Unstage", **about), f.node("StageSize", **about), f.node("StageClear", **about)
+    for put in puts:
+        f.run(targets=[put])
+    f.run(size)
+    f.run(take)
+    f.run(size)
+    f.run(take)
+    f.run(targets=[clear])
+    f.run(size)
+    f.case("Stack", "float32")
+    with f.scope():
+        stack = f.node("Stack", elem_type="float32", stack_name="")
+        pushed = f.node("StackPush", [stack, v("float32", [2])], swap_memory=False)
+        with tf1.control_dependencies([pushed]):
+            pushed = f.node("StackPush", [stack, v("float32", [3])], swap_memory=False)
+        with tf1.control_dependencies([pushed]):
+            first = f.node("StackPop", [stack], elem_type="float32")
+        with tf1.control_dependencies([first]):
+            second = f.node("StackPop", [stack], elem_type="float32")
+        with tf1.control_dependencies([second]):
+            close = f.node("StackClose", [stack])
+    for _ in range(2):
+        f.run([first, second], targets=[close])
 
 
 def queues(f):

@@ -35,6 +35,16 @@ def cases(f):
     f.sweep("Dilation2D", lambda d: [([v(d, [2, 6, 7, 3]), v(d, [3, 2, 3], salt=1)], a) for a in dilations()], ulps(2), dtypes=LIGHT + ["float16"])
     f.sweep("Dilation2DBackpropInput", lambda d: [([v(d, [2, 6, 7, 3], -90, 90), v(d, [3, 2, 3], salt=1), v(d, s, salt=2)], a) for a, s in zip(dilations(), ([2, 6, 7, 3], [2, 2, 3, 3]))], relative(1e-5), dtypes=["float32", "float64"])
     f.sweep("Dilation2DBackpropFilter", lambda d: [([v(d, [2, 6, 7, 3], -90, 90), v(d, [3, 2, 3], salt=1), v(d, s, salt=2)], a) for a, s in zip(dilations(), ([2, 6, 7, 3], [2, 2, 3, 3]))], relative(1e-5), dtypes=["float32", "float64"])
+    for d in ("float32", "float64", "float16", "bfloat16"):
+        x, one, low, high = v(d, [3, 2, 5], -3, 3), lambda n, d=d: f.values(d, [], n, n), v(d, [2], -2, -1), v(d, [2], 1, 2.5)
+        near = {"float32": "ulp:2", "float64": "ulp:2", "float16": "relative:2e-3", "bfloat16": "relative:1.6e-2"}[d]
+        for op in ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):
+            f.simple(op, d, [([x, one(-1), one(2)], {"range_given": g, "signed_input": s, "num_bits": b, "narrow_range": n, "round_mode": m})
+                             for g in (False, True) for s, b, n, m in ((True, 8, False, "HALF_TO_EVEN"), (True, 4, True, "HALF_UP"), (False, 3, False, "HALF_TO_EVEN"))]
+                     + [([x, low, high], {"range_given": g, "num_bits": 4, "axis": 1}) for g in (False, True)], near)
+        f.simple("QuantizeAndDequantizeV3", d, [([x, one(-1), one(2), np.array(b, I32)], {"range_given": g}) for g in (False, True) for b in (3, 8)], near)
+        f.simple("QuantizeAndDequantizeV4Grad", d, [([v(d, [3, 2, 5], salt=1), x, one(-1), one(2)], {}), ([v(d, [3, 2, 5], salt=1), x, low, high], {"axis": 1})])
+    f.simple("QuantizeAndDequantizeV2", "float32", [([v("float32", [3]), np.float32(2), np.float32(1)], {"range_given": True})], tag="order", expect_error="InvalidArgumentError")
     f.simple("FakeQuantWithMinMaxArgs", "float32", [([v("float32", [3, 7], -8, 8)], {}), ([v("float32", [3, 7], -8, 8)], {"min": -1.0, "max": 3.0, "num_bits": 4, "narrow_range": True})], "ulp:2")
     f.simple("FakeQuantWithMinMaxArgsGradient", "float32", [([v("float32", [3, 7], salt=1), v("float32", [3, 7], -8, 8)], {})], "ulp:2")
     x, g, bounds = v("float32", [2, 3, 4], -8, 8), v("float32", [2, 3, 4], salt=1), [(np.float32(a), np.float32(b)) for a, b in ((-3, 5), (0, 6), (1, 4), (-5, -2), (0, 0))]
@@ -180,6 +190,18 @@ def recurrent(f):
         f.simple("BlockLSTM", d, [([np.array(t, I64), v(d, [4, n, i]), v(d, [n, h], salt=1), v(d, [n, h], -1, 1), v(d, [i + h, 4 * h], -1, 1), v(d, [h], salt=5), v(d, [h], salt=6), v(d, [h], salt=7), v(d, [4 * h], -1, 1)],
                                    {"forget_bias": 1.0, "cell_clip": 3.0, "use_peephole": False}) for t in (4,)], rule, dynamic=False)
     d = "float32"
+    for k in ("float32", "float16"):
+        # Each half is rounded at every step; relative:2e-3 of the largest is what a chain of such roundings comes to.
+        saved = [v(k, [n, h], 0.05, 0.95, 20 + s) for s in range(6)]
+        gate = "relative:1e-5" if k == "float32" else "relative:4e-3"
+        f.simple("LSTMBlockCellGrad", k, [([v(k, [n, i]), v(k, [n, h], salt=1), v(k, [n, h], -1, 1), v(k, [i + h, 4 * h], -1, 1), v(k, [h], salt=5), v(k, [h], salt=6), v(k, [h], salt=7), v(k, [4 * h], -1, 1),
+                                            *saved, v(k, [n, h], salt=8), v(k, [n, h], salt=9)], {"use_peephole": p}) for p in (False, True)], gate)
+    over = [v(d, [4, n, h], 0.05, 0.95, 30 + s) for s in range(7)]
+    for op in ("BlockLSTMGrad", "BlockLSTMGradV2"):
+        f.simple(op, d, [([np.array(t, I64), v(d, [4, n, i]), v(d, [n, h], salt=1), v(d, [n, h], -1, 1), v(d, [i + h, 4 * h], -1, 1), v(d, [h], salt=5), v(d, [h], salt=6), v(d, [h], salt=7), v(d, [4 * h], -1, 1),
+                           *over, v(d, [4, n, h], salt=8), v(d, [4, n, h], salt=9)], {"use_peephole": p}) for t in (4,) for p in (False, True)], "relative:1e-5", tag="saved", dynamic=False)
+    f.simple("GRUBlockCellGrad", d, [([v(d, [n, i]), v(d, [n, h], -1, 1), v(d, [i + h, 2 * h], -1, 1), v(d, [i + h, h], -1, 1), v(d, [2 * h], -1, 1), v(d, [h], -1, 1), *[v(d, [n, h], 0.05, 0.95, 40 + s) for s in range(3)],
+                                       v(d, [n, h], salt=9)], {})], "relative:1e-5")
     f.simple("GRUBlockCell", d, [([v(d, [n, i]), v(d, [n, h], -1, 1), v(d, [i + h, 2 * h], -1, 1), v(d, [i + h, h], -1, 1), v(d, [2 * h], -1, 1), v(d, [h], -1, 1)], {})], "relative:1e-5:1")
 
 

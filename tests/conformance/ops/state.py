@@ -99,6 +99,14 @@ def cases(f):
         f.run(count)
         f.run(count)
         f.run(x.read())
+        f.case("ResourceCountUpTo", "int64")
+        with f.scope():
+            x = Variable(f, "int64", [], True)
+            start, count = x.assign(np.array(1, np.int64)), f.node("ResourceCountUpTo", [x.handle], limit=3, T="int64")
+        f.run(targets=[start])
+        f.run(count)
+        f.run(count)
+        f.run(x.read())
         # A read before and a read after an update, as control edges say.
         for resource in (False, True):
             f.case("AssignAddVariableOp" if resource else "AssignAdd", "float32", tag="order")
