@@ -149,8 +149,8 @@ static tfc_status shape_grad(struct tfc_shape_ctx *ctx) {
 }
 
 #define ROW                                                                                                            \
-  .types = TFC_TYPES_FLOAT, .shape = ops_shape_same, .cost = ops_cost_outputs, .prepare = prepare_rounding,            \
-  .kernel = quantize
+  .types = TYPES_RUN, .shape = ops_shape_same, .cost = ops_cost_outputs, .prepare = prepare_rounding, .kernel = quantize
+#define TYPES_RUN (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE)) // as TensorFlow has it
 #define TYPES "T: {bfloat16, half, float, double}"
 #define ROUND "round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'"
 static const struct tfc_op_def quant_dequantize_rows[] = {
@@ -183,7 +183,7 @@ static const struct tfc_op_def quant_dequantize_rows[] = {
      .inputs = "gradients: T, input: T, input_min: T, input_max: T",
      .outputs = "input_backprop: T, input_min_backprop: T, input_max_backprop: T",
      .attrs = TYPES ", axis: int = -1",
-     .types = TFC_TYPES_FLOAT,
+     .types = TYPES_RUN,
      .shape = shape_grad,
      .cost = ops_cost_outputs,
      .kernel = quantize_grad,
