@@ -181,7 +181,8 @@ static tfc_status split(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[1];
   int64_t count = ctx->output_count;
   int axis;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "split_dim must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "split_dim must be a scalar but has rank %d",
+                   ctx->inputs[0]->shape.rank);
   TFC_RETURN_IF_ERROR(ops_axis(tfc_tensor_int(ctx->inputs[0], 0), x->shape.rank, &axis));
   TFC_KERNEL_CHECK(x->shape.dims[axis] % count == 0,
                    "Number of ways to split should evenly divide the split dimension, but got split_dim %d (size = "

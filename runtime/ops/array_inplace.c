@@ -9,6 +9,8 @@
 static tfc_status empty(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape;
   struct tfc_tensor *y = NULL;
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 1, "shape must be a vector of int32, got shape %s",
+                   tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
   tfc_dtype dtype = tfc_node_attr_type(ctx->graph, ctx->node, "dtype", TFC_FLOAT);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, dtype, &shape, &y));

@@ -1,4 +1,6 @@
 // DrawBoundingBoxes: frames of one pixel around boxes [y_min, x_min, y_max, x_max], given as parts of the image.
+#include <math.h>
+
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
@@ -22,6 +24,7 @@ static void dot(const struct canvas *c, int64_t b, int64_t row, int64_t column, 
 }
 static int64_t pixel(float part, int64_t size) { // towards zero; what is far outside stays outside
   float at = part * (float)(size - 1);
+  if (!(fabsf(at) < 9.2e18f)) return INT64_MIN; // what converting gives where TensorFlow does it
   return at >= (float)size ? size : at <= -1 ? -1 : (int64_t)at;
 }
 static void frame(const struct canvas *c, int64_t b, const float *box, const float *colour) {

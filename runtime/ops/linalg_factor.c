@@ -103,7 +103,8 @@ static tfc_status log_determinant(struct tfc_kernel_ctx *ctx) {
       sign *= m[i * n + i] / length;
       sum += log(length);
     }
-    if (sign == 0) sum = -INFINITY;
+    if (!isfinite(creal(sum))) sign = 0; // as TensorFlow has it
+    if (sign == 0 && !(creal(sum) > 0)) sum = -INFINITY;
     ops_linalg_from_complex(&sign, phase, b, 1);
     ops_linalg_from_complex(&sum, size, b, 1);
   }

@@ -167,14 +167,18 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
         factor_c128((ops_c128 *)m, n, perm, &sign);
       else
         factor_f64((double *)m, n, perm, &sign);
-      double real_product = sign;
+      double real_product = sign, logarithm = 0;
       for (int64_t i = 0; i < n; i++) {
         if (is_complex)
           product *= ((ops_c128 *)m)[i * n + i];
         else
           real_product *= ((double *)m)[i * n + i];
+        logarithm += log(is_complex ? cabs(((ops_c128 *)m)[i * n + i]) : fabs(((double *)m)[i * n + i]));
       }
       product *= sign;
+      // TensorFlow takes the determinant from its logarithm and gives no sign to one that is not finite.
+      if (isnan(logarithm)) product = real_product = 0;
+      if (isinf(logarithm) && logarithm > 0) product = real_product = NAN;
       ops_linalg_narrow(is_complex ? (const void *)&product : (const void *)&real_product, y, b, 1);
     } else {
       memset(unit, 0, (size_t)(n * n) * size);

@@ -193,6 +193,7 @@ static tfc_status self_adjoint_eig(struct tfc_kernel_ctx *ctx) {
   const struct tfc_shape *shape = &a->shape;
   struct tfc_tensor *e = NULL, *v = NULL;
   struct tfc_buffer *held = NULL;
+  tfc_status s = NULL;
   int last = shape->rank - 1;
   TFC_KERNEL_CHECK(shape->rank >= 2, "Input tensor 0 must have rank >= 2, got %d", shape->rank);
   int64_t n = shape->dims[last], batches = 1;
@@ -209,10 +210,15 @@ static tfc_status self_adjoint_eig(struct tfc_kernel_ctx *ctx) {
   int64_t *order = (int64_t *)(values + n);
   for (int64_t b = 0; b < batches; b++) {
     ops_linalg_to_complex(a, b * n * n, n * n, h);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) { // the lower triangle counts
+      for (int64_t j = 0; j <= i && !s; j++)
+        if (!isfinite(creal(h[i * n + j])) || !isfinite(cimag(h[i * n + j])))
+          s = tfc_status_make(TFC_INVALID_ARGUMENT, "Self-adjoint eigen decomposition was not successful. The input "
+                                                    "might not be valid.");
       h[i * n + i] = creal(h[i * n + i]);
       for (int64_t j = i + 1; j < n; j++) h[i * n + j] = conj(h[j * n + i]);
     }
+    if (s) break;
     diagonalize(h, n, vs);
     for (int64_t i = 0; i < n; i++) {
       order[i] = i;
@@ -230,7 +236,7 @@ static tfc_status self_adjoint_eig(struct tfc_kernel_ctx *ctx) {
     if (vectors) ops_linalg_from_complex(sorted, v, b * n * n, n * n);
   }
   tfc_buffer_release(held);
-  return NULL;
+  return s;
 }
 
 // --- Shapes and costs ------------------------------------------------------------------------------------------------

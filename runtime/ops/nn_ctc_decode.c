@@ -391,6 +391,20 @@ static tfc_status edit_distance(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
+// Known where both shapes are.
+static tfc_status shape_distance(struct tfc_shape_ctx *ctx) {
+  int64_t a[TFC_MAX_RANK], b[TFC_MAX_RANK];
+  int n = 0, m = 0;
+  ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
+  if (!ops_known_ints(ctx, 2, a, TFC_MAX_RANK, &n) || !ops_known_ints(ctx, 5, b, TFC_MAX_RANK, &m)) return NULL;
+  if (n != m || n < 1)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "Num elements of hypothesis_shape does not match truth_shape: %d vs. %d", n, m);
+  ctx->outputs[0].rank = n - 1;
+  for (int d = 0; d < n - 1; d++) ctx->outputs[0].dims[d] = a[d] > b[d] ? a[d] : b[d];
+  return NULL;
+}
+
 #define CTC_SAMPLE "float[4,2,3], int32[2]=[4,3]"
 static const struct tfc_op_def nn_ctc_decode_rows[] = {
     {.name = "CTCGreedyDecoder",
@@ -419,7 +433,7 @@ static const struct tfc_op_def nn_ctc_decode_rows[] = {
      .outputs = "output: float",
      .attrs = "normalize: bool = true, T: type",
      .flags = TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_HOST,
-     .shape = ops_shape_nothing,
+     .shape = shape_distance,
      .kernel = edit_distance,
      .samples = "int64[2,2]=[0,0,1,0], int32[2], int64[2]=[2,2], int64[2,2]=[0,0,0,1], int32[2], int64[2]=[2,2]"},
 };

@@ -122,6 +122,9 @@ static tfc_status check_weights(struct tfc_kernel_ctx *ctx, uint32_t first, cons
   TFC_RETURN_IF_ERROR(check(ctx->inputs[first + 1], &state, "h_prev"));
   TFC_RETURN_IF_ERROR(check(ctx->inputs[first + 2], &w, "w"));
   TFC_RETURN_IF_ERROR(check(ctx->inputs[first + 6], &b, "b"));
+  for (uint32_t i = 3; i < 6; i++)
+    TFC_KERNEL_CHECK(ctx->inputs[first + i]->shape.rank == 1, "a peephole weight must be rank 1 but is rank %d",
+                     ctx->inputs[first + i]->shape.rank);
   for (uint32_t i = 3; (l->peephole || first == 2) && i < 6; i++) // of BlockLSTM also where they are not used
     TFC_RETURN_IF_ERROR(check(ctx->inputs[first + i], &peep, "a peephole weight"));
   return NULL;

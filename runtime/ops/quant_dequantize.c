@@ -144,7 +144,10 @@ static tfc_status gradient_within(struct tfc_grad_ctx *g) {
   return tfc_grad_status(g);
 }
 static tfc_status shape_grad(struct tfc_shape_ctx *ctx) {
+  bool whole = tfc_node_attr_int(ctx->graph, ctx->node, "axis", -1) < 0;
   for (uint32_t i = 0; i < 3; i++) ctx->outputs[i] = *ctx->inputs[i + 1];
+  for (int i = 1; i < 3; i++)
+    if (whole && ctx->outputs[i].rank < 0) ctx->outputs[i] = TFC_SHAPE_SCALAR;
   return NULL;
 }
 
