@@ -173,6 +173,40 @@ static void captured(void **state) {
   d->driver->release(d, p);
   host_value = 1;
 
+  // A value without a place, made and released within the segment: captured, its memory stays with the graph.
+  make("TestAdd", memory[0]);
+  struct tfc_tensor *const released[1] = {&slots[2]};
+  slots[2] = (struct tfc_tensor){0};
+  ops[2].releases = released;
+  ops[2].release_count = 1;
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  launches = 0;
+  uint64_t replays = tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH);
+  for (int i = 0; i < 6; i++) {
+    assert_true(run(p, NULL) == LENGTH);
+    assert_null(slots[2].data);
+  }
+  assert_int_equal(launches, 3 * LENGTH);
+  assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, 4);
+  d->driver->release(d, p);
+  // Released here, but made elsewhere; made here, but released elsewhere: launched one by one.
+  for (int k = 0; k < 2; k++) {
+    make("TestAdd", memory[0]);
+    struct tfc_tensor *const first[1] = {&slots[0]};
+    if (k == 1) slots[3] = (struct tfc_tensor){0};
+    ops[0].releases = first;
+    ops[0].release_count = k == 0;
+    assert_ok(d->driver->prepare(d, &segment, &p));
+    launches = 0;
+    for (int i = 0; i < 5; i++) {
+      if (k == 0) place(memory[0]);
+      assert_true(run(p, NULL) == LENGTH);
+    }
+    assert_int_equal(launches, 5 * LENGTH);
+    d->driver->release(d, p);
+    tfc_tensor_release(&slots[3]);
+  }
+
   make("TestAdd", memory[0]); // capturing fails: launched one by one
   assert_ok(d->driver->prepare(d, &segment, &p));
   tfc_cuda_fake_fail(TFC_CUDA_FAKE_CAPTURE, 1, 100, 901);

@@ -163,6 +163,19 @@ static bool is_host_op(const struct tfc_segment *s, const struct tfc_segment_op 
   return true;
 }
 
+// What keeps a segment from being captured (runtime/device/cuda/graph.c).
+static void note_capture(const struct tfc_segment_op *op, const struct tfc_cuda_kernel *row) {
+  const char *why = !row ? "it runs on the host" : row->flags & TFC_CUDA_NO_CAPTURE ? "it differs between steps" : NULL;
+  if (!why && op->def->host_outputs) why = "an output is in host memory";
+  for (uint32_t i = 0; i < op->input_count && !why; i++) {
+    bool given = (op->input_values && op->input_values[i]) || (op->variables && op->variables[i]);
+    if (i < 32 && op->def->host_inputs >> i & 1 && !given) why = "an input is in host memory";
+  }
+  if (!why) return;
+  cuda_host_census.uncaptured++;
+  if (getenv("VERBOSE")) printf("not captured: %s: %s\n", op->def->name, why);
+}
+
 static void release(struct tfc_device *device, struct tfc_prepared *prepared) {
   struct handle **at = &handles;
   while (*at && (*at)->prepared != prepared) at = &(*at)->next;
@@ -203,11 +216,13 @@ static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *s
     tfc_status s = cuda_host_choose(&p, &row);
     if (s && tfc_status_code(s) != TFC_UNIMPLEMENTED) return tfc_status_annotate(s, "preparing %s", op->def->name);
     if (s) {
+      if (!(op->def->flags & TFC_OP_VIEW)) note_capture(op, NULL);
       if (!is_host_op(segment, op)) miss(op, main_type(segment->graph, n), s);
       tfc_status_free(s);
       continue;
     }
     cuda_host_census.rows++;
+    note_capture(op, row);
     h->calls[i] = (struct call){row, base.state, base.release, p.scratch};
     op->def = &call_def;
     op->prepared = true;

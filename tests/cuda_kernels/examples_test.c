@@ -13,7 +13,8 @@ static void check(const char *name, uint32_t steps) {
   for (uint32_t i = 0; i < census.miss_count; i++)
     print_message("%s: %u x %s of %s falls back: %s\n", name, census.misses[i].count, census.misses[i].op,
                   census.misses[i].type, census.misses[i].reason);
-  print_message("%s: %u operations with a kernel, %u kinds fall back\n", name, census.rows, census.miss_count);
+  print_message("%s: %u operations with a kernel, %u kinds fall back, %u are not captured\n", name, census.rows,
+                census.miss_count, census.uncaptured);
   assert_true(census.rows > 10);
   assert_int_equal(census.miss_count, 0);
 }

@@ -38,6 +38,7 @@ struct cuda_host_miss {
 };
 struct cuda_host_census {
   uint32_t rows;
+  uint32_t uncaptured; // operations that keep their segment from being captured
   struct cuda_host_miss misses[64];
   uint32_t miss_count;
 };

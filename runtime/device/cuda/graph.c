@@ -48,9 +48,28 @@ void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *
 }
 
 // --- What can be captured ----------------------------------------------------------------------------------------
-static bool can_capture_call(const struct tfc_cuda_call *c) {
+// An output without a planned place (what a reference's update hands on, sizes that the library chooses) is fine where
+// it is made and released within the segment: its memory stays with the capture.
+static bool is_released(const struct tfc_prepared *p, uint32_t from, const struct tfc_tensor *slot) {
+  for (uint32_t i = from; i < p->call_count; i++)
+    for (uint32_t r = 0; r < p->calls[i].op->release_count; r++)
+      if (p->calls[i].op->releases[r] == slot) return true;
+  return false;
+}
+
+static bool is_made(const struct tfc_prepared *p, uint32_t to, const struct tfc_tensor *slot) {
+  for (uint32_t i = to + 1; i-- > 0;)
+    for (uint32_t k = 0; k < p->calls[i].op->output_count; k++)
+      if (p->calls[i].op->outputs[k] == slot) return true;
+  return false;
+}
+
+static bool can_capture_call(const struct tfc_prepared *p, uint32_t index) {
+  const struct tfc_cuda_call *c = &p->calls[index];
   const struct tfc_segment_op *op = c->op;
-  if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs || op->release_count) return false;
+  if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs) return false;
+  for (uint32_t r = 0; r < op->release_count; r++)
+    if (!is_made(p, index, op->releases[r])) return false;
   if (op->def->host_outputs) return false; // written by the launch
   for (uint32_t i = 0; i < op->input_count; i++) {
     bool host = (i < 32 && op->def->host_inputs >> i & 1);
@@ -61,14 +80,14 @@ static bool can_capture_call(const struct tfc_cuda_call *c) {
   for (uint32_t i = 0; i < op->output_count; i++) {
     const struct tfc_tensor *t = op->outputs[i];
     if (op->output_variables && op->output_variables[i]) continue;
-    if (t && (!t->data || t->buffer)) return false; // no planned place
+    if (t && (!t->data || t->buffer) && !is_released(p, index, t)) return false; // no planned place
   }
   return true;
 }
 
 static bool can_capture(const struct tfc_prepared *p) {
   for (uint32_t i = 0; i < p->call_count; i++)
-    if (!can_capture_call(&p->calls[i])) return false;
+    if (!can_capture_call(p, i)) return false;
   return p->call_count > 1; // one launch is one launch
 }
 
@@ -123,6 +142,7 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
   for (uint32_t i = 0; i < p->call_count; i++) {
     struct tfc_cuda_call *c = &p->calls[i];
     TFC_RETURN_IF_ERROR(tfc_cuda_call_run(d, c, &c->ctx, d->capture));
+    for (uint32_t r = 0; r < c->op->release_count; r++) tfc_tensor_release(c->op->releases[r]);
     TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
     c->first_node = (uint32_t)before;
     c->node_count = (uint32_t)(after - before);
