@@ -41,7 +41,7 @@ struct tfc_cuda_clock {
   int64_t step; // the last that asked: within a step it stays, or what follows would seem to overlap what was before
 };
 
-struct tfc_cuda_capture;
+struct tfc_cuda_piece;
 struct tfc_cuda_device {
   struct tfc_device base;
   const struct tfc_cuda_api *api;
@@ -73,7 +73,7 @@ struct tfc_cuda_device {
   uint32_t recent_count;
   _Atomic uint64_t host_calls, host_call_bytes; // operations run on the host, and what they copied
   bool graphs;                                  // capture segments
-  struct tfc_cuda_capture *capturing;           // under launch_lock: memory asked for now stays with it
+  struct tfc_cuda_piece *capturing;             // under launch_lock: memory asked for now stays with it
   _Atomic uint64_t replays;                     // captured segments that were launched
 };
 static inline struct tfc_cuda_device *tfc_cuda_device_of(struct tfc_device *d) {
@@ -142,9 +142,10 @@ TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struc
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
 
 // --- Captures (graph.c) ------------------------------------------------------------------------------------------
-// Runs a segment through its captured graph, capturing it if need be. *out_done false: launch call by call.
+// From call `from` of a segment on: replays the piece that begins there, capturing it if need be. *out_next: the call
+// behind it; `from`: no piece begins there, or it is to be launched one by one. A run of the segment begins with 0.
 TFC_MUST_USE tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
-                                           bool *out_done);
+                                           uint32_t from, uint32_t *out_next);
 void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *capture); // NULL is fine
 
 // --- Copies (copy.c) ---------------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
-// Captured segments. A segment whose kernels need nothing from the host but addresses is captured as a CUDA graph when
-// it has run a few times (modules are loaded, libraries have chosen), and replayed with one launch from then on, as
-// long as every address is the one that was captured; where one has moved it is captured anew.
+// Captured segments. Runs of operations that need nothing from the host but addresses are captured as CUDA graphs when
+// they have run a few times (modules are loaded, libraries have chosen), and replayed with one launch from then on, as
+// long as every address is the one that was captured; where one has moved they are captured anew. What lies between
+// (random numbers whose seeds the host draws, operations that the host runs) is launched one by one.
 //
-// It is captured on a stream of its own, so that copies that look at the compute stream meanwhile are not drawn in.
-// Memory that kernels ask for while they are captured stays with the graph. Which of its nodes came from which
+// They are captured on a stream of their own, so that copies that look at the compute stream meanwhile are not drawn
+// in. Memory that kernels ask for while they are captured stays with the graph. Which of its nodes came from which
 // operation is kept for the profiler.
 #include <stdlib.h>
 
@@ -12,7 +13,8 @@
 
 enum { WARM_RUNS = 2, MOST_CAPTURES = 8 };
 
-struct tfc_cuda_capture {
+struct tfc_cuda_piece { // of a segment
+  uint32_t begin, end;  // calls
   enum { WARMING, REFUSED, READY } state;
   uint32_t runs, captures;
   tfc_cuda_graph graph;
@@ -24,11 +26,14 @@ struct tfc_cuda_capture {
   const void **signature; // every address that the launches saw
   size_t signature_count;
   uint64_t scratch_generation;
-  struct tfc_cuda_device *device;
   TFC_ARRAY(struct tfc_buffer *) kept;
 };
+struct tfc_cuda_capture {
+  struct tfc_cuda_piece *pieces; // by begin
+  uint32_t count, at;            // at: the next that a run of the segment comes to
+};
 
-static void drop_graph(struct tfc_cuda_device *d, struct tfc_cuda_capture *c) {
+static void drop_graph(struct tfc_cuda_device *d, struct tfc_cuda_piece *c) {
   if (c->graph) (void)d->api->graph_destroy(c->graph);
   c->graph = NULL;
   free(c->nodes);
@@ -41,35 +46,35 @@ static void drop_graph(struct tfc_cuda_device *d, struct tfc_cuda_capture *c) {
 
 void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *c) {
   if (!c) return;
-  drop_graph(d, c);
-  tfc_array_free(&c->kept);
-  free(c->signature);
+  for (uint32_t i = 0; i < c->count; i++) {
+    drop_graph(d, &c->pieces[i]);
+    tfc_array_free(&c->pieces[i].kept);
+    free(c->pieces[i].signature);
+  }
+  free(c->pieces);
   free(c);
 }
 
 // --- What can be captured ----------------------------------------------------------------------------------------
 // An output without a planned place (what a reference's update hands on, sizes that the library chooses) is fine where
-// it is made and released within the segment: its memory stays with the capture.
-static bool is_released(const struct tfc_prepared *p, uint32_t from, const struct tfc_tensor *slot) {
-  for (uint32_t i = from; i < p->call_count; i++)
+// it is made and released within the piece: its memory stays with the capture.
+static bool is_released(const struct tfc_prepared *p, uint32_t from, uint32_t end, const struct tfc_tensor *slot) {
+  for (uint32_t i = from; i < end; i++)
     for (uint32_t r = 0; r < p->calls[i].op->release_count; r++)
       if (p->calls[i].op->releases[r] == slot) return true;
   return false;
 }
 
-static bool is_made(const struct tfc_prepared *p, uint32_t to, const struct tfc_tensor *slot) {
-  for (uint32_t i = to + 1; i-- > 0;)
+static bool is_made(const struct tfc_prepared *p, uint32_t begin, uint32_t to, const struct tfc_tensor *slot) {
+  for (uint32_t i = to + 1; i-- > begin;)
     for (uint32_t k = 0; k < p->calls[i].op->output_count; k++)
       if (p->calls[i].op->outputs[k] == slot) return true;
   return false;
 }
 
-static bool can_capture_call(const struct tfc_prepared *p, uint32_t index) {
-  const struct tfc_cuda_call *c = &p->calls[index];
+static bool can_capture_alone(const struct tfc_cuda_call *c) {
   const struct tfc_segment_op *op = c->op;
   if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs) return false;
-  for (uint32_t r = 0; r < op->release_count; r++)
-    if (!is_made(p, index, op->releases[r])) return false;
   if (op->def->host_outputs) return false; // written by the launch
   for (uint32_t i = 0; i < op->input_count; i++) {
     bool host = (i < 32 && op->def->host_inputs >> i & 1);
@@ -77,28 +82,58 @@ static bool can_capture_call(const struct tfc_prepared *p, uint32_t index) {
     bool handle = op->variables && op->variables[i]; // named, not read
     if (host && !constant && !handle) return false;
   }
+  return true;
+}
+
+static bool can_capture_within(const struct tfc_prepared *p, uint32_t index, uint32_t begin, uint32_t end) {
+  const struct tfc_segment_op *op = p->calls[index].op;
+  for (uint32_t r = 0; r < op->release_count; r++)
+    if (!is_made(p, begin, index, op->releases[r])) return false;
   for (uint32_t i = 0; i < op->output_count; i++) {
     const struct tfc_tensor *t = op->outputs[i];
     if (op->output_variables && op->output_variables[i]) continue;
-    if (t && (!t->data || t->buffer) && !is_released(p, index, t)) return false; // no planned place
+    if (t && (!t->data || t->buffer) && !is_released(p, index, end, t)) return false; // no planned place
   }
   return true;
 }
 
-static bool can_capture(const struct tfc_prepared *p) {
-  for (uint32_t i = 0; i < p->call_count; i++)
-    if (!can_capture_call(p, i)) return false;
-  return p->call_count > 1; // one launch is one launch
+// Longest runs of calls that can; each that cannot within its run cuts it, and the rest is looked at again.
+static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c) {
+  bool *can = calloc(p->call_count + 1u, sizeof *can); // ends with one that cannot
+  bool cut = true;
+  if (!can) return false;
+  for (uint32_t i = 0; i < p->call_count; i++) can[i] = can_capture_alone(&p->calls[i]);
+  while (cut) {
+    cut = false;
+    for (uint32_t begin = 0, end; begin < p->call_count; begin = end + 1) {
+      for (end = begin; can[end]; end++) {
+      }
+      for (uint32_t i = begin; i < end; i++)
+        if (!can_capture_within(p, i, begin, end)) can[i] = false, cut = true;
+    }
+  }
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->call_count; i++) count += can[i] && !can[i + 1];
+  c->pieces = calloc(count + 1u, sizeof *c->pieces);
+  for (uint32_t begin = 0, end; c->pieces && begin < p->call_count; begin = end + 1) {
+    for (end = begin; can[end]; end++) {
+    }
+    if (end - begin > 1)
+      c->pieces[c->count++] = (struct tfc_cuda_piece){.begin = begin, .end = end}; // one launch is one launch
+  }
+  free(can);
+  return c->pieces != NULL;
 }
 
-static size_t signature_size(const struct tfc_prepared *p) {
+static size_t signature_size(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   size_t n = 0;
-  for (uint32_t i = 0; i < p->call_count; i++) n += 3 * p->calls[i].op->input_count + p->calls[i].op->output_count;
+  for (uint32_t i = c->begin; i < c->end; i++) n += 3 * p->calls[i].op->input_count + p->calls[i].op->output_count;
   return n;
 }
 
 // Fills `out` with the addresses as they are now; or compares: true when nothing has moved.
-static bool sign(const struct tfc_prepared *p, const void **out, bool compare) {
+static bool sign(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, bool compare) {
+  const void **out = c->signature;
   size_t n = 0;
   bool same = true;
 #define SIGN(address)                                                                                                  \
@@ -110,7 +145,7 @@ static bool sign(const struct tfc_prepared *p, const void **out, bool compare) {
       out[n] = seen_;                                                                                                  \
     n++;                                                                                                               \
   } while (0)
-  for (uint32_t i = 0; i < p->call_count; i++) {
+  for (uint32_t i = c->begin; i < c->end; i++) {
     const struct tfc_segment_op *op = p->calls[i].op;
     for (uint32_t k = 0; k < op->input_count; k++) {
       const struct tfc_variable *v = op->variables ? op->variables[k] : NULL;
@@ -127,7 +162,7 @@ static bool sign(const struct tfc_prepared *p, const void **out, bool compare) {
 // --- Capturing ---------------------------------------------------------------------------------------------------
 static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(env->device);
-  struct tfc_cuda_capture *c = d->capturing;
+  struct tfc_cuda_piece *c = d->capturing;
   TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, bytes, out));
   if (tfc_array_push(&c->kept, *out)) {
     tfc_buffer_retain(*out);
@@ -137,9 +172,9 @@ static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct t
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
 }
 
-static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p) {
+static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_cuda_piece *piece) {
   size_t before = 0, after = 0;
-  for (uint32_t i = 0; i < p->call_count; i++) {
+  for (uint32_t i = piece->begin; i < piece->end; i++) {
     struct tfc_cuda_call *c = &p->calls[i];
     TFC_RETURN_IF_ERROR(tfc_cuda_call_run(d, c, &c->ctx, d->capture));
     for (uint32_t r = 0; r < c->op->release_count; r++) tfc_tensor_release(c->op->releases[r]);
@@ -152,9 +187,9 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
 }
 
 // A refusal is no failure of the step: it is launched call by call.
-static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_capture *c) {
+static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c) {
   drop_graph(d, c);
-  size_t count = signature_size(p);
+  size_t count = signature_size(p, c);
   free(c->signature);
   c->signature = malloc((count + 1) * sizeof *c->signature);
   c->signature_count = count;
@@ -165,7 +200,7 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
   d->env.allocate = keep_memory;
   d->env.stream = d->capture;
   if (d->cudnn && d->api->cudnn_stream) (void)d->api->cudnn_stream(d->cudnn, d->capture);
-  tfc_status s = capture_calls(d, p);
+  tfc_status s = capture_calls(d, p, c);
   if (d->cudnn && d->api->cudnn_stream) (void)d->api->cudnn_stream(d->cudnn, d->compute);
   d->env.allocate = allocate;
   d->env.stream = d->compute;
@@ -174,7 +209,7 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
     d->api->capture_abort(d->capture);
     return s;
   }
-  uint32_t last = p->calls[p->call_count - 1].first_node + p->calls[p->call_count - 1].node_count;
+  uint32_t last = p->calls[c->end - 1].first_node + p->calls[c->end - 1].node_count;
   c->nodes = calloc(last + 1u, sizeof *c->nodes);
   if (!c->nodes) {
     d->api->capture_abort(d->capture);
@@ -184,14 +219,14 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
   c->named = c->node_count == last;
   for (size_t i = 0; i < c->node_count && c->named; i++) c->named &= c->nodes[i].id != 0;
   c->scratch_generation = d->scratch_generation;
-  (void)sign(p, c->signature, false); // launches may have moved a variable's memory
+  (void)sign(p, c, false); // launches may have moved a variable's memory
   c->state = READY;
   return NULL;
 }
 
 // --- Replaying ---------------------------------------------------------------------------------------------------
-static tfc_status check_reads(const struct tfc_prepared *p) {
-  for (uint32_t i = 0; i < p->call_count; i++)
+static tfc_status check_reads(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
+  for (uint32_t i = c->begin; i < c->end; i++)
     for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
       const struct tfc_variable_read *read = &p->calls[i].op->reads[k];
       if (!read->variable->initialized) return tfc_variable_check(read->variable);
@@ -200,29 +235,31 @@ static tfc_status check_reads(const struct tfc_prepared *p) {
   return NULL;
 }
 
-static void tell(struct tfc_prepared *p, struct tfc_cuda_capture *c, struct tfc_trace_sink *sink, uint16_t device) {
+static void tell(struct tfc_prepared *p, struct tfc_cuda_piece *c, struct tfc_trace_sink *sink, uint16_t device) {
   if (c->told == sink || !sink->graph_node) return;
   c->told = sink;
-  for (uint32_t i = 0; i < p->call_count; i++)
+  for (uint32_t i = c->begin; i < c->end; i++)
     for (uint32_t k = 0; k < p->calls[i].node_count; k++)
       sink->graph_node(sink, device, c->nodes[p->calls[i].first_node + k].id, p->calls[i].node);
 }
 
-tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
-                              bool *out_done) {
+tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step, uint32_t from,
+                              uint32_t *out_next) {
   struct tfc_trace_sink *sink = step->trace;
   uint16_t index = d->base.index;
-  *out_done = false;
+  *out_next = from;
   if (!p->capture) {
-    if (!(p->capture = calloc(1, sizeof *p->capture))) return NULL;
-    if (!can_capture(p)) p->capture->state = REFUSED;
+    if (!(p->capture = calloc(1, sizeof *p->capture)) || !find_pieces(p, p->capture)) return NULL;
   }
-  struct tfc_cuda_capture *c = p->capture;
+  struct tfc_cuda_capture *all = p->capture;
+  if (from == 0) all->at = 0;
+  while (all->at < all->count && all->pieces[all->at].begin < from) all->at++;
+  if (all->at == all->count || all->pieces[all->at].begin != from) return NULL;
+  struct tfc_cuda_piece *c = &all->pieces[all->at];
   if (c->state == REFUSED) return NULL;
   if (c->state == WARMING && c->runs++ < WARM_RUNS) return NULL;
-  TFC_RETURN_IF_ERROR(check_reads(p));
-  if (c->state == READY && (c->scratch_generation != d->scratch_generation || !sign(p, c->signature, true)))
-    c->state = WARMING;
+  TFC_RETURN_IF_ERROR(check_reads(p, c));
+  if (c->state == READY && (c->scratch_generation != d->scratch_generation || !sign(p, c, true))) c->state = WARMING;
   bool profiled = sink && sink->op_begin;
   if (c->state == READY && profiled && c->named && !c->traced) c->state = WARMING;
   if (c->state == WARMING) {
@@ -239,14 +276,14 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   if (profiled && !c->named) return NULL; // the profiler could not tell whose its nodes are
   if (sink) tell(p, c, sink, index);
   uint64_t begin = tfc_ticks();
-  if (sink && sink->op_begin) sink->op_begin(sink, index, p->calls[0].node);
+  if (sink && sink->op_begin) sink->op_begin(sink, index, p->calls[c->begin].node);
   int error = d->api->graph_launch(c->graph, d->compute);
-  if (sink && sink->op_end) sink->op_end(sink, index, p->calls[0].node);
+  if (sink && sink->op_end) sink->op_end(sink, index, p->calls[c->begin].node);
   if (error) return tfc_cuda_error(d, error, "launching a captured segment");
   uint64_t end = tfc_ticks();
-  for (uint32_t i = 0; sink && i < p->call_count; i++) // one dispatch for all of them: the first one's
-    tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i ? end : begin, end, 0);
+  for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all of them: the first one's
+    tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end, 0);
   atomic_fetch_add(&d->replays, 1);
-  *out_done = true;
+  *out_next = c->end;
   return NULL;
 }

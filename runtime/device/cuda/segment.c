@@ -243,7 +243,7 @@ static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t n
   return NULL;
 }
 
-// Launches the operations one by one.
+// Launches the operations: captured pieces at once, others one by one.
 static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
                          struct times *times) {
   struct tfc_trace_sink *sink = step->trace;
@@ -253,8 +253,15 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
   tfc_status s = NULL;
   if (times->timings) s = time_op(d, times, 0);
   uint64_t last = tfc_ticks();
-  struct tfc_cuda_call *c = p->calls, *end = c + p->call_count;
-  for (; c < end && !s && !tfc_step_stopped(step); c++) {
+  bool graphs = d->graphs && !times->timings;
+  for (uint32_t i = 0, next = 0; i < p->call_count && !s && !tfc_step_stopped(step); i++) {
+    struct tfc_cuda_call *c = &p->calls[i];
+    if (graphs && (s = tfc_cuda_graph_run(d, p, step, i, &next))) break;
+    if (graphs && next > i) {
+      i = next - 1;
+      last = tfc_ticks();
+      continue;
+    }
     if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
     s = run_call(d, c, d->compute);
     if (buffer) {
@@ -295,13 +302,7 @@ static void run_segment(struct tfc_cuda_device *d, struct tfc_prepared *p, struc
                   waited_to ? waited_from : begin, waited_to ? waited_to : begin, 0);
   if (step->spans && !step->spans[index].begin) step->spans[index].begin = begin;
   pthread_mutex_lock(&d->launch_lock);
-  bool done = false;
-  if (d->graphs && !times->timings) {
-    tfc_status s = tfc_cuda_graph_run(d, p, step, &done);
-    if (s) tfc_step_fail(step, s);
-    done |= s != NULL;
-  }
-  if (!done) launch_calls(d, p, step, times);
+  launch_calls(d, p, step, times);
   pthread_mutex_unlock(&d->launch_lock);
 }
 
