@@ -81,19 +81,23 @@ static const char *state_text(tfc_result_state state) {
   return "";
 }
 
-static void print_row(const struct tfc_job_row *r, double answer_us) {
-  char a[32], b[32], c[32], quartiles[80] = "", against[48] = "";
+static void print_row(const struct tfc_job_row *r, double answer_us, bool loads) {
+  char a[32], b[32], c[32], quartiles[80] = "", against[48] = "", load[64] = "";
   bool answer = strcmp(r->kind, "answer") == 0;
   if (r->median_us == r->median_us && !r->modelled)
     snprintf(quartiles, sizeof quartiles, "%s .. %s", tfc_show_us(b, r->q1_us), tfc_show_us(c, r->q3_us));
   double us = r->modelled ? r->simulated_us : r->median_us;
-  if (us == us && answer_us > 0 && !answer) snprintf(against, sizeof against, "%.3f", us / answer_us);
+  double counts = loads ? r->load_us : us;
+  if (counts == counts && answer_us > 0 && !answer) snprintf(against, sizeof against, "%.3f", counts / answer_us);
+  if (loads && r->load_us == r->load_us)
+    snprintf(load, sizeof load, "%s (%s)", tfc_show_us(b, r->load_us), r->load_steps ? "measured" : "modelled");
   printf("%s  %-20s %11s  %-24s", answer ? tfc_paint(stdout, "1;32") : "", r->name, us == us ? tfc_show_us(a, us) : "-",
          r->modelled ? "(simulated)" : quartiles);
   if (r->modelled || r->steps == 0)
     printf(" %5s", "");
   else
     printf(" %5u", r->steps);
+  if (loads) printf("  %21s", load);
   printf("  %9s%s", against, answer ? tfc_paint(stdout, "0") : "");
   if (r->low == r->low && strcmp(r->kind, "single") != 0) printf("  %.3f (%.3f to %.3f)", r->speedup, r->low, r->high);
   const char *state = state_text(r->state);
@@ -126,14 +130,16 @@ static void print_devices(const struct tfc_job_outcome *o) {
 
 static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out) {
   double answer_us = NAN;
+  const bool loads = o->objective == 1;
   char a[32];
   if (out->first_line) printf("%s%s%s\n\n", tfc_paint(stdout, "1"), out->first_line, tfc_paint(stdout, "0"));
   for (uint32_t i = 0; i < out->row_count; i++)
-    if (strcmp(out->rows[i].kind, "answer") == 0) answer_us = out->rows[i].median_us;
+    if (strcmp(out->rows[i].kind, "answer") == 0) answer_us = loads ? out->rows[i].load_us : out->rows[i].median_us;
   if (out->row_count > 0) {
-    printf("  %-20s %11s  %-24s %5s  %9s  %s\n", "placement", "step", "quartiles", "steps", "to found",
-           "speed-up to best single (95 %)");
-    for (uint32_t i = 0; i < out->row_count; i++) print_row(&out->rows[i], answer_us);
+    printf("  %-20s %11s  %-24s %5s", "placement", "step", "quartiles", "steps");
+    if (loads) printf("  %21s", "load a step");
+    printf("  %9s  %s\n", "to found", "speed-up to best single (95 %)");
+    for (uint32_t i = 0; i < out->row_count; i++) print_row(&out->rows[i], answer_us, loads);
   }
   print_devices(out);
   putchar('\n');

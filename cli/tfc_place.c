@@ -10,6 +10,7 @@
 #include "placer/placer.h"
 #include "rl/rl.h"
 #include "runtime/base/file.h"
+#include "runtime/base/units.h"
 
 #define AT(member) .offset = offsetof(struct place_options, member)
 
@@ -274,6 +275,19 @@ static int check_pairs(const char *flag, const struct tfc_texts *texts, const ch
   return 0;
 }
 
+static int check_sizes(const struct tfc_texts *texts) {
+  for (uint32_t i = 0; i < texts->count; i++) {
+    uint64_t bytes;
+    tfc_status s = tfc_parse_bytes(tfc_str_from(strrchr(texts->items[i], '=') + 1), &bytes);
+    if (!s) continue;
+    int code = tfc_flags_error(&program, "--memory %s: %s (sizes: 200MB, 1.5GiB, or a number of bytes)",
+                               texts->items[i], tfc_status_message(s));
+    tfc_status_free(s);
+    return code;
+  }
+  return 0;
+}
+
 static int check_devices(const struct place_options *o) {
   char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
   int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : 0;
@@ -293,7 +307,7 @@ int main(int argc, char **argv) {
   if (code >= 0) return code;
   if ((code = check_algorithms(o.algorithm)) || (code = check_devices(&o)) ||
       (code = check_pairs("pin", &o.pins, "'REGEX=DEVICE'")) ||
-      (code = check_pairs("memory", &o.limits, "'DEVICE=SIZE'")) ||
+      (code = check_pairs("memory", &o.limits, "'DEVICE=SIZE'")) || (code = check_sizes(&o.limits)) ||
       (code = check_pairs("baseline", &o.baselines, "NAME=FILE")) ||
       (code = check_pairs("feed", &o.feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]")))
     return code;

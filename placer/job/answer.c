@@ -73,6 +73,27 @@ static uint32_t finalists(struct tfc_job *j, uint32_t *list) {
   return count;
 }
 
+// Those of the least loads, and what they are compared with.
+static uint32_t by_load(const struct tfc_job *j, uint32_t *list) {
+  uint32_t count = 0;
+  for (int single = 0; single < 2; single++)
+    for (uint32_t round = 0; round < (single ? 1 : FINALISTS); round++) {
+      uint32_t best = UINT32_MAX;
+      for (uint32_t i = 0; i < j->known.count; i++) {
+        const struct tfc_job_known *k = &j->known.data[i];
+        bool taken = !can_answer(k) || k->single != (single == 1) || isnan(k->simulated_us);
+        for (uint32_t n = 0; n < count && !taken; n++) taken = j->known.data[list[n]].digest == k->digest;
+        if (!taken && (best == UINT32_MAX || k->simulated_us < j->known.data[best].simulated_us)) best = i;
+      }
+      if (best != UINT32_MAX) add_once(list, &count, best);
+    }
+  for (uint32_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->baseline && !k->heuristic && !k->single && can_answer(k)) add_once(list, &count, i);
+  }
+  return count;
+}
+
 // What so many steps of each take.
 static double seconds_for(const struct tfc_job *j, const uint32_t *list, uint32_t count, uint32_t steps) {
   double us = 0;
@@ -80,14 +101,20 @@ static double seconds_for(const struct tfc_job *j, const uint32_t *list, uint32_
   return 1e-6 * us;
 }
 
-// Takes the slowest candidate that is not the incumbent out, then the slowest rival; false: only what must be is left.
+// Takes the slowest candidate out, then the slowest rival; false: only what must be is left: the incumbent, the fastest
+// on several devices, one device, the undivided machine.
 static bool drop_one(const struct tfc_job *j, uint32_t *list, uint32_t *count) {
-  uint32_t worst = UINT32_MAX;
+  uint32_t worst = UINT32_MAX, spread = UINT32_MAX;
+  for (uint32_t i = 0; i < *count; i++) {
+    const struct tfc_job_known *k = &j->known.data[list[i]];
+    if (can_answer(k) && !k->single && (spread == UINT32_MAX || k->median_us < j->known.data[spread].median_us))
+      spread = list[i];
+  }
   for (int rivals = 0; rivals < 2 && worst == UINT32_MAX; rivals++)
     for (uint32_t i = 0; i < *count; i++) {
       const struct tfc_job_known *k = &j->known.data[list[i]];
       bool rival = k->baseline && !k->heuristic;
-      if (list[i] == j->best || k->whole || k->single || rival != (rivals == 1)) continue;
+      if (list[i] == j->best || list[i] == spread || k->whole || k->single || rival != (rivals == 1)) continue;
       if (worst == UINT32_MAX || k->median_us > j->known.data[list[worst]].median_us) worst = i;
     }
   if (worst == UINT32_MAX) return false;
@@ -101,6 +128,8 @@ tfc_status tfc_job_final(struct tfc_job *j) {
   struct finishing f = {.job = j};
   uint32_t count = finalists(j, f.index), block = BLOCK;
   double reserve = 0.04 * total_seconds(j) + 1; // the report
+  const double end = total_seconds(j) - reserve;
+  if (tfc_job_runs_in_flight(j)) reserve += 0.5 * fmax(0, end - tfc_job_seconds(j)); // the other half: several at once
   double left = total_seconds(j) - reserve - tfc_job_seconds(j);
   // Two rounds at least, if there is time; rivals beside the answer, one device, the undivided machine go first.
   while (count > 3 && seconds_for(j, f.index, count, 2 * BLOCK) > left && drop_one(j, f.index, &count)) {
@@ -139,6 +168,8 @@ tfc_status tfc_job_final(struct tfc_job *j) {
          j->known.data[j->best].state != TFC_RESULT_OK))
       j->best = f.index[i];
   }
+  count = by_load(j, f.index);
+  TFC_TRY(s, tfc_job_measure_in_flight(j, f.index, count, end));
 out:
   free(entry);
   free(placement);
@@ -147,16 +178,27 @@ out:
 }
 
 // --- Comparing -------------------------------------------------------------------------------------------------------
-// median(a) / median(b) over the final run's blocks.
-static tfc_status compare(const struct tfc_job_known *a, const struct tfc_job_known *b, uint64_t seed,
-                          struct tfc_interval *out) {
+struct side { // steps in order, each with its block
+  const double *us;
+  const uint32_t *block;
+  size_t count;
+};
+static struct side final_run(const struct tfc_job_known *k) {
+  return (struct side){k->final_step_us.data, k->final_block_of.data, k->final_step_us.count};
+}
+static struct side in_flight(const struct tfc_job_known *k) {
+  return (struct side){k->in_flight.us.data, k->in_flight.block.data, k->in_flight.us.count};
+}
+
+// median(a) / median(b) over blocks that were run in turns.
+static tfc_status compare(struct side a, struct side b, uint64_t seed, struct tfc_interval *out) {
   struct tfc_block_pair pairs[ROUNDS] = {0};
-  const struct tfc_job_known *side[2] = {a, b};
+  const struct side sides[2] = {a, b};
   for (int i = 0; i < 2; i++) {
-    for (size_t k = 0; k < side[i]->final_step_us.count; k++) {
-      uint32_t block = side[i]->final_block_of.data[k];
+    for (size_t k = 0; k < sides[i].count; k++) {
+      uint32_t block = sides[i].block[k];
       if (block >= ROUNDS) continue;
-      const double *at = &side[i]->final_step_us.data[k];
+      const double *at = &sides[i].us[k];
       if (i == 0 && pairs[block].a_count++ == 0) pairs[block].a = at;
       if (i == 1 && pairs[block].b_count++ == 0) pairs[block].b = at;
     }
@@ -164,6 +206,11 @@ static tfc_status compare(const struct tfc_job_known *a, const struct tfc_job_kn
   uint32_t count = 0;
   while (count < ROUNDS && pairs[count].a_count && pairs[count].b_count) count++;
   return tfc_bootstrap_ratio(pairs, count, BOOTSTRAPS, seed, out);
+}
+
+// The load of a step on the busiest device: as measured with several steps in flight, else as modelled.
+static double load_of(const struct tfc_job_known *k) {
+  return k->in_flight.us.count ? k->in_flight.median_us : k->simulated_us;
 }
 
 static tfc_status add_row(struct tfc_job *j, const struct tfc_job_known *k, const char *name, const char *kind,
@@ -184,16 +231,26 @@ static tfc_status add_row(struct tfc_job *j, const struct tfc_job_known *k, cons
                           .speedup = (double)NAN,
                           .low = (double)NAN,
                           .high = (double)NAN};
-  if (single && isfinite(k->final_us) && isfinite(single->final_us)) {
-    struct tfc_interval interval;
-    TFC_TRY(s, compare(single, k, j->o->seed, &interval));
+  r.load_us = (double)NAN;
+  if (j->o->objective == TFC_OBJECTIVE_THROUGHPUT && k->solution.device)
+    r.load_us = load_of(k), r.load_steps = (uint32_t)k->in_flight.us.count;
+  struct tfc_interval interval;
+  if (isfinite(r.load_us) && single) {
+    r.speedup = load_of(single) / r.load_us;
+    if (k->in_flight.us.count && single->in_flight.us.count) {
+      TFC_TRY(s, compare(in_flight(single), in_flight(k), j->o->seed, &interval));
+      r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
+    }
+  } else if (single && isfinite(k->final_us) && isfinite(single->final_us)) {
+    TFC_TRY(s, compare(final_run(single), final_run(k), j->o->seed, &interval));
     r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
   } else if (single && isfinite(r.median_us) && isfinite(final_or_screen(single))) {
     r.speedup = final_or_screen(single) / r.median_us;
   }
   r.name = tfc_str_dup(tfc_str_from(name));
-  r.note = k->note ? tfc_str_dup(tfc_str_from(k->note)) : NULL;
-  if (!r.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  const char *note = k->note ? k->note : k->in_lanes ? "operations side by side" : NULL;
+  r.note = note ? tfc_str_dup(tfc_str_from(note)) : NULL;
+  if (!r.name || (note && !r.note)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   out->rows[out->row_count++] = r;
 out:
   return s;
@@ -239,7 +296,7 @@ static tfc_status find_bound(struct tfc_job *j) {
   j->out->bound_name = tfc_bound_name(j->bound.kind);
   const struct tfc_job_known *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best];
   double value = !best                                         ? (double)NAN
-                 : j->o->objective == TFC_OBJECTIVE_THROUGHPUT ? best->simulated_us
+                 : j->o->objective == TFC_OBJECTIVE_THROUGHPUT ? load_of(best)
                                                                : final_or_screen(best);
   if (isfinite(value)) {
     j->out->gap = value / us - 1;
@@ -370,7 +427,7 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->objective = j->o->objective;
   double median = final_or_screen(k);
   bool timed = isfinite(median);
-  d->value_us = timed && j->o->objective == TFC_OBJECTIVE_STEP ? median : k->simulated_us;
+  d->value_us = j->o->objective == TFC_OBJECTIVE_THROUGHPUT ? load_of(k) : timed ? median : k->simulated_us;
   d->feasible = k->state != TFC_RESULT_NO_FIT;
   d->transfers = k->transfers, d->transfer_bytes = k->transfer_bytes;
   d->step_median_us = median;
@@ -487,18 +544,23 @@ static tfc_status say_why_not(struct tfc_job *j) {
                          "no placement could be measured: %s", other->note ? other->note : "they failed");
 }
 
-// Pipelined, the load counts, which is modelled from what was measured of operations and links: the least of what runs,
-// and of single devices.
-static void choose_by_load(struct tfc_job *j, const struct tfc_job_known **single) {
+// Pipelined, the load counts: measured with several steps in flight, where any was; else modelled from what was
+// measured of operations and links. The least of what runs, and of single devices. True: measured.
+static bool choose_by_load(struct tfc_job *j, const struct tfc_job_known **single) {
+  bool measured = false;
   *single = NULL;
+  for (uint32_t i = 0; i < j->known.count; i++)
+    measured |= can_answer(&j->known.data[i]) && j->known.data[i].in_flight.us.count;
+  j->best = UINT32_MAX;
   for (uint32_t i = 0; i < j->known.count; i++) {
     struct tfc_job_known *k = &j->known.data[i];
-    if (!can_answer(k)) continue;
-    k->simulated_us = tfc_job_simulate(j, &k->solution); // by the costs as they are known at the end
-    if (isnan(k->simulated_us)) continue;
-    if (j->best == UINT32_MAX || !(j->known.data[j->best].simulated_us <= k->simulated_us)) j->best = i;
-    if (k->single && (!*single || k->simulated_us < (*single)->simulated_us)) *single = k;
+    if (k->solution.device && !k->in_flight.us.count)
+      k->simulated_us = tfc_job_simulate(j, &k->solution); // by the costs as they are known at the end
+    if (!can_answer(k) || (measured && !k->in_flight.us.count) || isnan(load_of(k))) continue;
+    if (j->best == UINT32_MAX || !(load_of(&j->known.data[j->best]) <= load_of(k))) j->best = i;
+    if (k->single && (!*single || load_of(k) < load_of(*single))) *single = k;
   }
+  return measured;
 }
 
 tfc_status tfc_job_answer(struct tfc_job *j) {
@@ -519,7 +581,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
         j->best = i;
   }
   const bool loads = j->o->objective == TFC_OBJECTIVE_THROUGHPUT;
-  if (loads) choose_by_load(j, &single);
+  const bool in_flight_measured = loads && choose_by_load(j, &single);
   if (j->best != UINT32_MAX) best = &j->known.data[j->best];
   j->out->measured = j->episodes;
   j->out->trace_overhead = j->trace_overhead;
@@ -550,14 +612,18 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   for (uint32_t i = 0; i < j->out->row_count; i++)
     if (strcmp(j->out->rows[i].kind, "answer") == 0) row = &j->out->rows[i];
   bool better = !single || (!best->single && isfinite(row->low) && row->low > 1);
-  if (loads) better = !single || best->simulated_us < single->simulated_us; // modelled: no noise
+  if (loads && !in_flight_measured) better = !single || load_of(best) < load_of(single); // modelled: no noise
   j->out->exit_code = better ? 0 : 7;
   char a[32], b[32];
   if (loads) {
+    const char *name = best->single ? best->name : "Found";
+    const char *load = tfc_show_us(a, load_of(best));
     j->out->first_line =
-        tfc_format("%s: a load of %s a step on the busiest device (modelled from measured operations; the "
-                   "steps below ran one at a time).",
-                   best->single ? best->name : "Found", tfc_show_us(a, best->simulated_us));
+        in_flight_measured
+            ? tfc_format("%s: with %u steps in flight one ends every %s.", name, j->info->device_count + 1, load)
+            : tfc_format("%s: a load of %s a step on the busiest device (modelled from measured operations; the steps "
+                         "below ran one at a time).",
+                         name, load);
     goto out;
   }
   if (whole && whole->state == TFC_RESULT_OK && final_or_screen(whole) < final_or_screen(best))
@@ -599,6 +665,8 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
     TFC_FAIL(s, k->code == TFC_OK || k->code == TFC_CANCELLED ? TFC_ABORTED : k->code,
              "the placement could not be measured: %s", k->note ? k->note : "it failed");
   j->best = index;
+  TFC_TRY(s, tfc_job_measure_in_flight(j, &index, 1, 0.9 * total_seconds(j)));
+  k = &j->known.data[index];
   TFC_TRY(s, add_row(j, k, "evaluated", "answer", NULL));
   TFC_TRY(s, explain(j, k));
   TFC_TRY(s, write_document(j, k));

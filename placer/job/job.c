@@ -277,6 +277,8 @@ static void known_deinit(struct tfc_job_known *k) {
   tfc_solution_deinit(&k->solution);
   tfc_array_free(&k->final_step_us);
   tfc_array_free(&k->final_block_of);
+  tfc_array_free(&k->in_flight.us);
+  tfc_array_free(&k->in_flight.block);
 }
 
 static void tear_down(struct tfc_job *j) {

@@ -82,6 +82,10 @@ struct tfc_job_row { // one line of the answer's table
   double median_us, q1_us, q3_us;
   uint32_t steps;
   double simulated_us;
+  // Under throughput: the load of a step; load_steps: times that it was taken with several steps in flight, 0:
+  // modelled.
+  double load_us;
+  uint32_t load_steps;
   double speedup, low, high; // best single device / this one, 95 %; NaN where not measured side by side
   char *note;
 };

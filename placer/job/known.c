@@ -14,7 +14,7 @@ static double total_seconds(const struct tfc_job *j) {
 // A quarter is the final run's and the report's: more of it where there is little, less where there is much.
 double tfc_job_search_end_s(const struct tfc_job *j) {
   double total = total_seconds(j), held = fmin(fmax(0.25 * total, 0.14 * total + 1), 0.5 * total);
-  return total - fmin(held, 110);
+  return fmax(total - fmin(held, 110), j->search_end_s);
 }
 
 uint32_t tfc_job_measurements(const struct tfc_job *j) {

@@ -52,6 +52,7 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
     again.final_steps = 0, again.final_step_us.data = NULL, again.final_block_of.data = NULL;
     again.final_step_us.count = again.final_step_us.capacity = 0;
     again.final_block_of.count = again.final_block_of.capacity = 0;
+    again.in_flight = (struct tfc_job_samples){0};
     if (!again.name || !again.algorithm || !tfc_array_push(&j->known, again))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     at = (uint32_t)j->known.count - 1;

@@ -10,10 +10,17 @@
 
 enum { TFC_JOB_RAW_KEPT = 20 };
 
+struct tfc_job_samples { // with several steps in flight: how far apart they ended
+  double median_us, q1_us, q3_us;
+  TFC_ARRAY(double) us; // in order; `block` of each
+  TFC_ARRAY(uint32_t) block;
+};
+
 struct tfc_job_known { // a placement that was measured or has a name
   char *name, *algorithm;
   const char *role; // static
   bool whole, baseline, heuristic, single;
+  bool in_lanes;                // whole: its operations ran side by side
   struct tfc_solution solution; // device NULL for whole
   uint64_t digest;
   int64_t placement_id, key; // in the store
@@ -27,7 +34,8 @@ struct tfc_job_known { // a placement that was measured or has a name
   uint32_t final_steps;
   TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
   TFC_ARRAY(uint32_t) final_block_of;
-  uint64_t *peak; // [device]
+  struct tfc_job_samples in_flight; // us.count 0: not measured
+  uint64_t *peak;                   // [device]
   // Where memory is limited: the order that it was found to fit with, which newer costs would change. NULL: none.
   uint32_t *sequence, sequence_count;
   double *busy_us, *share;
@@ -73,8 +81,9 @@ struct tfc_job {
   double best_seen_us;                         // the shortest median of any that could be the answer
   double trace_overhead, trace_overhead_least; // share of a step, and what it surely is (95 %)
   tfc_trace_mode trace;
-  bool profiled; // costs and links are known: of this run, or of the one that it goes on from
-  char *trouble; // why the first of the profile's steps failed, NULL: none did
+  double search_end_s; // the search goes on until then at least, 0: not begun
+  bool profiled;       // costs and links are known: of this run, or of the one that it goes on from
+  char *trouble;       // why the first of the profile's steps failed, NULL: none did
   tfc_code trouble_code;
   double memory_ratio; // of what placements need to what they need as simulated, lately; at least 1
   char label[16];
@@ -101,6 +110,9 @@ TFC_MUST_USE tfc_status tfc_job_store_costs(struct tfc_job *job);
 // Stores a measurement of `known` (new: a placement row first) and what it took; refits the costs from its traces.
 TFC_MUST_USE tfc_status tfc_job_record(struct tfc_job *job, struct tfc_job_known *known,
                                        const struct tfc_measured *measured, const char *phase);
+// The same with several steps in flight.
+TFC_MUST_USE tfc_status tfc_job_record_in_flight(struct tfc_job *job, struct tfc_job_known *known,
+                                                 const struct tfc_measured *measured);
 // A placement that was only simulated.
 TFC_MUST_USE tfc_status tfc_job_store_modelled(struct tfc_job *job, struct tfc_job_known *known);
 TFC_MUST_USE tfc_status tfc_job_save_state(struct tfc_job *job);
@@ -136,6 +148,11 @@ TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job *job, const struct tfc_algo
                                       uint32_t measurements);
 // job_answer.c
 TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job *job);
+// In turns until `until_s`, with several steps in flight: does nothing where the step updates variables, whose steps
+// follow one another, or where the shortest step is what is looked for.
+TFC_MUST_USE tfc_status tfc_job_measure_in_flight(struct tfc_job *job, const uint32_t *index, uint32_t count,
+                                                  double until_s);
+bool tfc_job_runs_in_flight(const struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_answer(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_evaluate(struct tfc_job *job);
 

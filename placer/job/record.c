@@ -291,6 +291,7 @@ static tfc_status take_numbers(struct tfc_job *j, struct tfc_job_known *k, const
   if (final && r.state != TFC_RESULT_OK) k->state = r.state;
   if (!final || r.state != TFC_RESULT_OK) k->code = m->code;
   k->transfers = r.transfers, k->transfer_bytes = r.transfer_bytes;
+  k->in_lanes = m->in_lanes;
   free(k->peak);
   free(k->busy_us);
   free(k->share);
@@ -331,6 +332,28 @@ static void learn_memory(struct tfc_job *j, const struct tfc_job_known *k, const
       most = fmax(most, (double)m->peak[d] / (double)verdict.memory[d]);
   free(verdict.memory);
   if (most > 0) j->memory_ratio = fmin(2.5, fmax(1, 0.7 * j->memory_ratio + 0.3 * most));
+}
+
+tfc_status tfc_job_record_in_flight(struct tfc_job *j, struct tfc_job_known *k, const struct tfc_measured *m) {
+  tfc_status s = NULL;
+  struct tfc_result r = {0};
+  TFC_TRY(s, tfc_result_from_measured(m, j->info->device_count, TFC_LABEL_MEASURED, false, &r));
+  TFC_TRY(s, tfc_store_begin(j->store));
+  if (!k->key) TFC_TRY(s, store_placement(j, k, m));
+  TFC_TRY(s, store_steps(j, k, m, "in flight"));
+  TFC_TRY(s, tfc_store_commit(j->store));
+  k->in_flight.us.count = k->in_flight.block.count = 0;
+  if (r.state != TFC_RESULT_OK || !r.steps) goto out;
+  k->in_flight.median_us = 1e-6 * (double)r.value;
+  k->in_flight.q1_us = 1e-6 * (double)r.q1, k->in_flight.q3_us = 1e-6 * (double)r.q3;
+  for (uint32_t i = 0; i < m->step_count; i++)
+    if (!tfc_array_push(&k->in_flight.us, 1e-3 * (double)m->steps[i].duration_ns) ||
+        !tfc_array_push(&k->in_flight.block, m->steps[i].block))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+out:
+  if (s) tfc_store_rollback(j->store);
+  tfc_result_deinit(&r);
+  return s;
 }
 
 tfc_status tfc_job_record(struct tfc_job *j, struct tfc_job_known *k, const struct tfc_measured *m, const char *phase) {

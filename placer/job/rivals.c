@@ -73,6 +73,16 @@ static int by_value(const void *a, const void *b) {
   return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
+// How many heuristics there is time to measure beside the rivals that must be: what is not gone at four tenths of it is
+// the search's.
+static uint32_t measured_heuristics(const struct tfc_job *j, uint32_t must) {
+  double step_us = INFINITY, left = 0.4 * (j->o->seconds > 0 ? j->o->seconds : 600) - tfc_job_seconds(j);
+  for (uint32_t i = 0; i < j->known.count; i++)
+    if (j->known.data[i].single && j->known.data[i].median_us < step_us) step_us = j->known.data[i].median_us;
+  double fit = left / (3e-6 * step_us) - must; // one step to warm up, two that are timed: that stops what is slower
+  return fit >= RIVALS_MEASURED ? RIVALS_MEASURED : fit > 1 ? (uint32_t)fit : 1;
+}
+
 // The heuristics by simulation; the best of them, as far as they differ, are measured.
 static tfc_status add_heuristics(struct tfc_job *j, uint32_t *list, uint32_t *count) {
   tfc_status s = NULL;
@@ -109,7 +119,7 @@ static tfc_status add_heuristics(struct tfc_job *j, uint32_t *list, uint32_t *co
   if (!(order = calloc(n + 1u, sizeof *order))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < n; i++) order[i][0] = j->known.data[first + i].simulated_us, order[i][1] = first + i;
   qsort(order, n, sizeof *order, by_value);
-  uint32_t taken = 0;
+  uint32_t taken = 0, most = measured_heuristics(j, *count);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t k = (uint32_t)order[i][1];
     bool twin = false;
@@ -117,7 +127,7 @@ static tfc_status add_heuristics(struct tfc_job *j, uint32_t *list, uint32_t *co
       twin |= e != k && j->known.data[e].digest == j->known.data[k].digest && j->known.data[e].solution.device &&
               (e < first || isfinite(j->known.data[e].median_us));
     for (uint32_t e = 0; e < *count; e++) twin |= j->known.data[list[e]].digest == j->known.data[k].digest;
-    if (twin || taken == RIVALS_MEASURED) {
+    if (twin || taken == most) {
       TFC_TRY(s, tfc_job_store_modelled(j, &j->known.data[k]));
       continue;
     }

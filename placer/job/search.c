@@ -194,9 +194,13 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   if (j->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(j, &names, &learns));
   if (j->o->random_first) TFC_TRY(s, measure_random(j, &random));
-  double learn_from = names ? tfc_job_seconds(j) + 0.7 * (tfc_job_search_end_s(j) - tfc_job_seconds(j)) : 0;
+  // Where profile and rivals took longer than they should, there is a little searching and learning all the same.
+  const double total = j->o->seconds > 0 ? j->o->seconds : 600, now = tfc_job_seconds(j);
+  j->search_end_s = fmin(now + 0.1 * total, 0.9 * total);
+  const double end = tfc_job_search_end_s(j);
+  double learn_from = names ? now + 0.7 * (end - now) : 0;
   for (uint32_t round = 0; idle < 3; round++) {
-    double left = tfc_job_search_end_s(j) - tfc_job_seconds(j);
+    double left = end - tfc_job_seconds(j);
     uint32_t measured_now = 0, budget = tfc_job_measurements_left(j);
     if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || budget == 0) break;
@@ -208,7 +212,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count++;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) {
         budget = tfc_job_measurements_left(j);
-        left = tfc_job_search_end_s(j) - tfc_job_seconds(j);
+        left = end - tfc_job_seconds(j);
         share = names ? budget / (2 * count) : budget / count;
         if (share && left > 0)
           TFC_TRY(s, tfc_job_learn(j, *a, tfc_job_seconds(j) + (names ? 0.5 : 1) * left / count, share));

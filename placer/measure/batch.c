@@ -12,6 +12,8 @@
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 
+enum { MOST_IN_FLIGHT = 1024, MOST_WINDOWS = 64 };
+
 struct run { // one entry
   struct tfc_measure_entry entry;
   uint16_t *placement;
@@ -22,7 +24,7 @@ struct run { // one entry
   tfc_code code;
   char *message;
   double seconds;
-  bool warm, ended, sent;
+  bool warm, ended, sent, in_lanes;
   TFC_ARRAY(struct tfc_measured_step) steps;
   TFC_ARRAY(struct tfc_step_profile) profiles;
   TFC_ARRAY(uint32_t) profile_step;
@@ -90,11 +92,13 @@ static void plan_entry(struct batch *b, struct run *r) {
   TFC_TRY(s, tfc_worker_side_open(b->w, side));
   r->side = &b->w->sides[side];
   spec.in_parts = r->entry.in_parts;
+  if (r->entry.whole) spec.lanes = TFC_LANES_WHERE_FASTER;
   if (!r->entry.whole) {
     spec.placement = r->placement;
     spec.sequence = r->entry.sequence_count ? r->sequence : NULL;
     spec.sequence_count = r->entry.sequence_count;
   }
+  if (r->entry.in_flight > 1) spec.dynamic = true, spec.sequence = NULL, spec.sequence_count = 0;
   TFC_TRY(s, tfc_plan_create(r->side->session, &spec, &r->plan));
   if (!b->rules.ignore_limits && over_limit(b->w, r)) return;
   TFC_TRY(s, tfc_session_restore(r->side->session, r->side->snapshot));
@@ -162,9 +166,19 @@ static bool late(const struct batch *b) {
   return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
 }
 
+// The undivided machine runs operations side by side where that is faster: whether it is, its first untraced steps say.
+static tfc_status choose_lanes(struct batch *b, struct run *r) {
+  for (int i = 0; i <= TFC_LANES_TRIALS && r->entry.whole && !r->ended && !late(b); i++)
+    TFC_RETURN_IF_ERROR(step(b, r, 0, false, true, NULL));
+  r->in_lanes = r->entry.whole && tfc_plan_in_lanes(r->plan);
+  return NULL;
+}
+
 static tfc_status warm_up(struct batch *b, struct run *r) {
   uint64_t last = UINT64_MAX, now = 0;
   r->warm = true;
+  TFC_RETURN_IF_ERROR(choose_lanes(b, r));
+  if (r->in_lanes) return NULL;
   for (uint32_t i = 0; i < (b->rules.settle ? 10 : b->rules.warmup) && !r->ended; i++) {
     TFC_RETURN_IF_ERROR(step(b, r, 0, b->rules.settle, true, &now));
     if (b->rules.settle && i + 1 >= b->rules.warmup && (now == last || late(b))) break;
@@ -181,13 +195,42 @@ static double block_median(const struct run *r, size_t from) {
   return tfc_quartiles_of(us, n).median;
 }
 
+// A block with several steps in flight: what stands for a step is how far apart they end.
+static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
+  int64_t ns[MOST_WINDOWS], begin = tfc_now_ns();
+  uint32_t windows = late(b) ? 1 : b->rules.block < MOST_WINDOWS ? b->rules.block : MOST_WINDOWS;
+  TFC_RETURN_IF_ERROR(tfc_worker_beat(b->w, (uint32_t)(r - b->runs)));
+  tfc_status s = tfc_collector_rest(r->side->collector);
+  if (!s) s = tfc_worker_pipeline(b->w, r->plan, (uint32_t)(r - b->runs), r->entry.in_flight, windows, ns);
+  if (s) {
+    entry_fails(r, s);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < windows; i++) {
+    if (ns[i] <= 0) {
+      entry_fails(r, tfc_status_make(TFC_ABORTED, "steps %lld ns apart are no measurement", (long long)ns[i]));
+      return NULL;
+    }
+    if (!tfc_array_push(&r->steps, (struct tfc_measured_step){number, false, false, begin, ns[i]})) return no_memory();
+  }
+  return NULL;
+}
+
 // One block; *out_us its median (NaN if the entry ended in it).
 static tfc_status block(struct batch *b, struct run *r, uint32_t number, double best_us, double *out_us) {
   int64_t begin = tfc_now_ns();
   *out_us = NAN;
+  if (r->entry.in_flight > 1) {
+    size_t first = r->steps.count;
+    TFC_RETURN_IF_ERROR(pipelined(b, r, number));
+    if (r->state == TFC_RESULT_OK) *out_us = block_median(r, first);
+    r->seconds += 1e-9 * (double)(tfc_now_ns() - begin);
+    return NULL;
+  }
   if (!r->warm) TFC_RETURN_IF_ERROR(warm_up(b, r));
   size_t from = r->steps.count;
   bool traced = b->rules.trace == TFC_TRACE_MODE_ALL || (b->rules.trace == TFC_TRACE_MODE_ALTERNATE && number % 2 == 0);
+  if (r->in_lanes) traced = false; // a trace has one operation of a device at any time
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
     if (i >= 2 && late(b)) break; // steps that are slow: the time is kept, the number of steps says so
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, false, NULL));
@@ -211,6 +254,7 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   tfc_pack_u32(&p, r->state);
   tfc_pack_u32(&p, r->code);
   tfc_pack_str(&p, tfc_str_from(r->message));
+  tfc_pack_u32(&p, r->in_lanes);
   tfc_pack_f64(&p, r->seconds);
   tfc_pack_f64(&p, r->ratio_count ? r->ratio_sum / r->ratio_count : NAN);
   tfc_pack_array(&p, r->steps.data, r->steps.count, sizeof *r->steps.data);
@@ -318,6 +362,7 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
     r->entry.whole = tfc_unpack_u32(u);
     r->entry.plain = tfc_unpack_u32(u);
     r->entry.in_parts = tfc_unpack_u32(u);
+    r->entry.in_flight = tfc_unpack_u32(u);
     const void *placement = tfc_unpack_array(u, sizeof *r->placement, &nodes);
     if (!(r->placement = malloc(nodes * sizeof *r->placement + 1))) return no_memory();
     memcpy(r->placement, placement, nodes * sizeof *r->placement);
@@ -325,7 +370,7 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
     if (!(r->sequence = malloc(sequence * sizeof *r->sequence + 1))) return no_memory();
     memcpy(r->sequence, order, sequence * sizeof *r->sequence);
     r->entry.sequence_count = (uint32_t)sequence;
-    if (u->failed || (!r->entry.whole && nodes != b->w->graph->node_count))
+    if (u->failed || r->entry.in_flight > MOST_IN_FLIGHT || (!r->entry.whole && nodes != b->w->graph->node_count))
       return tfc_status_make(TFC_INTERNAL, "a broken message");
   }
   return NULL;

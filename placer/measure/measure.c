@@ -25,7 +25,8 @@ struct tfc_measurer {
   char *program;
   double hang_seconds, end_s;
   const atomic_bool *cancel;
-  bool answered; // the last status was the worker's own
+  bool answered;       // the last status was the worker's own
+  double longest_wait; // for a sign, so far
   int fd;
   pid_t pid;
   uint32_t restarts;
@@ -88,10 +89,10 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   return NULL;
 }
 
-// How long a sign is waited for; near the end of the time not much longer than that.
+// How long a sign is waited for; near the end of the time not much longer than that, or than steps have taken.
 static double patience(const struct tfc_measurer *m) {
   double left = m->end_s > 0 ? m->end_s - 1e-9 * (double)tfc_now_ns() : INFINITY;
-  return fmin(m->hang_seconds, fmax(left, 2));
+  return fmin(m->hang_seconds, fmax(left, fmax(2, 3 * m->longest_wait)));
 }
 
 static bool time_is_over(const struct tfc_measurer *m) {
@@ -317,6 +318,7 @@ static void pack_batch(const struct tfc_measure_batch *b, const struct pending *
     tfc_pack_u32(p, e->whole);
     tfc_pack_u32(p, e->plain);
     tfc_pack_u32(p, e->in_parts);
+    tfc_pack_u32(p, e->in_flight);
     tfc_pack_array(p, e->placement, e->whole ? 0 : nodes, sizeof *e->placement);
     tfc_pack_array(p, e->sequence, e->sequence ? e->sequence_count : 0, sizeof *e->sequence);
   }
@@ -334,6 +336,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   m.code = (tfc_code)tfc_unpack_u32(u);
   tfc_str text = tfc_unpack_str(u);
   char *message = text.size ? tfc_str_dup(text) : NULL;
+  m.in_lanes = tfc_unpack_u32(u);
   m.seconds = tfc_unpack_f64(u);
   m.ratio = tfc_unpack_f64(u);
   m.steps = arrays[0] = copy_array(u, sizeof *m.steps, &m.step_count);
@@ -383,7 +386,9 @@ static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batc
   while (!s) {
     uint32_t type, index = 0;
     struct tfc_unpack u;
+    int64_t begin = tfc_now_ns();
     s = receive(m, *out_patience = patience(m), &type, &u);
+    m->longest_wait = fmax(m->longest_wait, s ? 0 : 1e-9 * (double)(tfc_now_ns() - begin));
     if (s || type == TFC_WIRE_DONE) break;
     if (type == TFC_WIRE_BEAT) {
       *out_at = tfc_unpack_u32(&u);

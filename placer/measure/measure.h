@@ -90,9 +90,10 @@ typedef enum tfc_trace_mode {
 } tfc_trace_mode;
 
 struct tfc_measure_entry {
-  bool whole;                // on the undivided machine: no placement
-  bool plain;                // without rewrites: every operation by itself, as weights for those that run fused
-  bool in_parts;             // as it runs beside other devices (struct tfc_run_spec)
+  bool whole;         // on the undivided machine: no placement; operations side by side where that is faster
+  bool plain;         // without rewrites: every operation by itself, as weights for those that run fused
+  bool in_parts;      // as it runs beside other devices (struct tfc_run_spec)
+  uint32_t in_flight; // > 1: so many steps at once, in ready order; a timed "step" is then how far apart they end
   const uint16_t *placement; // [node_count] device
   const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
   uint32_t sequence_count;
@@ -123,6 +124,7 @@ struct tfc_measured {
   tfc_result_state state; // OK, CUT (stopped as hopeless), NO_FIT, ILLEGAL, FAILED
   tfc_code code;          // why, of the last three; TFC_OK where it is not a status that stopped it
   const char *message;    // NULL where there is none
+  bool in_lanes;          // whole: operations ran side by side, which was faster; none of its steps has a trace
   double seconds;         // what it cost, plan included
   const struct tfc_measured_step *steps;
   uint32_t step_count;

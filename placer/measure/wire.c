@@ -94,13 +94,19 @@ tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack 
   return NULL;
 }
 
-static tfc_status receive(int fd, int64_t deadline_ns, const atomic_bool *cancel, char *to, size_t size) {
+// *left_ns: how long to wait, < 0 for ever; what is left of it comes out. Time in which this process was stopped itself
+// (Ctrl-Z, a machine that sleeps) is not waited: the measuring process was stopped too.
+static tfc_status receive(int fd, int64_t *left_ns, const atomic_bool *cancel, char *to, size_t size) {
+  const int64_t slice = 250000000;
   while (size) {
     if (cancel && atomic_load(cancel)) return tfc_status_make(TFC_CANCELLED, "interrupted");
-    int64_t left = deadline_ns < 0 ? 1000000000 : deadline_ns - tfc_now_ns();
-    if (left <= 0) return tfc_status_make(TFC_DEADLINE_EXCEEDED, "the measuring process does not answer");
+    if (*left_ns == 0) return tfc_status_make(TFC_DEADLINE_EXCEEDED, "the measuring process does not answer");
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    int rc = poll(&p, 1, left > 1000000000 ? 1000 : (int)(left / 1000000) + 1);
+    int64_t wait = *left_ns < 0 || *left_ns > slice ? slice : *left_ns, begin = tfc_now_ns();
+    int rc = poll(&p, 1, (int)(wait / 1000000) + 1);
+    int64_t waited = tfc_now_ns() - begin;
+    if (waited > 2 * slice) waited = slice;
+    if (*left_ns > 0) *left_ns = waited < *left_ns ? *left_ns - waited : 0;
     if (rc < 0 && errno != EINTR) return tfc_status_make(TFC_INTERNAL, "poll: %s", strerror(errno));
     if (rc <= 0) continue;
     ssize_t n = recv(fd, to, size, 0);
@@ -114,12 +120,12 @@ static tfc_status receive(int fd, int64_t deadline_ns, const atomic_bool *cancel
 tfc_status tfc_wire_receive(int fd, int64_t timeout_ns, const atomic_bool *cancel, uint32_t *out_type,
                             tfc_wire_buffer *buffer) {
   uint64_t head[2];
-  int64_t deadline = timeout_ns < 0 ? -1 : tfc_now_ns() + timeout_ns;
-  TFC_RETURN_IF_ERROR(receive(fd, deadline, cancel, (char *)head, sizeof head));
+  int64_t left = timeout_ns < 0 ? -1 : timeout_ns;
+  TFC_RETURN_IF_ERROR(receive(fd, &left, cancel, (char *)head, sizeof head));
   if (head[1] > largest || !tfc_array_reserve(buffer, head[1] + 1))
     return tfc_status_make(TFC_UNAVAILABLE, "the measuring process sent a message of %llu bytes",
                            (unsigned long long)head[1]);
-  TFC_RETURN_IF_ERROR(receive(fd, deadline, cancel, buffer->data, (size_t)head[1]));
+  TFC_RETURN_IF_ERROR(receive(fd, &left, cancel, buffer->data, (size_t)head[1]));
   buffer->count = (size_t)head[1];
   *out_type = (uint32_t)head[0];
   return NULL;

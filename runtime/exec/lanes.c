@@ -5,7 +5,7 @@
 
 #include "runtime/exec/plan_internal.h"
 
-enum { TRIALS = 2 };
+enum { TRIALS = TFC_LANES_TRIALS / 2 };
 static const double worth = 0.97,
                     shortest_us = 100; // share of a step's time, promised and kept; steps that are looked at
 

@@ -43,6 +43,7 @@ typedef enum tfc_lanes_use {
   TFC_LANES_WHERE_FASTER, // than one operation at a time over all cores: the first steps are timed
   TFC_LANES_ALWAYS,       // from the third step on (tests)
 } tfc_lanes_use;
+enum { TFC_LANES_TRIALS = 4 }; // untraced steps of a plan after which it is known which way is faster
 
 struct tfc_run_spec {
   const struct tfc_output *feeds;

@@ -1,0 +1,61 @@
+// Throughput as it is measured: steps that do not update variables may be under way side by side, and what counts is
+// how far apart they end.
+#include <math.h>
+#include <stdlib.h>
+
+#include "placer/job/private.h"
+#include "runtime/graph/op_def.h"
+
+enum { BLOCK = 4, BLOCKS = 6 };
+
+bool tfc_job_runs_in_flight(const struct tfc_job *j) {
+  const struct tfc_graph *g = j->o->graph;
+  for (uint32_t i = 0; i < g->node_count; i++)
+    if (j->subject->needed[i] && g->nodes[i].def && (g->nodes[i].def->flags & TFC_OP_UPDATE)) return false;
+  return j->o->objective == TFC_OBJECTIVE_THROUGHPUT;
+}
+
+struct measuring {
+  struct tfc_job *job;
+  const uint32_t *index;
+};
+static tfc_status measured(void *user, const struct tfc_measured *m) {
+  struct measuring *b = user;
+  struct tfc_job_known *k = &b->job->known.data[b->index[m->entry]];
+  if (m->state != TFC_RESULT_OK)
+    tfc_job_say(b->job, true, "%s with several steps in flight: %s", k->name, m->message ? m->message : "failed");
+  TFC_RETURN_IF_ERROR(tfc_job_record_in_flight(b->job, k, m));
+  tfc_job_say(b->job, false, NULL);
+  return NULL;
+}
+
+tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, uint32_t count, double until_s) {
+  tfc_status s = NULL;
+  if (!count || !tfc_job_runs_in_flight(j)) return NULL;
+  size_t nodes = j->o->graph->node_count;
+  uint32_t in_flight = j->info->device_count + 1, ignored; // as many as devices are busy, and one that waits
+  struct tfc_measure_entry *entry = calloc(count + 1u, sizeof *entry);
+  uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
+  uint32_t *sequence = malloc((j->subject->cost_count + 1u) * sizeof *sequence);
+  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++) {
+    entry[i] = (struct tfc_measure_entry){.placement = placement + i * nodes, .in_flight = in_flight};
+    TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes, sequence, &ignored));
+  }
+  tfc_job_say(j, false, "%u placements in turns with %u steps in flight", count, in_flight);
+  struct tfc_measure_batch batch = {.entries = entry,
+                                    .count = count,
+                                    .reference = UINT32_MAX,
+                                    .block = BLOCK,
+                                    .blocks = BLOCKS,
+                                    .best_us = (double)NAN,
+                                    .trace = TFC_TRACE_MODE_NONE,
+                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + until_s};
+  struct measuring b = {j, index};
+  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
+out:
+  free(entry);
+  free(placement);
+  free(sequence);
+  return s;
+}

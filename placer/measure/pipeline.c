@@ -1,0 +1,81 @@
+// Several steps in flight, as many threads as steps: the next begins where one has ended. What counts is how far apart
+// steps end while all are under way: the first ends fill the pipeline, and steps that end behind the last window only
+// keep it full.
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "placer/measure/worker.h"
+#include "runtime/base/clock.h"
+
+struct pipeline {
+  struct tfc_worker *w;
+  struct tfc_plan *plan;
+  uint32_t wanted; // ends that count, those that fill included
+  pthread_mutex_t lock;
+  uint32_t ended;   // under lock
+  int64_t *end_ns;  // [wanted] under lock
+  tfc_status error; // of the first that failed, under lock
+  sem_t sign;       // one for each end
+  atomic_bool stop; // the steps under way end
+};
+
+static void end_of_step(struct pipeline *p, tfc_status s) {
+  pthread_mutex_lock(&p->lock);
+  if (s && !p->error) p->error = s, s = NULL;
+  if (!p->error && p->ended < p->wanted) p->end_ns[p->ended++] = tfc_now_ns();
+  bool over = p->error || p->ended == p->wanted;
+  pthread_mutex_unlock(&p->lock);
+  if (over) atomic_store(&p->stop, true);
+  tfc_status_free(s);
+  sem_post(&p->sign);
+}
+
+static void *run_steps(void *argument) {
+  struct pipeline *p = argument;
+  uint32_t fetches = p->w->step.fetch_count;
+  struct tfc_tensor *results = calloc(fetches + 1u, sizeof *results);
+  if (!results) {
+    end_of_step(p, tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+    return NULL;
+  }
+  while (!atomic_load(&p->stop)) {
+    tfc_status s = tfc_plan_run(p->plan, p->w->values, results, NULL);
+    for (uint32_t i = 0; i < fetches; i++) tfc_tensor_release(&results[i]);
+    end_of_step(p, s);
+  }
+  free(results);
+  return NULL;
+}
+
+tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, uint32_t entry, uint32_t in_flight,
+                               uint32_t windows, int64_t *out_ns) {
+  tfc_status s = NULL;
+  struct pipeline p = {.w = w, .plan = plan, .wanted = in_flight * (windows + 1)};
+  uint32_t started = 0;
+  pthread_t *threads = calloc(in_flight + 1u, sizeof *threads);
+  pthread_mutex_init(&p.lock, NULL);
+  sem_init(&p.sign, 0, 0);
+  p.end_ns = calloc(p.wanted + 1u, sizeof *p.end_ns);
+  if (!threads || !p.end_ns) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (; started < in_flight; started++)
+    if (pthread_create(&threads[started], NULL, run_steps, &p))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "no thread for another step");
+  while (!s && !atomic_load(&p.stop)) {
+    while (sem_wait(&p.sign)) {
+    }
+    s = tfc_worker_beat(w, entry);
+  }
+out:
+  atomic_store(&p.stop, true);
+  for (uint32_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  if (!s && p.error) s = p.error, p.error = NULL;
+  for (uint32_t i = 0; !s && i < windows; i++)
+    out_ns[i] = (p.end_ns[in_flight * (i + 2) - 1] - p.end_ns[in_flight * (i + 1) - 1]) / in_flight;
+  tfc_status_free(p.error);
+  sem_destroy(&p.sign);
+  pthread_mutex_destroy(&p.lock);
+  free(p.end_ns);
+  free(threads);
+  return s;
+}
