@@ -38,7 +38,8 @@ struct tfc_placement {
   uint32_t device_count;
   struct tfc_placement_device *devices;
   tfc_objective objective;
-  double value_us; // NaN: absent
+  double value_us;       // NaN: absent
+  tfc_label value_label; // how it was got: a load may be modelled where steps were measured
   // The same where it was simulated, exact (a double is so up to 2,251 s only), and what is written then; 0: not known.
   int64_t value_ps, step_ps, bound_ps;
   bool feasible;

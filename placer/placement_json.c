@@ -22,15 +22,15 @@ static tfc_status own_string(struct tfc_placement *p, const json_t *object, cons
   return out->data ? NULL : no_memory();
 }
 
-static tfc_status read_label(const json_t *object, tfc_label *out) {
+static tfc_status read_label(const json_t *object, const char *name, tfc_label *out) {
   tfc_str text = {0};
-  TFC_RETURN_IF_ERROR(tfc_json_string(object, "label", &text));
+  TFC_RETURN_IF_ERROR(tfc_json_string(object, name, &text));
   if (!text.data) return NULL;
 #define TFC_LABEL_READ(name, word)                                                                                     \
   if (tfc_str_is(text, word)) return *out = TFC_LABEL_##name, NULL;
   TFC_LABELS(TFC_LABEL_READ)
 #undef TFC_LABEL_READ
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "\"label\" is '%.*s'", TFC_STR_ARG(text));
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "\"%s\" is '%.*s'", name, TFC_STR_ARG(text));
 }
 
 static tfc_status object_field(const json_t *root, const char *name, const json_t **out) {
@@ -60,7 +60,7 @@ static tfc_status read_devices(const json_t *root, struct tfc_placement *p) {
     TFC_RETURN_IF_ERROR(own_string(p, item, "name", &d->name));
     TFC_RETURN_IF_ERROR(own_string(p, item, "tensorflow", &d->tensorflow));
     TFC_RETURN_IF_ERROR(own_string(p, item, "kind", &d->kind));
-    TFC_RETURN_IF_ERROR(read_label(item, &d->label));
+    TFC_RETURN_IF_ERROR(read_label(item, "label", &d->label));
     TFC_RETURN_IF_ERROR(tfc_json_number(item, "busy_us", &d->busy_us));
     TFC_RETURN_IF_ERROR(tfc_json_whole(item, "memory", &d->memory));
   }
@@ -141,6 +141,7 @@ static tfc_status read_root(const json_t *root, struct tfc_placement *p) {
   TFC_RETURN_IF_ERROR(tfc_json_string(root, "objective", &objective));
   if (objective.data) TFC_RETURN_IF_ERROR(tfc_objective_parse(objective, &p->objective));
   TFC_RETURN_IF_ERROR(tfc_json_number(root, "value_us", &p->value_us));
+  TFC_RETURN_IF_ERROR(read_label(root, "value_label", &p->value_label));
   TFC_RETURN_IF_ERROR(tfc_json_bool(root, "feasible", &p->feasible));
   TFC_RETURN_IF_ERROR(tfc_json_whole(root, "transfers", &p->transfers));
   TFC_RETURN_IF_ERROR(tfc_json_whole(root, "transfer_bytes", &p->transfer_bytes));
@@ -150,7 +151,7 @@ static tfc_status read_root(const json_t *root, struct tfc_placement *p) {
     TFC_RETURN_IF_ERROR(tfc_json_number(step, "q1_us", &p->step_q1_us));
     TFC_RETURN_IF_ERROR(tfc_json_number(step, "q3_us", &p->step_q3_us));
     TFC_RETURN_IF_ERROR(tfc_json_whole(step, "steps", &p->step_count));
-    TFC_RETURN_IF_ERROR(read_label(step, &p->step_label));
+    TFC_RETURN_IF_ERROR(read_label(step, "label", &p->step_label));
   }
   TFC_RETURN_IF_ERROR(read_baselines(root, p));
   TFC_RETURN_IF_ERROR(tfc_json_number(root, "bound_us", &p->bound_us));
@@ -274,6 +275,7 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   }
   tfc_text_printf(&t, "],\n \"objective\": \"%s\", \"value_us\": ", tfc_objective_name(p->objective));
   add_us(&t, p->value_us, p->value_ps);
+  tfc_text_printf(&t, ", \"value_label\": \"%s\"", tfc_label_name(p->value_label));
   tfc_text_printf(&t, ", \"feasible\": %s, \"transfers\": %llu, \"transfer_bytes\": %llu",
                   p->feasible ? "true" : "false", (unsigned long long)p->transfers,
                   (unsigned long long)p->transfer_bytes);

@@ -428,6 +428,9 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   double median = final_or_screen(k);
   bool timed = isfinite(median);
   d->value_us = j->o->objective == TFC_OBJECTIVE_THROUGHPUT ? load_of(k) : timed ? median : k->simulated_us;
+  d->value_label = j->o->objective == TFC_OBJECTIVE_THROUGHPUT && !k->in_flight.us.count ? TFC_LABEL_MODELLED
+                   : timed                                                               ? tfc_measure_label(j->info)
+                                                                                         : TFC_LABEL_MODELLED;
   d->feasible = k->state != TFC_RESULT_NO_FIT;
   d->transfers = k->transfers, d->transfer_bytes = k->transfer_bytes;
   d->step_median_us = median;
@@ -624,6 +627,12 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
             : tfc_format("%s: a load of %s a step on the busiest device (modelled from measured operations; the steps "
                          "below ran one at a time).",
                          name, load);
+    if (whole && whole->state == TFC_RESULT_OK && final_or_screen(whole) < load_of(best)) {
+      char *text = tfc_format("The undivided machine is fastest, one step after another: %s each. %s",
+                              tfc_show_us(b, final_or_screen(whole)), j->out->first_line ? j->out->first_line : "");
+      free(j->out->first_line);
+      j->out->first_line = text;
+    }
     goto out;
   }
   if (whole && whole->state == TFC_RESULT_OK && final_or_screen(whole) < final_or_screen(best))

@@ -123,6 +123,7 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
   struct measuring b = {j, index, NULL, count, phase};
   size_t nodes = j->o->graph->node_count;
   bool reference = j->best != UINT32_MAX;
+  const bool loads = j->o->objective == TFC_OBJECTIVE_THROUGHPUT; // a long step may be a small load
   uint32_t entries = count + reference;
   struct tfc_measure_entry *entry = calloc(entries + 1u, sizeof *entry);
   uint16_t *placement = malloc((entries * nodes + 1) * sizeof *placement);
@@ -150,7 +151,7 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
                                     .blocks = j->o->evaluate                         ? 4
                                               : j->trace == TFC_TRACE_MODE_ALTERNATE ? 2
                                                                                      : 1,
-                                    .stop_ratio = j->o->no_early_stop || j->o->evaluate ? 0 : 1.5,
+                                    .stop_ratio = j->o->no_early_stop || j->o->evaluate || loads ? 0 : 1.5,
                                     .best_us = best,
                                     .trace = j->trace,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + tfc_job_search_end_s(j)};

@@ -11,6 +11,7 @@
 #include "placer/measure/worker.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/units.h"
 
 enum { MOST_IN_FLIGHT = 1024, MOST_WINDOWS = 64 };
 
@@ -69,14 +70,15 @@ static void entry_fails(struct run *r, tfc_status s) {
 static bool over_limit(const struct tfc_worker *w, struct run *r) {
   const struct tfc_plan_info *info = tfc_plan_info(r->plan);
   struct tfc_text why = {0};
+  char a[32], c[32];
   for (uint32_t d = 0; d < info->device_count && !r->entry.whole; d++) {
     uint64_t limit = UINT64_MAX;
     const char *name = r->side->set.devices[d]->info.name;
     for (uint32_t i = 0; i < w->limit_count; i++)
       if (tfc_glob_match(tfc_str_from(w->limits[i].pattern), tfc_str_from(name))) limit = w->limits[i].bytes;
     if (info->peak_bytes[d] > limit)
-      tfc_text_printf(&why, "%s%s: needs %llu bytes, its limit is %llu", why.size ? "; " : "", name,
-                      (unsigned long long)info->peak_bytes[d], (unsigned long long)limit);
+      tfc_text_printf(&why, "%s%s: needs %s, its limit is %s", why.size ? "; " : "", name,
+                      tfc_show_bytes(a, (double)info->peak_bytes[d]), tfc_show_bytes(c, (double)limit));
   }
   if (!why.size) return false;
   r->state = TFC_RESULT_NO_FIT, r->ended = true;

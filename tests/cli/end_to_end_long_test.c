@@ -122,6 +122,23 @@ static void test_throughput(void **state) {
   tfc_placement_free(p);
 }
 
+// Steps that update no variables are measured with several of them in flight.
+static void test_in_flight(void **state) {
+  (void)state;
+  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 12s "
+                                           "--fetch loss:0 --objective throughput --db t.db --report none --json",
+                                           folder, GRAPH);
+  if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
+  assert_non_null(strstr(r->out, "\"value_label\": \"measured\""));
+  double apart = number("SELECT step_us FROM v_step s JOIN v_run r USING (run_id, placement_id) WHERE phase = "
+                        "'in flight' ORDER BY step_us LIMIT 1");
+  assert_true(apart > 0);
+  // Two placements at least, in turns: as many blocks of each.
+  assert_true(number("SELECT COUNT(DISTINCT placement_id) FROM v_step WHERE phase = 'in flight'") >= 2);
+  assert_true(number("SELECT COUNT(*) FROM v_step WHERE phase = 'in flight' AND traced") == 0);
+  assert_exit(0, "", "cd %s && rm t.db", folder);
+}
+
 // No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
 static void test_too_large_for_one(void **state) {
   (void)state;
@@ -154,8 +171,9 @@ static void test_too_large_for_one(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_throughput), cmocka_unit_test(test_too_large_for_one), cmocka_unit_test(test_place),
-      cmocka_unit_test(test_database),   cmocka_unit_test(test_afterwards),        cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_throughput), cmocka_unit_test(test_in_flight), cmocka_unit_test(test_too_large_for_one),
+      cmocka_unit_test(test_place),      cmocka_unit_test(test_database),  cmocka_unit_test(test_afterwards),
+      cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
