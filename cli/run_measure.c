@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "profiler/collector.h"
+#include "profiler/host.h"
 #include "profiler/statistics.h"
 #include "profiler/store.h"
 #include "runtime/base/units.h"
@@ -371,11 +372,17 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   const struct tfc_plan_info *info = tfc_plan_info(m->plan);
   struct tfc_store *store = m->store;
   int64_t run = -1, key = -1;
+  struct tfc_host host;
+  tfc_host_describe(&host);
   TFC_TRY(s, tfc_store_begin(store));
   struct tfc_store_run row = {.program = "tfc-run",
                               .command = "tfc-run --profile",
                               .graph = o->graph,
                               .graph_nodes = g->node_count,
+                              .seed = (uint64_t)o->seed,
+                              .host = host.name,
+                              .cpu_model = host.cpu_model,
+                              .blas_core = host.blas_core,
                               .label = m->setup->devices.devices[0]->info.label};
   TFC_TRY(s, tfc_store_add_run(store, &row, &run));
   for (uint32_t d = 0; d < m->setup->devices.count; d++) {

@@ -199,6 +199,21 @@ out:
   return s;
 }
 
+// A graph cannot carry the order of operations: what a step takes there is another figure.
+static void say_step(const struct tfc_placement *p, bool graph_format) {
+  char a[32], b[32];
+  if (!p || !graph_format || !isfinite(p->step_median_us)) return;
+  const char *ordered = tfc_show_us(a, p->step_median_us);
+  if (isfinite(p->unordered_median_us))
+    tfc_say("A step takes %s (median of %llu) in an order of the runtime's own; with the order of operations that the "
+            "placement file holds, and a graph cannot carry, %s.",
+            tfc_show_us(b, p->unordered_median_us), (unsigned long long)p->unordered_count, ordered);
+  else
+    tfc_say("A step takes %s with the order of operations that the placement file holds; a graph cannot carry it, and "
+            "what a step takes without was not measured.",
+            ordered);
+}
+
 int main(int argc, char **argv) {
   static struct options o = {.db = "tfc.db", .run = -1, .format = -1};
   tfc_program_start("tfc-export", argv);
@@ -219,14 +234,13 @@ int main(int argc, char **argv) {
     static const char *const names[] = {"graphdef", "pbtxt", "meta", "savedmodel", "json", "csv"};
     json_t *document = json_pack("{s:o, s:s}", "file", cli_json_string(o.out), "format", names[o.format]);
     if (document && placement) json_object_set_new(document, "nodes", json_integer(placement->node_count));
+    double step_us = !placement ? NAN : graph_format ? placement->unordered_median_us : placement->step_median_us;
+    if (document && isfinite(step_us)) json_object_set_new(document, "step_median_us", json_real(step_us));
     s = cli_json_print(document);
     json_decref(document);
   } else if (!s) {
     tfc_say("Written: %s", o.out);
-    char a[32];
-    if (placement && graph_format && isfinite(placement->step_median_us))
-      tfc_say("A step takes %s with the order of operations that the placement file holds; a graph cannot carry it.",
-              tfc_show_us(a, placement->step_median_us));
+    say_step(placement, graph_format);
   }
   tfc_placement_free(placement);
   return tfc_program_finish(tfc_program_fail(s));

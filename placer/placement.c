@@ -12,6 +12,7 @@ tfc_status tfc_placement_create(struct tfc_placement **out) {
   p->run = -1;
   p->value_us = p->bound_us = p->step_median_us = p->step_q1_us = p->step_q3_us = NAN;
   p->feasible = true;
+  p->unordered_median_us = p->unordered_q1_us = p->unordered_q3_us = NAN;
   p->step_label = p->value_label = TFC_LABEL_MODELLED;
   *out = p;
   return NULL;

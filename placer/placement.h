@@ -47,6 +47,9 @@ struct tfc_placement {
   double step_median_us, step_q1_us, step_q3_us; // NaN: absent
   uint64_t step_count;
   tfc_label step_label;
+  // Measured too where `order` is left to the runtime, as formats must that cannot carry it. NaN: absent.
+  double unordered_median_us, unordered_q1_us, unordered_q3_us;
+  uint64_t unordered_count;
   uint32_t baseline_count;
   struct tfc_placement_baseline *baselines;
   double bound_us;    // NaN: absent

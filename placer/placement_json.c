@@ -153,6 +153,13 @@ static tfc_status read_root(const json_t *root, struct tfc_placement *p) {
     TFC_RETURN_IF_ERROR(tfc_json_whole(step, "steps", &p->step_count));
     TFC_RETURN_IF_ERROR(read_label(step, "label", &p->step_label));
   }
+  TFC_RETURN_IF_ERROR(object_field(root, "step_without_order", &step));
+  if (step) {
+    TFC_RETURN_IF_ERROR(tfc_json_number(step, "median_us", &p->unordered_median_us));
+    TFC_RETURN_IF_ERROR(tfc_json_number(step, "q1_us", &p->unordered_q1_us));
+    TFC_RETURN_IF_ERROR(tfc_json_number(step, "q3_us", &p->unordered_q3_us));
+    TFC_RETURN_IF_ERROR(tfc_json_whole(step, "steps", &p->unordered_count));
+  }
   TFC_RETURN_IF_ERROR(read_baselines(root, p));
   TFC_RETURN_IF_ERROR(tfc_json_number(root, "bound_us", &p->bound_us));
   TFC_RETURN_IF_ERROR(own_string(p, root, "bound", &p->bound_name));
@@ -285,8 +292,19 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   add_us(&t, p->step_q1_us, p->step_ps);
   tfc_text_add(&t, TFC_STR(", \"q3_us\": "));
   add_us(&t, p->step_q3_us, p->step_ps);
-  tfc_text_printf(&t, ", \"steps\": %llu, \"label\": \"%s\"},\n \"baselines\": [", (unsigned long long)p->step_count,
+  tfc_text_printf(&t, ", \"steps\": %llu, \"label\": \"%s\"},\n ", (unsigned long long)p->step_count,
                   tfc_label_name(p->step_label));
+  if (isfinite(p->unordered_median_us)) {
+    tfc_text_add(&t, TFC_STR("\"step_without_order\": {\"median_us\": "));
+    add_us(&t, p->unordered_median_us, 0);
+    tfc_text_add(&t, TFC_STR(", \"q1_us\": "));
+    add_us(&t, p->unordered_q1_us, 0);
+    tfc_text_add(&t, TFC_STR(", \"q3_us\": "));
+    add_us(&t, p->unordered_q3_us, 0);
+    tfc_text_printf(&t, ", \"steps\": %llu, \"label\": \"%s\"},\n ", (unsigned long long)p->unordered_count,
+                    tfc_label_name(p->step_label));
+  }
+  tfc_text_add(&t, TFC_STR("\"baselines\": ["));
   for (uint32_t i = 0; i < p->baseline_count; i++) {
     const struct tfc_placement_baseline *b = &p->baselines[i];
     tfc_text_add(&t, i ? TFC_STR(",\n  {") : TFC_STR("\n  {"));

@@ -123,6 +123,45 @@ static bool drop_one(const struct tfc_job *j, uint32_t *list, uint32_t *count) {
   return true;
 }
 
+// The answer without its order of operations, which a graph cannot carry: the plan makes its own.
+static tfc_status unordered(void *user, const struct tfc_measured *m) {
+  struct tfc_job *j = user;
+  struct tfc_result r = {0};
+  if (m->state != TFC_RESULT_OK) return NULL; // only a note is lost
+  TFC_RETURN_IF_ERROR(tfc_result_from_measured(m, j->info->device_count, TFC_LABEL_MEASURED, false, &r));
+  if (r.state == TFC_RESULT_OK && r.steps) {
+    j->unordered_us = 1e-6 * (double)r.value, j->unordered_steps = r.steps;
+    j->unordered_q1 = 1e-6 * (double)r.q1, j->unordered_q3 = 1e-6 * (double)r.q3;
+  }
+  tfc_result_deinit(&r);
+  return NULL;
+}
+
+static tfc_status measure_unordered(struct tfc_job *j, double deadline_s) {
+  tfc_status s = NULL;
+  if (j->best == UINT32_MAX || !can_answer(&j->known.data[j->best])) return NULL;
+  uint16_t *placement = malloc((j->o->graph->node_count + 1u) * sizeof *placement);
+  uint32_t *sequence = malloc((j->subject->cost_count + 1u) * sizeof *sequence), ignored;
+  if (!placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_job_assign(j, &j->known.data[j->best], placement, sequence, &ignored));
+  struct tfc_measure_entry entry = {.placement = placement};
+  struct tfc_measure_batch batch = {.entries = &entry,
+                                    .count = 1,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = BLOCK,
+                                    .blocks = 2,
+                                    .best_us = (double)NAN,
+                                    .trace = TFC_TRACE_MODE_NONE,
+                                    .ignore_limits = true,
+                                    .deadline_s = deadline_s};
+  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, unordered, j));
+out:
+  free(placement);
+  free(sequence);
+  return s;
+}
+
 tfc_status tfc_job_final(struct tfc_job *j) {
   tfc_status s = NULL;
   struct finishing f = {.job = j};
@@ -130,6 +169,7 @@ tfc_status tfc_job_final(struct tfc_job *j) {
   double reserve = 0.04 * total_seconds(j) + 1; // the report
   const double end = total_seconds(j) - reserve;
   if (tfc_job_runs_in_flight(j)) reserve += 0.5 * fmax(0, end - tfc_job_seconds(j)); // the other half: several at once
+  reserve += 0.08 * fmax(0, total_seconds(j) - reserve - tfc_job_seconds(j));        // the answer without its order
   double left = total_seconds(j) - reserve - tfc_job_seconds(j);
   // Two rounds at least, if there is time; rivals beside the answer, one device, the undivided machine go first.
   while (count > 3 && seconds_for(j, f.index, count, 2 * BLOCK) > left && drop_one(j, f.index, &count)) {
@@ -168,6 +208,7 @@ tfc_status tfc_job_final(struct tfc_job *j) {
          j->known.data[j->best].state != TFC_RESULT_OK))
       j->best = f.index[i];
   }
+  TFC_TRY(s, measure_unordered(j, 1e-9 * (double)j->begin_ns - j->before_s + end));
   count = by_load(j, f.index);
   TFC_TRY(s, tfc_job_measure_in_flight(j, f.index, count, end));
 out:
@@ -438,6 +479,10 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->step_q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us;
   d->step_count = isfinite(k->final_us) ? k->final_steps : k->steps;
   d->step_label = timed ? tfc_measure_label(j->info) : TFC_LABEL_MODELLED;
+  if (isfinite(j->unordered_us)) {
+    d->unordered_median_us = j->unordered_us, d->unordered_count = j->unordered_steps;
+    d->unordered_q1_us = j->unordered_q1, d->unordered_q3_us = j->unordered_q3;
+  }
   d->device_count = j->info->device_count;
   d->devices = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_device, d->device_count + 1u);
   if (!d->devices || !d->graph_file.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "placer/job/private.h"
 #include "placer/place.h"
+#include "profiler/host.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
@@ -87,23 +87,9 @@ static tfc_status make_feeds(struct tfc_job *j) {
   return NULL;
 }
 
-static void cpu_model(char *out, size_t size) {
-  FILE *f = fopen("/proc/cpuinfo", "r");
-  char line[256];
-  out[0] = 0;
-  while (f && fgets(line, sizeof line, f))
-    if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
-      snprintf(out, size, "%s", strchr(line, ':') + 2);
-      out[strcspn(out, "\n")] = 0;
-      break;
-    }
-  if (f) fclose(f);
-}
-
 static tfc_status begin_run(struct tfc_job *j, const char *sha256) {
-  char host[128] = "", cpu[160];
-  gethostname(host, sizeof host - 1);
-  cpu_model(cpu, sizeof cpu);
+  struct tfc_host host;
+  tfc_host_describe(&host);
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_store_add_run(j->store,
@@ -116,8 +102,9 @@ static tfc_status begin_run(struct tfc_job *j, const char *sha256) {
                                                        .algorithms = j->o->algorithms ? j->o->algorithms : "auto",
                                                        .label = "measured",
                                                        .seed = j->o->seed,
-                                                       .host = host,
-                                                       .cpu_model = cpu},
+                                                       .host = host.name,
+                                                       .cpu_model = host.cpu_model,
+                                                       .blas_core = host.blas_core},
                                &j->run));
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // it can be gone on with from here
   TFC_TRY(s, tfc_store_commit(j->store));
@@ -384,6 +371,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                       .begin_ns = tfc_now_ns(),
                       .best = UINT32_MAX,
                       .best_seen_us = INFINITY,
+                      .unordered_us = (double)NAN,
                       .trace_overhead = (double)NAN,
                       .trace_overhead_least = (double)NAN,
                       .memory_ratio = 1,

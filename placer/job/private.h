@@ -74,10 +74,12 @@ struct tfc_job {
   struct tfc_simulator *simulator;
   struct tfc_bound bound;
   TFC_ARRAY(struct tfc_job_known) known;
-  uint32_t episodes;                           // measured candidates, of this run and what it goes on from
-  int64_t next_id;                             // of placements
-  uint32_t best;                               // index in known of the incumbent, UINT32_MAX: none
-  struct tfc_solution searched;                // what the last round of search found; device NULL: none yet
+  uint32_t episodes;                               // measured candidates, of this run and what it goes on from
+  int64_t next_id;                                 // of placements
+  uint32_t best;                                   // index in known of the incumbent, UINT32_MAX: none
+  struct tfc_solution searched;                    // what the last round of search found; device NULL: none yet
+  double unordered_us, unordered_q1, unordered_q3; // the answer without its order of operations, NaN: not measured
+  uint32_t unordered_steps;
   double best_seen_us;                         // the shortest median of any that could be the answer
   double trace_overhead, trace_overhead_least; // share of a step, and what it surely is (95 %)
   tfc_trace_mode trace;

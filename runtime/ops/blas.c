@@ -2,7 +2,13 @@
 
 #include <pthread.h>
 
+#include "runtime/ops/blas_core.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+const char *tfc_blas_core(void) {
+  return openblas_get_corename();
+}
 
 void ops_sgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const float *a, int lda,
                const float *b, int ldb, float beta, float *c, int ldc) {
