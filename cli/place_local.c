@@ -298,7 +298,8 @@ int place_local(const struct place_options *o) {
   if (outcome.interrupted && outcome.run)
     tfc_say("Interrupted. Run %lld is kept in %s; go on with: tfc-place ... --resume %lld", (long long)outcome.run,
             o->db, (long long)outcome.run);
-  if (outcome.placement && (o->out || !o->evaluate)) {
+  bool fits = outcome.placement && outcome.placement->feasible; // what a search ends without is not written
+  if (outcome.placement && (o->evaluate ? o->out != NULL : fits)) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s) code = tfc_program_fail(s);

@@ -544,16 +544,10 @@ out:
 }
 
 // --- The answer ------------------------------------------------------------------------------------------------------
-static tfc_status say_no_fit(struct tfc_job *j) {
-  char need[32], held[32];
-  uint64_t limit = 0;
-  for (uint32_t d = 0; d < j->bare->device_count; d++) {
-    uint64_t one = j->bare->devices[d].memory;
-    limit = one == TFC_NO_LIMIT || limit + one < limit ? TFC_NO_LIMIT : limit + one;
-  }
-  uint64_t variables = j->subject->variable_bytes, least = UINT64_MAX;
-  uint32_t where = 0;
-  const struct tfc_job_known *nearest = NULL; // whose worst device misses least
+// What did not fit, but missed least on its worst device; NULL: nothing was measured.
+static const struct tfc_job_known *nearest_fit(const struct tfc_job *j, uint32_t *out_device, uint64_t *out_missing) {
+  const struct tfc_job_known *nearest = NULL;
+  uint64_t least = UINT64_MAX;
   for (size_t i = 0; i < j->known.count; i++) {
     const struct tfc_job_known *k = &j->known.data[i];
     if (k->state != TFC_RESULT_NO_FIT || !k->solution.device || !k->peak) continue;
@@ -562,8 +556,21 @@ static tfc_status say_no_fit(struct tfc_job *j) {
     for (uint32_t d = 0; d < j->bare->device_count; d++)
       if (k->peak[d] > j->bare->devices[d].memory && k->peak[d] - j->bare->devices[d].memory > worst)
         worst = k->peak[d] - j->bare->devices[d].memory, at = d;
-    if (worst && worst < least) least = worst, where = at, nearest = k;
+    if (worst && worst < least) least = worst, *out_device = at, *out_missing = worst, nearest = k;
   }
+  return nearest;
+}
+
+static tfc_status say_no_fit(struct tfc_job *j) {
+  char need[32], held[32];
+  uint64_t limit = 0;
+  for (uint32_t d = 0; d < j->bare->device_count; d++) {
+    uint64_t one = j->bare->devices[d].memory;
+    limit = one == TFC_NO_LIMIT || limit + one < limit ? TFC_NO_LIMIT : limit + one;
+  }
+  uint64_t variables = j->subject->variable_bytes, least = 0;
+  uint32_t where = 0;
+  const struct tfc_job_known *nearest = nearest_fit(j, &where, &least);
   char text[160] = "", a[32], b[32];
   if (nearest)
     snprintf(text, sizeof text, "; the nearest of them needs %s on %.*s, %s more than its limit",
@@ -650,6 +657,10 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
     if (k->heuristic) TFC_TRY(s, add_row(j, k, k->name, "heuristic", single));
   }
   if (!best) {
+    uint32_t where;
+    uint64_t missing;
+    const struct tfc_job_known *nearest = nearest_fit(j, &where, &missing);
+    if (nearest) TFC_TRY(s, write_document(j, nearest)); // not feasible, as it says
     s = say_why_not(j);
     goto out;
   }

@@ -326,7 +326,7 @@ static void finish(struct tfc_job *j, tfc_status failure) {
   bool cancelled = tfc_status_code(failure) == TFC_CANCELLED;
   struct tfc_text document = {0};
   tfc_status s = NULL;
-  if (j->out->placement) {
+  if (j->out->placement && (j->out->placement->feasible || j->o->evaluate)) {
     s = tfc_placement_format(j->out->placement, &document);
     tfc_status_free(s);
   }
@@ -403,11 +403,11 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
     }
     if (s) out->exit_code = 130;
   }
+out:
   if (out->placement) {
     out->placement->run = j.run;
     out->placement->graph_sha256 = tfc_arena_str(&out->placement->arena, tfc_str_from(sha256));
   }
-out:
   if (s && tfc_status_code(s) != TFC_CANCELLED && out->exit_code != 5) out->exit_code = tfc_status_exit_code(s);
   if (j.run) {
     tfc_status t = j.problem ? tfc_job_save_state(&j) : NULL;

@@ -166,6 +166,11 @@ static void test_too_large_for_one(void **state) {
   assert_exit(5, "more than its limit",
               "cd %s && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=3MB' --db n.db --report none",
               folder);
+  r = command("cd %s && rm -f n.json && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=3MB' --db n.db "
+              "--report none --out n.json --json; ls n.json",
+              folder);
+  assert_non_null(strstr(r->out, "\"feasible\": false"));
+  assert_null(strstr(r->out, "\nn.json")); // nothing that does not fit is left behind as an answer
   assert_exit(5, "too little already",
               "cd %s && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=900kB' --db n.db --report none",
               folder);
