@@ -678,7 +678,9 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
     const char *name = best->single ? best->name : "Found";
     const char *load = tfc_show_us(a, load_of(best));
     j->out->first_line =
-        in_flight_measured
+        in_flight_measured && best->single
+            ? tfc_format("One device is best: on %s a step ends every %s.", name + 7, load)
+        : in_flight_measured
             ? tfc_format("%s: with %u steps in flight one ends every %s.", name, j->info->device_count + 1, load)
             : tfc_format("%s: a load of %s a step on the busiest device (modelled from measured operations; the steps "
                          "below ran one at a time).",

@@ -15,6 +15,13 @@ bool tfc_job_runs_in_flight(const struct tfc_job *j) {
   return j->o->objective == TFC_OBJECTIVE_THROUGHPUT;
 }
 
+// Everything on one device, which does one thing at a time: there steps follow one another, in the device's own order.
+static bool on_one_device(const struct tfc_job *j, const struct tfc_job_known *k) {
+  for (uint32_t u = 1; u < j->problem->unit_count; u++)
+    if (k->solution.device[u] != k->solution.device[0]) return false;
+  return true;
+}
+
 struct measuring {
   struct tfc_job *job;
   const uint32_t *index;
@@ -39,13 +46,15 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
   uint32_t *sequence = malloc((j->subject->cost_count + 1u) * sizeof *sequence);
   if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++) {
-    entry[i] = (struct tfc_measure_entry){.placement = placement + i * nodes, .in_flight = in_flight};
+    bool one = on_one_device(j, &j->known.data[index[i]]);
+    entry[i] = (struct tfc_measure_entry){.placement = placement + i * nodes, .in_flight = one ? 1 : in_flight};
     TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes, sequence, &ignored));
   }
   tfc_job_say(j, false, "%u placements in turns with %u steps in flight", count, in_flight);
   struct tfc_measure_batch batch = {.entries = entry,
                                     .count = count,
                                     .reference = UINT32_MAX,
+                                    .warmup = 1,
                                     .block = BLOCK,
                                     .blocks = BLOCKS,
                                     .best_us = (double)NAN,
