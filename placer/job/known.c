@@ -129,7 +129,8 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
   uint16_t *placement = malloc((entries * nodes + 1) * sizeof *placement);
   uint32_t *sequence = malloc(((size_t)entries * j->subject->cost_count + 1) * sizeof *sequence);
   if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  double best = (double)NAN;
+  double best = (double)NAN, end = tfc_job_search_end_s(j);
+  if (j->batch_end_s > 0) end = fmin(end, j->batch_end_s);
   for (uint32_t i = 0; i < entries; i++) {
     const struct tfc_job_known *k = &j->known.data[i < count ? index[i] : j->best];
     entry[i].placement = placement + i * nodes;
@@ -154,7 +155,7 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
                                     .stop_ratio = j->o->no_early_stop || j->o->evaluate || loads ? 0 : 1.5,
                                     .best_us = best,
                                     .trace = j->trace,
-                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + tfc_job_search_end_s(j)};
+                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + end};
   b.entries = entry;
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
 out:

@@ -83,6 +83,7 @@ struct tfc_job {
   double best_seen_us;                         // the shortest median of any that could be the answer
   double trace_overhead, trace_overhead_least; // share of a step, and what it surely is (95 %)
   tfc_trace_mode trace;
+  double batch_end_s;  // batches of this phase are to end then, 0: when the search does
   double search_end_s; // the search goes on until then at least, 0: not begun
   bool profiled;       // costs and links are known: of this run, or of the one that it goes on from
   char *trouble;       // why the first of the profile's steps failed, NULL: none did

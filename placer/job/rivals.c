@@ -150,7 +150,9 @@ tfc_status tfc_job_baselines(struct tfc_job *j) {
     TFC_TRY(s, add_file(j, j->o->baselines[i], list, &count));
   if (j->info->device_count > 1) TFC_TRY(s, add_heuristics(j, list, &count));
   j->best = UINT32_MAX; // the first batch has no reference: one device is too slow to be run again and again
+  j->batch_end_s = 0.35 * (j->o->seconds > 0 ? j->o->seconds : 600); // after it, two steps of each are all
   if (count) TFC_TRY(s, tfc_job_measure(j, list, count, "screen"));
+  j->batch_end_s = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_job_known *k = &j->known.data[list[i]];
     char a[32], b[32];

@@ -199,6 +199,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   j->search_end_s = fmin(now + 0.1 * total, 0.9 * total);
   const double end = tfc_job_search_end_s(j);
   double learn_from = names ? now + 0.7 * (end - now) : 0;
+  if (learns) j->batch_end_s = learn_from; // slow steps leave learners their share
   for (uint32_t round = 0; idle < 3; round++) {
     double left = end - tfc_job_seconds(j);
     uint32_t measured_now = 0, budget = tfc_job_measurements_left(j);
@@ -207,7 +208,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     if (stale >= STALE && !learns) break;
     if (learns &&
         (stale >= STALE || tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * tfc_job_measurements(j) / 10)) {
-      learns = false;
+      learns = false, j->batch_end_s = 0;
       uint32_t count = 0, share;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count++;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) {
@@ -242,6 +243,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     }
   }
 out:
+  j->batch_end_s = 0;
   free(names);
   return s;
 }
