@@ -19,7 +19,7 @@ struct page {
   struct tfc_store *store;
   struct tfc_query_args args;
   struct tfc_plot_scale scale;
-  struct tfc_table run, results, devices;
+  struct tfc_table run, results, devices, in_flight;
   struct tfc_text *out;
 };
 
@@ -67,12 +67,32 @@ static void add_card(struct page *p, const char *class, const char *value, const
 
 // --- Head ------------------------------------------------------------------------------------------------------------
 
+// Under throughput the load counts; the steps on the page ran one at a time.
+static void add_load_verdict(struct page *p, double answer) {
+  double id = run_number(p, "placement_id"), speedup = run_number(p, "speedup"), low = run_number(p, "speedup_low");
+  char a[32];
+  add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
+  for (uint32_t r = 0; r < p->in_flight.row_count; r++)
+    if (tfc_table_number(&p->in_flight, r, "placement_id") == id)
+      add(p, "With several steps in flight one ends every <strong>%s</strong>. ",
+          time_text(a, tfc_table_number(&p->in_flight, r, "apart_us")));
+  if (speedup == speedup) add(p, "Against the best single device: %.2f times", speedup);
+  if (speedup == speedup && low == low)
+    add(p, " (95&nbsp;%% interval %.2f to %.2f)", low, run_number(p, "speedup_high"));
+  add(p, "%s The steps below ran one at a time: <strong>%s</strong> each.</p>\n", speedup == speedup ? "." : "",
+      time_text(a, answer));
+}
+
 static void add_verdict(struct page *p) {
   double answer = run_number(p, "step_median_us"), single = run_number(p, "best_single_us"),
          whole = run_number(p, "whole_us"), low = run_number(p, "speedup_low"), high = run_number(p, "speedup_high");
   char a[32];
   if (answer != answer) {
     add(p, "<p class=\"verdict\">This run has no answer (%.*s).</p>\n", TFC_STR_ARG(run_text(p, "state")));
+    return;
+  }
+  if (tfc_str_is(run_text(p, "objective"), "throughput")) {
+    add_load_verdict(p, answer);
     return;
   }
   add(p, "<p class=\"verdict\">");
@@ -131,7 +151,7 @@ static void add_head(struct page *p) {
     snprintf(text, sizeof text, "%s (%s)", rivals[i].text, time_text(a, rival));
     add_card(p, "", ratio, text);
   }
-  if (bound == bound && answer == answer) {
+  if (bound == bound && answer == answer && !tfc_str_is(run_text(p, "objective"), "throughput")) {
     char gap[32];
     snprintf(gap, sizeof gap, "%.0f %%", 100 * (answer / bound - 1));
     snprintf(text, sizeof text, "above the lower bound of %s (%.*s)", time_text(a, bound),
@@ -453,6 +473,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &p.args, &p.run));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_results, &p.args, &p.results));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_devices, &p.args, &p.devices));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_in_flight, &p.args, &p.in_flight));
   p.scale = tfc_plot_scale_of(run_number(&p, "step_median_us"));
   tfc_status none = tfc_store_get_answer(store, p.args.run, &document);
   if (!none) none = tfc_placement_parse((tfc_str){document.data, document.size}, "the run's placement", &placement);
@@ -482,6 +503,7 @@ out:
   tfc_table_deinit(&p.run);
   tfc_table_deinit(&p.results);
   tfc_table_deinit(&p.devices);
+  tfc_table_deinit(&p.in_flight);
   return s;
 }
 

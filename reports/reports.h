@@ -30,6 +30,6 @@ TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, i
 
 // The queries behind them, for --json and for others.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
-    tfc_report_sql_compare_ops[];
+    tfc_report_sql_in_flight[], tfc_report_sql_compare_ops[];
 
 #endif

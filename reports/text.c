@@ -47,6 +47,13 @@ const char tfc_report_sql_compare_ops[] =
     " SELECT ops.op, a.n AS n_a, a.us AS us_a, b.n AS n_b, b.us AS us_b FROM ops LEFT JOIN a ON a.op = ops.op"
     " LEFT JOIN b ON b.op = ops.op ORDER BY MAX(COALESCE(a.us, 0), COALESCE(b.us, 0)) DESC";
 
+// Where steps were measured with several of them in flight: the median of how far apart they ended.
+const char tfc_report_sql_in_flight[] =
+    "WITH s AS (SELECT placement_id, placement, step_us, ROW_NUMBER() OVER (PARTITION BY placement_id ORDER BY step_us)"
+    " AS k, COUNT(*) OVER (PARTITION BY placement_id) AS n FROM v_step WHERE run_id = :run AND phase = 'in flight')"
+    " SELECT placement_id, placement, n, AVG(step_us) AS apart_us FROM s WHERE k IN ((n + 1) / 2, n / 2 + 1)"
+    " GROUP BY placement_id ORDER BY apart_us";
+
 tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out) {
   struct tfc_query_args args = {.run = run_id, .placement = -1, .step = -1};
   struct tfc_table t = {0};
@@ -137,13 +144,14 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
 
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
-  struct tfc_table run = {0}, results = {0}, devices = {0};
+  struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
   char a[32], b[32], c[32];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_results, &args, &results));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_devices, &args, &devices));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_in_flight, &args, &in_flight));
   tfc_text_printf(out, "Run %lld: %.*s, %.*s, %.*s\n", (long long)args.run,
                   TFC_STR_ARG(tfc_table_text(&run, 0, "graph")), TFC_STR_ARG(tfc_table_text(&run, 0, "state")),
                   TFC_STR_ARG(tfc_table_text(&run, 0, "label")));
@@ -181,12 +189,21 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
     }
     tfc_text_printf(out, "\n");
   }
+  const bool loads = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");
+  if (loads) tfc_text_printf(out, "Searched for the smallest load; the steps above ran one at a time.\n");
+  for (uint32_t r = 0; r < in_flight.row_count; r++)
+    tfc_text_printf(out, "%s%.*s: one ends every %s (%.0f times)\n", r ? "  " : "With several steps in flight\n  ",
+                    TFC_STR_ARG(tfc_table_text(&in_flight, r, "placement")),
+                    show(a, tfc_table_number(&in_flight, r, "apart_us")), tfc_table_number(&in_flight, r, "n"));
   double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us"),
          tau = tfc_table_number(&run, 0, "tau");
   if (low == low)
     tfc_text_printf(out, "Against the best single device: %.3fx, 95 %% interval %.3f to %.3f\n",
                     tfc_table_number(&run, 0, "speedup"), low, tfc_table_number(&run, 0, "speedup_high"));
-  if (bound == bound && answer > 0)
+  if (bound == bound && loads)
+    tfc_text_printf(out, "Lower bound of the load: %s (%.*s)\n", show(a, bound),
+                    TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")));
+  else if (bound == bound && answer > 0)
     tfc_text_printf(out, "Lower bound: %s (%.*s); the answer is %.1f %% above it\n", show(a, bound),
                     TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")), 100 * (answer / bound - 1));
   if (tau == tau)
@@ -212,6 +229,7 @@ out:
   tfc_table_deinit(&run);
   tfc_table_deinit(&results);
   tfc_table_deinit(&devices);
+  tfc_table_deinit(&in_flight);
   return s;
 }
 

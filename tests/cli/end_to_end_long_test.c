@@ -138,7 +138,10 @@ static void test_in_flight(void **state) {
   // Two placements at least, in turns: as many blocks of each.
   assert_true(number("SELECT COUNT(DISTINCT placement_id) FROM v_step WHERE phase = 'in flight'") >= 2);
   assert_true(number("SELECT COUNT(*) FROM v_step WHERE phase = 'in flight' AND traced") == 0);
-  assert_exit(0, "", "cd %s && rm t.db", folder);
+  r = command("cd %s && tfc-report --db t.db show --out flight", folder);
+  assert_int_equal(r->code, 0);
+  assert_non_null(strstr(r->out, "With several steps in flight"));
+  assert_exit(0, "", "cd %s && grep -q 'smallest load' flight/index.html && rm t.db", folder);
 }
 
 // No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
