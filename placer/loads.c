@@ -23,7 +23,6 @@ tfc_status tfc_loads_init(struct tfc_loads *l, const struct tfc_problem *p) {
   l->ends = calloc((size_t)p->net_count * l->words + 1, sizeof *l->ends);
   l->source = calloc((size_t)p->net_count + 1, sizeof *l->source);
   l->time = calloc((size_t)p->net_count + 1, sizeof *l->time);
-  for (uint32_t i = 0; l->source && i < p->net_count; i++) l->source[i] = p->unit[p->graph->producer[p->net_tensor[i]]];
   if (is_even(p) && l->time) {
     for (uint32_t i = 0; i < p->net_count; i++) l->time[i] = p->wire_time[p->net_tensor[i]];
     l->sends = calloc(p->device_count, sizeof *l->sends);
@@ -101,15 +100,14 @@ static void whole_net(const struct tfc_loads *l, const uint64_t *ends, uint32_t 
 
 // What moving the unit changes, where a tensor takes the same time everywhere.
 INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load,
-                       struct tally *t) {
+                       struct tally *t, bool counted) {
   const struct tfc_problem *p = l->problem;
   const uint64_t at_from = UINT64_C(1) << from, at_to = UINT64_C(1) << to;
   int64_t less = 0, more = 0; // for the two devices, kept out of memory; no branch depends on what is where
   for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) {
-    const uint32_t tensor = p->net_tensor[i];
     const uint64_t ends = l->ends[i], change = (uint64_t)((ends & at_from) != 0) - (uint64_t)((ends & at_to) != 0);
     const int64_t time = l->time[i];
-    t->transfers += change, t->bytes += change * p->graph->bytes[tensor];
+    if (counted) t->transfers += change, t->bytes += change * p->graph->bytes[p->net_tensor[i]];
     const uint64_t before = ends & l->receives[from], after = ends & l->receives[to];
     for (uint64_t set = (before ^ after) & ~(at_from | at_to); __builtin_expect(set != 0, 0); set &= set - 1)
       load[__builtin_ctzll(set)] += after & set & -set ? time : -time;
@@ -117,14 +115,13 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
     more += (ends & l->sends[to] ? time : 0) - (before & at_to ? time : 0);
   }
   for (uint32_t i = p->first_need[unit]; i < p->first_need[unit + 1]; i++) {
-    const uint32_t net = p->need[i], tensor = p->net_tensor[net];
-    const uint32_t source = l->device[l->source[net]];
+    const uint32_t net = p->need[i], source = l->source[net];
     const uint64_t ends = l->ends[net], away = ~(UINT64_C(1) << source);
     const uint64_t then = (l->count[(size_t)net * p->device_count + from] == 1 ? ends & ~at_from : ends) | at_to;
     const uint64_t gone = ends & ~then & away, come = then & ~ends & away;
     const uint64_t change = (uint64_t)(come != 0) - (uint64_t)(gone != 0);
     const int64_t time = l->time[net];
-    t->transfers += change, t->bytes += change * p->graph->bytes[tensor];
+    if (counted) t->transfers += change, t->bytes += change * p->graph->bytes[p->net_tensor[net]];
     less += gone & l->receives[source] ? time : 0;
     more += come & l->receives[source] ? time : 0;
     load[source] += (then & l->sends[source] ? time : 0) - (ends & l->sends[source] ? time : 0);
@@ -142,7 +139,7 @@ static void shift_any(const struct tfc_loads *l, uint32_t unit, uint32_t from, u
   }
   for (uint32_t i = p->first_need[unit]; i < p->first_need[unit + 1]; i++) {
     const uint32_t net = p->need[i], tensor = p->net_tensor[net];
-    const uint32_t source = l->device[l->source[net]];
+    const uint32_t source = l->source[net];
     const uint32_t *count = l->count + (size_t)net * p->device_count;
     const uint64_t *ends = l->ends + (size_t)net * l->words;
     const bool gone = count[from] == 1, come = count[to] == 0;
@@ -154,13 +151,14 @@ static void shift_any(const struct tfc_loads *l, uint32_t unit, uint32_t from, u
   }
 }
 
-INLINE void shift(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load,
-                  struct tally *t) {
+// `counted`: transfers and bytes are wanted too.
+INLINE void shift(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load, struct tally *t,
+                  bool counted) {
   const struct tfc_problem *p = l->problem;
   load[from] -= tfc_problem_unit_time(p, unit, from);
   load[to] += tfc_problem_unit_time(p, unit, to);
   if (l->sends && l->receives)
-    shift_even(l, unit, from, to, load, t);
+    shift_even(l, unit, from, to, load, t, counted);
   else
     shift_any(l, unit, from, to, load, t);
 }
@@ -178,6 +176,7 @@ void tfc_loads_reset(struct tfc_loads *l, const tfc_device_id *device) {
     l->memory[device[u]] += p->unit_memory[u];
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
       uint64_t *ends = l->ends + (size_t)i * l->words;
+      l->source[i] = device[u];
       for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) {
         const uint32_t d = device[p->net_unit[j]];
         l->count[(size_t)i * p->device_count + d]++;
@@ -194,11 +193,12 @@ void tfc_loads_move(struct tfc_loads *l, uint32_t unit, tfc_device_id to) {
   const tfc_device_id from = l->device[unit];
   struct tally tally = {l->transfers, l->transfer_bytes, l->missing};
   if (from == to) return;
-  shift(l, unit, from, to, l->load, &tally);
+  shift(l, unit, from, to, l->load, &tally, true);
   l->transfers = tally.transfers, l->transfer_bytes = tally.bytes, l->missing = tally.missing;
   l->memory[from] -= p->unit_memory[unit];
   l->memory[to] += p->unit_memory[unit];
   l->device[unit] = to;
+  for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) l->source[i] = to;
   for (uint32_t i = p->first_need[unit]; i < p->first_need[unit + 1]; i++) {
     uint32_t *count = l->count + (size_t)p->need[i] * p->device_count;
     uint64_t *ends = l->ends + (size_t)p->need[i] * l->words;
@@ -211,7 +211,7 @@ void tfc_loads_peek(struct tfc_loads *l, uint32_t unit, tfc_device_id to) {
   const tfc_device_id from = l->device[unit];
   struct tally tally = {.missing = l->missing};
   for (uint32_t d = 0; d < l->problem->device_count; d++) l->peek[d] = l->load[d];
-  if (from != to) shift(l, unit, from, to, l->peek, &tally);
+  if (from != to) shift(l, unit, from, to, l->peek, &tally, false);
   l->peek_missing = tally.missing;
 }
 

@@ -17,7 +17,7 @@ struct tfc_loads {
   uint64_t *ends;                              // [net * words] devices where there are any
   uint32_t words;                              // of a set of devices
   uint64_t transfers, transfer_bytes, missing; // missing: transfers without a link
-  uint32_t *source;                            // [net] the unit that produces it
+  tfc_device_id *source;                       // [net] where it is produced
   int64_t *time;                               // [net] on a wire; only where `sends` is there
   int64_t *peek;                               // [device] the loads after the move that was asked about last
   uint64_t peek_missing;
