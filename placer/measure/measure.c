@@ -23,7 +23,7 @@ struct tfc_measurer {
   struct tfc_lock *lock;
   struct tfc_pack setup; // the message, to set up the next worker
   char *program;
-  double hang_seconds, end_s;
+  double hang_seconds, setup_seconds, end_s;
   const atomic_bool *cancel;
   bool answered;       // the last status was the worker's own
   double longest_wait; // for a sign, so far
@@ -112,9 +112,9 @@ static tfc_status receive(struct tfc_measurer *m, double seconds, uint32_t *out_
   return tfc_status_make((tfc_code)code, "%.*s", TFC_STR_ARG(text));
 }
 // The next message of this type; beats are skipped.
-static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, struct tfc_unpack *out) {
+static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, double seconds, struct tfc_unpack *out) {
   uint32_t type;
-  do TFC_RETURN_IF_ERROR(receive(m, m->hang_seconds, &type, out));
+  do TFC_RETURN_IF_ERROR(receive(m, seconds, &type, out));
   while (type == TFC_WIRE_BEAT);
   return type == (uint32_t)wanted ? NULL : tfc_status_make(TFC_INTERNAL, "an unexpected message");
 }
@@ -132,12 +132,12 @@ static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) 
   TFC_RETURN_IF_ERROR(start_worker(m));
   m->answered = false;
   tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_SETUP, &m->setup);
-  if (!s) s = expect(m, TFC_WIRE_SETUP, out);
+  if (!s) s = expect(m, TFC_WIRE_SETUP, m->setup_seconds, out);
   tfc_code code = tfc_status_code(s);
   if (!s || m->answered || (code != TFC_UNAVAILABLE && code != TFC_DEADLINE_EXCEEDED)) return s;
   int status = 0; // lost: that is not a device that is not there
   end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
-  char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->hang_seconds);
+  char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds);
   tfc_status_free(s);
   s = tfc_status_make(TFC_ABORTED, "loading and initialising the graph: %s", why ? why : "the process was lost");
   free(why);
@@ -239,6 +239,9 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   if (!m) return no_memory();
   m->fd = -1, m->cancel = o->cancel;
   m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
+  // Preparing a graph for a GPU measures its convolutions, which takes minutes where there are hundreds of shapes.
+  bool gpu = (o->devices && strstr(o->devices, "gpu")) || access("/dev/nvidiactl", F_OK) == 0;
+  m->setup_seconds = gpu ? 5 * m->hang_seconds : m->hang_seconds;
   m->end_s = o->end_s;
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -471,7 +474,7 @@ tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_l
   tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_LINKS, &p);
   tfc_array_free(&p.bytes);
   if (s) return s;
-  TFC_RETURN_IF_ERROR(expect(m, TFC_WIRE_LINKS, &u));
+  TFC_RETURN_IF_ERROR(expect(m, TFC_WIRE_LINKS, m->hang_seconds, &u));
   struct tfc_link_time *times = copy_array(&u, sizeof *times, out_count);
   if (u.failed) {
     free(times);

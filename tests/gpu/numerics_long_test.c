@@ -19,7 +19,7 @@
 #include "tests/common/sample.h"
 #include "tests/common/train.h"
 
-enum { OP_SECONDS = 60, LOSS_SECONDS = 120, NO_DEVICE = 4, LOST = 5 };
+enum { OP_SECONDS = 120, LOSS_SECONDS = 120, NO_DEVICE = 4, LOST = 5 };
 struct progress { // of all processes
   size_t next;    // op that comes next
   int wrong, ran, ops, on_host;
