@@ -225,6 +225,35 @@ static tfc_status decode_raw(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
+// The same of strings cut, or filled up with zeros, to fixed_length bytes.
+static tfc_status decode_padded_raw(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0];
+  struct tfc_tensor *y = NULL;
+  tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "fixed_length must be a scalar");
+  int64_t length = tfc_nn_int(ctx->inputs[1]), size = (int64_t)tfc_dtype_size(type);
+  bool swap = !tfc_node_attr_bool(ctx->graph, ctx->node, "little_endian", true);
+  TFC_KERNEL_CHECK(length > 0, "fixed_length must be greater than zero, it is %lld", (long long)length);
+  TFC_KERNEL_CHECK(length % size == 0, "fixed_length (%lld) must be divisible by %lld, the size of %s",
+                   (long long)length, (long long)size, tfc_dtype_name(type));
+  TFC_KERNEL_CHECK(x->shape.rank < TFC_MAX_RANK, "too many dimensions");
+  struct tfc_shape shape = x->shape;
+  shape.dims[shape.rank++] = length / size;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &shape, &y));
+  if (y->size) memset(y->data, 0, y->size);
+  for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
+    tfc_str text = tfc_tensor_get_string(x, i);
+    char *to = (char *)y->data + i * length;
+    if (text.size) memcpy(to, text.data, text.size < (size_t)length ? text.size : (size_t)length);
+    for (int64_t k = 0; swap && k < length; k += size)
+      for (int64_t b = 0; b < size / 2; b++) {
+        char t = to[k + b];
+        to[k + b] = to[k + size - 1 - b];
+        to[k + size - 1 - b] = t;
+      }
+  }
+  return NULL;
+}
 static tfc_status shape_decode_raw(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = *ctx->inputs[0];
   if (ctx->outputs[0].rank < 0) return NULL;
@@ -236,6 +265,14 @@ static tfc_status shape_decode_raw(struct tfc_shape_ctx *ctx) {
 #define STRING(shape_, kernel_)                                                                                        \
   .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
 static const struct tfc_op_def string_convert_rows[] = {
+    {.name = "DecodePaddedRaw",
+     .inputs = "input_bytes: string, fixed_length: int32",
+     .outputs = "output: out_type",
+     .attrs =
+         "out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}, little_endian: bool "
+         "= true",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     STRING(shape_decode_raw, decode_padded_raw)},
     {.name = "StringToHashBucketFast",
      .inputs = "input: string",
      .outputs = "output: int64",

@@ -45,6 +45,7 @@ struct site {
   bool inside;                  // the caller is in a loop or a branch
   const struct tfc_attr *attrs; // of a polymorphic call
   uint32_t attr_count;
+  uint32_t made_from; // > 0: the body's nodes from this id on are no function's in the file, and all go with this call
 };
 
 static struct tfc_output add_node(struct lowering *l, const struct site *at, const char *op, const char *suffix,
@@ -95,6 +96,7 @@ static tfc_status rename_class(struct lowering *l, const struct site *at, const 
 
 static tfc_status copy_attrs(struct lowering *l, const struct site *at, const struct tfc_function *fn,
                              const struct tfc_node *n, struct tfc_attr **out, uint32_t *out_count) {
+  bool made = at->made_from && n >= fn->body->nodes + at->made_from;
   struct tfc_arena *arena = tfc_builder_arena(l->b);
   const struct tfc_attr *from = fn->body->attrs + n->attr_begin;
   struct tfc_attr *attrs = TFC_ARENA_ARRAY(arena, struct tfc_attr, (size_t)n->attr_count + 1);
@@ -122,11 +124,13 @@ static tfc_status copy_attrs(struct lowering *l, const struct site *at, const st
     }
     attrs[count++] = a;
   }
-  attrs[count] = (struct tfc_attr){.name = TFC_STR("_tfc_key"), .kind = TFC_ATTR_STRING};
-  attrs[count].s = tfc_arena_printf(arena, "function/%.*s:%.*s", TFC_STR_ARG(fn->name), TFC_STR_ARG(n->name));
-  if (!attrs[count].s.data) return out_of_memory();
+  if (!made) {
+    attrs[count] = (struct tfc_attr){.name = TFC_STR("_tfc_key"), .kind = TFC_ATTR_STRING};
+    attrs[count].s = tfc_arena_printf(arena, "function/%.*s:%.*s", TFC_STR_ARG(fn->name), TFC_STR_ARG(n->name));
+    if (!attrs[count++].s.data) return out_of_memory();
+  }
   *out = attrs;
-  *out_count = count + 1;
+  *out_count = count;
   return NULL;
 }
 
@@ -183,7 +187,7 @@ static tfc_status copy_node(struct lowering *l, const struct site *at, const str
                                                                .attrs = attrs,
                                                                .attr_count = attr_count,
                                                                .device = n->device.size ? n->device : at->device,
-                                                               .borrow = true});
+                                                               .borrow = !at->made_from});
   s = tfc_status_clone(tfc_builder_status(l->b));
 out:
   free(inputs);
@@ -206,17 +210,14 @@ static tfc_status close_back_edges(struct lowering *l, const struct copying *c) 
   return NULL;
 }
 
-static tfc_status inline_call(struct lowering *l, const struct site *at, tfc_str function, struct inlined *out) {
+static tfc_status inline_function(struct lowering *l, const struct site *at, const struct tfc_function *fn,
+                                  struct inlined *out) {
   tfc_status s = NULL;
-  const struct tfc_function *fn = tfc_graph_function(l->library, function);
   struct copying c = {0};
   uint32_t *order = NULL, *controls = NULL, control_count = 0;
   struct tfc_output *results = NULL;
-  if (!fn) return tfc_status_make(TFC_INVALID_ARGUMENT, "there is no function '%.*s'", TFC_STR_ARG(function));
-  if (!fn->body)
-    return tfc_status_make(TFC_UNIMPLEMENTED, "function '%.*s': %.*s", TFC_STR_ARG(function), TFC_STR_ARG(fn->problem));
   if (at->arg_count != fn->arg_count)
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "function '%.*s' takes %u inputs, not %u", TFC_STR_ARG(function),
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "function '%.*s' takes %u inputs, not %u", TFC_STR_ARG(fn->name),
                            fn->arg_count, at->arg_count);
   c.body = fn->body;
   size_t n = fn->body->node_count;
@@ -265,7 +266,14 @@ out:
   free(c.argument);
   free(order);
   free(controls);
-  return tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(function));
+  return tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(fn->name));
+}
+static tfc_status inline_call(struct lowering *l, const struct site *at, tfc_str function, struct inlined *out) {
+  const struct tfc_function *fn = tfc_graph_function(l->library, function);
+  if (!fn) return tfc_status_make(TFC_INVALID_ARGUMENT, "there is no function '%.*s'", TFC_STR_ARG(function));
+  if (!fn->body)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "function '%.*s': %.*s", TFC_STR_ARG(function), TFC_STR_ARG(fn->problem));
+  return inline_function(l, at, fn, out);
 }
 
 // --- The calling node ------------------------------------------------------------------------------------------------
@@ -519,6 +527,67 @@ out:
 }
 
 // f(x..., dy...) of a function with inputs x: the gradients of the xs.
+// The gradient as a function of its own: of the function's arguments and of its results' gradients. *out borrows from
+// `fn` and owns `body`, `args` and `rets`.
+static tfc_status make_gradient(const struct tfc_function *fn, struct tfc_function *out) {
+  tfc_status s = NULL;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *body = NULL;
+  uint32_t args = fn->arg_count + fn->ret_count;
+  uint32_t *ids = calloc((size_t)args + fn->arg_count + 1, sizeof *ids);
+  struct tfc_output *ends = calloc(2 * (size_t)args + 2, sizeof *ends);
+  if (!ids || !ends) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  struct tfc_output *xs = ends, *ys = xs + fn->arg_count, *dys = ys + fn->ret_count, *grads = dys + fn->ret_count;
+  TFC_TRY(s, tfc_builder_create(fn->body, &b));
+  for (uint32_t i = 0; i < args; i++) {
+    if (i < fn->arg_count) {
+      ids[i] = fn->args[i];
+      xs[i] = (struct tfc_output){ids[i], 0};
+      continue;
+    }
+    ys[i - fn->arg_count] = tfc_builder_input(b, fn->rets[i - fn->arg_count], 0);
+    struct tfc_attr attrs[] = {tfc_attr_type("T", tfc_dtype_base(tfc_builder_dtype(b, ys[i - fn->arg_count]))),
+                               tfc_attr_int("index", i)};
+    dys[i - fn->arg_count] = tfc_add(b, "_Arg", "dy", NULL, 0, attrs, 2);
+    ids[i] = dys[i - fn->arg_count].node;
+  }
+  TFC_TRY(s, tfc_builder_gradients(b, ys, fn->ret_count, xs, fn->arg_count, dys, grads));
+  for (uint32_t i = 0; i < fn->arg_count; i++) {
+    if (!tfc_output_valid(grads[i])) grads[i] = tfc_add1(b, "ZerosLike", xs[i]);
+    struct tfc_attr index = tfc_attr_int("index", i);
+    ids[args + i] = tfc_add(b, "_Retval", "dx", &grads[i], 1, &index, 1).node;
+  }
+  TFC_TRY(s, tfc_builder_finish(b, &body));
+  *out = (struct tfc_function){.name = fn->name,
+                               .body = body,
+                               .args = ids,
+                               .rets = ids + args,
+                               .arg_count = args,
+                               .ret_count = fn->arg_count,
+                               .stateful = fn->stateful};
+  ids = NULL;
+out:
+  tfc_builder_free(b);
+  free(ids);
+  free(ends);
+  return s;
+}
+// In a loop or a branch: what is built there as a whole is tied to it like any other body.
+static tfc_status lower_gradient_inside(struct lowering *l, struct site *at, const struct tfc_function *fn) {
+  struct tfc_function made = {0};
+  struct inlined body;
+  TFC_RETURN_IF_ERROR(make_gradient(fn, &made));
+  at->control = caller_control(l, at);
+  at->strict = at->control != TFC_NO_NODE;
+  if (!at->strict && at->arg_count) at->control = at->args[0].node;
+  at->made_from = fn->body->node_count;
+  tfc_status s = inline_function(l, at, &made, &body);
+  if (!s) s = settle(l, at->caller, body.results, body.done);
+  tfc_graph_release(made.body);
+  free((void *)(uintptr_t)made.args);
+  return s;
+}
+
 static tfc_status lower_symbolic_gradient(struct lowering *l, struct site *at) {
   tfc_status s = NULL;
   const struct tfc_func_attr *f = NULL;
@@ -529,6 +598,10 @@ static tfc_status lower_symbolic_gradient(struct lowering *l, struct site *at) {
   if (fn && fn->gradient.size) return lower_call(l, at, fn->gradient);
   if (!fn || fn->arg_count + fn->ret_count != at->arg_count || outputs != fn->arg_count)
     return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of function '%.*s'", TFC_STR_ARG(f->name));
+  if (at->inside && fn->body) {
+    at->attrs = f->attrs, at->attr_count = f->attr_count;
+    return lower_gradient_inside(l, at, fn);
+  }
   struct site forward = *at;
   struct tfc_output *xs = calloc(2 * (size_t)fn->arg_count + 2, sizeof *xs),
                     *grads = xs ? xs + fn->arg_count + 1 : NULL;

@@ -144,7 +144,7 @@ FAMILY(coordination, 0)
 FAMILY(edges, 0)
 FAMILY(sparse, 0)
 FAMILY(features, 0)
-FAMILY(control_flow, 1) // a function called as an op of its name
+FAMILY(control_flow, 3) // SymbolicGradient has no kernel: it runs lowered (below), and so do programs
 
 // What calls functions gives the same when they are lowered to branches and loops.
 static void lowered_functions(void **unused) {

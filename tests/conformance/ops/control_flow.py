@@ -18,6 +18,7 @@ def cases(f):
         loops(f, "functional")
         tf1.disable_control_flow_v2()
         functions(f)
+        gradients_in_loops(f)
         tensor_arrays(f)
         tensor_lists(f)
         stacks(f)
@@ -174,6 +175,28 @@ def functions(f):
     with f.scope():
         y = product(x, x)
         f.run([y] + tf1.gradients(y, [x]))  # SymbolicGradient
+
+
+def gradients_in_loops(f):
+    """A function called in a loop: the loop's gradient calls the function's, which nobody wrote out."""
+    @function.Defun(tf.float32, tf.float32)
+    def weighed(a, b):
+        return tf.reduce_sum(tf.sin(a) * b)
+
+    def body(i, z):
+        step = z + 0.1 * weighed(z, 0.5 * z) * z
+        step.set_shape([3, 4])
+        return i + 1, step
+
+    for kind in ("frames", "functional"):
+        if kind == "functional":
+            tf1.enable_control_flow_v2()
+        f.case("SymbolicGradient", "float32", "relative:1e-5", kind)
+        with f.scope():
+            x = f.const(f.values("float32", [3, 4]))
+            _, z = tf.while_loop(lambda i, _: i < 3, body, [0, x])
+            f.run([z] + tf1.gradients(z, [x]))
+    tf1.disable_control_flow_v2()
 
 
 def tensor_arrays(f):

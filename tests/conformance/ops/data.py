@@ -30,6 +30,15 @@ def strings(f):
     f.simple("Substr", "string", [([w[:1], np.array([2], t), np.array([4], t)], {"unit": "BYTE"}) for t in (I32, I64)] + [([words("abcdef", "xyz123"), np.array([1, -3], I32), np.array([2, 9], I32)], {})])
     f.simple("StringSplitV2", "string", [([w, np.array(s, object)], {"maxsplit": m}) for s, m in ((b"", -1), (b",", -1), (b" ", 1))])
     f.simple("StringToHashBucketFast", "string", [([w], {"num_buckets": n}) for n in (10, 2 ** 40)])
+    f.simple("DecodePaddedRaw", "string", [([words(b"abcdefgh", b"xy", b""), np.array(4, I32)], {"out_type": o, "little_endian": e}) for o in ("uint8", "int16", "int32", "float32") for e in (True, False)])
+    with f.graph.as_default():
+        f.case("DecodePaddedRaw", "string", tag="odd", expect_error="InvalidArgumentError")
+        with f.scope():
+            f.run(f.node("DecodePaddedRaw", [w, np.array(3, I32)], dynamic=True, out_type="int16"))
+    f.simple("UnsortedSegmentJoin", "string", [([w, np.array([0, 2, 0, 3, 2, 2], t), np.array(4, I32)], {"separator": "-"}) for t in (I32, I64)]
+             + [([w.reshape(3, 2), np.array([1, 0, 1], I32), np.array(2, I64)], {}), ([w.reshape(3, 2), np.array([[1, 0], [1, 1], [0, 0]], I32), np.array(2, I32)], {"separator": ","})])
+    for tag, wrong in (("range", 4), ("negative", -1)):
+        f.simple("UnsortedSegmentJoin", "string", [([w, np.array([0, 2, 0, wrong, 2, 2], I32), np.array(4, I32)], {})], tag=tag, expect_error="InvalidArgumentError")
     numbers = words("1", "-2.5", "3e2", " 7 ", "inf")
     f.simple("StringToNumber", "float32", [([numbers], {"out_type": "float32"}), ([numbers], {"out_type": "float64"}), ([words("1", "-25")], {"out_type": "int32"}), ([words("1", "-25000000000")], {"out_type": "int64"})])
     f.simple("StringToNumber", "float32", [([words("x1")], {"out_type": "float32"})], tag="invalid", expect_error=True)

@@ -87,3 +87,13 @@ def vectors(f, dtypes, square, tall, wide):
                     e, w = f.node("SelfAdjointEigV2", [x])
                     made += [e, tf.matmul(w * e[..., None, :], w, adjoint_b=True), tf.matmul(w, w, adjoint_a=True)]
             f.run(made)
+    banded(f)
+
+
+def banded(f):
+    v = f.values
+    for d in ("float32", "float64", "complex64", "complex128"):
+        rule = "relative:1e-5" if d in ("float32", "complex64") else "relative:1e-12"
+        f.simple("TridiagonalMatMul", d, [([v(d, [*b, 1, 5]), v(d, [*b, 1, 5], salt=1), v(d, [*b, 1, 5], salt=2), v(d, [*b, 5, 3], salt=3)], {}) for b in ([], [2], [2, 3])], rule)
+        f.simple("TridiagonalSolve", d, [([v(d, [*b, 3, 5], 1, 4), v(d, [*b, 5, 2], salt=3)], {"partial_pivoting": p}) for b in ([], [2, 3]) for p in (True, False)], "relative:1e-4" if rule == "relative:1e-5" else "relative:1e-10")
+    f.simple("TridiagonalSolve", "float32", [([np.zeros([3, 4], np.float32), v("float32", [4, 1])], {"partial_pivoting": p}) for p in (True, False)], tag="singular")
