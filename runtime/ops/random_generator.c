@@ -4,7 +4,7 @@
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/state_common.h"
 
-enum { STATE_WORDS = 3, DRAWS_PER_NUMBER = 256, PHILOX = 1 };
+enum { STATE_WORDS = 3, DRAWS_PER_NUMBER = 256, PHILOX = 1, AUTO = 3 }; // AUTO: on a CPU that is Philox
 
 static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // resource, algorithm, delta
   const struct tfc_tensor *algorithm = ctx->inputs[1], *delta = ctx->inputs[2];
@@ -12,7 +12,7 @@ static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // resource, alg
   struct tfc_tensor *out = NULL;
   TFC_KERNEL_CHECK(algorithm->shape.rank == 0, "algorithm must be a scalar");
   TFC_KERNEL_CHECK(delta->shape.rank == 0, "delta must be a scalar");
-  TFC_KERNEL_CHECK(tfc_tensor_int(algorithm, 0) == PHILOX,
+  TFC_KERNEL_CHECK(tfc_tensor_int(algorithm, 0) == PHILOX || tfc_tensor_int(algorithm, 0) == AUTO,
                    "Unsupported algorithm id: %lld (only Philox, 1, has a counter)",
                    (long long)tfc_tensor_int(algorithm, 0));
   TFC_RETURN_IF_ERROR(tfc_state_writable(ctx, 0, &v));

@@ -51,7 +51,7 @@ def cases(f):
         with f.graph.as_default(), f.scope():
             state = Variable(f, "int64", [3], True)
             start = state.assign(np.array([2 ** 62 + 2 ** 61 - 5, 7, 99]))
-            skips = [f.node(op, [state.handle, np.array(1, I32 if "Read" in op else I64), np.array(n, np.uint64 if "Read" in op else I64)]) for n in (4, 2 ** 54)]
+            skips = [f.node(op, [state.handle, np.array(a, I32 if "Read" in op else I64), np.array(n, np.uint64 if "Read" in op else I64)]) for a in (1, 3) for n in (4, 2 ** 54)]
             read = state.read()
         f.run(targets=[start])
         for skip in skips:
