@@ -72,7 +72,7 @@ static tfc_status stateless_multinomial(struct tfc_kernel_ctx *ctx) {
 }
 
 // Rows of the input in a random order (Fisher and Yates).
-static tfc_status shuffle(struct tfc_kernel_ctx *ctx) {
+static tfc_status shuffle_rows(struct tfc_kernel_ctx *ctx, const struct tfc_philox *seeded) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   if (x->shape.rank == 0 || x->shape.dims[0] <= 1) return tfc_kernel_set_output(ctx, 0, x);
@@ -81,7 +81,7 @@ static tfc_status shuffle(struct tfc_kernel_ctx *ctx) {
   struct tfc_buffer *scratch = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)n * sizeof(int64_t), &scratch));
   int64_t *order = scratch->data;
-  struct tfc_philox p = tfc_random_reserve(ctx, (uint64_t)(n - 1 + 3) / 4);
+  struct tfc_philox p = seeded ? *seeded : tfc_random_reserve(ctx, (uint64_t)(n - 1 + 3) / 4);
   struct tfc_philox_words words = tfc_philox_words(&p);
   for (int64_t i = 0; i < n; i++) order[i] = i;
   for (int64_t i = 0; i < n - 1; i++) {
@@ -100,6 +100,16 @@ static tfc_status shuffle(struct tfc_kernel_ctx *ctx) {
   }
   tfc_buffer_release(scratch);
   return s;
+}
+
+static tfc_status shuffle(struct tfc_kernel_ctx *ctx) {
+  return shuffle_rows(ctx, NULL);
+}
+static tfc_status stateless_shuffle(struct tfc_kernel_ctx *ctx) {
+  struct tfc_philox p;
+  uint32_t rest;
+  TFC_RETURN_IF_ERROR(tfc_random_of_inputs(ctx, &p, &rest));
+  return shuffle_rows(ctx, &p);
 }
 
 static tfc_status shape_multinomial(struct tfc_shape_ctx *ctx) {
@@ -143,5 +153,13 @@ static const struct tfc_op_def random_discrete_rows[] = {
      .shape = tfc_nn_shape_first,
      .prepare = tfc_random_prepare,
      .kernel = shuffle},
+    {.name = "StatelessShuffle",
+     .inputs = "value: T, key: uint64, counter: uint64, alg: int32",
+     .outputs = "output: T",
+     .attrs = "T: type",
+     .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = 14,
+     .shape = tfc_nn_shape_first,
+     .kernel = stateless_shuffle},
 };
 TFC_REGISTER_OPS(random_discrete_rows);

@@ -114,3 +114,5 @@ def parametrised(f):
         f.simple("StatelessRandomBinomial", d, [([shape, seed, number(0, 7, 50, 200), number(0.5, 0.125, 0.75, 0.5)], {"dtype": o}) for o in (d, "int32", "int64")]
                  + [([shape, seed, np.array(90, d), number(0.125, 0.875, 0, 1)], {"dtype": d})])
     f.simple("StatelessRandomPoisson", "float32", [([shape, seed, np.ones(3, np.float32)], {"dtype": "float32"})], tag="shape", expect_error="InvalidArgumentError")
+    for d in ("float32", "int32", "string"):
+        f.simple("StatelessShuffle", d, [([f.values(d, s), key, counter, np.array(1, I32)], {}) for s in ([9, 2], [1], [0, 3], [130])])
