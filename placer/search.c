@@ -307,6 +307,31 @@ out:
   return s;
 }
 
+// The method that it is the turn of, on a placement of the elite. The budget is the caller's.
+static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
+                           uint64_t turn, struct tfc_search_job *j) {
+  const uint64_t seed = tfc_random_u64(random);
+  // The best one most of the time, another of the elite else.
+  const uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
+  *j = (struct tfc_search_job){.score = elite->score[pick], .budget = {.seed = seed, .threads = 1}};
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[pick], p));
+  j->method = p->objective == TFC_OBJECTIVE_STEP
+                  ? step_methods[turn % (sizeof step_methods / sizeof *step_methods)]
+                  : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
+  if (j->method == TFC_METHOD_COMBINE && (elite->count < 2 || p->device_count > 250)) j->method = TFC_METHOD_CLUSTERS;
+  if (j->method == TFC_METHOD_COMBINE) {
+    const uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
+    TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
+  }
+  // Temperatures from one to another round: hot runs leave the valley, the others search in it.
+  const double u = tfc_random_unit(random);
+  if (j->method == TFC_METHOD_HOT || j->method == TFC_METHOD_FRESH)
+    j->hot = 0.03 * pow(0.2, u);
+  else
+    j->hot = (j->method == TFC_METHOD_CLUSTERS || j->method == TFC_METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
+  return NULL;
+}
+
 static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
@@ -341,27 +366,8 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     const struct tfc_score before = f->best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, turn++) {
       struct tfc_search_job *j = &jobs[w];
-      uint64_t seed = tfc_random_u64(&random);
-      // The best one most of the time, another of the elite else.
-      uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
-      *j = (struct tfc_search_job){.score = elite->score[pick]};
-      TFC_TRY(s, tfc_solution_copy(&j->solution, &elite->solution[pick], p));
-      j->method = p->objective == TFC_OBJECTIVE_STEP
-                      ? step_methods[turn % (sizeof step_methods / sizeof *step_methods)]
-                      : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
-      if (j->method == TFC_METHOD_COMBINE && (elite->count < 2 || p->device_count > 250))
-        j->method = TFC_METHOD_CLUSTERS;
-      if (j->method == TFC_METHOD_COMBINE) {
-        uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
-        TFC_TRY(s, tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
-      }
-      // Temperatures from one to another round: hot runs leave the valley, the others search in it.
-      double u = tfc_random_unit(&random);
-      if (j->method == TFC_METHOD_HOT || j->method == TFC_METHOD_FRESH)
-        j->hot = 0.03 * pow(0.2, u);
-      else
-        j->hot = (j->method == TFC_METHOD_CLUSTERS || j->method == TFC_METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
-      j->budget = (struct tfc_budget){.seed = seed, .threads = 1, .cancel = &f->stop};
+      TFC_TRY(s, plan_job(p, &random, elite, turn, j));
+      j->budget.cancel = &f->stop;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
     }
