@@ -48,7 +48,8 @@ static inline uint64_t pick(struct tfc_random *r, uint64_t n) {
   return tfc_random_below(r, n);
 }
 
-static struct tfc_machine *random_machine(struct tfc_random *r, uint32_t devices, uint32_t rich, uint64_t memory) {
+static inline struct tfc_machine *random_machine(struct tfc_random *r, uint32_t devices, uint32_t rich,
+                                                 uint64_t memory) {
   struct tfc_machine *m = NULL;
   static const double factors[] = {1, 1.1, 1.37, 2};
   char name[32];
@@ -99,8 +100,8 @@ static struct tfc_machine *random_machine(struct tfc_random *r, uint32_t devices
 }
 
 // Times are small multiples, so that much happens at one instant.
-static struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
-                                           uint64_t *out_memory) {
+static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
+                                                  uint64_t *out_memory) {
   struct tfc_cost_builder *b = NULL;
   struct tfc_cost_graph *g = NULL;
   char name[32];
@@ -157,8 +158,8 @@ static struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes,
 }
 
 // Draws until the problem can be made (a group may have no kind in common).
-static struct instance random_instance(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
-                                       tfc_objective objective) {
+static inline struct instance random_instance(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
+                                              tfc_objective objective) {
   for (;;) {
     struct instance i = {0};
     uint64_t memory;
