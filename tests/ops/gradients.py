@@ -125,6 +125,9 @@ def binary():
 
 
 def transforms():
+    for ta in (False, True):
+        for tb in (False, True):
+            case("SparseMatMul", [f(*((7, 5) if ta else (5, 7)), **F32), f(*((3, 7) if tb else (7, 3)), salt=1, **F32)], "%d%d" % (ta, tb), transpose_a=ta, transpose_b=tb)
     t = np.array([[1, 0, 0.5, 0, 1, -0.25, 0, 0], [0.5, 0, 1.25, 0, 2, -0.5, 0, 0]], np.float32)  # whose inverses are exact
     for tag, how, fill in (("nearest", "NEAREST", "CONSTANT"), ("bilinear", "BILINEAR", "REFLECT")):
         case("ImageProjectiveTransformV2", [f(2, 6, 5, 3), t, i32(7, 5)], tag, interpolation=how, fill_mode=fill)

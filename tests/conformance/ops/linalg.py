@@ -97,3 +97,7 @@ def banded(f):
         f.simple("TridiagonalMatMul", d, [([v(d, [*b, 1, 5]), v(d, [*b, 1, 5], salt=1), v(d, [*b, 1, 5], salt=2), v(d, [*b, 5, 3], salt=3)], {}) for b in ([], [2], [2, 3])], rule)
         f.simple("TridiagonalSolve", d, [([v(d, [*b, 3, 5], 1, 4), v(d, [*b, 5, 2], salt=3)], {"partial_pivoting": p}) for b in ([], [2, 3]) for p in (True, False)], "relative:1e-4" if rule == "relative:1e-5" else "relative:1e-10")
     f.simple("TridiagonalSolve", "float32", [([np.zeros([3, 4], np.float32), v("float32", [4, 1])], {"partial_pivoting": p}) for p in (True, False)], tag="singular")
+    for d in ("float32", "bfloat16"):
+        a, b = np.where(v("float32", [5, 7]) > 0, v("float32", [5, 7], salt=1), 0).astype(v(d, []).dtype), v(d, [7, 3], salt=2)
+        f.simple("SparseMatMul", d, [([a.T if s else a, b.T if t else b], {"transpose_a": s, "transpose_b": t, "a_is_sparse": True, "Ta": d, "Tb": d}) for s in (False, True) for t in (False, True)]
+                 + [([a[:0], b], {"Ta": d, "Tb": d}), ([a[:, :0], b[:0]], {"Ta": d, "Tb": d})], "relative:1e-5")
