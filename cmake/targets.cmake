@@ -120,6 +120,7 @@ function(tfc_tests)
     return()
   endif()
   add_custom_target(tests)
+  add_custom_target(thread_tests) # those labelled "thread"
   if(TFC_PROGRAMS)
     add_dependencies(tests ${TFC_PROGRAMS}) # some suites run them
   endif()
@@ -194,6 +195,7 @@ function(tfc_tests)
     endif()
     if(name MATCHES "_(tsan|thread)_test$")
       list(APPEND labels thread)
+      add_dependencies(thread_tests ${target})
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
     if(folder STREQUAL "cli") # tfc-place measures alone on a machine: two such suites would refuse each other
