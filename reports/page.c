@@ -72,10 +72,13 @@ static void add_load_verdict(struct page *p, double answer) {
   double id = run_number(p, "placement_id"), speedup = run_number(p, "speedup"), low = run_number(p, "speedup_low");
   char a[32];
   add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
-  for (uint32_t r = 0; r < p->in_flight.row_count; r++)
-    if (tfc_table_number(&p->in_flight, r, "placement_id") == id)
-      add(p, "With several steps in flight one ends every <strong>%s</strong>. ",
-          time_text(a, tfc_table_number(&p->in_flight, r, "apart_us")));
+  for (uint32_t r = 0; r < p->in_flight.row_count; r++) {
+    if (tfc_table_number(&p->in_flight, r, "placement_id") != id) continue;
+    add(p, "With steps %.*s one ends every <strong>%s</strong>. ",
+        TFC_STR_ARG(tfc_table_text(&p->in_flight, r, "phase")),
+        time_text(a, tfc_table_number(&p->in_flight, r, "apart_us")));
+    break; // the fastest way
+  }
   if (speedup == speedup) add(p, "Against the best single device: %.2f times", speedup);
   if (speedup == speedup && low == low)
     add(p, " (95&nbsp;%% interval %.2f to %.2f)", low, run_number(p, "speedup_high"));

@@ -47,12 +47,13 @@ const char tfc_report_sql_compare_ops[] =
     " SELECT ops.op, a.n AS n_a, a.us AS us_a, b.n AS n_b, b.us AS us_b FROM ops LEFT JOIN a ON a.op = ops.op"
     " LEFT JOIN b ON b.op = ops.op ORDER BY MAX(COALESCE(a.us, 0), COALESCE(b.us, 0)) DESC";
 
-// Where steps were measured with several of them in flight: the median of how far apart they ended.
+// Under throughput, where it was measured: the median of how far apart steps ended, one by one and several in flight.
 const char tfc_report_sql_in_flight[] =
-    "WITH s AS (SELECT placement_id, placement, step_us, ROW_NUMBER() OVER (PARTITION BY placement_id ORDER BY step_us)"
-    " AS k, COUNT(*) OVER (PARTITION BY placement_id) AS n FROM v_step WHERE run_id = :run AND phase = 'in flight')"
-    " SELECT placement_id, placement, n, AVG(step_us) AS apart_us FROM s WHERE k IN ((n + 1) / 2, n / 2 + 1)"
-    " GROUP BY placement_id ORDER BY apart_us";
+    "WITH s AS (SELECT placement_id, placement, phase, step_us, ROW_NUMBER() OVER (PARTITION BY placement_id, phase"
+    " ORDER BY step_us) AS k, COUNT(*) OVER (PARTITION BY placement_id, phase) AS n FROM v_step WHERE run_id = :run"
+    " AND phase IN ('in flight', 'one by one'))"
+    " SELECT placement_id, placement, phase, n, AVG(step_us) AS apart_us FROM s WHERE k IN ((n + 1) / 2, n / 2 + 1)"
+    " GROUP BY placement_id, phase ORDER BY apart_us";
 
 tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out) {
   struct tfc_query_args args = {.run = run_id, .placement = -1, .step = -1};
@@ -192,8 +193,9 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   const bool loads = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");
   if (loads) tfc_text_printf(out, "Searched for the smallest load; the steps above ran one at a time.\n");
   for (uint32_t r = 0; r < in_flight.row_count; r++)
-    tfc_text_printf(out, "%s%.*s: one ends every %s (%.0f times)\n", r ? "  " : "With several steps in flight\n  ",
-                    TFC_STR_ARG(tfc_table_text(&in_flight, r, "placement")),
+    tfc_text_printf(out, "%s%.*s, steps %.*s: one ends every %s (%.0f times)\n",
+                    r ? "  " : "How far apart steps end:\n  ", TFC_STR_ARG(tfc_table_text(&in_flight, r, "placement")),
+                    TFC_STR_ARG(tfc_table_text(&in_flight, r, "phase")),
                     show(a, tfc_table_number(&in_flight, r, "apart_us")), tfc_table_number(&in_flight, r, "n"));
   double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us"),
          tau = tfc_table_number(&run, 0, "tau");

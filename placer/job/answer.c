@@ -680,8 +680,10 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
     j->out->first_line =
         in_flight_measured && best->single
             ? tfc_format("One device is best: on %s a step ends every %s.", name + 7, load)
+        : in_flight_measured && best->in_flight.at_once < 2
+            ? tfc_format("%s: one step after another, one ends every %s.", name, load)
         : in_flight_measured
-            ? tfc_format("%s: with %u steps in flight one ends every %s.", name, j->info->device_count + 1, load)
+            ? tfc_format("%s: with %u steps in flight one ends every %s.", name, best->in_flight.at_once, load)
             : tfc_format("%s: a load of %s a step on the busiest device (modelled from measured operations; the steps "
                          "below ran one at a time).",
                          name, load);

@@ -1,5 +1,6 @@
 // Throughput as it is measured: steps that do not update variables may be under way side by side, and what counts is
-// how far apart they end.
+// how far apart they end. Steps one by one run in the order that was planned, several at once in the order in which
+// they get ready, with buffers of their own: which is faster is measured.
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,14 +25,15 @@ static bool on_one_device(const struct tfc_job *j, const struct tfc_job_known *k
 
 struct measuring {
   struct tfc_job *job;
-  const uint32_t *index;
+  const uint32_t *index; // [entry] of known
+  const struct tfc_measure_entry *entries;
 };
 static tfc_status measured(void *user, const struct tfc_measured *m) {
   struct measuring *b = user;
   struct tfc_job_known *k = &b->job->known.data[b->index[m->entry]];
   if (m->state != TFC_RESULT_OK)
     tfc_job_say(b->job, true, "%s with several steps in flight: %s", k->name, m->message ? m->message : "failed");
-  TFC_RETURN_IF_ERROR(tfc_job_record_in_flight(b->job, k, m));
+  TFC_RETURN_IF_ERROR(tfc_job_record_in_flight(b->job, k, m, b->entries[m->entry].in_flight));
   tfc_job_say(b->job, false, NULL);
   return NULL;
 }
@@ -40,19 +42,25 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
   tfc_status s = NULL;
   if (!count || !tfc_job_runs_in_flight(j)) return NULL;
   size_t nodes = j->o->graph->node_count;
-  uint32_t in_flight = j->info->device_count + 1, ignored; // as many as devices are busy, and one that waits
-  struct tfc_measure_entry *entry = calloc(count + 1u, sizeof *entry);
+  uint32_t in_flight = j->info->device_count + 1, entries = 0; // as many as devices are busy, and one that waits
+  struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
+  uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
   uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
-  uint32_t *sequence = malloc((j->subject->cost_count + 1u) * sizeof *sequence);
-  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  uint32_t *sequence = malloc(((size_t)count * j->subject->cost_count + 1) * sizeof *sequence);
+  if (!entry || !of || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++) {
-    bool one = on_one_device(j, &j->known.data[index[i]]);
-    entry[i] = (struct tfc_measure_entry){.placement = placement + i * nodes, .in_flight = one ? 1 : in_flight};
-    TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes, sequence, &ignored));
+    struct tfc_measure_entry one_by_one = {
+        .placement = placement + i * nodes, .sequence = sequence + (size_t)i * j->subject->cost_count, .in_flight = 1};
+    TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes,
+                              sequence + (size_t)i * j->subject->cost_count, &one_by_one.sequence_count));
+    of[entries] = index[i], entry[entries++] = one_by_one;
+    if (on_one_device(j, &j->known.data[index[i]])) continue;
+    of[entries] = index[i];
+    entry[entries++] = (struct tfc_measure_entry){.placement = one_by_one.placement, .in_flight = in_flight};
   }
-  tfc_job_say(j, false, "%u placements in turns with %u steps in flight", count, in_flight);
+  tfc_job_say(j, false, "%u placements in turns, one step by one and with %u in flight", count, in_flight);
   struct tfc_measure_batch batch = {.entries = entry,
-                                    .count = count,
+                                    .count = entries,
                                     .reference = UINT32_MAX,
                                     .warmup = 1,
                                     .block = BLOCK,
@@ -60,10 +68,11 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
                                     .best_us = (double)NAN,
                                     .trace = TFC_TRACE_MODE_NONE,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + until_s};
-  struct measuring b = {j, index};
+  struct measuring b = {j, of, entry};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
 out:
   free(entry);
+  free(of);
   free(placement);
   free(sequence);
   return s;

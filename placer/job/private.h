@@ -10,7 +10,8 @@
 
 enum { TFC_JOB_RAW_KEPT = 20 };
 
-struct tfc_job_samples { // with several steps in flight: how far apart they ended
+struct tfc_job_samples { // how far apart steps end, one by one or with several in flight, whichever is faster
+  uint32_t at_once;      // in flight; 1: one by one
   double median_us, q1_us, q3_us;
   TFC_ARRAY(double) us; // in order; `block` of each
   TFC_ARRAY(uint32_t) block;
@@ -113,9 +114,9 @@ TFC_MUST_USE tfc_status tfc_job_store_costs(struct tfc_job *job);
 // Stores a measurement of `known` (new: a placement row first) and what it took; refits the costs from its traces.
 TFC_MUST_USE tfc_status tfc_job_record(struct tfc_job *job, struct tfc_job_known *known,
                                        const struct tfc_measured *measured, const char *phase);
-// The same with several steps in flight.
+// The same with so many steps at once: how far apart they end. Kept where it is the faster way so far.
 TFC_MUST_USE tfc_status tfc_job_record_in_flight(struct tfc_job *job, struct tfc_job_known *known,
-                                                 const struct tfc_measured *measured);
+                                                 const struct tfc_measured *measured, uint32_t at_once);
 // A placement that was only simulated.
 TFC_MUST_USE tfc_status tfc_job_store_modelled(struct tfc_job *job, struct tfc_job_known *known);
 TFC_MUST_USE tfc_status tfc_job_save_state(struct tfc_job *job);
@@ -151,8 +152,8 @@ TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job *job, const struct tfc_algo
                                       uint32_t measurements);
 // job_answer.c
 TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job *job);
-// In turns until `until_s`, with several steps in flight: does nothing where the step updates variables, whose steps
-// follow one another, or where the shortest step is what is looked for.
+// In turns until `until_s`, one by one and with several steps in flight: does nothing where the step updates variables,
+// whose steps follow one another, or where the shortest step is what is looked for.
 TFC_MUST_USE tfc_status tfc_job_measure_in_flight(struct tfc_job *job, const uint32_t *index, uint32_t count,
                                                   double until_s);
 bool tfc_job_runs_in_flight(const struct tfc_job *job);

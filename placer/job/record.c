@@ -334,16 +334,18 @@ static void learn_memory(struct tfc_job *j, const struct tfc_job_known *k, const
   if (most > 0) j->memory_ratio = fmin(2.5, fmax(1, 0.7 * j->memory_ratio + 0.3 * most));
 }
 
-tfc_status tfc_job_record_in_flight(struct tfc_job *j, struct tfc_job_known *k, const struct tfc_measured *m) {
+tfc_status tfc_job_record_in_flight(struct tfc_job *j, struct tfc_job_known *k, const struct tfc_measured *m,
+                                    uint32_t at_once) {
   tfc_status s = NULL;
   struct tfc_result r = {0};
   TFC_TRY(s, tfc_result_from_measured(m, j->info->device_count, TFC_LABEL_MEASURED, false, &r));
   TFC_TRY(s, tfc_store_begin(j->store));
   if (!k->key) TFC_TRY(s, store_placement(j, k, m));
-  TFC_TRY(s, store_steps(j, k, m, "in flight"));
+  TFC_TRY(s, store_steps(j, k, m, at_once > 1 ? "in flight" : "one by one"));
   TFC_TRY(s, tfc_store_commit(j->store));
-  k->in_flight.us.count = k->in_flight.block.count = 0;
   if (r.state != TFC_RESULT_OK || !r.steps) goto out;
+  if (k->in_flight.us.count && k->in_flight.median_us <= 1e-6 * (double)r.value) goto out;
+  k->in_flight.us.count = k->in_flight.block.count = 0, k->in_flight.at_once = at_once;
   k->in_flight.median_us = 1e-6 * (double)r.value;
   k->in_flight.q1_us = 1e-6 * (double)r.q1, k->in_flight.q3_us = 1e-6 * (double)r.q3;
   for (uint32_t i = 0; i < m->step_count; i++)

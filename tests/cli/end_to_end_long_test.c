@@ -133,14 +133,15 @@ static void test_in_flight(void **state) {
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
   assert_non_null(strstr(r->out, "\"value_label\": \"measured\""));
   double apart = number("SELECT step_us FROM v_step s JOIN v_run r USING (run_id, placement_id) WHERE phase = "
-                        "'in flight' ORDER BY step_us LIMIT 1");
+                        "'one by one' ORDER BY step_us LIMIT 1");
   assert_true(apart > 0);
   // Two placements at least, in turns: as many blocks of each.
-  assert_true(number("SELECT COUNT(DISTINCT placement_id) FROM v_step WHERE phase = 'in flight'") >= 2);
+  assert_true(number("SELECT COUNT(DISTINCT placement_id) FROM v_step WHERE phase = 'one by one'") >= 2);
   assert_true(number("SELECT COUNT(*) FROM v_step WHERE phase = 'in flight' AND traced") == 0);
   r = command("cd %s && tfc-report --db t.db show --out flight", folder);
   assert_int_equal(r->code, 0);
-  assert_non_null(strstr(r->out, "With several steps in flight"));
+  assert_non_null(strstr(r->out, "steps in flight: one ends every"));
+  assert_non_null(strstr(r->out, "steps one by one: one ends every"));
   assert_exit(0, "", "cd %s && grep -q 'smallest load' flight/index.html && rm t.db", folder);
 }
 
