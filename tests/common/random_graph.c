@@ -37,7 +37,8 @@ static bool eligible(const struct tfc_op_def *def) {
       // shapes that depend on values
       "Where", "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", "DynamicPartition",
       "StringSplit", "StringSplitV2", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
-      "NonMaxSuppressionV4", "SparseToDense", "TopK", "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
+      "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "SparseToDense", "TopK",
+      "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
       // rows that TensorFlow does not write; what it has no CPU kernel for; slopes at ties
       "DynamicStitch", "ParallelDynamicStitch", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
       "DebugIdentity", "Print", "PrintV2",
