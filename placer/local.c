@@ -61,15 +61,22 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
     tfc_status_free(s);
     return false;
   }
+  uint32_t *heavy = malloc(sizeof *heavy * ((size_t)p->unit_count + 1)), heavy_count = 0; // units that need memory
+  for (uint32_t u = 0; heavy && u < p->unit_count; u++)
+    if (p->unit_memory[u]) heavy[heavy_count++] = u;
   tfc_loads_reset(&l, device);
   struct trouble now = trouble_of(&l);
   uint64_t tries = 0, patience = 60 * (uint64_t)p->unit_count + 2000, since = 0;
   while ((now.missing || now.excess) && since < patience && tries++ < 40 * patience) {
     since++;
     uint32_t u = (uint32_t)tfc_random_below(r, p->unit_count);
-    // Where only memory is short, units of devices that are too full are worth trying.
-    for (int k = 0; !now.missing && k < 8 && l.memory[l.device[u]] <= p->limit[l.device[u]]; k++)
-      u = (uint32_t)tfc_random_below(r, p->unit_count);
+    // Where only memory is short, units of devices that are too full are worth trying, and only those that need some.
+    if (!now.missing && heavy_count) {
+      patience = 60 * (uint64_t)heavy_count + 20000;
+      u = heavy[tfc_random_below(r, heavy_count)];
+      for (int k = 0; k < 8 && l.memory[l.device[u]] <= p->limit[l.device[u]]; k++)
+        u = heavy[tfc_random_below(r, heavy_count)];
+    }
     if (kept && kept[u]) continue;
     tfc_device_id from = l.device[u], to = (tfc_device_id)tfc_random_below(r, p->device_count);
     if (to == from || !tfc_problem_allows(p, u, to)) continue;
@@ -96,6 +103,7 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
     }
   }
   memcpy(device, l.device, sizeof *device * p->unit_count);
+  free(heavy);
   tfc_loads_deinit(&l);
   return !now.missing && !now.excess;
 }
