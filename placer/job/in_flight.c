@@ -49,6 +49,10 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
   uint32_t *sequence = malloc(((size_t)count * j->subject->cost_count + 1) * sizeof *sequence);
   if (!entry || !of || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++) {
+    if (j->known.data[index[i]].whole) {
+      of[entries] = index[i], entry[entries++] = (struct tfc_measure_entry){.whole = true, .in_flight = 1};
+      continue;
+    }
     struct tfc_measure_entry one_by_one = {
         .placement = placement + i * nodes, .sequence = sequence + (size_t)i * j->subject->cost_count, .in_flight = 1};
     TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes,
