@@ -5,6 +5,7 @@
 
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_row.h"
+#include "runtime/ops/math_types.h"
 #include "runtime/ops/nn_common.h"
 
 typedef double _Complex cplx;
