@@ -28,7 +28,9 @@ target_include_directories(tfc_options INTERFACE ${CMAKE_SOURCE_DIR})
 function(tfc_instruction_sets)
   foreach(source ${ARGN})
     if(source MATCHES "_(generic|avx2|avx512)\\.c$")
-      set(flags -ffp-contract=fast $<$<CONFIG:Release>:-O3>)
+      # What is contracted is one of the optimisations that -O1 leaves out.
+      set(flags -ffp-contract=fast $<$<CONFIG:Release>:-O3>
+                $<$<AND:$<NOT:$<CONFIG:Release>>,$<C_COMPILER_ID:GNU>>:-fexpensive-optimizations>)
       if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         if(source MATCHES "_avx2\\.c$")
           list(APPEND flags -mavx2 -mfma)
