@@ -45,9 +45,10 @@ static bool wait_for_work(struct tfc_queue *q, uint32_t seen) {
 // Returns since when the last one waited for was there: what came after that is the hand-over.
 static uint64_t wait_all(struct tfc_queue *q, const struct tfc_timepoint *points, uint32_t count) {
   uint64_t since = 0;
+  int64_t spin_ns = q->options.wait_spin_ns ? q->options.wait_spin_ns : q->options.spin_ns;
   for (uint32_t i = 0; i < count; i++) {
     if (tfc_semaphore_reached(points[i].semaphore, points[i].value)) continue;
-    tfc_status s = tfc_semaphore_wait(points[i].semaphore, points[i].value, q->options.spin_ns, -1);
+    tfc_status s = tfc_semaphore_wait(points[i].semaphore, points[i].value, spin_ns, -1);
     tfc_status_free(s); // cannot be late without a timeout
     since = atomic_load_explicit(&points[i].semaphore->stamp, memory_order_relaxed);
   }

@@ -34,8 +34,11 @@ struct tfc_queue_options {
   const char *name; // of the thread
   const int *cpus;  // logical processors to run on, NULL: not bound
   int cpu_count;
-  int64_t spin_ns; // how long it spins before it sleeps
-  bool by_itself;  // `run` waits and signals (a device that has streams)
+  int64_t spin_ns; // how long it spins for work before it sleeps
+  // The same for what work waits for, within a step; 0: as long. A core that sleeps is given away by the host of a
+  // virtual machine, and comes back late.
+  int64_t wait_spin_ns;
+  bool by_itself; // `run` waits and signals (a device that has streams)
 };
 
 struct tfc_queue {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,6 +13,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/wait.h"
+
+enum { YIELD_NS = 500000 }; // a spin that takes longer yields
 
 void tfc_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns) {
   struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
@@ -50,13 +53,12 @@ tfc_status tfc_semaphore_wait(struct tfc_semaphore *s, uint64_t value, int64_t s
   if (tfc_semaphore_reached(s, value)) return NULL;
   int64_t begin = tfc_now_ns();
   if (timeout_ns >= 0 && spin_ns > timeout_ns) spin_ns = timeout_ns;
-  if (spin_ns > 0) {
-    do {
-      for (int i = 0; i < 32; i++) {
-        if (tfc_semaphore_reached(s, value)) return NULL;
-        tfc_pause();
-      }
-    } while (tfc_now_ns() - begin < spin_ns);
+  for (int64_t spun = 0; spun < spin_ns; spun = tfc_now_ns() - begin) {
+    for (int i = 0; i < 32; i++) {
+      if (tfc_semaphore_reached(s, value)) return NULL;
+      tfc_pause();
+    }
+    if (spun > YIELD_NS) sched_yield(); // whoever else wants the core has it
   }
   bool late = false;
   atomic_fetch_add(&s->waiters, 1);

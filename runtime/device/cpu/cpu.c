@@ -10,7 +10,7 @@
 #include "runtime/device/queue.h"
 #include "runtime/device/runner.h"
 
-enum { SPIN_NS = 500000, COPY_SPIN_NS = 0 };
+enum { SPIN_NS = 500000, WAIT_SPIN_NS = 20000000, COPY_SPIN_NS = 0 };
 
 struct cpu_device {
   struct tfc_device base;
@@ -95,8 +95,11 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->runner.env.cancelled = tfc_env_step_stopped;
   const int *cpus = t.cpus + index * cores;
   TFC_TRY(s, tfc_team_init(&d->team, bound ? (int)cores : 1, cpus, bound ? SPIN_NS : 0));
-  struct tfc_queue_options options = {
-      .name = info->name, .cpus = bound ? cpus : NULL, .cpu_count = bound ? 1 : 0, .spin_ns = bound ? SPIN_NS : 0};
+  struct tfc_queue_options options = {.name = info->name,
+                                      .cpus = bound ? cpus : NULL,
+                                      .cpu_count = bound ? 1 : 0,
+                                      .spin_ns = bound ? SPIN_NS : 0,
+                                      .wait_spin_ns = bound ? WAIT_SPIN_NS : 0};
   TFC_TRY(s, tfc_queue_init(&d->compute, &d->base, &options));
   *out = &d->base, d = NULL;
 out:
