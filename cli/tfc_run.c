@@ -114,7 +114,8 @@ static const struct tfc_flag flags[] = {
     {.name = "list-ops",
      .kind = TFC_FLAG_BOOL,
      AT(list_ops),
-     .help = "print the operations that the runtime knows, with types, and which types each kind of device has kernels for"},
+     .help = "print the operations that the runtime knows, with types, and which types each kind of device has kernels "
+             "for"},
     {.name = "shapes", .kind = TFC_FLAG_BOOL, AT(shapes), .help = "print the shapes that are inferred for the graph"},
 };
 static const struct tfc_program program = {

@@ -16,8 +16,8 @@ struct undo {
   tfc_device_id from;
 };
 
-// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices: what
-// is later or earlier on its wire for that, until `end`, is waited for by nobody.
+// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices:
+// what is later or earlier on its wire for that, until `end`, is waited for by nobody.
 struct silent {
   uint32_t tensor, wire;
   tfc_device_id device;

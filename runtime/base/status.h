@@ -56,7 +56,7 @@ TFC_MUST_USE tfc_status tfc_status_make_v(tfc_code code, const char *format, va_
 TFC_MUST_USE tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) TFC_PRINTF(2, 3);
 
 tfc_code tfc_status_code(tfc_status status);
-int tfc_status_exit_code(tfc_status status); // of a program that ends with it
+int tfc_status_exit_code(tfc_status status);       // of a program that ends with it
 const char *tfc_status_message(tfc_status status); // "" for OK; lives as long as the status
 const char *tfc_code_name(tfc_code code);
 void tfc_status_free(tfc_status status);

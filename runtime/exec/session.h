@@ -170,7 +170,7 @@ struct tfc_plan_fallback {
 };
 // How many there are; the first `capacity` of them go to `out` (NULL with 0).
 uint32_t tfc_plan_fallbacks(const struct tfc_plan *plan, struct tfc_plan_fallback *out, uint32_t capacity);
-bool tfc_plan_in_lanes(const struct tfc_plan *plan);                    // the last step ran operations side by side
+bool tfc_plan_in_lanes(const struct tfc_plan *plan);       // the last step ran operations side by side
 double tfc_plan_last_step_us(const struct tfc_plan *plan); // first op's start to last op's end, all devices
 
 // Variables. Snapshot copies every variable and generator; restore puts them back (measuring has no side effects).

@@ -66,8 +66,8 @@ struct tfc_kernel_ctx {
   struct tfc_variable **output_variables; // [output_count]; set where an output is a reference
   uint32_t input_count, output_count;
   uint32_t reusable; // bits of inputs whose buffer output 0 may take over where nobody else holds it
-  void *state;                                                 // from prepare
-  void *node_state;                                            // op_def.node_state bytes, kept for the session
+  void *state;       // from prepare
+  void *node_state;  // op_def.node_state bytes, kept for the session
   void (*done)(struct tfc_kernel_ctx *ctx, tfc_status status); // of TFC_OP_ASYNC ops: called exactly once
 };
 
