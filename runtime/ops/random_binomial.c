@@ -10,27 +10,11 @@
 
 enum { RESERVED_INVERSION = 42, RESERVED_REJECTION = 256, PIECE = 64 };
 
-struct pairs { // doubles in pairs, the second of a pair first
-  struct tfc_philox *p;
-  double values[2];
-  int left;
-};
-static double next(struct pairs *u) {
-  if (u->left == 0) {
-    uint32_t w[4];
-    tfc_philox_draw(u->p, w);
-    u->values[0] = tfc_bits_to_double(w[0], w[1]);
-    u->values[1] = tfc_bits_to_double(w[2], w[3]);
-    u->left = 2;
-  }
-  return u->values[--u->left];
-}
-
 static double inversion(double count, double prob, struct tfc_philox *p) {
-  struct pairs u = {.p = p};
+  struct tfc_philox_pairs u = {.p = p};
   double sum = 0, below = log1p(-prob);
   for (int successes = 0;; successes++) {
-    sum += ceil(log(next(&u)) / below);
+    sum += ceil(log(tfc_philox_uniform(&u)) / below);
     if (!(sum <= count)) return successes;
   }
 }
@@ -45,12 +29,12 @@ static double stirling_tail(double k) {
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
 static double rejection(double count, double prob, struct tfc_philox *p) {
-  struct pairs uniforms = {.p = p};
+  struct tfc_philox_pairs uniforms = {.p = p};
   double deviation = sqrt(count * prob * (1 - prob)), b = 1.15 + 2.53 * deviation;
   double a = -0.0873 + 0.0248 * b + 0.01 * prob, c = count * prob + 0.5, v_r = 0.92 - 4.2 / b;
   double r = prob / (1 - prob), alpha = (2.83 + 5.1 / b) * deviation, m = floor((count + 1) * prob);
   for (;;) {
-    double u = next(&uniforms), v = next(&uniforms);
+    double u = tfc_philox_uniform(&uniforms), v = tfc_philox_uniform(&uniforms);
     u -= 0.5;
     double shifted = 0.5 - fabs(u), k = floor((2 * a / shifted + b) * u + c);
     if (shifted >= 0.07 && v <= v_r) return k;

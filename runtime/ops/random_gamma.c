@@ -9,23 +9,7 @@
 
 enum { RESERVED = 256, PIECE = 64 };
 
-// Doubles in pairs, the second of a pair first.
-struct pairs {
-  struct tfc_philox *p;
-  double values[2];
-  int left;
-};
-static double next_uniform(struct pairs *u) {
-  if (u->left == 0) {
-    uint32_t w[4];
-    tfc_philox_draw(u->p, w);
-    u->values[0] = tfc_bits_to_double(w[0], w[1]);
-    u->values[1] = tfc_bits_to_double(w[2], w[3]);
-    u->left = 2;
-  }
-  return u->values[--u->left];
-}
-static double next_normal(struct pairs *n) {
+static double next_normal(struct tfc_philox_pairs *n) {
   if (n->left == 0) {
     uint32_t w[4];
     tfc_philox_draw(n->p, w);
@@ -36,36 +20,36 @@ static double next_normal(struct pairs *n) {
 }
 
 static double gamma_sample(struct tfc_philox p, double alpha) {
-  struct pairs normals = {.p = &p}, uniforms = {.p = &p};
-  if (alpha == 1.0) return -log1p(-next_uniform(&uniforms)); // exponential
+  struct tfc_philox_pairs normals = {.p = &p}, uniforms = {.p = &p};
+  if (alpha == 1.0) return -log1p(-tfc_philox_uniform(&uniforms)); // exponential
   bool below = alpha < 1;
   double d = alpha + (below ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
   for (;;) {
     double x = next_normal(&normals), v = 1 + c * x;
     if (v <= 0) continue;
     v = v * v * v;
-    double u = next_uniform(&uniforms);
+    double u = tfc_philox_uniform(&uniforms);
     if (u < 1 - 0.0331 * (x * x) * (x * x) || log(u) < 0.5 * x * x + d * (1 - v + log(v))) {
       double result = d * v;
-      if (below) result *= pow(next_uniform(&uniforms), 1 / alpha);
+      if (below) result *= pow(tfc_philox_uniform(&uniforms), 1 / alpha);
       return result;
     }
   }
 }
 
 static double poisson_sample(struct tfc_philox p, double rate, double highest) {
-  struct pairs uniforms = {.p = &p};
+  struct tfc_philox_pairs uniforms = {.p = &p};
   if (rate < 10) {
     double limit = exp(-rate), product = 1;
     for (double x = 0;; x++) {
-      product *= next_uniform(&uniforms);
+      product *= tfc_philox_uniform(&uniforms);
       if (product <= limit && x <= highest) return x;
     }
   }
   double log_rate = log(rate), b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
   double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
   for (;;) {
-    double u = next_uniform(&uniforms) - 0.5, v = next_uniform(&uniforms), shifted = 0.5 - fabs(u);
+    double u = tfc_philox_uniform(&uniforms) - 0.5, v = tfc_philox_uniform(&uniforms), shifted = 0.5 - fabs(u);
     double k = floor((2 * a / shifted + b) * u + rate + 0.43);
     if (k > highest) continue;
     if (shifted >= 0.07 && v <= 0.9277 - 3.6224 / (b - 2)) return k;

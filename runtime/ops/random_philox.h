@@ -78,6 +78,23 @@ static inline void tfc_box_muller_double(const uint32_t x[4], double out[2]) {
   out[0] *= u2, out[1] *= u2;
 }
 
+// Doubles of a generator's draws, two of each, the second first: uniform ones in [0, 1).
+struct tfc_philox_pairs {
+  struct tfc_philox *p;
+  double values[2];
+  int left;
+};
+static inline double tfc_philox_uniform(struct tfc_philox_pairs *u) {
+  if (u->left == 0) {
+    uint32_t w[4];
+    tfc_philox_draw(u->p, w);
+    u->values[0] = tfc_bits_to_double(w[0], w[1]);
+    u->values[1] = tfc_bits_to_double(w[2], w[3]);
+    u->left = 2;
+  }
+  return u->values[--u->left];
+}
+
 // One number at a time out of the draws.
 struct tfc_philox_words {
   struct tfc_philox *generator;

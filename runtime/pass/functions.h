@@ -9,4 +9,8 @@
 // whose function is missing or has ops that tfc does not know.
 TFC_MUST_USE tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id, bool inside);
 
+// The gradient of a function as a function of its own: of its arguments and of its results' gradients. *out borrows
+// from `fn` and owns `body`, `args` (which `rets` lies behind).
+TFC_MUST_USE tfc_status tfc_function_gradient(const struct tfc_function *fn, struct tfc_function *out);
+
 #endif

@@ -20,13 +20,13 @@
   NUMBER("momentum", "0.9")                                                                                            \
   NUMBER("scale", "0.003")                                                                                             \
   NUMBER("half", "0.5")                                                                                                \
-      NODE("dims", "Const",                                                                                            \
-           ATTR("dtype", "type: DT_INT32")                                                                             \
-               ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 40 int_val: 33 }"))   \
-          NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                 \
-              NODE("nothing", "Fill", IN("dims") IN("scale") FLOAT("T") ATTR("index_type", "type: DT_INT32"))          \
-                  NODE("decay", "Mul", IN("value") IN("scale") FLOAT("T"))                                             \
-                      NODE("sum", "AddN", IN("g") IN("decay") FLOAT("T") ATTR("N", "i: 2"))
+  NODE("dims", "Const",                                                                                                \
+       ATTR("dtype", "type: DT_INT32")                                                                                 \
+           ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 40 int_val: 33 }"))       \
+  NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                         \
+  NODE("nothing", "Fill", IN("dims") IN("scale") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                      \
+  NODE("decay", "Mul", IN("value") IN("scale") FLOAT("T"))                                                             \
+  NODE("sum", "AddN", IN("g") IN("decay") FLOAT("T") ATTR("N", "i: 2"))
 
 static const char resources[] = COMMON NODE("w", "VarHandleOp", FLOAT("dtype") SHAPE ATTR("shared_name", "s: \"w\""))
     NODE("a", "VarHandleOp", FLOAT("dtype") SHAPE ATTR("shared_name", "s: \"a\""))
