@@ -1,4 +1,4 @@
-// Lowering of single calls, for passes that need to see inside of some of them.
+// Lowering of single calls, for passes that need to see inside of some of them; and functions' gradients.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_H
 
