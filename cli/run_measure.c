@@ -158,7 +158,7 @@ static tfc_status make_plan(struct measurement *m) {
                               .target_count = m->step.target_count,
                               .placement = m->setup->placement,
                               .order = m->setup->order,
-                              .lanes = m->setup->placement ? TFC_LANES_OFF : TFC_LANES_WHERE_FASTER};
+                              .adapt = TFC_ADAPT_WHERE_FASTER};
   return tfc_plan_create(m->setup->session, &spec, &m->plan);
 }
 

@@ -79,7 +79,8 @@ static uint32_t measured_heuristics(const struct tfc_job *j, uint32_t must) {
   double step_us = INFINITY, left = 0.4 * (j->o->seconds > 0 ? j->o->seconds : 600) - tfc_job_seconds(j);
   for (uint32_t i = 0; i < j->known.count; i++)
     if (j->known.data[i].single && j->known.data[i].median_us < step_us) step_us = j->known.data[i].median_us;
-  double fit = left / (3e-6 * step_us) - must; // one step to warm up, two that are timed: that stops what is slower
+  double fit =
+      left / (5e-6 * step_us) - must; // two to adapt, one to warm up, two that are timed: that stops what is slower
   return fit >= RIVALS_MEASURED ? RIVALS_MEASURED : fit > 1 ? (uint32_t)fit : 1;
 }
 

@@ -72,13 +72,9 @@ static bool over_limit(const struct tfc_worker *w, struct run *r) {
   struct tfc_text why = {0};
   char a[32], c[32];
   for (uint32_t d = 0; d < info->device_count && !r->entry.whole; d++) {
-    uint64_t limit = UINT64_MAX;
-    const char *name = r->side->set.devices[d]->info.name;
-    for (uint32_t i = 0; i < w->limit_count; i++)
-      if (tfc_glob_match(tfc_str_from(w->limits[i].pattern), tfc_str_from(name))) limit = w->limits[i].bytes;
-    if (info->peak_bytes[d] > limit)
-      tfc_text_printf(&why, "%s%s: needs %s, its limit is %s", why.size ? "; " : "", name,
-                      tfc_show_bytes(a, (double)info->peak_bytes[d]), tfc_show_bytes(c, (double)limit));
+    if (info->peak_bytes[d] > w->most_bytes[d])
+      tfc_text_printf(&why, "%s%s: needs %s, its limit is %s", why.size ? "; " : "", r->side->set.devices[d]->info.name,
+                      tfc_show_bytes(a, (double)info->peak_bytes[d]), tfc_show_bytes(c, (double)w->most_bytes[d]));
   }
   if (!why.size) return false;
   r->state = TFC_RESULT_NO_FIT, r->ended = true;
@@ -94,8 +90,9 @@ static void plan_entry(struct batch *b, struct run *r) {
   TFC_TRY(s, tfc_worker_side_open(b->w, side));
   r->side = &b->w->sides[side];
   spec.in_parts = r->entry.in_parts;
-  if (r->entry.whole) spec.lanes = TFC_LANES_WHERE_FASTER;
+  if (!b->rules.settle || r->entry.whole) spec.adapt = TFC_ADAPT_WHERE_FASTER; // profiles are of one way to run
   if (!r->entry.whole) {
+    if (!b->rules.ignore_limits) spec.most_bytes = b->w->most_bytes;
     spec.placement = r->placement;
     spec.sequence = r->entry.sequence_count ? r->sequence : NULL;
     spec.sequence_count = r->entry.sequence_count;
@@ -169,9 +166,10 @@ static bool late(const struct batch *b) {
 }
 
 // The undivided machine runs operations side by side where that is faster: whether it is, its first untraced steps say.
-static tfc_status choose_lanes(struct batch *b, struct run *r) {
-  for (int i = 0; i <= TFC_LANES_TRIALS && r->entry.whole && !r->ended && !late(b); i++)
-    TFC_RETURN_IF_ERROR(step(b, r, 0, false, true, NULL));
+// Several devices start theirs in the order that the times of their first steps ask for.
+static tfc_status adapt(struct batch *b, struct run *r) {
+  int steps = r->entry.whole ? TFC_ADAPT_STEPS + 1 : b->rules.settle ? 0 : TFC_ADAPT_ORDER_STEPS;
+  for (int i = 0; i < steps && !r->ended && !late(b); i++) TFC_RETURN_IF_ERROR(step(b, r, 0, false, true, NULL));
   r->in_lanes = r->entry.whole && tfc_plan_in_lanes(r->plan);
   return NULL;
 }
@@ -179,7 +177,7 @@ static tfc_status choose_lanes(struct batch *b, struct run *r) {
 static tfc_status warm_up(struct batch *b, struct run *r) {
   uint64_t last = UINT64_MAX, now = 0;
   r->warm = true;
-  TFC_RETURN_IF_ERROR(choose_lanes(b, r));
+  TFC_RETURN_IF_ERROR(adapt(b, r));
   if (r->in_lanes) return NULL;
   for (uint32_t i = 0; i < (b->rules.settle ? 10 : b->rules.warmup) && !r->ended; i++) {
     TFC_RETURN_IF_ERROR(step(b, r, 0, b->rules.settle, true, &now));

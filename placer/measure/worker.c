@@ -233,6 +233,14 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   // a graph that fits on no single device still has to run it.
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &w->sides[0].set));
   TFC_TRY(s, tfc_devices_open_whole(w->sides[0].set.devices[0], &w->sides[1].set));
+  if (!(w->most_bytes = malloc((w->sides[0].set.count + 1) * sizeof *w->most_bytes)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < w->sides[0].set.count; d++) {
+    const char *name = w->sides[0].set.devices[d]->info.name;
+    w->most_bytes[d] = UINT64_MAX;
+    for (uint32_t i = 0; i < w->limit_count; i++)
+      if (tfc_glob_match(tfc_str_from(w->limits[i].pattern), tfc_str_from(name))) w->most_bytes[d] = w->limits[i].bytes;
+  }
   if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));
@@ -296,6 +304,7 @@ static void tear_down(struct tfc_worker *w) {
   for (uint32_t i = 0; i < w->step.feed_count; i++) tfc_tensor_release(&w->values[i]);
   for (uint32_t i = 0; i < w->limit_count; i++) free((void *)(uintptr_t)w->limits[i].pattern);
   free(w->limits);
+  free(w->most_bytes);
   free(w->checkpoint);
   free(w->feeds);
   free(w->shapes);

@@ -13,30 +13,10 @@ static const double shortest_us = 20; // a wait that counts
 struct filler {
   const struct tfc_ir *ir;
   const uint32_t *sequence;
-  double *ready;    // [op] when all that it waits for is there
   bool *waits;      // [op] for another operation
-  double *free_at;  // [device]
   double *idle;     // [position] for how long its device waits before it
   uint32_t *before; // [position] where it moves: right before the operation of that position
 };
-
-// On estimates, as tfc_order_make's own schedule.
-static void simulate(struct filler *f, const struct tfc_order_graph *g, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t id = f->sequence[i];
-    const struct tfc_ir_op *op = &f->ir->ops.data[id];
-    double end = f->ready[id];
-    if (!op->joint) {
-      f->idle[i] = fmax(0, end - f->free_at[op->device]);
-      end = f->free_at[op->device] = fmax(end, f->free_at[op->device]) + op->cost_us;
-    }
-    for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++) {
-      uint32_t to = g->to[k];
-      f->waits[to] = true;
-      f->ready[to] = fmax(f->ready[to], end + tfc_order_transfer_us(f->ir, id, to));
-    }
-  }
-}
 
 // Where the operation at position `i` had better run: the last wait of its device that is long enough; or i.
 static uint32_t better_place(struct filler *f, uint32_t i, const uint32_t *wait, uint32_t last) {
@@ -54,18 +34,17 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
   tfc_status s = NULL;
   struct filler f = {.ir = ir, .sequence = sequence};
   uint32_t moves = 0, at = 0;
+  double length_us;
   uint32_t *wait = malloc((count + 1) * sizeof *wait);   // [position] the wait of its device before this one
   uint32_t *moved = malloc((count + 1) * sizeof *moved); // [position] the first that moves to before it
   uint32_t *next = malloc((count + 1) * sizeof *next);   // [position] the next that moves to the same place
   uint32_t *last = malloc((ir->device_count + 1) * sizeof *last), *old = malloc((count + 1) * sizeof *old);
-  f.ready = calloc(ir->ops.count + 1, sizeof *f.ready);
   f.waits = calloc(ir->ops.count + 1, sizeof *f.waits);
   f.idle = calloc(count + 1, sizeof *f.idle);
-  f.free_at = calloc(ir->device_count + 1, sizeof *f.free_at);
   f.before = malloc((count + 1) * sizeof *f.before);
-  if (!wait || !moved || !next || !last || !old || !f.ready || !f.waits || !f.idle || !f.free_at || !f.before)
+  if (!wait || !moved || !next || !last || !old || !f.waits || !f.idle || !f.before)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  simulate(&f, g, count);
+  TFC_TRY(s, tfc_order_replay(ir, g, sequence, count, f.idle, f.waits, &length_us));
   for (uint32_t d = 0; d <= ir->device_count; d++) last[d] = TFC_NONE32;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
@@ -91,6 +70,6 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
   }
 out:
   free(wait), free(moved), free(next), free(last), free(old);
-  free(f.ready), free(f.waits), free(f.idle), free(f.free_at), free(f.before);
+  free(f.waits), free(f.idle), free(f.before);
   return s;
 }

@@ -180,6 +180,71 @@ out:
   return s;
 }
 
+tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g, const uint32_t *sequence,
+                            uint32_t count, double *idle, bool *waits, double *out_us) {
+  tfc_status s = NULL;
+  double length = 0;
+  double *ready = calloc(ir->ops.count + 1, sizeof *ready), *free_at = calloc(ir->device_count + 1, sizeof *free_at);
+  if (!ready || !free_at) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t id = sequence[i];
+    const struct tfc_ir_op *op = &ir->ops.data[id];
+    double end = ready[id];
+    if (!op->joint) {
+      if (idle) idle[i] = fmax(0, end - free_at[op->device]);
+      end = free_at[op->device] = fmax(end, free_at[op->device]) + op->cost_us;
+    }
+    length = fmax(length, end);
+    for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++) {
+      uint32_t to = g->to[k];
+      if (waits) waits[to] = true;
+      ready[to] = fmax(ready[to], end + tfc_order_transfer_us(ir, id, to));
+    }
+  }
+  *out_us = length;
+out:
+  free(ready);
+  free(free_at);
+  return s;
+}
+
+tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count, uint32_t **out_sequence,
+                             uint32_t *out_count, bool *out_better) {
+  tfc_status s = NULL;
+  struct tfc_order_graph g = {0};
+  size_t n = ir->ops.count;
+  uint32_t *waiting = malloc((n + 1) * sizeof *waiting), *tried = malloc((n + 1) * sizeof *tried), *best = NULL;
+  double *first = malloc((ir->graph->node_count + 1) * sizeof *first), best_us, us;
+  if (!waiting || !tried || !first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  TFC_TRY(s, tfc_order_graph_make(ir, &g));
+  memcpy(waiting, g.waiting, n * sizeof *waiting);
+  TFC_TRY(s, tfc_order_replay(ir, &g, sequence, count, NULL, NULL, &best_us));
+  for (uint32_t i = 0; i < ir->graph->node_count; i++) first[i] = NAN;
+  for (uint32_t i = count; i-- > 0;) first[ir->ops.data[sequence[i]].node] = i;
+  for (int by_position = 0; by_position < 2; by_position++) {
+    uint32_t tried_count = 0;
+    memcpy(g.waiting, waiting, n * sizeof *waiting);
+    TFC_TRY(s, by_schedule(ir, &g, by_position ? first : NULL, tried, &tried_count));
+    if (tried_count != count) TFC_FAIL(s, TFC_INTERNAL, "%u of %u operations were ordered", tried_count, count);
+    TFC_TRY(s, tfc_order_fill_idle(ir, &g, tried, tried_count));
+    TFC_TRY(s, tfc_order_replay(ir, &g, tried, tried_count, NULL, NULL, &us));
+    if (us >= best_us && best) continue;
+    if (us < best_us) *out_better = true, best_us = us;
+    uint32_t *other = best ? best : malloc((n + 1) * sizeof *other);
+    if (!other) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    best = tried, tried = other;
+  }
+  *out_sequence = best, best = NULL;
+  *out_count = count;
+out:
+  tfc_order_graph_deinit(&g);
+  free(waiting);
+  free(tried);
+  free(best);
+  free(first);
+  return s;
+}
+
 tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec, uint32_t **out_sequence,
                           uint32_t *out_count) {
   tfc_status s = NULL;

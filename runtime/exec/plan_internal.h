@@ -4,6 +4,7 @@
 //   rewrite.c   ir → ir
 //   order.c     ir → sequence     who starts when
 //   lane_schedule.c times → sequence  who starts when on which of a device's cores
+//   adapt.c     times             another way to run the same, where the first steps say that it is faster
 //   idle.c      sequence          packed weights where a device would wait
 //   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
 //   memory.c    items → places    the arena of each device
@@ -104,6 +105,15 @@ double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to
 // Moves what waits for nothing to where its device would wait anyway.
 TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                             uint32_t *sequence, uint32_t count);
+// When the last operation of a sequence ends, where each takes cost_us and devices run theirs in its order. `idle`
+// (NULL: not wanted): [count] for how long its device waits before each; `waits`, with it: [ops] for another one.
+TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g,
+                                         const uint32_t *sequence, uint32_t count, double *idle, bool *waits,
+                                         double *out_us);
+// The sequence with the shortest replay: as it is (*out_better false, nothing comes out), what is ready first in its
+// order, or the longest remaining path first. The caller frees.
+TFC_MUST_USE tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
+                                          uint32_t **out_sequence, uint32_t *out_count, bool *out_better);
 
 // Operations side by side on the cores of the only device. An operation belongs to a lane; others help it.
 struct tfc_lane_schedule {
@@ -206,13 +216,16 @@ struct tfc_plan {
   struct tfc_ir ir;
   struct tfc_shapes shapes; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
-  struct tfc_dynamic *dynamic;  // NULL: static
-  struct tfc_run_spec spec;     // static: copies, for the twin
-  struct tfc_plan *twin;        // static: the same in ready order, made when first needed; under session->lock
-  struct tfc_plan_lanes *lanes; // static: whether it runs in lanes, NULL: it does not; under session->run_lock
-  bool borrows;                 // a plan of lanes: ir, feeds and shapes are another's
+  struct tfc_dynamic *dynamic;       // NULL: static
+  struct tfc_run_spec spec;          // static: copies, for the twin
+  struct tfc_plan *twin;             // static: the same in ready order, made when first needed; under session->lock
+  struct tfc_adaptation *adaptation; // static: to what its operations take; NULL: none. Under session->run_lock
+  bool borrows;                      // the second way of an adapted plan: ir, feeds and shapes are the first's
+  const uint32_t *sequence;          // static: what tfc_order_make said
+  uint32_t sequence_count;
+  uint64_t *most_bytes; // [devices] what its second way may need; NULL: the devices' limits
   const struct tfc_plan_fetch *fetch_values;
-  const uint32_t *segment_ops;            // static, in one segment: operations of the ir by their index in the segment
+  uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
   uint16_t function_device;               // plans of functions
   // The static path.
@@ -262,12 +275,12 @@ TFC_MUST_USE tfc_status tfc_session_fit_arena(struct tfc_session *session, uint3
 // The rest of a static plan, from its ir.
 TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
                                          const struct tfc_lane_schedule *lanes);
-// --- Lanes: a step's operations are timed one by one, then tried side by side, and then run in the better way. -------
-// What the next step shall run: `plan`, or the same in lanes. Both under session->run_lock.
-TFC_MUST_USE tfc_status tfc_plan_lanes_create(struct tfc_plan *plan, tfc_lanes_use use); // where the devices have any
-struct tfc_plan *tfc_plan_lanes_begin(struct tfc_plan *plan, const struct tfc_run_options *options);
-void tfc_plan_lanes_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed);
-void tfc_plan_lanes_free(struct tfc_plan_lanes *lanes);
+// --- Adapting: operations are timed in the first steps, and then run in the better way. ------------------------------
+TFC_MUST_USE tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec);
+// What the next step shall run: `plan`, or its second way. Both under session->run_lock.
+struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_run_options *options);
+void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed);
+void tfc_plan_adapt_free(struct tfc_adaptation *adaptation);
 
 TFC_MUST_USE tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan);
 TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *feeds,

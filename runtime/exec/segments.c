@@ -313,7 +313,7 @@ static tfc_status prepare_segments(struct maker *m) {
   const struct tfc_arrangement *a = m->a;
   const struct tfc_ir *ir = m->ir;
   tfc_status s = NULL;
-  uint32_t queues = a->queue_count, segments = 0, submissions = 0, points = 0, position = 0;
+  uint32_t queues = a->queue_count, segments = 0, submissions = 0, points = 0, position = 0, placed = 0;
   uint32_t *open = calloc(queues, sizeof *open); // index of the submission that a queue's items join, + 1
   uint32_t *of_item = calloc(a->item_count + 1u, sizeof *of_item);
   uint32_t *op_count = calloc(a->item_count + 1u, sizeof *op_count), *first_item = NULL, *last_item = NULL;
@@ -378,6 +378,7 @@ static tfc_status prepare_segments(struct maker *m) {
     segment->arrivals = arrivals;
     for (uint32_t k = first_item[i]; k <= last_item[i]; k++) {
       if (of_item[k] != i) continue;
+      plan->segment_ops[placed++] = a->items[k].op;
       const struct tfc_item *item = &a->items[k];
       for (uint32_t t = 0; t < item->arrival_count; t++)
         arrivals[segment->arrival_count++] = a->arrivals[item->arrival_begin + t];
@@ -559,7 +560,10 @@ tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan) {
   plan->fetch_count = b->spec->fetch_count;
   plan->fetch_values = b->fetches;
   TFC_TRY(s, tfc_plan_lay_out(plan, sequence, sequence_count, NULL));
-  if (b->spec->lanes) TFC_TRY(s, tfc_plan_lanes_create(plan, b->spec->lanes));
+  plan->sequence = keep(&plan->arena, sequence, sequence_count, sizeof *sequence);
+  plan->sequence_count = sequence_count;
+  if (!plan->sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  TFC_TRY(s, tfc_plan_adapt_create(plan, b->spec));
 out:
   free(sequence);
   return s;
@@ -596,11 +600,9 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   for (uint32_t v = 0; v < values; v++) TFC_TRY(s, make_value_slot(&m, v));
   for (uint32_t t = 0; t < a.transfer_count; t++) TFC_TRY(s, make_copy_slot(&m, t));
   find_last_readers(&m);
+  plan->segment_ops = TFC_ARENA_ARRAY(&plan->arena, uint32_t, a.item_count + 1);
+  if (!plan->segment_ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   TFC_TRY(s, lanes ? prepare_lanes(&m) : prepare_segments(&m));
-  uint32_t *ops = TFC_ARENA_ARRAY(&plan->arena, uint32_t, a.item_count + 1);
-  if (!ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t i = 0; i < a.item_count; i++) ops[i] = a.items[i].op;
-  plan->segment_ops = ops;
   TFC_TRY(s, make_fetches(&m));
   TFC_TRY(s, make_info(&m));
   TFC_TRY(s, check_limits(plan));

@@ -209,7 +209,7 @@ static void free_ir(struct tfc_plan *plan) {
 void tfc_plan_free(struct tfc_plan *plan) {
   if (!plan) return;
   tfc_plan_free(plan->twin);
-  tfc_plan_lanes_free(plan->lanes);
+  tfc_plan_adapt_free(plan->adaptation);
   if (plan->dynamic)
     tfc_plan_dynamic_deinit(plan);
   else
@@ -283,7 +283,8 @@ static bool make_key(const struct tfc_session *session, const struct tfc_run_spe
   add_bytes(key, spec->order, nodes * sizeof *spec->order);
   add_bytes(key, spec->sequence, spec->sequence_count * sizeof *spec->sequence);
   add_bytes(key, &spec->in_parts, sizeof spec->in_parts);
-  add_bytes(key, &spec->lanes, sizeof spec->lanes);
+  add_bytes(key, &spec->adapt, sizeof spec->adapt);
+  add_bytes(key, spec->most_bytes, session->device_count * sizeof *spec->most_bytes);
   return add_bytes(key, &spec->dynamic, sizeof spec->dynamic);
 }
 

@@ -36,14 +36,19 @@ void tfc_session_free(struct tfc_session *session);
 // From now on so many threads run steps (one of them has ended, say). Any thread.
 void tfc_session_set_callers(struct tfc_session *session, uint32_t callers);
 
-// May a device of several cores run independent operations side by side on them? Which bits come out does not depend on
-// it. Only in sessions of one device; steps with a trace run one operation at a time.
-typedef enum tfc_lanes_use {
-  TFC_LANES_OFF,
-  TFC_LANES_WHERE_FASTER, // than one operation at a time over all cores: the first steps are timed
-  TFC_LANES_ALWAYS,       // from the third step on (tests)
-} tfc_lanes_use;
-enum { TFC_LANES_TRIALS = 4 }; // untraced steps of a plan after which it is known which way is faster
+// May a plan go over to another way to run the same operations, made of the times that they take in its first steps?
+// Which bits come out does not depend on it. A session of one device of several cores runs independent operations side
+// by side on them (steps with a trace one at a time); one of several devices starts each device's operations in another
+// order. Other devices than CPUs: nothing changes.
+typedef enum tfc_adapt {
+  TFC_ADAPT_OFF,
+  TFC_ADAPT_WHERE_FASTER,
+  TFC_ADAPT_ALWAYS, // as soon as there are times (tests)
+} tfc_adapt;
+enum {
+  TFC_ADAPT_STEPS = 4,       // untraced steps of one device after which it is known which way is faster
+  TFC_ADAPT_ORDER_STEPS = 2, // steps of several devices after which the order is changed
+};
 
 struct tfc_run_spec {
   const struct tfc_output *feeds;
@@ -67,7 +72,8 @@ struct tfc_run_spec {
   // Sums of products run in parts, as in plans of several devices, though everything is on one: profiles of one device
   // that are to say what operations take beside others.
   bool in_parts;
-  tfc_lanes_use lanes;
+  tfc_adapt adapt;
+  const uint64_t *most_bytes; // [devices] what a plan may need after it has adapted; NULL: the devices' limits
 };
 
 struct tfc_run_options {
@@ -170,8 +176,9 @@ struct tfc_plan_fallback {
 };
 // How many there are; the first `capacity` of them go to `out` (NULL with 0).
 uint32_t tfc_plan_fallbacks(const struct tfc_plan *plan, struct tfc_plan_fallback *out, uint32_t capacity);
-bool tfc_plan_in_lanes(const struct tfc_plan *plan);       // the last step ran operations side by side
-double tfc_plan_last_step_us(const struct tfc_plan *plan); // first op's start to last op's end, all devices
+bool tfc_plan_in_lanes(const struct tfc_plan *plan);         // the last step ran operations side by side
+bool tfc_plan_in_another_order(const struct tfc_plan *plan); // the last step ran in an order made of times
+double tfc_plan_last_step_us(const struct tfc_plan *plan);   // first op's start to last op's end, all devices
 
 // Variables. Snapshot copies every variable and generator; restore puts them back (measuring has no side effects).
 struct tfc_snapshot;

@@ -253,9 +253,9 @@ tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *f
                                const struct tfc_run_options *options) {
   TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
   pthread_mutex_lock(&plan->session->run_lock);
-  struct tfc_plan *used = plan->lanes ? tfc_plan_lanes_begin(plan, options) : plan;
+  struct tfc_plan *used = plan->adaptation ? tfc_plan_adapt_begin(plan, options) : plan;
   tfc_status s = run(used, feeds, fetches, options);
-  if (plan->lanes) tfc_plan_lanes_end(plan, used, s != NULL);
+  if (plan->adaptation) tfc_plan_adapt_end(plan, used, s != NULL);
   pthread_mutex_unlock(&plan->session->run_lock);
   return s;
 }

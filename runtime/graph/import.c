@@ -75,7 +75,7 @@ static enum kind kind_of_text(tfc_str text) {
 // The MetaGraphDef that a SavedModel is used by: tagged "serve", else "train", else the first.
 static tfc_str pick_meta_graph(tfc_str saved_model) {
   struct tfc_wire w = tfc_wire_of(saved_model), m, t;
-  struct tfc_field f, e, g;
+  struct tfc_field f, e, g = {0};
   tfc_str best = {0};
   int best_rank = -1;
   while (tfc_wire_next(&w, &f)) {

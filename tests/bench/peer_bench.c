@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
   struct tfc_run_spec init = {.targets = &p.example.init, .target_count = 1};
   TFC_TRY(s, tfc_session_run(p.session, &init, NULL, NULL, NULL));
   example_spec(&p.example, &p.spec);
-  p.spec.lanes = argc > 3 ? TFC_LANES_OFF : TFC_LANES_WHERE_FASTER;
+  p.spec.adapt = argc > 3 ? TFC_ADAPT_OFF : TFC_ADAPT_WHERE_FASTER;
   TFC_TRY(s, tfc_plan_create(p.session, &p.spec, &p.plan));
   while (fgets(line, sizeof line, stdin)) {
     if (strncmp(line, "run ", 4) == 0) {

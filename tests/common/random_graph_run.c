@@ -102,9 +102,10 @@ int random_graphs_differ(uint64_t first, int count) {
 
 // Every third graph with rewrites off, so that there is more to run side by side.
 static tfc_status run_steps(const struct random_graph *g, uint64_t seed, const struct tfc_device_set *devices,
-                            tfc_lanes_use lanes, struct results *out, int steps) {
+                            const uint16_t *placement, tfc_adapt adapt, struct results *out, int steps) {
   struct tfc_session *session = NULL;
-  struct tfc_run_spec spec = {.fetches = g->fetches, .fetch_count = g->fetch_count, .lanes = lanes};
+  struct tfc_run_spec spec = {
+      .fetches = g->fetches, .fetch_count = g->fetch_count, .placement = placement, .adapt = adapt};
   tfc_status s = tfc_session_create(
       g->graph, &(struct tfc_session_options){.devices = devices, .no_rewrites = seed % 3 == 0}, &session);
   for (int i = 0; i < steps && !s; i++) s = tfc_session_run(session, &spec, NULL, out[i].t, NULL);
@@ -112,27 +113,35 @@ static tfc_status run_steps(const struct random_graph *g, uint64_t seed, const s
   return s;
 }
 
-int random_graphs_differ_in_lanes(uint64_t first, int count) {
+int random_graphs_differ_adapted(const char *devices, uint64_t first, int count) {
   enum { STEPS = 5 };
-  struct tfc_device_set one = {0};
+  struct tfc_device_set one = {0}, many = {0};
   int bad = 0;
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &one));
+  assert_ok(tfc_devices_open(devices, NULL, 0, &many));
   for (uint64_t seed = first; seed < first + (uint64_t)count; seed++) {
     struct random_graph g = {0};
     struct results want[STEPS] = {0}, got[STEPS] = {0};
+    struct tfc_random random;
     bool good = true;
+    tfc_random_init(&random, seed);
     assert_ok(random_graph_make(seed, &g));
-    assert_ok(run_steps(&g, seed, &one, TFC_LANES_OFF, want, STEPS));
-    assert_ok(run_steps(&g, seed, &one, TFC_LANES_ALWAYS, got, STEPS));
+    uint16_t *placement = malloc((g.graph->node_count + 1) * sizeof *placement);
+    assert_non_null(placement);
+    for (uint32_t i = 0; i < g.graph->node_count; i++) placement[i] = (uint16_t)tfc_random_below(&random, many.count);
+    assert_ok(run_steps(&g, seed, &one, NULL, TFC_ADAPT_OFF, want, STEPS));
+    assert_ok(run_steps(&g, seed, &many, many.count > 1 ? placement : NULL, TFC_ADAPT_ALWAYS, got, STEPS));
     for (int i = 0; i < STEPS; i++) {
-      good = same(seed, "in lanes", &g, &want[i], &got[i]) && good;
+      good = same(seed, "adapted", &g, &want[i], &got[i]) && good;
       release(&want[i]);
       release(&got[i]);
     }
     bad += !good;
+    free(placement);
     random_graph_deinit(&g);
   }
   tfc_devices_close(&one);
+  tfc_devices_close(&many);
   return bad;
 }
 

@@ -8,8 +8,9 @@
 // ready order; random placements over two CPU and two emulated devices. Always the same bits. Returns the number of
 // graphs that differ, after saying which.
 int random_graphs_differ(uint64_t first, int count);
-// The same graphs, a few steps of each: in lanes on the cores of one device, and one operation at a time.
-int random_graphs_differ_in_lanes(uint64_t first, int count);
+// The same graphs, a few steps of each: on one device as planned, and adapted on `devices`: in lanes on the cores of
+// one, or in another order on several CPUs, randomly placed.
+int random_graphs_differ_adapted(const char *devices, uint64_t first, int count);
 // Writes N.pb and N.json (the names of the fetches) for others to run. Returns false after saying what failed.
 int random_graphs_write(const char *directory, uint64_t first, int count);
 

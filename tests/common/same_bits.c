@@ -9,7 +9,7 @@
 #include "runtime/device/emulated/emulated.h"
 #include "tests/common/example.h"
 
-enum { STEPS = 3 };
+enum { STEPS = 4 };
 
 static uint32_t root(uint32_t *parent, uint32_t i) {
   while (parent[i] != i) i = parent[i] = parent[parent[i]];
@@ -106,6 +106,7 @@ static bool run(struct tfc_session *session, const struct tfc_snapshot *start, c
     tfc_tensor_release(&loss);
   }
   if (trace) check_trace(plan, &sink, spec->placement, devices, STEPS);
+  assert_int_equal(tfc_plan_in_another_order(plan), spec->adapt == TFC_ADAPT_ALWAYS);
   bool overlap = trace && overlapped(&sink, devices);
   for (uint32_t i = 0; i < e->graph->node_count; i++) {
     const struct tfc_node *n = &e->graph->nodes[i];
@@ -134,6 +135,8 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
   tfc_random_init(&random, seed);
   assert_ok(example_load(name, &e));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
+  bool cpus = true;
+  for (uint32_t d = 0; d < set.count; d++) cpus &= !strcmp(set.devices[d]->info.kind, "cpu");
   for (uint32_t d = 0; d < set.count; d++)
     if (!strcmp(set.devices[d]->info.kind, "emu"))
       tfc_emulated_delay(set.devices[d],
@@ -150,6 +153,7 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
   for (int i = 0; i < placements; i++) {
     struct tfc_text got = {0};
     place(e.graph, set.count, &random, placement);
+    spec.adapt = cpus && i % 2 == 0 ? TFC_ADAPT_ALWAYS : TFC_ADAPT_OFF;
     overlaps += run(session, start, &e, &spec, no_rewrites, set.count, &got);
     assert_int_equal(got.size, want.size);
     if (memcmp(got.data, want.data, want.size)) fail_msg("%s on %s: placement %d gives other bits", name, devices, i);

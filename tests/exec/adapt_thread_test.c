@@ -1,8 +1,10 @@
-// Operations side by side on the cores of one device: the same bits as one at a time, in training steps of examples and
-// in random graphs, rewritten or not; an operation that fails ends the step and leaves the next one right.
+// Plans that adapt. Operations side by side on the cores of one device, and several devices in another order: the same
+// bits as planned, in training steps of examples and in random graphs, rewritten or not; an operation that fails ends
+// the step and leaves the next one right; memory that is not there leaves a plan as it is.
 #include "tests/common/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/graph/builder.h"
@@ -21,7 +23,7 @@ static bool several_cores(void) {
 }
 
 // Losses and variables of a few steps, as bytes.
-static void train(const char *name, tfc_lanes_use lanes, const struct tfc_session_options *how, struct tfc_text *out) {
+static void train(const char *name, tfc_adapt adapt, const struct tfc_session_options *how, struct tfc_text *out) {
   struct example e;
   struct tfc_device_set set = {0};
   struct tfc_session *session = NULL;
@@ -34,14 +36,14 @@ static void train(const char *name, tfc_lanes_use lanes, const struct tfc_sessio
   assert_ok(tfc_session_create(e.graph, &options, &session));
   assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
   example_spec(&e, &spec);
-  spec.lanes = lanes;
+  spec.adapt = adapt;
   assert_ok(tfc_plan_create(session, &spec, &plan));
   for (uint32_t i = 0; i < STEPS; i++) {
     struct tfc_tensor loss = {0};
     assert_ok(tfc_plan_run(plan, e.values[i % e.set_count], &loss, NULL));
     tfc_text_add(out, (tfc_str){loss.data, loss.size});
     tfc_tensor_release(&loss);
-    assert_int_equal(tfc_plan_in_lanes(plan), lanes == TFC_LANES_ALWAYS && i >= 2);
+    assert_int_equal(tfc_plan_in_lanes(plan), adapt == TFC_ADAPT_ALWAYS && i >= 2);
   }
   for (uint32_t i = 0; i < e.graph->node_count; i++) {
     const struct tfc_node *n = &e.graph->nodes[i];
@@ -69,8 +71,8 @@ static void test_examples(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names && several_cores(); i++)
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
       struct tfc_text want = {0}, got = {0};
-      train(names[i], TFC_LANES_OFF, &ways[w], &want);
-      train(names[i], TFC_LANES_ALWAYS, &ways[w], &got);
+      train(names[i], TFC_ADAPT_OFF, &ways[w], &want);
+      train(names[i], TFC_ADAPT_ALWAYS, &ways[w], &got);
       assert_int_equal(got.size, want.size);
       if (memcmp(got.data, want.data, want.size)) fail_msg("%s in lanes gives other bits", names[i]);
       tfc_text_deinit(&want);
@@ -83,9 +85,10 @@ static void test_random_graphs(void **state) {
 #ifdef TFC_SANITIZED
   enum { GRAPHS = 20 };
 #else
-  enum { GRAPHS = 300 };
+  enum { GRAPHS = 150 };
 #endif
-  if (several_cores()) assert_int_equal(random_graphs_differ_in_lanes(1, GRAPHS), 0);
+  if (several_cores()) assert_int_equal(random_graphs_differ_adapted("cpu:0", 1, GRAPHS), 0);
+  assert_int_equal(random_graphs_differ_adapted("cpu:0-3", 1, GRAPHS), 0);
 }
 
 // Many independent chains; in one of them is a check of numbers.
@@ -118,7 +121,7 @@ static void test_failure(void **state) {
                               .feed_shapes = &shape,
                               .fetches = ends,
                               .fetch_count = CHAINS,
-                              .lanes = TFC_LANES_ALWAYS};
+                              .adapt = TFC_ADAPT_ALWAYS};
   assert_ok(tfc_plan_create(session, &spec, &plan));
   float good[64], bad[64];
   for (int i = 0; i < 64; i++) good[i] = bad[i] = 1;
@@ -149,8 +152,59 @@ static void test_failure(void **state) {
   tfc_graph_release(g);
 }
 
+// Two chains over two devices: adapted at the third step, unless it would need more memory than is allowed.
+static void test_memory(void **state) {
+  (void)state;
+  enum { LENGTH = 6 };
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_shape shape = TFC_SHAPE(1 << 16);
+  struct tfc_output x, ends[2];
+  assert_ok(tfc_builder_create(NULL, &b));
+  x = tfc_add_placeholder(b, "x", TFC_FLOAT, &shape);
+  for (int c = 0; c < 2; c++) {
+    ends[c] = x;
+    for (int i = 0; i < LENGTH; i++) ends[c] = tfc_add1(b, "Log1p", ends[c]);
+  }
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  assert_ok(tfc_devices_open("cpu:0-1", NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = true}, &session));
+  uint16_t *placement = calloc(g->node_count + 1, sizeof *placement);
+  for (uint32_t i = 0; i < g->node_count; i++) placement[i] = i & 1;
+  float *values = calloc(1 << 16, sizeof *values);
+  struct tfc_tensor feed = {.dtype = TFC_FLOAT, .shape = shape, .size = sizeof *values << 16, .data = values};
+  for (int enough = 0; enough < 2; enough++) {
+    uint64_t most[2] = {enough ? UINT64_MAX : 1, enough ? UINT64_MAX : 1};
+    struct tfc_plan *plan = NULL;
+    struct tfc_run_spec spec = {.feeds = &x,
+                                .feed_count = 1,
+                                .feed_shapes = &shape,
+                                .fetches = ends,
+                                .fetch_count = 2,
+                                .placement = placement,
+                                .adapt = TFC_ADAPT_ALWAYS,
+                                .most_bytes = most};
+    assert_ok(tfc_plan_create(session, &spec, &plan));
+    for (int i = 0; i < 4; i++) {
+      struct tfc_tensor got[2] = {0};
+      assert_ok(tfc_plan_run(plan, &feed, got, NULL));
+      for (int c = 0; c < 2; c++) tfc_tensor_release(&got[c]);
+      assert_int_equal(tfc_plan_in_another_order(plan), enough && i >= TFC_ADAPT_ORDER_STEPS);
+    }
+    tfc_plan_free(plan);
+  }
+  free(values);
+  free(placement);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples), cmocka_unit_test(test_random_graphs),
-                                     cmocka_unit_test(test_failure)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_examples),
+                                     cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_failure)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
