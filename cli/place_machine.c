@@ -143,7 +143,7 @@ static tfc_status plan_step(struct described *d) {
     d->feeds[i] = step->feeds[i].output, d->feed_shapes[i] = step->feeds[i].shape;
     fed[i] = (struct tfc_shape_override){.output = d->feeds[i], .shape = d->feed_shapes[i]};
   }
-  TFC_TRY(s, tfc_infer_shapes(g, fed, step->feed_count, &d->shapes));
+  TFC_TRY(s, tfc_infer_fed_shapes(g, fed, step->feed_count, &d->shapes));
   TFC_TRY(s, tfc_devices_open("cpu:0", NULL, 0, &d->devices));
   TFC_TRY(s, tfc_session_create(g,
                                 &(struct tfc_session_options){

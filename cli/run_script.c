@@ -23,6 +23,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/io/npy.h"
+#include "runtime/pass/step.h"
 
 struct one_run { // of the script; arrays are malloc'd
   struct tfc_output *feeds, *fetches;
@@ -82,6 +83,17 @@ static tfc_status located(const struct place *at, tfc_status s) {
 }
 
 // --- Reading -------------------------------------------------------------------------------------------------------
+// What a placeholder says of its shape holds for what is fed to it.
+static tfc_status as_declared(const struct tfc_graph *g, struct tfc_output o, const struct tfc_tensor *t) {
+  const struct tfc_node *n = &g->nodes[o.node];
+  if (!tfc_str_is(n->op, "Placeholder") && !tfc_str_is(n->op, "PlaceholderWithDefault")) return NULL;
+  struct tfc_shape known = tfc_step_placeholder_shape(g, n);
+  if (tfc_shape_compatible(&known, &t->shape)) return NULL;
+  char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "the graph wants shape %s, not %s", tfc_shape_show(&known, a),
+                         tfc_shape_show(&t->shape, b));
+}
+
 // Files have no bfloat16: float32 is rounded where the graph wants that.
 static tfc_status as_wanted(tfc_dtype want, struct tfc_tensor *t) {
   struct tfc_tensor made = {0};
@@ -112,6 +124,7 @@ static tfc_status read_feeds(const struct place *at, const json_t *feeds, struct
     if (!s) {
       out->feed_count++;
       s = as_wanted(tfc_dtype_base(tfc_output_dtype(g, *o)), t);
+      if (!s) s = as_declared(g, *o, t);
     }
     if (s) return located(at, tfc_status_annotate(s, "feed '%s'", name));
   }

@@ -244,7 +244,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));
-  TFC_TRY(s, tfc_infer_shapes(g, known, counts[0], &shapes));
+  TFC_TRY(s, tfc_infer_fed_shapes(g, known, counts[0], &shapes));
   struct tfc_run_spec alone = w->step; // on one device, as it runs beside others
   alone.in_parts = w->sides[0].set.count > 1;
   TFC_TRY(s, tfc_plan_create(w->sides[0].session, &alone, &plan));

@@ -181,7 +181,7 @@ tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),
                spec->placement[i], session->device_count);
   }
-  TFC_TRY(s, tfc_infer_shapes(graph, overrides, spec->feed_count, &b.shapes));
+  TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, spec->feed_count, &b.shapes));
   if (is_static) TFC_TRY(s, make_order(&b));
   *out = b, b = (struct tfc_build){0};
   *out_static = is_static;

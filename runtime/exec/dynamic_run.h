@@ -74,7 +74,11 @@ struct tfc_run {
   const _Atomic bool *cancel;
   struct tfc_run_frame *root, *frames;
   struct tfc_run_iteration **pools; // [frame_count]
-  TFC_ARRAY(struct tfc_run_item) ready;
+  TFC_ARRAY(struct tfc_run_item) ready; // the last one first
+  // Updates of variables, the first one first, when nothing else is ready: what was ready before still reads the old
+  // value where no edge says which comes first.
+  TFC_ARRAY(struct tfc_run_item) updates;
+  size_t updates_begin;
   uint32_t in_flight, root_done, parked;
   uint32_t waiting; // of those in flight: kernels that wait for the outside
   struct tfc_run_flight *flights;

@@ -212,7 +212,7 @@ static tfc_status number_unknown_outputs(struct tfc_graph *g) {
   return NULL;
 }
 
-static tfc_status check_node(const struct tfc_graph *g, const struct tfc_node *n) {
+static tfc_status check_node(struct tfc_graph *g, const struct tfc_node *n) {
   const struct tfc_output *in = tfc_node_inputs(g, n);
   for (uint32_t k = 0; k < n->input_count; k++) {
     const struct tfc_node *from = &g->nodes[in[k].node];
@@ -241,6 +241,8 @@ static tfc_status check_node(const struct tfc_graph *g, const struct tfc_node *n
     for (uint32_t k = 0; k < count; k++, at++) {
       tfc_dtype want, have = tfc_output_dtype(g, in[at]);
       TFC_RETURN_IF_ERROR(tfc_arg_type(arg, &view, k, &want));
+      if (have == TFC_DTYPE_NONE && !tfc_dtype_is_ref(want)) // of an op that tfc does not know
+        g->output_dtypes[g->nodes[in[at].node].output_begin + (uint32_t)in[at].index] = have = want;
       if (!tfc_dtype_feeds(have, want))
         return tfc_status_make(TFC_INVALID_ARGUMENT, "input '%.*s' must be %s, but '%.*s:%d' is %s",
                                TFC_STR_ARG(arg->name), tfc_dtype_name(want), TFC_STR_ARG(g->nodes[in[at].node].name),

@@ -215,6 +215,15 @@ static tfc_status add_dense(struct tfc_kernel_ctx *ctx, struct accumulator *a, c
   return NULL;
 }
 
+// The accumulator's shape may say less than a gradient has: further dimensions are free.
+static bool begins_with(const struct tfc_shape *begin, const struct tfc_shape *shape) {
+  if (begin->rank < 0 || shape->rank < 0) return true;
+  for (int d = 0; d < begin->rank; d++)
+    if (d >= shape->rank || (begin->dims[d] >= 0 && shape->dims[d] >= 0 && begin->dims[d] != shape->dims[d]))
+      return false;
+  return true;
+}
+
 static tfc_status check_sparse(const struct accumulator *a, const struct tfc_tensor *indices,
                                const struct tfc_tensor *values, const struct tfc_tensor *shape, bool has_shape) {
   TFC_KERNEL_CHECK(indices->shape.rank == 1, "Input indices should be vector but received shape: %s",
@@ -228,9 +237,9 @@ static tfc_status check_sparse(const struct accumulator *a, const struct tfc_ten
     struct tfc_shape told;
     TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(shape, &told));
     if (!tfc_shape_compatible(&told, &whole)) return mismatch(&told, &whole);
-    if (!tfc_shape_compatible(&a->shape, &told)) return mismatch(&a->shape, &told);
+    if (!begins_with(&a->shape, &told)) return mismatch(&a->shape, &told);
   }
-  if (!tfc_shape_compatible(&a->shape, &whole)) return mismatch(&a->shape, &whole);
+  if (!begins_with(&a->shape, &whole)) return mismatch(&a->shape, &whole);
   const int64_t *index = indices->data;
   int64_t rows = a->shape.rank > 0 ? a->shape.dims[0] : -1;
   for (int64_t i = 0; i < indices->shape.dims[0]; i++)

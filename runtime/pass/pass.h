@@ -20,6 +20,10 @@ struct tfc_shape_override { // a feed: what the graph would compute does not cou
 // INVALID_ARGUMENT names the node, the op and the shapes that contradict. Through loops to a fixed point.
 TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                          uint32_t override_count, struct tfc_shapes *out);
+// The same for a step: a node that contradicts what is fed may be in another step, or in a branch that is not taken.
+// It is no error here: its outputs are unknown, and it fails when it runs.
+TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                                             uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);
 
 // --- Pruning -----------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ struct engine {
   const struct call_input *args; // of a body, by index attribute
   uint32_t arg_count, depth;
   uint32_t node, symbol_calls; // the node at work
+  bool lenient;                // a node that contradicts its inputs is left unknown
 };
 
 static tfc_status out_of_memory(void) {
@@ -347,6 +348,17 @@ static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) 
   if (n->output_count > 1) out[1] = TFC_SHAPE_SCALAR;
 }
 
+// What a node's rule says against its inputs does not count where the node may never run.
+static tfc_status allow(struct engine *e, const struct tfc_node *n, struct tfc_shape_ctx *ctx, tfc_status s) {
+  if (!s || !e->lenient || tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
+  tfc_status_free(s);
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    ctx->outputs[i] = ctx->output_as_shape[i] = TFC_SHAPE_UNKNOWN;
+    ctx->output_handles[i] = (struct tfc_handle_info){.shape = TFC_SHAPE_UNKNOWN};
+  }
+  return NULL;
+}
+
 static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id) {
   const struct tfc_graph *g = e->g;
   const struct tfc_node *n = &g->nodes[id];
@@ -390,7 +402,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     return NULL;
   }
   if (n->def) TFC_RETURN_IF_ERROR(tfc_op_check_attrs(g, n));
-  if (n->def && n->def->shape) TFC_RETURN_IF_ERROR(n->def->shape(&ctx));
+  if (n->def && n->def->shape) TFC_RETURN_IF_ERROR(allow(e, n, &ctx, n->def->shape(&ctx)));
   if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NO_NODE)
     TFC_RETURN_IF_ERROR(infer_calls(e, n, &ctx));
   bool is_arg = e->args && n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && tfc_str_is(n->op, "_Arg");
@@ -520,12 +532,13 @@ static void engine_deinit(struct engine *e) {
   tfc_intmap_deinit(&e->overrides);
 }
 
-tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
-                            uint32_t override_count, struct tfc_shapes *out) {
+static tfc_status infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                               uint32_t override_count, bool lenient, struct tfc_shapes *out) {
   tfc_status s = NULL;
   struct tfc_shapes shapes = {0};
   int64_t next_symbol = -2;
-  struct engine e = {.g = g, .out = &shapes, .next_symbol = &next_symbol, .override_list = overrides};
+  struct engine e = {
+      .g = g, .out = &shapes, .next_symbol = &next_symbol, .override_list = overrides, .lenient = lenient};
   TFC_TRY(s, engine_init(&e));
   for (uint32_t i = 0; i < override_count; i++) {
     struct tfc_output o = overrides[i].output;
@@ -541,6 +554,16 @@ out:
   engine_deinit(&e);
   tfc_shapes_deinit(&shapes);
   return s;
+}
+
+tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                            uint32_t override_count, struct tfc_shapes *out) {
+  return infer_shapes(g, overrides, override_count, false, out);
+}
+
+tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                                uint32_t override_count, struct tfc_shapes *out) {
+  return infer_shapes(g, overrides, override_count, true, out);
 }
 
 void tfc_shapes_deinit(struct tfc_shapes *shapes) {

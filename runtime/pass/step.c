@@ -300,6 +300,16 @@ out:
 
 // --- Feeds -----------------------------------------------------------------------------------------------------------
 
+struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n) {
+  const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
+  struct tfc_shape known = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_UNKNOWN;
+  // Old producers wrote a scalar where nothing was known.
+  if (known.rank == 0 && g->producer_version > 0 && g->producer_version < 24) known = TFC_SHAPE_UNKNOWN;
+  for (int32_t d = 0; d < known.rank; d++)
+    if (!tfc_dim_known(known.dims[d])) known.dims[d] = TFC_DIM_UNKNOWN;
+  return known;
+}
+
 static tfc_status make_feed(struct work *w, struct tfc_output output, const struct tfc_step_feed_request *given,
                             struct tfc_step_feed *out) {
   const struct tfc_graph *g = w->g;
@@ -310,14 +320,7 @@ static tfc_status make_feed(struct work *w, struct tfc_output output, const stru
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
   feed.dtype = tfc_dtype_base(tfc_output_dtype(g, output));
   feed.name = tfc_arena_printf(&w->step->arena, "%.*s:%d", TFC_STR_ARG(n->name), output.index);
-  if (is_placeholder(n)) {
-    const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
-    if (shape && shape->kind == TFC_ATTR_SHAPE) known = *shape->shape;
-    // Old producers wrote a scalar where nothing was known.
-    if (known.rank == 0 && g->producer_version > 0 && g->producer_version < 24) known = TFC_SHAPE_UNKNOWN;
-  }
-  for (int32_t d = 0; d < known.rank; d++)
-    if (!tfc_dim_known(known.dims[d])) known.dims[d] = TFC_DIM_UNKNOWN;
+  if (is_placeholder(n)) known = tfc_step_placeholder_shape(g, n);
   if (feed.given) {
     feed.shape = given->shape;
     if (given->dtype != feed.dtype)
@@ -371,7 +374,7 @@ static tfc_status ranges(struct work *w, const bool *needed, struct tfc_step_fee
   if (!overrides) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++)
     overrides[i] = (struct tfc_shape_override){.output = feeds[i].output, .shape = feeds[i].shape};
-  TFC_TRY(s, tfc_infer_shapes(w->g, overrides, count, &shapes));
+  TFC_TRY(s, tfc_infer_fed_shapes(w->g, overrides, count, &shapes));
   for (uint32_t i = 0; i < count; i++) tfc_step_feed_range(w->g, &shapes, needed, &w->step->arena, &feeds[i]);
 out:
   tfc_shapes_deinit(&shapes);

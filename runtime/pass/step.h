@@ -62,6 +62,9 @@ TFC_MUST_USE tfc_status tfc_step_infer(const struct tfc_graph *g, const struct t
                                        struct tfc_step_spec *out);
 void tfc_step_spec_deinit(struct tfc_step_spec *spec);
 
+// What a placeholder says of the shape of its feeds.
+struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n);
+
 // A value for a feed: a host tensor, the same for the same seed and feed name.
 TFC_MUST_USE tfc_status tfc_step_synthetic(const struct tfc_step_feed *feed, uint64_t seed, struct tfc_tensor *out);
 

@@ -115,6 +115,11 @@ static void contradictions_name_the_node(void **state) {
   assert_ok(tfc_builder_finish(b, &g));
   tfc_builder_free(b);
   assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_INVALID_ARGUMENT, "node 'product' (MatMul)");
+  assert_ok(tfc_infer_fed_shapes(g, NULL, 0, &shapes)); // of a step, which may not need it
+  const struct tfc_shape *x_shape = shape_of(g, &shapes, TFC_STR("x:0"));
+  assert_int_equal(x_shape->rank, 2);
+  assert_int_equal(shape_of(g, &shapes, TFC_STR("product:0"))->rank, -1);
+  tfc_shapes_deinit(&shapes);
   tfc_graph_release(g);
 }
 
