@@ -140,6 +140,7 @@ struct tfc_segment {
   const struct tfc_graph *graph;
   struct tfc_segment_op *ops;
   uint32_t op_count;
+  bool rounding;            // faster arithmetic that rounds otherwise is welcome
   const uint32_t *arrivals; // transfers that were handed over and end with this segment's waits (trace)
   uint32_t arrival_count;
   const struct tfc_lanes *lanes; // NULL: in order. Only for drivers that have lanes

@@ -115,6 +115,7 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
                                    .output_variables = op->output_variables,
                                    .input_count = op->input_count,
                                    .output_count = op->output_count,
+                                   .rounding = p->segment->rounding,
                                    .node_state = op->node_state};
   c->extra = op->read_count || op->release_count || r->offset;
   if (r->offset && op->outputs) {
@@ -379,6 +380,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
 tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index, struct tfc_kernel_ctx *ctx) {
   struct call *c = &p->calls[index];
   ctx->state = c->ctx.state;
+  ctx->rounding = c->ctx.rounding;
   ctx->graph = c->ctx.graph;
   ctx->node = c->ctx.node;
   if (!r->offset) {

@@ -65,6 +65,7 @@ struct tfc_kernel_ctx {
   struct tfc_tensor **outputs;            // [output_count]
   struct tfc_variable **output_variables; // [output_count]; set where an output is a reference
   uint32_t input_count, output_count;
+  bool rounding;     // faster arithmetic that rounds otherwise is welcome
   uint32_t reusable; // bits of inputs whose buffer output 0 may take over where nobody else holds it
   void *state;       // from prepare
   void *node_state;  // op_def.node_state bytes, kept for the session

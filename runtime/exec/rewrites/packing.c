@@ -1,17 +1,26 @@
 // A matrix that several products of one device, alone or in sums, read on their right side (the weights of an unrolled
-// cell) is packed once per step, and they read the packed form. Exact: what is multiplied is the same.
+// cell) is packed once per step, and they read the packed form. Exact: what is multiplied is the same. Where rounding
+// may change and the processor has a tile unit, it is packed for that.
 #include "runtime/exec/rewrites/product.h"
 
 static tfc_status out_of_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
+static size_t packed_bytes(const struct tfc_product_form *p) {
+  return p->split_b ? tfc_split_packed_bytes(p->k, p->n) : tfc_gemm_packed_bytes(p->k, p->n);
+}
+
 static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {
   const struct tfc_product_form *p = ctx->state;
   struct tfc_tensor *out = NULL;
-  int64_t floats = (int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float));
+  int64_t floats = (int64_t)(packed_bytes(p) / sizeof(float));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(floats), &out));
-  tfc_products_pack(ctx, tfc_product_matrix(ctx->inputs[0], p->transpose_b), p->k, p->n, out->data);
+  struct tfc_matrix b = tfc_product_matrix(ctx->inputs[0], p->transpose_b);
+  if (p->split_b)
+    tfc_products_pack_split(ctx, b, p->k, p->n, out->data);
+  else
+    tfc_products_pack(ctx, b, p->k, p->n, out->data);
   return NULL;
 }
 
@@ -55,8 +64,8 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
       .op = TFC_NONE32,
       .origin = ir->values.data[b->value].origin,
       .dtype = TFC_FLOAT,
-      .shape = TFC_SHAPE((int64_t)(tfc_gemm_packed_bytes(p->k, p->n) / sizeof(float))),
-      .bytes = tfc_gemm_packed_bytes(p->k, p->n),
+      .shape = TFC_SHAPE((int64_t)(packed_bytes(p) / sizeof(float))),
+      .bytes = packed_bytes(p),
       .planned = true,
       .variable = TFC_NONE32,
       .alias = TFC_NONE32,
@@ -83,8 +92,9 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
   return tfc_ir_add_op(ir, &op, &id);
 }
 
-// `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own.
-static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *packed) {
+// `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own; `split[i]`: for the tile
+// unit. Where one of a sum goes there, all do.
+static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *packed, const bool *split) {
   struct tfc_ir_op op = ir->ops.data[old];
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
   uint32_t count = op.input_count / 2;
@@ -92,10 +102,12 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *pa
   if (!inputs || !sum) return out_of_memory();
   memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
   if (tfc_is_product_sum(&op)) *sum = *(const struct tfc_product_sum *)op.state;
+  bool any_split = false;
+  for (uint32_t i = 0; i < count; i++) any_split |= packed[i] != TFC_NONE32 && split[i];
   for (uint32_t i = 0; i < count; i++) {
     product_at(ir, &op, i, &sum->products[i]);
-    if (packed[i] == TFC_NONE32) continue;
-    sum->products[i].packed_b = true;
+    if (packed[i] == TFC_NONE32 || split[i] != any_split) continue;
+    sum->products[i].packed_b = true, sum->products[i].split_b = any_split;
     inputs[op.input_count % 2 + 2 * i + 1] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
   }
   op.state = tfc_is_product_sum(&op) ? (void *)sum : sum->products;
@@ -114,12 +126,17 @@ struct shared {
   uint64_t key; // value, device, transposed
   int64_t k, n;
   uint32_t count, packed;
+  bool split;    // all readers do better with the tile unit
   uint32_t node; // that reads it first
 };
 typedef TFC_ARRAY(struct shared) shared_array;
 
 static uint64_t shared_key(const struct tfc_ir_op *op, const struct tfc_ir_input *b, const struct tfc_product_form *p) {
   return ((uint64_t)b->value << 17) | ((uint64_t)op->device << 1) | p->transpose_b;
+}
+
+static bool may_split(const struct tfc_ir *ir, uint16_t device) {
+  return ir->all_rewrites && ir->devices[device]->driver == &tfc_driver_cpu && tfc_split_available();
 }
 
 static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *index, shared_array *all) {
@@ -130,10 +147,11 @@ static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *inde
       const struct tfc_ir_input *b = product_at(ir, op, t, &p);
       bool found;
       uint64_t *slot = tfc_intmap_put(index, shared_key(op, b, &p), all->count, &found);
-      struct shared fresh = {.k = p.k, .n = p.n, .packed = TFC_NONE32};
+      struct shared fresh = {.k = p.k, .n = p.n, .packed = TFC_NONE32, .split = may_split(ir, op->device)};
       if (!slot || (!found && !tfc_array_push(all, fresh))) return out_of_memory();
       struct shared *shared = &all->data[*slot];
       shared->count += shared->k == p.k && shared->n == p.n;
+      shared->split = shared->split && tfc_split_pays(p.m, p.n, p.k, tfc_split_blocks(p.k), true);
     }
   }
   return NULL;
@@ -145,25 +163,26 @@ static tfc_status pack(struct tfc_ir *ir) {
   shared_array all = {0};
   TFC_TRY(s, count_readers(ir, &index, &all));
   for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
+    bool split[TFC_PRODUCTS_MOST];
     uint32_t packed[TFC_PRODUCTS_MOST], used = 0, terms = product_count(ir, &ir->ops.data[i]);
     for (uint32_t t = 0; t < terms; t++) {
       struct tfc_product_form p;
       const struct tfc_ir_op *op = &ir->ops.data[i];
       const struct tfc_ir_input b = *product_at(ir, op, t, &p);
       struct shared *shared = &all.data[*tfc_intmap_get(&index, shared_key(op, &b, &p))];
-      packed[t] = TFC_NONE32;
+      packed[t] = TFC_NONE32, split[t] = p.split_b = shared->split;
       if (shared->count < 2 || shared->k != p.k || shared->n != p.n) continue;
       if (shared->packed == TFC_NONE32) {
         TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
         shared->node = ir->ops.data[i].node;
-      } else if (!tfc_array_push(&ir->shared, (struct tfc_plan_shared){ir->ops.data[i].node, shared->node,
-                                                                       tfc_gemm_packed_bytes(p.k, p.n)})) {
+      } else if (!tfc_array_push(&ir->shared,
+                                 (struct tfc_plan_shared){ir->ops.data[i].node, shared->node, packed_bytes(&p)})) {
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       }
       packed[t] = shared->packed;
       used++;
     }
-    if (used) TFC_TRY(s, use_packed(ir, i, packed));
+    if (used) TFC_TRY(s, use_packed(ir, i, packed, split));
   }
 out:
   tfc_intmap_deinit(&index);

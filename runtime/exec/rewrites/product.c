@@ -20,6 +20,7 @@ bool tfc_is_product(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct 
   const struct tfc_node *node = &ir->graph->nodes[op->node];
   out->transpose_a = tfc_node_attr_bool(ir->graph, node, "transpose_a", false);
   out->transpose_b = tfc_node_attr_bool(ir->graph, node, "transpose_b", false);
+  out->packed_b = out->split_b = false;
   out->m = sa->dims[out->transpose_a], out->k = sa->dims[!out->transpose_a];
   out->n = sb->dims[!out->transpose_b];
   return out->m > 0 && out->n > 0 && out->k > 0 && sb->dims[out->transpose_b] == out->k;
@@ -34,7 +35,9 @@ struct tfc_product tfc_product_operands(const struct tfc_product_form *form, int
                                         const struct tfc_tensor *b) {
   struct tfc_product out = {.a = tfc_product_matrix(a, form->transpose_a), .k = form->k};
   out.a.data += row * out.a.row;
-  if (form->packed_b)
+  if (form->packed_b && form->split_b)
+    out.split_b = b->data;
+  else if (form->packed_b)
     out.packed_b = b->data;
   else
     out.b = tfc_product_matrix(b, form->transpose_b);

@@ -9,6 +9,7 @@ struct tfc_product_form {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
   bool packed_b; // what it reads on its right side is packed
+  bool split_b;  // and for the tile unit
 };
 
 // What an operation for the sum of several products computes: rows [row, row + rows) of [m, n].

@@ -21,6 +21,8 @@
 enum { MOST_ZEROS = 8192, PIECE = 512 };
 static const float zeros[MOST_ZEROS];
 
+static const int64_t most_cells = TFC_PRODUCTS_MOST;
+
 enum role { FORWARD, BACKWARD_INPUT, BACKWARD_FILTER };
 struct conv {
   enum role role;
@@ -82,6 +84,43 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
   return p;
 }
 
+// --- On the tile unit ---------------------------------------------------------------------------------------------
+// A sum over the cells of a window: what a cell meets at each position, times its part of the filter. `first[k] +
+// step[k]
+// * i` is the filter's cell that cell i of the window stands for, in turned order where `turned`. False where it does
+// not pay or numbers do not fit.
+struct window_sum {
+  const struct conv *conv;
+  const struct tfc_patches *patches;
+  const float *w;
+  bool turned; // by half a circle: rows of the filter are `channels`, columns `filters`, and multiplied from the other
+               // side
+  int64_t first[2], step[2];
+};
+
+static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_sum *sum, int64_t rows, int64_t columns,
+                               float *out, bool *out_done) {
+  const struct tfc_patches *p = sum->patches;
+  const struct conv *c = sum->conv;
+  const int64_t cells = p->size[0] * p->size[1], k = p->channels;
+  struct tfc_split_product products[TFC_PRODUCTS_MOST];
+  struct tfc_patches_cell cell[TFC_PRODUCTS_MOST];
+  *out_done = false;
+  if (!ctx->rounding || !tfc_split_available() || cells > most_cells ||
+      !tfc_split_pays(rows, columns, cells * k, cells * tfc_split_blocks(k), true))
+    return NULL;
+  for (int64_t q = 0; q < cells; q++) {
+    int64_t i = q / p->size[1], j = q % p->size[1];
+    cell[q] = (struct tfc_patches_cell){p, i, j, 0};
+    int64_t y = sum->first[0] + (sum->turned ? p->size[0] - 1 - i : i) * sum->step[0];
+    int64_t x = sum->first[1] + (sum->turned ? p->size[1] - 1 - j : j) * sum->step[1];
+    const float *w = sum->w + (y * c->size[1] + x) * c->channels * c->filters;
+    struct tfc_matrix b = {w, sum->turned ? 1 : c->filters, sum->turned ? c->filters : 1};
+    products[q] = (struct tfc_split_product){.a = tfc_patches_of_cell(&cell[q]), .b = {.matrix = b}, .k = k};
+  }
+  return tfc_products_run_split(ctx, products, cells, rows, columns, false, out, out_done);
+}
+
 // --- Forward -----------------------------------------------------------------------------------------------------
 static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *x = ctx->inputs[0]->data, *w = ctx->inputs[1]->data;
@@ -89,6 +128,11 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->batch, c->out[0], c->out[1], c->filters), &y));
   struct tfc_patches patches = patches_of_input(c, x);
   struct tfc_product p = {.b = {w, c->filters, 1}, .k = c->size[0] * c->size[1] * c->channels};
+  struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .step = {1, 1}};
+  bool done = false;
+  if (!c->pointwise)
+    TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, c->batch * c->out[0] * c->out[1], c->filters, y->data, &done));
+  if (done) return NULL;
   if (c->pointwise)
     p.a = (struct tfc_matrix){x, c->channels, 1};
   else
@@ -172,10 +216,16 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   float *packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->channels));
   float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->channels) * sizeof *to);
   if (!packed || !to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  struct turning turning = {c, {parts[0], parts[1]}, w, packed};
-  tfc_kernel_parallel_for(ctx, tfc_gemm_panels(c->channels), 1, turn_panels, &turning);
-  struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
-  TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
+  struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .turned = true};
+  for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
+  bool done = false;
+  TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->channels, to, &done));
+  if (!done) {
+    struct turning turning = {c, {parts[0], parts[1]}, w, packed};
+    tfc_kernel_parallel_for(ctx, tfc_gemm_panels(c->channels), 1, turn_panels, &turning);
+    struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
+    TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
+  }
   if (direct) return NULL;
   struct scatter scatter = {c, parts, to, dx};
   int64_t line = parts[1].positions * c->channels;
@@ -246,12 +296,109 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// On the tile unit: for each cell of the window the transpose of its part of dw, [filters, channels] = dy transposed
+// times what the cell meets, summed over stretches of positions in turn. dy is packed once, patches on the way.
+struct tile_job {
+  const struct conv *conv;
+  const struct tfc_patches *patches;
+  const float *dy;
+  char *packed; // of dy: a stretch after the other
+  float *turned, *dw;
+  size_t stretch_bytes;
+  int64_t first, positions;  // of this round
+  int64_t panel_part, parts; // of a piece; pieces of a cell
+  bool goes_on;
+  _Atomic bool failed, unfit;
+};
+enum { STRETCH = TFC_SPLIT_GROUP * TFC_SPLIT_K };
+static int64_t stretch_length(const struct tile_job *j, int64_t s) {
+  return j->positions - s * STRETCH < STRETCH ? j->positions - s * STRETCH : STRETCH;
+}
+static void pack_stretches(void *arg, int64_t begin, int64_t end) {
+  struct tile_job *j = arg;
+  const int64_t filters = j->conv->filters;
+  for (int64_t s = begin; s < end; s++) {
+    struct tfc_split_matrix a = {.matrix = {j->dy + (j->first + s * STRETCH) * filters, 1, filters}};
+    if (!tfc_split_pack_a(&a, filters, stretch_length(j, s), 0, tfc_split_sides(filters),
+                          j->packed + (size_t)s * j->stretch_bytes))
+      j->unfit = true;
+  }
+}
+static void tile_pieces(void *arg, int64_t begin, int64_t end) {
+  struct tile_job *j = arg;
+  const struct conv *c = j->conv;
+  const int64_t panels = tfc_split_sides(c->channels), stretches = (j->positions + STRETCH - 1) / STRETCH;
+  void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
+  if (!scratch) j->failed = true;
+  for (int64_t piece = begin; piece < end && scratch; piece++) {
+    int64_t q = piece / j->parts, panel = piece % j->parts * j->panel_part;
+    struct tfc_split_product products[TFC_PRODUCTS_MOST];
+    struct tfc_patches_cell cells[TFC_PRODUCTS_MOST];
+    for (int64_t s = 0; s < stretches; s++) {
+      cells[s] = (struct tfc_patches_cell){j->patches, q / c->size[1], q % c->size[1], j->first + s * STRETCH};
+      products[s] = (struct tfc_split_product){.b = tfc_patches_of_cell(&cells[s]),
+                                               .packed_a = j->packed + (size_t)s * j->stretch_bytes,
+                                               .k = stretch_length(j, s)};
+    }
+    int64_t last = panel + j->panel_part < panels ? panel + j->panel_part : panels;
+    if (!tfc_split_run(products, stretches, c->channels, j->turned + q * c->filters * c->channels, c->channels,
+                       j->goes_on, 0, c->filters, panel, last, scratch))
+      j->unfit = true;
+  }
+}
+static void turn_cells(void *arg, int64_t begin, int64_t end) { // 16 channels of a cell at a time
+  const struct tile_job *j = arg;
+  const int64_t channels = j->conv->channels, filters = j->conv->filters, parts = (channels + 15) / 16;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t q = piece / parts, first = piece % parts * 16, last = first + 16 < channels ? first + 16 : channels;
+    const float *from = j->turned + q * filters * channels;
+    float *to = j->dw + q * filters * channels;
+    for (int64_t f = 0; f < filters; f++)
+      for (int64_t k = first; k < last; k++) to[k * filters + f] = from[f * channels + k];
+  }
+}
+
+static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
+                                  const float *dy, float *dw, bool *out_done) {
+  enum { MOST_PACKED = 6 << 20 };
+  const int64_t positions = c->batch * c->out[0] * c->out[1], cells = c->size[0] * c->size[1];
+  const int64_t panels = tfc_split_sides(c->channels), threads = ctx->env->threads;
+  struct tile_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw};
+  *out_done = false;
+  if (!ctx->rounding || !tfc_split_available() || cells > most_cells ||
+      !tfc_split_pays(c->filters, c->channels, positions, tfc_split_blocks(positions), false))
+    return NULL;
+  j.stretch_bytes = tfc_split_packed_bytes(STRETCH, c->filters);
+  int64_t round = (int64_t)(MOST_PACKED / j.stretch_bytes), all = (positions + STRETCH - 1) / STRETCH;
+  round = round < threads ? threads : round;
+  round = round > TFC_PRODUCTS_MOST ? TFC_PRODUCTS_MOST : round > all ? all : round;
+  j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, (size_t)round * j.stretch_bytes);
+  j.turned = tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(cells * c->filters * c->channels) * sizeof(float));
+  if (!j.packed || !j.turned) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  j.panel_part = threads > 1 ? cells * panels / (3 * threads) : panels;
+  j.panel_part = j.panel_part < 1 ? 1 : j.panel_part > panels ? panels : j.panel_part;
+  j.parts = (panels + j.panel_part - 1) / j.panel_part;
+  for (; j.first < positions && !j.unfit; j.first += round * STRETCH) {
+    j.positions = positions - j.first < round * STRETCH ? positions - j.first : round * STRETCH;
+    j.goes_on = j.first > 0;
+    tfc_kernel_parallel_for(ctx, (j.positions + STRETCH - 1) / STRETCH, 1, pack_stretches, &j);
+    tfc_kernel_parallel_for(ctx, cells * j.parts, 1, tile_pieces, &j);
+    if (j.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  tfc_kernel_parallel_for(ctx, cells * ((c->channels + 15) / 16), 16384 / (16 * c->filters) + 1, turn_cells, &j);
+  *out_done = !j.unfit;
+  return NULL;
+}
+
 static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *x = ctx->inputs[0]->data, *dy = ctx->inputs[2]->data;
   struct tfc_tensor *dw = NULL;
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->size[0], c->size[1], c->channels, c->filters), &dw));
   struct tfc_patches patches = patches_of_input(c, x);
+  bool done = false;
+  TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
+  if (done) return NULL;
   if (tfc_lines_pay(&patches, c->filters)) return tfc_lines_filter(ctx, &patches, dy, c->filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
   j.positions = c->batch * c->out[0] * c->out[1];

@@ -123,3 +123,24 @@ void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t c
                            struct tfc_patches_transposed *out) {
   *out = (struct tfc_patches_transposed){{pack_transposed}, p, first, count};
 }
+
+static void rows_of_cell(const void *arg, int64_t first, int64_t count, const float **out) {
+  const struct tfc_patches_cell *cell = arg;
+  const struct tfc_patches *p = cell->patches;
+  const int64_t c = p->channels;
+  int64_t position = cell->first + first;
+  while (count > 0) { // a line of positions at a time
+    int64_t x = position % p->out[1], n = p->out[1] - x < count ? p->out[1] - x : count;
+    struct place at = place_of(p, position - x);
+    int64_t y = at.y + cell->i * p->dilation[0], column = at.x + cell->j * p->dilation[1] + x * p->stride[1];
+    const float *line = at.image + y * p->in[1] * c;
+    bool there = y >= 0 && y < p->in[0];
+    for (int64_t k = 0; k < n; k++, column += p->stride[1])
+      *out++ = there && column >= 0 && column < p->in[1] ? line + column * c : p->zeros;
+    position += n, count -= n;
+  }
+}
+
+struct tfc_split_matrix tfc_patches_of_cell(const struct tfc_patches_cell *cell) {
+  return (struct tfc_split_matrix){.rows = rows_of_cell, .arg = cell};
+}

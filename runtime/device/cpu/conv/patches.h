@@ -3,7 +3,7 @@
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 
-#include "runtime/device/cpu/gemm/gemm.h"
+#include "runtime/device/cpu/gemm/split.h"
 
 // Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
 // x * stride[1] + j * dilation[1] - before[1], c], or 0 outside.
@@ -23,5 +23,12 @@ struct tfc_patches_transposed {
 };
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out);
+
+// What one cell (i, j) of the window meets at each position from `first` on: rows of `channels` elements.
+struct tfc_patches_cell {
+  const struct tfc_patches *patches;
+  int64_t i, j, first;
+};
+struct tfc_split_matrix tfc_patches_of_cell(const struct tfc_patches_cell *cell); // which must stay
 
 #endif

@@ -14,6 +14,7 @@ struct kept {         // a packed B
   const float *data;
   int64_t k, n;
   bool packed; // or only met once so far
+  bool split;  // for the tile unit
   float *memory;
   size_t bytes;
 };
@@ -46,7 +47,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
 }
 
 // Gives `p` its packed B where this step has met it before; true where `kept` has to be let go afterwards.
-static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t n) {
+static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t m, int64_t n) {
   struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: a place in a static plan, where an operation runs once
   if (!kept || !buffer || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
   uint64_t stamp = tfc_buffer_stamp(buffer);
@@ -56,16 +57,24 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
     kept->packed = false;
     return true;
   }
-  size_t bytes = (tfc_gemm_packed_bytes(p->k, n) + 63) / 64 * 64;
+  bool split = ctx->rounding && tfc_split_available() && tfc_split_pays(m, n, p->k, tfc_split_blocks(p->k), true);
+  if (kept->packed && kept->split != split) return true;
+  size_t bytes = split ? tfc_split_packed_bytes(p->k, n) : (tfc_gemm_packed_bytes(p->k, n) + 63) / 64 * 64;
   if (!kept->packed && kept->bytes < bytes) {
     free(kept->memory);
     kept->memory = aligned_alloc(64, bytes);
     kept->bytes = kept->memory ? bytes : 0;
   }
   if (!kept->memory) return true;
-  if (!kept->packed) tfc_products_pack(ctx, p->b, p->k, n, kept->memory);
-  kept->packed = true;
-  p->packed_b = kept->memory;
+  if (!kept->packed && split)
+    tfc_products_pack_split(ctx, p->b, p->k, n, kept->memory);
+  else if (!kept->packed)
+    tfc_products_pack(ctx, p->b, p->k, n, kept->memory);
+  kept->packed = true, kept->split = split;
+  if (split)
+    p->split_b = kept->memory;
+  else
+    p->packed_b = kept->memory;
   return true;
 }
 
@@ -102,7 +111,7 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(m, n), &out));
   struct kept *kept = ((const struct state *)ctx->state)->kept;
-  bool taken = use_kept(ctx, kept, &p, n);
+  bool taken = use_kept(ctx, kept, &p, m, n);
   tfc_status s = tfc_products_run(ctx, &p, 1, m, n, false, out->data);
   if (taken) atomic_store_explicit(&kept->taken, false, memory_order_release);
   return s;
@@ -122,7 +131,7 @@ static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &to->shape, &out));
   if (out->data != to->data && to->size) memcpy(out->data, to->data, to->size);
   struct kept *kept = ((const struct state *)ctx->state)->kept;
-  bool taken = use_kept(&factors, kept, &p, n);
+  bool taken = use_kept(&factors, kept, &p, m, n);
   tfc_status s = tfc_products_run(ctx, &p, 1, m, n, true, out->data);
   if (taken) atomic_store_explicit(&kept->taken, false, memory_order_release);
   return s;
@@ -133,6 +142,7 @@ struct batch {
   struct tfc_product first;
   int64_t m, n;
   float *c;
+  bool rounding;
   struct tfc_shape shape; // of C's batch dimensions
   int64_t a_stride[TFC_MAX_RANK], b_stride[TFC_MAX_RANK];
   _Atomic bool failed;
@@ -153,7 +163,7 @@ static void run_batch(void *arg, int64_t begin, int64_t end) {
   struct batch *b = arg;
   for (int64_t i = begin; i < end; i++) {
     struct tfc_product p = at(b, i);
-    tfc_status s = tfc_products_run_serial(&p, 1, b->m, b->n, b->c + i * b->m * b->n);
+    tfc_status s = tfc_products_run_serial(&p, 1, b->m, b->n, b->rounding, b->c + i * b->m * b->n);
     if (s) b->failed = true;
     tfc_status_free(s);
   }
@@ -186,7 +196,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   shape.dims[shape.rank++] = batch.n;
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &out));
-  batch.c = out->data;
+  batch.c = out->data, batch.rounding = ctx->rounding;
   if (!batch.m || !batch.n || !count) return NULL;
   batch_strides(a, &batch.shape, batch.a_stride);
   batch_strides(b, &batch.shape, batch.b_stride);

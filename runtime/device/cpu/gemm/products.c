@@ -6,6 +6,9 @@
 // stripes on the fly and not written as a whole. An element is the same chain of multiply-adds either way.
 #include "runtime/device/cpu/gemm/products.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "runtime/device/cpu/gemm/scratch.h"
 
 enum { few_rows = 12, turned_rows = 96 };
@@ -134,11 +137,12 @@ static int64_t even_part(int64_t units, int64_t threads, int64_t multiple, int64
   return best;
 }
 
-void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels) {
+static void divide(int64_t rows, int64_t panels, int64_t threads, int64_t stripe, int64_t *out_rows,
+                   int64_t *out_panels) {
   int64_t row_time, panel_time;
-  *out_rows = (rows + 7) / 8 * 8, *out_panels = panels;
+  *out_rows = (rows + stripe - 1) / stripe * stripe, *out_panels = panels;
   if (threads <= 1) return;
-  int64_t row_part = even_part(rows, threads, 8, 24, &row_time);
+  int64_t row_part = even_part(rows, threads, stripe, 24, &row_time);
   int64_t panel_part = even_part(panels, threads, 1, 1, &panel_time);
   double by_rows = (double)row_time / (double)rows, by_panels = (double)panel_time / (double)panels;
   if (by_rows * (double)threads <= 1.2 || (by_rows <= by_panels && row_part < rows)) {
@@ -148,8 +152,135 @@ void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *
   } else { // small in both directions
     *out_panels = 1;
     int64_t parts = (3 * threads + panels - 1) / panels, part = (rows + parts - 1) / parts;
-    *out_rows = (part + 7) / 8 * 8;
+    *out_rows = (part + stripe - 1) / stripe * stripe;
   }
+}
+
+void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels) {
+  divide(rows, panels, threads, 8, out_rows, out_panels);
+}
+
+// --- On the tile unit --------------------------------------------------------------------------------------------
+struct split_job {
+  struct tfc_split_product products[TFC_PRODUCTS_MOST];
+  int64_t count, m, n;
+  float *c;
+  bool accumulate;
+  int64_t row_part, panel_part, panel_parts; // of a piece
+  char *packed;                              // what is packed first: products' B, one after the other
+  size_t offsets[TFC_PRODUCTS_MOST];
+  _Atomic bool failed, unfit;
+};
+
+static void run_split_pieces(void *arg, int64_t begin, int64_t end) {
+  struct split_job *job = arg;
+  void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
+  if (!scratch) job->failed = true;
+  for (int64_t piece = begin; piece < end && scratch; piece++) {
+    int64_t row = piece / job->panel_parts * job->row_part, first = piece % job->panel_parts * job->panel_part;
+    int64_t row_end = row + job->row_part < job->m ? row + job->row_part : job->m;
+    int64_t panels = tfc_split_sides(job->n),
+            last = first + job->panel_part < panels ? first + job->panel_part : panels;
+    if (!tfc_split_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first, last,
+                       scratch))
+      job->unfit = true;
+  }
+}
+
+static void pack_split_pieces(void *arg, int64_t begin, int64_t end) {
+  struct split_job *job = arg;
+  int64_t panels = tfc_split_sides(job->n);
+  while (begin < end) {
+    int64_t i = begin / panels, first = begin % panels;
+    int64_t last = end - i * panels < panels ? end - i * panels : panels;
+    const struct tfc_split_product *p = &job->products[i];
+    if (p->packed_b == job->packed + job->offsets[i] &&
+        !tfc_split_pack_b(&p->b, p->k, job->n, first, last, job->packed + job->offsets[i]))
+      job->unfit = true;
+    begin = i * panels + last;
+  }
+}
+
+tfc_status tfc_products_run_split(struct tfc_kernel_ctx *ctx, const struct tfc_split_product *products, int64_t count,
+                                  int64_t m, int64_t n, bool accumulate, float *c, bool *out_fits) {
+  struct split_job job = {.count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
+  int64_t panels = tfc_split_sides(n), threads = ctx ? ctx->env->threads : 1, total_k = 0;
+  size_t bytes = 0;
+  memcpy(job.products, products, (size_t)count * sizeof *products);
+  for (int64_t i = 0; i < count; i++) {
+    job.offsets[i] = bytes;
+    total_k += products[i].k;
+    if (!products[i].packed_b && m > TFC_SPLIT_ROWS) bytes += tfc_split_packed_bytes(products[i].k, n);
+  }
+  if (2.0 * (double)m * (double)n * (double)total_k < 4e6) threads = 1; // less than a hand-over is worth
+  if (bytes) {
+    job.packed = tfc_thread_scratch(TFC_SCRATCH_B, bytes);
+    if (!job.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0; i < count; i++)
+      if (!products[i].packed_b) job.products[i].packed_b = job.packed + job.offsets[i];
+    int64_t pieces = count * panels, grain = (pieces + 4 * threads - 1) / (4 * threads);
+    if (threads > 1)
+      tfc_kernel_parallel_for(ctx, pieces, grain, pack_split_pieces, &job);
+    else
+      pack_split_pieces(&job, 0, pieces);
+  }
+  divide(m, panels, threads, TFC_SPLIT_SIDE, &job.row_part, &job.panel_part);
+  job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
+  int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
+  if (threads > 1)
+    tfc_kernel_parallel_for(ctx, pieces, 1, run_split_pieces, &job);
+  else
+    run_split_pieces(&job, 0, pieces);
+  *out_fits = !job.unfit;
+  return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
+struct split_pack_job {
+  struct tfc_split_matrix b;
+  int64_t k, n;
+  void *packed;
+};
+static void pack_split_range(void *arg, int64_t begin, int64_t end) {
+  const struct split_pack_job *job = arg;
+  tfc_split_pack_b(&job->b, job->k, job->n, begin, end, job->packed);
+}
+
+void tfc_products_pack_split(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, void *packed) {
+  struct split_pack_job job = {{.matrix = b}, k, n, packed};
+  int64_t panels = tfc_split_sides(n), threads = ctx->env->threads;
+  tfc_kernel_parallel_for(ctx, panels, (panels + 2 * threads - 1) / (2 * threads), pack_split_range, &job);
+}
+
+static bool all_fit(struct tfc_matrix x, int64_t rows, int64_t columns) {
+  bool fit = true;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++) fit = fit && fabsf(x.data[i * x.row + j * x.column]) < 0x1p127f;
+  return fit;
+}
+
+// Does the sum go to the tile unit? *out_done: it was computed there.
+static tfc_status try_split(struct tfc_kernel_ctx *ctx, bool rounding, const struct tfc_product *products,
+                            int64_t count, int64_t m, int64_t n, bool accumulate, float *c, bool *out_done) {
+  struct tfc_split_product split[TFC_PRODUCTS_MOST];
+  bool ready = false;
+  int64_t total_k = 0, blocks = 0;
+  *out_done = false;
+  for (int64_t i = 0; i < count; i++) ready = ready || products[i].split_b;
+  if (!ready && (!rounding || !tfc_split_available())) return NULL;
+  for (int64_t i = 0; i < count; i++) {
+    const struct tfc_product *p = &products[i];
+    if (!ready && (p->packed_b || p->source)) return NULL;
+    split[i] =
+        (struct tfc_split_product){.a = {.matrix = p->a}, .b = {.matrix = p->b}, .packed_b = p->split_b, .k = p->k};
+    total_k += p->k, blocks += tfc_split_blocks(p->k);
+  }
+  if (!ready && !tfc_split_pays(m, n, total_k, blocks, false)) return NULL;
+  if (!ready && accumulate) // C could not be had again
+    for (int64_t i = 0; i < count; i++)
+      if (!all_fit(products[i].a, m, products[i].k) || !all_fit(products[i].b, products[i].k, n)) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_products_run_split(ctx, split, count, m, n, accumulate, c, out_done));
+  *out_done = *out_done || ready;
+  return NULL;
 }
 
 static bool pays_turned(const struct tfc_product *p, int64_t m, int64_t n) {
@@ -207,11 +338,16 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
 
 tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                             int64_t n, bool accumulate, float *c) {
-  return run(ctx, products, count, m, n, accumulate, c);
+  bool done = false;
+  if (m && n) TFC_RETURN_IF_ERROR(try_split(ctx, ctx->rounding, products, count, m, n, accumulate, c, &done));
+  return done ? NULL : run(ctx, products, count, m, n, accumulate, c);
 }
 
-tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n, float *c) {
-  return run(NULL, products, count, m, n, false, c);
+tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
+                                   bool rounding, float *c) {
+  bool done = false;
+  if (m && n) TFC_RETURN_IF_ERROR(try_split(NULL, rounding, products, count, m, n, false, c, &done));
+  return done ? NULL : run(NULL, products, count, m, n, false, c);
 }
 
 struct pack_job {

@@ -3,22 +3,32 @@
 #define TFC_RUNTIME_DEVICE_CPU_GEMM_PRODUCTS_H
 
 #include "runtime/device/cpu/gemm/gemm.h"
+#include "runtime/device/cpu/gemm/split.h"
 #include "runtime/ops/kernel.h"
 
 struct tfc_product { // A [m, k] B [k, n]
   struct tfc_matrix a, b;
   const struct tfc_gemm_source *source; // A, where it is not NULL
   const float *packed_b;                // B, packed by tfc_gemm_pack; NULL: `b` is packed here where that pays
+  const void *split_b;                  // B, packed by tfc_split_pack_b: the sum goes to the tile unit
   int64_t k;
 };
 
 // C [m, n], row-major and contiguous, is the sum of the products, left to right, or C and that sum (`accumulate`); on
-// all cores of the device.
+// all cores of the device. Where other rounding is welcome (ctx->rounding) and pays, on the tile unit (split.h);
+// numbers that are too large to be split are noticed, except in a B that comes packed.
 TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
                                          int64_t m, int64_t n, bool accumulate, float *c);
 // The sum on the calling thread alone.
 TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
-                                                float *c);
+                                                bool rounding, float *c);
+// The sum on the tile unit, by all cores (`ctx` NULL: by the calling thread). *out_fits: false where numbers were too
+// large; C is then whatever it is.
+TFC_MUST_USE tfc_status tfc_products_run_split(struct tfc_kernel_ctx *ctx, const struct tfc_split_product *products,
+                                               int64_t count, int64_t m, int64_t n, bool accumulate, float *c,
+                                               bool *out_fits);
+// Packs B [k, n] for it on all cores.
+void tfc_products_pack_split(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, void *packed);
 // Pieces of C [rows, panels] for so many threads: rows of a piece (a multiple of 8, or all) and panels of a piece. By
 // rows where that can be even, as whoever takes a piece packs its rows of A.
 void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels);
