@@ -18,12 +18,14 @@ static void geometries(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 3);
-  for (int round = 0; round < 160; round++) {
+  for (int round = 0; round < 200; round++) {
     bool wide = round >= 120; // long lines, whose filter gradients are made line by line
+    bool deep = round >= 160; // many channels, where tile units pay
     int64_t size[2], stride[2], dilation[2], in[2], out[2], batch = between(&r, 1, 3);
     int64_t channels = tfc_random_below(&r, 3) ? 8 * between(&r, 1, 4) : between(&r, 1, 19);
     int64_t filters = tfc_random_below(&r, 3) ? 16 * between(&r, 1, 5) : between(&r, 1, 70);
     if (wide) batch = 2;
+    if (deep) channels = between(&r, 4, 9) * 8, filters = between(&r, 24, 90);
     bool same = tfc_random_below(&r, 2);
     for (int k = 0; k < 2; k++) {
       size[k] = tfc_random_below(&r, 3) ? between(&r, 1, 3) : between(&r, 1, 7);
