@@ -57,3 +57,11 @@ void tfc_lock_release(struct tfc_lock *lock) {
   close(lock->fd);
   free(lock);
 }
+
+bool tfc_lock_held(const char *path) {
+  int fd = tfc_os.open(path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return held;
+}

@@ -3,6 +3,8 @@
 #ifndef TFC_PROFILER_LOCK_H
 #define TFC_PROFILER_LOCK_H
 
+#include <stdbool.h>
+
 #include "runtime/base/status.h"
 
 struct tfc_lock;
@@ -10,5 +12,6 @@ struct tfc_lock;
 // made. The file stays when the lock is given back.
 TFC_MUST_USE tfc_status tfc_lock_take(const char *path, const char *purpose, struct tfc_lock **out);
 void tfc_lock_release(struct tfc_lock *lock); // NULL is fine
+bool tfc_lock_held(const char *path);         // by a process that lives, this one or another
 
 #endif

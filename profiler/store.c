@@ -152,6 +152,9 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   }
   TFC_TRY(s, prepare_schema(store, options->write));
   if (options->write) TFC_TRY(s, probe(store, path));
+  if (options->write) // whoever wrote before is gone
+    TFC_TRY(s,
+            tfc_store_exec(store, "UPDATE run SET state = 'interrupted' WHERE state = 'running'", "cannot be written"));
   *out = store, store = NULL;
 out:
   free(lock_path);
@@ -167,6 +170,13 @@ void tfc_store_close(struct tfc_store *store) {
   tfc_lock_release(store->lock);
   free(store->path);
   free(store);
+}
+
+bool tfc_store_being_written(const struct tfc_store *store) {
+  char *lock = tfc_format("%s.lock", store->path);
+  bool held = lock && tfc_lock_held(lock);
+  free(lock);
+  return held;
 }
 
 const char *tfc_store_path(const struct tfc_store *store) {

@@ -32,6 +32,8 @@ TFC_MUST_USE tfc_status tfc_store_open(const char *path, const struct tfc_store_
                                        struct tfc_store **out);
 void tfc_store_close(struct tfc_store *store);             // NULL is fine; rolls back what is open
 const char *tfc_store_path(const struct tfc_store *store); // lives as long as the store
+// Some process has it open to write: runs that say "running" do. Otherwise they were killed; the next writer says so.
+bool tfc_store_being_written(const struct tfc_store *store);
 // For queries of one's own (read-only use).
 struct sqlite3 *tfc_store_handle(struct tfc_store *store);
 

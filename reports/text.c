@@ -100,6 +100,7 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     tfc_text_printf(out, "%s holds no runs.\n", tfc_store_path(store));
     goto out;
   }
+  bool written = tfc_store_being_written(store);
   tfc_text_printf(out, "%5s  %-11s %-16s %-9s %-26s %10s %10s %10s %10s  %s\n", "run", "state", "started", "program",
                   "graph", "step", "whole", "single", "expert", "by");
   for (uint32_t r = 0; r < t.row_count; r++) {
@@ -112,9 +113,10 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     size_t slash = tfc_str_rfind(name, '/');
     if (slash != SIZE_MAX) name = tfc_str_sub(name, slash + 1, SIZE_MAX);
     snprintf(graph, sizeof graph, "%.*s", (int)(name.size > 26 ? 26 : name.size), name.data);
+    tfc_str state = tfc_table_text(&t, r, "state");
+    if (tfc_str_is(state, "running") && !written) state = TFC_STR("interrupted"); // killed
     tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9.*s %-26s", (long long)tfc_table_find(&t, r, "run_id")->integer,
-                    TFC_STR_ARG(tfc_table_text(&t, r, "state")), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")),
-                    graph);
+                    TFC_STR_ARG(state), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")), graph);
     static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"};
     for (size_t c = 0; c < 4; c++) tfc_text_printf(out, " %10s", show(a, tfc_table_number(&t, r, columns[c])));
     tfc_text_printf(out, "  %.*s\n", TFC_STR_ARG(tfc_table_text(&t, r, "algorithm")));

@@ -458,7 +458,13 @@ static void test_a_killed_writer(void **state) {
   assert_true(WIFSIGNALED(status));
   struct tfc_store *store = NULL;
   int64_t run = 0;
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+  assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE state = 'running'") == 1);
+  assert_false(tfc_store_being_written(store));
+  tfc_store_close(store);
   assert_ok(tfc_store_open(path, &writing, &store));
+  assert_true(tfc_store_being_written(store));
+  assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
   assert_ok(tfc_store_find_interrupted(store, &run));
   assert_int_equal(run, 1);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE label = 'measured'") == 1);
