@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/loads.h"
 #include "placer/solver.h"
 
 struct model {
@@ -15,20 +16,34 @@ struct model {
   int span;     // the variable that is minimised
   int *x;       // [cluster * device_count + device], -1: not allowed
   double scale; // picoseconds to the program's unit
+  int64_t cap;  // ps: a transfer that takes longer makes a placement worse than one that is known
 };
 
-// The least that a tensor costs at one end when the other end is anywhere, ps.
-static int64_t cheapest(const struct tfc_problem *p, uint32_t tensor, uint32_t device, bool receiving) {
-  int64_t least = INT64_MAX;
+// What a tensor costs at one end when the other end is on `other`, ps, no more than `cap`.
+static int64_t end_time(const struct model *m, uint32_t tensor, uint32_t device, uint32_t other, bool receiving) {
+  const struct tfc_problem *p = m->p;
+  const struct tfc_pair *pair = receiving ? tfc_problem_pair(p, other, device) : tfc_problem_pair(p, device, other);
+  if (!pair->linked || !(pair->occupies & (receiving ? TFC_OCCUPIES_RECEIVER : TFC_OCCUPIES_SENDER))) return 0;
+  const int64_t time = tfc_problem_wire_time(p, tensor, pair);
+  return time < m->cap ? time : m->cap;
+}
+
+// The least and the most of it over all devices that have a link.
+struct range {
+  int64_t least, most;
+};
+static struct range end_range(const struct model *m, uint32_t tensor, uint32_t device, bool receiving) {
+  const struct tfc_problem *p = m->p;
+  struct range range = {INT64_MAX, 0};
   for (uint32_t other = 0; other < p->device_count; other++) {
     if (other == device) continue;
-    const struct tfc_pair *pair = receiving ? tfc_problem_pair(p, other, device) : tfc_problem_pair(p, device, other);
-    if (!pair->linked) continue;
-    bool stands = pair->occupies & (receiving ? TFC_OCCUPIES_RECEIVER : TFC_OCCUPIES_SENDER);
-    int64_t time = stands ? tfc_problem_wire_time(p, tensor, pair) : 0;
-    if (time < least) least = time;
+    if (!(receiving ? tfc_problem_pair(p, other, device) : tfc_problem_pair(p, device, other))->linked) continue;
+    const int64_t time = end_time(m, tensor, device, other, receiving);
+    if (time < range.least) range.least = time;
+    if (time > range.most) range.most = time;
   }
-  return least == INT64_MAX ? 0 : least;
+  if (range.least == INT64_MAX) range.least = 0;
+  return range;
 }
 
 static int64_t cheapest_wire(const struct tfc_problem *p, uint32_t tensor) {
@@ -100,42 +115,72 @@ struct end_cost {
   double cost;
 };
 
+struct end_costs {
+  struct end_cost *data;
+  size_t count, capacity;
+};
+
+// The end costs at least `least` where `more` is on the device and `less` is not.
+static tfc_status add_end(struct model *m, struct end_costs *ends, int *variable, int more, int less, uint32_t device,
+                          int64_t least) {
+  if (!least) return NULL;
+  if (*variable < 0) {
+    *variable = difference(m, more, less);
+    if (!tfc_array_push(ends, (struct end_cost){*variable, device, (double)least * m->scale}))
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+    return NULL;
+  }
+  tfc_program_row(&m->lp, 0, INFINITY);
+  tfc_program_term(&m->lp, *variable, 1), tfc_program_term(&m->lp, more, -1);
+  if (less >= 0) tfc_program_term(&m->lp, less, 1);
+  return NULL;
+}
+
+// Where links differ by pair: what the end costs beyond the least, if `here` is on the device and the cluster `other`
+// on another one. The variable is a cost:  >= sum over other devices of (cost - least) * x[other] - (most - least) *
+// (1 - here).
+static tfc_status add_beyond(struct model *m, struct end_costs *ends, int *variable, uint32_t tensor, int here,
+                             uint32_t other, uint32_t device, bool receiving, struct range range) {
+  const uint32_t devices = m->p->device_count;
+  if (range.most == range.least) return NULL;
+  const double most = (double)(range.most - range.least) * m->scale;
+  if (*variable < 0) {
+    *variable = tfc_program_variable(&m->lp, 0, 0, most, false);
+    if (!tfc_array_push(ends, (struct end_cost){*variable, device, 1}))
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+  }
+  tfc_program_row(&m->lp, -most, INFINITY);
+  tfc_program_term(&m->lp, *variable, 1), tfc_program_term(&m->lp, here, -most);
+  for (uint32_t d = 0; d < devices; d++) {
+    if (d == device || m->x[other * devices + d] < 0) continue;
+    const int64_t beyond = end_time(m, tensor, device, d, receiving) - range.least;
+    if (beyond > 0) tfc_program_term(&m->lp, m->x[other * devices + d], -(double)beyond * m->scale);
+  }
+  return NULL;
+}
+
 static tfc_status add_loads(struct model *m, bool with_transfers) {
   const struct tfc_problem *p = m->p;
   const uint32_t devices = p->device_count;
   tfc_status s = NULL;
-  TFC_ARRAY(struct end_cost) ends = {0};
+  struct end_costs ends = {0};
   for (uint32_t i = 0; with_transfers && i < p->net_count; i++) {
     const uint32_t tensor = p->net_tensor[i], a = m->cluster[p->unit[p->graph->producer[tensor]]];
     for (uint32_t d = 0; d < devices; d++) {
-      const int64_t receive = cheapest(p, tensor, d, true), send = cheapest(p, tensor, d, false);
-      int in = -1, out = -1;
+      const struct range receive = end_range(m, tensor, d, true), send = end_range(m, tensor, d, false);
+      int in = -1, out = -1, in_more = -1, out_more = -1;
       const int from = m->x[a * devices + d];
       for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) {
         const uint32_t b = m->cluster[p->net_unit[j]];
         const int to = m->x[b * devices + d];
         if (b == a) continue;
-        if (receive && to >= 0) {
-          if (in < 0) {
-            in = difference(m, to, from);
-            if (!tfc_array_push(&ends, (struct end_cost){in, d, (double)receive * m->scale}))
-              TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
-          } else {
-            tfc_program_row(&m->lp, 0, INFINITY);
-            tfc_program_term(&m->lp, in, 1), tfc_program_term(&m->lp, to, -1);
-            if (from >= 0) tfc_program_term(&m->lp, from, 1);
-          }
+        if (receive.most && to >= 0) {
+          TFC_TRY(s, add_end(m, &ends, &in, to, from, d, receive.least));
+          TFC_TRY(s, add_beyond(m, &ends, &in_more, tensor, to, a, d, true, receive));
         }
-        if (send && from >= 0) {
-          if (out < 0) {
-            out = difference(m, from, to);
-            if (!tfc_array_push(&ends, (struct end_cost){out, d, (double)send * m->scale}))
-              TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
-          } else {
-            tfc_program_row(&m->lp, 0, INFINITY);
-            tfc_program_term(&m->lp, out, 1), tfc_program_term(&m->lp, from, -1);
-            if (to >= 0) tfc_program_term(&m->lp, to, 1);
-          }
+        if (send.most && from >= 0) {
+          TFC_TRY(s, add_end(m, &ends, &out, from, to, d, send.least));
+          TFC_TRY(s, add_beyond(m, &ends, &out_more, tensor, from, b, d, false, send));
         }
       }
     }
@@ -215,8 +260,17 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
   struct model m = {.p = p, .cluster = cluster, .count = count};
   struct tfc_program_answer answer = {0};
   const uint32_t devices = p->device_count;
-  (void)start; // CBC finds its own beginnings; a complete assignment of the continuous part would be needed
   *out = (struct tfc_ilp_answer){0};
+  // CBC finds its own beginnings; what is known says which transfers are out of the question.
+  m.cap = INT64_MAX;
+  if (start && p->objective == TFC_OBJECTIVE_THROUGHPUT) {
+    struct tfc_loads loads;
+    TFC_RETURN_IF_ERROR(tfc_loads_init(&loads, p));
+    tfc_loads_reset(&loads, start);
+    const int64_t value = tfc_loads_value(&loads);
+    if (value < TFC_TIME_MAX / 2) m.cap = value + value / 50 + 1;
+    tfc_loads_deinit(&loads);
+  }
   m.scale = 1000.0 / ((double)p->total_fastest + 1);
   m.x = malloc(sizeof *m.x * ((size_t)count * devices + 1));
   if (!m.x) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
@@ -225,7 +279,7 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
   TFC_TRY(s, add_loads(&m, p->objective == TFC_OBJECTIVE_THROUGHPUT));
   if (p->objective == TFC_OBJECTIVE_STEP) TFC_TRY(s, add_paths(&m));
   TFC_TRY(s, tfc_program_solve(&m.lp, &(struct tfc_program_limits){.seconds = seconds, .nodes = nodes}, &answer));
-  out->optimal = answer.optimal;
+  out->optimal = answer.optimal, out->infeasible = answer.infeasible;
   // CBC works to relative tolerances of about 1e-6: the bound stays on the safe side of them.
   if (isfinite(answer.bound) && answer.bound > 0 && answer.bound < 1e12 && p->is_bounded) {
     double ps = answer.bound * (1 - 1e-5) / m.scale - 2;

@@ -1,9 +1,9 @@
 // The placement problem as an integer program, on clusters of units. Internal to the placer.
 //
-// Throughput: x[cluster, device], the loads with what is received and sent; the largest load is minimised. Exact where
-// links of one direction are alike, else every transfer counts at its cheapest, so that the program's bound stays
-// below every placement. Step: the same choice, with starts along the edges (transfers where the ends differ) and the
-// work of each device below the span, without an order on devices: a relaxation.
+// Throughput: x[cluster, device], the loads with what is received and sent over links of any times; the largest load is
+// minimised. Exact on units, but for memory that tensors hold for a while (`live`), which it does not see. Step: the
+// same choice, with starts along the edges (transfers where the ends differ) and the work of each device below the
+// span, without an order on devices: a relaxation.
 #ifndef TFC_PLACER_ILP_H
 #define TFC_PLACER_ILP_H
 
@@ -12,12 +12,13 @@
 #define TFC_ILP_UNITS 64 // a program on so many units, unjoined, is worth trying
 
 struct tfc_ilp_answer {
-  bool found;    // `device` was filled
-  bool optimal;  // the program was solved to the end
+  bool found;   // `device` was filled
+  bool optimal; // the program was solved to the end
+  bool infeasible;
   int64_t bound; // ps, 0: none. Holds for the problem only if every unit was its own cluster.
 };
-// cluster [unit], count of them; start [unit] (optional) to begin from, uniform in each cluster. device [unit] is
-// written where a placement was found. seconds and nodes limit the search (0: no limit).
+// cluster [unit], count of them; start [unit] (optional) is a placement that fits: nothing worse is looked for.
+// device [unit] is written where a placement was found. seconds and nodes limit the search (0: no limit).
 TFC_MUST_USE tfc_status tfc_ilp_solve(const struct tfc_problem *problem, const uint32_t *cluster, uint32_t count,
                                       double seconds, int nodes, const tfc_device_id *start, tfc_device_id *device,
                                       struct tfc_ilp_answer *out);

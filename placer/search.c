@@ -28,6 +28,7 @@ struct finder {
   struct tfc_score best;  // that is kept
   struct tfc_score shown; // by progress: jobs report what they found when they end
   const char *at_work;
+  bool plain_later;     // `auto` follows the named algorithms
   pthread_mutex_t lock; // shown
   atomic_bool stop;     // cancelled, or optimal
 };
@@ -152,6 +153,19 @@ static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_
   return tfc_algo_find(name);
 }
 
+// Where no named algorithm proposed anything legal (dynamic programming found no split, the program no solution): what
+// single devices and repaired random placements come to, so that the caller learns what is missing.
+static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
+  static const char *const names[] = {"single", "random"};
+  for (uint32_t i = 0; i < 2 && !(f->out->best.device && f->out->excess == 0); i++) {
+    struct task task = {.algo = tfc_algo_find(tfc_str_from(names[i])), .evaluator = evaluator};
+    task.budget = (struct tfc_budget){.seed = f->o->seed, .threads = f->threads, .evaluations = i ? 8 : 0};
+    run_task(&(struct task_list){f, &task}, 0);
+    TFC_RETURN_IF_ERROR(enter(f, &task));
+  }
+  return NULL;
+}
+
 // Algorithms by name, each with an equal part of what is left for those that take all they get.
 static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algos, uint32_t count) {
   tfc_status s = NULL;
@@ -171,6 +185,8 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
     tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tick, f);
     TFC_TRY(s, enter(f, &task));
   }
+  if (!f->out->best.device && !f->plain_later && !(f->o->cancel && atomic_load(f->o->cancel)))
+    TFC_TRY(s, run_plain(f, f->o->evaluator ? f->o->evaluator : simulated));
 out:
   tfc_evaluator_free(simulated);
   return s;
@@ -251,9 +267,15 @@ static void *run_program(void *argument) {
   struct program_thread *t = argument;
   const struct tfc_problem *p = t->f->p;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}}; // to be beaten
   if (!cluster) return NULL;
   for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
-  t->status = tfc_ilp_solve(p, cluster, p->unit_count, t->seconds, 0, NULL, t->device, &t->answer);
+  run_task(&(struct task_list){t->f, &single}, 0);
+  const bool fits = !single.status && single.score.value != TFC_TIME_MAX && !single.score.excess;
+  t->status = tfc_ilp_solve(p, cluster, p->unit_count, t->seconds, 0, fits ? single.solution.device : NULL, t->device,
+                            &t->answer);
+  tfc_status_free(single.status);
+  tfc_solution_deinit(&single.solution);
   free(cluster);
   return NULL;
 }
@@ -475,6 +497,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
     const uint64_t limit = f.limit;
     if (automatic && deadline > 0) f.deadline = f.begin + o->seconds / 2;
     if (automatic && limit) f.limit = limit / 2 + 1;
+    f.plain_later = automatic;
     TFC_TRY(s, run_named(&f, algos.data, (uint32_t)algos.count));
     f.deadline = deadline, f.limit = limit;
   }

@@ -14,12 +14,15 @@
 
 #define LARGEST_IDEALS 2500
 #define LONGEST_ORDER 1200
-#define LARGEST_STATES 600
-#define MOST_TYPES 8
+#define LARGEST_STATES 4096
+#define LARGEST_WORK 2e10 // pairs of ideals times states and types
+#define MOST_TYPES 12
 
+// Devices that are alike to every unit: of one kind and limit, and without pins, or a device alone that has some.
 struct device_type {
   uint32_t first, count; // one of its devices, how many there are
   uint64_t limit;
+  bool pinned;
   bool receives, sends;            // transfers occupy it
   const struct tfc_pair *in, *out; // a link for each way, NULL: none
 };
@@ -44,11 +47,13 @@ struct planner {
   uint32_t *first, *member; // units of a run
   uint32_t type_count, state_count;
   struct device_type type[MOST_TYPES];
+  uint32_t *type_of;           // [device]
   uint32_t stride[MOST_TYPES]; // of a type's count in a state
   // The piece at hand.
   bool *inside;     // [run]
   uint32_t *net_in; // [net] consuming units inside
   double time[MOST_TYPES], wire_in[MOST_TYPES], wire_out[MOST_TYPES];
+  uint32_t barred[MOST_TYPES]; // its units that may not be there
   uint64_t memory;
 };
 
@@ -59,9 +64,10 @@ static void change(struct planner *q, uint32_t run, int sign) {
     const uint32_t u = q->member[k];
     q->memory += (uint64_t)sign * p->unit_memory[u];
     for (uint32_t t = 0; t < q->type_count; t++) {
-      int64_t time = tfc_problem_unit_time(p, u, q->type[t].first);
-      q->time[t] += sign * (time < 0 ? 1e30 : (double)time);
-      if (!tfc_problem_allows(p, u, q->type[t].first) && time >= 0) q->time[t] += sign * 1e30;
+      if (tfc_problem_allows(p, u, q->type[t].first))
+        q->time[t] += sign * (double)tfc_problem_unit_time(p, u, q->type[t].first);
+      else
+        q->barred[t] += (uint32_t)sign;
     }
   }
   if (sign > 0) q->inside[run] = true;
@@ -102,24 +108,31 @@ static void change(struct planner *q, uint32_t run, int sign) {
 
 static double cost_of(const struct planner *q, uint32_t t) {
   const struct device_type *x = &q->type[t];
-  if (q->memory > x->limit || q->time[t] > 1e29) return INFINITY;
+  if (q->memory > x->limit || q->barred[t]) return INFINITY;
   return q->time[t] + (x->receives ? q->wire_in[t] : 0) + (x->sends ? q->wire_out[t] : 0);
 }
 
 static tfc_status find_types(struct planner *q) {
   const struct tfc_problem *p = q->p;
+  for (uint32_t u = 0; u < p->unit_count; u++)
+    if (p->unit_pin[u] != TFC_NONE) q->type_of[p->unit_pin[u]] = MOST_TYPES; // pinned to: a type of its own
   for (uint32_t d = 0; d < p->device_count; d++) {
+    const bool alone = q->type_of[d] == MOST_TYPES;
     uint32_t t = 0;
     while (t < q->type_count &&
-           !(p->device_class[q->type[t].first] == p->device_class[d] && q->type[t].limit == p->limit[d]))
+           (alone || q->type[t].pinned ||
+            !(p->device_class[q->type[t].first] == p->device_class[d] && q->type[t].limit == p->limit[d])))
       t++;
+    q->type_of[d] = t;
     if (t < q->type_count) {
       q->type[t].count++;
       continue;
     }
-    if (t == MOST_TYPES) return tfc_status_make(TFC_FAILED_PRECONDITION, "more than %d kinds of devices", MOST_TYPES);
+    if (t == MOST_TYPES)
+      return tfc_status_make(TFC_FAILED_PRECONDITION, "more than %d kinds of devices, or devices with pins",
+                             MOST_TYPES);
     struct device_type *x = &q->type[q->type_count++];
-    *x = (struct device_type){.first = d, .count = 1, .limit = p->limit[d]};
+    *x = (struct device_type){.first = d, .count = 1, .limit = p->limit[d], .pinned = alone};
     for (uint32_t e = p->device_count; e-- > 0;) {
       if (e == d) continue;
       const struct tfc_pair *in = tfc_problem_pair(p, e, d), *out = tfc_problem_pair(p, d, e);
@@ -264,7 +277,7 @@ static tfc_status plan(struct planner *q, const struct ideals *x, struct choice 
       bool hopeless = true;
       for (uint32_t t = 0; t < q->type_count; t++) {
         const double cost = cost_of(q, t);
-        hopeless &= q->memory > q->type[t].limit || q->time[t] > 1e29;
+        hopeless &= q->memory > q->type[t].limit || q->barred[t];
         if (cost == INFINITY) continue;
         for (uint32_t state = 0; state < q->state_count; state++) {
           if (state / q->stride[t] % (q->type[t].count + 1) == q->type[t].count) continue; // all of them used
@@ -288,25 +301,28 @@ out:
 }
 
 static void planner_deinit(struct planner *q) {
-  free(q->run), free(q->first), free(q->member), free(q->inside), free(q->net_in);
+  free(q->run), free(q->first), free(q->member), free(q->inside), free(q->net_in), free(q->type_of);
   *q = (struct planner){0};
 }
 
 static tfc_status planner_init(struct planner *q, const struct tfc_problem *p, const struct tfc_budget *budget,
                                const uint32_t *order) {
   *q = (struct planner){.p = p, .budget = budget};
-  TFC_RETURN_IF_ERROR(find_types(q));
+  q->type_of = calloc(p->device_count, sizeof *q->type_of);
   q->run = calloc((size_t)p->unit_count + 1, sizeof *q->run);
   q->first = calloc((size_t)p->unit_count + 3, sizeof *q->first);
   q->member = calloc((size_t)p->unit_count + 1, sizeof *q->member);
   q->inside = calloc((size_t)p->unit_count + 1, sizeof *q->inside);
   q->net_in = calloc((size_t)p->net_count + 1, sizeof *q->net_in);
-  if (!q->run || !q->first || !q->member || !q->inside || !q->net_in) {
-    planner_deinit(q);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  }
+  tfc_status s = NULL;
+  if (!q->run || !q->first || !q->member || !q->inside || !q->net_in || !q->type_of)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  TFC_TRY(s, find_types(q));
   make_runs(q, order);
   return NULL;
+out:
+  planner_deinit(q);
+  return s;
 }
 
 // Devices of the pieces that lead to `ideal` and `state`. `all`: ideals by their bits, else by their length.
@@ -318,7 +334,7 @@ static void read_choices(const struct planner *q, const struct ideals *x, bool a
     const struct choice c = from[(size_t)ideal * q->state_count + state];
     uint32_t to = q->type[c.type].first;
     for (uint32_t d = to, k = 0; d < p->device_count; d++) { // the next unused one of its type
-      if (p->device_class[d] != p->device_class[to] || p->limit[d] != q->type[c.type].limit) continue;
+      if (q->type_of[d] != c.type) continue;
       if (k++ == used[c.type]) {
         to = d;
         break;
@@ -330,7 +346,7 @@ static void read_choices(const struct planner *q, const struct ideals *x, bool a
       bool in = all ? x->bits.data[(size_t)ideal * x->words + r / 64] >> (r % 64) & 1 : r < ideal;
       bool earlier = all ? x->bits.data[(size_t)c.ideal * x->words + r / 64] >> (r % 64) & 1 : r < c.ideal;
       if (!in || earlier) continue;
-      device[u] = (tfc_device_id)(tfc_problem_allows(p, u, to) ? to : p->unit_pin[u]);
+      device[u] = (tfc_device_id)to;
     }
     state -= q->stride[c.type];
     ideal = c.ideal;
@@ -346,6 +362,8 @@ static tfc_status split(struct planner *q, tfc_device_id *device, double *out_lo
   bool all = false;
   if (q->run_count <= 1024) TFC_TRY(s, find_ideals(q, &x, &all));
   if (!all) TFC_TRY(s, linear_ideals(q, &x));
+  if ((double)x.count * x.count / 2 * q->state_count * q->type_count > LARGEST_WORK)
+    TFC_FAIL(s, TFC_FAILED_PRECONDITION, "too many combinations of devices for dynamic programming");
   from = calloc((size_t)x.count * q->state_count, sizeof *from);
   value = malloc(sizeof *value * x.count * q->state_count);
   if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
