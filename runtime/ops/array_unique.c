@@ -1,4 +1,4 @@
-// Distinct values and sets: Unique, UniqueV2, UniqueWithCounts, ListDiff.
+// Distinct values and sets: Unique, UniqueV2, UniqueWithCounts, UniqueWithCountsV2, ListDiff.
 #include <string.h>
 
 #include "runtime/base/map.h"
@@ -137,6 +137,9 @@ static tfc_status unique_v2(struct tfc_kernel_ctx *ctx) {
 static tfc_status unique_with_counts(struct tfc_kernel_ctx *ctx) {
   return unique_along(ctx, false, true);
 }
+static tfc_status unique_with_counts_v2(struct tfc_kernel_ctx *ctx) {
+  return unique_along(ctx, true, true);
+}
 
 static tfc_status shape_unique(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
@@ -150,6 +153,7 @@ static tfc_status shape_unique_v2(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *x = ctx->inputs[0];
   const struct tfc_tensor *axes = ctx->input_values ? ctx->input_values[1] : NULL;
   ctx->outputs[1] = tfc_shape_unknown_of_rank(1);
+  if (ctx->node->output_count == 3) ctx->outputs[2] = tfc_shape_unknown_of_rank(1);
   int axis = 0;
   if (x->rank < 0 || !axes) return NULL;
   if (tfc_tensor_elements(axes) > 1)
@@ -235,6 +239,15 @@ static const struct tfc_op_def array_unique_rows[] = {
      .shape = shape_unique,
      .kernel = unique_with_counts,
      .samples = "int32[5]=[3,1,3,3,7]"},
+    {.name = "UniqueWithCountsV2",
+     .inputs = "x: T, axis: Taxis",
+     .outputs = "y: T, idx: out_idx, count: out_idx",
+     .attrs = "T: type, Taxis: {int32, int64} = int64, out_idx: {int32, int64} = int32",
+     ROW,
+     .host_inputs = 2,
+     .shape = shape_unique_v2,
+     .kernel = unique_with_counts_v2,
+     .samples = "int32[3,2]=[3,1,3,1,7,7], int64[1]=[0]"},
     {.name = "ListDiff",
      .inputs = "x: T, y: T",
      .outputs = "out: T, idx: out_idx",

@@ -128,7 +128,26 @@ out:
   return s;
 }
 
+// Which of the named kinds of device runs this: what a Case over kernels for several kinds asks. As many as there are
+// names: none of them. Kernels of functions run on the host.
+static tfc_status device_index(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_attr *names = tfc_node_attr(ctx->graph, ctx->node, "device_names");
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE_SCALAR, &y));
+  uint32_t i = 0, n = names && names->kind == TFC_ATTR_LIST_STRING ? names->count : 0;
+  while (i < n && !tfc_str_is(names->strings[i], "CPU")) i++;
+  *(int32_t *)y->data = (int32_t)i;
+  return NULL;
+}
+
 static const struct tfc_op_def functional_call_rows[] = {
+    {.name = "DeviceIndex",
+     .outputs = "index: int32",
+     .attrs = "device_names: list(string)",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_outputs = 1,
+     .shape = tfc_nn_shape_scalar,
+     .kernel = device_index},
     {.name = "If",
      .inputs = "cond: Tcond, input: Tin",
      .outputs = "output: Tout",

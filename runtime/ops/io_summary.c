@@ -161,6 +161,81 @@ static tfc_status tensor_summary_v2(struct tfc_kernel_ctx *ctx) {
                                  metadata.data ? metadata : TFC_STR("")));
 }
 
+// The tag of item `i` of at most `most`.
+static void put_tag(struct tfc_text *out, tfc_str base, const char *kind, int64_t i, int64_t most) {
+  struct tfc_text tag = {0};
+  tfc_text_add(&tag, base);
+  tfc_text_printf(&tag, most > 1 ? "/%s/%lld" : "/%s", kind, (long long)i);
+  tfc_wire_put_bytes(out, 1, tfc_text_view(&tag));
+  out->failed |= tag.failed;
+  tfc_text_deinit(&tag);
+}
+
+static void put_little(struct tfc_text *out, uint32_t value, size_t bytes) {
+  char c[4] = {(char)value, (char)(value >> 8), (char)(value >> 16), (char)(value >> 24)};
+  tfc_text_add(out, (tfc_str){c, bytes});
+}
+
+// Frames [frames, channels] of -1 to 1 as a WAV file of 16 bits.
+static void put_wav(struct tfc_text *out, const float *x, int64_t frames, int64_t channels, uint32_t rate) {
+  uint32_t bytes = (uint32_t)(frames * channels * 2);
+  tfc_text_add(out, TFC_STR("RIFF"));
+  put_little(out, bytes + 36, 4);
+  tfc_text_add(out, TFC_STR("WAVEfmt "));
+  put_little(out, 16, 4);
+  put_little(out, 1, 2); // PCM
+  put_little(out, (uint32_t)channels, 2);
+  put_little(out, rate, 4);
+  put_little(out, rate * (uint32_t)channels * 2, 4);
+  put_little(out, (uint32_t)channels * 2, 2);
+  put_little(out, 16, 2);
+  tfc_text_add(out, TFC_STR("data"));
+  put_little(out, bytes, 4);
+  for (int64_t i = 0; i < frames * channels; i++) {
+    float v = roundf(x[i] * 32768.0f);
+    v = v >= -32768.0f ? v : -32768.0f; // NaN too
+    put_little(out, (uint32_t)(int32_t)(v <= 32767.0f ? v : 32767.0f), 2);
+  }
+}
+
+static tfc_status audio_summary_of(struct tfc_kernel_ctx *ctx, float rate) {
+  const struct tfc_tensor *x = ctx->inputs[1];
+  struct tfc_text summary = {0};
+  int64_t most = tfc_node_attr_int(ctx->graph, ctx->node, "max_outputs", 3);
+  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "Tag must be a scalar");
+  TFC_KERNEL_CHECK(x->shape.rank == 2 || x->shape.rank == 3, "Tensor must be 3-D or 2-D, got: %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(rate > 0, "sample_rate must be > 0");
+  int64_t frames = x->shape.dims[1], channels = x->shape.rank == 3 ? x->shape.dims[2] : 1;
+  TFC_KERNEL_CHECK(frames * channels < INT64_C(1) << 30, "the sound is too long for a WAV file");
+  TFC_KERNEL_CHECK(channels > 0 || x->shape.dims[0] == 0, "channels must be positive");
+  long whole = lrintf(fminf(rate, 4e9f));
+  for (int64_t i = 0; i < x->shape.dims[0] && i < most; i++) {
+    struct tfc_text item = {0}, audio = {0}, wav = {0};
+    put_tag(&item, tfc_tensor_get_string(ctx->inputs[0], 0), "audio", i, most);
+    tfc_wire_put_float(&audio, 1, rate);
+    if (channels) tfc_wire_put_varint(&audio, 2 << 3), tfc_wire_put_varint(&audio, (uint64_t)channels);
+    if (frames) tfc_wire_put_varint(&audio, 3 << 3), tfc_wire_put_varint(&audio, (uint64_t)frames);
+    put_wav(&wav, (const float *)x->data + i * frames * channels, frames, channels, whole ? (uint32_t)whole : 1);
+    tfc_wire_put_bytes(&audio, 4, tfc_text_view(&wav));
+    tfc_wire_put_bytes(&audio, 5, TFC_STR("audio/wav"));
+    tfc_wire_put_bytes(&item, 6, tfc_text_view(&audio));
+    tfc_wire_put_bytes(&summary, 1, tfc_text_view(&item));
+    summary.failed |= item.failed | audio.failed | wav.failed;
+    tfc_text_deinit(&item);
+    tfc_text_deinit(&audio);
+    tfc_text_deinit(&wav);
+  }
+  return give(ctx, &summary, NULL);
+}
+static tfc_status audio_summary(struct tfc_kernel_ctx *ctx) {
+  return audio_summary_of(ctx, (float)tfc_node_attr_float(ctx->graph, ctx->node, "sample_rate", 0));
+}
+static tfc_status audio_summary_v2(struct tfc_kernel_ctx *ctx) {
+  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2]) == 1, "sample_rate must be a scalar");
+  return audio_summary_of(ctx, *(const float *)ctx->inputs[2]->data);
+}
+
 // The tag of one value ("" where it has none).
 static tfc_str tag_of(tfc_str value) {
   struct tfc_wire w = tfc_wire_of(value);
@@ -228,6 +303,16 @@ static const struct tfc_op_def io_summary_rows[] = {
      .outputs = "summary: string",
      .attrs = "max_images: int >= 1 = 3, T: {uint8, float, half, double} = float, bad_color: tensor",
      IO(NULL)},
+    {.name = "AudioSummary",
+     .inputs = "tag: string, tensor: float",
+     .outputs = "summary: string",
+     .attrs = "sample_rate: float, max_outputs: int >= 1 = 3",
+     IO(audio_summary)},
+    {.name = "AudioSummaryV2",
+     .inputs = "tag: string, tensor: float, sample_rate: float",
+     .outputs = "summary: string",
+     .attrs = "max_outputs: int >= 1 = 3",
+     IO(audio_summary_v2)},
     {.name = "MergeSummary",
      .inputs = "inputs: N * string",
      .outputs = "summary: string",

@@ -1,4 +1,4 @@
-// Arithmetic on sparse tensors: SparseReduceSum, SparseReduceMax, SparseAdd, SparseSoftmax, SparseDenseCwise…,
+// Arithmetic on sparse tensors: SparseReduceSum, SparseReduceMax, the same with sparse results, SparseAdd, SparseSoftmax, SparseDenseCwise…,
 // SparseTensorDenseAdd, SparseSparseMaximum and -Minimum, and SparseAdd's gradient kernel.
 #include <complex.h>
 #include <math.h>
@@ -22,6 +22,11 @@
   case OPS_DT_##t: {                                                                                                   \
     ops_##t *out = (ops_##t *)y->data + to, v = ((const ops_##t *)x.values->data)[i];                                  \
     if (!seen[to] || OPS_GET_##t(*out) < OPS_GET_##t(v)) *out = v;                                                     \
+  } break;
+#define MAX_SEEN(t, ...)                                                                                               \
+  case OPS_DT_##t: {                                                                                                   \
+    ops_##t *out = (ops_##t *)y->data + to, v = ((const ops_##t *)x.values->data)[i];                                  \
+    if (OPS_GET_##t(*out) < OPS_GET_##t(v)) *out = v;                                                                  \
   } break;
 static tfc_status reduce(struct tfc_kernel_ctx *ctx, bool max) {
   const struct tfc_tensor *axes = ctx->inputs[3];
@@ -79,6 +84,88 @@ static tfc_status reduce_sum(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status reduce_max(struct tfc_kernel_ctx *ctx) {
   return reduce(ctx, true);
+}
+// The same with a sparse result: one element for each index over the dimensions that stay, in order of rows.
+struct reduced {
+  int64_t to, rank, element; // where to; its place in the order of rows
+};
+static int compare_reduced(const void *a, const void *b) {
+  const struct reduced *p = a, *q = b;
+  if (p->to != q->to) return p->to < q->to ? -1 : 1;
+  return p->rank < q->rank ? -1 : p->rank > q->rank;
+}
+static tfc_status reduce_sparse(struct tfc_kernel_ctx *ctx, bool max) {
+  const struct tfc_tensor *axes = ctx->inputs[3];
+  struct ops_sparse x;
+  struct tfc_tensor *y = NULL;
+  struct tfc_buffer *held = NULL;
+  tfc_status s = NULL;
+  int64_t *at = NULL;
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, true, &x));
+  bool keep = tfc_node_attr_bool(ctx->graph, ctx->node, "keep_dims", false), gone[TFC_MAX_RANK] = {0};
+  TFC_KERNEL_CHECK(axes->shape.rank <= 1, "Expected reduction_axes to be a scalar or a vector");
+  for (int64_t i = 0, n = tfc_tensor_elements(axes); i < n; i++) {
+    int64_t axis = tfc_tensor_int(axes, i);
+    TFC_KERNEL_CHECK(axis >= -x.rank && axis < x.rank,
+                     "Invalid reduction dimension %lld, for input with %d dimensions.", (long long)axis, x.rank);
+    gone[axis < 0 ? axis + x.rank : axis] = true;
+  }
+  int64_t dims[TFC_MAX_RANK], steps[TFC_MAX_RANK] = {0}, step = 1, count = 0;
+  int rank = 0;
+  for (int d = 0; d < x.rank; d++)
+    if (!gone[d] || keep) dims[rank++] = gone[d] ? 1 : x.dims[d];
+  for (int d = x.rank - 1; d >= 0; d--) {
+    if (gone[d]) continue;
+    steps[d] = step;
+    if (__builtin_mul_overflow(step, x.dims[d], &step))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "the shape is too large");
+  }
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)x.count * (sizeof(struct reduced) + 8) + 16, &held));
+  struct reduced *all = held->data;
+  int64_t *order = (int64_t *)(all + x.count);
+  ops_sparse_order(x.at, x.count, x.rank, order);
+  for (int64_t k = 0; k < x.count; k++) {
+    int64_t to = 0;
+    for (int d = 0; d < x.rank; d++) to += x.at[order[k] * x.rank + d] * steps[d];
+    all[k] = (struct reduced){to, k, order[k]};
+  }
+  qsort(all, (size_t)x.count, sizeof *all, compare_reduced);
+  for (int64_t k = 0; k < x.count; k++) count += k == 0 || all[k].to != all[k - 1].to;
+  TFC_TRY(s, ops_sparse_output(ctx, 0, count, rank, x.values->dtype, &at, &y));
+  TFC_TRY(s, ops_sparse_shape_output(ctx, 2, dims, rank));
+  ops_fill_zero(y);
+  for (int64_t k = 0, to = -1; k < x.count; k++) {
+    int64_t i = all[k].element;
+    if (k == 0 || all[k].to != all[k - 1].to) { // the first of its index
+      to++;
+      for (int d = 0, e = 0; d < x.rank; d++)
+        if (!gone[d] || keep) at[to * rank + e++] = gone[d] ? 0 : x.at[i * x.rank + d];
+      TFC_TRY(s, ops_copy_elements(y, to, x.values, i, 1));
+      continue;
+    }
+    if (max) switch (y->dtype) {
+        OPS_REALS(MAX_SEEN, ~)
+      default: s = ops_unsupported_type(ctx, y->dtype); goto out;
+      }
+    else
+      switch (y->dtype) {
+        OPS_NUMBERS(SUM, ~)
+      default: s = ops_unsupported_type(ctx, y->dtype); goto out;
+      }
+  }
+out:
+  tfc_buffer_release(held);
+  return s;
+}
+static tfc_status reduce_sum_sparse(struct tfc_kernel_ctx *ctx) {
+  return reduce_sparse(ctx, false);
+}
+static tfc_status reduce_max_sparse(struct tfc_kernel_ctx *ctx) {
+  return reduce_sparse(ctx, true);
+}
+static tfc_status shape_reduce_sparse(struct tfc_shape_ctx *ctx) { // TensorFlow says no more
+  for (uint32_t i = 0; i < 3; i++) ctx->outputs[i] = TFC_SHAPE_UNKNOWN;
+  return NULL;
 }
 static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
   struct tfc_shape dims = ops_described_shape(ctx, 2), out = {.rank = 0};
@@ -441,6 +528,24 @@ static const struct tfc_op_def sparse_math_rows[] = {
      .types = OPS_BITS(OPS_REALS),
      .shape = shape_reduce,
      .kernel = reduce_max,
+     .samples = SPARSE ", int32[1]=[1]"},
+    {.name = "SparseReduceSumSparse",
+     .inputs = "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32",
+     .outputs = "output_indices: int64, output_values: T, output_shape: int64",
+     .attrs = "keep_dims: bool = false, T: " OPS_TYPES_NUMBER,
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .types = OPS_BITS(OPS_NUMBERS),
+     .shape = shape_reduce_sparse,
+     .kernel = reduce_sum_sparse,
+     .samples = SPARSE ", int32[1]=[1]; " SPARSE ", int32[1]=[0] {keep_dims=true}"},
+    {.name = "SparseReduceMaxSparse",
+     .inputs = "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32",
+     .outputs = "output_indices: int64, output_values: T, output_shape: int64",
+     .attrs = "keep_dims: bool = false, T: " OPS_TYPES_REAL,
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .types = OPS_BITS(OPS_REALS),
+     .shape = shape_reduce_sparse,
+     .kernel = reduce_max_sparse,
      .samples = SPARSE ", int32[1]=[1]"},
     {.name = "SparseAdd",
      .inputs = "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64, thresh: "
