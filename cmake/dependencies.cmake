@@ -25,3 +25,6 @@ find_library(TFC_DNNL dnnl)
 if(TFC_DNNL AND TFC_DNNL_INCLUDE)
   set(TFC_HAVE_DNNL ON)
 endif()
+
+pkg_check_modules(PNG IMPORTED_TARGET libpng)   # image files: without them, ops that read and write them say so
+pkg_check_modules(JPEG IMPORTED_TARGET libjpeg)

@@ -12,6 +12,8 @@ pkg-config|finds libraries
 libopenblas-serial-dev|dense linear algebra on CPUs
 libdnnl-dev|convolutions and packed products on CPUs
 libsqlite3-dev|stores profiles
+libpng-dev|image files as operations
+libjpeg-dev|the same
 libjansson-dev|reads and writes JSON
 libcyaml-dev|reads machine and settings files
 libyaml-dev|the same

@@ -8,6 +8,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/graph/export_internal.h"
+#include "runtime/ops/image_codec.h"
 
 static void put_double(struct tfc_text *out, uint32_t number, double value) {
   uint64_t bits;
@@ -236,6 +237,83 @@ static tfc_status audio_summary_v2(struct tfc_kernel_ctx *ctx) {
   return audio_summary_of(ctx, *(const float *)ctx->inputs[2]->data);
 }
 
+// Pixels as bytes: where none is negative, 0 to the largest become 0 to 255, else the largest magnitude 127 around 128.
+// Pixels that are not finite get the bad colour. float and double compute in their type, half in half.
+static tfc_status image_bytes(const struct tfc_tensor *x, int64_t image, const uint8_t *bad, uint8_t *out) {
+  int64_t hw = x->shape.dims[1] * x->shape.dims[2], depth = x->shape.dims[3];
+  TFC_FLOAT_CASES(x->dtype, {
+    const S *in = (const S *)x->data + image * hw * depth;
+    float least = INFINITY, most = -INFINITY;
+    S scale = {0}, offset = {0}, product, sum;
+    for (int64_t pass = 0; pass < 2; pass++) {
+      for (int64_t i = 0; i < hw; i++) {
+        bool finite = true;
+        for (int64_t k = 0; k < depth; k++) finite &= isfinite(TFC_GET(in[i * depth + k])) != 0;
+        for (int64_t k = 0; k < depth; k++) {
+          C v = TFC_GET(in[i * depth + k]);
+          if (!pass && finite) {
+            least = fminf(least, (float)v);
+            most = fmaxf(most, (float)v);
+          } else if (pass && finite) {
+            TFC_PUT(product, v * TFC_GET(scale));
+            TFC_PUT(sum, TFC_GET(product) + TFC_GET(offset));
+            out[i * depth + k] = (uint8_t)(int32_t)TFC_GET(sum);
+          } else if (pass) {
+            out[i * depth + k] = bad[k];
+          }
+        }
+      }
+      float far = fmaxf(fabsf(least), fabsf(most));
+      TFC_PUT(scale, least < 0 ? (far < 1e-6f ? 0 : 127.0f / far) : most < 1e-6f ? 0 : 255.0f / most);
+      TFC_PUT(offset, least < 0 ? 128 : 0);
+    }
+  })
+  return NULL;
+}
+
+static tfc_status image_summary(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[1];
+  const struct tfc_attr *color = tfc_node_attr(ctx->graph, ctx->node, "bad_color");
+  uint8_t bad[4] = {255, 0, 0, 255};
+  struct tfc_text summary = {0};
+  tfc_status s = NULL;
+  int64_t most = tfc_node_attr_int(ctx->graph, ctx->node, "max_images", 3);
+  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "Tags must be a scalar");
+  TFC_KERNEL_CHECK(x->shape.rank == 4 && (x->shape.dims[3] == 1 || x->shape.dims[3] == 3 || x->shape.dims[3] == 4),
+                   "Tensor must be 4-D with last dim 1, 3, or 4, not %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
+  const int64_t *d = x->shape.dims;
+  TFC_KERNEL_CHECK(d[1] < INT32_MAX && d[2] < INT32_MAX, "the images are too large");
+  if (color && color->kind == TFC_ATTR_TENSOR) {
+    TFC_KERNEL_CHECK(color->tensor->dtype == TFC_UINT8 && tfc_tensor_elements(color->tensor) >= d[3],
+                     "bad_color must be uint8 with a value for each channel");
+    memcpy(bad, color->tensor->data, (size_t)d[3]);
+  }
+  size_t size = (size_t)(d[1] * d[2] * d[3]);
+  uint8_t *bytes = malloc(size + 1);
+  if (!bytes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+  for (int64_t i = 0; !s && i < d[0] && i < most; i++) {
+    struct tfc_text item = {0}, image = {0}, file = {0};
+    if (x->dtype == TFC_UINT8)
+      memcpy(bytes, (const uint8_t *)x->data + (size_t)i * size, size);
+    else
+      s = image_bytes(x, i, bad, bytes);
+    if (!s) s = tfc_png_write(bytes, d[1], d[2], (int)d[3], 8, -1, &file);
+    put_tag(&item, tfc_tensor_get_string(ctx->inputs[0], 0), "image", i, most);
+    for (uint32_t k = 0; k < 3; k++)
+      tfc_wire_put_varint(&image, (k + 1) << 3), tfc_wire_put_varint(&image, (uint64_t)d[k + 1]);
+    tfc_wire_put_bytes(&image, 4, tfc_text_view(&file));
+    tfc_wire_put_bytes(&item, 4, tfc_text_view(&image));
+    tfc_wire_put_bytes(&summary, 1, tfc_text_view(&item));
+    summary.failed |= item.failed | image.failed | file.failed;
+    tfc_text_deinit(&item);
+    tfc_text_deinit(&image);
+    tfc_text_deinit(&file);
+  }
+  free(bytes);
+  return give(ctx, &summary, s);
+}
+
 // The tag of one value ("" where it has none).
 static tfc_str tag_of(tfc_str value) {
   struct tfc_wire w = tfc_wire_of(value);
@@ -302,7 +380,7 @@ static const struct tfc_op_def io_summary_rows[] = {
      .inputs = "tag: string, tensor: T",
      .outputs = "summary: string",
      .attrs = "max_images: int >= 1 = 3, T: {uint8, float, half, double} = float, bad_color: tensor",
-     IO(NULL)},
+     IO(image_summary)},
     {.name = "AudioSummary",
      .inputs = "tag: string, tensor: float",
      .outputs = "summary: string",

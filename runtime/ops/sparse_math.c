@@ -1,5 +1,6 @@
-// Arithmetic on sparse tensors: SparseReduceSum, SparseReduceMax, the same with sparse results, SparseAdd, SparseSoftmax, SparseDenseCwise…,
-// SparseTensorDenseAdd, SparseSparseMaximum and -Minimum, and SparseAdd's gradient kernel.
+// Arithmetic on sparse tensors: SparseReduceSum, SparseReduceMax, the same with sparse results, SparseAdd,
+// SparseSoftmax, SparseDenseCwise…, SparseTensorDenseAdd, SparseSparseMaximum and -Minimum, and SparseAdd's gradient
+// kernel.
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
