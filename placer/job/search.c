@@ -7,7 +7,10 @@
 #include "placer/job/private.h"
 #include "runtime/base/random.h"
 
-enum { BATCH = 4, FEWEST = 2, STALE = 6 }; // STALE: rounds without gain, measured or simulated, that end the search
+enum { BATCH = 4, FEWEST = 2 };
+// Rounds without gain, measured or simulated, that end the search; after one, rounds are shorter: what search believes
+// in hardly changes any more, and more of what it believes in is measured.
+static const double stale_end = 6, stale_share = 1.0 / 3;
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
   uint32_t n = 0;
@@ -188,7 +191,8 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   tfc_status s = NULL;
   char *names = NULL;
   bool learns = false;
-  uint32_t idle = 0, stale = 0;
+  uint32_t idle = 0;
+  double stale = 0;
   struct tfc_random random;
   tfc_random_init(&random, j->o->seed + 17);
   if (j->info->device_count < 2) return NULL;
@@ -205,18 +209,18 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     uint32_t measured_now = 0, budget = tfc_job_measurements_left(j);
     if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || budget == 0) break;
-    if (stale >= STALE && !learns) break;
+    if (stale >= stale_end && !learns) break;
     if (learns &&
-        (stale >= STALE || tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * tfc_job_measurements(j) / 10)) {
+        (stale >= stale_end || tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * tfc_job_measurements(j) / 10)) {
       learns = false, j->batch_end_s = 0;
-      uint32_t count = 0, share;
+      uint32_t count = 0, budget_each;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count++;
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) {
         budget = tfc_job_measurements_left(j);
         left = end - tfc_job_seconds(j);
-        share = names ? budget / (2 * count) : budget / count;
-        if (share && left > 0)
-          TFC_TRY(s, tfc_job_learn(j, *a, tfc_job_seconds(j) + (names ? 0.5 : 1) * left / count, share));
+        budget_each = names ? budget / (2 * count) : budget / count;
+        if (budget_each && left > 0)
+          TFC_TRY(s, tfc_job_learn(j, *a, tfc_job_seconds(j) + (names ? 0.5 : 1) * left / count, budget_each));
       }
       TFC_TRY(s, tfc_job_rebuild(j));
       continue;
@@ -225,6 +229,8 @@ tfc_status tfc_job_search(struct tfc_job *j) {
     double seconds = left / 8;
     if (seconds > 40) seconds = 40;
     if (seconds > 0.05 * tfc_job_search_problem(j)->unit_count) seconds = 0.05 * tfc_job_search_problem(j)->unit_count;
+    double share = stale > 0 ? stale_share : 1;
+    seconds *= share;
     if (seconds < 0.5) seconds = 0.5;
     if (seconds > left) seconds = left;
     uint32_t best = j->best;
@@ -236,7 +242,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
       idle = 0;
       TFC_TRY(s, tfc_job_rebuild(j));
     }
-    stale = j->best == best && searched_us(j) > 0.995 * promised ? stale + 1 : 0;
+    stale = j->best == best && searched_us(j) > 0.995 * promised ? stale + share : 0;
     if (measured_now) {
       TFC_TRY(s, tfc_job_rebuild(j));
       TFC_TRY(s, tfc_job_save_state(j));
