@@ -351,11 +351,25 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) { // 16 channels o
   const int64_t channels = j->conv->channels, filters = j->conv->filters, parts = (channels + 15) / 16;
   for (int64_t piece = begin; piece < end; piece++) {
     int64_t q = piece / parts, first = piece % parts * 16, last = first + 16 < channels ? first + 16 : channels;
-    const float *from = j->turned + q * filters * channels;
-    float *to = j->dw + q * filters * channels;
-    for (int64_t f = 0; f < filters; f++)
-      for (int64_t k = first; k < last; k++) to[k * filters + f] = from[f * channels + k];
+    tfc_split_turn(j->turned + q * filters * channels, filters, channels, first, last, j->dw + q * filters * channels);
   }
+}
+
+// A window of one cell: dw = x transposed times dy as they stand.
+static tfc_status matrix_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const float *x, const float *dy,
+                                  float *dw, bool *out_done) {
+  enum { MOST_PACKED = 8 << 20 };
+  const int64_t positions = c->batch * c->out[0] * c->out[1];
+  int64_t round = MOST_PACKED / (6 * c->filters) / STRETCH * STRETCH;
+  if (round < STRETCH) round = STRETCH;
+  *out_done = true;
+  for (int64_t first = 0; first < positions && *out_done; first += round) {
+    struct tfc_split_product p = {.a = {.matrix = {x + first * c->channels, 1, c->channels}},
+                                  .b = {.matrix = {dy + first * c->filters, c->filters, 1}},
+                                  .k = positions - first < round ? positions - first : round};
+    TFC_RETURN_IF_ERROR(tfc_products_run_split(ctx, &p, 1, c->channels, c->filters, first > 0, dw, out_done));
+  }
+  return NULL;
 }
 
 static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
@@ -368,6 +382,7 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
   if (!ctx->rounding || !tfc_split_available() || cells > most_cells ||
       !tfc_split_pays(c->filters, c->channels, positions, tfc_split_blocks(positions), false))
     return NULL;
+  if (c->pointwise) return matrix_on_tiles(ctx, c, patches->image, dy, dw, out_done);
   j.stretch_bytes = tfc_split_packed_bytes(STRETCH, c->filters);
   int64_t round = (int64_t)(MOST_PACKED / j.stretch_bytes), all = (positions + STRETCH - 1) / STRETCH;
   round = round < threads ? threads : round;

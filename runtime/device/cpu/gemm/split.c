@@ -152,24 +152,34 @@ static void pack_lines(const float *const *lines, int64_t count, int64_t at, int
   *top = most;
 }
 
-// k [from, to) of a stripe of A, `rows` rows of it; `from` is a multiple of 32.
+// k [from, to) of a stripe of A, `rows` rows of it that lie each in one piece; `from` is a multiple of 32.
 static void pack_stripe(const struct tfc_split_matrix *a, int64_t row, int64_t rows, int64_t from, int64_t to,
                         char *out, __m512i *top) {
   for (int64_t t = 0; t < 2 && rows > t * TILE; t++) {
     int64_t first = row + t * TILE, n = rows - t * TILE < TILE ? rows - t * TILE : TILE;
-    if (a->rows || a->matrix.column == 1) {
-      const float *lines[TILE];
-      if (a->rows)
-        a->rows(a->arg, first, n, lines);
-      else
-        for (int64_t i = 0; i < n; i++) lines[i] = a->matrix.data + (first + i) * a->matrix.row;
-      pack_lines(lines, n, from, to, out + t * TILE_BYTES, top);
-      continue;
-    }
-    char *block = out + t * TILE_BYTES;
-    for (int64_t z = from; z < to; z += TFC_SPLIT_K, block += TFC_SPLIT_BLOCK)
-      pack_turned(true, a->matrix, first, n, z, to, block, top);
+    const float *lines[TILE];
+    if (a->rows)
+      a->rows(a->arg, first, n, lines);
+    else
+      for (int64_t i = 0; i < n; i++) lines[i] = a->matrix.data + (first + i) * a->matrix.row;
+    pack_lines(lines, n, from, to, out + t * TILE_BYTES, top);
   }
+}
+
+// k [from, to) of rows [row, row_end) of A; stripes are `step` bytes apart.
+static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t row_end, int64_t from, int64_t to,
+                         char *out, int64_t step, __m512i *top) {
+  if (a->rows || a->matrix.column == 1) {
+    for (int64_t r = row; r < row_end; r += TFC_SPLIT_SIDE, out += step)
+      pack_stripe(a, r, row_end - r < TFC_SPLIT_SIDE ? row_end - r : TFC_SPLIT_SIDE, from, to, out, top);
+    return;
+  }
+  for (int64_t z = from; z < to; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK) // along the lines in memory
+    for (int64_t r = row; r < row_end; r += TILE) {
+      int64_t s = (r - row) / TFC_SPLIT_SIDE, t = (r - row) / TILE % 2;
+      pack_turned(true, a->matrix, r, row_end - r < TILE ? row_end - r : TILE, z, to, out + s * step + t * TILE_BYTES,
+                  top);
+    }
 }
 
 // One block of each of panels [first, last): k [from, to), at most 32 of them. Panels are `step` bytes apart.
@@ -220,11 +230,20 @@ bool tfc_split_pack_a(const struct tfc_split_matrix *a, int64_t m, int64_t k, in
                       void *packed) {
   __m512i top = _mm512_setzero_si512();
   int64_t step = tfc_split_blocks(k) * TFC_SPLIT_BLOCK;
-  for (int64_t s = first; s < last; s++) {
-    int64_t row = s * TFC_SPLIT_SIDE, rows = m - row < TFC_SPLIT_SIDE ? m - row : TFC_SPLIT_SIDE;
-    pack_stripe(a, row, rows, 0, k, (char *)packed + s * step, &top);
-  }
+  int64_t row = first * TFC_SPLIT_SIDE, end = last * TFC_SPLIT_SIDE < m ? last * TFC_SPLIT_SIDE : m;
+  pack_stripes(a, row, end, 0, k, (char *)packed + first * step, step, &top);
   return fits(top);
+}
+
+void tfc_split_turn(const float *from, int64_t rows, int64_t columns, int64_t first, int64_t last, float *to) {
+  for (int64_t j = first; j < last; j += TILE)
+    for (int64_t i = 0; i < rows; i += TILE) {
+      __m512 v[TILE];
+      int64_t m = rows - i, n = last - j < TILE ? last - j : TILE;
+      struct square q = {.data = from + i * columns + j, .down = columns, .across = 1, .lines = m, .length = n};
+      load_square(&q, true, v);
+      for (int64_t k = 0; k < n; k++) _mm512_mask_storeu_ps(to + (j + k) * rows + i, some(m), v[k]);
+    }
 }
 
 // --- Multiplying -------------------------------------------------------------------------------------------------
@@ -385,9 +404,7 @@ static void ready_a(struct work *w, struct stretch *group, int64_t count, int64_
     }
     int64_t from = g->block * TFC_SPLIT_K, end = from + g->blocks * TFC_SPLIT_K;
     if (end > p->k) end = p->k;
-    for (int64_t r = row, s = 0; r < row_end; r += TFC_SPLIT_SIDE, s++)
-      pack_stripe(&p->a, r, row_end - r < TFC_SPLIT_SIDE ? row_end - r : TFC_SPLIT_SIDE, from, end, to + s * step,
-                  &w->top);
+    pack_stripes(&p->a, row, row_end, from, end, to, step, &w->top);
     g->a = to, g->step = step;
     to += g->blocks * TFC_SPLIT_BLOCK;
   }
@@ -496,6 +513,9 @@ bool tfc_split_pack_a(const struct tfc_split_matrix *a, int64_t m, int64_t k, in
                       void *packed) {
   (void)a, (void)m, (void)k, (void)first, (void)last, (void)packed;
   return false;
+}
+void tfc_split_turn(const float *from, int64_t rows, int64_t columns, int64_t first, int64_t last, float *to) {
+  (void)from, (void)rows, (void)columns, (void)first, (void)last, (void)to;
 }
 bool tfc_split_run(const struct tfc_split_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                    bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, void *scratch) {

@@ -55,6 +55,8 @@ bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, in
 // Packs stripes [first, last) of A [m, k] likewise.
 bool tfc_split_pack_a(const struct tfc_split_matrix *a, int64_t m, int64_t k, int64_t first, int64_t last,
                       void *packed);
+// Columns [first, last) of `from` [rows, columns] become rows of `to` [columns, rows].
+void tfc_split_turn(const float *from, int64_t rows, int64_t columns, int64_t first, int64_t last, float *to);
 
 struct tfc_split_product { // one of a sum
   struct tfc_split_matrix a, b;
