@@ -296,17 +296,17 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// On the tile unit: for each cell of the window the transpose of its part of dw, [filters, channels] = dy transposed
-// times what the cell meets, summed over stretches of positions in turn. dy is packed once, patches on the way.
+// On the tile unit: for each cell of the window its part of dw, [channels, filters] = what the cell meets, transposed,
+// times dy, summed over stretches of positions in turn. dy is packed once, patches on the way.
 struct tile_job {
   const struct conv *conv;
   const struct tfc_patches *patches;
   const float *dy;
   char *packed; // of dy: a stretch after the other
-  float *turned, *dw;
+  float *dw;
   size_t stretch_bytes;
-  int64_t first, positions;  // of this round
-  int64_t panel_part, parts; // of a piece; pieces of a cell
+  int64_t first, positions; // of this round
+  int64_t row_part, parts;  // of a piece; pieces of a cell
   bool goes_on;
   _Atomic bool failed, unfit;
 };
@@ -314,44 +314,38 @@ enum { STRETCH = TFC_SPLIT_GROUP * TFC_SPLIT_K };
 static int64_t stretch_length(const struct tile_job *j, int64_t s) {
   return j->positions - s * STRETCH < STRETCH ? j->positions - s * STRETCH : STRETCH;
 }
-static void pack_stretches(void *arg, int64_t begin, int64_t end) {
+static void pack_stretches(void *arg, int64_t begin, int64_t end) { // a panel of a stretch at a time
   struct tile_job *j = arg;
-  const int64_t filters = j->conv->filters;
-  for (int64_t s = begin; s < end; s++) {
-    struct tfc_split_matrix a = {.matrix = {j->dy + (j->first + s * STRETCH) * filters, 1, filters}};
-    if (!tfc_split_pack_a(&a, filters, stretch_length(j, s), 0, tfc_split_sides(filters),
-                          j->packed + (size_t)s * j->stretch_bytes))
+  const int64_t filters = j->conv->filters, panels = tfc_split_sides(filters);
+  while (begin < end) {
+    int64_t s = begin / panels, first = begin % panels, last = end - s * panels < panels ? end - s * panels : panels;
+    struct tfc_split_matrix b = {.matrix = {j->dy + (j->first + s * STRETCH) * filters, filters, 1}};
+    if (!tfc_split_pack_b(&b, stretch_length(j, s), filters, first, last, j->packed + (size_t)s * j->stretch_bytes))
       j->unfit = true;
+    begin = s * panels + last;
   }
 }
 static void tile_pieces(void *arg, int64_t begin, int64_t end) {
   struct tile_job *j = arg;
   const struct conv *c = j->conv;
-  const int64_t panels = tfc_split_sides(c->channels), stretches = (j->positions + STRETCH - 1) / STRETCH;
+  const int64_t stretches = (j->positions + STRETCH - 1) / STRETCH;
   void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
   if (!scratch) j->failed = true;
   for (int64_t piece = begin; piece < end && scratch; piece++) {
-    int64_t q = piece / j->parts, panel = piece % j->parts * j->panel_part;
+    int64_t q = piece / j->parts, row = piece % j->parts * j->row_part;
     struct tfc_split_product products[TFC_PRODUCTS_MOST];
     struct tfc_patches_cell cells[TFC_PRODUCTS_MOST];
     for (int64_t s = 0; s < stretches; s++) {
       cells[s] = (struct tfc_patches_cell){j->patches, q / c->size[1], q % c->size[1], j->first + s * STRETCH};
-      products[s] = (struct tfc_split_product){.b = tfc_patches_of_cell(&cells[s]),
-                                               .packed_a = j->packed + (size_t)s * j->stretch_bytes,
+      products[s] = (struct tfc_split_product){.a = tfc_patches_of_cell(&cells[s]),
+                                               .packed_b = j->packed + (size_t)s * j->stretch_bytes,
                                                .k = stretch_length(j, s)};
+      products[s].a.turned = true;
     }
-    int64_t last = panel + j->panel_part < panels ? panel + j->panel_part : panels;
-    if (!tfc_split_run(products, stretches, c->channels, j->turned + q * c->filters * c->channels, c->channels,
-                       j->goes_on, 0, c->filters, panel, last, scratch))
+    int64_t row_end = row + j->row_part < c->channels ? row + j->row_part : c->channels;
+    if (!tfc_split_run(products, stretches, c->filters, j->dw + q * c->channels * c->filters, c->filters, j->goes_on,
+                       row, row_end, 0, tfc_split_sides(c->filters), scratch))
       j->unfit = true;
-  }
-}
-static void turn_cells(void *arg, int64_t begin, int64_t end) { // 16 channels of a cell at a time
-  const struct tile_job *j = arg;
-  const int64_t channels = j->conv->channels, filters = j->conv->filters, parts = (channels + 15) / 16;
-  for (int64_t piece = begin; piece < end; piece++) {
-    int64_t q = piece / parts, first = piece % parts * 16, last = first + 16 < channels ? first + 16 : channels;
-    tfc_split_turn(j->turned + q * filters * channels, filters, channels, first, last, j->dw + q * filters * channels);
   }
 }
 
@@ -376,31 +370,31 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
                                   const float *dy, float *dw, bool *out_done) {
   enum { MOST_PACKED = 6 << 20 };
   const int64_t positions = c->batch * c->out[0] * c->out[1], cells = c->size[0] * c->size[1];
-  const int64_t panels = tfc_split_sides(c->channels), threads = ctx->env->threads;
+  const int64_t threads = ctx->env->threads;
   struct tile_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw};
   *out_done = false;
   if (!ctx->rounding || !tfc_split_available() || cells > most_cells ||
-      !tfc_split_pays(c->filters, c->channels, positions, tfc_split_blocks(positions), false))
+      !tfc_split_pays(c->channels, c->filters, positions, tfc_split_blocks(positions), cells > 1))
     return NULL;
   if (c->pointwise) return matrix_on_tiles(ctx, c, patches->image, dy, dw, out_done);
   j.stretch_bytes = tfc_split_packed_bytes(STRETCH, c->filters);
   int64_t round = (int64_t)(MOST_PACKED / j.stretch_bytes), all = (positions + STRETCH - 1) / STRETCH;
-  round = round < threads ? threads : round;
+  round = round < 1 ? 1 : round;
   round = round > TFC_PRODUCTS_MOST ? TFC_PRODUCTS_MOST : round > all ? all : round;
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, (size_t)round * j.stretch_bytes);
-  j.turned = tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(cells * c->filters * c->channels) * sizeof(float));
-  if (!j.packed || !j.turned) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  j.panel_part = threads > 1 ? cells * panels / (3 * threads) : panels;
-  j.panel_part = j.panel_part < 1 ? 1 : j.panel_part > panels ? panels : j.panel_part;
-  j.parts = (panels + j.panel_part - 1) / j.panel_part;
+  if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  // Pieces of a few stripes, so that there are enough for all threads.
+  int64_t stripes = tfc_split_sides(c->channels), part = threads > 1 ? cells * stripes / (3 * threads) : stripes;
+  j.row_part = (part < 1 ? 1 : part > stripes ? stripes : part) * TFC_SPLIT_SIDE;
+  j.parts = (c->channels + j.row_part - 1) / j.row_part;
   for (; j.first < positions && !j.unfit; j.first += round * STRETCH) {
     j.positions = positions - j.first < round * STRETCH ? positions - j.first : round * STRETCH;
     j.goes_on = j.first > 0;
-    tfc_kernel_parallel_for(ctx, (j.positions + STRETCH - 1) / STRETCH, 1, pack_stretches, &j);
+    int64_t pieces = (j.positions + STRETCH - 1) / STRETCH * tfc_split_sides(c->filters);
+    tfc_kernel_parallel_for(ctx, pieces, (pieces + 4 * threads - 1) / (4 * threads), pack_stretches, &j);
     tfc_kernel_parallel_for(ctx, cells * j.parts, 1, tile_pieces, &j);
     if (j.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  tfc_kernel_parallel_for(ctx, cells * ((c->channels + 15) / 16), 16384 / (16 * c->filters) + 1, turn_cells, &j);
   *out_done = !j.unfit;
   return NULL;
 }

@@ -137,12 +137,11 @@ static int64_t even_part(int64_t units, int64_t threads, int64_t multiple, int64
   return best;
 }
 
-static void divide(int64_t rows, int64_t panels, int64_t threads, int64_t stripe, int64_t *out_rows,
-                   int64_t *out_panels) {
+void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels) {
   int64_t row_time, panel_time;
-  *out_rows = (rows + stripe - 1) / stripe * stripe, *out_panels = panels;
+  *out_rows = (rows + 7) / 8 * 8, *out_panels = panels;
   if (threads <= 1) return;
-  int64_t row_part = even_part(rows, threads, stripe, 24, &row_time);
+  int64_t row_part = even_part(rows, threads, 8, 24, &row_time);
   int64_t panel_part = even_part(panels, threads, 1, 1, &panel_time);
   double by_rows = (double)row_time / (double)rows, by_panels = (double)panel_time / (double)panels;
   if (by_rows * (double)threads <= 1.2 || (by_rows <= by_panels && row_part < rows)) {
@@ -152,12 +151,8 @@ static void divide(int64_t rows, int64_t panels, int64_t threads, int64_t stripe
   } else { // small in both directions
     *out_panels = 1;
     int64_t parts = (3 * threads + panels - 1) / panels, part = (rows + parts - 1) / parts;
-    *out_rows = (part + stripe - 1) / stripe * stripe;
+    *out_rows = (part + 7) / 8 * 8;
   }
-}
-
-void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels) {
-  divide(rows, panels, threads, 8, out_rows, out_panels);
 }
 
 // --- On the tile unit --------------------------------------------------------------------------------------------
@@ -167,7 +162,7 @@ struct split_job {
   float *c;
   bool accumulate;
   int64_t row_part, panel_part, panel_parts; // of a piece
-  char *packed;                              // what is packed first: products' B, one after the other
+  char *packed;                              // products' B, where these are packed first, one after the other
   size_t offsets[TFC_PRODUCTS_MOST];
   _Atomic bool failed, unfit;
 };
@@ -201,19 +196,53 @@ static void pack_split_pieces(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// Pieces of C, and whether B is packed first or by each piece on the way, by how long that takes: in cycles, of the
+// last thread, if pieces are taken by whoever is free. What is packed first comes from another core's cache, which a
+// piece of few rows would wait for.
+static double pieces_time(int64_t rows, int64_t columns, int64_t k, bool first, int64_t pieces, int64_t threads) {
+  const double for_all = (double)rows * (double)columns * (double)k / 75, a = 1.2 * (double)rows * (double)k;
+  const double b = (double)k * (double)columns;
+  double piece =
+      for_all + a +
+      (first ? (rows < TFC_SPLIT_ROWS ? b : 0) : 1.2 * b * (double)((rows + TFC_SPLIT_ROWS - 1) / TFC_SPLIT_ROWS));
+  return piece * ((double)pieces + (double)(threads - 1)) / (double)threads;
+}
+
+static bool divide_split(struct split_job *job, int64_t k, int64_t threads, bool ready) {
+  const int64_t stripes = tfc_split_sides(job->m), panels = tfc_split_sides(job->n);
+  double best = INFINITY;
+  bool pack_first = false;
+  for (int first = ready; first < 2; first++)
+    for (int64_t r = 1; r <= stripes && r <= 4 * threads; r++) {
+      int64_t row_part = (stripes + r - 1) / r, row_parts = (stripes + row_part - 1) / row_part;
+      for (int64_t q = 1; q <= panels && q <= 4 * threads; q++) {
+        int64_t panel_part = (panels + q - 1) / q, panel_parts = (panels + panel_part - 1) / panel_part;
+        double time = pieces_time(row_part * TFC_SPLIT_SIDE, panel_part * TFC_SPLIT_SIDE, k, first,
+                                  row_parts * panel_parts, threads);
+        if (first && !ready) time += 1.5 * (double)k * (double)job->n / (double)threads + 5000;
+        if (time >= best) continue;
+        best = time, pack_first = first && !ready;
+        job->row_part = row_part * TFC_SPLIT_SIDE, job->panel_part = panel_part, job->panel_parts = panel_parts;
+      }
+    }
+  return pack_first;
+}
+
 tfc_status tfc_products_run_split(struct tfc_kernel_ctx *ctx, const struct tfc_split_product *products, int64_t count,
                                   int64_t m, int64_t n, bool accumulate, float *c, bool *out_fits) {
   struct split_job job = {.count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   int64_t panels = tfc_split_sides(n), threads = ctx ? ctx->env->threads : 1, total_k = 0;
   size_t bytes = 0;
+  bool ready = true;
   memcpy(job.products, products, (size_t)count * sizeof *products);
   for (int64_t i = 0; i < count; i++) {
     job.offsets[i] = bytes;
     total_k += products[i].k;
-    if (!products[i].packed_b && m > TFC_SPLIT_ROWS) bytes += tfc_split_packed_bytes(products[i].k, n);
+    ready = ready && products[i].packed_b;
+    if (!products[i].packed_b) bytes += tfc_split_packed_bytes(products[i].k, n);
   }
   if (2.0 * (double)m * (double)n * (double)total_k < 4e6) threads = 1; // less than a hand-over is worth
-  if (bytes) {
+  if (divide_split(&job, total_k, threads, ready)) {
     job.packed = tfc_thread_scratch(TFC_SCRATCH_B, bytes);
     if (!job.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     for (int64_t i = 0; i < count; i++)
@@ -224,8 +253,6 @@ tfc_status tfc_products_run_split(struct tfc_kernel_ctx *ctx, const struct tfc_s
     else
       pack_split_pieces(&job, 0, pieces);
   }
-  divide(m, panels, threads, TFC_SPLIT_SIDE, &job.row_part, &job.panel_part);
-  job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
   int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
   if (threads > 1)
     tfc_kernel_parallel_for(ctx, pieces, 1, run_split_pieces, &job);

@@ -95,12 +95,14 @@ static inline __attribute__((always_inline)) void transpose(__m512 v[TILE]) {
 // 16 x 16 numbers: those of a line are `across` elements apart (1: side by side), lines `down`; `lines` and `length` of
 // them are there, the others are 0.
 struct square {
+  const float *const *rows; // NULL: by strides; else where lines begin
   const float *data;
   int64_t down, across, lines, length;
 };
 
 static inline __attribute__((always_inline)) __m512 line_of(const struct square *q, int64_t i) {
   if (i >= q->lines || q->length <= 0) return _mm512_setzero_ps();
+  if (q->rows) return _mm512_maskz_loadu_ps(some(q->length), q->rows[i]);
   if (q->across == 1) return _mm512_maskz_loadu_ps(some(q->length), q->data + i * q->down);
   float line[TILE] = {0};
   for (int64_t j = 0; j < q->length && j < TILE; j++) line[j] = q->data[i * q->down + j * q->across];
@@ -169,6 +171,23 @@ static void pack_stripe(const struct tfc_split_matrix *a, int64_t row, int64_t r
 // k [from, to) of rows [row, row_end) of A; stripes are `step` bytes apart.
 static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t row_end, int64_t from, int64_t to,
                          char *out, int64_t step, __m512i *top) {
+  if (a->rows && a->turned) {
+    for (int64_t z = from; z < to; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK) {
+      const float *lines[TFC_SPLIT_K];
+      int64_t there = to - z < TFC_SPLIT_K ? to - z : TFC_SPLIT_K;
+      a->rows(a->arg, z, there, lines);
+      for (int64_t i = 0; i < there; i++) lines[i] += row;
+      for (int64_t r = row; r < row_end; r += TILE) {
+        int64_t s = (r - row) / TFC_SPLIT_SIDE, t = (r - row) / TILE % 2, n = row_end - r < TILE ? row_end - r : TILE;
+        __m512 low[TILE], high[TILE];
+        load_square(&(struct square){.rows = lines, .lines = there, .length = n}, true, low);
+        load_square(&(struct square){.rows = lines + TILE, .lines = there - TILE, .length = n}, true, high);
+        for (int i = 0; i < TILE; i++) split(low[i], high[i], out + s * step + t * TILE_BYTES + i * 64, top);
+        for (int64_t i = 0; i < there; i++) lines[i] += TILE;
+      }
+    }
+    return;
+  }
   if (a->rows || a->matrix.column == 1) {
     for (int64_t r = row; r < row_end; r += TFC_SPLIT_SIDE, out += step)
       pack_stripe(a, r, row_end - r < TFC_SPLIT_SIDE ? row_end - r : TFC_SPLIT_SIDE, from, to, out, top);
@@ -224,26 +243,6 @@ bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, in
   for (int64_t z = 0; z < k; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK)
     pack_block(b, z, z + TFC_SPLIT_K < k ? z + TFC_SPLIT_K : k, n, first, last, out, step, &top);
   return fits(top);
-}
-
-bool tfc_split_pack_a(const struct tfc_split_matrix *a, int64_t m, int64_t k, int64_t first, int64_t last,
-                      void *packed) {
-  __m512i top = _mm512_setzero_si512();
-  int64_t step = tfc_split_blocks(k) * TFC_SPLIT_BLOCK;
-  int64_t row = first * TFC_SPLIT_SIDE, end = last * TFC_SPLIT_SIDE < m ? last * TFC_SPLIT_SIDE : m;
-  pack_stripes(a, row, end, 0, k, (char *)packed + first * step, step, &top);
-  return fits(top);
-}
-
-void tfc_split_turn(const float *from, int64_t rows, int64_t columns, int64_t first, int64_t last, float *to) {
-  for (int64_t j = first; j < last; j += TILE)
-    for (int64_t i = 0; i < rows; i += TILE) {
-      __m512 v[TILE];
-      int64_t m = rows - i, n = last - j < TILE ? last - j : TILE;
-      struct square q = {.data = from + i * columns + j, .down = columns, .across = 1, .lines = m, .length = n};
-      load_square(&q, true, v);
-      for (int64_t k = 0; k < n; k++) _mm512_mask_storeu_ps(to + (j + k) * rows + i, some(m), v[k]);
-    }
 }
 
 // --- Multiplying -------------------------------------------------------------------------------------------------
@@ -397,11 +396,6 @@ static void ready_a(struct work *w, struct stretch *group, int64_t count, int64_
   for (int64_t i = 0; i < count; i++) {
     struct stretch *g = &group[i];
     const struct tfc_split_product *p = &w->products[g->product];
-    if (p->packed_a) {
-      g->step = tfc_split_blocks(p->k) * TFC_SPLIT_BLOCK;
-      g->a = (const char *)p->packed_a + row / TFC_SPLIT_SIDE * g->step + g->block * TFC_SPLIT_BLOCK;
-      continue;
-    }
     int64_t from = g->block * TFC_SPLIT_K, end = from + g->blocks * TFC_SPLIT_K;
     if (end > p->k) end = p->k;
     pack_stripes(&p->a, row, row_end, from, end, to, step, &w->top);
@@ -508,14 +502,6 @@ bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, in
                       void *packed) {
   (void)b, (void)k, (void)n, (void)first, (void)last, (void)packed;
   return false;
-}
-bool tfc_split_pack_a(const struct tfc_split_matrix *a, int64_t m, int64_t k, int64_t first, int64_t last,
-                      void *packed) {
-  (void)a, (void)m, (void)k, (void)first, (void)last, (void)packed;
-  return false;
-}
-void tfc_split_turn(const float *from, int64_t rows, int64_t columns, int64_t first, int64_t last, float *to) {
-  (void)from, (void)rows, (void)columns, (void)first, (void)last, (void)to;
 }
 bool tfc_split_run(const struct tfc_split_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                    bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, void *scratch) {

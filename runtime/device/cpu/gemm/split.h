@@ -36,31 +36,25 @@ static inline int64_t tfc_split_blocks(int64_t k) {
 static inline int64_t tfc_split_sides(int64_t n) { // stripes of n rows, panels of n columns
   return (n + TFC_SPLIT_SIDE - 1) / TFC_SPLIT_SIDE;
 }
-static inline size_t tfc_split_packed_bytes(int64_t k, int64_t n) { // of B [k, n], or A [n, k]; align it to 64
+static inline size_t tfc_split_packed_bytes(int64_t k, int64_t n) { // of B [k, n]; align it to 64
   return (size_t)(tfc_split_sides(n) * tfc_split_blocks(k)) * TFC_SPLIT_BLOCK;
 }
 
 // A matrix by strides, or by rows in memory that lie anywhere (the pixels that one cell of a window meets).
 struct tfc_split_matrix {
   struct tfc_matrix matrix;
-  // NULL: by strides. Else pointers to rows [first, first + count).
+  // NULL: by strides. Else pointers to rows [first, first + count), `turned`: to columns (of an A).
   void (*rows)(const void *arg, int64_t first, int64_t count, const float **out);
   const void *arg;
+  bool turned;
 };
 
 // Packs panels [first, last) of B [k, n]; panel p begins at packed + p * blocks * TFC_SPLIT_BLOCK. False where a number
 // is too large to be split (2^127 and above, infinite, not a number): products with it may be NaN then.
 bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, int64_t first, int64_t last,
                       void *packed);
-// Packs stripes [first, last) of A [m, k] likewise.
-bool tfc_split_pack_a(const struct tfc_split_matrix *a, int64_t m, int64_t k, int64_t first, int64_t last,
-                      void *packed);
-// Columns [first, last) of `from` [rows, columns] become rows of `to` [columns, rows].
-void tfc_split_turn(const float *from, int64_t rows, int64_t columns, int64_t first, int64_t last, float *to);
-
 struct tfc_split_product { // one of a sum
   struct tfc_split_matrix a, b;
-  const void *packed_a; // NULL: packed on the way, TFC_SPLIT_ROWS rows at a time
   const void *packed_b; // NULL: packed on the way, panel by panel, again for each TFC_SPLIT_ROWS rows
   int64_t k;
 };
