@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 float ops_softmax_max(const float *x, int64_t n); // NaN if there is one; -infinity where n is 0
-double ops_softmax_sum(const float *x, float max, int64_t n);
-void ops_softmax_scale(const float *x, float max, float scale, float *y,
-                       int64_t n); // y = e^(x - max) scale; y may be x
+// Sum of e^(x - max), each of which goes to y, too (which may be x; NULL: they are not wanted).
+double ops_softmax_sum(const float *x, float max, float *y, int64_t n);
+void ops_softmax_scale(float *y, float scale, int64_t n); // y = y scale
 
 #endif

@@ -122,8 +122,18 @@ OPS_GRADIENT(Zeta) {
   .kernel = kernel_##op, .samples = "float[3,4], float[4]; double[3], double[]"
 
 static const struct tfc_op_def math_special_rows[] = {
-    {.name = "Erf", .inputs = "x: T", .outputs = "y: T", .attrs = "T: " OPS_TYPES_FLOAT, UNARY(Erf)},
-    {.name = "Erfc", .inputs = "x: T", .outputs = "y: T", .attrs = "T: " OPS_TYPES_FLOAT, UNARY(Erfc)},
+    {.name = "Erf",
+     .inputs = "x: T",
+     .outputs = "y: T",
+     .attrs = "T: " OPS_TYPES_FLOAT,
+     UNARY(Erf),
+     .elementwise = &loops_Erf},
+    {.name = "Erfc",
+     .inputs = "x: T",
+     .outputs = "y: T",
+     .attrs = "T: " OPS_TYPES_FLOAT,
+     UNARY(Erfc),
+     .elementwise = &loops_Erfc},
     {.name = "Erfinv", .inputs = "x: T", .outputs = "y: T", .attrs = "T: " OPS_TYPES_FLOAT, UNARY(Erfinv)},
     {.name = "Ndtri", .inputs = "x: T", .outputs = "y: T", .attrs = "T: " OPS_TYPES_FLOAT, UNARY(Ndtri)},
     {.name = "Lgamma", .inputs = "x: T", .outputs = "y: T", .attrs = "T: " OPS_TYPES_FLOAT, UNARY(Lgamma)},

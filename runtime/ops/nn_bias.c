@@ -163,6 +163,19 @@ static void cost_sum(const struct tfc_graph *g, const struct tfc_node *n, const 
   out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
 }
 
+// As one of a chain of element-wise operations, channels last: the bias repeats with each row.
+TFC_CLONES static void add_bias(const void *x, int64_t x_step, const void *bias, int64_t bias_step, void *y,
+                                int64_t n) {
+  const float *a = x, *b = bias;
+  float *out = y;
+  if (x_step == 1 && bias_step == 1)
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
+  else
+    for (int64_t i = 0; i < n; i++) out[i] = a[i * x_step] + b[i * bias_step];
+}
+static tfc_binary_loop *const bias_loops[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = add_bias};
+static const struct tfc_elementwise loops_bias = {.binary = bias_loops};
+
 static const struct tfc_op_def nn_bias_rows[] = {
     {.name = "BiasAdd",
      .inputs = "value: T, bias: T",
@@ -176,6 +189,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .cost = cost_add,
      .prepare = format_prepare,
      .kernel = bias_add,
+     .elementwise = &loops_bias,
      .samples = "float[3,4], float[4]; float[2,3,4,5], float[3] {data_format='NCHW'}; int32[2,2,3], int32[3]; "
                 "half[0,3], half[3]"},
     {.name = "BiasAddV1",
@@ -190,6 +204,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .cost = cost_add,
      .prepare = format_prepare,
      .kernel = bias_add,
+     .elementwise = &loops_bias,
      .samples = "float[3,4], float[4]"},
     {.name = "BiasAddGrad",
      .inputs = "out_backprop: T",

@@ -22,12 +22,12 @@ static void float_softmax_rows(const struct rows *r, int64_t begin, int64_t end)
   for (int64_t row = begin; row < end; row++) {
     const float *x = (const float *)r->logits + row * n;
     float *y = (float *)r->out + row * n, max = ops_softmax_max(x, n);
-    double sum = ops_softmax_sum(x, max, n);
+    double sum = ops_softmax_sum(x, max, r->log ? NULL : y, n);
     if (r->log) {
       const float log_sum = (float)log(sum);
       for (int64_t i = 0; i < n; i++) y[i] = x[i] - max - log_sum;
     } else {
-      ops_softmax_scale(x, max, (float)(1 / sum), y, n);
+      ops_softmax_scale(y, (float)(1 / sum), n);
     }
   }
 }
@@ -159,8 +159,8 @@ static void float_sparse_rows(const struct rows *r, int64_t begin, int64_t end) 
     const float *x = (const float *)r->logits + row * n;
     const int64_t label = label_of(r, row);
     float *back = (float *)r->out + row * n, max = ops_softmax_max(x, n), own = x[label];
-    double sum = ops_softmax_sum(x, max, n);
-    ops_softmax_scale(x, max, (float)(1 / sum), back, n);
+    double sum = ops_softmax_sum(x, max, back, n);
+    ops_softmax_scale(back, (float)(1 / sum), n);
     back[label] -= 1;
     ((float *)r->loss)[row] = (float)log(sum) - (own - max);
   }

@@ -79,6 +79,7 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   if (op->dead || op->joint || op->prepared || !op->def || !op->def->elementwise || op->output_count != 1) return;
   const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
   if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) return;
+  if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[op->node], "data_format", ""), "NC")) return;
   if (op->outputs[0] == TFC_NONE32 || op->input_count < 1 || op->input_count > 2) return;
   const struct tfc_ir_value *value = &ir->values.data[op->outputs[0]];
   if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE32) return;

@@ -1,0 +1,67 @@
+// A bias and what follows it in one pass over memory: the same bits as operation by operation, channels last or second.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "runtime/exec/session.h"
+#include "runtime/graph/builder.h"
+
+enum { ELEMENTS = 3 * 48 * 5 * 48 };
+
+// y = relu(erf(x + bias) * (x + bias)); how many operations a step has.
+static uint32_t run(bool channels_first, bool no_rewrites, float *out) {
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor values[2] = {{0}}, y = {0};
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output feeds[2] = {tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(3, 48, 5, 48)),
+                                tfc_add_placeholder(b, "bias", TFC_FLOAT, &TFC_SHAPE(48))};
+  struct tfc_attr format = tfc_attr_string("data_format", channels_first ? TFC_STR("NCHW") : TFC_STR("NHWC"));
+  struct tfc_output sum = tfc_add(b, "BiasAdd", NULL, feeds, 2, &format, 1);
+  struct tfc_output fetch = tfc_add1(b, "Relu", tfc_add2(b, "Mul", tfc_add1(b, "Erf", sum), sum));
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(3, 48, 5, 48), &values[0]));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(48), &values[1]));
+  for (int i = 0; i < ELEMENTS; i++) ((float *)values[0].data)[i] = (float)(i * 37 % 1001 - 500) * 0.0053f;
+  for (int i = 0; i < 48; i++) ((float *)values[1].data)[i] = (float)(i * 7 % 11 - 5) * 0.31f;
+  struct tfc_shape shapes[2] = {values[0].shape, values[1].shape};
+  struct tfc_run_spec spec = {
+      .feeds = feeds, .feed_count = 2, .feed_shapes = shapes, .fetches = &fetch, .fetch_count = 1};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_plan_run(plan, values, &y, NULL));
+  uint32_t count = tfc_plan_info(plan)->op_count;
+  assert_int_equal(y.size, ELEMENTS * sizeof(float));
+  memcpy(out, y.data, y.size);
+  tfc_tensor_release(&y);
+  for (int i = 0; i < 2; i++) tfc_tensor_release(&values[i]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
+  return count;
+}
+
+static void bias_joins_what_follows(void **state) {
+  (void)state;
+  static float one_by_one[ELEMENTS], fused[ELEMENTS];
+  for (int first = 0; first < 2; first++) {
+    assert_int_equal(run(first, true, one_by_one), 4);
+    assert_int_equal(run(first, false, fused), first ? 2 : 1);
+    assert_memory_equal(one_by_one, fused, sizeof fused);
+    bool any = false;
+    for (int i = 0; i < ELEMENTS; i++) any = any || fused[i] > 0;
+    assert_true(any);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bias_joins_what_follows)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
