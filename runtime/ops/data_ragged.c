@@ -6,21 +6,16 @@
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/data_variant.h"
 
-struct ragged {
-  struct tfc_object object;
-  uint32_t count;              // splits and values
-  struct tfc_tensor tensors[]; // [count]: the values last
-};
 static void ragged_destroy(struct tfc_object *object) {
-  struct ragged *r = (struct ragged *)object;
+  struct tfc_ragged *r = (struct tfc_ragged *)object;
   for (uint32_t i = 0; i < r->count; i++) tfc_tensor_release(&r->tensors[i]);
   free(r);
 }
-static const struct tfc_object_type ragged_type = {.name = "ragged tensor", .destroy = ragged_destroy};
-static tfc_status ragged_create(uint32_t count, struct ragged **out) {
-  struct ragged *r = calloc(1, sizeof *r + count * sizeof *r->tensors);
+const struct tfc_object_type tfc_ragged_type = {.name = "ragged tensor", .destroy = ragged_destroy};
+tfc_status tfc_ragged_create(uint32_t count, struct tfc_ragged **out) {
+  struct tfc_ragged *r = calloc(1, sizeof *r + count * sizeof *r->tensors);
   if (!r) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  r->object.type = &ragged_type;
+  r->object.type = &tfc_ragged_type;
   atomic_store(&r->object.references, 1);
   r->count = count;
   *out = r;
@@ -56,10 +51,10 @@ static tfc_status rows_of(const struct tfc_tensor *t, int64_t from, int64_t to, 
 
 // Rows [from, to) of the ragged tensor with these splits (and values last) as one of its own.
 static tfc_status cut(const struct tfc_tensor *const *parts, uint32_t count, int64_t from, int64_t to,
-                      struct ragged **out) {
-  struct ragged *r = NULL;
+                      struct tfc_ragged **out) {
+  struct tfc_ragged *r = NULL;
   tfc_status s = NULL;
-  TFC_RETURN_IF_ERROR(ragged_create(count, &r));
+  TFC_RETURN_IF_ERROR(tfc_ragged_create(count, &r));
   for (uint32_t i = 0; i + 1 < count; i++) {
     int64_t first = tfc_tensor_int(parts[i], from);
     TFC_TRY(s, tfc_tensor_create(parts[i]->dtype, &TFC_SHAPE(to - from + 1), &r->tensors[i]));
@@ -78,7 +73,7 @@ static tfc_status to_variant(struct tfc_kernel_ctx *ctx) {
   uint32_t count = ctx->input_count;
   const struct tfc_tensor *values = ctx->inputs[count - 1];
   struct tfc_tensor made = {0};
-  struct ragged *r = NULL;
+  struct tfc_ragged *r = NULL;
   tfc_status s = NULL;
   bool batched = tfc_node_attr_bool(ctx->graph, ctx->node, "batched_input", false);
   for (uint32_t i = 0; i + 1 < count; i++) {
@@ -87,7 +82,7 @@ static tfc_status to_variant(struct tfc_kernel_ctx *ctx) {
     TFC_RETURN_IF_ERROR(check_splits(ctx->inputs[i], i + 2 < count ? below->shape.dims[0] - 1 : values->shape.dims[0]));
   }
   if (!batched) {
-    TFC_RETURN_IF_ERROR(ragged_create(count, &r));
+    TFC_RETURN_IF_ERROR(tfc_ragged_create(count, &r));
     for (uint32_t i = 0; i < count && !s; i++) s = tfc_data_keep(ctx, ctx->inputs[i], &r->tensors[i]);
     if (s) {
       tfc_object_release(&r->object);
@@ -103,7 +98,7 @@ static tfc_status to_variant(struct tfc_kernel_ctx *ctx) {
       TFC_TRY(s, cut(ctx->inputs + 1, count - 1, tfc_tensor_int(ctx->inputs[0], i),
                      tfc_tensor_int(ctx->inputs[0], i + 1), &r));
     } else {
-      TFC_TRY(s, ragged_create(1, &r));
+      TFC_TRY(s, tfc_ragged_create(1, &r));
       s = tfc_data_row(ctx, values, i, &r->tensors[0]);
       if (s) tfc_object_release(&r->object);
       if (s) goto out;
@@ -117,17 +112,17 @@ out:
   return s;
 }
 
-static tfc_status component(const struct tfc_tensor *encoded, int64_t i, struct ragged **out) {
+static tfc_status component(const struct tfc_tensor *encoded, int64_t i, struct tfc_ragged **out) {
   struct tfc_object *o = ((struct tfc_object **)encoded->data)[i];
-  TFC_KERNEL_CHECK(o && o->type == &ragged_type,
+  TFC_KERNEL_CHECK(o && o->type == &tfc_ragged_type,
                    "Input Variant element at index %lld doesn't hold a RaggedTensorVariant", (long long)i);
-  *out = (struct ragged *)o;
+  *out = (struct tfc_ragged *)o;
   return NULL;
 }
 static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *encoded = ctx->inputs[0];
   uint32_t count = ctx->output_count;
-  struct ragged *r = NULL;
+  struct tfc_ragged *r = NULL;
   TFC_KERNEL_CHECK(encoded->dtype == TFC_VARIANT, "the input is no variant");
   if (encoded->shape.rank == 0) {
     TFC_RETURN_IF_ERROR(component(encoded, 0, &r));
@@ -189,6 +184,48 @@ static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
+// The gradient of RaggedTensorToVariant: the components' values one after the other. What has none is zeros.
+static tfc_status to_variant_gradient(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *encoded = ctx->inputs[0], *splits = ctx->inputs[1];
+  struct tfc_shape shape;
+  struct tfc_tensor *y = NULL;
+  int64_t n = tfc_tensor_elements(encoded), at = 0, row = 1;
+  TFC_KERNEL_CHECK(encoded->dtype == TFC_VARIANT, "the input is no variant");
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[2], &shape));
+  for (int d = 1; d < shape.rank; d++) row *= shape.dims[d];
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &shape, &y));
+  int64_t all = tfc_tensor_elements(y);
+  memset(y->data, 0, y->size);
+  for (int64_t i = 0; i < n; i++) {
+    struct tfc_ragged *r = NULL;
+    if (((struct tfc_object **)encoded->data)[i]) {
+      TFC_RETURN_IF_ERROR(component(encoded, i, &r));
+      const struct tfc_tensor *values = &r->tensors[r->count - 1];
+      int64_t count = tfc_tensor_elements(values);
+      TFC_KERNEL_CHECK(values->dtype == y->dtype && count <= all - at,
+                       "component %lld does not fit dense_values_shape %s", (long long)i,
+                       tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}));
+      TFC_RETURN_IF_ERROR(tfc_data_copy(y, at, values));
+      at += count;
+    } else if (splits->shape.rank == 1) {
+      TFC_KERNEL_CHECK(i + 1 < splits->shape.dims[0], "row_splits has no row %lld", (long long)i);
+      at += (tfc_tensor_int(splits, i + 1) - tfc_tensor_int(splits, i)) * row;
+    } else {
+      at += row;
+    }
+    TFC_KERNEL_CHECK(at >= 0 && at <= all, "the components have more values than dense_values_shape %s",
+                     tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}));
+  }
+  TFC_KERNEL_CHECK(at == all, "the components have %lld values, dense_values_shape %s has %lld", (long long)at,
+                   tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}), (long long)all);
+  return NULL;
+}
+static tfc_status shape_to_variant_gradient(struct tfc_shape_ctx *ctx) {
+  const struct tfc_shape *known = ctx->input_as_shape ? ctx->input_as_shape[2] : NULL;
+  ctx->outputs[0] = known ? *known : TFC_SHAPE_UNKNOWN;
+  return NULL;
+}
+
 static tfc_status shape_to_variant(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *values = ctx->inputs[ctx->node->input_count - 1], *first = ctx->inputs[0];
   if (!tfc_node_attr_bool(ctx->graph, ctx->node, "batched_input", false)) {
@@ -221,5 +258,13 @@ static const struct tfc_op_def data_ragged_rows[] = {
      .flags = TFC_OP_HOST,
      .shape = shape_from_variant,
      .kernel = from_variant},
+    {.name = "RaggedTensorToVariantGradient",
+     .inputs = "encoded_ragged_grad: variant, row_splits: Tsplits, dense_values_shape: int32",
+     .outputs = "dense_values_grad: Tvalues",
+     .attrs = "Tvalues: type, Tsplits: {int32, int64} = int64",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .types = TFC_TYPES_NUMBER,
+     .shape = shape_to_variant_gradient,
+     .kernel = to_variant_gradient},
 };
 TFC_REGISTER_OPS(data_ragged_rows);

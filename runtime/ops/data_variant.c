@@ -242,6 +242,13 @@ static tfc_status object_zeros(struct tfc_kernel_ctx *ctx, struct tfc_object *x,
     TFC_RETURN_IF_ERROR(tfc_optional_create(o->count, o->present, &made));
     for (uint32_t i = 0; !s && i < o->count; i++) s = value_zeros(ctx, &o->values[i], &made->values[i]);
     *out = &made->object;
+  } else if (x && x->type == &tfc_ragged_type) { // the same rows, zeros in them
+    const struct tfc_ragged *r = (const struct tfc_ragged *)x;
+    struct tfc_ragged *made = NULL;
+    TFC_RETURN_IF_ERROR(tfc_ragged_create(r->count, &made));
+    for (uint32_t i = 0; i + 1 < r->count; i++) tfc_tensor_share(&r->tensors[i], &made->tensors[i]);
+    s = value_zeros(ctx, &r->tensors[r->count - 1], &made->tensors[r->count - 1]);
+    *out = &made->object;
   } else {
     return tfc_status_make(TFC_INVALID_ARGUMENT, "no zeros like a variant that holds %s",
                            x ? x->type->name : "nothing");
@@ -275,6 +282,21 @@ static tfc_status object_add(struct tfc_kernel_ctx *ctx, struct tfc_object *a, s
       return tfc_status_make(TFC_INVALID_ARGUMENT, "cannot add optional values of which one has a value and one none");
     TFC_RETURN_IF_ERROR(tfc_optional_create(x->count, x->present, &made));
     for (uint32_t i = 0; !s && i < x->count; i++) s = value_add(ctx, &x->values[i], &y->values[i], &made->values[i]);
+    *out = &made->object;
+  } else if (a->type == &tfc_ragged_type) {
+    const struct tfc_ragged *x = (const struct tfc_ragged *)a, *y = (const struct tfc_ragged *)b;
+    struct tfc_ragged *made = NULL;
+    if (x->count != y->count)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "cannot add ragged tensors of ragged ranks %u and %u", x->count - 1,
+                             y->count - 1);
+    TFC_RETURN_IF_ERROR(tfc_ragged_create(x->count, &made));
+    for (uint32_t i = 0; !s && i + 1 < x->count; i++) {
+      const struct tfc_tensor *p = &x->tensors[i], *q = &y->tensors[i];
+      if (p->dtype != q->dtype || p->size != q->size || (p->size && memcmp(p->data, q->data, p->size) != 0))
+        s = tfc_status_make(TFC_INVALID_ARGUMENT, "cannot add ragged tensors of different row splits");
+      tfc_tensor_share(p, &made->tensors[i]);
+    }
+    if (!s) s = value_add(ctx, &x->tensors[x->count - 1], &y->tensors[x->count - 1], &made->tensors[x->count - 1]);
     *out = &made->object;
   } else {
     return tfc_status_make(TFC_INVALID_ARGUMENT, "cannot add variants that hold a %s", a->type->name);

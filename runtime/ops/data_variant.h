@@ -1,5 +1,5 @@
-// Values that variants and handles hold: tensor lists and optionals. Both are values: once made they do not change, so
-// that any number of handles may share one.
+// Values that variants and handles hold: tensor lists, optionals and ragged tensors. All are values: once made they do
+// not change, so that any number of handles may share one.
 #ifndef TFC_RUNTIME_OPS_DATA_VARIANT_H
 #define TFC_RUNTIME_OPS_DATA_VARIANT_H
 
@@ -62,6 +62,15 @@ struct tfc_optional {
 };
 extern const struct tfc_object_type tfc_optional_type;
 TFC_MUST_USE tfc_status tfc_optional_create(uint32_t count, bool present, struct tfc_optional **out);
+
+// --- Ragged tensors ----------------------------------------------------------------------------------------------
+struct tfc_ragged {
+  struct tfc_object object;
+  uint32_t count;              // splits and values
+  struct tfc_tensor tensors[]; // [count]: the values last
+};
+extern const struct tfc_object_type tfc_ragged_type;
+TFC_MUST_USE tfc_status tfc_ragged_create(uint32_t count, struct tfc_ragged **out);
 
 // --- Arithmetic on variants: for ZerosLike and AddN --------------------------------------------------------------
 // Zeros like what each element of a variant tensor holds; the sum of two of one kind and shape.

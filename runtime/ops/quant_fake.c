@@ -13,7 +13,7 @@ static struct range nudged(float min, float max, int64_t bits, bool narrow) {
   r.scale = (max - min) / (most - least);
   r.inverse = 1.0f / r.scale;
   float zero = least - min / r.scale;
-  zero = zero < least ? least : zero > most ? most : roundf(zero);
+  zero = isnan(zero) ? 0 : zero < least ? least : zero > most ? most : roundf(zero);
   r.low = (least - zero) * r.scale;
   r.high = (most - zero) * r.scale;
   r.zero = floorf(-r.low * r.inverse + 0.5f);
@@ -21,7 +21,8 @@ static struct range nudged(float min, float max, int64_t bits, bool narrow) {
 }
 
 static float quantized(const struct range *r, float x) {
-  float v = x < r->low ? r->low : x > r->high ? r->high : x;
+  float v = x > r->high ? r->high : x; // of a range that is the wrong way round, low is what counts
+  v = v < r->low ? r->low : v;
   return floorf((v - r->low) * r->inverse - r->zero + 0.5f) * r->scale;
 }
 
@@ -79,9 +80,8 @@ static tfc_status grad_of_fake_quant(struct tfc_grad_ctx *c) {
   return tfc_grad_status(c);
 }
 
-// --- Bounds that are inputs, one for all or one for each channel (the last dimension)
-// --------------------------------- bounds at input `from` and after it; *channels is 1 or the size of the last
-// dimension
+// --- Bounds that are inputs, one for all or one for each channel (the last dimension) ------------------------------
+// Bounds at input `from` and after it; *channels is 1 or the size of the last dimension.
 static tfc_status check_bounds(struct tfc_kernel_ctx *ctx, uint32_t from, bool each, int64_t *channels) {
   const struct tfc_tensor *x = ctx->inputs[from - 1];
   *channels = 1;
@@ -144,10 +144,11 @@ static tfc_status gradient_between(struct tfc_kernel_ctx *ctx, bool each) {
     struct range r = nudged(min[c], max[c], state->bits, state->narrow);
     double below = 0, above = 0;
     for (int64_t i = c; i < n; i += channels) {
-      bool low = !nothing && in[i] < r.low, high = !nothing && in[i] > r.high;
-      out[i] = dy[i] * (low || high ? 0.0f : 1.0f);
-      if (low) below += dy[i];
-      if (high) above += dy[i];
+      bool inside = nothing || (in[i] >= r.low && in[i] <= r.high); // NaN is not
+      out[i] = nothing ? dy[i] : dy[i] * (inside ? 1.0f : 0.0f);
+      if (nothing) continue;
+      below += dy[i] * (in[i] < r.low ? 1.0f : 0.0f);
+      above += dy[i] * (in[i] > r.high ? 1.0f : 0.0f);
     }
     ((float *)dmin->data)[c] = (float)below;
     ((float *)dmax->data)[c] = (float)above;

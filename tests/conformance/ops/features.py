@@ -143,6 +143,16 @@ def variants(f):
                         encoded = f.node("RaggedTensorToVariant", [nested, values], batched_input=rows)
                         made.append(f.node("RaggedTensorFromVariant", [encoded], input_ragged_rank=len(nested) - rows, output_ragged_rank=len(nested), Tvalues=tf.as_dtype(d), Tsplits=tf.int64))
                 f.run(made)
+    for d in ("float32", "float64", "int32"):
+        with f.graph.as_default():
+            f.case("RaggedTensorToVariantGradient", d)
+            with f.scope():
+                encoded = f.node("RaggedTensorToVariant", [splits[1:], f.values(d, [6, 2])], batched_input=True)
+                grad = f.node("RaggedTensorToVariantGradient", [encoded, splits[1], np.array([6, 2], np.int32)], Tvalues=tf.as_dtype(d))
+                whole = f.node("RaggedTensorToVariant", [splits[1:], f.values(d, [6, 2])], batched_input=False, name="whole")
+                back = [f.node("RaggedTensorFromVariant", [t], input_ragged_rank=1, output_ragged_rank=1, Tvalues=tf.as_dtype(d), Tsplits=tf.int64, name="back%d" % i)
+                        for i, t in enumerate((f.node("ZerosLike", [whole]), f.node("AddN", [[whole, whole]])))]
+            f.run([grad, back])
 
 
 def unicode(f):

@@ -36,6 +36,7 @@ def cases(f):
         sparse_sums(f)
         mutexes(f)
         unique(f)
+        paths(f)
 
 
 def images(f):
@@ -119,3 +120,9 @@ def unique(f):
     for d in ("float32", "int64", "string"):
         x = f.values(d, [5, 2], low=0, high=1)
         f.simple("UniqueWithCountsV2", d, [([x, np.array([0], np.int64)], {}), ([x, np.array([1], np.int32)], {"out_idx": tf.int64}), ([x[:, 0], np.array([], np.int64)], {})])
+
+
+def paths(f):
+    f.simple("MatchingFiles", "string", [([text(b"/dev/nul[l]")], {}), ([text([b"/dev/zero", b"/dev/null", b"/no/such/*"])], {})], dynamic=False)
+    f.simple("ReadFile", "string", [([text(b"/no/such/file")], {})], tag="absent", expect_error="NotFoundError")
+    f.simple("ReadFile", "string", [([text([b"/dev/null"])], {})], tag="vector", expect_error="InvalidArgumentError")

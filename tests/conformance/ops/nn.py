@@ -53,6 +53,10 @@ def cases(f):
             tag = "%d%s" % (bits, "narrow" * narrow)
             f.simple("FakeQuantWithMinMaxVars", "float32", [([x, a, b], attrs) for a, b in bounds], "ulp:2", tag)
             f.simple("FakeQuantWithMinMaxVarsGradient", "float32", [([g, x, a, b], attrs) for a, b in bounds], "relative:1e-5", tag)
+            odd = np.array([np.nan, np.inf, -np.inf, 2, -2, 0], np.float32)
+            strange = [(np.float32(a), np.float32(b)) for a, b in ((5, -3), (1, -1), (np.nan, 1), (-1, np.nan), (-1, np.inf), (-np.inf, np.inf), (-3, 5))]
+            f.simple("FakeQuantWithMinMaxVars", "float32", [([odd, a, b], attrs) for a, b in strange], "ulp:2", tag + "strange")
+            f.simple("FakeQuantWithMinMaxVarsGradient", "float32", [([odd[::-1] * 3, odd, a, b], attrs) for a, b in strange], "relative:1e-5", tag + "strange")
             low, high = np.array([-3, 0, 0, -7], np.float32), np.array([5, 6, 0, 0.5], np.float32)
             f.simple("FakeQuantWithMinMaxVarsPerChannel", "float32", [([x, low, high], attrs), ([x[0, 0], low, high], attrs)], "ulp:2", tag)
             f.simple("FakeQuantWithMinMaxVarsPerChannelGradient", "float32", [([g, x, low, high], attrs), ([g[0, 0], x[0, 0], low, high], attrs)], "relative:1e-5", tag)
