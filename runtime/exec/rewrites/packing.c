@@ -18,7 +18,7 @@ static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(floats), &out));
   struct tfc_matrix b = tfc_product_matrix(ctx->inputs[0], p->transpose_b);
   if (p->split_b)
-    tfc_products_pack_split(ctx, b, p->k, p->n, out->data);
+    tfc_split_pack_b(&(struct tfc_split_matrix){.matrix = b}, p->k, p->n, 0, tfc_split_sides(p->n), out->data);
   else
     tfc_products_pack(ctx, b, p->k, p->n, out->data);
   return NULL;
@@ -136,7 +136,8 @@ static uint64_t shared_key(const struct tfc_ir_op *op, const struct tfc_ir_input
 }
 
 static bool may_split(const struct tfc_ir *ir, uint16_t device) {
-  return ir->all_rewrites && ir->devices[device]->driver == &tfc_driver_cpu && tfc_split_available();
+  return ir->all_rewrites && ir->devices[device]->driver == &tfc_driver_cpu && ir->devices[device]->info.cores == 1 &&
+         tfc_split_available();
 }
 
 static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *index, shared_array *all) {

@@ -106,7 +106,7 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
   struct tfc_split_product products[TFC_PRODUCTS_MOST];
   struct tfc_patches_cell cell[TFC_PRODUCTS_MOST];
   *out_done = false;
-  if (!ctx->rounding || !tfc_split_available() || cells > most_cells ||
+  if (!tfc_products_may_split(ctx) || cells > most_cells ||
       !tfc_split_pays(rows, columns, cells * k, cells * tfc_split_blocks(k), true))
     return NULL;
   for (int64_t q = 0; q < cells; q++) {
@@ -118,7 +118,7 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
     struct tfc_matrix b = {w, sum->turned ? 1 : c->filters, sum->turned ? c->filters : 1};
     products[q] = (struct tfc_split_product){.a = tfc_patches_of_cell(&cell[q]), .b = {.matrix = b}, .k = k};
   }
-  return tfc_products_run_split(ctx, products, cells, rows, columns, false, out, out_done);
+  return tfc_products_run_split(products, cells, rows, columns, false, out, out_done);
 }
 
 // --- Forward -----------------------------------------------------------------------------------------------------
@@ -296,63 +296,9 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// On the tile unit: for each cell of the window its part of dw, [channels, filters] = what the cell meets, transposed,
-// times dy, summed over stretches of positions in turn. dy is packed once, patches on the way.
-struct tile_job {
-  const struct conv *conv;
-  const struct tfc_patches *patches;
-  const float *dy;
-  char *packed; // of dy: a stretch after the other
-  float *dw;
-  size_t stretch_bytes;
-  int64_t first, positions; // of this round
-  int64_t row_part, parts;  // of a piece; pieces of a cell
-  bool goes_on;
-  _Atomic bool failed, unfit;
-};
-enum { STRETCH = TFC_SPLIT_GROUP * TFC_SPLIT_K };
-static int64_t stretch_length(const struct tile_job *j, int64_t s) {
-  return j->positions - s * STRETCH < STRETCH ? j->positions - s * STRETCH : STRETCH;
-}
-static void pack_stretches(void *arg, int64_t begin, int64_t end) { // a panel of a stretch at a time
-  struct tile_job *j = arg;
-  const int64_t filters = j->conv->filters, panels = tfc_split_sides(filters);
-  while (begin < end) {
-    int64_t s = begin / panels, first = begin % panels, last = end - s * panels < panels ? end - s * panels : panels;
-    struct tfc_split_matrix b = {.matrix = {j->dy + (j->first + s * STRETCH) * filters, filters, 1}};
-    if (!tfc_split_pack_b(&b, stretch_length(j, s), filters, first, last, j->packed + (size_t)s * j->stretch_bytes))
-      j->unfit = true;
-    begin = s * panels + last;
-  }
-}
-static void tile_pieces(void *arg, int64_t begin, int64_t end) {
-  struct tile_job *j = arg;
-  const struct conv *c = j->conv;
-  const int64_t stretches = (j->positions + STRETCH - 1) / STRETCH;
-  void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
-  if (!scratch) j->failed = true;
-  for (int64_t piece = begin; piece < end && scratch; piece++) {
-    int64_t q = piece / j->parts, row = piece % j->parts * j->row_part;
-    struct tfc_split_product products[TFC_PRODUCTS_MOST];
-    struct tfc_patches_cell cells[TFC_PRODUCTS_MOST];
-    for (int64_t s = 0; s < stretches; s++) {
-      cells[s] = (struct tfc_patches_cell){j->patches, q / c->size[1], q % c->size[1], j->first + s * STRETCH};
-      products[s] = (struct tfc_split_product){.a = tfc_patches_of_cell(&cells[s]),
-                                               .packed_b = j->packed + (size_t)s * j->stretch_bytes,
-                                               .k = stretch_length(j, s)};
-      products[s].a.turned = true;
-    }
-    int64_t row_end = row + j->row_part < c->channels ? row + j->row_part : c->channels;
-    if (!tfc_split_run(products, stretches, c->filters, j->dw + q * c->channels * c->filters, c->filters, j->goes_on,
-                       row, row_end, 0, tfc_split_sides(c->filters), scratch))
-      j->unfit = true;
-  }
-}
-
 // A window of one cell: dw = x transposed times dy as they stand.
-static tfc_status matrix_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const float *x, const float *dy,
-                                  float *dw, bool *out_done) {
-  enum { MOST_PACKED = 8 << 20 };
+enum { MOST_PACKED = 8 << 20, STRETCH = TFC_SPLIT_GROUP * TFC_SPLIT_K };
+static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const float *dy, float *dw, bool *out_done) {
   const int64_t positions = c->batch * c->out[0] * c->out[1];
   int64_t round = MOST_PACKED / (6 * c->filters) / STRETCH * STRETCH;
   if (round < STRETCH) round = STRETCH;
@@ -361,41 +307,42 @@ static tfc_status matrix_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
     struct tfc_split_product p = {.a = {.matrix = {x + first * c->channels, 1, c->channels}},
                                   .b = {.matrix = {dy + first * c->filters, c->filters, 1}},
                                   .k = positions - first < round ? positions - first : round};
-    TFC_RETURN_IF_ERROR(tfc_products_run_split(ctx, &p, 1, c->channels, c->filters, first > 0, dw, out_done));
+    TFC_RETURN_IF_ERROR(tfc_products_run_split(&p, 1, c->channels, c->filters, first > 0, dw, out_done));
   }
   return NULL;
 }
 
+// On the tile unit: for each cell of the window its part of dw, [channels, filters] = what the cell meets, transposed,
+// times dy, summed over some positions after the others. dy is packed once, patches on the way.
 static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
                                   const float *dy, float *dw, bool *out_done) {
-  enum { MOST_PACKED = 6 << 20 };
   const int64_t positions = c->batch * c->out[0] * c->out[1], cells = c->size[0] * c->size[1];
-  const int64_t threads = ctx->env->threads;
-  struct tile_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw};
+  const int64_t filters = c->filters, panels = tfc_split_sides(filters);
   *out_done = false;
-  if (!ctx->rounding || !tfc_split_available() || cells > most_cells ||
-      !tfc_split_pays(c->channels, c->filters, positions, tfc_split_blocks(positions), cells > 1))
+  if (!tfc_products_may_split(ctx) ||
+      !tfc_split_pays(c->channels, filters, positions, tfc_split_blocks(positions), cells > 1))
     return NULL;
-  if (c->pointwise) return matrix_on_tiles(ctx, c, patches->image, dy, dw, out_done);
-  j.stretch_bytes = tfc_split_packed_bytes(STRETCH, c->filters);
-  int64_t round = (int64_t)(MOST_PACKED / j.stretch_bytes), all = (positions + STRETCH - 1) / STRETCH;
-  round = round < 1 ? 1 : round;
-  round = round > TFC_PRODUCTS_MOST ? TFC_PRODUCTS_MOST : round > all ? all : round;
-  j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, (size_t)round * j.stretch_bytes);
-  if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  // Pieces of a few stripes, so that there are enough for all threads.
-  int64_t stripes = tfc_split_sides(c->channels), part = threads > 1 ? cells * stripes / (3 * threads) : stripes;
-  j.row_part = (part < 1 ? 1 : part > stripes ? stripes : part) * TFC_SPLIT_SIDE;
-  j.parts = (c->channels + j.row_part - 1) / j.row_part;
-  for (; j.first < positions && !j.unfit; j.first += round * STRETCH) {
-    j.positions = positions - j.first < round * STRETCH ? positions - j.first : round * STRETCH;
-    j.goes_on = j.first > 0;
-    int64_t pieces = (j.positions + STRETCH - 1) / STRETCH * tfc_split_sides(c->filters);
-    tfc_kernel_parallel_for(ctx, pieces, (pieces + 4 * threads - 1) / (4 * threads), pack_stretches, &j);
-    tfc_kernel_parallel_for(ctx, cells * j.parts, 1, tile_pieces, &j);
-    if (j.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (c->pointwise) return matrix_on_tiles(c, patches->image, dy, dw, out_done);
+  int64_t round = MOST_PACKED / (6 * filters) / STRETCH * STRETCH;
+  if (round < STRETCH) round = STRETCH;
+  if (round > positions) round = positions;
+  void *packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_split_packed_bytes(round, filters));
+  void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
+  if (!packed || !scratch) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (int64_t first = 0; first < positions; first += round) {
+    const int64_t k = positions - first < round ? positions - first : round;
+    struct tfc_split_matrix b = {.matrix = {dy + first * filters, filters, 1}};
+    if (!tfc_split_pack_b(&b, k, filters, 0, panels, packed)) return NULL;
+    for (int64_t q = 0; q < cells; q++) {
+      struct tfc_patches_cell cell = {patches, q / c->size[1], q % c->size[1], first};
+      struct tfc_split_product p = {.a = tfc_patches_of_cell(&cell), .packed_b = packed, .k = k};
+      p.a.turned = true;
+      if (!tfc_split_run(&p, 1, filters, dw + q * c->channels * filters, filters, first > 0, 0, c->channels, 0, panels,
+                         scratch))
+        return NULL;
+    }
   }
-  *out_done = !j.unfit;
+  *out_done = true;
   return NULL;
 }
 

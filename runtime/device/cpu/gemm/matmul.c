@@ -57,7 +57,7 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
     kept->packed = false;
     return true;
   }
-  bool split = ctx->rounding && tfc_split_available() && tfc_split_pays(m, n, p->k, tfc_split_blocks(p->k), true);
+  bool split = tfc_products_may_split(ctx) && tfc_split_pays(m, n, p->k, tfc_split_blocks(p->k), true);
   if (kept->packed && kept->split != split) return true;
   size_t bytes = split ? tfc_split_packed_bytes(p->k, n) : (tfc_gemm_packed_bytes(p->k, n) + 63) / 64 * 64;
   if (!kept->packed && kept->bytes < bytes) {
@@ -67,7 +67,7 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
   }
   if (!kept->memory) return true;
   if (!kept->packed && split)
-    tfc_products_pack_split(ctx, p->b, p->k, n, kept->memory);
+    tfc_split_pack_b(&(struct tfc_split_matrix){.matrix = p->b}, p->k, n, 0, tfc_split_sides(n), kept->memory);
   else if (!kept->packed)
     tfc_products_pack(ctx, p->b, p->k, n, kept->memory);
   kept->packed = true, kept->split = split;
@@ -142,7 +142,7 @@ struct batch {
   struct tfc_product first;
   int64_t m, n;
   float *c;
-  bool rounding;
+  bool split;
   struct tfc_shape shape; // of C's batch dimensions
   int64_t a_stride[TFC_MAX_RANK], b_stride[TFC_MAX_RANK];
   _Atomic bool failed;
@@ -163,7 +163,7 @@ static void run_batch(void *arg, int64_t begin, int64_t end) {
   struct batch *b = arg;
   for (int64_t i = begin; i < end; i++) {
     struct tfc_product p = at(b, i);
-    tfc_status s = tfc_products_run_serial(&p, 1, b->m, b->n, b->rounding, b->c + i * b->m * b->n);
+    tfc_status s = tfc_products_run_serial(&p, 1, b->m, b->n, b->split, b->c + i * b->m * b->n);
     if (s) b->failed = true;
     tfc_status_free(s);
   }
@@ -196,7 +196,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   shape.dims[shape.rank++] = batch.n;
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &out));
-  batch.c = out->data, batch.rounding = ctx->rounding;
+  batch.c = out->data, batch.split = tfc_products_may_split(ctx);
   if (!batch.m || !batch.n || !count) return NULL;
   batch_strides(a, &batch.shape, batch.a_stride);
   batch_strides(b, &batch.shape, batch.b_stride);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/device/cpu/gemm/scratch.h"
+#include "runtime/device/driver.h"
 
 enum { few_rows = 12, turned_rows = 96 };
 
@@ -156,126 +157,30 @@ void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *
 }
 
 // --- On the tile unit --------------------------------------------------------------------------------------------
-struct split_job {
-  struct tfc_split_product products[TFC_PRODUCTS_MOST];
-  int64_t count, m, n;
-  float *c;
-  bool accumulate;
-  int64_t row_part, panel_part, panel_parts; // of a piece
-  char *packed;                              // products' B, where these are packed first, one after the other
-  size_t offsets[TFC_PRODUCTS_MOST];
-  _Atomic bool failed, unfit;
-};
+bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx) {
+  return ctx->rounding && ctx->env->device && ctx->env->device->info.cores == 1 && tfc_split_available();
+}
 
-static void run_split_pieces(void *arg, int64_t begin, int64_t end) {
-  struct split_job *job = arg;
+tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m, int64_t n,
+                                  bool accumulate, float *c, bool *out_fits) {
+  struct tfc_split_product ready[TFC_PRODUCTS_MOST];
+  size_t bytes = 0, at = 0;
+  const int64_t panels = tfc_split_sides(n);
   void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
-  if (!scratch) job->failed = true;
-  for (int64_t piece = begin; piece < end && scratch; piece++) {
-    int64_t row = piece / job->panel_parts * job->row_part, first = piece % job->panel_parts * job->panel_part;
-    int64_t row_end = row + job->row_part < job->m ? row + job->row_part : job->m;
-    int64_t panels = tfc_split_sides(job->n),
-            last = first + job->panel_part < panels ? first + job->panel_part : panels;
-    if (!tfc_split_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first, last,
-                       scratch))
-      job->unfit = true;
-  }
-}
-
-static void pack_split_pieces(void *arg, int64_t begin, int64_t end) {
-  struct split_job *job = arg;
-  int64_t panels = tfc_split_sides(job->n);
-  while (begin < end) {
-    int64_t i = begin / panels, first = begin % panels;
-    int64_t last = end - i * panels < panels ? end - i * panels : panels;
-    const struct tfc_split_product *p = &job->products[i];
-    if (p->packed_b == job->packed + job->offsets[i] &&
-        !tfc_split_pack_b(&p->b, p->k, job->n, first, last, job->packed + job->offsets[i]))
-      job->unfit = true;
-    begin = i * panels + last;
-  }
-}
-
-// Pieces of C, and whether B is packed first or by each piece on the way, by how long that takes: in cycles, of the
-// last thread, if pieces are taken by whoever is free. What is packed first comes from another core's cache, which a
-// piece of few rows would wait for.
-static double pieces_time(int64_t rows, int64_t columns, int64_t k, bool first, int64_t pieces, int64_t threads) {
-  const double for_all = (double)rows * (double)columns * (double)k / 75, a = 1.2 * (double)rows * (double)k;
-  const double b = (double)k * (double)columns;
-  double piece =
-      for_all + a +
-      (first ? (rows < TFC_SPLIT_ROWS ? b : 0) : 1.2 * b * (double)((rows + TFC_SPLIT_ROWS - 1) / TFC_SPLIT_ROWS));
-  return piece * ((double)pieces + (double)(threads - 1)) / (double)threads;
-}
-
-static bool divide_split(struct split_job *job, int64_t k, int64_t threads, bool ready) {
-  const int64_t stripes = tfc_split_sides(job->m), panels = tfc_split_sides(job->n);
-  double best = INFINITY;
-  bool pack_first = false;
-  for (int first = ready; first < 2; first++)
-    for (int64_t r = 1; r <= stripes && r <= 4 * threads; r++) {
-      int64_t row_part = (stripes + r - 1) / r, row_parts = (stripes + row_part - 1) / row_part;
-      for (int64_t q = 1; q <= panels && q <= 4 * threads; q++) {
-        int64_t panel_part = (panels + q - 1) / q, panel_parts = (panels + panel_part - 1) / panel_part;
-        double time = pieces_time(row_part * TFC_SPLIT_SIDE, panel_part * TFC_SPLIT_SIDE, k, first,
-                                  row_parts * panel_parts, threads);
-        if (first && !ready) time += 1.5 * (double)k * (double)job->n / (double)threads + 5000;
-        if (time >= best) continue;
-        best = time, pack_first = first && !ready;
-        job->row_part = row_part * TFC_SPLIT_SIDE, job->panel_part = panel_part, job->panel_parts = panel_parts;
-      }
-    }
-  return pack_first;
-}
-
-tfc_status tfc_products_run_split(struct tfc_kernel_ctx *ctx, const struct tfc_split_product *products, int64_t count,
-                                  int64_t m, int64_t n, bool accumulate, float *c, bool *out_fits) {
-  struct split_job job = {.count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
-  int64_t panels = tfc_split_sides(n), threads = ctx ? ctx->env->threads : 1, total_k = 0;
-  size_t bytes = 0;
-  bool ready = true;
-  memcpy(job.products, products, (size_t)count * sizeof *products);
+  if (!scratch) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  bool first = m > TFC_SPLIT_ROWS, fits = true; // else each B is packed once anyway
+  for (int64_t i = 0; i < count; i++) bytes += products[i].packed_b ? 0 : tfc_split_packed_bytes(products[i].k, n);
+  char *packed = first && bytes ? tfc_thread_scratch(TFC_SCRATCH_B, bytes) : NULL;
+  if (first && bytes && !packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int64_t i = 0; i < count; i++) {
-    job.offsets[i] = bytes;
-    total_k += products[i].k;
-    ready = ready && products[i].packed_b;
-    if (!products[i].packed_b) bytes += tfc_split_packed_bytes(products[i].k, n);
+    ready[i] = products[i];
+    if (!first || ready[i].packed_b) continue;
+    ready[i].packed_b = packed + at;
+    fits &= tfc_split_pack_b(&ready[i].b, ready[i].k, n, 0, panels, packed + at);
+    at += tfc_split_packed_bytes(ready[i].k, n);
   }
-  if (2.0 * (double)m * (double)n * (double)total_k < 4e6) threads = 1; // less than a hand-over is worth
-  if (divide_split(&job, total_k, threads, ready)) {
-    job.packed = tfc_thread_scratch(TFC_SCRATCH_B, bytes);
-    if (!job.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    for (int64_t i = 0; i < count; i++)
-      if (!products[i].packed_b) job.products[i].packed_b = job.packed + job.offsets[i];
-    int64_t pieces = count * panels, grain = (pieces + 4 * threads - 1) / (4 * threads);
-    if (threads > 1)
-      tfc_kernel_parallel_for(ctx, pieces, grain, pack_split_pieces, &job);
-    else
-      pack_split_pieces(&job, 0, pieces);
-  }
-  int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
-  if (threads > 1)
-    tfc_kernel_parallel_for(ctx, pieces, 1, run_split_pieces, &job);
-  else
-    run_split_pieces(&job, 0, pieces);
-  *out_fits = !job.unfit;
-  return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
-}
-
-struct split_pack_job {
-  struct tfc_split_matrix b;
-  int64_t k, n;
-  void *packed;
-};
-static void pack_split_range(void *arg, int64_t begin, int64_t end) {
-  const struct split_pack_job *job = arg;
-  tfc_split_pack_b(&job->b, job->k, job->n, begin, end, job->packed);
-}
-
-void tfc_products_pack_split(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, void *packed) {
-  struct split_pack_job job = {{.matrix = b}, k, n, packed};
-  int64_t panels = tfc_split_sides(n), threads = ctx->env->threads;
-  tfc_kernel_parallel_for(ctx, panels, (panels + 2 * threads - 1) / (2 * threads), pack_split_range, &job);
+  *out_fits = tfc_split_run(ready, count, n, c, n, accumulate, 0, m, 0, panels, scratch) && fits;
+  return NULL;
 }
 
 static bool all_fit(struct tfc_matrix x, int64_t rows, int64_t columns) {
@@ -286,14 +191,14 @@ static bool all_fit(struct tfc_matrix x, int64_t rows, int64_t columns) {
 }
 
 // Does the sum go to the tile unit? *out_done: it was computed there.
-static tfc_status try_split(struct tfc_kernel_ctx *ctx, bool rounding, const struct tfc_product *products,
-                            int64_t count, int64_t m, int64_t n, bool accumulate, float *c, bool *out_done) {
+static tfc_status try_split(bool allowed, const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
+                            bool accumulate, float *c, bool *out_done) {
   struct tfc_split_product split[TFC_PRODUCTS_MOST];
   bool ready = false;
   int64_t total_k = 0, blocks = 0;
   *out_done = false;
   for (int64_t i = 0; i < count; i++) ready = ready || products[i].split_b;
-  if (!ready && (!rounding || !tfc_split_available())) return NULL;
+  if (!ready && !allowed) return NULL;
   for (int64_t i = 0; i < count; i++) {
     const struct tfc_product *p = &products[i];
     if (!ready && (p->packed_b || p->source)) return NULL;
@@ -305,7 +210,7 @@ static tfc_status try_split(struct tfc_kernel_ctx *ctx, bool rounding, const str
   if (!ready && accumulate) // C could not be had again
     for (int64_t i = 0; i < count; i++)
       if (!all_fit(products[i].a, m, products[i].k) || !all_fit(products[i].b, products[i].k, n)) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_products_run_split(ctx, split, count, m, n, accumulate, c, out_done));
+  TFC_RETURN_IF_ERROR(tfc_products_run_split(split, count, m, n, accumulate, c, out_done));
   *out_done = *out_done || ready;
   return NULL;
 }
@@ -366,14 +271,14 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
 tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                             int64_t n, bool accumulate, float *c) {
   bool done = false;
-  if (m && n) TFC_RETURN_IF_ERROR(try_split(ctx, ctx->rounding, products, count, m, n, accumulate, c, &done));
+  if (m && n) TFC_RETURN_IF_ERROR(try_split(tfc_products_may_split(ctx), products, count, m, n, accumulate, c, &done));
   return done ? NULL : run(ctx, products, count, m, n, accumulate, c);
 }
 
-tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
-                                   bool rounding, float *c) {
+tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n, bool split,
+                                   float *c) {
   bool done = false;
-  if (m && n) TFC_RETURN_IF_ERROR(try_split(NULL, rounding, products, count, m, n, false, c, &done));
+  if (m && n) TFC_RETURN_IF_ERROR(try_split(split, products, count, m, n, false, c, &done));
   return done ? NULL : run(NULL, products, count, m, n, false, c);
 }
 

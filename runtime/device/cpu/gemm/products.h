@@ -19,16 +19,16 @@ struct tfc_product { // A [m, k] B [k, n]
 // numbers that are too large to be split are noticed, except in a B that comes packed.
 TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
                                          int64_t m, int64_t n, bool accumulate, float *c);
-// The sum on the calling thread alone.
+// The sum on the calling thread alone; `split`: on the tile unit, where that pays.
 TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
-                                                bool rounding, float *c);
-// The sum on the tile unit, by all cores (`ctx` NULL: by the calling thread). *out_fits: false where numbers were too
-// large; C is then whatever it is.
-TFC_MUST_USE tfc_status tfc_products_run_split(struct tfc_kernel_ctx *ctx, const struct tfc_split_product *products,
-                                               int64_t count, int64_t m, int64_t n, bool accumulate, float *c,
-                                               bool *out_fits);
-// Packs B [k, n] for it on all cores.
-void tfc_products_pack_split(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, void *packed);
+                                                bool split, float *c);
+// May this operation use the tile unit? Where rounding may change, on devices of one core: on four cores of one
+// processor the units were measured to fall to a third of their speed, by phases, and gained nothing.
+bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
+// The sum on the tile unit, by the calling thread. *out_fits: false where numbers were too large; C is then whatever it
+// is.
+TFC_MUST_USE tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m,
+                                               int64_t n, bool accumulate, float *c, bool *out_fits);
 // Pieces of C [rows, panels] for so many threads: rows of a piece (a multiple of 8, or all) and panels of a piece. By
 // rows where that can be even, as whoever takes a piece packs its rows of A.
 void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels);
