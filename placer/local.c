@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "placer/loads.h"
+#include "placer/pack.h"
 #include "runtime/base/clock.h"
+
+#define PACK_ROUNDS 64
 
 double tfc_seconds_now(void) {
   return (double)tfc_now_ns() * 1e-9;
@@ -52,6 +55,36 @@ static struct trouble trouble_of(const struct tfc_loads *l) {
 }
 static bool less_trouble(struct trouble a, struct trouble b) {
   return a.missing != b.missing ? a.missing < b.missing : a.excess < b.excess;
+}
+
+struct packing {
+  const struct tfc_problem *p;
+  const bool *kept;
+};
+static bool may_pack(const void *user, uint32_t unit, uint32_t device) {
+  const struct packing *q = user;
+  return !(q->kept && q->kept[unit]) && tfc_problem_allows(q->p, unit, device);
+}
+
+// What moves and exchanges leave above the limits: two devices at a time are divided anew.
+static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, const bool *kept, struct trouble now) {
+  const struct tfc_problem *p = l->problem;
+  const struct packing packing = {p, kept};
+  const struct tfc_pack pack = {p->unit_count, p->device_count, p->unit_memory, p->limit, may_pack, &packing};
+  tfc_device_id *before = malloc(sizeof *before * ((size_t)p->unit_count + 1)),
+                *after = malloc(sizeof *after * ((size_t)p->unit_count + 1));
+  if (before && after) {
+    memcpy(before, l->device, sizeof *before * p->unit_count);
+    memcpy(after, before, sizeof *after * p->unit_count);
+    tfc_pack_bins(&pack, r, PACK_ROUNDS, after);
+    tfc_loads_reset(l, after);
+    if (less_trouble(trouble_of(l), now))
+      now = trouble_of(l);
+    else
+      tfc_loads_reset(l, before);
+  }
+  free(before), free(after);
+  return now;
 }
 
 bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_device_id *device, const bool *kept) {
@@ -102,6 +135,7 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
       tfc_loads_move(&l, u, from);
     }
   }
+  if (now.excess && !now.missing) now = pack_units(&l, r, kept, now);
   memcpy(device, l.device, sizeof *device * p->unit_count);
   free(heavy);
   tfc_loads_deinit(&l);

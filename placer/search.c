@@ -216,7 +216,7 @@ static void run_job(void *user, uint32_t i) {
 }
 
 static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
-  static const char *const names[] = {"single", "split", "dp",    "m-topo", "m-etf",       "heft",
+  static const char *const names[] = {"single", "pack",  "split", "dp",     "m-topo",      "m-etf",     "heft",
                                       "peft",   "m-sct", "metis", "scotch", "round-robin", "multilevel"};
   enum { COUNT = sizeof names / sizeof *names };
   struct task tasks[COUNT] = {0};
