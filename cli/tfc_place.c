@@ -321,8 +321,13 @@ int main(int argc, char **argv) {
     cost_graph = tfc_cost_graph_sniff((tfc_str){(const char *)file.data, file.size});
     tfc_file_unmap(&file);
   }
-  if (cost_graph && !o.machine)
+  if (cost_graph && !o.machine) { // one that is broken is told first
+    struct tfc_cost_graph *graph = NULL;
+    tfc_status s = tfc_cost_graph_read(o.graph, &graph);
+    if (s) return tfc_program_fail(s);
+    tfc_cost_graph_free(graph);
     return tfc_flags_error(&program, "'%s' is a cost graph: give the machine to place it on with --machine FILE.yaml",
                            o.graph);
+  }
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

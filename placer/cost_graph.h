@@ -68,7 +68,7 @@ TFC_MUST_USE tfc_status tfc_cost_builder_finish(struct tfc_cost_builder *builder
 // `path` only names the document in messages.
 TFC_MUST_USE tfc_status tfc_cost_graph_parse(tfc_str json, const char *path, struct tfc_cost_graph **out);
 TFC_MUST_USE tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out);
-// Whether the content looks like a cost graph (JSON object with its format name): for telling formats apart.
+// Whether the content can only be meant as a cost graph (JSON, right or wrong): for telling formats apart.
 bool tfc_cost_graph_sniff(tfc_str content);
 TFC_MUST_USE tfc_status tfc_cost_graph_format(const struct tfc_cost_graph *graph, struct tfc_text *out); // JSON
 TFC_MUST_USE tfc_status tfc_cost_graph_write(const struct tfc_cost_graph *graph, const char *path);

@@ -135,12 +135,11 @@ tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out) {
   return s;
 }
 
+// Graphs begin with a field's number or its name, so an object or a list can only be meant as a cost graph.
 bool tfc_cost_graph_sniff(tfc_str content) {
-  size_t i = 0;
-  if (content.size >= 3 && memcmp(content.data, "\xef\xbb\xbf", 3) == 0) i = 3;
+  size_t i = tfc_json_has_mark(content) ? 3 : 0;
   while (i < content.size && strchr(" \t\r\n", content.data[i]) && content.data[i]) i++;
-  return i < content.size && content.data[i] == '{' &&
-         memmem(content.data, content.size, "\"" FORMAT "\"", sizeof FORMAT + 1) != NULL;
+  return i < content.size && (content.data[i] == '{' || content.data[i] == '[');
 }
 
 tfc_status tfc_cost_graph_format(const struct tfc_cost_graph *g, struct tfc_text *out) {

@@ -3,14 +3,21 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+bool tfc_json_has_mark(tfc_str text) {
+  return text.size >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0;
+}
 
 tfc_status tfc_json_document(tfc_str text, const char *path, const char *format, json_t **out) {
   tfc_status s = NULL;
   json_error_t error;
+  if (tfc_json_has_mark(text)) text = tfc_str_sub(text, 3, text.size);
   json_t *root = json_loadb(text.data ? text.data : "", text.size, JSON_REJECT_DUPLICATES, &error);
   if (!root)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
-  if (!json_is_object(root)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: not a JSON object", path);
+  if (!json_is_object(root))
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: not a JSON object: expected one with \"format\": \"%s\"", path, format);
   tfc_str name = {0};
   int64_t version = 1;
   TFC_TRY(s, tfc_status_annotate(tfc_json_string(root, "format", &name), "%s", path));

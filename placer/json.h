@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
+bool tfc_json_has_mark(tfc_str text); // a byte order mark, which is passed over
 // The whole document, an object whose "format" and "version" (1) are as asked. Duplicate keys are errors. `path`
 // names the document in messages.
 TFC_MUST_USE tfc_status tfc_json_document(tfc_str text, const char *path, const char *format, json_t **out);

@@ -194,8 +194,9 @@ out:
 
 // --- auto ----------------------------------------------------------------------------------------------------------
 
-static const enum tfc_search_method step_methods[] = {TFC_METHOD_NAMES, TFC_METHOD_ANNEAL, TFC_METHOD_CLUSTERS,
-                                                      TFC_METHOD_LNS,   TFC_METHOD_HOT,    TFC_METHOD_COMBINE};
+static const enum tfc_search_method step_methods[] = {TFC_METHOD_NAMES,   TFC_METHOD_REGROUP, TFC_METHOD_CLUSTERS,
+                                                      TFC_METHOD_ANNEAL,  TFC_METHOD_REGROUP, TFC_METHOD_LNS,
+                                                      TFC_METHOD_REGROUP, TFC_METHOD_COMBINE, TFC_METHOD_HOT};
 static const enum tfc_search_method throughput_methods[] = {
     TFC_METHOD_FRESH,   TFC_METHOD_CLUSTERS, TFC_METHOD_FRESH, TFC_METHOD_ANNEAL, TFC_METHOD_FRESH,
     TFC_METHOD_COMBINE, TFC_METHOD_FRESH,    TFC_METHOD_HOT,   TFC_METHOD_FRESH,  TFC_METHOD_LNS};

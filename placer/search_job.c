@@ -9,8 +9,8 @@
 
 #define KEPT_STARTS 6
 
-const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",  "auto: anneal",
-                                               "auto: combine", "auto: fresh",      "auto: names"};
+const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
+                                               "auto: combine", "auto: fresh",      "auto: names", "auto: regroup"};
 
 // What is left of a budget after `used` evaluations, a share of it.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
@@ -172,9 +172,40 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
   return s;
 }
 
-// Several starts by names, each with its own idea of what counts in them; then the best one, level by level.
+// Short runs, each by clusters of what is called alike and on one device: what belongs together moves together,
+// whatever it is that counts in the names this time. Where such clusters are hardly more than units, units move.
+static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                                struct tfc_solution *solution, struct tfc_score *score) {
+  tfc_status s = NULL;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *number = NULL;
+  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  while (!job_over(j)) {
+    const uint32_t names = tfc_names_cluster(p, random, cluster);
+    uint32_t count = 0;
+    number = names ? calloc((size_t)names * p->device_count, sizeof *number) : NULL;
+    if (!number) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t *x = &number[(size_t)cluster[u] * p->device_count + solution->device[u]];
+      if (!*x) *x = ++count;
+      cluster[u] = *x - 1;
+    }
+    free(number);
+    number = NULL;
+    struct tfc_anneal_options options = {.hot = 0.04 * pow(0.1, tfc_random_unit(random)), .cold = 0.0003};
+    if (count <= p->unit_count / 2) options.cluster = cluster, options.cluster_count = count;
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
+    const uint64_t enough = 300 + 4 * (uint64_t)count;
+    if (!part.evaluations || part.evaluations > enough) part.evaluations = enough;
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, solution, score, &j->evaluations));
+  }
+out:
+  free(cluster), free(number);
+  return s;
+}
+
+// Several starts by names, each with its own idea of what counts in them; then the best one, regrouped.
 static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
-  enum { STARTS = 6 };
+  enum { STARTS = 8 };
   tfc_status s = NULL;
   struct tfc_solution trial = {0}, best = {0};
   struct tfc_score best_score = TFC_SCORE_NONE;
@@ -191,7 +222,9 @@ static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_jo
     trial.rank = NULL;
     scatter(p, random, cluster, home, count, trial.device);
     struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.002, .cluster = cluster, .cluster_count = count};
-    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.6 / (STARTS - start), tfc_random_u64(random));
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5 / (STARTS - start), tfc_random_u64(random));
+    const uint64_t enough = 300 + 12 * (uint64_t)count;
+    if (!part.evaluations || part.evaluations > enough) part.evaluations = enough;
     struct tfc_score score = TFC_SCORE_NONE;
     TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
     if (best.device && !tfc_score_better(score, best_score)) continue;
@@ -199,7 +232,7 @@ static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_jo
     best_score = score;
   }
   if (!best.device) goto out;
-  TFC_TRY(s, anneal_levels(p, j, random, &best, &best_score, best.device));
+  TFC_TRY(s, anneal_groups(p, j, random, &best, &best_score));
   if (tfc_score_better(best_score, j->score)) { // else what it was given stays
     const struct tfc_solution given = j->solution;
     j->solution = best, best = given, j->score = best_score;
@@ -227,6 +260,8 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, anneal_fresh(p, j, &random));
   } else if (j->method == TFC_METHOD_NAMES) {
     TFC_TRY(s, anneal_names(p, j, &random));
+  } else if (j->method == TFC_METHOD_REGROUP) {
+    TFC_TRY(s, anneal_groups(p, j, &random, &j->solution, &j->score));
   } else if (j->method == TFC_METHOD_COMBINE) { // what is together in both stays so at first
     for (uint32_t u = 0; u < p->unit_count; u++)
       j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);

@@ -6,7 +6,8 @@
 #include "placer/local.h"
 
 // Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
-// from nothing; large neighbourhoods; from nothing by clusters of what is called alike.
+// from nothing; large neighbourhoods; from nothing by clusters of what is called alike; by such clusters, others every
+// time, from where it is.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,
   TFC_METHOD_CLUSTERS,
@@ -14,7 +15,8 @@ enum tfc_search_method {
   TFC_METHOD_HOT,
   TFC_METHOD_COMBINE,
   TFC_METHOD_FRESH,
-  TFC_METHOD_NAMES
+  TFC_METHOD_NAMES,
+  TFC_METHOD_REGROUP
 };
 extern const char *const tfc_search_method_names[];
 

@@ -100,6 +100,18 @@ static void test_graph(void **state) {
   assert_true(g->order[2] == -1.5);
   assert_ok(tfc_cost_graph_format(g, &text));
   assert_true(tfc_cost_graph_sniff((tfc_str){text.data, text.size}));
+  // What is JSON is meant as one, also where it is wrong; a byte order mark is passed over.
+  assert_true(tfc_cost_graph_sniff(TFC_STR("{}")) && tfc_cost_graph_sniff(TFC_STR(" []")));
+  assert_true(tfc_cost_graph_sniff(TFC_STR("\xef\xbb\xbf{\"format\": \"tfc-costgraph\"}")));
+  assert_false(tfc_cost_graph_sniff(TFC_STR("\x0a\x07")) || tfc_cost_graph_sniff(TFC_STR("node {")));
+  assert_fails(tfc_cost_graph_parse(TFC_STR("[]"), "list", &again), TFC_INVALID_ARGUMENT, "tfc-cost-graph");
+  assert_fails(tfc_cost_graph_parse(TFC_STR("{}"), "empty", &again), TFC_INVALID_ARGUMENT, "tfc-cost-graph");
+  struct tfc_text marked = {0};
+  tfc_text_printf(&marked, "\xef\xbb\xbf%s", text.data);
+  assert_ok(tfc_cost_graph_parse((tfc_str){marked.data, marked.size}, "marked", &again));
+  tfc_text_deinit(&marked);
+  tfc_cost_graph_free(again);
+  again = NULL;
   assert_ok(tfc_cost_graph_parse((tfc_str){text.data, text.size}, "again", &again));
   assert_ok(tfc_cost_graph_format(again, &more));
   assert_string_equal(text.data, more.data);
