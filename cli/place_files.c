@@ -87,7 +87,7 @@ tfc_status place_check_files(const struct place_options *o) {
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     TFC_TRY(s, tfc_status_annotate(writable(out, false), "--out"));
   }
-  if (!o->machine && (o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
+  if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
     if (!(report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report")))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     TFC_TRY(s, tfc_status_annotate(writable(report, true), "--report"));

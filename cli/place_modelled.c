@@ -2,11 +2,13 @@
 // watched and printed.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "placer/placer.h"
+#include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 
@@ -86,7 +88,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   };
   struct tfc_place_outcome outcome = {0};
   struct tfc_text text = {0};
-  char *path = NULL;
+  char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
   tfc_status wrong = place_check_files(o);
   if (wrong) return tfc_program_fail(wrong);
@@ -106,6 +108,11 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s) code = tfc_program_fail(s);
   }
+  if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
+    report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
+    s = report ? tfc_report_modelled(&outcome, report) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (s) code = tfc_program_fail(s);
+  }
   if (o->common.json) {
     s = tfc_placement_format(outcome.placement, &text);
     if (s) {
@@ -118,9 +125,10 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     print_table(&outcome);
     if (outcome.summary) printf("\n%s", outcome.summary);
     if (path) printf("Written: %s\n", path);
+    if (report) printf("Written: %s/index.html\n", report);
   }
 out:
-  free(path);
+  free(path), free(report);
   tfc_text_deinit(&text);
   tfc_place_outcome_deinit(&outcome);
   return code;

@@ -149,7 +149,9 @@ static tfc_status make_times(struct tfc_problem *p) {
       if (isnan(us)) continue;
       slowest_sum += (us * slowest_factor + device->dispatch_us) * 1e6 + 2;
       if (!(slowest_sum < LARGEST_TIME))
-        return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s': times add up to more than 46 days",
+        return tfc_status_make(TFC_INVALID_ARGUMENT,
+                               "node '%.*s': times of all nodes add up to more than 46 days, which 64 bits of "
+                               "picoseconds have no room for",
                                TFC_STR_ARG(g->names[n]));
       row[n] = ps_from_us(us);
       if (row[n] < fastest[n]) fastest[n] = row[n];
@@ -255,7 +257,8 @@ static tfc_status make_pairs(struct tfc_problem *p) {
     }
   p->speed_count = (uint32_t)speeds.count;
   const size_t tensors = p->tensor_count;
-  double slowest_sum = 0;
+  double slowest_sum = 0, longest = 0;
+  uint32_t culprit = 0;
   int64_t *table =
       p->speed_count * tensors <= (1u << 23) ? TFC_ARENA_ARRAY(&p->arena, int64_t, p->speed_count * tensors + 1) : NULL;
   for (uint32_t t = 0; t < tensors; t++) {
@@ -270,8 +273,13 @@ static tfc_status make_pairs(struct tfc_problem *p) {
       if (table) table[i * tensors + t] = tfc_problem_wire_time_of(speeds.data[i], p->graph->bytes[t]);
     }
     slowest_sum += slowest * (copies < devices ? copies : devices);
+    if (slowest > longest) longest = slowest, culprit = t;
   }
-  if (!(slowest_sum < LARGEST_TIME)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "transfers add up to more than 46 days");
+  if (!(slowest_sum < LARGEST_TIME))
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT,
+             "transfers of all tensors over their slowest links add up to more than 46 days, which 64 bits of "
+             "picoseconds have no room for (the longest: output %d of node '%.*s'): give those links more bandwidth",
+             (int)p->graph->output[culprit], TFC_STR_ARG(p->graph->names[p->graph->producer[culprit]]));
   p->wire_time = table;
   p->horizon += slowest_sum;
 out:

@@ -18,6 +18,10 @@ TFC_MUST_USE tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id
 TFC_MUST_USE tfc_status tfc_report_page(struct tfc_store *store, int64_t run_id, const char *dir);
 TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
+// The same for a placement on a described machine, which no database has: from the answer itself (placer/place.h).
+struct tfc_place_outcome;
+TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outcome, const char *dir);
+
 // Chrome's trace format, gzipped: the traced steps of the answer, or where there is none of the last placement that was
 // traced. For chrome://tracing and ui.perfetto.dev.
 TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path,

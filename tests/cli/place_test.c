@@ -131,6 +131,28 @@ static void test_exit_codes(void **state) {
   assert_exit(0, "", "tfc-place --version");
 }
 
+// The report of a modelled run: one page, by default beside the graph; what is wrong with its place is said first.
+static void test_report(void **state) {
+  (void)state;
+  const struct command_result *r = command(
+      "cd %s && cp g.json j.json && tfc-place --graph j.json --machine m.yaml --evaluations 30 -q --report rep && "
+      "grep -c '<h2>' rep/index.html && grep -o 'acc:1' rep/index.html | head -1; ls -d j.report",
+      folder);
+  assert_non_null(strstr(r->out, "acc:1"));
+  assert_null(strstr(r->out, "j.report"));
+  r = command("cd %s && cp g.json h.json && tfc-place --graph h.json --machine m.yaml --evaluations 30 -q; "
+              "test -f h.report/index.html",
+              folder);
+  assert_int_equal(r->code, 0);
+  r = command(
+      "cd %s && cp g.json i.json && tfc-place --graph i.json --machine m.yaml --evaluations 30 -q --report none; "
+      "tfc-place --graph i.json --machine m.yaml --evaluate single:acc:0 -q; ls -d i.report",
+      folder);
+  assert_null(strstr(r->out, "i.report"));
+  r = command("cd %s && tfc-place --graph g.json --machine m.yaml --evaluations 30 --report /proc/x", folder);
+  assert_int_equal(r->code, 6);
+}
+
 static void test_time(void **state) {
   (void)state;
   json_t *d = document(0, "--graph g.json --time 1s");
@@ -146,10 +168,8 @@ static void test_time(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_evaluate),
-      cmocka_unit_test(test_search),
-      cmocka_unit_test(test_exit_codes),
-      cmocka_unit_test(test_time),
+      cmocka_unit_test(test_evaluate), cmocka_unit_test(test_search), cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_report),   cmocka_unit_test(test_time),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
