@@ -25,15 +25,61 @@ static tfc_status bad(const char *what) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "%s", what);
 }
 
+// Snappy: the length, then runs of bytes and copies of what came before.
+static tfc_status decompress(tfc_str in, struct tfc_arena *arena, tfc_str *out) {
+  struct tfc_wire w = tfc_wire_of(in);
+  uint64_t size;
+  if (!tfc_wire_varint(&w, &size) || size > 64 * (uint64_t)in.size + 64) return bad("a compressed block is not whole");
+  char *data = tfc_arena_alloc(arena, (size_t)size + 1);
+  const unsigned char *at = (const unsigned char *)w.at, *end = (const unsigned char *)w.end;
+  size_t n = 0;
+  if (!data) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a table");
+  while (at < end) {
+    unsigned tag = *at++;
+    size_t length = (tag >> 2) + 1, back = 0, more;
+    if ((tag & 3) == 0) {
+      if (length > 60) { // so many bytes more say the length
+        more = length - 60;
+        length = 0;
+        if ((size_t)(end - at) < more) return bad("a compressed block is not whole");
+        for (size_t i = 0; i < more; i++) length |= (size_t)at[i] << (8 * i);
+        length++;
+        at += more;
+      }
+      if (length > (size_t)(end - at) || length > size - n) return bad("a compressed block is not whole");
+      memcpy(data + n, at, length);
+      at += length;
+      n += length;
+      continue;
+    }
+    more = (tag & 3) == 3 ? 4 : tag & 3;
+    if ((size_t)(end - at) < more) return bad("a compressed block is not whole");
+    for (size_t i = 0; i < more; i++) back |= (size_t)at[i] << (8 * i);
+    if ((tag & 3) == 1) {
+      length = ((tag >> 2) & 7) + 4;
+      back |= (size_t)(tag >> 5) << 8;
+    }
+    at += more;
+    if (!back || back > n || length > size - n) return bad("a compressed block is not whole");
+    for (size_t i = 0; i < length; i++, n++) data[n] = data[n - back]; // may overlap
+  }
+  if (n != size) return bad("a compressed block is not whole");
+  *out = (tfc_str){data, n};
+  return NULL;
+}
+
 // The block's entries, without its list of restarts.
-static tfc_status read_block(tfc_str file, struct handle h, tfc_str *out) {
+static tfc_status read_block(tfc_str file, struct handle h, struct tfc_arena *arena, tfc_str *out) {
   if (h.size > file.size || h.offset > file.size - h.size || file.size - h.size - h.offset < trailer_size)
     return bad("a block lies outside of the file");
   tfc_str block = tfc_str_sub(file, h.offset, h.offset + h.size);
   const char *trailer = block.data + block.size;
   if (tfc_crc32c_mask(tfc_crc32c(0, block.data, block.size + 1)) != get_u32(trailer + 1))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the checksum of a block is wrong");
-  if (trailer[0] != 0) return bad("a block is compressed, which is not supported");
+  if (trailer[0] == 1)
+    TFC_RETURN_IF_ERROR(decompress(block, arena, &block));
+  else if (trailer[0] != 0)
+    return bad("a block is compressed in an unknown way");
   if (block.size < 4) return bad("a block is too short");
   uint32_t restarts = get_u32(block.data + block.size - 4);
   if (restarts > (block.size - 4) / 4) return bad("a block has more restarts than room");
@@ -79,12 +125,12 @@ tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_tab
   memcpy(&found, bytes.data + bytes.size - 8, 8);
   if (found != magic) return bad("not an index of a checkpoint");
   if (!read_handle(&footer, &h) || !read_handle(&footer, &h)) return bad(footer.error);
-  TFC_TRY(s, read_block(bytes, h, &block));
+  TFC_TRY(s, read_block(bytes, h, arena, &block));
   TFC_TRY(s, read_entries(block, arena, &index));
   for (size_t i = 0; i < index.count; i++) {
     struct tfc_wire w = tfc_wire_of(index.data[i].value);
     if (!read_handle(&w, &h)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
-    TFC_TRY(s, read_block(bytes, h, &block));
+    TFC_TRY(s, read_block(bytes, h, arena, &block));
     TFC_TRY(s, read_entries(block, arena, &all));
   }
   *out = tfc_arena_array(arena, all.count + 1, sizeof **out);

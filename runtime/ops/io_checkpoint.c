@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/checkpoint_v1.h"
 #include "runtime/ops/nn_common.h"
 
 static tfc_status sharded_filename(struct tfc_kernel_ctx *ctx) {
@@ -96,8 +97,8 @@ static tfc_status shape_restore(struct tfc_shape_ctx *ctx) {
 
 // --- Saving and restoring ----------------------------------------------------------------------------------------
 // The one prefix, the names and the slices of as many tensors: inputs 0 to 2.
-static tfc_status check_names(const struct tfc_kernel_ctx *ctx, uint32_t tensors) {
-  const struct tfc_tensor *prefix = ctx->inputs[0], *names = ctx->inputs[1], *slices = ctx->inputs[2];
+static tfc_status check_names(const struct tfc_kernel_ctx *ctx, uint32_t tensors, bool sliced) {
+  const struct tfc_tensor *prefix = ctx->inputs[0], *names = ctx->inputs[1], *slices = ctx->inputs[sliced ? 2 : 1];
   TFC_KERNEL_CHECK(tfc_tensor_elements(prefix) == 1, "Input prefix should have a single element, got %lld instead",
                    (long long)tfc_tensor_elements(prefix));
   TFC_KERNEL_CHECK(names->shape.rank == 1 && slices->shape.rank == 1,
@@ -108,17 +109,20 @@ static tfc_status check_names(const struct tfc_kernel_ctx *ctx, uint32_t tensors
   return NULL;
 }
 
-static tfc_status save_v2(struct tfc_kernel_ctx *ctx) {
+// Tensors at input `from` and after it; `slices`: input 2 says which.
+static tfc_status save(struct tfc_kernel_ctx *ctx, uint32_t from, bool slices,
+                       tfc_status (*write)(const char *, const struct tfc_checkpoint_item *, size_t)) {
   tfc_status s = NULL;
-  uint32_t n = ctx->input_count - 3;
-  TFC_RETURN_IF_ERROR(check_names(ctx, n));
+  uint32_t n = ctx->input_count - from;
+  TFC_RETURN_IF_ERROR(check_names(ctx, n, slices));
   struct tfc_checkpoint_item *items = calloc(n + 1u, sizeof *items);
   struct slice_spec *specs = calloc(n + 1u, sizeof *specs);
   char *prefix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
   if (!items || !specs || !prefix) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < n; i++) {
-    const struct tfc_tensor *t = ctx->inputs[i + 3];
-    tfc_str name = tfc_tensor_get_string(ctx->inputs[1], i), slice = tfc_tensor_get_string(ctx->inputs[2], i);
+    const struct tfc_tensor *t = ctx->inputs[i + from];
+    tfc_str name = tfc_tensor_get_string(ctx->inputs[1], i),
+            slice = slices ? tfc_tensor_get_string(ctx->inputs[2], i) : (tfc_str){0};
     items[i] = (struct tfc_checkpoint_item){.name = name, .tensor = t};
     if (!slice.size) continue;
     s = parse_slice(slice, &specs[i]);
@@ -136,12 +140,73 @@ static tfc_status save_v2(struct tfc_kernel_ctx *ctx) {
     items[i].whole = &specs[i].whole;
     items[i].offsets = specs[i].starts;
   }
-  s = tfc_checkpoint_write(prefix, items, n);
+  s = write(prefix, items, n);
 out:
   free(items);
   free(specs);
   free(prefix);
   return s;
+}
+static tfc_status save_v2(struct tfc_kernel_ctx *ctx) {
+  return save(ctx, 3, true, tfc_checkpoint_write);
+}
+static tfc_status save_v1(struct tfc_kernel_ctx *ctx) {
+  return save(ctx, 2, false, tfc_checkpoint_v1_write);
+}
+static tfc_status save_slices(struct tfc_kernel_ctx *ctx) {
+  return save(ctx, 3, true, tfc_checkpoint_v1_write);
+}
+
+// Output `i` out of a file of the first format.
+static tfc_status restore_v1_one(struct tfc_kernel_ctx *ctx, const struct tfc_checkpoint_v1 *c, uint32_t i,
+                                 tfc_str name, tfc_str slice) {
+  struct tfc_tensor value = {0};
+  struct slice_spec spec;
+  struct tfc_shape shape;
+  tfc_dtype dtype, want = ctx->graph->output_dtypes[ctx->node->output_begin + i];
+  TFC_RETURN_IF_ERROR(tfc_checkpoint_v1_find(c, name, &dtype, &shape));
+  TFC_KERNEL_CHECK(dtype == want, "Expected to restore a tensor of type %s, got a tensor of type %s instead",
+                   tfc_dtype_name(want), tfc_dtype_name(dtype));
+  if (slice.size) {
+    TFC_RETURN_IF_ERROR(parse_slice(slice, &spec));
+    TFC_KERNEL_CHECK(tfc_shape_equal(&spec.whole, &shape),
+                     "Shape in shape_and_slice spec %s does not match the shape in the save file: %s",
+                     tfc_shape_show(&spec.whole, (char[TFC_SHAPE_TEXT]){0}),
+                     tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}));
+    TFC_RETURN_IF_ERROR(tfc_checkpoint_v1_read(c, name, spec.starts, spec.lengths, &value));
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_checkpoint_v1_read(c, name, NULL, NULL, &value));
+  }
+  tfc_status s = tfc_kernel_set_output(ctx, i, &value);
+  tfc_tensor_release(&value);
+  return s;
+}
+static tfc_status restore_v1(struct tfc_kernel_ctx *ctx) {
+  tfc_status s = NULL;
+  struct tfc_checkpoint_v1 *c = NULL;
+  for (uint32_t i = 0; i < ctx->input_count; i++)
+    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[i]) == 1, "Input %u must be a string scalar", i);
+  char *pattern = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
+  if (!pattern) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_checkpoint_v1_open(pattern, &c));
+  s = restore_v1_one(ctx, c, 0, tfc_tensor_get_string(ctx->inputs[1], 0),
+                     ctx->input_count > 2 ? tfc_tensor_get_string(ctx->inputs[2], 0) : (tfc_str){0});
+out:
+  tfc_checkpoint_v1_close(c);
+  free(pattern);
+  return s;
+}
+static tfc_status shape_restore_v1(struct tfc_shape_ctx *ctx) {
+  const struct tfc_tensor *slice = ctx->input_values && ctx->node->input_count > 2 ? ctx->input_values[2] : NULL;
+  struct slice_spec spec;
+  ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
+  if (!slice || slice->dtype != TFC_STRING || tfc_tensor_elements(slice) != 1) return NULL;
+  tfc_str text = tfc_tensor_get_string(slice, 0);
+  if (!text.size) return NULL;
+  TFC_RETURN_IF_ERROR(parse_slice(text, &spec));
+  ctx->outputs[0].rank = spec.whole.rank;
+  for (int d = 0; d < spec.whole.rank; d++) ctx->outputs[0].dims[d] = spec.lengths[d];
+  return NULL;
 }
 
 static tfc_status restore_one(struct tfc_kernel_ctx *ctx, struct tfc_checkpoint *c, uint32_t i) {
@@ -172,11 +237,20 @@ static tfc_status restore_one(struct tfc_kernel_ctx *ctx, struct tfc_checkpoint 
 static tfc_status restore_v2(struct tfc_kernel_ctx *ctx) {
   tfc_status s = NULL;
   struct tfc_checkpoint *c = NULL;
-  TFC_RETURN_IF_ERROR(check_names(ctx, ctx->output_count));
+  TFC_RETURN_IF_ERROR(check_names(ctx, ctx->output_count, true));
   char *prefix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
   if (!prefix) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct tfc_checkpoint_v1 *old = NULL;
   s = tfc_checkpoint_open(prefix, &c);
-  for (uint32_t i = 0; !s && i < ctx->output_count; i++) s = restore_one(ctx, c, i);
+  if (s && tfc_status_code(s) == TFC_NOT_FOUND && access(prefix, R_OK) == 0) { // a file of the first format
+    tfc_status_free(s);
+    s = tfc_checkpoint_v1_open(prefix, &old);
+  }
+  for (uint32_t i = 0; !s && i < ctx->output_count; i++)
+    s = old ? restore_v1_one(ctx, old, i, tfc_tensor_get_string(ctx->inputs[1], i),
+                             tfc_tensor_get_string(ctx->inputs[2], i))
+            : restore_one(ctx, c, i);
+  tfc_checkpoint_v1_close(old);
   tfc_checkpoint_close(c);
   free(prefix);
   return s;
@@ -231,6 +305,28 @@ static const struct tfc_op_def io_checkpoint_rows[] = {
      .attrs = "dtypes: list(type) >= 1",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
      IO(tfc_nn_shape_none, save_v2)},
+    {.name = "Save",
+     .inputs = "filename: string, tensor_names: string, data: T",
+     .attrs = "T: list(type) >= 1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
+     IO(tfc_nn_shape_none, save_v1)},
+    {.name = "SaveSlices",
+     .inputs = "filename: string, tensor_names: string, shapes_and_slices: string, data: T",
+     .attrs = "T: list(type) >= 1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
+     IO(tfc_nn_shape_none, save_slices)},
+    {.name = "Restore",
+     .inputs = "file_pattern: string, tensor_name: string",
+     .outputs = "tensor: dt",
+     .attrs = "dt: type, preferred_shard: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     IO(shape_restore_v1, restore_v1)},
+    {.name = "RestoreSlice",
+     .inputs = "file_pattern: string, tensor_name: string, shape_and_slice: string",
+     .outputs = "tensor: dt",
+     .attrs = "dt: type, preferred_shard: int = -1",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     IO(shape_restore_v1, restore_v1)},
     {.name = "RestoreV2",
      .inputs = "prefix: string, tensor_names: string, shape_and_slices: string",
      .outputs = "tensors: dtypes",

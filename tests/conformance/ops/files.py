@@ -20,7 +20,7 @@ def encoded():
     """{name: bytes} as TensorFlow writes them."""
     noise, smooth = pictures()
     four = np.concatenate([noise, smooth[:, :, :1]], 2)
-    with tf.Graph().as_default(), tf1.Session() as session:
+    with tf.Graph().as_default(), tf1.Session(config=tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)) as session:
         png = {"png%d" % c: tf.io.encode_png(four[:, :, :c]) for c in (1, 2, 3, 4)}
         png["png16"] = tf.io.encode_png((np.arange(60).reshape(5, 4, 3) * 1000).astype(np.uint16))
         png["jpeg"] = tf.io.encode_jpeg(noise)
