@@ -5,6 +5,7 @@
 // Operations of one level that are joined by edges inside form a chain. A path from a chain through an operation
 // outside and back would have to rise in level, so chains never make cycles.
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/device/cpu/chain/chain.h"
 #include "runtime/exec/rewrite.h"
@@ -488,5 +489,74 @@ out:
   return s;
 }
 
-static const struct tfc_rewrite rows[] = {{"element-wise chains", 50, true, fuse_chains}};
+// --- Computing again ------------------------------------------------------------------------------------------------
+// A multiple of a value, or a sum with a number, that several chains read (both ways of an activation, often): each
+// computes it again from the value, instead of keeping every such form of it in memory. The bits are the same.
+static bool is_cheap(const struct fusion *f, uint32_t id, uint32_t *out_whole) {
+  static const char *const names[] = {"Mul", "AddV2", "Add", "Sub", "RealDiv"};
+  const struct tfc_ir *ir = f->ir;
+  const struct tfc_ir_op *op = &ir->ops.data[id];
+  if (op->dead || !f->ops[id].eligible || op->input_count != 2) return false;
+  bool known = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) known |= strcmp(op->def->name, names[i]) == 0;
+  for (uint32_t k = 0; known && k < 2; k++) {
+    const struct tfc_ir_value *number = &ir->values.data[op->inputs[!k].value];
+    *out_whole = k;
+    if (ir->values.data[op->inputs[k].value].kind == TFC_IR_OP && number->kind == TFC_IR_CONST &&
+        is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space) &&
+        tfc_shape_elements(shape_of(ir, &op->inputs[!k])) == 1)
+      return true;
+  }
+  return false;
+}
+
+static tfc_status compute_for(struct tfc_ir *ir, uint32_t id, uint32_t reader) {
+  struct tfc_ir_op again = ir->ops.data[id];
+  const uint32_t v = again.outputs[0];
+  struct tfc_ir_value value = ir->values.data[v];
+  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), new_id;
+  if (!outputs) return out_of_memory();
+  value.op = TFC_NONE32;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
+  again.node = ir->ops.data[reader].node;
+  again.outputs = outputs;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &again, &new_id));
+  struct tfc_ir_op *op = &ir->ops.data[reader];
+  for (uint32_t k = 0; k < op->input_count; k++)
+    if (op->inputs[k].value == v) op->inputs[k].value = outputs[0];
+  return NULL;
+}
+
+static tfc_status compute_again(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct fusion f = {.ir = ir, .op_count = (uint32_t)ir->ops.count};
+  const uint32_t n = f.op_count;
+  f.ops = TFC_ARENA_ARRAY(&f.arena, struct candidate, n + 1);
+  if (!f.ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < n; i++) classify(ir, &ir->ops.data[i], &f.ops[i]);
+  TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t whole, first = TFC_NONE32;
+    if (!is_cheap(&f, i, &whole) || ir->values.data[ir->ops.data[i].outputs[0]].fetched) continue;
+    const uint32_t v = ir->ops.data[i].outputs[0];
+    bool all = true;
+    for (uint32_t r = f.readers.begin[v]; r < f.readers.begin[v + 1]; r++) {
+      const struct tfc_ir_op *op = &ir->ops.data[f.readers.ops[r]];
+      if (f.readers.ops[r] < first) first = f.readers.ops[r];
+      for (uint32_t k = 0; k < op->input_count; k++)
+        all = all && (op->inputs[k].value != v || inside(&f, i, f.readers.ops[r], &op->inputs[k]));
+    }
+    for (uint32_t r = f.readers.begin[v], last = first; all && r < f.readers.begin[v + 1]; r++) {
+      if (f.readers.ops[r] == first || f.readers.ops[r] == last) continue; // a reader may read it twice
+      last = f.readers.ops[r];
+      TFC_TRY(s, compute_for(ir, i, last));
+    }
+  }
+out:
+  tfc_arena_deinit(&f.arena);
+  return s;
+}
+
+static const struct tfc_rewrite rows[] = {{"computing again", 45, true, compute_again},
+                                          {"element-wise chains", 50, true, fuse_chains}};
 TFC_REWRITES(rows);
