@@ -4,7 +4,8 @@
 // sample does not drown the batch. The baseline is a running mean over batches, the advantage is scaled by a running
 // standard deviation (both as in Mirhoseini et al. 2017, section 3.1, which uses a moving average). What does not fit
 // is worse than everything that does, by how much it misses (samples are repaired before: rl/repair.h); what is stopped
-// as hopeless counts with what it took.
+// as hopeless counts with what it took. Measured samples are rewarded by their ratio to one placement that is measured
+// beside each of them, the best of the first batch: a machine that becomes slower for a while is no fault of theirs.
 #include "rl/rl.h"
 
 #include <math.h>
@@ -26,6 +27,8 @@ struct learner {
   tfc_device_id *choices;         // [batch, actors]
   struct tfc_solution *samples;   // [batch]
   struct tfc_result *results;     // [batch]
+  struct tfc_solution reference;  // of measured samples; its device NULL: none yet
+  double reference_log;           // logarithm of its time
   double *rewards;                // [batch]
   double baseline, spread, worst; // running
   uint64_t evaluated;
@@ -71,6 +74,7 @@ static double missing(const struct learner *l, const struct tfc_result *r) {
 static double reward_of(struct learner *l, const struct tfc_result *r) {
   bool timed = r->value > 0 && r->value < TFC_TIME_MAX;
   double reward = timed ? -log((double)r->value) : l->worst;
+  if (timed && l->reference.device && r->ratio > 0 && isfinite(r->ratio)) reward = -log(r->ratio) - l->reference_log;
   if (timed && (r->state == TFC_RESULT_OK || r->state == TFC_RESULT_CUT) && reward < l->worst) l->worst = reward;
   if (r->state == TFC_RESULT_NO_FIT) return fmin(reward, l->worst) - 0.5 - 2 * fmin(missing(l, r), 1);
   if (r->state == TFC_RESULT_ILLEGAL || r->state == TFC_RESULT_FAILED) return l->worst - 2;
@@ -87,12 +91,27 @@ static bool better(const struct learner *l, const struct tfc_result *r, uint64_t
   return *out_excess < l->best_excess || (*out_excess == l->best_excess && r->value < l->best_value);
 }
 
+// The best of a measured batch is what the next ones are measured beside.
+static tfc_status choose_reference(struct learner *l, uint32_t count) {
+  uint32_t best = count;
+  for (uint32_t i = 0; i < count; i++)
+    if (l->results[i].state == TFC_RESULT_OK && l->results[i].steps &&
+        (best == count || l->results[i].value < l->results[best].value))
+      best = i;
+  if (best == count || l->reference.device) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_solution_init(&l->reference, l->problem));
+  l->reference_log = log((double)l->results[best].value);
+  return tfc_solution_copy(&l->reference, &l->samples[best], l->problem);
+}
+
 static tfc_status learn_batch(struct learner *l, struct tfc_evaluator *evaluator, uint32_t count, double progress,
                               struct tfc_solution *out) {
   uint32_t actors = l->actors->actor_count, devices = l->actors->device_count;
   TFC_RETURN_IF_ERROR(tfc_policy_evaluate(l->policy, l->log_p));
   for (uint32_t i = 0; i < count; i++) draw(l, i);
-  TFC_RETURN_IF_ERROR(tfc_evaluate(evaluator, l->samples, count, &l->options->rules, l->results));
+  struct tfc_rules rules = l->options->rules;
+  if (l->reference.device) rules.reference = &l->reference;
+  TFC_RETURN_IF_ERROR(tfc_evaluate(evaluator, l->samples, count, &rules, l->results));
   double mean = 0, square = 0, spread_of_policy = entropy(l);
   for (uint32_t i = 0; i < count; i++) {
     l->rewards[i] = reward_of(l, &l->results[i]);
@@ -118,6 +137,7 @@ static tfc_status learn_batch(struct learner *l, struct tfc_evaluator *evaluator
     const tfc_device_id *choice = l->choices + (size_t)i * actors;
     for (uint32_t a = 0; a < actors; a++) l->weight[(size_t)a * devices + choice[a]] += (float)(advantage / count);
   }
+  TFC_RETURN_IF_ERROR(choose_reference(l, count));
   l->baseline = baseline;
   l->evaluated += count;
   double bonus = l->options->entropy_bonus < 0 ? 0.1 : l->options->entropy_bonus;
@@ -155,6 +175,7 @@ static void cleanup(struct learner *l) {
     if (l->results) tfc_result_deinit(&l->results[i]);
   }
   free(l->log_p), free(l->weight), free(l->choices), free(l->samples), free(l->results), free(l->rewards);
+  if (l->reference.device) tfc_solution_deinit(&l->reference);
   tfc_repair_deinit(&l->repair);
   tfc_policy_free(l->policy);
   tfc_actors_free(l->actors);
