@@ -147,7 +147,8 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
     double slack = heat > 0 ? -log(tfc_random_unit(&a->random) + 1e-300) * heat * (double)now.value : 0;
     int64_t cutoff = TFC_TIME_MAX;
-    if (!now.excess && now.value != TFC_TIME_MAX && slack < 0x1p61) cutoff = now.value + 1 + (int64_t)slack;
+    if (!now.excess && now.value != TFC_TIME_MAX && (double)now.value + slack < 9.2e18)
+      cutoff = now.value + 1 + (int64_t)slack;
     tfc_delta_try(delta, a->moves, a->move_count, a->swaps, a->swap_count, cutoff, &v);
     if (!v.legal || v.cut) continue;
     struct tfc_score then = tfc_score_of(&v);

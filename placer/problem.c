@@ -8,7 +8,7 @@
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
 
-#define LARGEST_TIME 4e18 // ps, over all that a step could ever sum up
+#define LARGEST_TIME 9e18 // ps, over all that a step could ever sum up: 104 days
 
 const char *tfc_objective_name(tfc_objective objective) {
   static const char *const names[] = {
@@ -150,7 +150,7 @@ static tfc_status make_times(struct tfc_problem *p) {
       slowest_sum += (us * slowest_factor + device->dispatch_us) * 1e6 + 2;
       if (!(slowest_sum < LARGEST_TIME))
         return tfc_status_make(TFC_INVALID_ARGUMENT,
-                               "node '%.*s': times of all nodes add up to more than 46 days, which 64 bits of "
+                               "node '%.*s': times of all nodes add up to more than 104 days, which 64 bits of "
                                "picoseconds have no room for",
                                TFC_STR_ARG(g->names[n]));
       row[n] = ps_from_us(us);
@@ -267,7 +267,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
     for (size_t i = 0; i < speeds.count; i++) {
       double time = wire_time_of(speeds.data[i], p->graph->bytes[t]);
       if (!(time < LARGEST_TIME))
-        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "output %d of node '%.*s' takes more than 46 days on a link",
+        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "output %d of node '%.*s' takes more than 104 days on a link",
                  (int)p->graph->output[t], TFC_STR_ARG(p->graph->names[p->graph->producer[t]]));
       slowest = fmax(slowest, time);
       if (table) table[i * tensors + t] = tfc_problem_wire_time_of(speeds.data[i], p->graph->bytes[t]);
@@ -275,9 +275,10 @@ static tfc_status make_pairs(struct tfc_problem *p) {
     slowest_sum += slowest * (copies < devices ? copies : devices);
     if (slowest > longest) longest = slowest, culprit = t;
   }
-  if (!(slowest_sum < LARGEST_TIME))
+  if (!(p->horizon + slowest_sum < LARGEST_TIME))
     TFC_FAIL(s, TFC_INVALID_ARGUMENT,
-             "transfers of all tensors over their slowest links add up to more than 46 days, which 64 bits of "
+             "all nodes and the transfers of all tensors over their slowest links add up to more than 104 days, which "
+             "64 bits of "
              "picoseconds have no room for (the longest: output %d of node '%.*s'): give those links more bandwidth",
              (int)p->graph->output[culprit], TFC_STR_ARG(p->graph->names[p->graph->producer[culprit]]));
   p->wire_time = table;

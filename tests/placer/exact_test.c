@@ -204,8 +204,59 @@ static void test_nothing_fits(void **state) {
   }
 }
 
+// 64 bits of picoseconds hold 106 days: a transfer of 58 is counted exactly, one of 108 is refused with its tensor.
+static void test_long_times(void **state) {
+  (void)state;
+  for (int objective = 0; objective < 2; objective++)
+    for (uint64_t bytes = 5000000; bytes < 10000000; bytes += 4400000) {
+      struct instance i = {0};
+      struct tfc_cost_builder *b = NULL;
+      struct tfc_simulator *sim = NULL;
+      uint32_t acc, node;
+      MUST(tfc_cost_builder_create(&b));
+      MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+      for (uint32_t n = 0; n < 2; n++) {
+        MUST(tfc_cost_builder_node(b, n ? TFC_STR("b") : TFC_STR("a"), &node));
+        MUST(tfc_cost_builder_time(b, node, acc, 1));
+      }
+      MUST(tfc_cost_builder_edge(b, 0, 0, 1, bytes, TFC_LIVE_ABSENT));
+      MUST(tfc_cost_builder_finish(b, &i.graph));
+      tfc_cost_builder_free(b);
+      MUST(tfc_machine_create(&i.machine));
+      for (uint32_t d = 0; d < 2; d++)
+        MUST(tfc_machine_add_device(i.machine, &(struct tfc_machine_device){.name = d ? TFC_STR("x:1") : TFC_STR("x:0"),
+                                                                            .kind = TFC_STR("acc"),
+                                                                            .memory = TFC_NO_LIMIT,
+                                                                            .label = TFC_LABEL_MODELLED}));
+      struct tfc_link l = tfc_link_default();
+      l.bandwidth = 1, l.occupies = TFC_OCCUPIES_RECEIVER;
+      MUST(tfc_machine_add_link(i.machine, &l));
+      tfc_status s = tfc_problem_create(i.graph, i.machine, (tfc_objective)objective, &i.problem);
+      if (bytes > 9000000) {
+        assert_non_null(s);
+        assert_non_null(strstr(tfc_status_message(s), "'a'"));
+        tfc_status_free(s);
+        instance_free(&i);
+        continue;
+      }
+      assert_ok(s);
+      assert_ok(tfc_simulator_create(i.problem, &sim));
+      const tfc_device_id apart[2] = {0, 1}, together[2] = {0, 0};
+      const int64_t transfer = (int64_t)bytes * INT64_C(1000000000000);
+      assert_int_equal(verdict_of(i.problem, sim, apart).value, transfer + (objective ? 1000000 : 2000000));
+      assert_int_equal(verdict_of(i.problem, sim, together).value, 2000000);
+      struct tfc_search_outcome out = {0};
+      struct tfc_search_options options = {.evaluations = 2000, .seed = 1, .threads = 2};
+      assert_ok(tfc_search(i.problem, &options, &out));
+      assert_int_equal(out.value, 2000000);
+      tfc_search_outcome_deinit(&out);
+      tfc_simulator_free(sim);
+      instance_free(&i);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_program), cmocka_unit_test(test_pins),
-                                     cmocka_unit_test(test_nothing_fits)};
+                                     cmocka_unit_test(test_nothing_fits), cmocka_unit_test(test_long_times)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
