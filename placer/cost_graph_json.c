@@ -135,9 +135,16 @@ tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out) {
   return s;
 }
 
-// Graphs begin with a field's number or its name, so an object or a list can only be meant as a cost graph.
+// A text that begins as an object or a list can only be meant as a cost graph: graphs as text begin with a field's
+// name. Encoded ones may begin with a line feed and a bracket, too (a node of 91 or 123 bytes), but have other control
+// characters soon after (the number of the field that has the node's op).
 bool tfc_cost_graph_sniff(tfc_str content) {
+  enum { LOOKED_AT = 4096 };
   size_t i = tfc_json_has_mark(content) ? 3 : 0;
+  for (size_t k = i; k < content.size && k < LOOKED_AT; k++) {
+    unsigned char c = (unsigned char)content.data[k];
+    if (c < ' ' && c != '\t' && c != '\r' && c != '\n') return false;
+  }
   while (i < content.size && strchr(" \t\r\n", content.data[i]) && content.data[i]) i++;
   return i < content.size && (content.data[i] == '{' || content.data[i] == '[');
 }

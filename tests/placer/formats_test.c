@@ -103,6 +103,8 @@ static void test_graph(void **state) {
   // What is JSON is meant as one, also where it is wrong; a byte order mark is passed over.
   assert_true(tfc_cost_graph_sniff(TFC_STR("{}")) && tfc_cost_graph_sniff(TFC_STR(" []")));
   assert_true(tfc_cost_graph_sniff(TFC_STR("\xef\xbb\xbf{\"format\": \"tfc-costgraph\"}")));
+  assert_false(tfc_cost_graph_sniff(TFC_STR("\n[\n\010pictures\022\013Placeholder")));
+  assert_false(tfc_cost_graph_sniff(TFC_STR("\n{\n\002ab\022\002No")));
   assert_false(tfc_cost_graph_sniff(TFC_STR("\x0a\x07")) || tfc_cost_graph_sniff(TFC_STR("node {")));
   assert_fails(tfc_cost_graph_parse(TFC_STR("[]"), "list", &again), TFC_INVALID_ARGUMENT, "tfc-cost-graph");
   assert_fails(tfc_cost_graph_parse(TFC_STR("{}"), "empty", &again), TFC_INVALID_ARGUMENT, "tfc-cost-graph");
