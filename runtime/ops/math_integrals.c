@@ -22,7 +22,7 @@ double ops_bessel_j1(double x) {
   return j1(x);
 }
 double ops_bessel_y0(double x) {
-  return x <= 0 ? -INFINITY : y0(x);
+  return x <= 0 ? -INFINITY : isinf(x) ? NAN : y0(x); // NaN, as the asymptotic series gives
 }
 double ops_bessel_y1(double x) {
   return x <= 0 ? -INFINITY : y1(x);

@@ -184,6 +184,11 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
   tfc_status status = NULL;
   int rank = state->rank, first = s->rank - rank;
   int64_t sizes[3], from[3], half[3]; // of the transform; of the input's block; of its half
+  tfc_dtype wanted = ctx->graph->output_dtypes[ctx->node->output_begin];
+  bool wide_in = x->dtype == TFC_DOUBLE || x->dtype == TFC_COMPLEX128,
+       wide_out = wanted == TFC_DOUBLE || wanted == TFC_COMPLEX128;
+  TFC_KERNEL_CHECK(wide_in == wide_out, "Wrong types for %s real FFT: in=%s out=%s",
+                   state->inverse ? "backward" : "forward", tfc_dtype_name(x->dtype), tfc_dtype_name(wanted));
   TFC_KERNEL_CHECK(s->rank >= rank, "Input must have rank of at least %d but got: %d", rank, s->rank);
   for (int d = 0; d < rank; d++) sizes[d] = from[d] = s->dims[first + d];
   if (state->real) {

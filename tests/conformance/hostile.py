@@ -297,7 +297,9 @@ class Reference:
         self.process = None
 
     def start(self):
-        context = multiprocessing.get_context("fork")
+        # From a server that only ever imported TensorFlow: a copy of a process that ran a session has none of its threads.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["cases"])
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
@@ -333,7 +335,7 @@ def compare(options, program, report):
     from tool import last_line
     tf1 = cases.tf1
     reference = Reference()
-    reference.start()  # before anything else of TensorFlow runs in this process
+    reference.start()
     for name in options.family or FAMILIES:
         family = generate.family(name)
         family.cases = [c for c in family.cases if options.case in c["name"]]
