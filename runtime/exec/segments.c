@@ -300,8 +300,11 @@ static tfc_status prepare_lanes(struct maker *m) {
   }
   begin[count] = n;
   *lanes = (struct tfc_lanes){count, begin, step, wait};
-  plan->segments[0] = (struct tfc_segment){
-      .graph = m->ir->graph, .ops = ops, .op_count = a->item_count, .lanes = lanes, .rounding = m->ir->all_rewrites};
+  plan->segments[0] = (struct tfc_segment){.graph = m->ir->graph,
+                                           .ops = ops,
+                                           .op_count = a->item_count,
+                                           .lanes = lanes,
+                                           .rounding = tfc_rounding_welcome(m->ir)};
   plan->submissions[0] = (struct tfc_submission){.device = m->ir->devices[0], .signal_count = 1};
   plan->points[0] = (struct tfc_point){0, 1};
   plan->segment_count = plan->submission_count = plan->point_count = 1;
@@ -370,7 +373,7 @@ static tfc_status prepare_segments(struct maker *m) {
       continue;
     }
     struct tfc_segment *segment = &plan->segments[plan->segment_count++];
-    segment->rounding = ir->all_rewrites;
+    segment->rounding = tfc_rounding_welcome(ir);
     sub->device = ir->devices[first->queue];
     segment->graph = ir->graph;
     segment->ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, op_count[i] + 1);

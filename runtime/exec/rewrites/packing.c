@@ -136,8 +136,8 @@ static uint64_t shared_key(const struct tfc_ir_op *op, const struct tfc_ir_input
 }
 
 static bool may_split(const struct tfc_ir *ir, uint16_t device) {
-  return ir->all_rewrites && ir->devices[device]->driver == &tfc_driver_cpu && ir->devices[device]->info.cores == 1 &&
-         tfc_split_available();
+  return ir->all_rewrites && ir->device_count == 1 && ir->devices[device]->driver == &tfc_driver_cpu &&
+         ir->devices[device]->info.cores == 1 && tfc_split_available();
 }
 
 static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *index, shared_array *all) {

@@ -22,8 +22,8 @@ TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struc
 // The sum on the calling thread alone; `split`: on the tile unit, where that pays.
 TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
                                                 bool split, float *c);
-// May this operation use the tile unit? Where rounding may change, on devices of one core: on four cores of one
-// processor the units were measured to fall to a third of their speed, by phases, and gained nothing.
+// May this operation use the tile unit? Where rounding may change, on a device of one core that is alone in its
+// session: on four cores of one processor the units were measured to fall to a third of their speed, by phases.
 bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
 // The sum on the tile unit, by the calling thread. *out_fits: false where numbers were too large; C is then whatever it
 // is.
