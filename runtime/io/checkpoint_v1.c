@@ -300,7 +300,7 @@ static void put_signed(struct tfc_text *out, int64_t v) {
   unsigned char bytes[10];
   uint64_t x = v < 0 ? ~(uint64_t)v : (uint64_t)v;
   int bits = x ? 64 - __builtin_clzll(x) : 0, n = bits / 7 + 1;
-  for (int i = 0; i < 10; i++) bytes[9 - i] = i < 8 ? (unsigned char)((uint64_t)v >> (8 * i)) : v < 0 ? 0xff : 0;
+  for (int i = 0; i < 10; i++) bytes[9 - i] = (unsigned char)(i < 8 ? (uint64_t)v >> (8 * i) : v < 0 ? 0xff : 0);
   for (int i = 0; i < n; i++) bytes[10 - n + i / 8] ^= (unsigned char)(0x80 >> i % 8); // n leading ones, as a length
   tfc_text_add(out, (tfc_str){(const char *)bytes + 10 - n, (size_t)n});
 }

@@ -95,7 +95,7 @@ tfc_status tfc_events_scalar(struct tfc_events *events, int64_t step, tfc_str ta
   tfc_wire_put_bytes(&item, 1, tag);
   tfc_wire_put_float(&item, 2, value);
   tfc_wire_put_bytes(&summary, 1, tfc_text_view(&item));
-  tfc_status s = summary.failed | item.failed
+  tfc_status s = summary.failed || item.failed
                      ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", events->path)
                      : tfc_events_summary(events, step, tfc_text_view(&summary));
   tfc_text_deinit(&summary);

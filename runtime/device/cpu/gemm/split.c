@@ -47,7 +47,7 @@ bool tfc_split_available(void) {
 
 // --- Packing -----------------------------------------------------------------------------------------------------
 static inline __mmask16 some(int64_t count) {
-  return count >= TILE ? 0xffff : count > 0 ? (__mmask16)((1u << count) - 1) : 0;
+  return (__mmask16)(count >= TILE ? 0xffff : count > 0 ? (1u << count) - 1 : 0);
 }
 
 // 16 numbers of k, and the 16 of k + 16, become a row of a tile for each piece. `top` collects the largest.
