@@ -194,9 +194,9 @@ out:
 
 // --- auto ----------------------------------------------------------------------------------------------------------
 
-static const enum tfc_search_method step_methods[] = {TFC_METHOD_NAMES,   TFC_METHOD_REGROUP, TFC_METHOD_CLUSTERS,
-                                                      TFC_METHOD_ANNEAL,  TFC_METHOD_REGROUP, TFC_METHOD_LNS,
-                                                      TFC_METHOD_REGROUP, TFC_METHOD_COMBINE, TFC_METHOD_HOT};
+static const enum tfc_search_method step_methods[] = {TFC_METHOD_NAMES,    TFC_METHOD_ANNEAL,  TFC_METHOD_REGROUP,
+                                                      TFC_METHOD_CLUSTERS, TFC_METHOD_REGROUP, TFC_METHOD_LNS,
+                                                      TFC_METHOD_REGROUP,  TFC_METHOD_COMBINE, TFC_METHOD_HOT};
 static const enum tfc_search_method throughput_methods[] = {
     TFC_METHOD_FRESH,   TFC_METHOD_CLUSTERS, TFC_METHOD_FRESH, TFC_METHOD_ANNEAL, TFC_METHOD_FRESH,
     TFC_METHOD_COMBINE, TFC_METHOD_FRESH,    TFC_METHOD_HOT,   TFC_METHOD_FRESH,  TFC_METHOD_LNS};
@@ -367,7 +367,10 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
   bool together = !valleys, left_one = false; // together: no valley is left any more
   uint32_t idle_rounds = 0, idle_here = 0;
-  uint64_t turn = 0, last_better = 0;
+  uint64_t turn = 0, better_turn = 0, last_better = 0;
+  const uint64_t all_turns = p->objective == TFC_OBJECTIVE_STEP
+                                 ? 2 * sizeof step_methods / sizeof *step_methods
+                                 : sizeof throughput_methods / sizeof *throughput_methods;
   enum tfc_search_method favourite = TFC_METHOD_REGROUP;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   tfc_random_init(&random, f->o->seed ^ 0x5eed);
@@ -414,12 +417,12 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     const bool better = tfc_score_better(f->best, before);
     idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
     idle_rounds = better ? 0 : idle_rounds + 1;
-    // On small problems, many thorough rounds in vain are enough.
-    if (better) last_better = f->out->evaluations;
+    // On small problems, many thorough rounds in vain are enough, if every method had its turn.
+    if (better) last_better = f->out->evaluations, better_turn = turn;
     uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
     const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
-    if (!fixed && !proving && idle_rounds >= 6 && f->out->evaluations - last_better > thorough &&
-        f->deadline - f->begin > 2)
+    if (!fixed && !proving && idle_rounds >= 6 && turn - better_turn >= all_turns &&
+        f->out->evaluations - last_better > thorough && f->deadline - f->begin > 2)
       break;
     if (together) continue;
     if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
