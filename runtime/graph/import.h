@@ -17,7 +17,12 @@ typedef enum tfc_graph_format {
 // views into the mapping. `out_format` optional. A graph with ops that tfc does not know loads: their node.def is NULL.
 TFC_MUST_USE tfc_status tfc_graph_load(const char *path, tfc_graph_format *out_format, struct tfc_graph **out);
 TFC_MUST_USE tfc_status tfc_graph_parse(tfc_str bytes, const char *path, tfc_graph_format *out_format,
-                                        struct tfc_graph **out); // bytes are copied
+                                        struct tfc_graph **out);
+// A TensorProto by itself. *out_tensor belongs to *out, which the caller releases; its type is what the message says,
+// whatever `type` is. INVALID_ARGUMENT: it is none.
+TFC_MUST_USE tfc_status tfc_graph_parse_tensor(tfc_str message, tfc_dtype type, const char *path,
+                                               struct tfc_graph **out,
+                                               const struct tfc_tensor **out_tensor); // bytes are copied
 // Device of every node in the file, functions included: key "name" or "function/NAME:node"; the callback returns the
 // new device string, or a view with data == NULL to keep what is there.
 typedef tfc_str (*tfc_device_fn)(void *arg, tfc_str key, tfc_str device);

@@ -164,9 +164,10 @@ tfc_status tfc_checkpoint_v1_find(const struct tfc_checkpoint_v1 *c, tfc_str nam
 // The values of a slice, whose message says neither type nor shape reliably: the importer reads it with both behind it.
 static tfc_status read_values(tfc_str values, tfc_dtype dtype, const struct tfc_shape *shape,
                               struct tfc_graph **out_graph, const struct tfc_tensor **out) {
-  struct tfc_text message = {0}, value = {0}, pair = {0}, node = {0}, whole = {0};
+  struct tfc_text message = {0};
   tfc_status s = NULL;
   struct tfc_graph *g = NULL;
+  const struct tfc_tensor *tensor = NULL;
   struct tfc_wire w = tfc_wire_of(values);
   const uint8_t *from = w.at;
   for (struct tfc_field f; tfc_wire_next(&w, &f); from = w.at)
@@ -174,34 +175,16 @@ static tfc_status read_values(tfc_str values, tfc_dtype dtype, const struct tfc_
   if (w.error) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the values of a slice are not as they should be");
   tfc_wire_put_int(&message, 1, (uint64_t)dtype);
   tfc_wire_put_shape(&message, 2, shape);
-  tfc_wire_put_bytes(&value, 8, tfc_text_view(&message));
-  tfc_wire_put_bytes(&pair, 1, TFC_STR("value"));
-  tfc_wire_put_bytes(&pair, 2, tfc_text_view(&value));
-  tfc_wire_put_bytes(&node, 1, TFC_STR("tensor"));
-  tfc_wire_put_bytes(&node, 2, TFC_STR("Const"));
-  tfc_wire_put_bytes(&node, 5, tfc_text_view(&pair));
-  value.size = pair.size = 0;
-  tfc_wire_put_int(&value, 6, (uint64_t)dtype);
-  tfc_wire_put_bytes(&pair, 1, TFC_STR("dtype"));
-  tfc_wire_put_bytes(&pair, 2, tfc_text_view(&value));
-  tfc_wire_put_bytes(&node, 5, tfc_text_view(&pair));
-  tfc_wire_put_bytes(&whole, 1, tfc_text_view(&node));
-  if (message.failed || value.failed || pair.failed || node.failed || whole.failed)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
-  TFC_TRY(s, tfc_graph_parse(tfc_text_view(&whole), "a slice", NULL, &g));
-  const struct tfc_attr *attr = tfc_node_attr(g, &g->nodes[0], "value");
-  if (!attr || attr->kind != TFC_ATTR_TENSOR || !tfc_shape_equal(&attr->tensor->shape, shape))
+  if (message.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
+  TFC_TRY(s, tfc_graph_parse_tensor(tfc_text_view(&message), dtype, "a slice", &g, &tensor));
+  if (!tfc_shape_equal(&tensor->shape, shape))
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the values of a slice are not as they should be");
-  *out = attr->tensor;
+  *out = tensor;
   *out_graph = g;
   g = NULL;
 out:
   tfc_graph_release(g);
   tfc_text_deinit(&message);
-  tfc_text_deinit(&value);
-  tfc_text_deinit(&pair);
-  tfc_text_deinit(&node);
-  tfc_text_deinit(&whole);
   return s;
 }
 

@@ -22,45 +22,25 @@ static tfc_status serialize(struct tfc_kernel_ctx *ctx) {
 static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];
-  struct tfc_text value = {0}, pair = {0}, node = {0}, whole = {0};
   struct tfc_graph *g = NULL;
+  const struct tfc_tensor *tensor = NULL;
   struct tfc_tensor copy = {0};
   tfc_status s = NULL;
   TFC_KERNEL_CHECK(tfc_tensor_elements(x) == 1, "Expected `serialized` to be a scalar, got shape: %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
-  tfc_wire_put_bytes(&value, 8, tfc_tensor_get_string(x, 0));
-  tfc_wire_put_bytes(&pair, 1, TFC_STR("value"));
-  tfc_wire_put_bytes(&pair, 2, tfc_text_view(&value));
-  tfc_wire_put_bytes(&node, 1, TFC_STR("tensor"));
-  tfc_wire_put_bytes(&node, 2, TFC_STR("Const"));
-  tfc_wire_put_bytes(&node, 5, tfc_text_view(&pair));
-  value.size = pair.size = 0;
-  tfc_wire_put_int(&value, 6, (uint64_t)type);
-  tfc_wire_put_bytes(&pair, 1, TFC_STR("dtype"));
-  tfc_wire_put_bytes(&pair, 2, tfc_text_view(&value));
-  tfc_wire_put_bytes(&node, 5, tfc_text_view(&pair));
-  tfc_wire_put_bytes(&whole, 1, tfc_text_view(&node));
-  if (value.failed || pair.failed || node.failed || whole.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  s = tfc_graph_parse(tfc_text_view(&whole), "serialized", NULL, &g);
+  s = tfc_graph_parse_tensor(tfc_tensor_get_string(x, 0), type, "serialized", &g, &tensor);
   if (s) {
     s = tfc_status_annotate(s, "Could not parse `serialized` as TensorProto");
     goto out;
   }
-  const struct tfc_attr *attr = tfc_node_attr(g, &g->nodes[0], "value");
-  if (!attr || attr->kind != TFC_ATTR_TENSOR)
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Could not parse `serialized` as TensorProto");
-  if (attr->tensor->dtype != type)
+  if (tensor->dtype != type)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Type mismatch between parsed tensor (%s) and dtype (%s)",
-             tfc_dtype_name(attr->tensor->dtype), tfc_dtype_name(type));
-  TFC_TRY(s, tfc_tensor_clone(attr->tensor, &copy));
+             tfc_dtype_name(tensor->dtype), tfc_dtype_name(type));
+  TFC_TRY(s, tfc_tensor_clone(tensor, &copy));
   TFC_TRY(s, tfc_kernel_set_output(ctx, 0, &copy));
 out:
   tfc_tensor_release(&copy);
   tfc_graph_release(g);
-  tfc_text_deinit(&value);
-  tfc_text_deinit(&pair);
-  tfc_text_deinit(&node);
-  tfc_text_deinit(&whole);
   return s;
 }
 
