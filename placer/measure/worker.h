@@ -30,7 +30,7 @@ struct tfc_worker {
   char *checkpoint;                // prefix, "" for none
   struct tfc_memory_limit *limits; // asked for; checked against what plans need
   uint32_t limit_count;
-  uint64_t *most_bytes; // [devices of sides[0]] what the limits say
+  uint64_t *most_bytes;  // [devices of sides[0]] what the limits say
   tfc_wire_buffer setup; // the message, which names point into
 };
 

@@ -336,8 +336,9 @@ static tfc_status prepare(struct maker *m) {
   d->prepared = TFC_ARENA_ARRAY(m->arena, struct tfc_prepared *, devices);
   if (!d->segments || !d->prepared) return TFC_PLAN_NO_MEMORY();
   for (uint32_t k = 0; k < devices; k++) {
-    d->segments[k] = (struct tfc_segment){
-        .graph = m->g, .op_count = m->op_count[k], .rounding = session->options.all_rewrites && session->device_count == 1};
+    d->segments[k] = (struct tfc_segment){.graph = m->g,
+                                          .op_count = m->op_count[k],
+                                          .rounding = session->options.all_rewrites && session->device_count == 1};
     d->segments[k].ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, m->op_count[k] + 1);
     if (!d->segments[k].ops) return TFC_PLAN_NO_MEMORY();
     used += m->op_count[k] > 0;

@@ -73,7 +73,7 @@ struct tfc_run {
   int64_t deadline;
   const _Atomic bool *cancel;
   struct tfc_run_frame *root, *frames;
-  struct tfc_run_iteration **pools; // [frame_count]
+  struct tfc_run_iteration **pools;     // [frame_count]
   TFC_ARRAY(struct tfc_run_item) ready; // the last one first
   // Updates of variables, the first one first, when nothing else is ready: what was ready before still reads the old
   // value where no edge says which comes first.
