@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "placer/loads.h"
-#include "placer/solver.h"
 
 struct model {
   const struct tfc_problem *p;
@@ -254,8 +253,9 @@ out:
   return s;
 }
 
-tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, uint32_t count, double seconds,
-                         int nodes, const tfc_device_id *start, tfc_device_id *device, struct tfc_ilp_answer *out) {
+tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, uint32_t count,
+                         const struct tfc_program_limits *limits, const tfc_device_id *start, tfc_device_id *device,
+                         struct tfc_ilp_answer *out) {
   tfc_status s = NULL;
   struct model m = {.p = p, .cluster = cluster, .count = count};
   struct tfc_program_answer answer = {0};
@@ -278,8 +278,10 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
   add_choice(&m);
   TFC_TRY(s, add_loads(&m, p->objective == TFC_OBJECTIVE_THROUGHPUT));
   if (p->objective == TFC_OBJECTIVE_STEP) TFC_TRY(s, add_paths(&m));
-  TFC_TRY(s, tfc_program_solve(&m.lp, &(struct tfc_program_limits){.seconds = seconds, .nodes = nodes}, &answer));
-  out->optimal = answer.optimal, out->infeasible = answer.infeasible;
+  TFC_TRY(s, tfc_program_solve(&m.lp,
+                               &(struct tfc_program_limits){limits->seconds, limits->nodes, .cancel = limits->cancel},
+                               &answer));
+  out->optimal = answer.optimal, out->infeasible = answer.infeasible, out->gave_up = answer.gave_up;
   // CBC works to relative tolerances of about 1e-6: the bound stays on the safe side of them.
   if (isfinite(answer.bound) && answer.bound > 0 && answer.bound < 1e12 && p->is_bounded) {
     double ps = answer.bound * (1 - 1e-5) / m.scale - 2;

@@ -8,6 +8,7 @@
 #define TFC_PLACER_ILP_H
 
 #include "placer/local.h"
+#include "placer/solver.h"
 
 #define TFC_ILP_UNITS 64 // a program on so many units, unjoined, is worth trying
 
@@ -15,12 +16,13 @@ struct tfc_ilp_answer {
   bool found;   // `device` was filled
   bool optimal; // the program was solved to the end
   bool infeasible;
+  bool gave_up;  // the solver died of the program's numbers
   int64_t bound; // ps, 0: none. Holds for the problem only if every unit was its own cluster.
 };
 // cluster [unit], count of them; start [unit] (optional) is a placement that fits: nothing worse is looked for.
-// device [unit] is written where a placement was found. seconds and nodes limit the search (0: no limit).
+// device [unit] is written where a placement was found. Of `limits`, `start` is not read.
 TFC_MUST_USE tfc_status tfc_ilp_solve(const struct tfc_problem *problem, const uint32_t *cluster, uint32_t count,
-                                      double seconds, int nodes, const tfc_device_id *start, tfc_device_id *device,
-                                      struct tfc_ilp_answer *out);
+                                      const struct tfc_program_limits *limits, const tfc_device_id *start,
+                                      tfc_device_id *device, struct tfc_ilp_answer *out);
 
 #endif

@@ -273,8 +273,9 @@ static void *run_program(void *argument) {
   for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
   run_task(&(struct task_list){t->f, &single}, 0);
   const bool fits = !single.status && single.score.value != TFC_TIME_MAX && !single.score.excess;
-  t->status = tfc_ilp_solve(p, cluster, p->unit_count, t->seconds, 0, fits ? single.solution.device : NULL, t->device,
-                            &t->answer);
+  t->status = tfc_ilp_solve(p, cluster, p->unit_count,
+                            &(struct tfc_program_limits){.seconds = t->seconds, .cancel = &t->f->stop},
+                            fits ? single.solution.device : NULL, t->device, &t->answer);
   tfc_status_free(single.status);
   tfc_solution_deinit(&single.solution);
   free(cluster);

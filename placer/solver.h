@@ -1,9 +1,13 @@
 // Linear and integer programs, by CBC. One row is  low <= sum of coefficient * variable <= high.  Internal to the
 // placer.
 //
-// CBC is not made for several threads: calls wait for each other.
+// CBC ends its process where an assertion of its own fails, which ill-scaled programs can bring about, and may overlook
+// its time limit: each program is solved in a forked process, once more without cuts, heuristics and presolve where the
+// first one died. Any thread may call.
 #ifndef TFC_PLACER_SOLVER_H
 #define TFC_PLACER_SOLVER_H
+
+#include <stdatomic.h>
 
 #include "runtime/base/array.h"
 #include "runtime/base/status.h"
@@ -23,15 +27,17 @@ void tfc_program_term(struct tfc_program *program, int variable, double coeffici
 void tfc_program_deinit(struct tfc_program *program);
 
 struct tfc_program_limits {
-  double seconds;      // 0: none
-  int nodes;           // of the search tree, 0: none
-  const double *start; // [variable] a feasible assignment to begin with, or NULL
+  double seconds;            // 0: none
+  int nodes;                 // of the search tree, 0: none
+  const double *start;       // [variable] a feasible assignment to begin with, or NULL
+  const atomic_bool *cancel; // or NULL
 };
 struct tfc_program_answer {
   double *x;    // [variable], NULL: none found; free() it
   double value; // of x
   double bound; // no solution is below; -INFINITY: not known
   bool optimal, infeasible;
+  bool gave_up; // the solver died, or was stopped after its time: nothing is known
 };
 TFC_MUST_USE tfc_status tfc_program_solve(const struct tfc_program *program, const struct tfc_program_limits *limits,
                                           struct tfc_program_answer *out);

@@ -32,8 +32,14 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   TFC_TRY(s, tfc_local_settle(p, sim, &single, &single_score, out_evaluations));
   const bool fits = single_score.value != TFC_TIME_MAX && !single_score.excess;
   // Without a clock the search tree is what limits it.
-  TFC_TRY(s, tfc_ilp_solve(p, cluster, count, budget->deadline > 0 ? seconds : 0, budget->deadline > 0 ? 0 : 200,
-                           fits ? single.device : NULL, out->device, &answer));
+  const bool timed = budget->deadline > 0;
+  const struct tfc_program_limits limits = {
+      .seconds = timed ? seconds : 0, .nodes = timed ? 0 : 200, .cancel = budget->cancel};
+  TFC_TRY(s, tfc_ilp_solve(p, cluster, count, &limits, fits ? single.device : NULL, out->device, &answer));
+  if (answer.gave_up && !tfc_budget_over(budget))
+    TFC_FAIL(s, TFC_FAILED_PRECONDITION,
+             "CBC gave up on the integer program: times, bytes and bandwidths that differ by many powers of ten are "
+             "beyond its arithmetic (choose another algorithm)");
   if (answer.infeasible)
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "the integer program has no solution: memory or links do not allow one");
   if (!answer.found) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "the integer program found no placement in time");

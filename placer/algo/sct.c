@@ -10,6 +10,16 @@
 #define LARGEST 2000 // nodes; above, each operation's favourite is the child with the longest remaining path
 
 // favourite[node]: the parent that chose it.
+static void by_path(const struct tfc_problem *p, uint32_t *favourite) {
+  const struct tfc_cost_graph *g = p->graph;
+  for (uint32_t n = 0; n < p->node_count; n++) {
+    uint32_t best = TFC_NONE;
+    for (uint32_t c = g->first_consumer[g->first_tensor[n]]; c < g->first_consumer[g->first_tensor[n + 1]]; c++)
+      if (best == TFC_NONE || p->remaining[g->consumer[c]] > p->remaining[best]) best = g->consumer[c];
+    if (best != TFC_NONE && favourite[best] == TFC_NONE) favourite[best] = n;
+  }
+}
+
 static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budget *budget, uint32_t *favourite) {
   const struct tfc_cost_graph *g = p->graph;
   tfc_status s = NULL;
@@ -51,7 +61,12 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
         if (g->consumer[c] == n) tfc_program_term(&lp, edge[c], 1);
   }
   if (budget->deadline > 0) limits.seconds = fmax(0.05, fmin(20, (budget->deadline - tfc_seconds_now()) / 2));
+  limits.cancel = budget->cancel;
   TFC_TRY(s, tfc_program_solve(&lp, &limits, &answer));
+  if (answer.gave_up) { // the rule of the larger graphs
+    by_path(p, favourite);
+    goto out;
+  }
   if (!answer.x) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for the linear program of m-SCT");
   for (uint32_t c = 0; c < g->consumer_count; c++) // Hanen and Munier round below a threshold
     if (answer.x[edge[c]] < 0.1) favourite[g->consumer[c]] = owner[c];
@@ -59,16 +74,6 @@ out:
   tfc_program_deinit(&lp);
   free(answer.x), free(start), free(edge), free(owner);
   return s;
-}
-
-static void by_path(const struct tfc_problem *p, uint32_t *favourite) {
-  const struct tfc_cost_graph *g = p->graph;
-  for (uint32_t n = 0; n < p->node_count; n++) {
-    uint32_t best = TFC_NONE;
-    for (uint32_t c = g->first_consumer[g->first_tensor[n]]; c < g->first_consumer[g->first_tensor[n + 1]]; c++)
-      if (best == TFC_NONE || p->remaining[g->consumer[c]] > p->remaining[best]) best = g->consumer[c];
-    if (best != TFC_NONE && favourite[best] == TFC_NONE) favourite[best] = n;
-  }
 }
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
