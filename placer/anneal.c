@@ -1,6 +1,7 @@
 // Simulated annealing over devices and precedences, on single units, small neighbourhoods, exchanges, and whole
 // clusters. Step: trials by tfc_delta with the acceptance threshold drawn beforehand, so that it is the cutoff.
-// Throughput: the largest load alone is flat almost everywhere, so the energy is the 16-norm of the loads.
+// Throughput: the largest load alone is flat almost everywhere, so the energy is the 16-norm of the loads. Where memory
+// is nearly full hardly any move fits: bytes above the limits may then have a price, which rises.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct annealer {
   uint32_t swaps[2], swap_count;
   uint32_t *mark; // [unit]
   uint32_t stamp;
+  double room; // bytes of all units
 };
 
 static uint32_t below(struct annealer *a, uint64_t n) {
@@ -123,6 +125,17 @@ static double temperature(const struct tfc_anneal_options *o, double share) {
   return o->hot * pow(o->cold / o->hot, share);
 }
 
+// What a byte above the limits costs, as a share of the value, where it may be paid for: more and more.
+static double price_of(const struct annealer *a, double share) {
+  return a->o->price > 0 ? a->o->price * pow(100, share) / a->room : 0;
+}
+
+static bool is_better(const struct annealer *a, struct tfc_score x, struct tfc_score y) {
+  if (a->o->price <= 0 || x.value == TFC_TIME_MAX || y.value == TFC_TIME_MAX) return tfc_score_better(x, y);
+  const double last = price_of(a, 1);
+  return (double)x.value * (1 + last * (double)x.excess) < (double)y.value * (1 + last * (double)y.excess);
+}
+
 static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struct tfc_solution *best,
                               struct tfc_score *score) {
   const struct tfc_problem *p = a->p;
@@ -135,10 +148,13 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
   struct tfc_score now = tfc_score_of(&v);
   *score = now;
   uint64_t rounds = 0, last_best = 0;
-  double heat = temperature(a->o, 0);
+  double heat = temperature(a->o, 0), price = price_of(a, 0);
   bool spare_rank = best->rank != NULL;
   while (tfc_meter_spend(meter, p->node_count > 3000 ? 3 : 63)) {
-    if (rounds++ % 32 == 0) heat = temperature(a->o, tfc_meter_share(meter));
+    if (rounds++ % 32 == 0) {
+      const double share = tfc_meter_share(meter);
+      heat = temperature(a->o, share), price = price_of(a, share);
+    }
     if (a->o->hot <= 0 && rounds - last_best > 40 * (uint64_t)p->unit_count + 4000) break; // a descent that is done
     propose(a);
     if (!allowed(a)) {
@@ -147,16 +163,19 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
     double slack = heat > 0 ? -log(tfc_random_unit(&a->random) + 1e-300) * heat * (double)now.value : 0;
     int64_t cutoff = TFC_TIME_MAX;
-    if (!now.excess && now.value != TFC_TIME_MAX && (double)now.value + slack < 9.2e18)
+    const double most = (double)now.value * (1 + price * (double)now.excess) + slack; // for what counts then
+    if (price > 0 && now.value != TFC_TIME_MAX && most < 9.2e18)
+      cutoff = 1 + (int64_t)most;
+    else if (!now.excess && now.value != TFC_TIME_MAX && (double)now.value + slack < 9.2e18)
       cutoff = now.value + 1 + (int64_t)slack;
     tfc_delta_try(delta, a->moves, a->move_count, a->swaps, a->swap_count, cutoff, &v);
     if (!v.legal || v.cut) continue;
     struct tfc_score then = tfc_score_of(&v);
-    if (then.excess > now.excess) continue;
+    if (price > 0 ? (double)then.value * (1 + price * (double)then.excess) > most : then.excess > now.excess) continue;
     if (then.excess == now.excess && then.value >= cutoff) continue;
     tfc_delta_commit(delta);
     now = then;
-    if (!tfc_score_better(now, *score)) continue;
+    if (!is_better(a, now, *score)) continue;
     *score = now;
     last_best = rounds;
     memcpy(best->device, a->device, sizeof *best->device * p->unit_count);
@@ -195,14 +214,18 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
   *score = (struct tfc_score){tfc_loads_excess(&l), tfc_loads_value(&l)};
   uint64_t excess = score->excess, rounds = 0, last_best = 0;
   double scale = score->value == TFC_TIME_MAX || !score->value ? 1e-9 : 1.0 / (double)score->value;
-  double energy = power_of(p, l.load, scale, squarings), heat = temperature(a->o, 0);
+  double price = price_of(a, 0), heat = temperature(a->o, 0);
+  double energy = power_of(p, l.load, scale, squarings);
   tfc_device_id *was = malloc(sizeof *was * ((size_t)p->unit_count + 1));
   if (!was) {
     tfc_loads_deinit(&l);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for annealing");
   }
   while (tfc_meter_spend(meter, 1023)) {
-    if (rounds++ % 256 == 0) heat = temperature(a->o, tfc_meter_share(meter));
+    if (rounds++ % 256 == 0) {
+      const double share = tfc_meter_share(meter);
+      heat = temperature(a->o, share), price = price_of(a, share);
+    }
     if (a->o->hot <= 0 && rounds - last_best > 100 * (uint64_t)p->unit_count + 10000) break;
     propose(a);
     if (!allowed(a)) {
@@ -226,7 +249,13 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       if (p->has_limits) over = tfc_loads_excess(&l);
     }
     bool take;
-    if (then_missing != missing) {
+    if (price > 0) { // bytes above the limits are paid for, and only then compared
+      const double now = energy * raised(1 + price * (double)excess, squarings);
+      const double slack = heat > 0 ? 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat : 1;
+      take = then_missing != missing
+                 ? then_missing < missing
+                 : then * raised(1 + price * (double)over, squarings) <= now * raised(slack, squarings);
+    } else if (then_missing != missing) {
       take = then_missing < missing;
     } else if (over != excess) {
       take = over < excess;
@@ -243,7 +272,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
     if (alone) tfc_loads_move(&l, a->moves[0].unit, a->moves[0].device);
     energy = then, excess = over;
     struct tfc_score now = {excess, tfc_loads_value(&l)};
-    if (!tfc_score_better(now, *score)) continue;
+    if (!is_better(a, now, *score)) continue;
     *score = now;
     last_best = rounds;
     memcpy(best->device, l.device, sizeof *best->device * p->unit_count);
@@ -261,6 +290,8 @@ tfc_status tfc_local_anneal(const struct tfc_problem *p, const struct tfc_budget
   struct tfc_meter meter;
   tfc_meter_init(&meter, budget);
   tfc_random_init(&a.random, budget->seed);
+  for (uint32_t u = 0; u < p->unit_count; u++) a.room += (double)p->unit_memory[u];
+  if (a.room <= 0) a.room = 1;
   a.moves = malloc(sizeof *a.moves * ((size_t)p->unit_count + 1));
   a.mark = calloc((size_t)p->unit_count + 1, sizeof *a.mark);
   if (options->cluster) {
@@ -274,7 +305,7 @@ tfc_status tfc_local_anneal(const struct tfc_problem *p, const struct tfc_budget
     for (uint32_t c = 0; c < options->cluster_count; c++) a.first[c + 2] += a.first[c + 1];
     for (uint32_t u = 0; u < p->unit_count; u++) a.members[a.first[options->cluster[u] + 1]++] = u;
   }
-  if (p->objective == TFC_OBJECTIVE_STEP)
+  if (p->objective == TFC_OBJECTIVE_STEP && !options->by_loads)
     TFC_TRY(s, anneal_step(&a, &meter, solution, score));
   else
     TFC_TRY(s, anneal_throughput(&a, &meter, solution, score));

@@ -56,6 +56,10 @@ struct tfc_anneal_options {
   uint32_t cluster_count;
   bool orders;        // also exchange precedences (step)
   uint32_t squarings; // throughput: the walk's energy is the 2^squarings-norm of the loads; 0: 4
+  // Bytes above the limits, as a share of all bytes, times this is what they add to the value, as a share of it, at
+  // first; 100 times as much at last, by which the best is chosen. 0: never more bytes above the limits.
+  double price;
+  bool by_loads; // whatever the objective is, the loads count, in the score too
 };
 // Simulated annealing from `solution`, which becomes the best found; *score is its score, before and after. The
 // temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.

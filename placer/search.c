@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/communities.h"
 #include "placer/elite.h"
 #include "placer/ilp.h"
 #include "placer/parallel.h"
@@ -332,17 +333,20 @@ out:
 }
 
 // The method that it is the turn of, on a placement of the elite; under the step every other time the one that made the
-// best placement better last. The budget is the caller's.
+// best placement better last. Where memory is nearly full every third turn packs. The budget is the caller's.
 static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
-                           uint64_t turn, enum tfc_search_method favourite, struct tfc_search_job *j) {
+                           bool tight, uint64_t turn, enum tfc_search_method favourite, struct tfc_search_job *j) {
   const uint64_t seed = tfc_random_u64(random);
   // The best one most of the time, another of the elite else.
   const uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
   *j = (struct tfc_search_job){.score = elite->score[pick], .budget = {.seed = seed, .threads = 1}};
+  const bool packs = tight && turn % 3 == 0;
+  if (tight) turn = turn / 3 * 2 + turn % 3 - 1;
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[pick], p));
   j->method = p->objective == TFC_OBJECTIVE_STEP
                   ? turn % 2 ? favourite : step_methods[turn / 2 % (sizeof step_methods / sizeof *step_methods)]
                   : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
+  if (packs) j->method = TFC_METHOD_PACK;
   if (j->method == TFC_METHOD_COMBINE && (elite->count < 2 || p->device_count > 250)) j->method = TFC_METHOD_CLUSTERS;
   if (j->method == TFC_METHOD_COMBINE) {
     const uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
@@ -369,9 +373,11 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   bool together = !valleys, left_one = false; // together: no valley is left any more
   uint32_t idle_rounds = 0, idle_here = 0;
   uint64_t turn = 0, better_turn = 0, last_better = 0;
-  const uint64_t all_turns = p->objective == TFC_OBJECTIVE_STEP
-                                 ? 2 * sizeof step_methods / sizeof *step_methods
-                                 : sizeof throughput_methods / sizeof *throughput_methods;
+  const bool tight = tfc_communities_tight(p);
+  const uint64_t all_turns =
+      (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
+                                          : sizeof throughput_methods / sizeof *throughput_methods) *
+      (tight ? 3 : 2) / 2;
   enum tfc_search_method favourite = TFC_METHOD_REGROUP;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   tfc_random_init(&random, f->o->seed ^ 0x5eed);
@@ -395,7 +401,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     const struct tfc_score before = f->best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, turn++) {
       struct tfc_search_job *j = &jobs[w];
-      TFC_TRY(s, plan_job(p, &random, elite, turn, favourite, j));
+      TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
       j->budget.cancel = &f->stop;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;

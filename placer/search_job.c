@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/communities.h"
 #include "placer/lns.h"
 #include "placer/names.h"
+#include "placer/parts.h"
 
 #define KEPT_STARTS 6
 
-const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
-                                               "auto: combine", "auto: fresh",      "auto: names", "auto: regroup"};
+const char *const tfc_search_method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
+                                               "auto: anneal", "auto: combine",    "auto: fresh",
+                                               "auto: names",  "auto: regroup",    "auto: pack"};
 
 // What is left of a budget after `used` evaluations, a share of it.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
@@ -244,6 +247,128 @@ out:
   return s;
 }
 
+// --- memory that is nearly full --------------------------------------------------------------------------------------
+
+struct packing {
+  const struct tfc_problem *p;
+  struct tfc_search_job *j;
+  struct tfc_random *random;
+  struct tfc_simulator *sim;
+  uint32_t *part;      // [unit]
+  tfc_device_id *home; // [part]
+  struct tfc_solution trial;
+};
+
+static struct tfc_budget few(const struct tfc_search_job *j, struct tfc_random *random, uint64_t evaluations) {
+  struct tfc_budget part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
+  if (!part.evaluations || part.evaluations > evaluations) part.evaluations = evaluations;
+  return part;
+}
+
+// Parts of the graph that should stay together; their number, 0: out of memory. Communities, of whatever size, most of
+// the time; else what an annealing by loads keeps together to which memory is only a price, or what is together now.
+static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
+  const struct tfc_problem *p = q->p;
+  const uint32_t way = (uint32_t)tfc_random_below(q->random, 6);
+  tfc_status s = NULL;
+  *out_count = 0;
+  if (way < 4) {
+    const struct tfc_community_options options = {.resolution = 0.1 * pow(100, tfc_random_unit(q->random)),
+                                                  .power = 0.5 * (double)tfc_random_below(q->random, 3),
+                                                  .fan = 0.5 * (double)tfc_random_below(q->random, 3)};
+    *out_count = tfc_communities_find(p, q->random, &options, q->part);
+  } else {
+    memcpy(q->trial.device, q->j->solution.device, sizeof *q->trial.device * p->unit_count);
+    if (way == 4) {
+      const struct tfc_anneal_options options = {
+          .hot = 0.05, .cold = 0.0005, .price = 0.3 * pow(10, tfc_random_unit(q->random)), .by_loads = true};
+      const struct tfc_budget budget = few(
+          q->j, q->random, 2000 + ((uint64_t)p->unit_count * p->device_count * 100 << tfc_random_below(q->random, 3)));
+      struct tfc_score score = TFC_SCORE_NONE;
+      uint64_t used = 0;
+      if (tfc_random_below(q->random, 2)) tfc_local_any(p, q->random, q->trial.device);
+      TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &used));
+      q->j->evaluations += used;
+    }
+    *out_count = tfc_communities_pieces(p, q->trial.device, q->part);
+  }
+  if (!*out_count) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+out:
+  return s;
+}
+
+static tfc_status pack_once(struct packing *q) {
+  const struct tfc_problem *p = q->p;
+  struct tfc_search_job *j = q->j;
+  const bool step = p->objective == TFC_OBJECTIVE_STEP;
+  tfc_status s = NULL;
+  struct tfc_parts parts = {0};
+  struct tfc_verdict v = {0};
+  struct tfc_score score;
+  uint32_t count;
+  free(q->trial.rank);
+  q->trial.rank = NULL;
+  TFC_TRY(s, find_parts(q, &count));
+  TFC_TRY(s, tfc_parts_init(&parts, p, q->part, count));
+  if (!parts.any) goto out;
+  tfc_parts_spread(&parts, q->random, (enum tfc_parts_order)tfc_random_below(q->random, 3), q->home);
+  bool fits = tfc_parts_pack(&parts, q->random, 64, q->home);
+  for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
+  for (int turn = 0; turn < 2 && !job_over(j); turn++) {
+    if (turn && !fits) { // what is still above the limits
+      for (uint32_t u = 0; u < p->unit_count; u++) q->home[q->part[u]] = q->trial.device[u];
+      fits = tfc_parts_pack(&parts, q->random, 64, q->home);
+      for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
+      if (!fits) fits = tfc_local_repair(p, q->random, q->trial.device, NULL);
+    }
+    tfc_simulate(q->sim, q->trial.device, q->trial.rank, TFC_TIME_MAX, &v);
+    j->evaluations++;
+    score = tfc_score_of(&v);
+    if (tfc_score_better(score, j->score)) {
+      TFC_TRY(s, tfc_solution_copy(&j->solution, &q->trial, p));
+      j->score = score;
+    }
+    if (turn || job_over(j)) break;
+    // Parts move and change places, at first at little price for memory.
+    struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.001, .cluster = q->part, .cluster_count = count};
+    options.price = 0.3 * pow(30, tfc_random_unit(q->random));
+    options.by_loads = !step || tfc_random_below(q->random, 3); // loads are quick, and a good beginning for the step
+    const uint64_t size = (uint64_t)count * p->device_count;
+    const uint64_t enough = options.by_loads ? 2000 + 200 * size : 300 + 20 * size;
+    const struct tfc_budget budget = few(j, q->random, enough << tfc_random_below(q->random, 3));
+    TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &j->evaluations));
+    fits = score.excess == 0;
+  }
+  if (!job_over(j)) { // the units of what came out
+    const struct tfc_anneal_options options = {.hot = 0.003, .cold = 0.0002, .orders = step};
+    const uint64_t size = (uint64_t)p->unit_count * p->device_count;
+    const struct tfc_budget budget = few(j, q->random, step ? 300 + 3 * size : 2000 + 40 * size);
+    TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &j->evaluations));
+    if (tfc_score_better(score, j->score)) {
+      TFC_TRY(s, tfc_solution_copy(&j->solution, &q->trial, p));
+      j->score = score;
+    }
+  }
+out:
+  tfc_parts_deinit(&parts);
+  return s;
+}
+
+static tfc_status pack_again(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                             struct tfc_simulator *sim) {
+  tfc_status s = NULL;
+  struct packing q = {.p = p, .j = j, .random = random, .sim = sim};
+  q.part = malloc(sizeof *q.part * ((size_t)p->unit_count + 1));
+  q.home = malloc(sizeof *q.home * ((size_t)p->unit_count + 1));
+  if (!q.part || !q.home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&q.trial, p));
+  while (!job_over(j)) TFC_TRY(s, pack_once(&q));
+out:
+  tfc_solution_deinit(&q.trial);
+  free(q.part), free(q.home);
+  return s;
+}
+
 tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job *j) {
   tfc_status s = NULL;
   struct tfc_random random;
@@ -258,6 +383,8 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
   } else if (j->method == TFC_METHOD_FRESH) {
     TFC_TRY(s, anneal_fresh(p, j, &random));
+  } else if (j->method == TFC_METHOD_PACK) {
+    TFC_TRY(s, pack_again(p, j, &random, sim));
   } else if (j->method == TFC_METHOD_NAMES) {
     TFC_TRY(s, anneal_names(p, j, &random));
   } else if (j->method == TFC_METHOD_REGROUP) {

@@ -7,7 +7,7 @@
 
 // Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
 // from nothing; large neighbourhoods; from nothing by clusters of what is called alike; by such clusters, others every
-// time, from where it is.
+// time, from where it is; communities or pieces of a placement packed anew where memory is nearly full.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,
   TFC_METHOD_CLUSTERS,
@@ -16,7 +16,8 @@ enum tfc_search_method {
   TFC_METHOD_COMBINE,
   TFC_METHOD_FRESH,
   TFC_METHOD_NAMES,
-  TFC_METHOD_REGROUP
+  TFC_METHOD_REGROUP,
+  TFC_METHOD_PACK
 };
 extern const char *const tfc_search_method_names[];
 
