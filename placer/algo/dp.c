@@ -3,11 +3,16 @@
 // device of the last piece. Where there are too many ideals, only those of one linear order are taken; long orders are
 // first joined into runs. Backward nodes that share a unit with their forward nodes follow these, so edges count
 // forwards, from the unit that comes first.
+//
+// What a piece sends and receives depends on it alone if all links are alike. If they are not, it is taken to use the
+// cheapest ones: then what the table holds are lower bounds, by which the splits are searched depth-first, the last
+// piece first.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "placer/algo/order.h"
+#include "placer/loads.h"
 #include "placer/local.h"
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
@@ -17,14 +22,14 @@
 #define LARGEST_STATES 4096
 #define LARGEST_WORK 2e10 // pairs of ideals times states and types
 #define MOST_TYPES 12
+#define LARGEST_SEARCH 3000000 // pieces that are looked at where links are not alike
 
 // Devices that are alike to every unit: of one kind and limit, and without pins, or a device alone that has some.
 struct device_type {
   uint32_t first, count; // one of its devices, how many there are
   uint64_t limit;
   bool pinned;
-  bool receives, sends;            // transfers occupy it
-  const struct tfc_pair *in, *out; // a link for each way, NULL: none
+  double *in, *out; // [net] what receiving and sending it costs one of them at least; INFINITY: no link
 };
 struct step { // an ideal without one of its last runs
   uint32_t ideal, run;
@@ -52,10 +57,20 @@ struct planner {
   // The piece at hand.
   bool *inside;     // [run]
   uint32_t *net_in; // [net] consuming units inside
+  double *table;    // of the types' costs
+  bool even;        // all links are alike
   double time[MOST_TYPES], wire_in[MOST_TYPES], wire_out[MOST_TYPES];
-  uint32_t barred[MOST_TYPES]; // its units that may not be there
+  uint32_t barred[MOST_TYPES];  // its units that may not be there
+  uint32_t missing[MOST_TYPES]; // tensors of it for which there is no link
   uint64_t memory;
 };
+
+static void add_wire(struct planner *q, uint32_t t, double *sum, double time, int sign) {
+  if (time == INFINITY)
+    q->missing[t] += (uint32_t)sign;
+  else
+    *sum += sign * time;
+}
 
 // Adds (sign 1) a run to the piece or takes it out (-1).
 static void change(struct planner *q, uint32_t run, int sign) {
@@ -74,32 +89,30 @@ static void change(struct planner *q, uint32_t run, int sign) {
   for (uint32_t k = q->first[run]; k < q->first[run + 1]; k++) {
     const uint32_t u = q->member[k];
     for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) {
-      const uint32_t net = p->need[i], tensor = p->net_tensor[net], total = p->net_first[net + 1] - p->net_first[net];
-      const bool produced =
-          q->inside[q->run[p->unit[p->graph->producer[tensor]]]] && q->run[p->unit[p->graph->producer[tensor]]] != run;
+      const uint32_t net = p->need[i], total = p->net_first[net + 1] - p->net_first[net];
+      const uint32_t source = q->run[p->unit[p->graph->producer[p->net_tensor[net]]]];
+      const bool produced = q->inside[source] && source != run;
       const uint32_t before = q->net_in[net], after = before + (uint32_t)sign;
       q->net_in[net] = after;
-      if (q->run[p->unit[p->graph->producer[tensor]]] == run) continue; // settled with the producer, below
+      if (source == run) continue; // settled with the producer, below
       for (uint32_t t = 0; t < q->type_count; t++) {
         const struct device_type *x = &q->type[t];
-        if (!produced && x->in && (before == 0 || after == 0))
-          q->wire_in[t] += sign * (double)tfc_problem_wire_time(p, tensor, x->in);
-        if (produced && x->out && (before == total || after == total))
-          q->wire_out[t] -= sign * (double)tfc_problem_wire_time(p, tensor, x->out);
+        if (!produced && (before == 0 || after == 0)) add_wire(q, t, &q->wire_in[t], x->in[net], sign);
+        if (produced && (before == total || after == total)) add_wire(q, t, &q->wire_out[t], x->out[net], -sign);
       }
     }
   }
   for (uint32_t k = q->first[run]; k < q->first[run + 1]; k++) {
     const uint32_t u = q->member[k];
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
-      const uint32_t tensor = p->net_tensor[i], total = p->net_first[i + 1] - p->net_first[i];
+      const uint32_t total = p->net_first[i + 1] - p->net_first[i];
       uint32_t own = 0; // consumers in this very run
       for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) own += q->run[p->net_unit[j]] == run;
       const uint32_t with = sign > 0 ? q->net_in[i] : q->net_in[i] + own, without = with - own;
       for (uint32_t t = 0; t < q->type_count; t++) {
         const struct device_type *x = &q->type[t];
-        if (without && x->in) q->wire_in[t] -= sign * (double)tfc_problem_wire_time(p, tensor, x->in);
-        if (with < total && x->out) q->wire_out[t] += sign * (double)tfc_problem_wire_time(p, tensor, x->out);
+        if (without) add_wire(q, t, &q->wire_in[t], x->in[i], -sign);
+        if (with < total) add_wire(q, t, &q->wire_out[t], x->out[i], sign);
       }
     }
   }
@@ -107,9 +120,47 @@ static void change(struct planner *q, uint32_t run, int sign) {
 }
 
 static double cost_of(const struct planner *q, uint32_t t) {
-  const struct device_type *x = &q->type[t];
-  if (q->memory > x->limit || q->barred[t]) return INFINITY;
-  return q->time[t] + (x->receives ? q->wire_in[t] : 0) + (x->sends ? q->wire_out[t] : 0);
+  if (q->memory > q->type[t].limit || q->barred[t] || q->missing[t]) return INFINITY;
+  return q->time[t] + q->wire_in[t] + q->wire_out[t];
+}
+
+// What each net costs a device of each type at least, on the best of its links; whether all links are alike.
+static tfc_status find_wires(struct planner *q) {
+  const struct tfc_problem *p = q->p;
+  const struct tfc_pair *first = p->device_count > 1 ? tfc_problem_pair(p, 0, 1) : NULL;
+  struct {
+    uint32_t from, to;
+    const struct tfc_pair *pair;
+  } known[64];
+  uint32_t known_count = 0;
+  q->even = true;
+  q->table = malloc(sizeof *q->table * ((size_t)p->net_count * q->type_count * 2 + 1));
+  if (!q->table) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  for (uint32_t t = 0; t < q->type_count; t++) {
+    q->type[t].in = q->table + (size_t)2 * t * p->net_count;
+    q->type[t].out = q->type[t].in + p->net_count;
+    for (uint32_t i = 0; i < p->net_count; i++) q->type[t].in[i] = q->type[t].out[i] = INFINITY;
+  }
+  for (uint32_t a = 0; a < p->device_count; a++)
+    for (uint32_t b = 0; b < p->device_count; b++) {
+      const struct tfc_pair *pair = tfc_problem_pair(p, a, b);
+      const uint32_t from = q->type_of[a], to = q->type_of[b];
+      uint32_t k = 0;
+      if (a == b) continue;
+      q->even &= pair->linked && pair->speed == first->speed && pair->occupies == first->occupies;
+      while (k < known_count && !(known[k].from == from && known[k].to == to && known[k].pair->speed == pair->speed &&
+                                  known[k].pair->occupies == pair->occupies))
+        k++;
+      if (!pair->linked || k < known_count) continue;
+      if (k < sizeof known / sizeof *known) known[k].from = from, known[k].to = to, known[known_count++].pair = pair;
+      for (uint32_t i = 0; i < p->net_count; i++) {
+        const double time = (double)tfc_problem_wire_time(p, p->net_tensor[i], pair);
+        double *in = &q->type[to].in[i], *out = &q->type[from].out[i];
+        *in = fmin(*in, pair->occupies & TFC_OCCUPIES_RECEIVER ? time : 0);
+        *out = fmin(*out, pair->occupies & TFC_OCCUPIES_SENDER ? time : 0);
+      }
+    }
+  return NULL;
 }
 
 static tfc_status find_types(struct planner *q) {
@@ -133,14 +184,6 @@ static tfc_status find_types(struct planner *q) {
                              MOST_TYPES);
     struct device_type *x = &q->type[q->type_count++];
     *x = (struct device_type){.first = d, .count = 1, .limit = p->limit[d], .pinned = alone};
-    for (uint32_t e = p->device_count; e-- > 0;) {
-      if (e == d) continue;
-      const struct tfc_pair *in = tfc_problem_pair(p, e, d), *out = tfc_problem_pair(p, d, e);
-      if (in->linked && (!x->in || p->device_class[e] == p->device_class[d]))
-        x->in = in, x->receives = in->occupies & TFC_OCCUPIES_RECEIVER;
-      if (out->linked && (!x->out || p->device_class[e] == p->device_class[d]))
-        x->out = out, x->sends = out->occupies & TFC_OCCUPIES_SENDER;
-    }
   }
   q->state_count = 1;
   for (uint32_t t = 0; t < q->type_count; t++) {
@@ -302,6 +345,7 @@ out:
 
 static void planner_deinit(struct planner *q) {
   free(q->run), free(q->first), free(q->member), free(q->inside), free(q->net_in), free(q->type_of);
+  free(q->table);
   *q = (struct planner){0};
 }
 
@@ -318,6 +362,7 @@ static tfc_status planner_init(struct planner *q, const struct tfc_problem *p, c
   if (!q->run || !q->first || !q->member || !q->inside || !q->net_in || !q->type_of)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
   TFC_TRY(s, find_types(q));
+  TFC_TRY(s, find_wires(q));
   make_runs(q, order);
   return NULL;
 out:
@@ -353,13 +398,208 @@ static void read_choices(const struct planner *q, const struct ideals *x, bool a
   }
 }
 
+// --- links that are not alike ----------------------------------------------------------------------------------------
+
+struct candidate { // a piece: what is left before it, and its device
+  double bound;
+  uint32_t ideal, device;
+};
+struct splitter {
+  struct planner *q;
+  const struct ideals *x;
+  bool all;           // ideals by their bits, else by their length
+  const double *rest; // [ideal * state_count + state] the least load, with at most so many devices of each type
+  bool *used;         // [device]
+  double *load;       // [(depth + 1) * device_count + device] what is settled, and the least of what is not
+  tfc_device_id *device, *best_device; // [unit]
+  struct tfc_loads loads;              // of whole splits
+  double best;
+  uint32_t *seen, *net_seen; // [ideal], [net] a stamp each
+  uint32_t stamp, net_stamp;
+  uint64_t work;
+};
+
+static bool is_in(const struct splitter *f, uint32_t ideal, uint32_t run) {
+  return f->all ? f->x->bits.data[(size_t)ideal * f->x->words + run / 64] >> (run % 64) & 1 : run < ideal;
+}
+
+// An interchangeable device before it is not used either.
+static bool has_twin(const struct splitter *f, uint32_t d) {
+  for (uint32_t e = 0; e < d; e++)
+    if (!f->used[e] && f->q->p->twin[e] == f->q->p->twin[d] && f->q->type_of[e] == f->q->type_of[d]) return true;
+  return false;
+}
+
+static int compare_candidates(const void *a, const void *b) {
+  const struct candidate *x = a, *y = b;
+  if (x->bound != y->bound) return x->bound < y->bound ? -1 : 1;
+  if (x->ideal != y->ideal) return x->ideal < y->ideal ? -1 : 1;
+  return (x->device > y->device) - (x->device < y->device);
+}
+
+// Settles what the piece between two ideals costs on a device: it, and the later ones that it sends to. The largest
+// load then, INFINITY: there is no link.
+static double put_piece(struct splitter *f, uint32_t from, uint32_t to, uint32_t device, double *load) {
+  struct planner *q = f->q;
+  const struct tfc_problem *p = q->p;
+  double largest = 0;
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    if (!is_in(f, to, q->run[u]) || is_in(f, from, q->run[u])) continue;
+    f->device[u] = (tfc_device_id)device;
+    load[device] += (double)tfc_problem_unit_time(p, u, device);
+  }
+  f->net_stamp++;
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    if (!is_in(f, to, q->run[u]) || is_in(f, from, q->run[u])) continue;
+    for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) { // from whom is not known yet
+      const uint32_t net = p->need[i], source = q->run[p->unit[p->graph->producer[p->net_tensor[net]]]];
+      if (f->net_seen[net] == f->net_stamp || (is_in(f, to, source) && !is_in(f, from, source))) continue;
+      f->net_seen[net] = f->net_stamp;
+      if (is_in(f, from, source)) {
+        load[device] += q->type[q->type_of[device]].in[net];
+      } else { // a way back, from a piece that is settled
+        const uint32_t sender = f->device[p->unit[p->graph->producer[p->net_tensor[net]]]];
+        const struct tfc_pair *pair = tfc_problem_pair(p, sender, device);
+        if (!pair->linked) return INFINITY;
+        if (pair->occupies & TFC_OCCUPIES_RECEIVER)
+          load[device] += (double)tfc_problem_wire_time(p, p->net_tensor[net], pair);
+      }
+    }
+    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
+      const uint32_t tensor = p->net_tensor[i];
+      double sending = 0;
+      bool outside = false; // to earlier pieces, on a way back
+      for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) {
+        const uint32_t e = f->device[p->net_unit[j]];
+        bool before = false; // a consumer on the same device before this one
+        outside |= is_in(f, from, q->run[p->net_unit[j]]);
+        if (is_in(f, from, q->run[p->net_unit[j]]) || e == device) continue;
+        for (uint32_t k = p->net_first[i]; k < j && !before; k++)
+          before = !is_in(f, from, q->run[p->net_unit[k]]) && f->device[p->net_unit[k]] == e;
+        if (before) continue;
+        const struct tfc_pair *pair = tfc_problem_pair(p, device, e);
+        if (!pair->linked) return INFINITY;
+        const double time = (double)tfc_problem_wire_time(p, tensor, pair);
+        load[e] += (pair->occupies & TFC_OCCUPIES_RECEIVER ? time : 0) - q->type[q->type_of[e]].in[i];
+        if (pair->occupies & TFC_OCCUPIES_SENDER) sending = fmax(sending, time);
+      }
+      load[device] += outside ? fmax(sending, q->type[q->type_of[device]].out[i]) : sending;
+    }
+  }
+  for (uint32_t d = 0; d < p->device_count; d++) largest = fmax(largest, load[d]);
+  return largest;
+}
+
+// All ways to end `ideal` with a piece, the most promising first. *out NULL: out of memory.
+static uint32_t list_candidates(struct splitter *f, uint32_t ideal, uint32_t state, struct candidate **out) {
+  struct planner *q = f->q;
+  const struct ideals *x = f->x;
+  TFC_ARRAY(struct candidate) found = {0};
+  struct frame *stack = calloc((size_t)q->run_count + 2, sizeof *stack);
+  uint32_t depth = 0;
+  bool fine = stack != NULL && tfc_array_reserve(&found, 16);
+  if (fine) stack[depth++] = (struct frame){ideal, x->first_step.data[ideal], TFC_NONE};
+  f->seen[ideal] = ++f->stamp;
+  while (depth) {
+    struct frame *top = &stack[depth - 1];
+    if (top->next == x->first_step.data[top->ideal + 1] || !fine) {
+      if (top->run != TFC_NONE) change(q, top->run, -1);
+      depth--;
+      continue;
+    }
+    const struct step step = x->steps.data[top->next++];
+    if (f->seen[step.ideal] == f->stamp) continue;
+    f->seen[step.ideal] = f->stamp;
+    f->work++;
+    change(q, step.run, 1);
+    bool hopeless = true;
+    for (uint32_t t = 0; t < q->type_count; t++) {
+      const double cost = cost_of(q, t);
+      hopeless &= q->memory > q->type[t].limit || q->barred[t];
+      if (cost == INFINITY || !(state / q->stride[t] % (q->type[t].count + 1))) continue;
+      const double bound = fmax(cost, f->rest[(size_t)step.ideal * q->state_count + state - q->stride[t]]);
+      if (bound >= f->best) continue;
+      for (uint32_t d = 0; d < q->p->device_count && fine; d++)
+        if (q->type_of[d] == t && !f->used[d] && !has_twin(f, d))
+          fine = tfc_array_push(&found, (struct candidate){bound, step.ideal, d});
+    }
+    stack[depth++] = (struct frame){step.ideal, x->first_step.data[step.ideal + (hopeless ? 1 : 0)], step.run};
+  }
+  free(stack);
+  if (!fine) tfc_array_free(&found);
+  if (fine) qsort(found.data, found.count, sizeof *found.data, compare_candidates);
+  *out = found.data;
+  return (uint32_t)found.count;
+}
+
+// Splits `ideal`, what is behind it being settled with the loads of `depth`, among devices that are not used.
+static tfc_status search_splits(struct splitter *f, uint32_t ideal, uint32_t state, uint32_t depth) {
+  struct planner *q = f->q;
+  const struct tfc_problem *p = q->p;
+  struct candidate *list = NULL;
+  tfc_status s = NULL;
+  const double *load = f->load + (size_t)depth * p->device_count;
+  double *next = f->load + (size_t)(depth + 1) * p->device_count;
+  if (!ideal) {
+    tfc_loads_reset(&f->loads, f->device);
+    if (!f->loads.missing && (double)tfc_loads_value(&f->loads) < f->best) {
+      f->best = (double)tfc_loads_value(&f->loads);
+      memcpy(f->best_device, f->device, sizeof *f->device * p->unit_count);
+    }
+    return NULL;
+  }
+  const uint32_t count = list_candidates(f, ideal, state, &list);
+  if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  for (uint32_t i = 0; i < count && list[i].bound < f->best && f->work < LARGEST_SEARCH; i++) {
+    const struct candidate c = list[i];
+    if (tfc_budget_over(q->budget)) break;
+    memcpy(next, load, sizeof *next * p->device_count);
+    f->work++;
+    if (put_piece(f, c.ideal, ideal, c.device, next) >= f->best) continue;
+    f->used[c.device] = true;
+    TFC_TRY(s, search_splits(f, c.ideal, state - q->stride[q->type_of[c.device]], depth + 1));
+    f->used[c.device] = false;
+  }
+out:
+  free(list);
+  return s;
+}
+
+// The best split where links are not alike; value [ideal * state_count + state]: lower bounds, with exactly so many
+// devices of each type, which it changes. *out_load INFINITY: there is none; *out_done: that is certain.
+static tfc_status split_unevenly(struct planner *q, const struct ideals *x, bool all, double *value,
+                                 tfc_device_id *device, double *out_load, bool *out_done) {
+  const struct tfc_problem *p = q->p;
+  tfc_status s = NULL;
+  struct splitter f = {.q = q, .x = x, .all = all, .rest = value, .best_device = device, .best = INFINITY};
+  f.used = calloc(p->device_count, sizeof *f.used);
+  f.load = calloc(((size_t)p->device_count + 2) * p->device_count, sizeof *f.load);
+  f.device = calloc((size_t)p->unit_count + 1, sizeof *f.device);
+  f.seen = calloc((size_t)x->count + 1, sizeof *f.seen);
+  f.net_seen = calloc((size_t)p->net_count + 1, sizeof *f.net_seen);
+  if (!f.used || !f.load || !f.device || !f.seen || !f.net_seen)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  TFC_TRY(s, tfc_loads_init(&f.loads, p));
+  for (uint32_t t = 0; t < q->type_count; t++)
+    for (size_t k = 0; k < (size_t)x->count * q->state_count; k++)
+      if (k % q->state_count / q->stride[t] % (q->type[t].count + 1) && value[k - q->stride[t]] < value[k])
+        value[k] = value[k - q->stride[t]];
+  TFC_TRY(s, search_splits(&f, x->count - 1, q->state_count - 1, 0));
+  *out_load = f.best;
+  *out_done = f.work < LARGEST_SEARCH && !tfc_budget_over(q->budget);
+out:
+  tfc_loads_deinit(&f.loads);
+  free(f.used), free(f.load), free(f.device), free(f.seen), free(f.net_seen);
+  return s;
+}
+
 // The best split over all ideals, if they are few enough, or over the order's beginnings; *out_load its largest load.
 static tfc_status split(struct planner *q, tfc_device_id *device, double *out_load) {
   tfc_status s = NULL;
   struct ideals x = {0};
   struct choice *from = NULL;
   double *value = NULL;
-  bool all = false;
+  bool all = false, done = false;
   if (q->run_count <= 1024) TFC_TRY(s, find_ideals(q, &x, &all));
   if (!all) TFC_TRY(s, linear_ideals(q, &x));
   if ((double)x.count * x.count / 2 * q->state_count * q->type_count > LARGEST_WORK)
@@ -375,8 +615,12 @@ static tfc_status split(struct planner *q, tfc_device_id *device, double *out_lo
     if (value[(size_t)ideal * q->state_count + k] < value[(size_t)ideal * q->state_count + state]) state = k;
   if (!isfinite(value[(size_t)ideal * q->state_count + state]))
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
-  read_choices(q, &x, all, from, ideal, state, device);
+  read_choices(q, &x, all, from, ideal, state, device); // the answer, or what is left if the search finds none
   *out_load = value[(size_t)ideal * q->state_count + state];
+  if (!q->even) {
+    TFC_TRY(s, split_unevenly(q, &x, all, value, device, out_load, &done));
+    if (done && *out_load == INFINITY) s = tfc_status_make(TFC_FAILED_PRECONDITION, "no contiguous split fits");
+  }
 out:
   tfc_array_free(&x.bits);
   tfc_array_free(&x.steps);
@@ -406,7 +650,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
   tfc_device_id *device = malloc(sizeof *device * ((size_t)p->unit_count + 1));
   if (!order || !device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  tfc_random_init(&random, budget->seed);
+  tfc_random_init(&random, 0); // the same for every seed
   TFC_TRY(s, tfc_order_units(p, p->unit_count > LONGEST_ORDER, order));
   straight = split_along(p, budget, order, out->device, &least);
   TFC_TRY(s, tfc_order_folded(p, &folded, order));
@@ -419,7 +663,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     }
     tfc_status_free(bent);
   }
-  if (!straight && (p->has_missing_links || p->has_limits)) tfc_local_repair(p, &random, out->device, NULL);
+  if (!straight && p->has_missing_links) tfc_local_repair(p, &random, out->device, NULL);
 out:
   free(order), free(device);
   return tfc_status_join(s, straight);

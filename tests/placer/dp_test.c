@@ -99,7 +99,82 @@ static void test_there_and_back(void **state) {
   }
 }
 
+// Whether what is on a device can be one piece: no way leads from a device back to it over others.
+static bool is_split(const struct tfc_problem *p, const tfc_device_id *device) {
+  uint32_t to[8] = {0}; // devices that another one sends to
+  for (uint32_t i = 0; i < p->net_count; i++) {
+    const uint32_t from = device[p->unit[p->graph->producer[p->net_tensor[i]]]];
+    for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)
+      if (device[p->net_unit[j]] != from) to[from] |= 1u << device[p->net_unit[j]];
+  }
+  for (uint32_t left = (1u << p->device_count) - 1, before = 0; left; before = left) {
+    for (uint32_t d = 0; d < p->device_count; d++)
+      if (!(to[d] & left)) left &= ~(1u << d);
+    if (left && left == before) return false;
+  }
+  return true;
+}
+
+// Links that differ by pair, occupy either end or are missing; kinds, pins, limits: all splits of small graphs, for any
+// seed.
+static void test_all_splits(void **state) {
+  (void)state;
+  uint32_t possible = 0, impossible = 0, uneven = 0;
+  for (uint64_t number = 0; number < 1500; number++) {
+    struct tfc_random r;
+    struct tfc_simulator *sim = NULL;
+    tfc_device_id device[8] = {0};
+    int64_t best = TFC_TIME_MAX;
+    tfc_random_init(&r, 7000 + number);
+    const uint32_t rich = (uint32_t)pick(&r, RICH_ALL + 1) & ~(RICH_GROUPS | RICH_LIVE);
+    const uint32_t devices = 1 + (uint32_t)pick(&r, 4), nodes = 1 + (uint32_t)pick(&r, devices == 4 ? 6 : 7);
+    struct instance i = random_instance(&r, nodes, devices, rich, TFC_OBJECTIVE_THROUGHPUT);
+    const struct tfc_problem *p = i.problem;
+    assert_ok(tfc_simulator_create(p, &sim));
+    for (bool more = true; more;) {
+      bool may = is_split(p, device);
+      for (uint32_t u = 0; u < p->unit_count; u++) may &= tfc_problem_allows(p, u, device[u]);
+      struct tfc_verdict v = {0};
+      if (may) tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &v);
+      if (may && v.legal && v.feasible && v.value < best) best = v.value;
+      uint32_t u = 0;
+      while (u < p->unit_count && ++device[u] == p->device_count) device[u++] = 0;
+      more = u < p->unit_count;
+    }
+    for (uint64_t seed = 0; seed < 3; seed++) {
+      struct tfc_solution solution = {0};
+      struct tfc_verdict v = {0};
+      uint64_t evaluations = 0;
+      assert_ok(tfc_solution_init(&solution, p));
+      tfc_status s = tfc_algo_find(TFC_STR("dp"))
+                         ->propose(p, NULL, &(struct tfc_budget){.seed = seed, .threads = 1}, &solution, &evaluations);
+      if (best == TFC_TIME_MAX) {
+        if (tfc_status_code(s) != TFC_FAILED_PRECONDITION) {
+          tfc_simulate(sim, solution.device, NULL, TFC_TIME_MAX, &v);
+          fail_msg("case %llu, seed %llu: a split where there is none, %s, %llu bytes missing",
+                   (unsigned long long)number, (unsigned long long)seed, v.legal ? "legal" : "not legal",
+                   (unsigned long long)v.excess);
+        }
+        tfc_status_free(s);
+      } else {
+        if (s) fail_msg("case %llu: %s", (unsigned long long)number, tfc_status_message(s));
+        tfc_simulate(sim, solution.device, NULL, TFC_TIME_MAX, &v);
+        if (!v.legal || !v.feasible || v.value != best)
+          fail_msg("case %llu, seed %llu: %lld (%s), the best split %lld", (unsigned long long)number,
+                   (unsigned long long)seed, (long long)v.value, v.feasible ? "fits" : "does not fit", (long long)best);
+      }
+      tfc_solution_deinit(&solution);
+    }
+    possible += best != TFC_TIME_MAX, impossible += best == TFC_TIME_MAX;
+    uneven += best != TFC_TIME_MAX && (p->has_missing_links || p->speed_count > 1);
+    tfc_simulator_free(sim);
+    instance_free(&i);
+  }
+  print_message("%u cases with a split, %u of them with links that differ; %u without\n", possible, uneven, impossible);
+  assert_true(possible > 800 && uneven > 150 && impossible > 15);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_all_splits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
