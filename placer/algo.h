@@ -16,6 +16,10 @@ struct tfc_budget {
   uint64_t seed;
   uint32_t threads;          // at least 1
   const atomic_bool *cancel; // set from outside (a signal handler's thread); NULL: never
+  // Told of what searching algorithms find on their way, by the thread that found it: bytes above the limits, value in
+  // ps. NULL: nobody asks.
+  void (*found)(void *user, uint64_t excess, int64_t value);
+  void *found_user;
 };
 bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the deadline has passed
 

@@ -24,6 +24,7 @@ struct annealer {
   uint32_t *mark; // [unit]
   uint32_t stamp;
   double room; // bytes of all units
+  bool tells;  // what it finds are values of the objective
 };
 
 static uint32_t below(struct annealer *a, uint64_t n) {
@@ -177,6 +178,7 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     now = then;
     if (!is_better(a, now, *score)) continue;
     *score = now;
+    if (a->tells) tfc_budget_found(meter->budget, now);
     last_best = rounds;
     memcpy(best->device, a->device, sizeof *best->device * p->unit_count);
     if (a->o->orders || spare_rank) {
@@ -274,6 +276,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
     struct tfc_score now = {excess, tfc_loads_value(&l)};
     if (!is_better(a, now, *score)) continue;
     *score = now;
+    if (a->tells) tfc_budget_found(meter->budget, now);
     last_best = rounds;
     memcpy(best->device, l.device, sizeof *best->device * p->unit_count);
   }
@@ -292,6 +295,7 @@ tfc_status tfc_local_anneal(const struct tfc_problem *p, const struct tfc_budget
   tfc_random_init(&a.random, budget->seed);
   for (uint32_t u = 0; u < p->unit_count; u++) a.room += (double)p->unit_memory[u];
   if (a.room <= 0) a.room = 1;
+  a.tells = !options->by_loads || p->objective == TFC_OBJECTIVE_THROUGHPUT;
   a.moves = malloc(sizeof *a.moves * ((size_t)p->unit_count + 1));
   a.mark = calloc((size_t)p->unit_count + 1, sizeof *a.mark);
   if (options->cluster) {

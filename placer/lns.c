@@ -144,6 +144,7 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
     }
     if (tfc_score_better(now, best)) {
       best = now;
+      tfc_budget_found(budget, best);
       memcpy(solution->device, device, sizeof *device * p->unit_count);
     }
   }

@@ -21,6 +21,11 @@ static inline struct tfc_score tfc_score_of(const struct tfc_verdict *v) {
   return v->legal ? (struct tfc_score){v->excess, v->value} : TFC_SCORE_NONE;
 }
 
+// For those who watch a search.
+static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_score score) {
+  if (budget->found && score.value != TFC_TIME_MAX) budget->found(budget->found_user, score.excess, score.value);
+}
+
 // Evaluations done and how long one may go on.
 struct tfc_meter {
   const struct tfc_budget *budget;

@@ -27,7 +27,7 @@ struct finder {
   uint64_t limit;         // evaluations, 0: none
   uint32_t threads;
   struct tfc_score best;  // that is kept
-  struct tfc_score shown; // by progress: jobs report what they found when they end
+  struct tfc_score shown; // by progress: what algorithms have told of
   const char *at_work;
   bool plain_later;     // `auto` follows the named algorithms
   pthread_mutex_t lock; // shown
@@ -72,6 +72,15 @@ static tfc_status keep(struct finder *f, const struct tfc_solution *solution, st
     atomic_store(&f->stop, true);
   }
   return NULL;
+}
+
+// What an algorithm tells on its way, for progress only: the finder is `user`.
+static void found(void *user, uint64_t excess, int64_t value) {
+  struct finder *f = user;
+  const struct tfc_score score = {excess, value};
+  pthread_mutex_lock(&f->lock);
+  if (tfc_score_better(score, f->shown)) f->shown = score;
+  pthread_mutex_unlock(&f->lock);
 }
 
 static bool is_over(const struct finder *f) {
@@ -176,6 +185,7 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
     const uint32_t left = count - i;
     struct task task = {.algo = algos[i], .evaluator = f->o->evaluator ? f->o->evaluator : simulated};
     task.budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = f->threads, .cancel = &f->stop};
+    task.budget.found = found, task.budget.found_user = f;
     if (i && is_over(f)) break;
     if (f->limit) task.budget.evaluations = (f->limit - spent(f) + left - 1) / left;
     if (f->deadline > 0) {
@@ -210,11 +220,7 @@ static void run_job(void *user, uint32_t i) {
   struct job_list *list = user;
   struct tfc_search_job *j = &list->jobs[i];
   j->status = tfc_search_job_run(list->f->p, j);
-  if (!j->status && list->f->deadline > 0) { // for progress only
-    pthread_mutex_lock(&list->f->lock);
-    if (tfc_score_better(j->score, list->f->shown)) list->f->shown = j->score;
-    pthread_mutex_unlock(&list->f->lock);
-  }
+  if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
 static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
@@ -403,6 +409,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       struct tfc_search_job *j = &jobs[w];
       TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
       j->budget.cancel = &f->stop;
+      if (!fixed) j->budget.found = found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
     }

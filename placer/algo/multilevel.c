@@ -122,6 +122,7 @@ static tfc_status refine_throughput(const struct tfc_problem *p, struct tfc_mete
   for (int pass = 0; pass < 12 && !meter->over; pass++)
     if (!fm_pass(&q, clusters, meter, heap, done)) break;
   memcpy(device, q.loads.device, sizeof *device * p->unit_count);
+  tfc_budget_found(meter->budget, (struct tfc_score){tfc_loads_excess(&q.loads), tfc_loads_value(&q.loads)});
 out:
   tfc_loads_deinit(&q.loads);
   free(heap), free(done), free(q.first), free(q.member);

@@ -28,6 +28,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     tfc_simulate(sim, trial.device, NULL, cutoff, &v);
     if (i == 0 || (!v.cut && tfc_score_better(tfc_score_of(&v), best))) {
       best = tfc_score_of(&v);
+      tfc_budget_found(budget, best);
       TFC_TRY(s, tfc_solution_copy(out, &trial, p));
     }
     more = tfc_meter_spend(&meter, 7);
