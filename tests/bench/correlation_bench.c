@@ -2,7 +2,9 @@
 // and 25 from the search's path are simulated, measured, and correlated: Kendall's tau over pairs that differ by more
 // than their joint spread, for all and for each half. Exit 1 where the whole is below 0.8.
 //
-//   correlation_bench GRAPH [DEVICES [SECONDS]]
+//   correlation_bench GRAPH [DEVICES [SECONDS [DATABASE]]]
+//
+// A DATABASE that is given is kept.
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -45,10 +47,11 @@ static double correlate(sqlite3 *db, long long run, const char *name, const char
 int main(int argc, char **argv) {
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   if (argc < 2) {
-    fprintf(stderr, "correlation_bench GRAPH [DEVICES [SECONDS]]\n");
+    fprintf(stderr, "correlation_bench GRAPH [DEVICES [SECONDS [DATABASE]]]\n");
     return 2;
   }
-  char path[] = "/tmp/tfc-correlation-XXXXXX", db_path[64];
+  char path[] = "/tmp/tfc-correlation-XXXXXX", db_path[4096];
+  const bool kept = argc > 4;
   int failed = 1;
   struct tfc_graph *graph = NULL;
   struct tfc_step_spec step = {0};
@@ -56,7 +59,10 @@ int main(int argc, char **argv) {
   sqlite3 *db = NULL;
   tfc_status s = NULL;
   if (!mkdtemp(path)) return 1;
-  snprintf(db_path, sizeof db_path, "%s/t.db", path);
+  if (kept)
+    snprintf(db_path, sizeof db_path, "%s", argv[4]);
+  else
+    snprintf(db_path, sizeof db_path, "%s/t.db", path);
   TFC_TRY(s, tfc_graph_load(argv[1], NULL, &graph));
   TFC_TRY(s, tfc_step_infer(graph, &(struct tfc_step_request){.batch = 32}, &step));
   struct tfc_job_options options = {.program = "correlation_bench",
@@ -65,7 +71,7 @@ int main(int argc, char **argv) {
                                     .graph = graph,
                                     .step = &step,
                                     .devices = argc > 2 ? argv[2] : "4",
-                                    .seconds = argc > 3 ? atof(argv[3]) : 600,
+                                    .seconds = argc > 3 ? atof(argv[3]) : 900,
                                     .measurements = 2 * HALF,
                                     .random_first = HALF,
                                     .no_early_stop = true,
@@ -86,9 +92,11 @@ out:
   tfc_job_outcome_deinit(&outcome);
   tfc_step_spec_deinit(&step);
   tfc_graph_release(graph);
-  unlink(db_path);
-  strcat(db_path, ".lock");
-  unlink(db_path);
+  if (!kept) {
+    unlink(db_path);
+    strcat(db_path, ".lock");
+    unlink(db_path);
+  }
   rmdir(path);
   return failed;
 }
