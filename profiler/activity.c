@@ -26,9 +26,9 @@ struct tfc_activity {
   TFC_ARRAY(struct link) links;
   TFC_ARRAY(struct mapped) nodes;
   TFC_ARRAY(struct cloned) clones;
+  TFC_ARRAY(struct tfc_activity_call) calls;
   bool nodes_sorted, clones_sorted;
-  uint64_t dropped, synchronizations, allocations, allocated_bytes;
-  int64_t synchronized_ns;
+  uint64_t dropped;
 };
 
 tfc_status tfc_activity_create(struct tfc_activity **out) {
@@ -45,6 +45,7 @@ void tfc_activity_free(struct tfc_activity *a) {
   tfc_array_free(&a->links);
   tfc_array_free(&a->nodes);
   tfc_array_free(&a->clones);
+  tfc_array_free(&a->calls);
   pthread_mutex_destroy(&a->lock);
   free(a);
 }
@@ -68,19 +69,9 @@ void tfc_activity_drop(struct tfc_activity *a, uint64_t count) {
   pthread_mutex_unlock(&a->lock);
 }
 
-void tfc_activity_synchronized(struct tfc_activity *a, int64_t start_ns, int64_t end_ns) {
+void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *call) {
   pthread_mutex_lock(&a->lock);
-  a->synchronizations++;
-  if (end_ns > start_ns) a->synchronized_ns += end_ns - start_ns;
-  pthread_mutex_unlock(&a->lock);
-}
-
-void tfc_activity_allocated(struct tfc_activity *a, uint64_t bytes, bool released) {
-  pthread_mutex_lock(&a->lock);
-  if (!released) {
-    a->allocations++;
-    a->allocated_bytes += bytes;
-  }
+  if (!tfc_array_push(&a->calls, *call)) a->dropped++;
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -99,9 +90,8 @@ void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clon
 }
 
 static void forget(struct tfc_activity *a) { // under the lock
-  a->works.count = a->links.count = 0;
-  a->dropped = a->synchronizations = a->allocations = a->allocated_bytes = 0;
-  a->synchronized_ns = 0;
+  a->works.count = a->links.count = a->calls.count = 0;
+  a->dropped = 0;
 }
 
 size_t tfc_activity_held(struct tfc_activity *a) {
@@ -133,6 +123,10 @@ static int by_stream(const void *a, const void *b) {
   if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
   if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
   return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+static int by_time(const void *a, const void *b) {
+  const struct tfc_activity_call *x = a, *y = b;
+  return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 static int by_start(const void *a, const void *b) {
   const struct tfc_activity_work *x = a, *y = b;
@@ -184,7 +178,23 @@ static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_ac
   return true;
 }
 
+static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_result *out) {
+  for (size_t i = 0; i < a->calls.count; i++) {
+    const struct tfc_activity_call *c = &a->calls.data[i];
+    if (!tfc_array_push(&out->calls, *c)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (c->kind == TFC_ACTIVITY_SYNCHRONIZE) {
+      out->synchronizations++;
+      if (c->end_ns > c->start_ns) out->synchronized_ns += c->end_ns - c->start_ns;
+    } else if (c->kind == TFC_ACTIVITY_ALLOCATE) {
+      out->allocations++, out->allocated_bytes += c->bytes;
+    }
+  }
+  if (out->calls.count) qsort(out->calls.data, out->calls.count, sizeof *out->calls.data, by_time);
+  return NULL;
+}
+
 static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
+  TFC_RETURN_IF_ERROR(take_calls(a, out));
   if (a->links.count) qsort(a->links.data, a->links.count, sizeof *a->links.data, by_correlation);
   if (a->nodes.count && !a->nodes_sorted) qsort(a->nodes.data, a->nodes.count, sizeof *a->nodes.data, by_graph_node);
   a->nodes_sorted = true;
@@ -209,10 +219,6 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
     if (w.uid != UINT32_MAX) out->attributed_ns += w.end_ns - w.start_ns;
   }
   out->dropped = a->dropped;
-  out->synchronizations = a->synchronizations;
-  out->synchronized_ns = a->synchronized_ns;
-  out->allocations = a->allocations;
-  out->allocated_bytes = a->allocated_bytes;
   if (out->works.count == 0) return NULL;
   qsort(out->works.data, out->works.count, sizeof *out->works.data, by_stream);
   for (size_t i = 1; i < out->works.count; i++) { // a stream does one thing at a time
@@ -239,6 +245,7 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
 
 void tfc_activity_result_deinit(struct tfc_activity_result *r) {
   tfc_array_free(&r->works);
+  tfc_array_free(&r->calls);
   *r = (struct tfc_activity_result){0};
 }
 

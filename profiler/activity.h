@@ -35,6 +35,20 @@ struct tfc_activity_work {
   uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER
 };
 
+// What the host did beside launching: it waited for the device, or took or returned memory.
+typedef enum tfc_activity_call_kind {
+  TFC_ACTIVITY_SYNCHRONIZE,
+  TFC_ACTIVITY_ALLOCATE,
+  TFC_ACTIVITY_RELEASE,
+} tfc_activity_call_kind;
+struct tfc_activity_call {
+  int64_t start_ns, end_ns; // the same for memory
+  uint32_t kind;            // tfc_activity_call_kind
+  uint32_t context, stream; // UINT32_MAX: of no stream
+  uint64_t bytes;           // of memory
+  char name[24];            // "stream", "event", "stream waits for event", "context"; "device", "pinned", ...
+};
+
 // The external id of a launch: what the marks carry.
 static inline uint64_t tfc_activity_external(uint32_t step, uint16_t device, uint32_t uid) {
   return (uint64_t)(step & 0xffffff) << 40 | (uint64_t)(device & 0xff) << 32 | uid;
@@ -47,8 +61,7 @@ void tfc_activity_free(struct tfc_activity *a); // NULL is fine
 void tfc_activity_add(struct tfc_activity *a, const struct tfc_activity_work *work);
 void tfc_activity_correlate(struct tfc_activity *a, uint32_t correlation, uint64_t external);
 void tfc_activity_drop(struct tfc_activity *a, uint64_t count);
-void tfc_activity_synchronized(struct tfc_activity *a, int64_t start_ns, int64_t end_ns);
-void tfc_activity_allocated(struct tfc_activity *a, uint64_t bytes, bool released);
+void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *call);
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
 // Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
@@ -58,10 +71,11 @@ void tfc_activity_clear(struct tfc_activity *a);  // what came in so far is of n
 struct tfc_activity_result {
   TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
   uint64_t dropped, zero_stamped, out_of_order;
-  uint64_t late;                  // work of other steps
-  int64_t busy_ns, attributed_ns; // sums over works; of those with a node or a transfer
+  uint64_t late;                             // work of other steps
+  int64_t busy_ns, attributed_ns;            // sums over works; of those with a node or a transfer
+  TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
   uint64_t synchronizations, allocations, allocated_bytes;
-  int64_t synchronized_ns;
+  int64_t synchronized_ns; // of those that have stamps
 };
 void tfc_activity_result_deinit(struct tfc_activity_result *r);
 TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);

@@ -75,6 +75,7 @@ void tfc_step_profile_deinit(struct tfc_step_profile *p) {
   tfc_array_free(&p->transfers);
   tfc_array_free(&p->busy);
   tfc_array_free(&p->works);
+  tfc_array_free(&p->calls);
   *p = (struct tfc_step_profile){0};
 }
 
@@ -112,7 +113,7 @@ static tfc_status take(const struct tfc_trace_record *r, struct tfc_collector *c
 }
 
 tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struct tfc_step_profile *p) {
-  p->ops.count = p->transfers.count = p->busy.count = p->works.count = 0;
+  p->ops.count = p->transfers.count = p->busy.count = p->works.count = p->calls.count = 0;
   p->allocated = 0;
   p->gpu_busy_ns = p->gpu_attributed_ns = 0;
   c->dispatches.count = 0;
@@ -163,6 +164,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
     p->works.data[i].start_ns -= first;
     p->works.data[i].end_ns -= first;
   }
+  for (size_t i = 0; i < p->calls.count; i++) p->calls.data[i].start_ns -= first, p->calls.data[i].end_ns -= first;
   p->start_ns = first;
   p->duration_ns = last - first;
   if (p->duration_ns <= 0) return tfc_status_make(TFC_ABORTED, "trace: the step took no time");

@@ -71,8 +71,9 @@ struct tfc_step_profile {
   TFC_ARRAY(struct tfc_profile_busy) busy; // [device]
   // What a GPU profiler saw: kernels, copies and fills, times since the step began; empty without one.
   TFC_ARRAY(struct tfc_activity_work) works;
-  int64_t gpu_busy_ns, gpu_attributed_ns; // sums over them; of those that belong to a node or a transfer
-  uint64_t allocated;                     // bytes that operations allocated in this step
+  TFC_ARRAY(struct tfc_activity_call) calls; // of the host, from the step's begin to its last record
+  int64_t gpu_busy_ns, gpu_attributed_ns;    // sums over them; of those that belong to a node or a transfer
+  uint64_t allocated;                        // bytes that operations allocated in this step
 };
 void tfc_step_profile_deinit(struct tfc_step_profile *profile);
 

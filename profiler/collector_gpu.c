@@ -164,6 +164,8 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_prof
   p->gpu_attributed_ns = r->attributed_ns;
   for (size_t i = 0; i < r->works.count; i++)
     if (!tfc_array_push(&p->works, r->works.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < r->calls.count; i++)
+    if (!tfc_array_push(&p->calls, r->calls.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (r->works.count) qsort(r->works.data, r->works.count, sizeof *r->works.data, by_owner);
   bool *dated = calloc(p->transfers.count + 1, sizeof *dated);
   if (!dated) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -117,6 +117,12 @@ const char tfc_schema_added[] =
     " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
     " transfer INTEGER,"
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
+    // What the host did with a GPU beside launching: kind is synchronize, allocate or release.
+    "CREATE TABLE IF NOT EXISTS gpu_call ("
+    " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
+    " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, context INTEGER NOT NULL, stream INTEGER,"
+    " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, bytes INTEGER,"
+    " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
     // What drivers have measured to choose their algorithms; device: the model that it holds for.
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
     " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;";
@@ -208,6 +214,14 @@ const char tfc_schema_views[] =
          " 1e-3 AS start_us, w.duration_ns * 1e-3 AS duration_us FROM work w JOIN placement p ON p.placement ="
          " w.placement LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id = w.node_id LEFT JOIN device d ON"
          " d.run_id = p.run_id AND d.device_id = w.device_id WHERE w.kind <> 'kernel'")
+    VIEW("v_synchronization",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, c.step, c.position, c.name AS waited_for, c.context,"
+         " c.stream, c.start_ns * 1e-3 AS start_us, c.duration_ns * 1e-3 AS duration_us FROM gpu_call c JOIN"
+         " placement p ON p.placement = c.placement WHERE c.kind = 'synchronize'")
+    VIEW("v_allocation",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, c.step, c.position, c.kind, c.name AS memory, c.context,"
+         " c.stream, c.start_ns * 1e-3 AS start_us, c.bytes FROM gpu_call c JOIN placement p ON p.placement ="
+         " c.placement WHERE c.kind <> 'synchronize'")
     // Of each stream in each step: its work, and how it stood still between.
     VIEW("v_stream",
          "SELECT p.run_id, p.placement_id, p.name AS placement, g.step, g.context, g.stream, MAX(d.name) AS"

@@ -205,11 +205,15 @@ TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t ke
 struct tfc_activity_work;
 TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
                                             const struct tfc_activity_work *works, size_t count);
+// What the host did with the GPU in it (table `gpu_call`).
+struct tfc_activity_call;
+TFC_MUST_USE tfc_status tfc_store_add_calls(struct tfc_store *store, int64_t key, uint32_t step,
+                                            const struct tfc_activity_call *calls, size_t count);
 // What drivers have measured to choose algorithms: lines "DEVICE\tKEY\tVALUE", kept over runs. Read: malloc'd, "" where
 // there are none; a database of an older version has none.
 TFC_MUST_USE tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines);
 TFC_MUST_USE tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines);
-// Forgets the raw rows (op, transfer, work) of a placement that is no longer among the last; aggregates stay.
+// Forgets the raw rows (op, transfer, work, gpu_call) of a placement that is no longer among the last; aggregates stay.
 TFC_MUST_USE tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key);
 // Indexes for readers, once the run has ended. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_index(struct tfc_store *store);

@@ -148,7 +148,18 @@ tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t st
   }
   return NULL;
 }
+tfc_status tfc_store_add_calls(struct tfc_store *store, int64_t key, uint32_t step, const struct tfc_activity_call *c,
+                               size_t count) {
+  static const char *const kinds[] = {"synchronize", "allocate", "release"};
+  for (size_t i = 0; i < count; i++)
+    TFC_RETURN_IF_ERROR(
+        tfc_store_put(store, TFC_STORE_CALL, "iiiSSifiif", key, (int64_t)step, (int64_t)i, kinds[c[i].kind % 3],
+                      c[i].name, (int64_t)c[i].context, known(c[i].stream, c[i].stream != UINT32_MAX), c[i].start_ns,
+                      c[i].end_ns - c[i].start_ns, known((int64_t)c[i].bytes, c[i].kind != TFC_ACTIVITY_SYNCHRONIZE)));
+  return NULL;
+}
 tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key) {
+  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_CALLS, "i", key));
   TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_OPS, "i", key));
   TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_DROP_WORKS, "i", key));
   return tfc_store_put(store, TFC_STORE_DROP_TRANSFERS, "i", key);

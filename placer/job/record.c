@@ -191,6 +191,7 @@ static tfc_status store_steps(struct tfc_job *j, struct tfc_job_known *k, const 
     TFC_TRY(s, tfc_store_add_ops(j->store, k->key, ops.data, ops.count));
     TFC_TRY(s, tfc_store_add_transfers(j->store, k->key, transfers.data, transfers.count));
     TFC_TRY(s, tfc_store_add_works(j->store, k->key, step, on_whole, p->works.data, p->works.count));
+    TFC_TRY(s, tfc_store_add_calls(j->store, k->key, step, p->calls.data, p->calls.count));
     k->raw = true;
   }
 out:

@@ -277,6 +277,7 @@ static tfc_status send_result(struct batch *b, struct run *r) {
     tfc_pack_array(&p, f->transfers.data, f->transfers.count, sizeof *f->transfers.data);
     tfc_pack_array(&p, f->busy.data, f->busy.count, sizeof *f->busy.data);
     tfc_pack_array(&p, f->works.data, f->works.count, sizeof *f->works.data);
+    tfc_pack_array(&p, f->calls.data, f->calls.count, sizeof *f->calls.data);
   }
   tfc_wire_buffer answer = {0};
   uint32_t type = 0;

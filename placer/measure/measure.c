@@ -363,6 +363,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
     f->transfers.data = copy_array(u, sizeof *f->transfers.data, &n), f->transfers.count = n;
     f->busy.data = copy_array(u, sizeof *f->busy.data, &n), f->busy.count = n;
     f->works.data = copy_array(u, sizeof *f->works.data, &n), f->works.count = n;
+    f->calls.data = copy_array(u, sizeof *f->calls.data, &n), f->calls.count = n;
     if (u->failed || profile_step[i] >= m.step_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
     m.profile_count++;
   }

@@ -165,13 +165,15 @@ static void others(void **state) {
   CUpti_ActivitySynchronization2 s;
   memset(&s, 0, sizeof s);
   s.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-  s.start = 5, s.end = 8;
+  s.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+  s.start = 5, s.end = 8, s.contextId = 2, s.streamId = 7;
   decode(&s);
   CUpti_ActivityMemory4 m;
   memset(&m, 0, sizeof m);
   m.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
   m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
-  m.bytes = 99;
+  m.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  m.bytes = 99, m.timestamp = 6;
   decode(&m);
   m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
   decode(&m);
@@ -179,6 +181,12 @@ static void others(void **state) {
   assert_int_equal(r.synchronized_ns, 3);
   assert_int_equal(r.allocated_bytes, 99);
   assert_int_equal(r.allocations, 1);
+  assert_int_equal(r.calls.count, 3);
+  assert_string_equal(r.calls.data[0].name, "stream");
+  assert_int_equal(r.calls.data[0].context, 2);
+  assert_int_equal(r.calls.data[0].stream, 7);
+  assert_string_equal(r.calls.data[1].name, "device");
+  assert_int_equal(r.calls.data[1].stream, UINT32_MAX);
 }
 
 // A whole buffer, through CUPTI's own way of stepping over records.

@@ -145,15 +145,22 @@ static void broken(void **state) {
 
 static void the_rest(void **state) {
   (void)state;
-  tfc_activity_synchronized(a, 100, 350);
-  tfc_activity_synchronized(a, 400, 300); // counted, not summed
-  tfc_activity_allocated(a, 4096, false);
-  tfc_activity_allocated(a, 4096, true);
+  const struct tfc_activity_call calls[] = {
+      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 300}, // counted, not summed
+      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 350, .name = "stream"},
+      {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = 90, .end_ns = 90, .bytes = 4096},
+      {.kind = TFC_ACTIVITY_RELEASE, .start_ns = 500, .end_ns = 500, .bytes = 4096}};
+  for (int i = 0; i < 4; i++) tfc_activity_call(a, &calls[i]);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.synchronizations, 2);
   assert_int_equal(r.synchronized_ns, 250);
   assert_int_equal(r.allocations, 1);
   assert_int_equal(r.allocated_bytes, 4096);
+  assert_int_equal(r.calls.count, 4);
+  assert_int_equal(r.calls.data[0].kind, TFC_ACTIVITY_ALLOCATE);
+  assert_string_equal(r.calls.data[1].name, "stream");
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.calls.count, 0);
 }
 
 int main(void) {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/activity.h"
 #include "profiler/store.h"
 
 static char folder[64], path[96];
@@ -158,6 +159,10 @@ static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id
     TFC_TRY(s, tfc_store_add_ops(store, key, ops, 2));
     TFC_TRY(s,
             tfc_store_add_transfers(store, key, &(struct tfc_store_transfer){step, 0, 0, 0, 0, 1, 64, 4000, 300}, 1));
+    const struct tfc_activity_call gpu_calls[] = {
+        {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = -50, .end_ns = -50, .stream = UINT32_MAX, .bytes = 512},
+        {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 2100, .stream = 7, .name = "stream"}};
+    TFC_TRY(s, tfc_store_add_calls(store, key, step, gpu_calls, 2));
   }
   TFC_TRY(s, tfc_store_add_op_totals(store, key, &(struct tfc_store_op_total){0, 0, 2, 4000, 3900, 8000}, 1));
   TFC_TRY(s, tfc_store_add_memory(store, key, &(struct tfc_store_memory){0, 4096}, 1));
@@ -192,8 +197,9 @@ static void test_views_have_rows(void **state) {
   tfc_store_close(store);
 
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
-  static const char *const views[] = {"v_run",  "v_device",   "v_node",   "v_edge",    "v_placement", "v_step", "v_op",
-                                      "v_busy", "v_transfer", "v_memory", "v_episode", "v_cost",      "v_link"};
+  static const char *const views[] = {
+      "v_run",    "v_device",  "v_node", "v_edge", "v_placement",       "v_step",      "v_op", "v_busy", "v_transfer",
+      "v_memory", "v_episode", "v_cost", "v_link", "v_synchronization", "v_allocation"};
   for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
     char sql[96];
     snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM %s WHERE run_id = 1", views[i]);
@@ -201,6 +207,9 @@ static void test_views_have_rows(void **state) {
   }
   assert_true(ask(store, "SELECT step_median_us FROM v_run") == 8);
   assert_true(ask(store, "SELECT best_so_far_us FROM v_episode WHERE episode = 2") == 8);
+  assert_true(ask(store, "SELECT SUM(duration_us) FROM v_synchronization WHERE waited_for = 'stream' AND stream = 7") ==
+              8);
+  assert_true(ask(store, "SELECT SUM(bytes) FROM v_allocation WHERE kind = 'allocate' AND stream IS NULL") == 2048);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_placement WHERE placement_id = 1 AND device = 'cpu:1'") == 1);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_busy b WHERE b.operations_us > b.busy_us OR b.busy_us > b.step_us OR"
                          " b.operations_us <> (SELECT SUM(duration_us) FROM v_op o WHERE o.placement_id ="
@@ -285,6 +294,7 @@ static void test_raw_rows_can_be_dropped(void **state) {
   assert_ok(tfc_store_drop_raw(store, 1));
   assert_ok(tfc_store_commit(store));
   assert_true(ask(store, "SELECT COUNT(*) FROM v_op") == 0);
+  assert_true(ask(store, "SELECT COUNT(*) FROM v_synchronization") == 0);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_op_total") == 1);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_step") == 2);
   tfc_store_close(store);
@@ -345,7 +355,8 @@ static void test_tuning(void **state) {
   assert_string_equal(lines, "A GPU\tconv 1\t1 7 0\nA GPU\tconv 2\t1 4 0\n");
   free(lines);
   sqlite3_exec(tfc_store_handle(store),
-               "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; ALTER TABLE op DROP COLUMN launched_ns;"
+               "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; DROP VIEW v_synchronization;"
+               " DROP VIEW v_allocation; DROP TABLE gpu_call; ALTER TABLE op DROP COLUMN launched_ns;"
                "PRAGMA user_version = 2",
                NULL, NULL, NULL);
   tfc_store_close(store);

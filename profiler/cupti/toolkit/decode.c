@@ -62,6 +62,49 @@ static void decode_set(struct tfc_activity *activity, const CUpti_ActivityMemset
   tfc_activity_add(activity, &w);
 }
 
+static const char *waited_for(CUpti_ActivitySynchronizationType type) {
+  switch (type) {
+  case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE: return "event";
+  case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT: return "stream waits for event";
+  case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE: return "stream";
+  case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE: return "context";
+  default: return "other";
+  }
+}
+
+static void decode_synchronization(struct tfc_activity *activity, const CUpti_ActivitySynchronization2 *s) {
+  struct tfc_activity_call c = {.kind = TFC_ACTIVITY_SYNCHRONIZE,
+                                .start_ns = (int64_t)s->start,
+                                .end_ns = (int64_t)s->end,
+                                .context = s->contextId,
+                                .stream = s->streamId};
+  snprintf(c.name, sizeof c.name, "%s", waited_for(s->type));
+  tfc_activity_call(activity, &c);
+}
+
+static const char *memory_of(CUpti_ActivityMemoryKind kind) {
+  switch (kind) {
+  case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE: return "pageable";
+  case CUPTI_ACTIVITY_MEMORY_KIND_PINNED: return "pinned";
+  case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE: return "device";
+  case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY: return "array";
+  case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED: return "managed";
+  default: return "other";
+  }
+}
+
+static void decode_memory(struct tfc_activity *activity, const CUpti_ActivityMemory4 *m) {
+  const bool released = m->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  struct tfc_activity_call c = {.kind = released ? TFC_ACTIVITY_RELEASE : TFC_ACTIVITY_ALLOCATE,
+                                .start_ns = (int64_t)m->timestamp,
+                                .end_ns = (int64_t)m->timestamp,
+                                .context = m->contextId,
+                                .stream = m->isAsync ? m->streamId : UINT32_MAX,
+                                .bytes = m->bytes};
+  snprintf(c.name, sizeof c.name, "%s", memory_of(m->memoryKind));
+  tfc_activity_call(activity, &c);
+}
+
 void tfc_cupti_decode(struct tfc_activity *activity, const CUpti_Activity *record) {
   const void *r = record; // records are packed to 8 bytes, as the buffers are
   switch (record->kind) {
@@ -76,16 +119,8 @@ void tfc_cupti_decode(struct tfc_activity *activity, const CUpti_Activity *recor
       tfc_activity_correlate(activity, e->correlationId, e->externalId);
     break;
   }
-  case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
-    const CUpti_ActivitySynchronization2 *s = r;
-    tfc_activity_synchronized(activity, (int64_t)s->start, (int64_t)s->end);
-    break;
-  }
-  case CUPTI_ACTIVITY_KIND_MEMORY2: {
-    const CUpti_ActivityMemory4 *m = r;
-    tfc_activity_allocated(activity, m->bytes, m->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
-    break;
-  }
+  case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: decode_synchronization(activity, r); break;
+  case CUPTI_ACTIVITY_KIND_MEMORY2: decode_memory(activity, r); break;
   default: break;
   }
 }

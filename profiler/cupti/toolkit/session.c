@@ -94,6 +94,7 @@ static const struct {
              {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
              {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
              {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
+             {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "synchronizations"},
              {CUPTI_ACTIVITY_KIND_MEMORY2, "memory"}};
 
 // Calls that launch nothing and are made all the time (a thread that waits asks for its event again and again): their
