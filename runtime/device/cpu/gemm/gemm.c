@@ -252,49 +252,91 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
     }
 }
 
-void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
-                  bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch) {
-  enum { step = tfc_gemm_stripe };
+static struct job job_of(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
+                         int64_t ldc, bool accumulate) {
   struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate};
   for (int64_t i = 0; i < product_count; i++) job.total_k += products[i].k;
-  int64_t block = block_rows(job.total_k), width = job.kernel->width;
-  bool in_pieces = product_count == 1 && !accumulate && job.total_k > long_k && products->packed_b;
-  if (in_pieces && block < long_rows) block = long_rows;
-  int64_t panel_bytes = width * job.total_k * (int64_t)sizeof(float);
-  bool rows_outside = (last - first) * panel_bytes <= b_cached_bytes, products_outside = panel_bytes > b_cached_bytes;
+  return job;
+}
+
+static bool in_pieces(const struct job *job) {
+  return job->product_count == 1 && !job->accumulate && job->total_k > long_k && job->products->packed_b;
+}
+
+static int64_t block_of(const struct job *job) {
+  int64_t block = block_rows(job->total_k);
+  return in_pieces(job) && block < long_rows ? long_rows : block;
+}
+
+static int64_t panel_bytes(const struct job *job) {
+  return job->kernel->width * job->total_k * (int64_t)sizeof(float);
+}
+
+// Rows [begin, end), packed at `packed`.
+static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last,
+                       bool rows_outside, const float *packed) {
+  enum { step = tfc_gemm_stripe };
+  const struct tfc_gemm_product *products = job->products;
+  const int64_t product_count = job->product_count, stripes = (end - begin + step - 1) / step;
+  if (in_pieces(job)) {
+    pieces(job, packed, begin, end, first, last);
+    return;
+  }
+  if (panel_bytes(job) > b_cached_bytes) { // products outside
+    for (int64_t panel = first; panel < last; panel++) {
+      const float *a = packed;
+      for (int64_t i = 0; i < product_count; a += step * products[i++].k)
+        for (int64_t s = 0; s < stripes; s++)
+          one_tile(job, i, a + s * step * job->total_k, begin + s * step, at_most(end - begin - s * step, step), panel,
+                   s);
+    }
+    return;
+  }
+  int64_t outer_end = rows_outside ? stripes : last - first, inner_end = rows_outside ? last - first : stripes;
+  for (int64_t outer = 0; outer < outer_end; outer++)
+    for (int64_t inner = 0; inner < inner_end; inner++) {
+      int64_t s = rows_outside ? outer : inner, panel = first + (rows_outside ? inner : outer);
+      const float *a = packed + s * step * job->total_k;
+      for (int64_t i = 0; i < product_count; a += step * products[i++].k)
+        one_tile(job, i, a, begin + s * step, at_most(end - begin - s * step, step), panel, rows_outside ? 3 : s);
+    }
+}
+
+void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
+                  bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch) {
+  struct job job = job_of(products, product_count, n, c, ldc, accumulate);
+  const int64_t block = block_of(&job);
+  const bool rows_outside = (last - first) * panel_bytes(&job) <= b_cached_bytes;
   const struct tfc_gemm_product *only = products;
   if (product_count == 1 && !accumulate && !only->source && only->packed_b && only->a.column == 1 && rows_outside &&
       last - first <= most_unpacked) {
-    int64_t whole = row_first + (row_last - row_first) / step * step;
+    int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
     unpacked(&job, row_first, whole, first, last);
     row_first = whole;
   }
   for (int64_t begin = row_first; begin < row_last; begin += block) {
-    int64_t end = at_most(begin + block, row_last), stripes = (end - begin + step - 1) / step;
+    int64_t end = at_most(begin + block, row_last);
     pack_stripes(&job, begin, end, scratch);
-    if (in_pieces) {
-      pieces(&job, scratch, begin, end, first, last);
-      continue;
-    }
-    if (products_outside) {
-      for (int64_t panel = first; panel < last; panel++) {
-        const float *a = scratch;
-        for (int64_t i = 0; i < product_count; a += step * products[i++].k)
-          for (int64_t s = 0; s < stripes; s++)
-            one_tile(&job, i, a + s * step * job.total_k, begin + s * step, at_most(end - begin - s * step, step),
-                     panel, s);
-      }
-      continue;
-    }
-    int64_t outer_end = rows_outside ? stripes : last - first, inner_end = rows_outside ? last - first : stripes;
-    for (int64_t outer = 0; outer < outer_end; outer++)
-      for (int64_t inner = 0; inner < inner_end; inner++) {
-        int64_t s = rows_outside ? outer : inner, panel = first + (rows_outside ? inner : outer);
-        const float *a = scratch + s * step * job.total_k;
-        for (int64_t i = 0; i < product_count; a += step * products[i++].k)
-          one_tile(&job, i, a, begin + s * step, at_most(end - begin - s * step, step), panel, rows_outside ? 3 : s);
-      }
+    run_packed(&job, begin, end, first, last, rows_outside, scratch);
   }
+}
+
+int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate) {
+  struct job job = job_of(products, product_count, n, NULL, n, accumulate);
+  return tfc_gemm_panels(n) * panel_bytes(&job) <= b_cached_bytes ? 0 : block_of(&job);
+}
+
+void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,
+                     int64_t row_last, float *packed) {
+  struct job job = job_of(products, product_count, 0, NULL, 0, false);
+  pack_stripes(&job, row_first, row_last, packed);
+}
+
+void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
+                        int64_t ldc, bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
+                        const float *packed_a) {
+  struct job job = job_of(products, product_count, n, c, ldc, accumulate);
+  run_packed(&job, row_first, row_last, first, last, false, packed_a);
 }
 
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c) {

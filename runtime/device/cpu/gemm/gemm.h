@@ -55,6 +55,16 @@ struct tfc_gemm_product {
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch);
 
+// The same for whoever packs A once and multiplies it by some panels at a time: rows of A that may be packed at once,
+// or 0 where all of B stays in cache, so that it is rows that had better be shared out; packs rows [row_first,
+// row_last) into tfc_gemm_scratch_bytes; writes those rows of panels [first, last).
+int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate);
+void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,
+                     int64_t row_last, float *packed);
+void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
+                        int64_t ldc, bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
+                        const float *packed_a);
+
 // C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`
 // elements from row to row, C contiguous; m a multiple of 8, n of 16.
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c);

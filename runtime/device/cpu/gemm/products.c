@@ -12,7 +12,7 @@
 #include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/driver.h"
 
-enum { few_rows = 12, turned_rows = 96 };
+enum { few_rows = 12, turned_rows = 96, MOST_ROW_PARTS = 256, LEAST_ROWS = 48, PIECE_FLOP = 3000000 };
 
 struct job {
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
@@ -21,6 +21,8 @@ struct job {
   float *c;
   bool accumulate;
   int64_t row_part, panel_part, panel_parts; // of a piece
+  int64_t row_parts;
+  _Atomic int64_t next_row_part, next[MOST_ROW_PARTS]; // next piece of each part of the rows
   _Atomic bool failed;
 };
 
@@ -38,6 +40,65 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
     tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first,
                  last < panels ? last : panels, a);
   }
+}
+
+// Pieces of one part of the rows, until none is left: its rows of A are packed once by each thread that comes.
+static void run_row_part(struct job *job, int64_t part) {
+  const int64_t panels = tfc_gemm_panels(job->n), row = part * job->row_part;
+  const int64_t row_end = row + job->row_part < job->m ? row + job->row_part : job->m;
+  float *a = NULL;
+  for (int64_t i; (i = atomic_fetch_add_explicit(&job->next[part], 1, memory_order_relaxed)) < job->panel_parts;) {
+    if (!a) {
+      a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(row_end - row, job->total_k) + 64);
+      if (!a) {
+        job->failed = true;
+        return;
+      }
+      tfc_gemm_pack_a(job->products, job->count, row, row_end, a);
+    }
+    int64_t first = i * job->panel_part, last = first + job->panel_part < panels ? first + job->panel_part : panels;
+    tfc_gemm_run_block(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first, last,
+                       a);
+  }
+}
+
+// A thread's share: parts of the rows that nobody has begun, then pieces of those that have most left.
+static void share(void *arg, int64_t begin, int64_t end) {
+  struct job *job = arg;
+  if (begin >= end) return;
+  for (int64_t part; (part = atomic_fetch_add_explicit(&job->next_row_part, 1, memory_order_relaxed)) < job->row_parts;)
+    run_row_part(job, part);
+  for (;;) {
+    int64_t best = -1, most = 1; // of the last piece somebody else takes care
+    for (int64_t part = 0; part < job->row_parts; part++) {
+      int64_t left = job->panel_parts - atomic_load_explicit(&job->next[part], memory_order_relaxed);
+      if (left > most) best = part, most = left;
+    }
+    if (best < 0) return;
+    run_row_part(job, best);
+  }
+}
+
+// A thread packs rows of A once and takes panels of B, a few at a time, so that threads that are slower than others, or
+// come later, do less.
+static bool share_out(struct job *job, int64_t threads) {
+  const int64_t block = tfc_gemm_block(job->products, job->count, job->n, job->accumulate);
+  const int64_t panels = tfc_gemm_panels(job->n);
+  if (!block) return false;
+  int64_t parts = (job->m + block - 1) / block, even = (parts + threads - 1) / threads * threads;
+  const int64_t most = job->m / LEAST_ROWS > 1 ? job->m / LEAST_ROWS : 1;
+  if (even <= most)
+    parts = even;
+  else if (parts < most)
+    parts = most;
+  job->row_part = ((job->m + parts - 1) / parts + 7) / 8 * 8;
+  job->row_parts = (job->m + job->row_part - 1) / job->row_part;
+  if (job->row_part > block || job->row_parts > MOST_ROW_PARTS) return false;
+  double flop = 2.0 * (double)job->row_part * (double)tfc_gemm_panel() * (double)job->total_k;
+  job->panel_part = (int64_t)(PIECE_FLOP / flop) + 1;
+  if (job->panel_part > panels) job->panel_part = panels;
+  job->panel_parts = (panels + job->panel_part - 1) / job->panel_part;
+  return true;
 }
 
 // Rows of B where they are: of few rows of A each panel is read once. More rows read it from the second-level cache, if
@@ -258,6 +319,10 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) threads = 1; // less than a hand-over is worth
+  if (ctx && threads > 1 && share_out(&job, threads)) {
+    tfc_kernel_parallel_for(ctx, threads, 1, share, &job);
+    return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  }
   tfc_products_split(m, panels, threads, &job.row_part, &job.panel_part);
   job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
   int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);

@@ -1,0 +1,110 @@
+// Products shared out over the threads of a team have the bits of those computed by one thread.
+#include "tests/common/test.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/random.h"
+#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/device/cpu/team.h"
+
+enum { THREADS = 4, MOST_PRODUCTS = 3 };
+
+static struct tfc_team team;
+static int calls_taken; // of those that the team's loop takes one after the other, as if nobody came to help
+
+static void on_team(struct tfc_kernel_env *env, int64_t total, int64_t grain,
+                    void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  (void)env;
+  tfc_team_for(&team, total, grain, fn, arg);
+}
+
+static void alone(struct tfc_kernel_env *env, int64_t total, int64_t grain,
+                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  (void)env;
+  calls_taken++;
+  for (int64_t begin = 0; begin < total; begin += grain) fn(arg, begin, begin + grain < total ? begin + grain : total);
+}
+
+static float *random_floats(struct tfc_random *r, int64_t count) {
+  float *p = malloc((size_t)(count ? count : 1) * sizeof *p);
+  for (int64_t i = 0; i < count; i++) p[i] = (float)(2 * tfc_random_unit(r) - 1);
+  return p;
+}
+
+static struct tfc_matrix matrix(const float *data, int64_t rows, int64_t columns, bool turned) {
+  return (struct tfc_matrix){data, turned ? 1 : columns, turned ? rows : 1};
+}
+
+static void compare(struct tfc_random *r, int64_t m, int64_t n, int64_t count, const int64_t *k) {
+  struct tfc_product products[MOST_PRODUCTS];
+  float *memory[3 * MOST_PRODUCTS] = {0};
+  for (int64_t i = 0; i < count; i++) {
+    float *a = memory[3 * i] = random_floats(r, m * k[i]), *b = memory[3 * i + 1] = random_floats(r, k[i] * n);
+    products[i] = (struct tfc_product){
+        .a = matrix(a, m, k[i], tfc_random_below(r, 2)), .b = matrix(b, k[i], n, tfc_random_below(r, 2)), .k = k[i]};
+    if (tfc_random_below(r, 2)) continue;
+    float *packed = memory[3 * i + 2] = aligned_alloc(64, (tfc_gemm_packed_bytes(k[i], n) + 63) / 64 * 64);
+    tfc_gemm_pack(products[i].b, k[i], n, 0, tfc_gemm_panels(n), packed);
+    products[i].packed_b = packed;
+  }
+  float *start = random_floats(r, m * n), *c = malloc((size_t)(m * n) * sizeof *c),
+        *d = malloc((size_t)(m * n) * sizeof *d);
+  const bool accumulate = tfc_random_below(r, 2);
+  const size_t bytes = (size_t)(m * n) * sizeof *c;
+  struct tfc_kernel_env one = {.parallel_for = alone, .threads = 1},
+                        all = {.parallel_for = on_team, .threads = THREADS};
+  struct tfc_kernel_env late = {.parallel_for = alone, .threads = THREADS};
+  memcpy(c, start, bytes);
+  assert_null(tfc_products_run(&(struct tfc_kernel_ctx){.env = &one}, products, count, m, n, accumulate, c));
+  memcpy(d, start, bytes);
+  assert_null(tfc_products_run(&(struct tfc_kernel_ctx){.env = &all}, products, count, m, n, accumulate, d));
+  assert_memory_equal(c, d, bytes);
+  memcpy(d, start, bytes);
+  assert_null(tfc_products_run(&(struct tfc_kernel_ctx){.env = &late}, products, count, m, n, accumulate, d));
+  assert_memory_equal(c, d, bytes);
+  for (int i = 0; i < 3 * MOST_PRODUCTS; i++) free(memory[i]);
+  free(start), free(c), free(d);
+}
+
+static void threads_do_not_change_bits(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 3);
+  for (int round = 0; round < 40; round++) {
+    int64_t m = 1 + (int64_t)tfc_random_below(&r, 300), n = 1 + (int64_t)tfc_random_below(&r, 600), k[MOST_PRODUCTS];
+    int64_t count = 1 + (int64_t)tfc_random_below(&r, MOST_PRODUCTS);
+    for (int64_t i = 0; i < count; i++) k[i] = 1 + (int64_t)tfc_random_below(&r, 400);
+    compare(&r, m, n, count, k);
+  }
+  // Shapes of each way to share them out: few rows, rows in several blocks, a long k in pieces, a B that stays in
+  // cache.
+  static const int64_t shapes[][3] = {
+      {32, 700, 1500}, {500, 600, 500}, {230, 2500, 200}, {700, 64, 100}, {51, 900, 900}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (int round = 0; round < 3; round++) compare(&r, shapes[i][0], shapes[i][2], 1, &shapes[i][1]);
+  assert_true(calls_taken > 0);
+}
+
+static int begin_team(void **state) {
+  (void)state;
+  cpu_set_t allowed;
+  int cpus[THREADS], count = 0;
+  if (sched_getaffinity(0, sizeof allowed, &allowed)) return -1;
+  for (int cpu = 0; cpu < CPU_SETSIZE && count < THREADS; cpu++)
+    if (CPU_ISSET(cpu, &allowed)) cpus[count++] = cpu;
+  for (int i = count; i < THREADS; i++) cpus[i] = cpus[i % count]; // fewer cores: they share
+  return tfc_team_init(&team, THREADS, cpus, 100000) ? -1 : 0;
+}
+
+static int end_team(void **state) {
+  (void)state;
+  tfc_team_deinit(&team);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_change_bits)};
+  return cmocka_run_group_tests(tests, begin_team, end_team);
+}
