@@ -55,7 +55,7 @@ function(tfc_library name)
   tfc_instruction_sets(${sources})
   # Kernels: loops that vectorise. Nothing ever enables floating-point traps.
   foreach(source ${sources})
-    if(source MATCHES "/runtime/ops/(math|array|linalg|segment|image|nn|training)_[a-z_]*\\.c$")
+    if(source MATCHES "/runtime/(ops/(math|array|linalg|segment|image|nn|training)_|device/cpu/norm/)[a-z_]*\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-trapping-math $<$<CONFIG:Release>:-O3>)
     endif()
   endforeach()

@@ -233,6 +233,10 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   return NULL;
 }
 
+static void clear(void *arg, int64_t begin, int64_t end) {
+  memset((float *)arg + begin, 0, (size_t)(end - begin) * sizeof(float));
+}
+
 static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *w = ctx->inputs[1]->data, *dy = ctx->inputs[2]->data;
   struct tfc_tensor *dx = NULL;
@@ -242,7 +246,8 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *
     return tfc_products_run(ctx, &p, 1, c->batch * c->in[0] * c->in[1], c->channels, false, dx->data);
   }
   // Where a window is smaller than its stride, some positions of x meet no cell.
-  if (c->size[0] < c->stride[0] || c->size[1] < c->stride[1]) memset(dx->data, 0, dx->size);
+  if (c->size[0] < c->stride[0] || c->size[1] < c->stride[1])
+    tfc_kernel_parallel_for(ctx, tfc_tensor_elements(dx), 65536, clear, dx->data);
   for (int64_t y = 0; y < c->stride[0]; y++)
     for (int64_t x = 0; x < c->stride[1]; x++) {
       struct part parts[2] = {part_of(c, 0, y), part_of(c, 1, x)};
@@ -265,12 +270,19 @@ struct filter_job {
 static int64_t piece_length(const struct filter_job *j, int64_t piece) {
   return j->positions - piece * PIECE < PIECE ? j->positions - piece * PIECE : PIECE;
 }
+// Some panels of a piece at a time.
+enum { PANELS_PACKED = 4 };
+static int64_t packings(const struct filter_job *j) {
+  return (j->panels + PANELS_PACKED - 1) / PANELS_PACKED;
+}
 static void pack_dy(void *arg, int64_t begin, int64_t end) {
   const struct filter_job *j = arg;
-  int64_t filters = j->conv->filters, width = tfc_gemm_panel();
-  for (int64_t q = begin; q < end; q++) {
+  int64_t filters = j->conv->filters, width = tfc_gemm_panel(), each = packings(j);
+  for (int64_t i = begin; i < end; i++) {
+    int64_t q = i / each, first = i % each * PANELS_PACKED;
+    int64_t last = first + PANELS_PACKED < j->panels ? first + PANELS_PACKED : j->panels;
     struct tfc_matrix b = {j->dy + q * PIECE * filters, filters, 1};
-    tfc_gemm_pack(b, piece_length(j, q), filters, 0, j->panels, j->packed + q * PIECE * j->panels * width);
+    tfc_gemm_pack(b, piece_length(j, q), filters, first, last, j->packed + q * PIECE * j->panels * width);
   }
 }
 static void filter_part(void *arg, int64_t begin, int64_t end) {
@@ -363,7 +375,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   j.panels = tfc_gemm_panels(c->filters);
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->filters));
   if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  tfc_kernel_parallel_for(ctx, j.pieces, 1, pack_dy, &j);
+  tfc_kernel_parallel_for(ctx, j.pieces * packings(&j), 1, pack_dy, &j);
   tfc_products_split(j.rows, j.panels, ctx->env->threads, &j.row_part, &j.panel_part);
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
   tfc_kernel_parallel_for(ctx, j.panel_parts * ((j.rows + j.row_part - 1) / j.row_part), 1, filter_part, &j);

@@ -201,7 +201,73 @@ static void each_row(struct tfc_kernel_ctx *ctx, struct pass *p, void (*rows)(vo
   tfc_kernel_parallel_for(ctx, p->rows, PIECE_FLOATS / p->channels + 1, rows, p);
 }
 
+// --- Statistics of channels --------------------------------------------------------------------------------------
+enum { CHANNELS = 64 }; // whose sums are joined at once, block after block
+static int64_t channels_at_once(const struct pass *p) {
+  return (8192 / p->blocks / CHANNELS + 1) * CHANNELS;
+}
+
+// Mean and sum of squared deviations of `count` channels from `k` on, from those of the blocks.
+TFC_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t count, double *restrict mean,
+                                    double *restrict squares) {
+  double rows = 0;
+  for (int64_t i = 0; i < count; i++) mean[i] = squares[i] = 0;
+  for (int64_t b = 0; b < p->blocks; b++) {
+    const double more = (double)((b + 1) * p->block < p->rows ? p->block : p->rows - b * p->block), all = rows + more;
+    const float *restrict means = p->sums + 2 * b * p->channels + k, *restrict deviations = means + p->channels;
+    for (int64_t i = 0; i < count; i++) {
+      const double d = (double)means[i] - mean[i];
+      mean[i] += d * more / all;
+      squares[i] += (double)deviations[i] + d * d * rows * more / all;
+    }
+    rows = all;
+  }
+}
+
+TFC_CLONES static void join_sums(const struct pass *p, int64_t k, int64_t count, double *restrict sum,
+                                 double *restrict product) {
+  for (int64_t i = 0; i < count; i++) sum[i] = product[i] = 0;
+  for (int64_t b = 0; b < p->blocks; b++) {
+    const float *restrict sums = p->sums + 2 * b * p->channels + k, *restrict products = sums + p->channels;
+    for (int64_t i = 0; i < count; i++) sum[i] += (double)sums[i], product[i] += (double)products[i];
+  }
+}
+
 // --- Forward -----------------------------------------------------------------------------------------------------
+struct forward {
+  const struct norm *norm;
+  const struct pass *pass;
+  const float *scale, *old_mean, *old_variance;
+  float *mean, *variance, *saved_mean, *saved_variance; // outputs
+  float *center, *factor;
+};
+static void finish_forward(void *arg, int64_t begin, int64_t end) {
+  const struct forward *f = arg;
+  const struct norm *n = f->norm;
+  const double count = (double)f->pass->rows, weight = n->factor;
+  double means[CHANNELS], squares[CHANNELS];
+  for (int64_t first = begin; first < end; first += CHANNELS) {
+    const int64_t here = end - first < CHANNELS ? end - first : CHANNELS;
+    if (n->training) join_moments(f->pass, first, here, means, squares);
+    for (int64_t i = 0, k = first; i < here; i++, k++) {
+      double mean, variance;
+      if (n->training) {
+        mean = means[i], variance = squares[i] / count;
+        const double unbiased = count > 1 ? squares[i] / (count - 1) : variance;
+        f->saved_mean[k] = (float)mean, f->saved_variance[k] = (float)variance;
+        f->mean[k] = (float)(weight == 1 ? mean : (1 - weight) * (double)f->old_mean[k] + weight * mean);
+        f->variance[k] =
+            (float)(weight == 1 ? unbiased : (1 - weight) * (double)f->old_variance[k] + weight * unbiased);
+      } else {
+        mean = (double)f->old_mean[k], variance = (double)f->old_variance[k];
+        f->mean[k] = f->saved_mean[k] = f->old_mean[k], f->variance[k] = f->saved_variance[k] = f->old_variance[k];
+      }
+      f->center[k] = (float)mean;
+      f->factor[k] = (float)((double)f->scale[k] / sqrt(variance + n->epsilon));
+    }
+  }
+}
+
 // (x, scale, offset, mean, variance) -> y, batch_mean, batch_variance, reserve_space_1, _2 (, _3)
 static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   const struct norm *n = ctx->state;
@@ -227,8 +293,6 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, TFC_FLOAT, &TFC_SHAPE_SCALAR, &third));
     *(float *)third->data = 0;
   }
-  float *out_mean = stats[0]->data, *out_variance = stats[1]->data;
-  float *saved_mean = stats[2]->data, *saved_variance = stats[3]->data;
   if (tfc_tensor_elements(x) == 0) {
     for (int i = 0; i < 4; i++)
       for (int64_t k = 0; k < c; k++) ((float *)stats[i]->data)[k] = NAN;
@@ -240,30 +304,10 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   float *center = scratch->data, *factor = center + c;
   p.y = y->data, p.sums = factor + c;
   if (n->training) tfc_kernel_parallel_for(ctx, p.blocks, 1, moments, &p);
-  for (int64_t k = 0; k < c; k++) {
-    double mean, variance;
-    if (n->training) {
-      double count = 0, squares = 0;
-      mean = 0;
-      for (int64_t b = 0; b < p.blocks; b++) {
-        double more = (double)((b + 1) * p.block < p.rows ? p.block : p.rows - b * p.block);
-        double d = (double)p.sums[2 * b * c + k] - mean, all = count + more;
-        mean += d * more / all;
-        squares += (double)p.sums[(2 * b + 1) * c + k] + d * d * count * more / all;
-        count = all;
-      }
-      variance = squares / count;
-      double unbiased = count > 1 ? squares / (count - 1) : variance, f = n->factor;
-      saved_mean[k] = (float)mean, saved_variance[k] = (float)variance;
-      out_mean[k] = (float)(f == 1 ? mean : (1 - f) * (double)old_mean[k] + f * mean);
-      out_variance[k] = (float)(f == 1 ? unbiased : (1 - f) * (double)old_variance[k] + f * unbiased);
-    } else {
-      mean = (double)old_mean[k], variance = (double)old_variance[k];
-      out_mean[k] = saved_mean[k] = old_mean[k], out_variance[k] = saved_variance[k] = old_variance[k];
-    }
-    center[k] = (float)mean;
-    factor[k] = (float)((double)scale[k] / sqrt(variance + n->epsilon));
-  }
+  struct forward f = {
+      n,      &p,    scale, old_mean, old_variance, stats[0]->data, stats[1]->data, stats[2]->data, stats[3]->data,
+      center, factor};
+  tfc_kernel_parallel_for(ctx, c, channels_at_once(&p), finish_forward, &f);
   p.mean = center, p.scale = factor, p.shift = ctx->inputs[2]->data;
   each_row(ctx, &p, normalise);
 out:
@@ -275,6 +319,32 @@ out:
 // (dy, x, scale, reserve_space_1, reserve_space_2 (, _3)) -> dx, dscale, doffset, two that nobody reads.
 // With r = 1 / sqrt(variance + epsilon) and centered = x - mean: dscale = sum(dy centered) r, doffset = sum(dy),
 // training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r.
+struct backward {
+  const struct norm *norm;
+  const struct pass *pass;
+  const float *scale, *variance;
+  float *dscale, *doffset; // outputs
+  float *factor, *less, *slope;
+};
+static void finish_backward(void *arg, int64_t begin, int64_t end) {
+  const struct backward *f = arg;
+  const bool training = f->norm->training;
+  const double all = (double)f->pass->rows;
+  double sum[CHANNELS], product[CHANNELS];
+  for (int64_t first = begin; first < end; first += CHANNELS) {
+    const int64_t here = end - first < CHANNELS ? end - first : CHANNELS;
+    join_sums(f->pass, first, here, sum, product);
+    for (int64_t i = 0, k = first; i < here; i++, k++) {
+      const double r = 1 / sqrt((double)f->variance[k] + f->norm->epsilon);
+      f->dscale[k] = (float)(product[i] * r);
+      f->doffset[k] = (float)sum[i];
+      f->factor[k] = (float)((double)f->scale[k] * r);
+      f->less[k] = training ? (float)(sum[i] / all) : 0;
+      f->slope[k] = training ? (float)(r * r * product[i] / all) : 0;
+    }
+  }
+}
+
 static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
   const struct norm *n = ctx->state;
   const struct tfc_tensor *dy = ctx->inputs[0], *x = ctx->inputs[1];
@@ -304,18 +374,8 @@ static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
   p.dy = dy->data, p.y = dx->data, p.mean = ctx->inputs[3]->data;
   p.sums = slope + c;
   tfc_kernel_parallel_for(ctx, p.blocks, 1, products, &p);
-  for (int64_t k = 0; k < c; k++) {
-    double sum = 0, product = 0, r = 1 / sqrt((double)variance[k] + n->epsilon), all = (double)p.rows;
-    for (int64_t b = 0; b < p.blocks; b++) {
-      sum += (double)p.sums[2 * b * c + k];
-      product += (double)p.sums[(2 * b + 1) * c + k];
-    }
-    ((float *)dscale->data)[k] = (float)(product * r);
-    ((float *)doffset->data)[k] = (float)sum;
-    factor[k] = (float)((double)scale[k] * r);
-    less[k] = n->training ? (float)(sum / all) : 0;
-    slope[k] = n->training ? (float)(r * r * product / all) : 0;
-  }
+  struct backward b = {n, &p, scale, variance, dscale->data, doffset->data, factor, less, slope};
+  tfc_kernel_parallel_for(ctx, c, channels_at_once(&p), finish_backward, &b);
   p.scale = factor, p.less = less, p.slope = slope;
   each_row(ctx, &p, n->training ? differentiate : scale_only);
 out:
