@@ -1,5 +1,4 @@
-// The end: the answer, the rivals and the undivided machine run once more, in turns; intervals, bound, gap, and the
-// document.
+// The end: intervals, bound, gap, the table and the document.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,216 +8,9 @@
 #include "placer/job/private.h"
 #include "placer/place.h"
 #include "profiler/statistics.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/units.h"
 
-enum { FINALISTS = 3, MOST = 16, BLOCK = 5, ROUNDS = 6, BOOTSTRAPS = 2000 };
-
-static double total_seconds(const struct tfc_job *j) {
-  return j->o->seconds > 0 ? j->o->seconds : 600;
-}
-static bool can_answer(const struct tfc_job_known *k) {
-  return k->solution.device && k->state == TFC_RESULT_OK && isfinite(k->median_us);
-}
-static double final_or_screen(const struct tfc_job_known *k) {
-  return isfinite(k->final_us) ? k->final_us : k->median_us;
-}
-
-// --- The final run ---------------------------------------------------------------------------------------------------
-struct finishing {
-  struct tfc_job *job;
-  uint32_t index[MOST];
-};
-static tfc_status finished(void *user, const struct tfc_measured *m) {
-  struct finishing *f = user;
-  struct tfc_job_known *k = &f->job->known.data[f->index[m->entry]];
-  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
-  TFC_RETURN_IF_ERROR(tfc_job_record(f->job, k, m, "final"));
-  tfc_job_say(f->job, false, NULL);
-  return NULL;
-}
-
-static void add_once(uint32_t *list, uint32_t *count, uint32_t index) {
-  for (uint32_t i = 0; i < *count; i++)
-    if (list[i] == index) return;
-  if (*count < MOST) list[(*count)++] = index;
-}
-
-// The fastest few, and what they are compared with.
-static uint32_t finalists(struct tfc_job *j, uint32_t *list) {
-  uint32_t count = 0, single = UINT32_MAX;
-  if (j->best != UINT32_MAX) add_once(list, &count, j->best);
-  for (uint32_t round = 0; round < FINALISTS; round++) {
-    uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < j->known.count; i++) {
-      const struct tfc_job_known *k = &j->known.data[i];
-      bool taken = !can_answer(k) || k->single;
-      for (uint32_t n = 0; n < count && !taken; n++) taken = list[n] == i || j->known.data[list[n]].digest == k->digest;
-      if (!taken && (best == UINT32_MAX || k->median_us < j->known.data[best].median_us)) best = i;
-    }
-    if (best != UINT32_MAX && count < FINALISTS) add_once(list, &count, best);
-  }
-  for (uint32_t i = 0; i < j->known.count; i++) {
-    const struct tfc_job_known *k = &j->known.data[i];
-    if (k->single && isfinite(k->median_us) && k->state == TFC_RESULT_OK &&
-        (single == UINT32_MAX || k->median_us < j->known.data[single].median_us))
-      single = i;
-  }
-  if (single != UINT32_MAX) add_once(list, &count, single);
-  for (uint32_t i = 0; i < j->known.count; i++) {
-    const struct tfc_job_known *k = &j->known.data[i];
-    if ((k->whole && k->state == TFC_RESULT_OK) || (k->baseline && !k->heuristic && !k->single && can_answer(k)))
-      add_once(list, &count, i);
-  }
-  return count;
-}
-
-// Those of the least loads, and what they are compared with.
-static uint32_t by_load(const struct tfc_job *j, uint32_t *list) {
-  uint32_t count = 0;
-  for (int single = 0; single < 2; single++)
-    for (uint32_t round = 0; round < (single ? 1 : FINALISTS); round++) {
-      uint32_t best = UINT32_MAX;
-      for (uint32_t i = 0; i < j->known.count; i++) {
-        const struct tfc_job_known *k = &j->known.data[i];
-        bool taken = !can_answer(k) || k->single != (single == 1) || isnan(k->simulated_us);
-        for (uint32_t n = 0; n < count && !taken; n++) taken = j->known.data[list[n]].digest == k->digest;
-        if (!taken && (best == UINT32_MAX || k->simulated_us < j->known.data[best].simulated_us)) best = i;
-      }
-      if (best != UINT32_MAX) add_once(list, &count, best);
-    }
-  for (uint32_t i = 0; i < j->known.count; i++) {
-    const struct tfc_job_known *k = &j->known.data[i];
-    if (k->baseline && !k->heuristic && !k->single && can_answer(k)) add_once(list, &count, i);
-  }
-  return count;
-}
-
-// What so many steps of each take.
-static double seconds_for(const struct tfc_job *j, const uint32_t *list, uint32_t count, uint32_t steps) {
-  double us = 0;
-  for (uint32_t i = 0; i < count; i++) us += (steps + 1) * j->known.data[list[i]].median_us;
-  return 1e-6 * us;
-}
-
-// Takes the slowest candidate out, then the slowest rival; false: only what must be is left: the incumbent, the fastest
-// on several devices, one device, the undivided machine.
-static bool drop_one(const struct tfc_job *j, uint32_t *list, uint32_t *count) {
-  uint32_t worst = UINT32_MAX, spread = UINT32_MAX;
-  for (uint32_t i = 0; i < *count; i++) {
-    const struct tfc_job_known *k = &j->known.data[list[i]];
-    if (can_answer(k) && !k->single && (spread == UINT32_MAX || k->median_us < j->known.data[spread].median_us))
-      spread = list[i];
-  }
-  for (int rivals = 0; rivals < 2 && worst == UINT32_MAX; rivals++)
-    for (uint32_t i = 0; i < *count; i++) {
-      const struct tfc_job_known *k = &j->known.data[list[i]];
-      bool rival = k->baseline && !k->heuristic;
-      if (list[i] == j->best || list[i] == spread || k->whole || k->single || rival != (rivals == 1)) continue;
-      if (worst == UINT32_MAX || k->median_us > j->known.data[list[worst]].median_us) worst = i;
-    }
-  if (worst == UINT32_MAX) return false;
-  memmove(list + worst, list + worst + 1, (*count - worst - 1) * sizeof *list);
-  --*count;
-  return true;
-}
-
-// The answer without its order of operations, which a graph cannot carry: the plan makes its own.
-static tfc_status unordered(void *user, const struct tfc_measured *m) {
-  struct tfc_job *j = user;
-  struct tfc_result r = {0};
-  if (m->state != TFC_RESULT_OK) return NULL; // only a note is lost
-  TFC_RETURN_IF_ERROR(tfc_result_from_measured(m, j->info->device_count, TFC_LABEL_MEASURED, false, &r));
-  if (r.state == TFC_RESULT_OK && r.steps) {
-    j->unordered_us = 1e-6 * (double)r.value, j->unordered_steps = r.steps;
-    j->unordered_q1 = 1e-6 * (double)r.q1, j->unordered_q3 = 1e-6 * (double)r.q3;
-  }
-  tfc_result_deinit(&r);
-  return NULL;
-}
-
-static tfc_status measure_unordered(struct tfc_job *j, double deadline_s) {
-  tfc_status s = NULL;
-  if (j->best == UINT32_MAX || !can_answer(&j->known.data[j->best])) return NULL;
-  uint16_t *placement = malloc((j->o->graph->node_count + 1u) * sizeof *placement);
-  uint32_t *sequence = malloc((j->subject->cost_count + 1u) * sizeof *sequence), ignored;
-  if (!placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_job_assign(j, &j->known.data[j->best], placement, sequence, &ignored));
-  struct tfc_measure_entry entry = {.placement = placement};
-  struct tfc_measure_batch batch = {.entries = &entry,
-                                    .count = 1,
-                                    .reference = UINT32_MAX,
-                                    .warmup = 1,
-                                    .block = BLOCK,
-                                    .blocks = 2,
-                                    .best_us = (double)NAN,
-                                    .trace = TFC_TRACE_MODE_NONE,
-                                    .ignore_limits = true,
-                                    .deadline_s = deadline_s};
-  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, unordered, j));
-out:
-  free(placement);
-  free(sequence);
-  return s;
-}
-
-tfc_status tfc_job_final(struct tfc_job *j) {
-  tfc_status s = NULL;
-  struct finishing f = {.job = j};
-  uint32_t count = finalists(j, f.index), block = BLOCK;
-  double reserve = 0.04 * total_seconds(j) + 1; // the report
-  const double end = total_seconds(j) - reserve;
-  if (tfc_job_runs_in_flight(j)) reserve += 0.5 * fmax(0, end - tfc_job_seconds(j)); // the other half: several at once
-  reserve += 0.08 * fmax(0, total_seconds(j) - reserve - tfc_job_seconds(j));        // the answer without its order
-  double left = total_seconds(j) - reserve - tfc_job_seconds(j);
-  // Two rounds at least, if there is time; rivals beside the answer, one device, the undivided machine go first.
-  while (count > 3 && seconds_for(j, f.index, count, 2 * BLOCK) > left && drop_one(j, f.index, &count)) {
-  }
-  while (block > 2 && seconds_for(j, f.index, count, 2 * block) > left) block--;
-  size_t nodes = j->o->graph->node_count;
-  struct tfc_measure_entry *entry = calloc(count + 1u, sizeof *entry);
-  uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
-  uint32_t *sequence = malloc(((size_t)count * j->subject->cost_count + 1) * sizeof *sequence);
-  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < count; i++) {
-    const struct tfc_job_known *k = &j->known.data[f.index[i]];
-    entry[i] = (struct tfc_measure_entry){.whole = k->whole,
-                                          .placement = placement + i * nodes,
-                                          .sequence = sequence + (size_t)i * j->subject->cost_count};
-    if (k->whole) continue;
-    TFC_TRY(s, tfc_job_assign(j, k, placement + i * nodes, sequence + (size_t)i * j->subject->cost_count,
-                              &entry[i].sequence_count));
-  }
-  tfc_job_say(j, false, "final run: %u placements in turns", count);
-  struct tfc_measure_batch batch = {.entries = entry,
-                                    .count = count,
-                                    .reference = UINT32_MAX,
-                                    .warmup = 1,
-                                    .block = block,
-                                    .blocks = ROUNDS,
-                                    .best_us = (double)NAN,
-                                    .trace = j->trace,
-                                    .deadline_s =
-                                        1e-9 * (double)j->begin_ns - j->before_s + total_seconds(j) - reserve};
-  if (count) TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, finished, &f));
-  for (uint32_t i = 0; i < count; i++) {
-    const struct tfc_job_known *k = &j->known.data[f.index[i]];
-    if (can_answer(k) && isfinite(k->final_us) &&
-        (j->best == UINT32_MAX || k->final_us < final_or_screen(&j->known.data[j->best]) ||
-         j->known.data[j->best].state != TFC_RESULT_OK))
-      j->best = f.index[i];
-  }
-  TFC_TRY(s, measure_unordered(j, 1e-9 * (double)j->begin_ns - j->before_s + end));
-  count = by_load(j, f.index);
-  for (uint32_t i = 0; i < j->known.count; i++)
-    if (j->known.data[i].whole && j->known.data[i].state == TFC_RESULT_OK) add_once(f.index, &count, i);
-  TFC_TRY(s, tfc_job_measure_in_flight(j, f.index, count, end));
-out:
-  free(entry);
-  free(placement);
-  free(sequence);
-  return s;
-}
+enum { BOOTSTRAPS = 2000 };
 
 // --- Comparing -------------------------------------------------------------------------------------------------------
 struct side { // steps in order, each with its block
@@ -235,19 +27,19 @@ static struct side in_flight(const struct tfc_job_known *k) {
 
 // median(a) / median(b) over blocks that were run in turns.
 static tfc_status compare(struct side a, struct side b, uint64_t seed, struct tfc_interval *out) {
-  struct tfc_block_pair pairs[ROUNDS] = {0};
+  struct tfc_block_pair pairs[TFC_JOB_FINAL_ROUNDS] = {0};
   const struct side sides[2] = {a, b};
   for (int i = 0; i < 2; i++) {
     for (size_t k = 0; k < sides[i].count; k++) {
       uint32_t block = sides[i].block[k];
-      if (block >= ROUNDS) continue;
+      if (block >= TFC_JOB_FINAL_ROUNDS) continue;
       const double *at = &sides[i].us[k];
       if (i == 0 && pairs[block].a_count++ == 0) pairs[block].a = at;
       if (i == 1 && pairs[block].b_count++ == 0) pairs[block].b = at;
     }
   }
   uint32_t count = 0;
-  while (count < ROUNDS && pairs[count].a_count && pairs[count].b_count) count++;
+  while (count < TFC_JOB_FINAL_ROUNDS && pairs[count].a_count && pairs[count].b_count) count++;
   return tfc_bootstrap_ratio(pairs, count, BOOTSTRAPS, seed, out);
 }
 
@@ -266,7 +58,7 @@ static tfc_status add_row(struct tfc_job *j, const struct tfc_job_known *k, cons
   struct tfc_job_row r = {.kind = kind,
                           .state = k->state,
                           .modelled = isnan(k->median_us) && !k->note,
-                          .median_us = final_or_screen(k),
+                          .median_us = tfc_job_final_us(k),
                           .q1_us = isfinite(k->final_us) ? k->final_q1 : k->q1_us,
                           .q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us,
                           .steps = isfinite(k->final_us) ? k->final_steps : k->steps,
@@ -287,11 +79,16 @@ static tfc_status add_row(struct tfc_job *j, const struct tfc_job_known *k, cons
   } else if (single && isfinite(k->final_us) && isfinite(single->final_us)) {
     TFC_TRY(s, compare(final_run(single), final_run(k), j->o->seed, &interval));
     r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
-  } else if (single && isfinite(r.median_us) && isfinite(final_or_screen(single))) {
-    r.speedup = final_or_screen(single) / r.median_us;
+  } else if (single && isfinite(r.median_us) && isfinite(tfc_job_final_us(single))) {
+    r.speedup = tfc_job_final_us(single) / r.median_us;
   }
   r.name = tfc_str_dup(tfc_str_from(name));
-  const char *note = k->note ? k->note : k->in_lanes ? "operations side by side" : NULL;
+  const struct tfc_job_known *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best];
+  bool earlier = best && isfinite(best->final_us) && !isfinite(k->final_us) && k->median_us < best->final_us;
+  const char *note = k->note       ? k->note
+                     : k->in_lanes ? "operations side by side"
+                     : earlier     ? "not in the final turns: the machine was faster then"
+                                   : NULL;
   r.note = note ? tfc_str_dup(tfc_str_from(note)) : NULL;
   if (!r.name || (note && !r.note)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   out->rows[out->row_count++] = r;
@@ -340,7 +137,7 @@ static tfc_status find_bound(struct tfc_job *j) {
   const struct tfc_job_known *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best];
   double value = !best                                         ? (double)NAN
                  : j->o->objective == TFC_OBJECTIVE_THROUGHPUT ? load_of(best)
-                                                               : final_or_screen(best);
+                                                               : tfc_job_final_us(best);
   if (isfinite(value)) {
     j->out->gap = value / us - 1;
     if (us > value) {
@@ -468,7 +265,7 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->run = j->run;
   d->graph_file = tfc_arena_str(&d->arena, tfc_str_from(j->o->graph_path));
   d->objective = j->o->objective;
-  double median = final_or_screen(k);
+  double median = tfc_job_final_us(k);
   bool timed = isfinite(median);
   d->value_us = j->o->objective == TFC_OBJECTIVE_THROUGHPUT ? load_of(k) : timed ? median : k->simulated_us;
   d->value_label = j->o->objective == TFC_OBJECTIVE_THROUGHPUT && !k->in_flight.us.count ? TFC_LABEL_MODELLED
@@ -607,13 +404,13 @@ static bool choose_by_load(struct tfc_job *j, const struct tfc_job_known **singl
   bool measured = false;
   *single = NULL;
   for (uint32_t i = 0; i < j->known.count; i++)
-    measured |= can_answer(&j->known.data[i]) && j->known.data[i].in_flight.us.count;
+    measured |= tfc_job_can_answer(&j->known.data[i]) && j->known.data[i].in_flight.us.count;
   j->best = UINT32_MAX;
   for (uint32_t i = 0; i < j->known.count; i++) {
     struct tfc_job_known *k = &j->known.data[i];
     if (k->solution.device && !k->in_flight.us.count)
       k->simulated_us = tfc_job_simulate(j, &k->solution); // by the costs as they are known at the end
-    if (!can_answer(k) || (measured && !k->in_flight.us.count) || isnan(load_of(k))) continue;
+    if (!tfc_job_can_answer(k) || (measured && !k->in_flight.us.count) || isnan(load_of(k))) continue;
     if (j->best == UINT32_MAX || !(load_of(&j->known.data[j->best]) <= load_of(k))) j->best = i;
     if (k->single && (!*single || load_of(k) < load_of(*single))) *single = k;
   }
@@ -626,15 +423,17 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   for (size_t i = 0; i < j->known.count; i++) {
     const struct tfc_job_known *k = &j->known.data[i];
     if (k->whole) whole = k;
-    if (k->single && can_answer(k) && (!single || final_or_screen(k) < final_or_screen(single))) single = k;
+    if (!k->single || !tfc_job_can_answer(k)) continue;
+    bool final = isfinite(k->final_us), other = single && isfinite(single->final_us); // in turns counts first
+    if (!single || (final == other ? tfc_job_final_us(k) < tfc_job_final_us(single) : final)) single = k;
   }
-  if (j->best != UINT32_MAX && !can_answer(&j->known.data[j->best])) { // it failed in the final run
+  if (j->best != UINT32_MAX && !tfc_job_can_answer(&j->known.data[j->best])) { // it failed in the final run
     const struct tfc_job_known *lost = &j->known.data[j->best];
     tfc_job_say(j, true, "the best placement could not be run once more: %s", lost->note ? lost->note : "it failed");
     j->best = UINT32_MAX;
     for (uint32_t i = 0; i < j->known.count; i++)
-      if (can_answer(&j->known.data[i]) &&
-          (j->best == UINT32_MAX || final_or_screen(&j->known.data[i]) < final_or_screen(&j->known.data[j->best])))
+      if (tfc_job_can_answer(&j->known.data[i]) &&
+          (j->best == UINT32_MAX || tfc_job_final_us(&j->known.data[i]) < tfc_job_final_us(&j->known.data[j->best])))
         j->best = i;
   }
   const bool loads = j->o->objective == TFC_OBJECTIVE_THROUGHPUT;
@@ -691,7 +490,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
                          name, load);
     double undivided = !whole || whole->state != TFC_RESULT_OK ? (double)NAN
                        : whole->in_flight.us.count             ? whole->in_flight.median_us
-                                                               : final_or_screen(whole);
+                                                               : tfc_job_final_us(whole);
     if (undivided < load_of(best)) {
       char *text = tfc_format("The undivided machine is fastest, one step after another: %s each. %s",
                               tfc_show_us(b, undivided), j->out->first_line ? j->out->first_line : "");
@@ -700,14 +499,14 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
     }
     goto out;
   }
-  if (whole && whole->state == TFC_RESULT_OK && final_or_screen(whole) < final_or_screen(best))
+  if (whole && whole->state == TFC_RESULT_OK && tfc_job_final_us(whole) < tfc_job_final_us(best))
     j->out->first_line = tfc_format("The undivided machine is fastest: %s a step, against %s for the best placement.",
-                                    tfc_show_us(a, final_or_screen(whole)), tfc_show_us(b, final_or_screen(best)));
+                                    tfc_show_us(a, tfc_job_final_us(whole)), tfc_show_us(b, tfc_job_final_us(best)));
   else if (best->single)
     j->out->first_line = tfc_format("One device is fastest: everything on %s, %s a step.", best->name + 7,
-                                    tfc_show_us(a, final_or_screen(best)));
+                                    tfc_show_us(a, tfc_job_final_us(best)));
   else
-    j->out->first_line = tfc_format("Found: %s a step.", tfc_show_us(a, final_or_screen(best)));
+    j->out->first_line = tfc_format("Found: %s a step.", tfc_show_us(a, tfc_job_final_us(best)));
 out:
   return s;
 }
@@ -739,7 +538,7 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
     TFC_FAIL(s, k->code == TFC_OK || k->code == TFC_CANCELLED ? TFC_ABORTED : k->code,
              "the placement could not be measured: %s", k->note ? k->note : "it failed");
   j->best = index;
-  TFC_TRY(s, tfc_job_measure_in_flight(j, &index, 1, 0.9 * total_seconds(j)));
+  TFC_TRY(s, tfc_job_measure_in_flight(j, &index, 1, 0.9 * tfc_job_total_seconds(j)));
   k = &j->known.data[index];
   TFC_TRY(s, add_row(j, k, "evaluated", "answer", NULL));
   TFC_TRY(s, explain(j, k));

@@ -37,7 +37,7 @@ void tfc_job_say(struct tfc_job *j, bool warning, const char *format, ...) {
                                 .warning = warning,
                                 .text = format ? text : NULL,
                                 .seconds = tfc_job_seconds(j),
-                                .seconds_total = j->o->seconds > 0 ? j->o->seconds : 600,
+                                .seconds_total = tfc_job_total_seconds(j),
                                 .measured = j->episodes,
                                 .measured_total = j->o->measurements ? j->o->measurements : 200,
                                 .best_us = best_us(j)};
@@ -155,7 +155,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .seed = j->o->seed,
                                                                .hang_seconds = hang_seconds(j),
                                                                .end_s = 1e-9 * (double)j->begin_ns - j->before_s +
-                                                                        (j->o->seconds > 0 ? j->o->seconds : 600),
+                                                                        tfc_job_total_seconds(j),
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
   j->info = tfc_measurer_info(j->measurer);

@@ -7,14 +7,12 @@
 #include "runtime/base/units.h"
 
 // --- Budgets ---------------------------------------------------------------------------------------------------------
-static double total_seconds(const struct tfc_job *j) {
-  return j->o->seconds > 0 ? j->o->seconds : 600;
-}
-
-// A quarter is the final run's and the report's: more of it where there is little, less where there is much.
+// A quarter is the final run's and the report's: more of it where there is little or steps are slow, less where there
+// is much.
 double tfc_job_search_end_s(const struct tfc_job *j) {
-  double total = total_seconds(j), held = fmin(fmax(0.25 * total, 0.14 * total + 1), 0.5 * total);
-  return fmax(total - fmin(held, 110), j->search_end_s);
+  double total = tfc_job_total_seconds(j), held = fmin(fmax(0.25 * total, 0.14 * total + 1), 110);
+  held = fmin(fmax(held, tfc_job_final_seconds(j)), 0.5 * total);
+  return fmax(total - held, j->search_end_s);
 }
 
 uint32_t tfc_job_measurements(const struct tfc_job *j) {
@@ -118,19 +116,30 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
+// Whether there is time for the incumbent's blocks and one measurement beside them. Where there is not, `count` comes
+// down to what there is time for: two steps of each, one at least.
+static bool time_for_reference(const struct tfc_job *j, double left_s, uint32_t *count) {
+  enum { BEFORE = TFC_ADAPT_ORDER_STEPS + 1, BLOCK = 5, LATE = 2 };
+  double step_s = 1e-6 * j->known.data[j->best].median_us;
+  if ((2 * (BEFORE + BLOCK) + BLOCK) * step_s <= left_s) return true;
+  double fit = left_s / ((BEFORE + LATE) * step_s);
+  if (fit < *count) *count = fit > 1 ? (uint32_t)fit : 1;
+  return false;
+}
+
 tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t count, const char *phase) {
   tfc_status s = NULL;
-  struct measuring b = {j, index, NULL, count, phase};
+  struct measuring b = {j, index, NULL, 0, phase};
   size_t nodes = j->o->graph->node_count;
-  bool reference = j->best != UINT32_MAX;
+  double best = (double)NAN, end = tfc_job_search_end_s(j);
+  if (j->batch_end_s > 0) end = fmin(end, j->batch_end_s);
+  bool reference = j->best != UINT32_MAX && time_for_reference(j, end - tfc_job_seconds(j), &count);
   const bool loads = j->o->objective == TFC_OBJECTIVE_THROUGHPUT; // a long step may be a small load
   uint32_t entries = count + reference;
   struct tfc_measure_entry *entry = calloc(entries + 1u, sizeof *entry);
   uint16_t *placement = malloc((entries * nodes + 1) * sizeof *placement);
   uint32_t *sequence = malloc(((size_t)entries * j->subject->cost_count + 1) * sizeof *sequence);
   if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  double best = (double)NAN, end = tfc_job_search_end_s(j);
-  if (j->batch_end_s > 0) end = fmin(end, j->batch_end_s);
   for (uint32_t i = 0; i < entries; i++) {
     const struct tfc_job_known *k = &j->known.data[i < count ? index[i] : j->best];
     entry[i].placement = placement + i * nodes;
@@ -156,7 +165,7 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
                                     .best_us = best,
                                     .trace = j->trace,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + end};
-  b.entries = entry;
+  b.entries = entry, b.count = count;
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
 out:
   free(entry);

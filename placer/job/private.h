@@ -8,7 +8,7 @@
 #include "placer/subject/subject.h"
 #include "profiler/store.h"
 
-enum { TFC_JOB_RAW_KEPT = 20 };
+enum { TFC_JOB_RAW_KEPT = 20, TFC_JOB_FINAL_ROUNDS = 6, TFC_JOB_MOST_FINALISTS = 16 };
 
 struct tfc_job_samples { // how far apart steps end, one by one or with several in flight, whichever is faster
   uint32_t at_once;      // in flight; 1: one by one
@@ -103,12 +103,16 @@ bool tfc_job_cancelled(const struct tfc_job *job);
 void tfc_job_say(struct tfc_job *job, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
 uint64_t tfc_job_digest(const struct tfc_problem *problem, const tfc_device_id *device);
 
-// job_profile.c
+// profile.c
 TFC_MUST_USE tfc_status tfc_job_profile(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_rebuild(struct tfc_job *job); // machine, costs, problem from what is known now
 void tfc_job_predict(struct tfc_job *job);                    // what has no prediction yet
 double tfc_job_simulate(struct tfc_job *job, const struct tfc_solution *solution); // us; NaN: illegal
-// job_record.c
+// room.c
+// RESOURCE_EXHAUSTED where variables alone have no room on the devices, whatever goes where: all of them together, or
+// those of a unit. Nothing is said about what a step needs besides.
+TFC_MUST_USE tfc_status tfc_job_check_room(const struct tfc_job *job);
+// record.c
 TFC_MUST_USE tfc_status tfc_job_store_subject(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_store_costs(struct tfc_job *job);
 // Stores a measurement of `known` (new: a placement row first) and what it took; refits the costs from its traces.
@@ -121,7 +125,7 @@ TFC_MUST_USE tfc_status tfc_job_record_in_flight(struct tfc_job *job, struct tfc
 TFC_MUST_USE tfc_status tfc_job_store_modelled(struct tfc_job *job, struct tfc_job_known *known);
 TFC_MUST_USE tfc_status tfc_job_save_state(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_resume(struct tfc_job *job);
-// job_known.c
+// known.c
 double tfc_job_search_end_s(const struct tfc_job *job);   // until when there is searching: the rest is the final run's
 uint32_t tfc_job_measurements(const struct tfc_job *job); // that may be made in all
 uint32_t tfc_job_measurements_left(const struct tfc_job *job); // of these
@@ -137,9 +141,9 @@ TFC_MUST_USE tfc_status tfc_job_keep_sequence(const struct tfc_job *job, struct 
 void tfc_job_consider(struct tfc_job *job, uint32_t index); // as the incumbent
 // Measures known placements as a batch in turns with the incumbent.
 TFC_MUST_USE tfc_status tfc_job_measure(struct tfc_job *job, const uint32_t *index, uint32_t count, const char *phase);
-// job_rivals.c
+// rivals.c
 TFC_MUST_USE tfc_status tfc_job_baselines(struct tfc_job *job);
-// job_search.c
+// search.c
 TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job *job);
 // Where searches and learners move units: the graph's own, or those with what is fused on one device kept together.
 const struct tfc_problem *tfc_job_search_problem(const struct tfc_job *job);
@@ -147,11 +151,20 @@ const struct tfc_subject *tfc_job_search_subject(const struct tfc_job *job);
 // What was found there, as a solution of job->problem (owned; also after an error).
 TFC_MUST_USE tfc_status tfc_job_found(const struct tfc_job *job, const struct tfc_solution *found,
                                       struct tfc_solution *out);
-// job_learn.c
+// learn.c
 TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job *job, const struct tfc_algo *algo, double until_s,
                                       uint32_t measurements);
-// job_answer.c
+// final.c
+double tfc_job_total_seconds(const struct tfc_job *job);
+bool tfc_job_can_answer(const struct tfc_job_known *known);
+double tfc_job_final_us(const struct tfc_job_known *known); // of the final run, else of its first
+double tfc_job_final_seconds(const struct tfc_job *job); // that few steps of all that must be compared would take now
+// Who takes part, by index in known: list[TFC_JOB_MOST_FINALISTS]; those that must be compared (the incumbent, the
+// fastest on several devices and on one, the undivided machine, the rivals), and more of the fastest where there is
+// time for two full blocks of each. *out_block: timed steps of a block, fewer where there is less time.
+uint32_t tfc_job_finalists(const struct tfc_job *job, double left_s, uint32_t *list, uint32_t *out_block);
 TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job *job);
+// answer.c
 // In turns until `until_s`, one by one and with several steps in flight: does nothing where the step updates variables,
 // whose steps follow one another, or where the shortest step is what is looked for.
 TFC_MUST_USE tfc_status tfc_job_measure_in_flight(struct tfc_job *job, const uint32_t *index, uint32_t count,

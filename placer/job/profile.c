@@ -180,7 +180,7 @@ static tfc_status profile_steps(struct tfc_job *j) {
     entry[count].placement = p;
     device[count++] = d;
   }
-  double seconds = j->o->seconds > 0 ? j->o->seconds : 600;
+  double seconds = tfc_job_total_seconds(j);
   for (uint32_t i = 0; i < count; i++) entry[i].plain = true;
   struct tfc_measure_batch plain = {.entries = entry,
                                     .count = count,
@@ -224,6 +224,7 @@ out:
 tfc_status tfc_job_profile(struct tfc_job *j) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_job_rebuild(j)); // without costs: units and what may go where
+  if (!j->o->evaluate) TFC_TRY(s, tfc_job_check_room(j));
   TFC_TRY(s, profile_steps(j));
   bool any = false;
   for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);
@@ -241,7 +242,7 @@ tfc_status tfc_job_profile(struct tfc_job *j) {
   if (j->info->device_count > 1) {
     free(j->calibration.links);
     j->calibration.links = NULL;
-    double end = 1e-9 * (double)j->begin_ns - j->before_s + 0.25 * (j->o->seconds > 0 ? j->o->seconds : 600);
+    double end = 1e-9 * (double)j->begin_ns - j->before_s + 0.25 * tfc_job_total_seconds(j);
     TFC_TRY(s, tfc_measurer_links(j->measurer, end, &j->calibration.links, &j->calibration.link_count));
     for (uint32_t i = 0; i < j->calibration.link_count; i++) {
       const struct tfc_link_time *t = &j->calibration.links[i];

@@ -287,10 +287,9 @@ static tfc_status take_numbers(struct tfc_job *j, struct tfc_job_known *k, const
                                   !tfc_array_push(&k->final_block_of, m->steps[i].block)))
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   } else {
-    k->state = r.state, k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
+    k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
   }
-  if (final && r.state != TFC_RESULT_OK) k->state = r.state;
-  if (!final || r.state != TFC_RESULT_OK) k->code = m->code;
+  k->state = r.state, k->code = m->code;
   k->transfers = r.transfers, k->transfer_bytes = r.transfer_bytes;
   k->in_lanes = m->in_lanes;
   free(k->peak);

@@ -74,14 +74,14 @@ static int by_value(const void *a, const void *b) {
 }
 
 // How many heuristics there is time to measure beside the rivals that must be: what is not gone at four tenths of it is
-// the search's.
+// the search's, which has more to offer than any of them where those are over already.
 static uint32_t measured_heuristics(const struct tfc_job *j, uint32_t must) {
-  double step_us = INFINITY, left = 0.4 * (j->o->seconds > 0 ? j->o->seconds : 600) - tfc_job_seconds(j);
+  double step_us = INFINITY, left = 0.4 * tfc_job_total_seconds(j) - tfc_job_seconds(j);
   for (uint32_t i = 0; i < j->known.count; i++)
     if (j->known.data[i].single && j->known.data[i].median_us < step_us) step_us = j->known.data[i].median_us;
   double fit =
       left / (5e-6 * step_us) - must; // two to adapt, one to warm up, two that are timed: that stops what is slower
-  return fit >= RIVALS_MEASURED ? RIVALS_MEASURED : fit > 1 ? (uint32_t)fit : 1;
+  return fit >= RIVALS_MEASURED ? RIVALS_MEASURED : fit > 1 ? (uint32_t)fit : left > 0 ? 1 : 0;
 }
 
 // The heuristics by simulation; the best of them, as far as they differ, are measured.
@@ -99,7 +99,7 @@ static tfc_status add_heuristics(struct tfc_job *j, uint32_t *list, uint32_t *co
     for (uint32_t i = 0; i < first; i++)
       if (strcmp(j->known.data[i].name, (*a)->name) == 0) goto next;
     struct tfc_search_options options = {.algorithms = (*a)->name,
-                                         .seconds = 0.005 * (j->o->seconds > 0 ? j->o->seconds : 600),
+                                         .seconds = 0.005 * tfc_job_total_seconds(j),
                                          .seed = j->o->seed,
                                          .threads = j->o->threads,
                                          .cancel = j->o->cancel};
@@ -151,7 +151,7 @@ tfc_status tfc_job_baselines(struct tfc_job *j) {
     TFC_TRY(s, add_file(j, j->o->baselines[i], list, &count));
   if (j->info->device_count > 1) TFC_TRY(s, add_heuristics(j, list, &count));
   j->best = UINT32_MAX; // the first batch has no reference: one device is too slow to be run again and again
-  j->batch_end_s = 0.35 * (j->o->seconds > 0 ? j->o->seconds : 600); // after it, two steps of each are all
+  j->batch_end_s = 0.35 * tfc_job_total_seconds(j); // after it, two steps of each are all
   if (count) TFC_TRY(s, tfc_job_measure(j, list, count, "screen"));
   j->batch_end_s = 0;
   for (uint32_t i = 0; i < count; i++) {

@@ -199,7 +199,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   TFC_TRY(s, searching_names(j, &names, &learns));
   if (j->o->random_first) TFC_TRY(s, measure_random(j, &random));
   // Where profile and rivals took longer than they should, there is a little searching and learning all the same.
-  const double total = j->o->seconds > 0 ? j->o->seconds : 600, now = tfc_job_seconds(j);
+  const double total = tfc_job_total_seconds(j), now = tfc_job_seconds(j);
   j->search_end_s = fmin(now + 0.1 * total, 0.9 * total);
   const double end = tfc_job_search_end_s(j);
   double learn_from = names ? now + 0.7 * (end - now) : 0;

@@ -181,7 +181,7 @@ static tfc_status warm_up(struct batch *b, struct run *r) {
   if (r->in_lanes) return NULL;
   for (uint32_t i = 0; i < (b->rules.settle ? 10 : b->rules.warmup) && !r->ended; i++) {
     TFC_RETURN_IF_ERROR(step(b, r, 0, b->rules.settle, true, &now));
-    if (b->rules.settle && i + 1 >= b->rules.warmup && (now == last || late(b))) break;
+    if (b->rules.settle && (late(b) || (i + 1 >= b->rules.warmup && now == last))) break;
     last = now;
   }
   return NULL;

@@ -212,6 +212,7 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   if (one != info->node_count) free(info->done_by), info->done_by = NULL;
   info->continued = copy_array(u, sizeof *info->continued, &info->continued_count);
   info->shared = copy_array(u, sizeof *info->shared, &info->shared_count);
+  info->variables = copy_array(u, sizeof *info->variables, &info->variable_count);
   info->output_bytes = copy_array(u, sizeof *info->output_bytes, &info->output_count);
   info->kind_count = tfc_unpack_u32(u);
   size_t cells = (size_t)info->kind_count * info->node_count;
@@ -281,6 +282,7 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   free(m->info.done_by);
   free(m->info.continued);
   free(m->info.shared);
+  free(m->info.variables);
   free(m->info.output_bytes);
   free(m->info.supported);
   free(m->program);

@@ -65,6 +65,8 @@ struct tfc_measure_info {
   uint32_t continued_count;
   struct tfc_plan_shared *shared; // on one device
   uint32_t shared_count;
+  struct tfc_plan_variable *variables; // of a static step, each once: they stay on some device wherever the rest goes
+  uint32_t variable_count;
   uint32_t *done_by; // [node_count] on one device: the operation that others' work is fused into, else UINT32_MAX; NULL
   // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
   uint64_t *output_bytes;
@@ -103,7 +105,7 @@ struct tfc_measure_batch {
   uint32_t count;
   uint32_t reference;     // an entry that the others are run in turns with; UINT32_MAX: none
   uint32_t warmup;        // untimed steps before each entry's first block
-  bool settle;            // warm up until allocation has settled (at least warmup, at most 10)
+  bool settle;            // warm up until allocation has settled (at least warmup, at most 10, once if it is late)
   uint32_t block, blocks; // timed steps of a block, blocks of each entry
   double stop_ratio;      // > 0: after 2 steps, an entry this much slower than the best (with `best_us`) is stopped
   double best_us;         // NaN: the reference's

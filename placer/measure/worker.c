@@ -266,6 +266,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   tfc_worker_pack_fused(w, info, &p);
   tfc_pack_array(&p, info->continued, info->continued_count, sizeof *info->continued);
   tfc_pack_array(&p, info->shared, info->shared_count, sizeof *info->shared);
+  tfc_pack_array(&p, info->variables, info->variable_count, sizeof *info->variables);
   tfc_pack_u64(&p, g->output_total);
   for (uint32_t i = 0; i < g->output_total; i++) {
     size_t bytes = 0;

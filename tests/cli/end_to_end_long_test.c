@@ -175,9 +175,26 @@ static void test_too_large_for_one(void **state) {
               folder);
   assert_non_null(strstr(r->out, "\"feasible\": false"));
   assert_null(strstr(r->out, "\nn.json")); // nothing that does not fit is left behind as an answer
-  assert_exit(5, "too little already",
-              "cd %s && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=900kB' --db n.db --report none",
+  // What no placement can change is said before anything is profiled.
+  static const char *const impossible[][2] = {
+      {"305 kB too little already", "--memory 'cpu:*=900kB'"},
+      {"variable 'lm/embedding': 768 kB, and cpu:1", "--memory cpu:1=300kB --pin 'lm/embedding=cpu:1'"},
+  };
+  for (size_t i = 0; i < 2; i++) {
+    r = command("cd %s && tfc-place --graph l.pb --devices 4 --time 60s %s --db n.db --report none", folder,
+                impossible[i][1]);
+    assert_int_equal(r->code, 5);
+    assert_non_null(strstr(r->err, impossible[i][0]));
+    assert_null(strstr(r->err, "profile"));
+  }
+  // Room for the variables to the byte: whether that is enough is for measurements to say.
+  assert_exit(5, "1 B too little already",
+              "cd %s && tfc-place --graph l.pb --devices 1 --time 4s --memory 'cpu:*=3905439' --db n.db --report none",
               folder);
+  r = command("cd %s && tfc-place --graph l.pb --devices 1 --time 4s --memory 'cpu:*=3905440' --db n.db --report none",
+              folder);
+  assert_int_equal(r->code, 5);
+  assert_null(strstr(r->err, "nothing can fit"));
 }
 
 int main(void) {

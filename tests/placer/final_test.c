@@ -1,0 +1,120 @@
+// Who takes part in the final run: what must be compared always does, with fewer steps where time is short.
+#include "tests/common/test.h"
+
+#include <math.h>
+
+#include "placer/job/private.h"
+
+static tfc_device_id somewhere[1]; // a solution that is there; who takes part goes by digest
+
+static uint32_t add(struct tfc_job *j, const char *name, const char *role, double median_us, tfc_result_state state) {
+  const bool whole = strcmp(name, "whole") == 0, single = strncmp(name, "single:", 7) == 0;
+  struct tfc_job_known k = {.name = (char *)(uintptr_t)name,
+                            .role = role,
+                            .whole = whole,
+                            .single = single,
+                            .baseline = strcmp(role, "candidate") != 0,
+                            .heuristic = strcmp(role, "heuristic") == 0,
+                            .digest = j->known.count + 1,
+                            .state = state,
+                            .median_us = median_us,
+                            .final_us = (double)NAN};
+  if (!whole) k.solution.device = somewhere;
+  assert_true(tfc_array_push(&j->known, k));
+  return (uint32_t)j->known.count - 1;
+}
+
+static bool holds(const uint32_t *list, uint32_t count, uint32_t index) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == index) return true;
+  return false;
+}
+
+struct field {
+  struct tfc_job job;
+  uint32_t whole, single, expert, own, incumbent, fastest, more;
+};
+static void make(struct field *f, double expert_us, tfc_result_state expert) {
+  *f = (struct field){0};
+  f->whole = add(&f->job, "whole", "baseline", 400e3, TFC_RESULT_OK);
+  f->single = add(&f->job, "single:cpu:0", "baseline", 800e3, TFC_RESULT_OK);
+  f->expert = add(&f->job, "expert", "baseline", expert_us, expert);
+  f->own = add(&f->job, "own", "baseline", 900e3, TFC_RESULT_OK);
+  f->fastest = add(&f->job, "metis", "heuristic", 250e3, TFC_RESULT_OK);
+  f->incumbent = add(&f->job, "#5", "candidate", 260e3, TFC_RESULT_OK); // faster in turns with the one before
+  f->more = add(&f->job, "#6", "candidate", 280e3, TFC_RESULT_OK);
+  add(&f->job, "#7", "candidate", 200e3, TFC_RESULT_NO_FIT);
+  f->job.best = f->incumbent;
+}
+static void unmake(struct field *f) {
+  tfc_array_free(&f->job.known);
+}
+
+static void assert_competitors(const struct field *f, const uint32_t *list, uint32_t count) {
+  assert_true(holds(list, count, f->whole));
+  assert_true(holds(list, count, f->single));
+  assert_true(holds(list, count, f->expert));
+  assert_true(holds(list, count, f->incumbent));
+  assert_true(holds(list, count, f->fastest));
+}
+
+static void test_time_enough(void **state) {
+  (void)state;
+  struct field f;
+  uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
+  make(&f, 500e3, TFC_RESULT_OK);
+  uint32_t count = tfc_job_finalists(&f.job, 1000, list, &block);
+  assert_competitors(&f, list, count);
+  assert_true(holds(list, count, f.own));
+  assert_true(holds(list, count, f.more));
+  assert_int_equal(count, 7); // each once, and nothing that did not fit
+  assert_int_equal(block, 5);
+  unmake(&f);
+}
+
+static void test_short_of_time(void **state) {
+  (void)state;
+  uint32_t last = UINT32_MAX;
+  for (double left = 100; left > -10; left -= 5) {
+    struct field f;
+    uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
+    make(&f, 1100e3, TFC_RESULT_CUT); // stopped by what disturbed it: compared all the same
+    uint32_t count = tfc_job_finalists(&f.job, left, list, &block);
+    assert_competitors(&f, list, count);
+    assert_true(block >= 2 && block <= 5);
+    if (left <= 0) assert_int_equal(block, 2);
+    assert_true(count <= last);
+    last = count;
+    unmake(&f);
+  }
+  assert_int_equal(last, 5); // the user's own goes first
+}
+
+static void test_hopeless_expert(void **state) {
+  (void)state;
+  struct field f;
+  uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
+  make(&f, 20e6, TFC_RESULT_CUT);
+  uint32_t count = tfc_job_finalists(&f.job, 1000, list, &block);
+  assert_true(holds(list, count, f.expert));
+  count = tfc_job_finalists(&f.job, 30, list, &block);
+  assert_false(holds(list, count, f.expert));
+  unmake(&f);
+}
+
+static void test_nothing_measured(void **state) {
+  (void)state;
+  struct tfc_job j = {.best = UINT32_MAX};
+  uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
+  assert_int_equal(tfc_job_finalists(&j, 10, list, &block), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_time_enough),
+      cmocka_unit_test(test_short_of_time),
+      cmocka_unit_test(test_hopeless_expert),
+      cmocka_unit_test(test_nothing_measured),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
