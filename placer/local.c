@@ -70,7 +70,7 @@ static bool may_pack(const void *user, uint32_t unit, uint32_t device) {
 static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, const bool *kept, struct trouble now) {
   const struct tfc_problem *p = l->problem;
   const struct packing packing = {p, kept};
-  const struct tfc_pack pack = {p->unit_count, p->device_count, p->unit_memory, p->limit, may_pack, &packing};
+  const struct tfc_pack pack = {p->unit_count, p->device_count, p->unit_memory, p->limit, may_pack, &packing, false};
   tfc_device_id *before = malloc(sizeof *before * ((size_t)p->unit_count + 1)),
                 *after = malloc(sizeof *after * ((size_t)p->unit_count + 1));
   if (before && after) {

@@ -9,6 +9,10 @@
 #define MOST_ITEMS 64 // for branch and bound
 #define MOST_STEPS 200000
 
+#define MOST_SUMMED 40   // items of which all sums of halves are listed
+#define MOST_EXACT 512   // ways to fill a bin that are tried
+#define MOST_LISTINGS 24 // in units of a listing for half of MOST_SUMMED items
+
 struct sum {
   uint64_t bytes;
   uint32_t set; // of the items of its half
@@ -167,8 +171,97 @@ static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
   return false;
 }
 
+// --- bins that are exactly full, or nearly: bin after bin by sums of halves ------------------------------------------
+
+struct summer {
+  struct packer *q;
+  uint32_t count, *item; // all items
+  tfc_device_id *home;   // [count]
+  bool *placed, *done;   // [count], [bin]
+  uint64_t slack;        // what may be left empty in all bins together
+  double cost;           // of the listings so far
+};
+
+// Fills the bin with the fewest ways to do so, then the others.
+static bool fill_exactly(struct summer *f, uint32_t left) {
+  const struct tfc_pack *k = f->q->pack;
+  uint32_t free_item[MOST_SUMMED], count = 0, bin = TFC_NONE;
+  uint64_t total = 0, room = 0, extreme = UINT64_MAX;
+  if (!left) return true;
+  for (uint32_t b = 0; b < k->bin_count; b++) {
+    if (f->done[b]) continue;
+    uint64_t most = 0; // that may be there
+    for (uint32_t i = 0; i < f->count; i++)
+      if (!f->placed[i] && k->may(k->user, f->item[i], b)) most += k->size[f->item[i]];
+    room = most > k->limit[b] && most - k->limit[b] < k->limit[b] ? most - k->limit[b] : k->limit[b];
+    if (room < extreme) extreme = room, bin = b;
+  }
+  if (bin == TFC_NONE) return false;
+  for (uint32_t i = 0; i < f->count; i++)
+    if (!f->placed[i] && k->may(k->user, f->item[i], bin)) free_item[count++] = i, total += k->size[f->item[i]];
+  const uint64_t limit = k->limit[bin], least = limit > f->slack ? limit - f->slack : 0;
+  const uint32_t half = count / 2;
+  uint32_t at[MOST_SUMMED], found = 0;
+  struct {
+    uint32_t left, right;
+    uint64_t bytes;
+  } *way = malloc(sizeof *way * MOST_EXACT);
+  f->cost += (double)(1u << (count - half)) / (1u << MOST_SUMMED / 2);
+  if (!way || total < least || f->cost > MOST_LISTINGS) {
+    free(way);
+    return false;
+  }
+  for (uint32_t i = 0; i < count; i++) at[i] = f->item[free_item[i]];
+  const uint32_t lefts = list_sums(f->q, at, half, &f->q->left, &f->q->spare);
+  const uint32_t rights = list_sums(f->q, at + half, count - half, &f->q->right, &f->q->spare);
+  for (uint32_t a = 0, end = rights; a < lefts && found < MOST_EXACT; a++) {
+    const uint64_t bytes = f->q->left[a].bytes;
+    while (end && f->q->right[end - 1].bytes + bytes > limit) end--;
+    for (uint32_t b = end; b-- > 0 && f->q->right[b].bytes + bytes >= least && found < MOST_EXACT; found++)
+      way[found].left = f->q->left[a].set, way[found].right = f->q->right[b].set,
+      way[found].bytes = f->q->right[b].bytes + bytes;
+  }
+  bool fine = false;
+  f->done[bin] = true;
+  for (uint32_t w = 0; w < found && !fine; w++) {
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      if (!(i < half ? way[w].left >> i & 1 : way[w].right >> (i - half) & 1)) continue;
+      f->placed[free_item[i]] = true, f->home[free_item[i]] = (tfc_device_id)bin, taken++;
+    }
+    f->slack -= limit - way[w].bytes;
+    fine = fill_exactly(f, left - taken);
+    f->slack += limit - way[w].bytes;
+    for (uint32_t i = 0; i < count && !fine; i++)
+      if (i < half ? way[w].left >> i & 1 : way[w].right >> (i - half) & 1) f->placed[free_item[i]] = false;
+  }
+  f->done[bin] = fine;
+  free(way);
+  return fine;
+}
+
+// All items into the bins, or nothing changes; where so little may be left empty that few ways to fill a bin remain.
+static bool fill_by_sums(struct packer *q, uint32_t count, uint32_t *item, uint64_t slack) {
+  const size_t size = (size_t)1 << (MOST_SUMMED / 2);
+  struct sum **const lists[] = {&q->left, &q->right, &q->spare};
+  struct summer f = {.q = q, .count = count, .item = item, .slack = slack};
+  bool fine = true;
+  for (int i = 0; i < 3; i++) {
+    struct sum *larger = realloc(*lists[i], sizeof *larger * size);
+    fine &= larger != NULL;
+    if (larger) *lists[i] = larger;
+  }
+  f.home = calloc(count, sizeof *f.home);
+  f.placed = calloc(count, sizeof *f.placed);
+  f.done = calloc(q->pack->bin_count, sizeof *f.done);
+  fine = fine && f.home && f.placed && f.done && fill_exactly(&f, count);
+  for (uint32_t i = 0; i < count && fine; i++) q->bin[item[i]] = f.home[i];
+  free(f.home), free(f.placed), free(f.done);
+  return fine;
+}
+
 // All items into the bins, or nothing changes.
-static bool fill_all(const struct packer *q) {
+static bool fill_all(struct packer *q) {
   const struct tfc_pack *k = q->pack;
   struct filler f = {.pack = k, .bins = k->bin_count, .item = q->item};
   uint64_t total = 0;
@@ -187,9 +280,11 @@ static bool fill_all(const struct packer *q) {
   f.slack -= total;
   qsort(q->left, f.count, sizeof *q->left, larger_first);
   for (uint32_t i = 0; i < f.count; i++) f.item[i] = q->left[i].set, f.home[i] = TFC_NONE;
-  if (!fill(&f, 0, 0, 0)) return false;
-  for (uint32_t i = 0; i < f.count; i++) q->bin[f.item[i]] = (tfc_device_id)f.home[i];
-  return true;
+  if (fill(&f, 0, 0, 0)) {
+    for (uint32_t i = 0; i < f.count; i++) q->bin[f.item[i]] = (tfc_device_id)f.home[i];
+    return true;
+  }
+  return k->thorough && f.count > FREE && f.count <= MOST_SUMMED && fill_by_sums(q, f.count, f.item, f.slack);
 }
 
 uint64_t tfc_pack_bins(const struct tfc_pack *k, struct tfc_random *random, uint32_t rounds, tfc_device_id *bin) {

@@ -17,6 +17,7 @@ struct tfc_pack {
   const uint64_t *limit; // [bin]
   bool (*may)(const void *user, uint32_t item, uint32_t bin);
   const void *user;
+  bool thorough; // up to a few seconds where nearly all that is left is to fill some dozens of items in exactly
 };
 // bin [item]: where items are, and are afterwards. Tries `rounds` pairs of bins, fewer once everything fits. Returns
 // the bytes that are above limits (never more than before); UINT64_MAX: out of memory, and nothing has changed.

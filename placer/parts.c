@@ -5,6 +5,8 @@
 
 #include "placer/pack.h"
 
+#define PACK_ROUNDS 64
+
 static bool may_be(const void *user, uint32_t part, uint32_t device) {
   const struct tfc_parts *q = user;
   return q->may[(size_t)part * q->p->device_count + device];
@@ -88,7 +90,7 @@ void tfc_parts_spread(struct tfc_parts *q, struct tfc_random *random, enum tfc_p
   }
 }
 
-bool tfc_parts_pack(const struct tfc_parts *q, struct tfc_random *random, uint32_t rounds, tfc_device_id *home) {
-  const struct tfc_pack pack = {q->count, q->p->device_count, q->memory, q->p->limit, may_be, q};
-  return tfc_pack_bins(&pack, random, rounds, home) == 0;
+bool tfc_parts_pack(const struct tfc_parts *q, struct tfc_random *random, bool thorough, tfc_device_id *home) {
+  const struct tfc_pack pack = {q->count, q->p->device_count, q->memory, q->p->limit, may_be, q, thorough};
+  return tfc_pack_bins(&pack, random, PACK_ROUNDS, home) == 0;
 }

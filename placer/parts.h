@@ -33,6 +33,6 @@ void tfc_parts_deinit(struct tfc_parts *parts);
 void tfc_parts_spread(struct tfc_parts *parts, struct tfc_random *random, enum tfc_parts_order order,
                       tfc_device_id *home);
 // Divides devices anew, two at a time, until all parts fit (placer/pack.h); true: they do.
-bool tfc_parts_pack(const struct tfc_parts *parts, struct tfc_random *random, uint32_t rounds, tfc_device_id *home);
+bool tfc_parts_pack(const struct tfc_parts *parts, struct tfc_random *random, bool thorough, tfc_device_id *home);
 
 #endif

@@ -312,12 +312,12 @@ static tfc_status pack_once(struct packing *q) {
   TFC_TRY(s, tfc_parts_init(&parts, p, q->part, count));
   if (!parts.any) goto out;
   tfc_parts_spread(&parts, q->random, (enum tfc_parts_order)tfc_random_below(q->random, 3), q->home);
-  bool fits = tfc_parts_pack(&parts, q->random, 64, q->home);
+  bool fits = tfc_parts_pack(&parts, q->random, false, q->home);
   for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
   for (int turn = 0; turn < 2 && !job_over(j); turn++) {
     if (turn && !fits) { // what is still above the limits
       for (uint32_t u = 0; u < p->unit_count; u++) q->home[q->part[u]] = q->trial.device[u];
-      fits = tfc_parts_pack(&parts, q->random, 64, q->home);
+      fits = tfc_parts_pack(&parts, q->random, false, q->home);
       for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
       if (!fits) fits = tfc_local_repair(p, q->random, q->trial.device, NULL);
     }

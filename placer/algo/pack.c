@@ -33,7 +33,7 @@ static tfc_status place_parts(struct packer *q, uint32_t count, struct tfc_solut
   *fits = false;
   for (int order = TFC_PARTS_BY_WORK; parts.any && order <= TFC_PARTS_BY_MEMORY; order++) {
     tfc_parts_spread(&parts, &q->random, (enum tfc_parts_order)order, q->home);
-    *fits = tfc_parts_pack(&parts, &q->random, 64, q->home);
+    *fits = tfc_parts_pack(&parts, &q->random, order == TFC_PARTS_BY_WORK, q->home);
     for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->of[u]];
     if (!*fits || p->has_missing_links) tfc_local_repair(p, &q->random, q->trial.device, NULL);
     struct tfc_verdict v = {0};

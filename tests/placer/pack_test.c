@@ -124,7 +124,7 @@ static void test_bins(void **state) {
         while (!half_of_them(NULL, k, c)) c = (uint32_t)pick(&r, bins);
       bin[k] = was[k] = (tfc_device_id)c;
     }
-    struct tfc_pack pack = {items, bins, size, limit, bounded ? half_of_them : anywhere, NULL};
+    struct tfc_pack pack = {items, bins, size, limit, bounded ? half_of_them : anywhere, NULL, false};
     const uint64_t excess = tfc_pack_bins(&pack, &r, 400, bin);
     uint64_t used[6] = {0}, after = 0, before = 0;
     for (uint32_t k = 0; k < items; k++) {
@@ -152,7 +152,7 @@ static void test_too_much(void **state) {
   tfc_device_id bin[4] = {0, 0, 0, 0};
   struct tfc_random r;
   tfc_random_init(&r, 1);
-  struct tfc_pack pack = {4, 2, size, limit, anywhere, NULL};
+  struct tfc_pack pack = {4, 2, size, limit, anywhere, NULL, false};
   assert_int_equal(tfc_pack_bins(&pack, &r, 50, bin), 1);
 }
 
