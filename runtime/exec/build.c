@@ -612,6 +612,8 @@ static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   const struct source *s = &w->sources[from];
   if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
   const struct tfc_shape *x = &w->b->shapes.shapes[from], *y = &w->b->shapes.shapes[n->output_begin];
+  // A number has no dimensions: what an unknown axis of one says is looked at when it runs.
+  if (x->rank == 0 && !w->b->shapes.values[output_number(g, tfc_node_inputs(g, n)[1])]) return false;
   return tfc_shape_is_static(x) && tfc_shape_is_static(y) && tfc_shape_elements(x) == tfc_shape_elements(y);
 }
 

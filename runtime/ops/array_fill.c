@@ -285,15 +285,29 @@ static tfc_status put_ints(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype typ
   }
   return NULL;
 }
+// Sizes may be -1 too, for one that is not known: they are numbers here, and meet by the same rule.
 static tfc_status broadcast_args(struct tfc_kernel_ctx *ctx) {
-  struct tfc_shape a, b, joined;
-  for (int i = 0; i < 2; i++) TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 1, "In[%d] must be a vector.", i);
-  TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[0], &a));
-  TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[1], &b));
-  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &joined));
-  return put_ints(ctx, 0, ctx->inputs[0]->dtype, joined.dims, joined.rank);
+  int64_t joined[TFC_MAX_RANK], size[2];
+  for (int i = 0; i < 2; i++) {
+    TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 1, "In[%d] must be a vector.", i);
+    size[i] = ctx->inputs[i]->shape.dims[0];
+  }
+  int64_t n = size[0] > size[1] ? size[0] : size[1];
+  TFC_KERNEL_CHECK(n <= TFC_MAX_RANK, "shapes of more than %d dimensions", TFC_MAX_RANK);
+  for (int64_t d = 0; d < n; d++) {
+    int64_t at[2] = {d - (n - size[0]), d - (n - size[1])};
+    int64_t a = at[0] < 0 ? 1 : tfc_tensor_int(ctx->inputs[0], at[0]);
+    int64_t b = at[1] < 0 ? 1 : tfc_tensor_int(ctx->inputs[1], at[1]);
+    TFC_KERNEL_CHECK(a == b || a == 1 || b == 1, "Incompatible shapes: %lld and %lld in dimension %lld", (long long)a,
+                     (long long)b, (long long)d);
+    joined[d] = a == 1 ? b : a;
+  }
+  return put_ints(ctx, 0, ctx->inputs[0]->dtype, joined, (int)n);
 }
 static tfc_status shape_broadcast_args(struct tfc_shape_ctx *ctx) {
+  for (int i = 0; i < 2; i++)
+    if (ctx->inputs[i]->rank >= 0 && ctx->inputs[i]->rank != 1)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "In[%d] must be a vector, but has rank %d", i, ctx->inputs[i]->rank);
   struct tfc_shape a = ops_described_shape(ctx, 0), b = ops_described_shape(ctx, 1), joined;
   ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
   if (a.rank < 0 || b.rank < 0) return NULL;

@@ -227,9 +227,12 @@ static tfc_status to_sparse(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status shape_to_sparse(struct tfc_shape_ctx *ctx) {
   uint32_t ragged = ctx->node->input_count - 1;
-  int64_t rank = ctx->inputs[ragged]->rank < 0 ? TFC_DIM_UNKNOWN : (int64_t)ragged + ctx->inputs[ragged]->rank;
-  ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, rank);
-  ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  const struct tfc_shape *values = ctx->inputs[ragged];
+  int64_t rank = values->rank < 0 ? TFC_DIM_UNKNOWN : (int64_t)ragged + values->rank;
+  int64_t elements = tfc_shape_elements(values); // every one of them is kept
+  if (elements < 0) elements = values->rank == 1 ? values->dims[0] : TFC_DIM_UNKNOWN;
+  ctx->outputs[0] = TFC_SHAPE(elements, rank);
+  ctx->outputs[1] = TFC_SHAPE(elements);
   ctx->outputs[2] = TFC_SHAPE(rank);
   return NULL;
 }

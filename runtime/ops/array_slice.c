@@ -326,18 +326,21 @@ static tfc_status shape_slice(struct tfc_shape_ctx *ctx) {
   if (rank < 0 || rank > TFC_MAX_RANK) return NULL;
   struct tfc_shape out = tfc_shape_unknown_of_rank(rank);
   bool begin_known = ops_known_ints(ctx, 1, b, TFC_MAX_RANK, &n) && n == rank;
+  // Of a start that is known in part, [?, 0], what is known counts. (A described shape has unknown sizes below 0.)
+  struct tfc_shape starts = ops_described_shape(ctx, 1);
   const struct tfc_tensor *sizes = ctx->input_values ? ctx->input_values[2] : NULL;
   struct tfc_shape partial = ops_described_shape(ctx, 2);
   for (int d = 0; d < rank; d++) {
     int64_t have = x->rank >= 0 ? x->dims[d] : TFC_DIM_UNKNOWN;
+    int64_t from = begin_known ? b[d] : starts.rank == rank ? starts.dims[d] : TFC_DIM_UNKNOWN;
     if (sizes && tfc_tensor_elements(sizes) == rank) {
       int64_t take = tfc_tensor_int(sizes, d);
       if (take >= 0)
         out.dims[d] = take;
-      else if (begin_known && b[d] == 0)
+      else if (from == 0)
         out.dims[d] = have;
-      else if (begin_known && tfc_dim_known(have))
-        out.dims[d] = have - b[d];
+      else if (from > 0 && tfc_dim_known(have))
+        out.dims[d] = have - from;
     } else if (!sizes && partial.rank == rank) {
       out.dims[d] = partial.dims[d];
     }

@@ -66,10 +66,10 @@ static tfc_status unravel_index(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, indices->dtype, &shape, &y));
   for (int64_t i = 0; i < n; i++) {
     int64_t v = tfc_tensor_int(indices, i);
-    TFC_KERNEL_CHECK(v >= 0 && v < total, "index is out of bound as with dims: %lld", (long long)v);
+    TFC_KERNEL_CHECK(v < total, "index is out of bound as with dims: %lld", (long long)v);
     for (int64_t d = rank - 1; d >= 0; d--) {
       int64_t size = tfc_tensor_int(dims, d);
-      put_int(y, d * n + i, v % size);
+      put_int(y, d * n + i, d ? v % size : v); // the first takes what is left, of a negative index as TensorFlow's
       v /= size;
     }
   }

@@ -149,16 +149,20 @@ static tfc_status value_of(struct tfc_kernel_ctx *ctx, const struct table *t, co
   return tfc_tensor_clone(&view, out);
 }
 
-static tfc_status check_pairs(const struct table *t, const struct tfc_tensor *keys, const struct tfc_tensor *values) {
+// Is the key one that a dense table keeps for its empty or its deleted places?
+static bool is_reserved(const struct table *t, const struct tfc_tensor *keys, int64_t i, int which) {
+  return t->reserved[which].data && tfc_str_equal(key_at(keys, i), key_at(&t->reserved[which], 0));
+}
+
+// `all`: reserved keys too, as an exported dense table has them.
+static tfc_status check_pairs(const struct table *t, const struct tfc_tensor *keys, const struct tfc_tensor *values,
+                              bool all) {
   TFC_KERNEL_CHECK(keys->dtype == t->key_dtype, "Key must be type %s but got %s", tfc_dtype_name(t->key_dtype),
                    tfc_dtype_name(keys->dtype));
-  for (int r = 0; r < 2; r++) {
-    if (!t->reserved[r].data) continue;
-    tfc_str kept = key_at(&t->reserved[r], 0);
+  for (int r = 0; r < 2 && !all; r++)
     for (int64_t i = 0; i < tfc_tensor_elements(keys); i++)
-      TFC_KERNEL_CHECK(!tfc_str_equal(key_at(keys, i), kept), "Using the %s_key as a table key is not allowed",
+      TFC_KERNEL_CHECK(!is_reserved(t, keys, i, r), "Using the %s_key as a table key is not allowed",
                        r ? "deleted" : "empty");
-  }
   if (!values) return NULL;
   TFC_KERNEL_CHECK(values->dtype == t->value_dtype, "Value must be type %s but got %s", tfc_dtype_name(t->value_dtype),
                    tfc_dtype_name(values->dtype));
@@ -183,7 +187,7 @@ static bool same_value(const struct tfc_tensor *a, const struct tfc_tensor *b) {
 // (table, keys, values): adds to a mutable table; fills an immutable one, whose keys may not come twice.
 static tfc_status put_pairs(struct tfc_kernel_ctx *ctx, struct table *t, const struct tfc_tensor *keys,
                             const struct tfc_tensor *values, bool replace_all) {
-  TFC_RETURN_IF_ERROR(check_pairs(t, keys, values));
+  TFC_RETURN_IF_ERROR(check_pairs(t, keys, values, replace_all));
   tfc_status s = NULL;
   pthread_mutex_lock(&t->lock);
   if (!t->mutable && t->filled) { // once is enough; again does nothing, as in TensorFlow
@@ -193,6 +197,7 @@ static tfc_status put_pairs(struct tfc_kernel_ctx *ctx, struct table *t, const s
   if (replace_all) clear(t);
   for (int64_t i = 0; !s && i < tfc_tensor_elements(keys); i++) {
     struct tfc_tensor value = {0};
+    if (is_reserved(t, keys, i, 0) || is_reserved(t, keys, i, 1)) continue; // an empty place of what was exported
     s = value_of(ctx, t, values, i, &value);
     if (s) break;
     struct entry *e = t->mutable ? NULL : find(t, key_at(keys, i));
@@ -363,7 +368,7 @@ static tfc_status remove_(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   const struct tfc_tensor *keys = ctx->inputs[1];
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
-  TFC_RETURN_IF_ERROR(check_pairs(t, keys, NULL));
+  TFC_RETURN_IF_ERROR(check_pairs(t, keys, NULL, false));
   pthread_mutex_lock(&t->lock);
   for (int64_t i = 0; i < tfc_tensor_elements(keys); i++) {
     tfc_str key = addressed(key_at(keys, i));
@@ -386,7 +391,7 @@ static tfc_status lookup(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *keys = ctx->inputs[1], *otherwise = ctx->inputs[2];
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
-  TFC_RETURN_IF_ERROR(check_pairs(t, keys, NULL));
+  TFC_RETURN_IF_ERROR(check_pairs(t, keys, NULL, false));
   TFC_KERNEL_CHECK(otherwise->dtype == t->value_dtype, "Default value must be type %s but got %s",
                    tfc_dtype_name(t->value_dtype), tfc_dtype_name(otherwise->dtype));
   struct tfc_shape shape = keys->shape;

@@ -159,8 +159,7 @@ static double dilogarithm(double z) {
   return sum;
 }
 double ops_spence(double x) {
-  if (isnan(x) || x < 0) return NAN;
-  if (isinf(x)) return -INFINITY;
+  if (isnan(x) || x < 0 || isinf(x)) return NAN; // of infinity as TensorFlow has it
   return dilogarithm(1 - x);
 }
 

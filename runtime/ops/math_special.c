@@ -67,6 +67,7 @@ double ops_zeta(double s, double q) {
 double ops_polygamma(double n, double x) {
   if (isnan(n) || n < 0 || n != floor(n)) return NAN;
   if (n == 0) return ops_digamma(x);
+  if (isinf(x) && x > 0) return fmod(n, 2) == 1 ? 0 : -0.0;
   double sign = fmod(n, 2) == 1 ? 1 : -1;
   return sign * exp(ops_lgamma(n + 1)) * ops_zeta(n + 1, x);
 }

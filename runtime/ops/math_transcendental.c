@@ -41,7 +41,16 @@ OPS_FLOATS(OPS_UNARY_SAME_LOOP, Expm1, (C)expm1(x))
 OPS_COMPLEX(OPS_UNARY_SAME_LOOP, Expm1, EXP(x) - 1)
 OPS_UNARY_TABLE(Expm1, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_COSTLY)
 OPS_FLOATS(OPS_UNARY_SAME_LOOP, Log1p, (C)log1p(x))
-OPS_COMPLEX(OPS_UNARY_SAME_LOOP, Log1p, LOG(1 + x))
+// As TensorFlow's: x log(1+x) / ((1+x) - 1), which the rounding of 1+x does not hurt.
+#define COMPLEX_LOG1P(t, log_)                                                                                         \
+  static inline ops_##t log1p_##t(ops_##t x) {                                                                         \
+    const ops_##t y = 1 + x, l = log_(y);                                                                              \
+    return y == 1 || y == l ? x : x * ops_divide_##t(l, y - 1);                                                        \
+  }
+COMPLEX_LOG1P(c64, clogf)
+COMPLEX_LOG1P(c128, clog)
+OPS_UNARY_LOOP(c64, Log1p, c64, log1p_c64(x))
+OPS_UNARY_LOOP(c128, Log1p, c128, log1p_c128(x))
 OPS_UNARY_TABLE(Log1p, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_COSTLY)
 
 OPS_UNARY_COSTLY(Sin, OPS_FLOATS_COMPLEX, sin(x))

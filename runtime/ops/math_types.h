@@ -137,4 +137,17 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_CLONES_c64
 #define OPS_CLONES_c128
 
+// Quotients of complex numbers as TensorFlow's vectors take them: the divisor is scaled by its larger part first, so
+// that nothing overflows on the way; of infinite parts that gives NaN.
+#define OPS_DIVIDE(t, r, make)                                                                                         \
+  static inline ops_##t ops_divide_##t(ops_##t x, ops_##t y) {                                                         \
+    const ops_##r a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;                                      \
+    const ops_##r p = c < 0 ? -c : c, q = d < 0 ? -d : d, most = p > q ? p : q, sc = c / most, sd = d / most;          \
+    const ops_##r norm = sc * sc + sd * sd;                                                                            \
+    return make((a * sc + b * sd) / norm / most, (b * sc - a * sd) / norm / most);                                     \
+  }
+OPS_DIVIDE(c64, f32, CMPLXF)
+OPS_DIVIDE(c128, f64, CMPLX)
+#undef OPS_DIVIDE
+
 #endif

@@ -32,9 +32,10 @@ OPS_SIGNED(OPS_UNARY_SAME_LOOP, Sign, (x > 0) - (x < 0))
     const ops_##t *x = xv;                                                                                             \
     ops_##t *y = yv;                                                                                                   \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
-      const ops_##r a = fabs(creal(x[i])), b = fabs(cimag(x[i])), most = a > b ? a : b, least = a > b ? b : a;         \
-      const ops_##r ratio = least / most, modulus = most * sqrt(1 + ratio * ratio), one = 1;                           \
-      if (most == 0)                                                                                                   \
+      const ops_##r a = fabs(creal(x[i])), b = fabs(cimag(x[i])), most = a > b ? a : b, least = a < b ? a : b;         \
+      const ops_##r ratio = least / most, one = 1;                                                                     \
+      const ops_##r modulus = least == 0 ? most : most * sqrt(1 + ratio * ratio);                                      \
+      if (a == 0 && b == 0)                                                                                            \
         y[i] = 0;                                                                                                      \
       else                                                                                                             \
         y[i] = i < n / 4 * 4 ? x[i] / modulus : x[i] * (one / fabs(x[i]));                                             \

@@ -260,8 +260,7 @@ static tfc_status shape_conv(struct tfc_shape_ctx *ctx) {
                            "(%lld)",
                            (long long)channels, (long long)depth);
   for (int k = 3 - w.spatial; k < 3; k++)
-    TFC_RETURN_IF_ERROR(
-        tfc_window_output(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - (3 - w.spatial)], &out[k], NULL));
+    TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - (3 - w.spatial)], &out[k]));
   ctx->outputs[0] = tfc_image_shape(&w, x.dims[0], out, f.dims[rank - 1]);
   return NULL;
 }

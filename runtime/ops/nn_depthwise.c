@@ -202,7 +202,7 @@ static tfc_status shape_depthwise(struct tfc_shape_ctx *ctx) {
   int64_t out[3] = {1, 1, 1}, channels;
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[tfc_window_channel_axis(&w)], f.dims[2], &channels));
   for (int k = 1; k < 3; k++)
-    TFC_RETURN_IF_ERROR(tfc_window_output(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - 1], &out[k], NULL));
+    TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - 1], &out[k]));
   ctx->outputs[0] = tfc_image_shape(&w, x.dims[0], out, tfc_dim_mul(channels, f.dims[3]));
   return NULL;
 }

@@ -78,7 +78,9 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
                 const int64_t w = ow * d.w.stride[2] - d.before[2] + j * d.w.dilation[2];
                 const int64_t xi = ((n * d.in[1] + h) * d.in[2] + w) * d.depth + c;
                 const int64_t fi = (i * d.size[2] + j) * d.depth + c;
-                const C v = (C)(TFC_GET(x[xi]) + TFC_GET(f[fi]));
+                S sum; // in the tensors' own type: of sums that it rounds to one the first wins
+                TFC_PUT(sum, TFC_GET(x[xi]) + TFC_GET(f[fi]));
+                const C v = TFC_GET(sum);
                 if (won_x < 0 || v > best) best = v, won_x = xi, won_f = fi;
               }
             if (mode == 0)
@@ -110,7 +112,7 @@ static tfc_status shape_dilation(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 3, &f));
   struct tfc_shape y = x;
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[3], f.dims[2], &y.dims[3]));
-  for (int k = 1; k < 3; k++) TFC_RETURN_IF_ERROR(tfc_window_output(&w, k, x.dims[k], f.dims[k - 1], &y.dims[k], NULL));
+  for (int k = 1; k < 3; k++) TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k, x.dims[k], f.dims[k - 1], &y.dims[k]));
   ctx->outputs[0] = y;
   return NULL;
 }

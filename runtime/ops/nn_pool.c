@@ -34,9 +34,11 @@ static tfc_status pool_prepare(struct tfc_prepare_ctx *ctx) {
 static tfc_status output_shape(const struct tfc_window *w, const struct tfc_shape *x, int64_t *before,
                                struct tfc_shape *out) {
   int64_t size[3] = {1, 1, 1}, channels = x->dims[tfc_window_channel_axis(w)];
-  for (int k = 3 - w->spatial; k < 3; k++)
-    TFC_RETURN_IF_ERROR(
-        tfc_window_output(w, k, x->dims[tfc_window_axis(w, k)], w->size[k], &size[k], before ? &before[k] : NULL));
+  for (int k = 3 - w->spatial; k < 3; k++) {
+    int64_t in = x->dims[tfc_window_axis(w, k)];
+    TFC_RETURN_IF_ERROR(before ? tfc_window_output(w, k, in, w->size[k], &size[k], &before[k])
+                               : tfc_window_infer(w, k, in, w->size[k], &size[k]));
+  }
   if (w->channel_size > 1) {
     if (w->size[0] * w->size[1] * w->size[2] != 1 || w->channel_stride != w->channel_size)
       return tfc_status_make(TFC_UNIMPLEMENTED,

@@ -94,6 +94,14 @@ tfc_status tfc_window_output(const struct tfc_window *w, int k, int64_t in, int6
   return NULL;
 }
 
+tfc_status tfc_window_infer(const struct tfc_window *w, int k, int64_t in, int64_t size, int64_t *out) {
+  int64_t reach = (size - 1) * w->dilation[k] + 1, room = in + w->before[k] + w->after[k];
+  if (w->padding != TFC_PADDING_SAME && in >= 0 && size >= 1 && room < reach)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Negative dimension size caused by subtracting %lld from %lld",
+                           (long long)reach, (long long)room);
+  return tfc_window_output(w, k, in, size, out, NULL);
+}
+
 void tfc_image_of(const struct tfc_window *w, const struct tfc_shape *shape, struct tfc_image *out) {
   int64_t strides[TFC_MAX_RANK];
   tfc_shape_strides(shape, strides);

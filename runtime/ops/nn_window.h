@@ -32,6 +32,9 @@ static inline int tfc_window_channel_axis(const struct tfc_window *w) {
 // Unknown dimensions give unknown ones. INVALID_ARGUMENT when the window does not fit.
 TFC_MUST_USE tfc_status tfc_window_output(const struct tfc_window *w, int k, int64_t in, int64_t size, int64_t *out,
                                           int64_t *out_before);
+// For shape functions: the same, but a window that reaches over more than there is does not fit, even where a kernel
+// would give no positions at all.
+TFC_MUST_USE tfc_status tfc_window_infer(const struct tfc_window *w, int k, int64_t in, int64_t size, int64_t *out);
 
 // Sizes of an image with its layout.
 struct tfc_image {

@@ -143,7 +143,28 @@ static tfc_status gradient_within(struct tfc_grad_ctx *g) {
   for (int i = 0; i < 3; i++) g->grad_inputs[i] = (struct tfc_output){made.node, i};
   return tfc_grad_status(g);
 }
+// Ranges are scalars, or of one number for each slice along `axis`.
+static tfc_status check_ranges(struct tfc_shape_ctx *ctx, uint32_t x, uint32_t from) {
+  int64_t axis = tfc_node_attr_int(ctx->graph, ctx->node, "axis", -1);
+  if (axis < -1) return tfc_status_make(TFC_INVALID_ARGUMENT, "axis should be at least -1, got %lld", (long long)axis);
+  struct tfc_shape s;
+  for (uint32_t i = from; i < from + 2; i++) {
+    TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, axis < 0 ? 0 : 1, &s));
+    if (axis < 0 || ctx->inputs[x]->rank < 0) continue;
+    if (axis >= ctx->inputs[x]->rank)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "axis %lld is outside of %d dimensions", (long long)axis,
+                             ctx->inputs[x]->rank);
+    TFC_RETURN_IF_ERROR(tfc_dim_merge(s.dims[0], ctx->inputs[x]->dims[axis], &s.dims[0]));
+  }
+  return NULL;
+}
+static tfc_status shape_ranged(struct tfc_shape_ctx *ctx) {
+  TFC_RETURN_IF_ERROR(check_ranges(ctx, 0, 1));
+  ctx->outputs[0] = *ctx->inputs[0];
+  return NULL;
+}
 static tfc_status shape_grad(struct tfc_shape_ctx *ctx) {
+  TFC_RETURN_IF_ERROR(check_ranges(ctx, 1, 2));
   bool whole = tfc_node_attr_int(ctx->graph, ctx->node, "axis", -1) < 0;
   for (uint32_t i = 0; i < 3; i++) ctx->outputs[i] = *ctx->inputs[i + 1];
   for (int i = 1; i < 3; i++)
@@ -152,7 +173,7 @@ static tfc_status shape_grad(struct tfc_shape_ctx *ctx) {
 }
 
 #define ROW                                                                                                            \
-  .types = TYPES_RUN, .shape = ops_shape_same, .cost = ops_cost_outputs, .prepare = prepare_rounding, .kernel = quantize
+  .types = TYPES_RUN, .shape = shape_ranged, .cost = ops_cost_outputs, .prepare = prepare_rounding, .kernel = quantize
 #define TYPES_RUN (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE)) // as TensorFlow has it
 #define TYPES "T: {bfloat16, half, float, double}"
 #define ROUND "round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'"

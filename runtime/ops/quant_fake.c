@@ -95,7 +95,7 @@ static tfc_status check_bounds(struct tfc_kernel_ctx *ctx, uint32_t from, bool e
       TFC_KERNEL_CHECK(s->rank == 1 && s->dims[0] == *channels, "%s has incorrect size, expected %lld",
                        i == from ? "min" : "max", (long long)*channels);
     else
-      TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[i]) == 1, "`%s` must be a scalar", i == from ? "min" : "max");
+      TFC_KERNEL_CHECK(s->rank == 0, "`%s` must be rank 0 but is rank %d", i == from ? "min" : "max", s->rank);
   }
   return NULL;
 }

@@ -26,14 +26,6 @@ struct sampler {
   void *random;  // tfc_random_prepare's
 };
 
-// Uniform numbers below n: what does not divide evenly is drawn again.
-static uint32_t below(struct tfc_philox_words *w, uint32_t n) {
-  if ((n & (n - 1)) == 0) return tfc_philox_word(w) & (n - 1);
-  uint32_t rest = UINT32_MAX % n + 1, v;
-  do v = tfc_philox_word(w);
-  while (v < rest);
-  return v % n;
-}
 static uint64_t word64(struct tfc_philox_words *w) {
   uint64_t low = tfc_philox_word(w);
   return low | (uint64_t)tfc_philox_word(w) << 32;
@@ -85,13 +77,13 @@ static int64_t sample(const struct sampler *s, const struct learned *l, struct t
     return ((int64_t)exp(tfc_bits_to_double(x0, x1) * log1p((double)s->range)) - 1) % s->range;
   }
   case LEARNED: {
-    int64_t at = below(w, (uint32_t)l->total), i = 0;
+    int64_t at = tfc_philox_below(w, (uint32_t)l->total), i = 0;
     while (at >= l->weights[i]) at -= l->weights[i++];
     return i;
   }
   default: {
     float keep = tfc_bits_to_float(tfc_philox_word(w));
-    uint32_t i = below(w, (uint32_t)s->known);
+    uint32_t i = tfc_philox_below(w, (uint32_t)s->known);
     return keep < s->keep[i] ? (int64_t)i : s->other[i];
   }
   }

@@ -108,6 +108,14 @@ static inline uint32_t tfc_philox_word(struct tfc_philox_words *w) {
   if (w->used == 4) tfc_philox_draw(w->generator, w->words), w->used = 0;
   return w->words[w->used++];
 }
+// Uniform numbers below n > 0: what does not divide evenly is drawn again.
+static inline uint32_t tfc_philox_below(struct tfc_philox_words *w, uint32_t n) {
+  if ((n & (n - 1)) == 0) return tfc_philox_word(w) & (n - 1);
+  uint32_t rest = UINT32_MAX % n + 1, v;
+  do v = tfc_philox_word(w);
+  while (v < rest);
+  return v % n;
+}
 
 // Distributions that fill a tensor group by group, each group from its own place in the stream, so that the numbers
 // do not depend on how the work was split.

@@ -262,6 +262,21 @@ static tfc_status shape_decode_raw(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
+static tfc_status shape_decode_padded_raw(struct tfc_shape_ctx *ctx) {
+  TFC_RETURN_IF_ERROR(shape_decode_raw(ctx));
+  const struct tfc_tensor *length = ctx->input_values ? ctx->input_values[1] : NULL;
+  int64_t size = (int64_t)tfc_dtype_size(ctx->graph->output_dtypes[ctx->node->output_begin]);
+  if (!length || length->shape.rank != 0 || ctx->outputs[0].rank < 1) return NULL;
+  int64_t n = tfc_nn_int(length);
+  if (n <= 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "fixed_length must be greater than zero, it is %lld", (long long)n);
+  if (n % size)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "fixed_length (%lld) must be divisible by %lld", (long long)n,
+                           (long long)size);
+  ctx->outputs[0].dims[ctx->outputs[0].rank - 1] = n / size;
+  return NULL;
+}
+
 #define STRING(shape_, kernel_)                                                                                        \
   .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
 static const struct tfc_op_def string_convert_rows[] = {
@@ -272,7 +287,7 @@ static const struct tfc_op_def string_convert_rows[] = {
          "out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}, little_endian: bool "
          "= true",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(shape_decode_raw, decode_padded_raw)},
+     STRING(shape_decode_padded_raw, decode_padded_raw)},
     {.name = "StringToHashBucketFast",
      .inputs = "input: string",
      .outputs = "output: int64",

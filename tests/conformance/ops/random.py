@@ -58,6 +58,7 @@ def cases(f):
             f.run([skip] if "Read" in op else [], targets=[skip])
             f.run(read)
     stateless(f)
+    parts_of_images(f)
 
 
 def candidates(f):
@@ -116,3 +117,19 @@ def parametrised(f):
     f.simple("StatelessRandomPoisson", "float32", [([shape, seed, np.ones(3, np.float32)], {"dtype": "float32"})], tag="shape", expect_error="InvalidArgumentError")
     for d in ("float32", "int32", "string"):
         f.simple("StatelessShuffle", d, [([f.values(d, s), key, counter, np.array(1, I32)], {}) for s in ([9, 2], [1], [0, 3], [130])])
+
+
+def parts_of_images(f):
+    """Random parts of images: drawn from a stream, and of a seed."""
+    box, two = np.array([[[0.1, 0.2, 0.8, 0.9]]], np.float32), np.array([[[0.05, 0.1, 0.4, 0.3], [0.5, 0.5, 1, 1]]], np.float32)
+    none, least, tall = np.zeros([1, 0, 4], np.float32), np.array(0.4, np.float32), dict(aspect_ratio_range=[0.2, 0.5], area_range=[0.3, 0.9], max_attempts=20)
+    stream(f, "SampleDistortedBoundingBox", "int32", [np.array([40, 57, 3], I32), box], "exact", seed=3, seed2=4)
+    stream(f, "SampleDistortedBoundingBox", "uint8", [np.array([200, 9, 3], np.uint8), two], "exact", seed=3, seed2=4, min_object_covered=0.9)
+    for d, boxes, more in (("int32", box, {}), ("int64", two, tall), ("int16", none, dict(use_image_if_no_bounding_boxes=True, area_range=[1.0, 1.0], aspect_ratio_range=[1.0, 1.0]))):
+        stream(f, "SampleDistortedBoundingBoxV2", d, [np.array([299, 180, 3], d), boxes, least], "exact", seed=5, seed2=6, **more)
+    for d in ("int32", "int64"):
+        f.simple("StatelessSampleDistortedBoundingBox", d, [([np.array([33, 64, 3], d), b, least, np.array(s, t)], m) for b, m in ((box, {}), (two, tall)) for s, t in (([1, 2], I32), ([-5, 2 ** 40], I64))])
+    for tag, inputs in (("none", [np.array([40, 57, 3], I32), none, least]), ("outside", [np.array([40, 57, 3], I32), box * 2, least]), ("sizes", [np.array([40, 57], I32), box, least])):
+        f.case("SampleDistortedBoundingBoxV2", "int32", tag=tag, expect_error="InvalidArgumentError")
+        with f.graph.as_default(), f.scope():
+            f.run(f.node("SampleDistortedBoundingBoxV2", inputs, dynamic=True, seed=5))
