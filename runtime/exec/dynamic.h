@@ -45,7 +45,7 @@ struct tfc_dnode {
   uint32_t enters;  // the frame that an Enter leads into
   uint32_t ordered; // 1 + its number among those of its frame that run in the order of iterations (generators), or 0
   bool is_constant; // Enter: the value is the same in every iteration
-  bool is_async, is_trigger;
+  bool is_async, is_trigger, is_exit;
   bool wants_index;          // Merge: somebody reads its second output
   bool keeps_reference;      // a pass that hands a reference on
   uint32_t reference_inputs; // bits of inputs that are taken by reference

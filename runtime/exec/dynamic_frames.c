@@ -116,8 +116,15 @@ void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
 }
 
 static void share(const struct tfc_run_value *from, struct tfc_run_value *to) {
-  *to = *from;
+  tfc_run_value_move(from, to);
   tfc_buffer_retain(to->t.buffer);
+}
+
+// A dead Exit, in every iteration but the last: it is told to the outside when its frame is done.
+static void end_dead_exit(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
+                          struct tfc_run_iteration *it) {
+  it->pending[n->local] = TFC_RUN_DONE;
+  if (it->number == f->count && !tfc_array_push(&f->dead_exits, n)) tfc_run_fail(r, tfc_run_no_memory());
 }
 
 // Gives a node's outputs to its consumers in one iteration. `outs[i].live` says which are not dead.
@@ -152,13 +159,17 @@ static void activate(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_ru
     if (takes) {
       struct tfc_run_value *in = &it->values[to->input_begin + edge->slot];
       if (edge->last) {
-        *in = outs[edge->output];
+        tfc_run_value_move(&outs[edge->output], in);
         outs[edge->output].t.buffer = NULL;
       } else {
         share(&outs[edge->output], in);
       }
     }
-    if (is_ready) tfc_run_make_ready(r, to, f, it, is_dead);
+    if (!is_ready) continue;
+    if (is_dead && to->is_exit)
+      end_dead_exit(r, to, f, it);
+    else
+      tfc_run_make_ready(r, to, f, it, is_dead);
   }
 }
 
@@ -272,10 +283,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
     }
     child->pending_enters--;
   } else if (flags & TFC_OP_EXIT) {
-    if (!item->dead)
-      activate(r, n, f->parent, f->parent_iteration, outs, false);
-    else if (it->number == f->count && !tfc_array_push(&f->dead_exits, n))
-      tfc_run_fail(r, tfc_run_no_memory());
+    activate(r, n, f->parent, f->parent_iteration, outs, false); // dead ones never come here
   } else if (flags & TFC_OP_NEXT_ITERATION) {
     if (!item->dead) {
       if (it->number == f->count && f->outstanding == f->f->parallel) {

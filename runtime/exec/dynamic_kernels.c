@@ -138,7 +138,7 @@ static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tf
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
   const struct tfc_dnode *n = item->node;
   const struct tfc_tensor *inputs[TFC_RUN_FEW];
-  struct tfc_variable *variables[2 * TFC_RUN_FEW] = {0};
+  struct tfc_variable *variables[2 * TFC_RUN_FEW]; // of inputs and outputs that there are
   struct tfc_tensor *outputs[TFC_RUN_FEW];
   TFC_RETURN_IF_ERROR(take_inputs(r, item, inputs, variables));
   for (uint32_t i = 0; i < n->output_count; i++) {

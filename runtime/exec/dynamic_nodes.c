@@ -18,7 +18,7 @@ static tfc_status named(struct tfc_run *r, const struct tfc_dnode *n, tfc_status
 static tfc_status pass(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *in,
                        struct tfc_run_value *out) {
   if (in->reference && !n->keeps_reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, in));
-  *out = *in;
+  tfc_run_value_move(in, out);
   in->t.buffer = NULL;
   in->live = false;
   return NULL;

@@ -15,6 +15,7 @@ struct maker {
   uint32_t *op_count; // [device]
   uint32_t *product;  // [node] of an addition: the product that it computes too
   uint32_t *runs_in;  // [node] the node that does its work
+  bool *elided;       // [node] its readers read what it reads
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
@@ -85,6 +86,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
                             .input_count = n->input_count + adds_product,
                             .output_count = n->output_count,
                             .is_async = def->flags & TFC_OP_ASYNC,
+                            .is_exit = def->flags & TFC_OP_EXIT,
                             .is_trigger = tfc_str_is(n->op, "ControlTrigger")};
   for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
@@ -127,7 +129,41 @@ static tfc_status add_edge(struct maker *m, uint32_t from, struct tfc_dedge e) {
   return tfc_array_push(&m->sources, from) && tfc_array_push(&m->edges, e) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
+// What an output is, beyond the nodes that only hand it on.
+static struct tfc_output origin_of(const struct maker *m, struct tfc_output o) {
+  while (!fed(m, o) && m->elided[o.node]) o = tfc_node_inputs(m->g, &m->g->nodes[o.node])[0];
+  return o;
+}
+
+static bool hands_on(const struct maker *m, uint32_t id) {
+  static const char *const ops[] = {"Identity", "StopGradient", "PreventGradient", "Snapshot", "LoopCond"};
+  const struct tfc_node *n = &m->g->nodes[id];
+  return n->input_count == 1 && n->output_count == 1 && n->control_count == 0 && n->def && m->runs_in[id] == id &&
+         named(n, ops, sizeof ops / sizeof *ops) && !tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]) &&
+         !tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[0]));
+}
+
+// Nodes that hand their input on take no turn of their own, except where others wait for them (of a Switch, only one
+// output may be dead), or where they read what enters a frame or an iteration.
+static void elide(struct maker *m) {
+  uint32_t count = m->g->node_count;
+  for (uint32_t i = 0; i < count; i++) m->elided[i] = m->b->needed[i] && hands_on(m, i);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_node *n = &m->g->nodes[i];
+    const struct tfc_output *in = tfc_node_inputs(m->g, n);
+    for (uint32_t k = n->input_count; m->b->needed[i] && k < n->input_count + n->control_count; k++)
+      m->elided[in[k].node] = false;
+  }
+  for (uint32_t i = 0; i < count; i++) { // no cycle is without a NextIteration
+    if (!m->elided[i]) continue;
+    struct tfc_output o = origin_of(m, (struct tfc_output){i, 0});
+    const struct tfc_op_def *def = fed(m, o) ? NULL : def_of(&m->g->nodes[o.node]);
+    if (def && def->flags & (TFC_OP_ENTER | TFC_OP_NEXT_ITERATION)) m->elided[i] = false;
+  }
+}
+
 static uint32_t source_of(const struct maker *m, struct tfc_output o, int32_t *out_index) {
+  o = origin_of(m, o);
   *out_index = o.index;
   if (!fed(m, o)) return m->of_node[o.node];
   *out_index = 0;
@@ -145,7 +181,7 @@ static tfc_status make_nodes(struct maker *m) {
   }
   for (uint32_t i = 0; i < m->g->node_count; i++) {
     m->of_node[i] = TFC_NONE32;
-    if (!m->b->needed[i] || all_fed(m, &m->g->nodes[i]) || m->runs_in[i] != i) continue;
+    if (!m->b->needed[i] || all_fed(m, &m->g->nodes[i]) || m->runs_in[i] != i || m->elided[i]) continue;
     if (!def_of(&m->g->nodes[i]))
       return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': there is no op '%.*s' and no function of that name",
                              TFC_STR_ARG(m->g->nodes[i].name), TFC_STR_ARG(m->g->nodes[i].op));
@@ -392,7 +428,7 @@ static tfc_status check_places(struct maker *m) {
     if (n->kind != TFC_DNODE_OP || !(n->def->flags & TFC_OP_UPDATE)) continue;
     for (uint32_t k = 0; k < n->input_count; k++) {
       struct tfc_output o = input_of(m, n->node, k);
-      uint32_t from = fed(m, o) ? TFC_NONE32 : m->of_node[o.node];
+      uint32_t from = fed(m, o) || m->elided[o.node] ? TFC_NONE32 : m->of_node[o.node];
       if (from == TFC_NONE32 || !d->nodes[from].variable || d->nodes[from].device == n->device) continue;
       return tfc_status_make(TFC_INVALID_ARGUMENT,
                              "node '%.*s' (%.*s) uses the variable of node '%.*s' and has to be on its device: they "
@@ -449,6 +485,9 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   for (uint32_t i = 0; i < m.g->node_count; i++) m.runs_in[i] = i;
   for (uint32_t i = 0; i < m.g->node_count; i++)
     if (m.product[i] != TFC_NONE32) m.runs_in[m.product[i]] = i;
+  m.elided = calloc(m.g->node_count + 1u, sizeof *m.elided);
+  if (!m.elided) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  elide(&m);
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
   TFC_TRY(s, check_places(&m));
@@ -457,6 +496,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, prepare(&m));
   TFC_TRY(s, make_info(&m));
 out:
+  free(m.elided);
   free(m.of_node);
   free(m.of_feed);
   free(m.op_count);

@@ -16,9 +16,10 @@ struct tfc_run_value {
 };
 struct tfc_run_frame;
 struct tfc_run_iteration {
-  int64_t number;
   uint32_t outstanding; // nodes that are ready or running
-  uint32_t children;    // frames that were entered from here
+  int64_t number;
+  uint32_t children; // frames that were entered from here; not beside `outstanding`: both would be read at once, and
+                     // wait for the store to one of them
   struct tfc_run_value *values;
   uint32_t *pending, *dead; // [node_count]
   struct tfc_run_frame *first_child;
@@ -111,6 +112,18 @@ static inline void tfc_run_value_release(struct tfc_run_value *v) {
   v->t.dtype = TFC_DTYPE_NONE;
   v->reference = NULL;
   v->live = false;
+}
+// `from` to where nothing is held: the dimensions that there are.
+static inline void tfc_run_value_move(const struct tfc_run_value *from, struct tfc_run_value *to) {
+  to->t.dtype = from->t.dtype;
+  to->t.shape.rank = from->t.shape.rank;
+  for (int32_t d = 0; d < from->t.shape.rank; d++) to->t.shape.dims[d] = from->t.shape.dims[d];
+  to->t.data = from->t.data;
+  to->t.size = from->t.size;
+  to->t.buffer = from->t.buffer;
+  to->reference = from->reference;
+  to->location = from->location;
+  to->live = from->live;
 }
 static inline struct tfc_run_iteration *tfc_run_iteration(const struct tfc_run_frame *f, int64_t number) {
   struct tfc_run_iteration *it = f->ring[number & f->f->ring_mask];

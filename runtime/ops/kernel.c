@@ -46,18 +46,24 @@ tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype d
     t->shape = *shape;
     t->size = bytes;
   } else {
-    struct tfc_tensor made = {.dtype = dtype, .shape = *shape, .size = bytes};
     bool host = !tfc_dtype_is_plain(dtype) ||
                 (ctx->node && ctx->node->def && i < 32 && (ctx->node->def->host_outputs >> i & 1));
     if (host) {
+      struct tfc_tensor made;
       TFC_RETURN_IF_ERROR(tfc_tensor_create(dtype, shape, &made));
+      tfc_buffer_release(t->buffer);
+      *t = made;
     } else {
-      if (i == 0 && ctx->reusable) made.buffer = take_over(ctx, dtype, shape);
-      if (!made.buffer) TFC_RETURN_IF_ERROR(allocate(ctx, bytes, &made.buffer));
-      made.data = made.buffer->data;
+      struct tfc_buffer *buffer = i == 0 && ctx->reusable ? take_over(ctx, dtype, shape) : NULL;
+      if (!buffer) TFC_RETURN_IF_ERROR(allocate(ctx, bytes, &buffer));
+      tfc_buffer_release(t->buffer);
+      t->dtype = dtype;
+      t->shape.rank = shape->rank;
+      for (int32_t d = 0; d < shape->rank; d++) t->shape.dims[d] = shape->dims[d];
+      t->data = buffer->data;
+      t->size = bytes;
+      t->buffer = buffer;
     }
-    tfc_buffer_release(t->buffer);
-    *t = made;
   }
   *out = t;
   return NULL;

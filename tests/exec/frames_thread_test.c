@@ -39,7 +39,7 @@ static void loop_end(struct tfc_builder *b, struct loop *l, struct tfc_output re
 }
 
 static struct tfc_graph *graph; // x placeholder; loops and branches over it
-static struct tfc_output x, total, nested, branch, not_taken, bad;
+static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind;
 
 static void build(void) {
   struct tfc_builder *b = NULL;
@@ -63,6 +63,22 @@ static void build(void) {
   loop_end(b, &dead, tfc_add2(b, "Add", dead.body, enter(b, "dead", ten, true)));
   branch = node(b, "Merge", (struct tfc_output[]){dead.exit, yes}, 2, NULL, 0, 0);
   not_taken = tfc_add2(b, "Add", sw, one);
+  // x < 1000 ? (the loop to 1000, through nodes that hand on) : 42, a constant that waits for one of them
+  struct tfc_output first = tfc_add1(b, "Identity", tfc_add1(b, "Identity", (struct tfc_output){sw.node, 1}));
+  struct loop passing = loop_begin(b, "passing", first, limit);
+  struct tfc_output in_body = tfc_add1(b, "Identity", passing.body);
+  in_body = tfc_add2(b, "Add", in_body, enter(b, "passing", tfc_add1(b, "Identity", one), true));
+  loop_end(b, &passing, tfc_add1(b, "StopGradient", in_body));
+  struct tfc_output otherwise = tfc_add1(b, "Identity", sw), constant = tfc_add_i32(b, 42);
+  uint32_t waiting = tfc_builder_add(b, &(struct tfc_node_spec){.op = "Identity",
+                                                                .name = "waiting",
+                                                                .inputs = &constant,
+                                                                .input_count = 1,
+                                                                .controls = &otherwise.node,
+                                                                .control_count = 1});
+  struct tfc_output ends[] = {{waiting, 0}, tfc_add1(b, "Identity", passing.exit)};
+  handed = tfc_add1(b, "Identity", node(b, "Merge", ends, 2, NULL, 0, 0));
+  behind = tfc_add1(b, "Identity", tfc_add1(b, "Identity", sw)); // of a branch
   struct loop wrong = loop_begin(b, "wrong", x, limit);
   struct tfc_output zero = tfc_add2(b, "Sub", wrong.body, wrong.body);
   loop_end(b, &wrong, tfc_add2(b, "FloorDiv", wrong.body, zero));
@@ -100,6 +116,13 @@ static void check_all(struct tfc_session *session, const uint16_t *placement) {
   assert_ok(run(session, not_taken, 1001, placement, &y));
   assert_int_equal(y, 1002);
   assert_fails(run(session, not_taken, 7, placement, &y), TFC_INVALID_ARGUMENT, "its branch was not taken");
+  assert_ok(run(session, handed, 7, placement, &y));
+  assert_int_equal(y, 1000);
+  assert_ok(run(session, handed, 1001, placement, &y));
+  assert_int_equal(y, 42);
+  assert_ok(run(session, behind, 1001, placement, &y));
+  assert_int_equal(y, 1001);
+  assert_fails(run(session, behind, 7, placement, &y), TFC_INVALID_ARGUMENT, "its branch was not taken");
   assert_fails(run(session, bad, 7, placement, &y), TFC_INVALID_ARGUMENT, "FloorDiv");
   assert_ok(run(session, total, 999, placement, &y)); // the session goes on
   assert_int_equal(y, 1000);
