@@ -458,22 +458,30 @@ static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t
   return NULL;
 }
 
+// Which operations are of one chain.
+static tfc_status find_groups(struct fusion *f) {
+  const uint32_t n = f->op_count = (uint32_t)f->ir->ops.count;
+  f->ops = TFC_ARENA_ARRAY(&f->arena, struct candidate, n + 1);
+  if (!f->ops) return out_of_memory();
+  for (uint32_t i = 0; i < n; i++) {
+    f->ops[i].parent = i;
+    classify(f->ir, &f->ir->ops.data[i], &f->ops[i]);
+  }
+  TFC_RETURN_IF_ERROR(tfc_ir_readers(f->ir, &f->arena, &f->readers));
+  TFC_RETURN_IF_ERROR(sort_and_level(f));
+  TFC_RETURN_IF_ERROR(raise_levels(f));
+  join(f);
+  return NULL;
+}
+
 static tfc_status fuse_chains(struct tfc_ir *ir) {
   tfc_status s = NULL;
-  struct fusion f = {.ir = ir, .op_count = (uint32_t)ir->ops.count};
-  uint32_t n = f.op_count;
-  f.ops = TFC_ARENA_ARRAY(&f.arena, struct candidate, n + 1);
+  struct fusion f = {.ir = ir};
+  const uint32_t n = (uint32_t)ir->ops.count;
   uint32_t *size = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1), *begin = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1);
   uint32_t *members = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1);
-  if (!f.ops || !size || !begin || !members) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < n; i++) {
-    f.ops[i].parent = i;
-    classify(ir, &ir->ops.data[i], &f.ops[i]);
-  }
-  TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
-  TFC_TRY(s, sort_and_level(&f));
-  TFC_TRY(s, raise_levels(&f));
-  join(&f);
+  if (!size || !begin || !members) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, find_groups(&f));
   for (uint32_t at = 0; at < f.op_count; at++) size[find(&f, f.order[at])]++;
   uint32_t total = 0;
   for (uint32_t i = 0; i < f.op_count; i++) begin[i] = total, total += size[i], size[i] = 0;
@@ -490,69 +498,112 @@ out:
 }
 
 // --- Computing again ------------------------------------------------------------------------------------------------
-// A multiple of a value, or a sum with a number, that several chains read (both ways of an activation, often): each
-// computes it again from the value, instead of keeping every such form of it in memory. The bits are the same.
-static bool is_cheap(const struct fusion *f, uint32_t id, uint32_t *out_whole) {
+// A multiple of a value, or a sum with a number, or with a number for each row or column, that several chains read
+// (both ways of an activation or a normalisation, often): each computes it again from the value, instead of keeping
+// every such form of it in memory. The bits are the same.
+static bool is_cheap(const struct fusion *f, uint32_t id) {
   static const char *const names[] = {"Mul", "AddV2", "Add", "Sub", "RealDiv"};
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
-  if (op->dead || !f->ops[id].eligible || op->input_count != 2) return false;
+  if (op->dead || !f->ops[id].eligible || op->input_count != 2 || ir->values.data[op->outputs[0]].fetched) return false;
   bool known = false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) known |= strcmp(op->def->name, names[i]) == 0;
-  for (uint32_t k = 0; known && k < 2; k++) {
-    const struct tfc_ir_value *number = &ir->values.data[op->inputs[!k].value];
-    *out_whole = k;
-    if (ir->values.data[op->inputs[k].value].kind == TFC_IR_OP && number->kind == TFC_IR_CONST &&
+  for (uint32_t k = 0; known && k < 2; k++) { // a variable may be another one later
+    if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&
+        ir->values.data[op->inputs[!k].value].kind != TFC_IR_VARIABLE &&
         is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space) &&
-        tfc_shape_elements(shape_of(ir, &op->inputs[!k])) == 1)
+        !is_whole(shape_of(ir, &op->inputs[!k]), f->ops[id].space))
       return true;
   }
   return false;
 }
 
-static tfc_status compute_for(struct tfc_ir *ir, uint32_t id, uint32_t reader) {
+struct reader {      // of a value
+  uint32_t op, like; // a copy is like the operation that it was made of
+  uint32_t group;    // whose chain it will be in
+  uint32_t next;     // index of the next copy that reads the same value, TFC_NONE32: none
+};
+struct copies {
+  TFC_ARRAY(struct reader) all;
+  uint32_t *first;                        // [values] index in `all` of a copy that reads it, TFC_NONE32: none
+  TFC_ARRAY(struct reader) readers, made; // of the value in question
+};
+
+// Computes operation `id` for a reader's chain, too.
+static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t id, struct reader *reader) {
+  struct tfc_ir *ir = f->ir;
   struct tfc_ir_op again = ir->ops.data[id];
-  const uint32_t v = again.outputs[0];
-  struct tfc_ir_value value = ir->values.data[v];
+  struct tfc_ir_value value = ir->values.data[again.outputs[0]];
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), new_id;
-  if (!outputs) return out_of_memory();
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, again.input_count);
+  if (!outputs || !inputs) return out_of_memory();
+  memcpy(inputs, again.inputs, again.input_count * sizeof *inputs);
   value.op = TFC_NONE32;
   TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
-  again.node = ir->ops.data[reader].node;
-  again.outputs = outputs;
+  again.node = ir->ops.data[reader->op].node;
+  again.inputs = inputs, again.outputs = outputs;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &again, &new_id));
-  struct tfc_ir_op *op = &ir->ops.data[reader];
-  for (uint32_t k = 0; k < op->input_count; k++)
-    if (op->inputs[k].value == v) op->inputs[k].value = outputs[0];
+  struct reader made = {new_id, id, reader->group, TFC_NONE32};
+  if (!tfc_array_push(&copies->made, made)) return out_of_memory();
+  for (uint32_t k = 0; k < again.input_count; k++) {
+    if (k && inputs[k].value == inputs[0].value) continue;
+    made.next = copies->first[inputs[k].value];
+    copies->first[inputs[k].value] = (uint32_t)copies->all.count;
+    if (!tfc_array_push(&copies->all, made)) return out_of_memory();
+  }
+  return NULL;
+}
+
+// Operations come readers first, so that what a copy reads may itself be computed again.
+static tfc_status compute_again_for_readers(struct fusion *f, struct copies *copies, uint32_t id) {
+  struct tfc_ir *ir = f->ir;
+  const uint32_t v = ir->ops.data[id].outputs[0];
+  uint32_t home = find(f, id);
+  bool all = true, at_home = false;
+  copies->readers.count = copies->made.count = 0;
+  for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++) {
+    const uint32_t op = f->readers.ops[r];
+    if (!tfc_array_push(&copies->readers, (struct reader){op, op, find(f, op), TFC_NONE32})) return out_of_memory();
+  }
+  for (uint32_t i = copies->first[v]; i != TFC_NONE32; i = copies->all.data[i].next)
+    if (!tfc_array_push(&copies->readers, copies->all.data[i])) return out_of_memory();
+  for (size_t i = 0; i < copies->readers.count && all; i++) {
+    const struct reader *r = &copies->readers.data[i];
+    const struct tfc_ir_op *op = &ir->ops.data[r->op];
+    at_home = at_home || r->group == home;
+    for (uint32_t k = 0; k < op->input_count; k++)
+      all = all && (op->inputs[k].value != v || inside(f, id, r->like, &op->inputs[k]));
+  }
+  if (!all || !copies->readers.count) return NULL;
+  if (!at_home) home = copies->readers.data[0].group;
+  for (size_t i = 0; i < copies->readers.count; i++) {
+    struct reader *r = &copies->readers.data[i];
+    if (r->group == home) continue;
+    size_t m = 0;
+    while (m < copies->made.count && copies->made.data[m].group != r->group) m++;
+    if (m == copies->made.count) TFC_RETURN_IF_ERROR(compute_for(f, copies, id, r));
+    struct tfc_ir_op *op = &ir->ops.data[r->op];
+    for (uint32_t k = 0; k < op->input_count; k++)
+      if (op->inputs[k].value == v) op->inputs[k].value = ir->ops.data[copies->made.data[m].op].outputs[0];
+  }
   return NULL;
 }
 
 static tfc_status compute_again(struct tfc_ir *ir) {
   tfc_status s = NULL;
-  struct fusion f = {.ir = ir, .op_count = (uint32_t)ir->ops.count};
-  const uint32_t n = f.op_count;
-  f.ops = TFC_ARENA_ARRAY(&f.arena, struct candidate, n + 1);
-  if (!f.ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < n; i++) classify(ir, &ir->ops.data[i], &f.ops[i]);
-  TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t whole, first = TFC_NONE32;
-    if (!is_cheap(&f, i, &whole) || ir->values.data[ir->ops.data[i].outputs[0]].fetched) continue;
-    const uint32_t v = ir->ops.data[i].outputs[0];
-    bool all = true;
-    for (uint32_t r = f.readers.begin[v]; r < f.readers.begin[v + 1]; r++) {
-      const struct tfc_ir_op *op = &ir->ops.data[f.readers.ops[r]];
-      if (f.readers.ops[r] < first) first = f.readers.ops[r];
-      for (uint32_t k = 0; k < op->input_count; k++)
-        all = all && (op->inputs[k].value != v || inside(&f, i, f.readers.ops[r], &op->inputs[k]));
-    }
-    for (uint32_t r = f.readers.begin[v], last = first; all && r < f.readers.begin[v + 1]; r++) {
-      if (f.readers.ops[r] == first || f.readers.ops[r] == last) continue; // a reader may read it twice
-      last = f.readers.ops[r];
-      TFC_TRY(s, compute_for(ir, i, last));
-    }
-  }
+  struct fusion f = {.ir = ir};
+  struct copies copies = {0};
+  const size_t values = ir->values.count;
+  TFC_TRY(s, find_groups(&f));
+  copies.first = TFC_ARENA_ARRAY(&f.arena, uint32_t, values + 1);
+  if (!copies.first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t v = 0; v < values; v++) copies.first[v] = TFC_NONE32;
+  for (uint32_t at = f.op_count; at-- > 0;)
+    if (is_cheap(&f, f.order[at])) TFC_TRY(s, compute_again_for_readers(&f, &copies, f.order[at]));
 out:
+  tfc_array_free(&copies.all);
+  tfc_array_free(&copies.readers);
+  tfc_array_free(&copies.made);
   tfc_arena_deinit(&f.arena);
   return s;
 }
