@@ -302,7 +302,10 @@ int place_local(const struct place_options *o) {
   if (outcome.placement && (o->evaluate ? o->out != NULL : fits)) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    if (s) code = tfc_program_fail(s);
+    if (s)
+      code = tfc_program_fail(s);
+    else if (outcome.interrupted && o->common.json) // without --json the answer ends with it
+      tfc_say("Interrupted. The best placement so far is in %s", path);
     s = NULL;
   }
   if (o->common.json && outcome.placement) {

@@ -106,7 +106,10 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   if (o->out || !o->evaluate) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    if (s) code = tfc_program_fail(s);
+    if (s)
+      code = tfc_program_fail(s);
+    else if (outcome.search.cancelled && o->common.json) // without --json the table ends with it
+      tfc_say("Interrupted. The best placement so far is in %s", path);
   }
   if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
     report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");

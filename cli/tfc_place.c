@@ -1,4 +1,5 @@
 // tfc-place: find the placement.
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -275,6 +276,25 @@ static int check_pairs(const char *flag, const struct tfc_texts *texts, const ch
   return 0;
 }
 
+static int check_pins(const struct tfc_texts *pins) {
+  int code = check_pairs("pin", pins, "'REGEX=DEVICE'");
+  for (uint32_t i = 0; i < pins->count && !code; i++) {
+    const int size = (int)(strrchr(pins->items[i], '=') - pins->items[i]);
+    char *whole = tfc_format("^(%.*s)$", size, pins->items[i]), why[128];
+    regex_t regex;
+    const int failed = whole ? regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+    free(whole);
+    if (!failed) {
+      regfree(&regex);
+      continue;
+    }
+    regerror(failed, NULL, why, sizeof why);
+    code = tfc_flags_error(&program, "--pin %s: '%.*s' is no regular expression: %s", pins->items[i], size,
+                           pins->items[i], why);
+  }
+  return code;
+}
+
 static int check_sizes(const struct tfc_texts *texts) {
   for (uint32_t i = 0; i < texts->count; i++) {
     uint64_t bytes;
@@ -305,8 +325,7 @@ int main(int argc, char **argv) {
       return list_algorithms();
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
-  if ((code = check_algorithms(o.algorithm)) || (code = check_devices(&o)) ||
-      (code = check_pairs("pin", &o.pins, "'REGEX=DEVICE'")) ||
+  if ((code = check_algorithms(o.algorithm)) || (code = check_devices(&o)) || (code = check_pins(&o.pins)) ||
       (code = check_pairs("memory", &o.limits, "'DEVICE=SIZE'")) || (code = check_sizes(&o.limits)) ||
       (code = check_pairs("baseline", &o.baselines, "NAME=FILE")) ||
       (code = check_pairs("feed", &o.feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]")))

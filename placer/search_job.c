@@ -310,6 +310,7 @@ static tfc_status pack_once(struct packing *q) {
   q->trial.rank = NULL;
   TFC_TRY(s, find_parts(q, &count));
   TFC_TRY(s, tfc_parts_init(&parts, p, q->part, count));
+  j->evaluations += !parts.any; // a turn all the same
   if (!parts.any) goto out;
   tfc_parts_spread(&parts, q->random, (enum tfc_parts_order)tfc_random_below(q->random, 3), q->home);
   bool fits = tfc_parts_pack(&parts, q->random, false, q->home);

@@ -116,6 +116,7 @@ static void test_exit_codes(void **state) {
   assert_exit(2, "did you mean anneal?", PLACE "--graph g.json --algorithm aneal", folder);
   assert_exit(2, "--machine", "cd %s && tfc-place --graph g.json", folder);
   assert_exit(2, "'DEVICE=SIZE'", PLACE "--graph g.json --memory 3GB", folder);
+  assert_exit(2, "'a(b' is no regular expression", PLACE "--graph g.json --pin 'a(b=acc:0'", folder);
   assert_exit(3, "nothere.json", PLACE "--graph nothere.json", folder);
   assert_exit(3, "nothere.yaml", "cd %s && tfc-place --graph g.json --machine nothere.yaml", folder);
   assert_exit(3, "'c'", PLACE "--graph g.json --evaluate less.json", folder);
@@ -164,6 +165,15 @@ static void test_time(void **state) {
               "--time 30s --algorithm anneal; code=$?; test -e large.placement.json || exit 99; "
               "[ $code -eq 124 ] && exit 130; exit $code; }",
               folder);
+  // With --json, too: one document on stdout, and beside it where it lies.
+  const struct command_result *r = command("cd %s && rm -f large.placement.json && timeout -s INT 3 tfc-place "
+                                           "--machine m.yaml --graph large.json --time 30s "
+                                           "--algorithm anneal --json",
+                                           folder);
+  assert_non_null(strstr(r->err, "large.placement.json"));
+  json_t *kept = json_loads(r->out, 0, NULL);
+  assert_non_null(kept);
+  json_decref(kept);
 }
 
 int main(void) {

@@ -1,0 +1,114 @@
+// Clusters that are joined by thin cuts, on devices that are full, or nearly: a search keeps them whole.
+#include "tests/common/test.h"
+
+#include "tests/placer/instances.h"
+
+// Clusters of unequal sizes, several to a device, each of dense edges; one thin edge from each cluster to another one.
+// Work is equal on all devices, and their memory is what their clusters need and `slack` more.
+static struct instance clusters(struct tfc_random *r, double slack, bool uneven, tfc_objective objective,
+                                tfc_device_id **home) {
+  enum { MOST = 4 * 3 * 30 };
+  struct instance i = {0};
+  struct tfc_cost_builder *b = NULL;
+  uint32_t acc, node, nodes = 0, first[12], size[12], count = 0;
+  const uint32_t devices = 2 + (uint32_t)pick(r, 3);
+  double weight[MOST], work[4] = {0};
+  uint64_t room[4] = {0};
+  uint32_t at[MOST];
+  char name[32];
+  *home = malloc(sizeof **home * MOST);
+  for (uint32_t d = 0; d < devices; d++)
+    for (uint32_t k = 1 + (uint32_t)pick(r, 3); k; k--, count++) {
+      first[count] = nodes, size[count] = 6 + (uint32_t)pick(r, 25);
+      for (uint32_t n = 0; n < size[count]; n++, nodes++) {
+        (*home)[nodes] = (tfc_device_id)d; // of its place in this list; node numbers are drawn below
+        work[d] += weight[nodes] = 0.1 + tfc_random_unit(r);
+        at[nodes] = nodes;
+      }
+    }
+  for (uint32_t n = nodes; n > 1; n--) {
+    const uint32_t m = (uint32_t)pick(r, n), x = at[n - 1];
+    at[n - 1] = at[m], at[m] = x;
+  }
+  tfc_device_id *of = malloc(sizeof *of * MOST);
+  double time[MOST];
+  for (uint32_t n = 0; n < nodes; n++) of[at[n]] = (*home)[n], time[at[n]] = 10000 * weight[n] / work[(*home)[n]];
+  free(*home);
+  *home = of;
+  MUST(tfc_cost_builder_create(&b));
+  MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+  for (uint32_t n = 0; n < nodes; n++) {
+    snprintf(name, sizeof name, "n%u", n);
+    MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+    MUST(tfc_cost_builder_time(b, node, acc, time[n]));
+    const uint64_t bytes = 20 + pick(r, 980);
+    tfc_cost_builder_memory(b, node, bytes);
+    room[of[n]] += bytes;
+  }
+  for (uint32_t c = 0; c < count; c++) {
+    for (uint32_t n = 0; n < size[c]; n++) {
+      const uint64_t bytes = uneven ? 4000000 + pick(r, 20000000) : 12000000;
+      for (uint32_t k = 1; k <= 3 && n + k < size[c]; k++) // a node's consumers
+        MUST(tfc_cost_builder_edge(b, at[first[c] + n], 0,
+                                   at[first[c] + n + (k == 3 ? pick(r, size[c] - n - 1) + 1 : k)], bytes,
+                                   TFC_LIVE_ABSENT));
+    }
+    if (c + 1 < count) // seldom waited for
+      MUST(tfc_cost_builder_edge(b, at[first[c]], 1, at[first[c + 1] + size[c + 1] - 1], uneven ? pick(r, 300000) : 0,
+                                 TFC_LIVE_ABSENT));
+  }
+  MUST(tfc_cost_builder_finish(b, &i.graph));
+  tfc_cost_builder_free(b);
+  MUST(tfc_machine_create(&i.machine));
+  for (uint32_t d = 0; d < devices; d++) {
+    snprintf(name, sizeof name, "acc:%u", d);
+    MUST(tfc_machine_add_device(i.machine,
+                                &(struct tfc_machine_device){.name = tfc_str_from(name),
+                                                             .kind = TFC_STR("acc"),
+                                                             .memory = (uint64_t)((double)room[d] * (1 + slack)),
+                                                             .label = TFC_LABEL_MODELLED}));
+  }
+  struct tfc_link l = tfc_link_default();
+  l.latency_us = 10, l.bandwidth = 12e9, l.occupies = TFC_OCCUPIES_BOTH;
+  MUST(tfc_machine_add_link(i.machine, &l));
+  MUST(tfc_problem_create(i.graph, i.machine, objective, &i.problem));
+  return i;
+}
+
+static void test_clusters(void **state) {
+  (void)state;
+  uint32_t found = 0;
+  double worst = 0;
+  for (uint64_t number = 0; number < 12; number++) {
+    struct tfc_random r;
+    struct tfc_simulator *sim = NULL;
+    struct tfc_search_outcome out = {0};
+    struct tfc_verdict v = {0};
+    tfc_device_id *home;
+    tfc_random_init(&r, 3100 + number);
+    struct instance i =
+        clusters(&r, (double)(number % 3) * 0.02, number / 3 % 2, (tfc_objective)(number / 6 % 2), &home);
+    assert_ok(tfc_simulator_create(i.problem, &sim));
+    tfc_simulate(sim, home, NULL, TFC_TIME_MAX, &v);
+    assert_true(v.legal && v.feasible);
+    struct tfc_search_options options = {
+        .evaluations = i.problem->objective == TFC_OBJECTIVE_STEP ? 20000 : 500000, .seed = number, .threads = 4};
+    assert_ok(tfc_search(i.problem, &options, &out));
+    const double ratio = (double)out.value / (double)v.value;
+    assert_true(out.excess == 0);
+    if (ratio > 1.02) print_message("case %llu: %.4f of the planted one\n", (unsigned long long)number, ratio);
+    found += ratio <= 1.02;
+    if (ratio > worst) worst = ratio;
+    tfc_search_outcome_deinit(&out);
+    tfc_simulator_free(sim);
+    instance_free(&i);
+    free(home);
+  }
+  print_message("%u of 12 as good as planted, within 2 %%; at worst %.4f\n", found, worst);
+  assert_true(found >= 11 && worst < 1.15);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
