@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/feed_cast.h"
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/progress.h"
@@ -94,18 +95,6 @@ static tfc_status as_declared(const struct tfc_graph *g, struct tfc_output o, co
                          tfc_shape_show(&t->shape, b));
 }
 
-// Files have no bfloat16: float32 is rounded where the graph wants that.
-static tfc_status as_wanted(tfc_dtype want, struct tfc_tensor *t) {
-  struct tfc_tensor made = {0};
-  if (want != TFC_BFLOAT16 || t->dtype != TFC_FLOAT) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_BFLOAT16, &t->shape, &made));
-  for (int64_t i = 0; i < tfc_tensor_elements(t); i++)
-    ((uint16_t *)made.data)[i] = tfc_float_to_bfloat16(((const float *)t->data)[i]);
-  tfc_tensor_release(t);
-  *t = made;
-  return NULL;
-}
-
 static tfc_status read_feeds(const struct place *at, const json_t *feeds, struct one_run *out) {
   const struct tfc_graph *g = at->script->setup->graph;
   const char *name;
@@ -123,7 +112,7 @@ static tfc_status read_feeds(const struct place *at, const json_t *feeds, struct
     free(whole);
     if (!s) {
       out->feed_count++;
-      s = as_wanted(tfc_dtype_base(tfc_output_dtype(g, *o)), t);
+      s = tfc_feed_cast(tfc_dtype_base(tfc_output_dtype(g, *o)), t);
       if (!s) s = as_declared(g, *o, t);
     }
     if (s) return located(at, tfc_status_annotate(s, "feed '%s'", name));

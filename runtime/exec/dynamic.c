@@ -114,7 +114,9 @@ static tfc_status run_plan(struct tfc_run *r) {
                           r->d->frames[0].node_count - r->root_done, text.data ? text.data : "");
       tfc_text_deinit(&text);
     }
+    if (!s) s = tfc_run_fetch_late(r);
   }
+  free(r->late);
   tfc_run_end(r);
   for (uint32_t i = 0; s && r->fetches && i < r->plan->fetch_count; i++) tfc_tensor_release(&r->fetches[i]);
   tfc_float_mode_leave(mode);

@@ -24,8 +24,16 @@ static tfc_status pass(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_
   return NULL;
 }
 
+// A reference that is fetched shows what its variable holds at the end of the step, as in TensorFlow, whose fetch
+// shares the variable's memory.
 static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *v) {
   struct tfc_tensor *out = r->fetches ? &r->fetches[n->node] : NULL;
+  if (v->reference && out && !r->nested && !r->partial) {
+    if (!r->late) r->late = calloc(r->plan->fetch_count, sizeof(struct tfc_variable *));
+    if (!r->late) return tfc_run_no_memory();
+    r->late[n->node] = v->reference;
+    return NULL;
+  }
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
   TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, TFC_ON_HOST));
   if (!out) return NULL;
@@ -35,6 +43,19 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
     return NULL;
   }
   return tfc_tensor_clone(&v->t, out);
+}
+
+tfc_status tfc_run_fetch_late(struct tfc_run *r) {
+  tfc_status s = NULL;
+  for (uint32_t i = 0; r->late && i < r->plan->fetch_count && !s; i++) {
+    struct tfc_run_value v = {.reference = r->late[i], .live = true, .location = TFC_ON_HOST};
+    if (!v.reference) continue;
+    s = tfc_run_dereference(r, &v);
+    if (!s) s = tfc_run_bring(r, &v, TFC_ON_HOST);
+    if (!s) s = tfc_tensor_clone(&v.t, &r->fetches[i]);
+    if (v.t.buffer) tfc_buffer_release(v.t.buffer);
+  }
+  return s;
 }
 
 static tfc_status merge(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {

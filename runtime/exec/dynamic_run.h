@@ -88,6 +88,7 @@ struct tfc_run {
   struct tfc_run_value *outs;              // [most_outputs]
   const struct tfc_tensor *feeds;
   struct tfc_tensor *fetches;
+  struct tfc_variable **late; // [fetch_count] or NULL: variables whose references are fetched, read when all is done
   struct tfc_dynamic_parent self; // for functions that kernels call
 };
 struct tfc_run_flight { // a kernel that runs elsewhere or waits
@@ -141,6 +142,8 @@ void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f);
 void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                         struct tfc_run_iteration *it, bool dead);
 void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+// Copies what was fetched to the caller; of references only when nothing else runs any more.
+tfc_status tfc_run_fetch_late(struct tfc_run *r);
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
 tfc_status tfc_run_bring(struct tfc_run *r, struct tfc_run_value *v, uint16_t wanted);
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);

@@ -94,8 +94,8 @@ out:
   return s;
 }
 
-// "<f4" and its kin; `width` is a string's, 0 otherwise.
-static tfc_status read_type(tfc_str descr, tfc_dtype *out, size_t *out_width, bool *out_swap) {
+// "<f4" and its kin; `width` is a string's, 0 otherwise, and in `wide` strings of code points of four bytes.
+static tfc_status read_type(tfc_str descr, tfc_dtype *out, size_t *out_width, bool *out_wide, bool *out_swap) {
   static const struct {
     const char *text;
     tfc_dtype dtype;
@@ -108,12 +108,13 @@ static tfc_status read_type(tfc_str descr, tfc_dtype *out, size_t *out_width, bo
   tfc_str name = tfc_str_sub(descr, 1, SIZE_MAX);
   *out_swap = descr.data[0] == '>';
   *out_width = 0;
+  *out_wide = name.data[0] == 'U';
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (tfc_str_is(name, types[i].text)) {
       *out = types[i].dtype;
       return NULL;
     }
-  if (name.data[0] == 'S') {
+  if (name.data[0] == 'S' || name.data[0] == 'U') {
     size_t width = 0;
     for (size_t i = 1; i < name.size; i++) {
       if (name.data[i] < '0' || name.data[i] > '9' || width > (1u << 30)) {
@@ -122,13 +123,12 @@ static tfc_status read_type(tfc_str descr, tfc_dtype *out, size_t *out_width, bo
       }
       width = width * 10 + (size_t)(name.data[i] - '0');
     }
-    if (width > 0 || tfc_str_is(name, "S0")) {
+    if (width > 0 || tfc_str_is(name, "S0") || tfc_str_is(name, "U0")) {
       *out = TFC_STRING, *out_width = width;
       return NULL;
     }
   }
-  return tfc_status_make(TFC_UNIMPLEMENTED,
-                         "elements of type '%.*s' are not read: only numbers, booleans and byte strings",
+  return tfc_status_make(TFC_UNIMPLEMENTED, "elements of type '%.*s' are not read: only numbers, booleans and strings",
                          TFC_STR_ARG(descr));
 }
 
@@ -138,6 +138,30 @@ static void swap_bytes(uint8_t *data, size_t count, size_t size) {
       uint8_t b = data[k];
       data[k] = data[size - 1 - k], data[size - 1 - k] = b;
     }
+}
+
+// Code points of four bytes each as UTF-8; zeros at the end are filling.
+static tfc_status set_text(struct tfc_tensor *t, int64_t i, tfc_str from, bool swap) {
+  size_t n = from.size / 4, size = 0;
+  tfc_status s = NULL;
+  char *text = malloc(from.size + 1); // at most four bytes for each
+  if (!text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  while (n > 0 && memcmp(from.data + 4 * (n - 1), "\0\0\0", 4) == 0) n--;
+  for (size_t k = 0; k < n; k++) {
+    const uint8_t *b = (const uint8_t *)from.data + 4 * k;
+    uint32_t c = swap ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
+                      : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "element %lld has no character %#x", (long long)i, c);
+    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t first[] = {0, 0xc0, 0xe0, 0xf0};
+    text[size++] = (char)(first[more] | c >> 6 * more);
+    while (more-- > 0) text[size++] = (char)(0x80 | (c >> 6 * more & 0x3f));
+  }
+  if (!tfc_tensor_set_string(t, i, (tfc_str){text, size})) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+out:
+  free(text);
+  return s;
 }
 
 static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
@@ -155,8 +179,9 @@ static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
   TFC_TRY(s, read_header(tfc_str_sub(bytes, start, start + size), &h));
   tfc_dtype dtype = TFC_DTYPE_NONE;
   size_t width = 0, element, wanted, have = bytes.size - start - size;
-  bool swap = false;
-  TFC_TRY(s, read_type(h.descr, &dtype, &width, &swap));
+  bool swap = false, wide = false;
+  TFC_TRY(s, read_type(h.descr, &dtype, &width, &wide, &swap));
+  if (wide) width *= 4;
   int64_t count = tfc_shape_elements(&h.shape);
   element = dtype == TFC_STRING ? width : tfc_dtype_size(dtype);
   if (count < 0 || __builtin_mul_overflow((size_t)count, element, &wanted) ||
@@ -180,7 +205,9 @@ static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
       break;
     }
     const char *from = values + (size_t)at * element;
-    if (dtype == TFC_STRING) {
+    if (dtype == TFC_STRING && wide) {
+      TFC_TRY(s, set_text(&t, i, (tfc_str){from, width}, swap));
+    } else if (dtype == TFC_STRING) {
       size_t n = width;
       while (n > 0 && from[n - 1] == 0) n--;
       if (!tfc_tensor_set_string(&t, i, (tfc_str){from, n})) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -1,7 +1,8 @@
 // NumPy's .npy files, versions 1.0 to 3.0, read and written.
 //
 // Reading takes what NumPy writes for plain arrays: bool, (u)int8–64, float16–64, complex64/128 of either byte order,
-// in C or Fortran order, and byte strings ("|S5", trailing zeros dropped). Objects, records and Unicode are refused.
+// in C or Fortran order, byte strings ("|S5", trailing zeros dropped) and texts ("<U5", as UTF-8). Objects and records
+// are refused.
 // Nothing in a file is trusted. Writing: C order, little-endian; bfloat16 as float32, strings as "|S<longest>",
 // quantised integers as the integers they are.
 //

@@ -15,9 +15,10 @@
 #define FLOAT(key) ATTR(key, "type: DT_FLOAT")
 #define FLOATS(key) ATTR(key, "list { type: DT_FLOAT }")
 static const char graph[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape", "shape { dim { size: -1 } }"))
-    NODE("scope/b", "Placeholder", ATTR("dtype", "type: DT_BFLOAT16") ATTR("shape", "shape { dim { size: -1 } }"))
-        NODE("y", "Square", IN("x") FLOAT("T"))
-            NODE("scope/twice", "Add", IN("scope/b") IN("scope/b") ATTR("T", "type: DT_BFLOAT16"))
+    NODE("n", "Placeholder", ATTR("dtype", "type: DT_INT32") ATTR("shape", "shape { dim { size: -1 } }"))
+        NODE("scope/b", "Placeholder", ATTR("dtype", "type: DT_BFLOAT16") ATTR("shape", "shape { dim { size: -1 } }"))
+            NODE("y", "Square", IN("x") FLOAT("T")) NODE("scope/twice", "Add",
+                                                         IN("scope/b") IN("scope/b") ATTR("T", "type: DT_BFLOAT16"))
                 NODE("words", "AsString", IN("x") FLOAT("T"))
                     NODE("zero", "Const",
                          FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 0 }"))
@@ -97,6 +98,41 @@ static void files_in_and_out(void **state) {
   assert_true(words.dtype == TFC_STRING && tfc_str_is(tfc_tensor_get_string(&words, 0), "1.500000"));
   tfc_tensor_release(&words);
   assert_true(number("4/read_0", 0) == 2 && number("4/v_0", 0) == 2);
+}
+
+static void feeds_of_other_types(void **state) {
+  (void)state;
+  struct tfc_tensor t = {0};
+  char path[128];
+  assert_ok(tfc_tensor_create(TFC_DOUBLE, &TFC_SHAPE(2), &t));
+  ((double *)t.data)[0] = -1.5, ((double *)t.data)[1] = 0.1;
+  snprintf(path, sizeof path, "%s/double.npy", folder);
+  assert_ok(tfc_npy_write(path, &t));
+  t.dtype = TFC_INT64;
+  ((int64_t *)t.data)[0] = 7, ((int64_t *)t.data)[1] = (int64_t)1 << 40;
+  snprintf(path, sizeof path, "%s/long.npy", folder);
+  assert_ok(tfc_npy_write(path, &t));
+  tfc_tensor_release(&t);
+  RUN(0, "",
+      "{\"feeds\": {\"x:0\": \"double.npy\", \"scope/b:0\": \"long.npy\"}, \"fetches\": [\"y:0\", \"scope/twice:0\"]}",
+      "");
+  assert_true(number("0/y_0", 0) == 2.25f && number("0/y_0", 1) == 0.1f * 0.1f);
+  assert_true(number("0/scope_twice_0", 0) == 14);
+  RUN(3, "feed 'n:0': is int64, the graph wants int32, which cannot hold 1099511627776",
+      "{\"feeds\": {\"n:0\": \"long.npy\"}, \"fetches\": [\"n:0\"]}", "");
+}
+
+// A reference shows its variable at the end of the step, in graphs with queues too.
+static void references_at_the_end(void **state) {
+  (void)state;
+  RUN(0, "",
+      "{\"targets\": [\"init\"]}, {\"targets\": [\"count\"], \"fetches\": [\"v:0\"]},"
+      "{\"targets\": [\"put\", \"count\"], \"fetches\": [\"v:0\", \"init:0\"]}, {\"targets\": [\"put\", \"count\"], "
+      "\"fetches\": [\"v:0\"]}",
+      "");
+  assert_true(number("1/v_0", 0) == 1);
+  assert_true(number("2/v_0", 0) == number("2/init_0", 0));
+  assert_true(number("3/v_0", 0) == number("2/v_0", 0) + 1);
 }
 
 static void values_come_first(void **state) {
@@ -203,8 +239,14 @@ static void document(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(files_in_and_out), cmocka_unit_test(values_come_first), cmocka_unit_test(failures),
-      cmocka_unit_test(expected_errors),  cmocka_unit_test(side_by_side),      cmocka_unit_test(in_pieces),
+      cmocka_unit_test(feeds_of_other_types),
+      cmocka_unit_test(references_at_the_end),
+      cmocka_unit_test(files_in_and_out),
+      cmocka_unit_test(values_come_first),
+      cmocka_unit_test(failures),
+      cmocka_unit_test(expected_errors),
+      cmocka_unit_test(side_by_side),
+      cmocka_unit_test(in_pieces),
       cmocka_unit_test(document),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -410,6 +410,10 @@ def inputs_of(graph_def):
     return [cases.tf.make_ndarray(n.attr["value"].tensor) for n in graph_def.node if n.op == "Const"]
 
 
+def wide(a):
+    return a if a.dtype in (np.float32, np.float64, np.complex64, np.complex128) else a.astype(np.float32)
+
+
 def undecided(family, graph_def):
     """Linear algebra of numbers that are not finite, or whose squares are not, and of squares of matrices that are singular but for
     rounding: what comes of them follows from the order of the arithmetic alone. And a negative class of DenseBincount, which TensorFlow
@@ -426,8 +430,11 @@ def undecided(family, graph_def):
             with np.errstate(all="ignore"):
                 if not np.isfinite(v * v.conj()).all():
                     return True
-    if node.op == "MatrixSolveLs" and node.attr["fast"].b and values[0].ndim >= 2 and values[0].size:
-        s = np.linalg.svd(values[0], compute_uv=False)  # fast squares the condition number
+    if node.op == "Cholesky" and values[0].ndim >= 2 and values[0].shape[-1] == values[0].shape[-2] and values[0].size:
+        s = np.linalg.eigvalsh(wide(values[0]))
+        return bool((s.min(-1) < s.max(-1) * 8 * np.finfo(values[0].dtype).eps).any())
+    if node.op == "MatrixSolveLs" and ("fast" not in node.attr or node.attr["fast"].b) and values[0].ndim >= 2 and values[0].size:
+        s = np.linalg.svd(wide(values[0]), compute_uv=False)  # fast squares the condition number
         return bool((s.min(-1) ** 2 < s.max(-1) ** 2 * 8 * np.finfo(values[0].dtype).eps).any())
     return False
 

@@ -83,6 +83,30 @@ static void test_orders(void **state) {
   tfc_tensor_release(&t);
 }
 
+// Texts are code points of four bytes, of either byte order; in the tensor they are UTF-8.
+static void test_texts(void **state) {
+  (void)state;
+  static const uint32_t points[2][4] = {{'g', 0xe4, 0x20ac, 0x1f600}, {'x', 0, 0, 0}};
+  struct tfc_tensor t = {0};
+  for (int big = 0; big < 2; big++) {
+    uint8_t bytes_of[sizeof points];
+    for (size_t i = 0; i < 8; i++)
+      for (size_t k = 0; k < 4; k++) bytes_of[4 * i + k] = (uint8_t)((&points[0][0])[i] >> 8 * (big ? 3 - k : k));
+    assert_ok(tfc_npy_parse(file(big ? "{'descr': '>U4', 'fortran_order': False, 'shape': (2,), }"
+                                     : "{'descr': '<U4', 'fortran_order': False, 'shape': (2,), }",
+                                 bytes_of, sizeof bytes_of),
+                            "x.npy", &t));
+    assert_true(tfc_str_is(tfc_tensor_get_string(&t, 0), "g\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"));
+    assert_true(tfc_str_is(tfc_tensor_get_string(&t, 1), "x"));
+    tfc_tensor_release(&t);
+  }
+  static const uint32_t wrong[2] = {0xd800, 0x110000};
+  for (int i = 0; i < 2; i++)
+    assert_fails(
+        tfc_npy_parse(file("{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", &wrong[i], 4), "x.npy", &t),
+        TFC_INVALID_ARGUMENT, "has no character");
+}
+
 static void test_bad_files(void **state) {
   (void)state;
   struct tfc_tensor t = {0};
@@ -99,7 +123,7 @@ static void test_bad_files(void **state) {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "whole numbers", 16},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }", "too large", 16},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "not read", 16},
-      {"{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", "not read", 12},
+      {"{'descr': '<V3', 'fortran_order': False, 'shape': (4,), }", "not read", 12},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }", "record types", 16},
       {"{'descr': '<f4', 'shape': (4,), }", "lacks one of", 16},
       {"{'descr': '<f4', 'colour': 1}", "unknown key 'colour'", 16},
@@ -127,9 +151,8 @@ static void test_bad_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_strings_and_bfloat16),
-      cmocka_unit_test(test_orders),
+      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_strings_and_bfloat16),
+      cmocka_unit_test(test_orders),     cmocka_unit_test(test_texts),
       cmocka_unit_test(test_bad_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
