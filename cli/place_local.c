@@ -151,7 +151,9 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
   if (out->tau == out->tau)
     printf("Simulated against measured: Kendall's tau %.2f over %u placements.\n", out->tau, out->tau_placements);
   if (out->trace_overhead == out->trace_overhead)
-    printf("Tracing costs %.1f %% of a step.\n", 100 * out->trace_overhead);
+    printf(out->trace_told ? "Tracing costs %.1f %% of a step.\n"
+                           : "Tracing costs no more than steps vary (%.1f %% of one, as measured).\n",
+           100 * out->trace_overhead);
   if (out->lost_workers) printf("%u measuring processes were lost on the way.\n", out->lost_workers);
   if (out->run) printf("Run %lld of %s.\n", (long long)out->run, o->db);
 }

@@ -441,6 +441,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   if (j->best != UINT32_MAX) best = &j->known.data[j->best];
   j->out->measured = j->episodes;
   j->out->trace_overhead = j->trace_overhead;
+  j->out->trace_told = j->trace_overhead_least > 0;
   if (j->o->save_problem) TFC_TRY(s, save_problem(j));
   TFC_TRY(s, correlate(j));
   if (whole) TFC_TRY(s, add_row(j, whole, "whole", "whole", single));

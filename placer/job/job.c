@@ -383,7 +383,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
   TFC_TRY(s, make_feeds(&j));
   TFC_TRY(s, start_measurer(&j));
   TFC_TRY(s, make_subject(&j));
-  if (o->resume) TFC_TRY(s, tfc_job_resume(&j));
+  if (o->resume) TFC_TRY(s, tfc_job_resume(&j, sha256));
   if (!j.run) TFC_TRY(s, begin_run(&j, sha256));
   out->device_count = j.info->device_count;
   snprintf(j.label, sizeof j.label, "%s", tfc_label_name(tfc_measure_label(j.info)));

@@ -100,6 +100,7 @@ struct tfc_job_outcome {
   double tau;
   uint32_t tau_placements;
   double trace_overhead; // traced / untraced - 1, NaN: not known
+  bool trace_told;       // it is more than steps vary by
   uint32_t measured, lost_workers;
   bool interrupted;
   double *busy_share; // [device] of the answer

@@ -124,7 +124,7 @@ TFC_MUST_USE tfc_status tfc_job_record_in_flight(struct tfc_job *job, struct tfc
 // A placement that was only simulated.
 TFC_MUST_USE tfc_status tfc_job_store_modelled(struct tfc_job *job, struct tfc_job_known *known);
 TFC_MUST_USE tfc_status tfc_job_save_state(struct tfc_job *job);
-TFC_MUST_USE tfc_status tfc_job_resume(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_resume(struct tfc_job *job, const char *sha256); // of the graph's file
 // known.c
 double tfc_job_search_end_s(const struct tfc_job *job);   // until when there is searching: the rest is the final run's
 uint32_t tfc_job_measurements(const struct tfc_job *job); // that may be made in all

@@ -391,7 +391,7 @@ out:
 tfc_status tfc_job_save_state(struct tfc_job *j) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
-  tfc_text_printf(&text, "%.3f %.6g", tfc_job_seconds(j), j->trace_overhead);
+  tfc_text_printf(&text, "%.3f %.6g %.6g", tfc_job_seconds(j), j->trace_overhead, j->trace_overhead_least);
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", (tfc_str){text.data, text.size}));
   TFC_TRY(s, store_devices(j));
@@ -401,7 +401,7 @@ out:
   return s;
 }
 
-static tfc_status prepare(struct tfc_job *j, const char *sql, int64_t key, sqlite3_stmt **out) {
+static tfc_status prepare(const struct tfc_job *j, const char *sql, int64_t key, sqlite3_stmt **out) {
   sqlite3 *db = tfc_store_handle(j->store);
   if (sqlite3_prepare_v2(db, sql, -1, out, NULL) != SQLITE_OK)
     return tfc_status_make(TFC_DATA_LOSS, "%s: %s", tfc_store_path(j->store), sqlite3_errmsg(db));
@@ -505,26 +505,64 @@ out:
   return s;
 }
 
-tfc_status tfc_job_resume(struct tfc_job *j) {
+// The run that is gone on with must have been about the same.
+static tfc_status check_run(const struct tfc_job *j, int64_t run, const char *sha256) {
+  tfc_status s = NULL;
+  sqlite3_stmt *q = NULL;
+  TFC_TRY(s, prepare(j, "SELECT state, graph_sha256, graph, objective FROM run WHERE run_id = ?1", run, &q));
+  if (sqlite3_step(q) != SQLITE_ROW) TFC_FAIL(s, TFC_NOT_FOUND, "run %lld cannot be read", (long long)run);
+  const char *sha = (const char *)sqlite3_column_text(q, 1), *graph = (const char *)sqlite3_column_text(q, 2);
+  const char *objective = (const char *)sqlite3_column_text(q, 3), *asked = tfc_objective_name(j->o->objective);
+  if (strcmp((const char *)sqlite3_column_text(q, 0), "done") == 0)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld is done: there is nothing to go on with", (long long)run);
+  if (!sha || strcmp(sha, sha256) != 0)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld is about another graph, %s as it was then", (long long)run, graph);
+  if (strcmp(objective, asked) != 0)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld has the objective %s, not %s", (long long)run, objective, asked);
+out:
+  sqlite3_finalize(q);
+  return s;
+}
+
+static tfc_status check_devices(const struct tfc_job *j, int64_t run) {
+  tfc_status s = NULL;
+  sqlite3_stmt *q = NULL;
+  struct tfc_text then = {0}, now = {0};
+  TFC_TRY(s, prepare(j, "SELECT name, cores FROM device WHERE run_id = ?1 AND name != 'whole' ORDER BY device_id", run,
+                     &q));
+  while (sqlite3_step(q) == SQLITE_ROW)
+    tfc_text_printf(&then, "%s%s (%d core%s)", then.size ? ", " : "", (const char *)sqlite3_column_text(q, 0),
+                    sqlite3_column_int(q, 1), sqlite3_column_int(q, 1) == 1 ? "" : "s");
+  for (uint32_t d = 0; d < j->info->device_count; d++)
+    tfc_text_printf(&now, "%s%s (%u core%s)", d ? ", " : "", j->info->devices[d].name, j->info->devices[d].cores,
+                    j->info->devices[d].cores == 1 ? "" : "s");
+  if (then.failed || now.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (then.size && strcmp(then.data, now.data) != 0) // none: it was interrupted before it knew them
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld measured on %s; it cannot go on with %s", (long long)run, then.data,
+             now.data);
+out:
+  sqlite3_finalize(q);
+  tfc_text_deinit(&then);
+  tfc_text_deinit(&now);
+  return s;
+}
+
+tfc_status tfc_job_resume(struct tfc_job *j, const char *sha256) {
   tfc_status s = NULL;
   struct tfc_text progress = {0};
   sqlite3_stmt *q = NULL;
+  int64_t run = 0;
   if (j->o->resume < 0)
-    TFC_TRY(s, tfc_store_find_interrupted(j->store, &j->run));
+    TFC_TRY(s, tfc_store_find_interrupted(j->store, &run));
   else
-    TFC_TRY(s, tfc_store_find_run(j->store, j->o->resume, &j->run));
-  j->out->run = j->run;
-  TFC_TRY(s, prepare(j, "SELECT state, graph_nodes, label FROM run WHERE run_id = ?1", j->run, &q));
-  if (sqlite3_step(q) != SQLITE_ROW) TFC_FAIL(s, TFC_NOT_FOUND, "run %lld cannot be read", (long long)j->run);
-  if (strcmp((const char *)sqlite3_column_text(q, 0), "done") == 0)
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld is done: there is nothing to go on with", (long long)j->run);
-  if (sqlite3_column_int64(q, 1) != j->o->graph->node_count)
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld is about another graph", (long long)j->run);
-  sqlite3_finalize(q), q = NULL;
+    TFC_TRY(s, tfc_store_find_run(j->store, j->o->resume, &run));
+  TFC_TRY(s, check_run(j, run, sha256));
+  TFC_TRY(s, check_devices(j, run));
+  j->run = j->out->run = run; // from here on it is this one's: what is refused stays as it was
   s = tfc_store_get_state(j->store, j->run, "progress", &progress);
-  if (!s) sscanf(progress.data, "%lf %lf", &j->before_s, &j->trace_overhead);
+  if (!s) sscanf(progress.data, "%lf %lf %lf", &j->before_s, &j->trace_overhead, &j->trace_overhead_least);
   tfc_status_free(s), s = NULL;
-  if (j->trace_overhead > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;
+  if (j->trace_overhead_least > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;
   TFC_TRY(s, resume_calibration(j));
   TFC_TRY(s, tfc_job_rebuild(j));
   TFC_TRY(s, prepare(j,

@@ -120,7 +120,9 @@ static tfc_dtype first_type(const struct tfc_graph *g, const struct tfc_node *n)
   const struct tfc_op_signature *signature = tfc_op_signature(n->def);
   for (uint32_t i = 0; signature && i < signature->attr_count; i++) {
     char name[64];
+    const uint32_t allowed = signature->attrs[i].allowed_types;
     if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
+    if (n->def->types && allowed && !(n->def->types & allowed)) continue; // of indices, say: All has no other
     snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
     return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
   }

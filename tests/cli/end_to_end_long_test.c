@@ -107,6 +107,31 @@ static void test_refusals(void **state) {
   assert_exit(5, "", "cd %s && tfc-place --graph g.pb --devices 2 --time 20s --memory 'cpu:*=100kB'", folder);
 }
 
+// An interrupted run goes on where it was; what is not about the same is refused, and leaves the run as it was.
+static void test_resume(void **state) {
+  (void)state;
+  assert_exit(130, "--resume 1",
+              "cd %s && cp %s g.pb && rm -f t.db && timeout --preserve-status -s INT 4 tfc-place "
+              "--graph g.pb --devices 2 --time 12s --db t.db --report none",
+              folder, GRAPH);
+  assert_exit(3, "measured on cpu:0 (", "cd %s && tfc-place --graph g.pb --devices 1 --db t.db --resume 1", folder);
+  assert_exit(3, "objective", "cd %s && tfc-place --graph g.pb --devices 2 --objective throughput --db t.db --resume",
+              folder);
+  assert_exit(3, "another graph",
+              "cd %s && cp " TFC_SOURCE_DIR "/examples/mlp.pb h.pb && tfc-place --graph h.pb "
+              "--devices 2 --db t.db --resume 1",
+              folder);
+  assert_true(number("SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
+  const struct command_result *r = command("cd %s && tfc-place --graph g.pb --devices 2 --time 12s --db t.db --resume "
+                                           "--report none",
+                                           folder);
+  if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
+  assert_non_null(strstr(r->err, "going on with run 1"));
+  assert_exit(3, "is done", "cd %s && tfc-place --graph g.pb --devices 2 --db t.db --resume 1", folder);
+  assert_true(number("SELECT COUNT(*) FROM v_run WHERE state = 'done'") == 1);
+  assert_exit(0, "", "cd %s && rm t.db g.placement.json", folder);
+}
+
 // Pipelined, the load decides, and the answer says that it is modelled.
 static void test_throughput(void **state) {
   (void)state;
@@ -199,9 +224,10 @@ static void test_too_large_for_one(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_throughput), cmocka_unit_test(test_in_flight), cmocka_unit_test(test_too_large_for_one),
-      cmocka_unit_test(test_place),      cmocka_unit_test(test_database),  cmocka_unit_test(test_afterwards),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_resume),     cmocka_unit_test(test_throughput),
+      cmocka_unit_test(test_in_flight),  cmocka_unit_test(test_too_large_for_one),
+      cmocka_unit_test(test_place),      cmocka_unit_test(test_database),
+      cmocka_unit_test(test_afterwards), cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

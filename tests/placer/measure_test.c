@@ -15,7 +15,7 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/step.h"
 
-static const char graph_path[] = TFC_SOURCE_DIR "/examples/mlp.pb";
+static const char *graph_path = TFC_SOURCE_DIR "/examples/mlp.pb";
 static char lock_path[64];
 
 struct fixture {
@@ -223,9 +223,31 @@ static void test_bad_options(void **state) {
   unmake(&f);
 }
 
+// Every operation of a step with loops can run where it does run.
+static void test_supported(void **state) {
+  (void)state;
+  struct fixture f;
+  struct tfc_measurer *m = NULL;
+  const char *usual = graph_path;
+  graph_path = TFC_SOURCE_DIR "/examples/nmt_while.pb";
+  make(&f);
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  const struct tfc_measure_info *info = tfc_measurer_info(m);
+  assert_int_equal(info->kind_count, 1);
+  assert_true(info->op_count > 500);
+  for (uint32_t i = 0; i < info->op_count; i++)
+    if (!info->supported[info->ops[i]])
+      fail_msg("%.*s (%.*s)", TFC_STR_ARG(f.graph->nodes[info->ops[i]].name),
+               TFC_STR_ARG(f.graph->nodes[info->ops[i]].op));
+  tfc_measurer_free(m);
+  unmake(&f);
+  graph_path = usual;
+}
+
 int main(int argc, char **argv) {
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures), cmocka_unit_test(test_a_crash_costs_one),
-                                     cmocka_unit_test(test_a_hang_costs_one), cmocka_unit_test(test_bad_options)};
+                                     cmocka_unit_test(test_a_hang_costs_one), cmocka_unit_test(test_bad_options),
+                                     cmocka_unit_test(test_supported)};
   return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
