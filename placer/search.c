@@ -1,8 +1,8 @@
 // `auto` has three phases. Heuristics run side by side, each once. Then rounds: every worker takes a placement from the
-// elite and improves it by its method (annealing on units, on clusters, from nothing, large neighbourhoods), rounds
-// getting longer; what they find goes back to the elite in the order of the workers. At last the best ones are polished
-// by descent. Under a clock there are as many workers as threads; under a number of evaluations there are always eight,
-// and nothing looks at the clock: the outcome depends on the seed alone.
+// elite and improves it by its method (annealing on units, on clusters, from nothing, large neighbourhoods, and where
+// memory is nearly full packing anew), rounds getting longer; what they find goes back to the elite in the order of the
+// workers. At last the best ones are polished by descent. Under a clock there are as many workers as threads; under a
+// number of evaluations there are always eight, and nothing looks at the clock: the outcome depends on the seed alone.
 #include "placer/search.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 // Clusters that are joined by thin cuts, on devices that are full, or nearly: a search keeps them whole.
 #include "tests/common/test.h"
 
+#include "placer/communities.h"
 #include "tests/placer/instances.h"
 
 // Clusters of unequal sizes, several to a device, each of dense edges; one thin edge from each cluster to another one.
@@ -108,7 +109,67 @@ static void test_clusters(void **state) {
   assert_true(found >= 11 && worst < 1.15);
 }
 
+// Three sets of eight units, all joined to all in each, one edge between two sets. With `pinned`, half of the first set
+// may only be on one device and the other half on the other one.
+static void check_sets(bool pinned) {
+  enum { SETS = 3, SIZE = 8, UNITS = SETS * SIZE };
+  struct instance i = {0};
+  struct tfc_cost_builder *b = NULL;
+  struct tfc_random r;
+  uint32_t acc, node, of[UNITS], count = 0;
+  char name[32];
+  MUST(tfc_cost_builder_create(&b));
+  MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+  for (uint32_t n = 0; n < UNITS; n++) {
+    snprintf(name, sizeof name, "n%u", n);
+    MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+    MUST(tfc_cost_builder_time(b, node, acc, 1));
+    tfc_cost_builder_memory(b, node, 1);
+    if (pinned && n < SIZE) MUST(tfc_cost_builder_pin(b, node, n % 2 ? TFC_STR("x:1") : TFC_STR("x:0")));
+  }
+  for (uint32_t n = 0; n < UNITS; n++)
+    for (uint32_t m = n + 1; m < UNITS; m++)
+      if (m / SIZE == n / SIZE || (m == n + 1)) MUST(tfc_cost_builder_edge(b, n, 0, m, 1000, TFC_LIVE_ABSENT));
+  MUST(tfc_cost_builder_finish(b, &i.graph));
+  tfc_cost_builder_free(b);
+  MUST(tfc_machine_create(&i.machine));
+  for (uint32_t d = 0; d < 2; d++)
+    MUST(tfc_machine_add_device(i.machine, &(struct tfc_machine_device){.name = d ? TFC_STR("x:1") : TFC_STR("x:0"),
+                                                                        .kind = TFC_STR("acc"),
+                                                                        .memory = 2 * SIZE,
+                                                                        .label = TFC_LABEL_MODELLED}));
+  struct tfc_link l = tfc_link_default();
+  l.bandwidth = 1e9;
+  MUST(tfc_machine_add_link(i.machine, &l));
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_THROUGHPUT, &i.problem));
+  assert_true(tfc_communities_tight(i.problem));
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    tfc_random_init(&r, seed);
+    const struct tfc_community_options options = {.resolution = 1, .power = 1, .fan = 0.5};
+    count = tfc_communities_find(i.problem, &r, &options, of);
+    assert_true(pinned ? count >= SETS + 1 : count == SETS);
+    for (uint32_t n = 0; n < UNITS; n++) {
+      assert_true(of[n] < count);
+      for (uint32_t m = 0; m < n; m++) {
+        if (!pinned) assert_true((of[n] == of[m]) == (n / SIZE == m / SIZE));
+        if (pinned && of[n] == of[m]) assert_true(i.problem->unit_pin[n] == i.problem->unit_pin[m]);
+      }
+    }
+  }
+  tfc_device_id device[UNITS];
+  for (uint32_t n = 0; n < UNITS; n++) device[n] = n / SIZE == 1; // the middle one is elsewhere
+  assert_int_equal(tfc_communities_pieces(i.problem, NULL, of), 1);
+  assert_int_equal(tfc_communities_pieces(i.problem, device, of), 3);
+  for (uint32_t n = 0; n < UNITS; n++) assert_int_equal(of[n], n / SIZE);
+  instance_free(&i);
+}
+static void test_communities(void **state) {
+  (void)state;
+  check_sets(false);
+  check_sets(true);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_communities), cmocka_unit_test(test_clusters)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
