@@ -1,6 +1,7 @@
-// Crossed features: SparseCross, SparseCrossV2, SparseCrossHashed. Each row of the output has one value for every
-// choice of one feature from each column's row, the last column's changing fastest: the choices' texts joined, or their
-// hashes mixed into one (and counted into buckets). Columns are the sparse inputs, then the dense ones.
+// Crossed features: SparseCross, SparseCrossV2, SparseCrossHashed, RaggedCross. Each row of the output has one value
+// for every choice of one feature from each column's row, the last column's changing fastest: the choices' texts
+// joined, or their hashes mixed into one (and counted into buckets). Columns are the sparse inputs, then the dense
+// ones; of RaggedCross as `input_order` says.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,81 @@ static tfc_status same_rows(int64_t *rows, int64_t n) {
   *rows = n;
   return NULL;
 }
+static tfc_status sparse_column(struct tfc_kernel_ctx *ctx, uint32_t indices, uint32_t values, uint32_t shape,
+                                int64_t *rows, struct column *out) {
+  struct ops_sparse x;
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, indices, values, shape, true, &x));
+  TFC_KERNEL_CHECK(x.rank == 2, "input %u of a cross must have rank 2, it has %d", indices, x.rank);
+  TFC_RETURN_IF_ERROR(same_rows(rows, x.dims[0]));
+  TFC_KERNEL_CHECK(*rows <= (int64_t)1 << 40, "%lld rows are too many", (long long)*rows);
+  out->values = x.values;
+  out->begin = calloc((size_t)*rows + 1, sizeof *out->begin);
+  if (!out->begin) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (int64_t i = 0, last = 0; i < x.count; last = x.at[2 * i], i++) {
+    TFC_KERNEL_CHECK(x.at[2 * i] >= last, "indices[%u] are not in the order of rows", indices);
+    out->begin[x.at[2 * i] + 1]++;
+  }
+  for (int64_t r = 0; r < *rows; r++) out->begin[r + 1] += out->begin[r];
+  return NULL;
+}
+static tfc_status dense_column(const struct tfc_tensor *x, int64_t *rows, struct column *out) {
+  TFC_KERNEL_CHECK(x->shape.rank == 2, "Dense inputs should be a matrix but received rank %d", x->shape.rank);
+  *out = (struct column){x, NULL, x->shape.dims[1]};
+  return same_rows(rows, x->shape.dims[0]);
+}
+static tfc_status ragged_column(const struct tfc_tensor *values, const struct tfc_tensor *splits, int64_t *rows,
+                                struct column *out) {
+  TFC_KERNEL_CHECK(values->shape.rank == 1, "tf.ragged.cross only supports inputs with rank=2");
+  TFC_KERNEL_CHECK(splits->shape.rank == 1 && splits->shape.dims[0] >= 1,
+                   "row splits must be a vector with an element");
+  int64_t n = splits->shape.dims[0];
+  TFC_RETURN_IF_ERROR(same_rows(rows, n - 1));
+  out->values = values;
+  out->begin = calloc((size_t)n, sizeof *out->begin);
+  if (!out->begin) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (int64_t i = 0; i < n; i++) {
+    out->begin[i] = tfc_tensor_int(splits, i);
+    TFC_KERNEL_CHECK(i ? out->begin[i] >= out->begin[i - 1] : out->begin[0] == 0,
+                     "Invalid ragged splits: element %lld is %lld", (long long)i, (long long)out->begin[i]);
+  }
+  TFC_KERNEL_CHECK(out->begin[n - 1] == values->shape.dims[0], "Invalid ragged splits: the last is %lld of %lld values",
+                   (long long)out->begin[n - 1], (long long)values->shape.dims[0]);
+  return NULL;
+}
+static tfc_status count_crosses(const struct column *columns, uint32_t count, int64_t rows, int64_t *total,
+                                int64_t *widest) {
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t crosses = 1;
+    for (uint32_t c = 0; c < count; c++)
+      TFC_KERNEL_CHECK(!__builtin_mul_overflow(crosses, features_of(&columns[c], r), &crosses),
+                       "row %lld has too many crosses", (long long)r);
+    if (crosses > *widest) *widest = crosses;
+    TFC_KERNEL_CHECK(!__builtin_add_overflow(*total, crosses, total) && *total <= (int64_t)1 << 40,
+                     "there are too many crosses");
+  }
+  return NULL;
+}
+// The crosses of a row from `to` on; returns their number.
+static tfc_status cross_row(const struct rule *rule, const struct column *columns, uint32_t count, int64_t *chosen,
+                            int64_t row, struct tfc_tensor *values, int64_t to, int64_t *out_crosses) {
+  int64_t crosses = 1;
+  for (uint32_t c = 0; c < count; c++) crosses *= features_of(&columns[c], row);
+  memset(chosen, 0, count * sizeof *chosen);
+  for (int64_t k = 0; k < crosses; k++) {
+    TFC_RETURN_IF_ERROR(put_cross(rule, columns, count, chosen, row, values, to + k));
+    for (uint32_t c = count; c-- > 0;) {
+      if (++chosen[c] < features_of(&columns[c], row)) break;
+      chosen[c] = 0;
+    }
+  }
+  *out_crosses = crosses;
+  return NULL;
+}
+static void free_columns(struct column *columns, uint32_t count) {
+  for (uint32_t c = 0; columns && c < count; c++) free(columns[c].begin);
+  free(columns);
+}
+
 static tfc_status cross(struct tfc_kernel_ctx *ctx, const struct rule *rule, uint32_t sparse, uint32_t dense) {
   uint32_t count = sparse + dense;
   struct column *columns = calloc(count + 1, sizeof *columns);
@@ -90,38 +166,12 @@ static tfc_status cross(struct tfc_kernel_ctx *ctx, const struct rule *rule, uin
   struct tfc_tensor *at = NULL, *values = NULL, *dims = NULL;
   tfc_status s = NULL;
   if (!columns || !chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t c = 0; c < sparse; c++) {
-    struct ops_sparse x;
-    TFC_TRY(s, ops_sparse_input(ctx, c, sparse + c, 2 * sparse + c, true, &x));
-    if (x.rank != 2) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "input %u of a cross must have rank 2, it has %d", c, x.rank);
-    TFC_TRY(s, same_rows(&rows, x.dims[0]));
-    if (rows > (int64_t)1 << 40) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%lld rows are too many", (long long)rows);
-    columns[c].values = x.values;
-    columns[c].begin = calloc((size_t)rows + 1, sizeof *columns[c].begin);
-    if (!columns[c].begin) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    for (int64_t i = 0, last = 0; i < x.count; last = x.at[2 * i], i++) {
-      if (x.at[2 * i] < last) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "indices[%u] are not in the order of rows", c);
-      columns[c].begin[x.at[2 * i] + 1]++;
-    }
-    for (int64_t r = 0; r < rows; r++) columns[c].begin[r + 1] += columns[c].begin[r];
-  }
-  for (uint32_t d = 0; d < dense; d++) {
-    const struct tfc_tensor *x = ctx->inputs[3 * sparse + d];
-    if (x->shape.rank != 2)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Dense inputs should be a matrix but received rank %d", x->shape.rank);
-    TFC_TRY(s, same_rows(&rows, x->shape.dims[0]));
-    columns[sparse + d] = (struct column){x, NULL, x->shape.dims[1]};
-  }
+  for (uint32_t c = 0; c < sparse; c++)
+    TFC_TRY(s, sparse_column(ctx, c, sparse + c, 2 * sparse + c, &rows, &columns[c]));
+  for (uint32_t d = 0; d < dense; d++)
+    TFC_TRY(s, dense_column(ctx->inputs[3 * sparse + d], &rows, &columns[sparse + d]));
   if (rows < 0) rows = 0;
-  for (int64_t r = 0; r < rows; r++) {
-    int64_t crosses = 1;
-    for (uint32_t c = 0; c < count; c++)
-      if (__builtin_mul_overflow(crosses, features_of(&columns[c], r), &crosses))
-        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "row %lld has too many crosses", (long long)r);
-    if (crosses > widest) widest = crosses;
-    if (__builtin_add_overflow(total, crosses, &total) || total > (int64_t)1 << 40)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "there are too many crosses");
-  }
+  TFC_TRY(s, count_crosses(columns, count, rows, &total, &widest));
   struct tfc_shape places = TFC_SHAPE(total, 2), list = TFC_SHAPE(total), two = TFC_SHAPE(2);
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_INT64, &places, &at));
   TFC_TRY(s, tfc_kernel_output(ctx, 1, rule->hashed ? TFC_INT64 : TFC_STRING, &list, &values));
@@ -129,25 +179,84 @@ static tfc_status cross(struct tfc_kernel_ctx *ctx, const struct rule *rule, uin
   ((int64_t *)dims->data)[0] = rows;
   ((int64_t *)dims->data)[1] = widest;
   for (int64_t r = 0, to = 0; r < rows; r++) {
-    int64_t crosses = 1;
-    for (uint32_t c = 0; c < count; c++) crosses *= features_of(&columns[c], r);
-    memset(chosen, 0, count * sizeof *chosen);
+    int64_t crosses = 0;
+    TFC_TRY(s, cross_row(rule, columns, count, chosen, r, values, to, &crosses));
     for (int64_t k = 0; k < crosses; k++, to++) {
       ((int64_t *)at->data)[2 * to] = r;
       ((int64_t *)at->data)[2 * to + 1] = k;
-      TFC_TRY(s, put_cross(rule, columns, count, chosen, r, values, to));
-      for (uint32_t c = count; c-- > 0;) {
-        if (++chosen[c] < features_of(&columns[c], r)) break;
-        chosen[c] = 0;
-      }
     }
   }
 out:
-  for (uint32_t c = 0; columns && c < count; c++) free(columns[c].begin);
-  free(columns);
+  free_columns(columns, count);
   free(chosen);
   return s;
 }
+
+// Inputs: values and row splits of the ragged columns, indices, values and shapes of the sparse ones, the dense ones;
+// `input_order` has a letter for each column.
+static uint32_t items_of(const struct tfc_kernel_ctx *ctx, const char *attribute) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, attribute);
+  return a ? a->count : 0;
+}
+static tfc_status ragged_cross(struct tfc_kernel_ctx *ctx) {
+  uint32_t ragged = items_of(ctx, "ragged_values_types"), sparse = items_of(ctx, "sparse_values_types"),
+           dense = items_of(ctx, "dense_types"), count = ragged + sparse + dense, used[3] = {0};
+  tfc_str order = tfc_node_attr_string(ctx->graph, ctx->node, "input_order", "");
+  tfc_dtype out = ctx->graph->output_dtypes[ctx->node->output_begin],
+            splits_type = ctx->graph->output_dtypes[ctx->node->output_begin + 1];
+  struct rule rule = {.hashed = tfc_node_attr_bool(ctx->graph, ctx->node, "hashed_output", false),
+                      .seeded = true,
+                      .seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "hash_key", 0),
+                      .buckets = tfc_node_attr_int(ctx->graph, ctx->node, "num_buckets", 0),
+                      .between = TFC_STR("_X_")};
+  TFC_KERNEL_CHECK(rule.hashed == (out == TFC_INT64), "out_values_type does not fit hashed_output");
+  TFC_KERNEL_CHECK(order.size == count && ctx->input_count == 2 * ragged + 3 * sparse + dense &&
+                       items_of(ctx, "ragged_splits_types") == ragged,
+                   "input_order '%.*s' does not fit %u columns", TFC_STR_ARG(order), count);
+  struct column *columns = calloc(count + 1, sizeof *columns);
+  int64_t *chosen = calloc(count + 1, sizeof *chosen), rows = -1, total = 0, widest = 0;
+  struct tfc_tensor *values = NULL, *splits = NULL;
+  tfc_status s = NULL;
+  if (!columns || !chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t c = 0; c < count; c++) {
+    if (order.data[c] == 'R' && used[0] < ragged) {
+      TFC_TRY(s, ragged_column(ctx->inputs[used[0]], ctx->inputs[ragged + used[0]], &rows, &columns[c]));
+      used[0]++;
+    } else if (order.data[c] == 'S' && used[1] < sparse) {
+      uint32_t first = 2 * ragged + used[1]++;
+      TFC_TRY(s, sparse_column(ctx, first, first + sparse, first + 2 * sparse, &rows, &columns[c]));
+    } else if (order.data[c] == 'D' && used[2] < dense) {
+      TFC_TRY(s, dense_column(ctx->inputs[2 * ragged + 3 * sparse + used[2]++], &rows, &columns[c]));
+    } else {
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "input_order '%.*s' does not fit the inputs", TFC_STR_ARG(order));
+    }
+  }
+  if (rows < 0) rows = 0;
+  TFC_TRY(s, count_crosses(columns, count, rows, &total, &widest));
+  if (splits_type == TFC_INT32 && total > INT32_MAX)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%lld crosses are too many for splits of int32", (long long)total);
+  TFC_TRY(s, tfc_kernel_output(ctx, 0, out, &TFC_SHAPE(total), &values));
+  TFC_TRY(s, tfc_kernel_output(ctx, 1, splits_type, &TFC_SHAPE(rows + 1), &splits));
+  for (int64_t r = 0, to = 0; r <= rows; r++) {
+    if (splits_type == TFC_INT32)
+      ((int32_t *)splits->data)[r] = (int32_t)to;
+    else
+      ((int64_t *)splits->data)[r] = to;
+    int64_t crosses = 0;
+    if (r < rows) TFC_TRY(s, cross_row(&rule, columns, count, chosen, r, values, to, &crosses));
+    to += crosses;
+  }
+out:
+  free_columns(columns, count);
+  free(chosen);
+  return s;
+}
+static tfc_status shape_ragged_cross(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  return NULL;
+}
+
 static void counts_of(const struct tfc_graph *g, const struct tfc_node *n, uint32_t *sparse, uint32_t *dense) {
   const struct tfc_attr *d = tfc_node_attr(g, n, "dense_types");
   *sparse = (uint32_t)tfc_node_attr_int(g, n, "N", 0);
@@ -214,5 +323,16 @@ static const struct tfc_op_def sparse_cross_rows[] = {
      .outputs = "output_indices: int64, output_values: int64, output_shape: int64",
      .attrs = "N: int >= 0, " TYPES,
      ROW(sparse_cross_hashed)},
+    {.name = "RaggedCross",
+     .inputs = "ragged_values: ragged_values_types, ragged_row_splits: ragged_splits_types, sparse_indices: Nsparse * "
+               "int64, sparse_values: sparse_values_types, sparse_shape: Nsparse * int64, dense_inputs: dense_types",
+     .outputs = "output_values: out_values_type, output_row_splits: out_row_splits_type",
+     .attrs = "Nsparse: int >= 0, input_order: string, hashed_output: bool, num_buckets: int >= 0, hash_key: int, "
+              "ragged_values_types: list({int64, string}) >= 0, ragged_splits_types: list({int32, int64}) >= 0, "
+              "sparse_values_types: list({int64, string}) >= 0, dense_types: list({int64, string}) >= 0, "
+              "out_values_type: {int64, string}, out_row_splits_type: {int32, int64}",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = shape_ragged_cross,
+     .kernel = ragged_cross},
 };
 TFC_REGISTER_OPS(sparse_cross_rows);

@@ -107,6 +107,20 @@ def crosses(f):
     for strong in (False, True):
         for buckets in (0, 12):
             f.simple("SparseCrossHashed", "int64", [(columns + [[dense], np.int64(buckets), np.array(strong), np.array([137, 173], np.int64)], {})], tag="%d_%d" % (strong, buckets), dynamic=False)
+    words, splits = np.array([b"a", b"b", b"c", b"dd", b""], object), np.array([0, 2, 2, 5], np.int64)
+    ids, short = np.array([7, -3, 2 ** 40], np.int64), np.array([0, 1, 2, 3], np.int64)
+    table = np.array([[1, 2], [3, 4], [5, 6]], np.int64)
+    texts = np.array([[b"x"], [b"y"], [b"z"]], object)
+    sparse_parts = [[np.array([[0, 0], [2, 0], [2, 1]], np.int64)], [np.array([b"p", b"q", b"r"], object)], [np.array([3, 2], np.int64)]]
+    for out in ("string", "int64"):
+        for buckets in (0, 10) if out == "int64" else (0,):
+            common = {"hashed_output": out == "int64", "num_buckets": buckets, "hash_key": 956888297470, "out_values_type": out}
+            f.simple("RaggedCross", out, [([[words, ids], [splits, short], *sparse_parts, [table]], dict(common, input_order="RSDR", out_row_splits_type="int64")),
+                                          ([[words], [splits], [], [], [], [texts, table]], dict(common, input_order="DRD", Nsparse=0, out_row_splits_type="int64")),
+                                          ([[words], [splits], *sparse_parts, []], dict(common, input_order="SR", out_row_splits_type="int64"))], tag="%d" % buckets, dynamic=False)
+    for tag, values in (("order", ([words], [splits], "D")), ("splits", ([words], [np.array([0, 2, 2, 4], np.int64)], "R"))):
+        f.simple("RaggedCross", "string", [([values[0], values[1], [], [], [], []], dict(input_order=values[2], Nsparse=0, hashed_output=False, num_buckets=0, hash_key=0, out_values_type="string", out_row_splits_type="int64"))],
+                 tag=tag, dynamic=False, expect_error="InvalidArgumentError")
 
 
 def runs(f):
