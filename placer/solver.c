@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "placer/local.h"
 
 #define OVERTIME_SECONDS 2.0 // CBC looks at its clock between its own stages only
+#define MOST_SECONDS 600.0   // of a program that is limited by nodes: nothing waits for ever
 
 int tfc_program_variable(struct tfc_program *p, double cost, double low, double high, bool whole) {
   if (!tfc_array_push(&p->cost, cost) || !tfc_array_push(&p->low, low) || !tfc_array_push(&p->high, high) ||
@@ -76,7 +78,7 @@ static bool turn(const struct tfc_program *p, struct columns *out) { // count, t
   return true;
 }
 
-// In the solving process. `plain` leaves out what CBC does before and beside branch and bound, where most of its
+// `plain` leaves out what CBC does before and beside branch and bound, where most of its
 // assertions are.
 static void solve(const struct tfc_program *p, const struct columns *by_column, const struct tfc_program_limits *limits,
                   double seconds, bool plain, struct result *out) {
@@ -118,8 +120,25 @@ static void solve(const struct tfc_program *p, const struct columns *by_column, 
   if (solution) memcpy(out->x, solution, sizeof *out->x * (size_t)columns);
   out->has = solution != NULL;
   out->answer = answer;
+  Cbc_deleteModel(model);
 }
 
+static bool cancelled(const struct tfc_program_limits *limits) {
+  return limits->cancel && atomic_load_explicit(limits->cancel, memory_order_relaxed);
+}
+
+#ifdef TFC_SANITIZED
+// A sanitizer's allocator does not survive a fork among threads: in place, one at a time.
+static tfc_status solve_apart(const struct tfc_program *p, const struct columns *by_column,
+                              const struct tfc_program_limits *limits, struct result *result, bool *out_gave_up) {
+  static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+  if (cancelled(limits)) return *out_gave_up = true, NULL;
+  pthread_mutex_lock(&one_at_a_time);
+  solve(p, by_column, limits, limits->seconds, false, result);
+  pthread_mutex_unlock(&one_at_a_time);
+  return NULL;
+}
+#else
 // False: the process did not come to its end.
 static bool wait_for(pid_t pid, const struct tfc_program_limits *limits, double deadline) {
   int state = 0;
@@ -127,12 +146,35 @@ static bool wait_for(pid_t pid, const struct tfc_program_limits *limits, double 
     const pid_t gone = waitpid(pid, &state, WNOHANG);
     if (gone == pid) return WIFEXITED(state) && WEXITSTATUS(state) == 0;
     if (gone < 0 && errno != EINTR) return false;
-    if ((deadline > 0 && tfc_seconds_now() > deadline) ||
-        (limits->cancel && atomic_load_explicit(limits->cancel, memory_order_relaxed)))
-      kill(pid, SIGKILL); // and is waited for
+    if (tfc_seconds_now() > deadline || cancelled(limits)) kill(pid, SIGKILL); // and is waited for
     nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
   }
 }
+
+static tfc_status solve_apart(const struct tfc_program *p, const struct columns *by_column,
+                              const struct tfc_program_limits *limits, struct result *result, bool *out_gave_up) {
+  const double begin = tfc_seconds_now();
+  for (int attempt = 0; attempt < 2; attempt++) {
+    const double left = limits->seconds > 0 ? limits->seconds - (tfc_seconds_now() - begin) : 0;
+    if (attempt && limits->seconds > 0 && left < 0.05) break;
+    const pid_t parent = getpid(), pid = fork();
+    if (pid < 0) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "no process for a program: %s", strerror(errno));
+    if (!pid) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL), prctl(PR_SET_DUMPABLE, 0); // no core file of an assertion
+      if (getppid() != parent) _exit(1);
+      signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_DFL), signal(SIGABRT, SIG_DFL);
+      const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); // what it would say as it dies
+      if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
+      solve(p, by_column, limits, left, attempt, result);
+      _exit(0);
+    }
+    *out_gave_up =
+        !wait_for(pid, limits, begin + (limits->seconds > 0 ? limits->seconds : MOST_SECONDS) + OVERTIME_SECONDS);
+    if (!*out_gave_up || cancelled(limits)) break;
+  }
+  return NULL;
+}
+#endif
 
 tfc_status tfc_program_solve(const struct tfc_program *p, const struct tfc_program_limits *limits,
                              struct tfc_program_answer *out) {
@@ -140,28 +182,11 @@ tfc_status tfc_program_solve(const struct tfc_program *p, const struct tfc_progr
   struct columns by_column = {0};
   struct result *result = MAP_FAILED;
   const size_t bytes = sizeof *result + sizeof *result->x * p->cost.count;
-  const double begin = tfc_seconds_now();
   *out = (struct tfc_program_answer){.bound = -INFINITY};
   if (p->failed || !turn(p, &by_column)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a program");
   result = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (result == MAP_FAILED) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a program");
-  for (int attempt = 0; attempt < 2; attempt++) {
-    const double left = limits->seconds > 0 ? limits->seconds - (tfc_seconds_now() - begin) : 0;
-    if (attempt && limits->seconds > 0 && left < 0.05) break;
-    const pid_t parent = getpid(), pid = fork();
-    if (pid < 0) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "no process for a program: %s", strerror(errno));
-    if (!pid) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL), prctl(PR_SET_DUMPABLE, 0); // no core file of an assertion
-      if (getppid() != parent) _exit(1);
-      signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_DFL), signal(SIGABRT, SIG_DFL);
-      const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); // what it would say as it dies
-      if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
-      solve(p, &by_column, limits, left, attempt, result);
-      _exit(0);
-    }
-    out->gave_up = !wait_for(pid, limits, limits->seconds > 0 ? begin + limits->seconds + OVERTIME_SECONDS : 0);
-    if (!out->gave_up || (limits->cancel && atomic_load_explicit(limits->cancel, memory_order_relaxed))) break;
-  }
+  TFC_TRY(s, solve_apart(p, &by_column, limits, result, &out->gave_up));
   if (out->gave_up) goto out;
   *out = result->answer;
   if (result->has) {

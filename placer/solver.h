@@ -3,7 +3,8 @@
 //
 // CBC ends its process where an assertion of its own fails, which ill-scaled programs can bring about, and may overlook
 // its time limit: each program is solved in a forked process, once more without cuts, heuristics and presolve where the
-// first one died. Any thread may call.
+// first one died. Any thread may call. (Under a sanitizer, whose allocator does not survive a fork among threads,
+// programs are solved in place, one at a time.)
 #ifndef TFC_PLACER_SOLVER_H
 #define TFC_PLACER_SOLVER_H
 

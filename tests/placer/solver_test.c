@@ -63,6 +63,9 @@ static void equals_brute_force(void **state) {
 // Sizes over 24 powers of ten, with starts along a chain: CBC's own assertions end about one of twenty.
 static void survives_its_numbers(void **state) {
   (void)state;
+#ifdef TFC_SANITIZED
+  skip(); // solved in place there
+#endif
   for (uint64_t round = 0; round < 80; round++) {
     struct tfc_random random;
     struct tfc_program p = {0};
