@@ -130,10 +130,13 @@ static tfc_status add_target(struct work *w, uint32_t node) {
   return NULL;
 }
 
+// A node, named itself (it may have no outputs, as the NoOp that an optimizer's update ends in) or by an output.
 static tfc_status find_node(const struct tfc_graph *g, tfc_str name, const char *what, uint32_t *out) {
   struct tfc_output o;
   tfc_status s = NULL;
   if (tfc_str_starts(name, "^")) name = tfc_str_sub(name, 1, SIZE_MAX);
+  *out = tfc_graph_find(g, name);
+  if (*out != TFC_NO_NODE) return NULL;
   TFC_TRY(s, tfc_graph_parse_output(g, name, &o));
   *out = o.node;
 out:

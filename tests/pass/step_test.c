@@ -161,10 +161,37 @@ static void test_rules(void **state) {
   }
 }
 
+// As an optimizer leaves it: the collection names an operation without outputs.
+static void test_collection(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph_def {"
+      " node { name: 'one' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }"
+      "  attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }"
+      " node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
+      "  attr { key: 'shape' value { shape {} } } }"
+      " node { name: 'begin' op: 'Assign' input: 'v' input: 'one' attr { key: 'T' value { type: DT_FLOAT } } }"
+      " node { name: 'more' op: 'AssignAdd' input: 'v' input: 'one' attr { key: 'T' value { type: DT_FLOAT } } }"
+      " node { name: 'Adam' op: 'NoOp' input: '^more' }"
+      " node { name: 'first' op: 'NoOp' input: '^begin' } }"
+      "collection_def { key: 'train_op' value { node_list { value: 'Adam' } } }"
+      "collection_def { key: 'init_op' value { node_list { value: 'first' } } }";
+  struct tfc_graph *g = NULL;
+  struct tfc_step_spec step = {0};
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "train.meta", NULL, &g));
+  assert_ok(tfc_step_infer(g, &(struct tfc_step_request){.batch = 2}, &step));
+  assert_int_equal(step.target_count, 1);
+  assert_true(tfc_str_is(g->nodes[step.targets[0]].name, "Adam"));
+  assert_int_equal(step.init_count, 1);
+  assert_true(tfc_str_is(g->nodes[step.inits[0]].name, "first"));
+  tfc_step_spec_deinit(&step);
+  tfc_graph_release(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_examples), cmocka_unit_test(test_other_examples), cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_given),    cmocka_unit_test(test_rules),
+      cmocka_unit_test(test_given),    cmocka_unit_test(test_rules),          cmocka_unit_test(test_collection),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
