@@ -1,6 +1,6 @@
 // Throughput as it is measured: steps that do not update variables may be under way side by side, and what counts is
-// how far apart they end. Steps one by one run in the order that was planned, several at once in the order in which
-// they get ready, with buffers of their own: which is faster is measured.
+// how far apart they end. Several at once are copies of one plan, each with memory of its own; a device that waits in
+// one step goes on with another. Whether that is faster than one step after another is measured.
 #include <math.h>
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
   tfc_status s = NULL;
   if (!count || !tfc_job_runs_in_flight(j)) return NULL;
   size_t nodes = j->o->graph->node_count;
-  uint32_t in_flight = j->info->device_count + 1, entries = 0; // as many as devices are busy, and one that waits
+  uint32_t in_flight = j->info->device_count / 2 + 1, entries = 0; // more of them keep devices no busier
   struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
   uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
   uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
@@ -60,7 +60,8 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
     of[entries] = index[i], entry[entries++] = one_by_one;
     if (on_one_device(j, &j->known.data[index[i]])) continue;
     of[entries] = index[i];
-    entry[entries++] = (struct tfc_measure_entry){.placement = one_by_one.placement, .in_flight = in_flight};
+    entry[entries] = one_by_one;
+    entry[entries++].in_flight = in_flight;
   }
   tfc_job_say(j, false, "%u placements in turns, one step by one and with %u in flight", count, in_flight);
   struct tfc_measure_batch batch = {.entries = entry,

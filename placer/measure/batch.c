@@ -20,6 +20,8 @@ struct run { // one entry
   uint16_t *placement;
   uint32_t *sequence;
   struct tfc_plan *plan;
+  struct tfc_plan *
+      *copies; // with several steps in flight: [in_flight - 1] more of it; NULL: one that runs in ready order
   struct tfc_worker_side *side;
   tfc_result_state state;
   tfc_code code;
@@ -43,8 +45,15 @@ static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-static void run_deinit(struct run *r) {
+static void free_plans(struct run *r) {
+  for (uint32_t i = 0; r->copies && i + 1 < r->entry.in_flight; i++) tfc_plan_free(r->copies[i]);
+  free(r->copies);
   tfc_plan_free(r->plan);
+  r->plan = NULL, r->copies = NULL;
+}
+
+static void run_deinit(struct run *r) {
+  free_plans(r);
   for (size_t i = 0; i < r->profiles.count; i++) tfc_step_profile_deinit(&r->profiles.data[i]);
   tfc_array_free(&r->profiles);
   tfc_array_free(&r->profile_step);
@@ -67,19 +76,48 @@ static void entry_fails(struct run *r, tfc_status s) {
   tfc_status_free(s);
 }
 
+// Each step in flight has room of its own for its results; variables are there once.
+static uint64_t needed_bytes(const struct run *r, const struct tfc_plan_info *info, uint32_t device) {
+  uint64_t variables = 0, all = info->peak_bytes[device];
+  if (r->entry.in_flight < 2 || !info->is_static) return all;
+  for (uint32_t i = 0; i < info->variable_count; i++)
+    variables += info->variables[i].device == device ? info->variables[i].bytes : 0;
+  return variables + r->entry.in_flight * (all - variables);
+}
+
 static bool over_limit(const struct tfc_worker *w, struct run *r) {
   const struct tfc_plan_info *info = tfc_plan_info(r->plan);
   struct tfc_text why = {0};
   char a[32], c[32];
   for (uint32_t d = 0; d < info->device_count && !r->entry.whole; d++) {
-    if (info->peak_bytes[d] > w->most_bytes[d])
+    uint64_t need = needed_bytes(r, info, d);
+    if (need > w->most_bytes[d])
       tfc_text_printf(&why, "%s%s: needs %s, its limit is %s", why.size ? "; " : "", r->side->set.devices[d]->info.name,
-                      tfc_show_bytes(a, (double)info->peak_bytes[d]), tfc_show_bytes(c, (double)w->most_bytes[d]));
+                      tfc_show_bytes(a, (double)need), tfc_show_bytes(c, (double)w->most_bytes[d]));
   }
   if (!why.size) return false;
   r->state = TFC_RESULT_NO_FIT, r->ended = true;
   r->message = why.data;
   return true;
+}
+
+// As many plans as steps in flight, each with memory of its own; where a step cannot be run so, one plan in ready order
+// that all of them share.
+static tfc_status plan_in_flight(struct run *r, struct tfc_run_spec *spec) {
+  spec->adapt = TFC_ADAPT_OFF, spec->side_by_side = true;
+  tfc_status s = tfc_plan_create(r->side->session, spec, &r->plan);
+  if (tfc_status_code(s) != TFC_FAILED_PRECONDITION) return s;
+  tfc_status_free(s);
+  spec->dynamic = true, spec->side_by_side = false, spec->sequence = NULL, spec->sequence_count = 0;
+  return tfc_plan_create(r->side->session, spec, &r->plan);
+}
+
+static tfc_status make_copies(struct run *r, const struct tfc_run_spec *spec) {
+  if (!spec->side_by_side) return NULL;
+  if (!(r->copies = calloc(r->entry.in_flight, sizeof(*r->copies)))) return no_memory();
+  for (uint32_t i = 0; i + 1 < r->entry.in_flight; i++)
+    TFC_RETURN_IF_ERROR(tfc_plan_create(r->side->session, spec, &r->copies[i]));
+  return NULL;
 }
 
 static void plan_entry(struct batch *b, struct run *r) {
@@ -97,9 +135,9 @@ static void plan_entry(struct batch *b, struct run *r) {
     spec.sequence = r->entry.sequence_count ? r->sequence : NULL;
     spec.sequence_count = r->entry.sequence_count;
   }
-  if (r->entry.in_flight > 1) spec.dynamic = true, spec.sequence = NULL, spec.sequence_count = 0;
-  TFC_TRY(s, tfc_plan_create(r->side->session, &spec, &r->plan));
+  TFC_TRY(s, r->entry.in_flight > 1 ? plan_in_flight(r, &spec) : tfc_plan_create(r->side->session, &spec, &r->plan));
   if (!b->rules.ignore_limits && over_limit(b->w, r)) return;
+  TFC_TRY(s, make_copies(r, &spec));
   TFC_TRY(s, tfc_session_restore(r->side->session, r->side->snapshot));
 out:
   if (s) entry_fails(r, s);
@@ -201,7 +239,7 @@ static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
   uint32_t windows = late(b) ? 1 : b->rules.block < MOST_WINDOWS ? b->rules.block : MOST_WINDOWS;
   TFC_RETURN_IF_ERROR(tfc_worker_beat(b->w, (uint32_t)(r - b->runs)));
   tfc_status s = tfc_collector_rest(r->side->collector);
-  if (!s) s = tfc_worker_pipeline(b->w, r->plan, (uint32_t)(r - b->runs), r->entry.in_flight, windows, ns);
+  if (!s) s = tfc_worker_pipeline(b->w, r->plan, r->copies, (uint32_t)(r - b->runs), r->entry.in_flight, windows, ns);
   if (s) {
     entry_fails(r, s);
     return NULL;
@@ -286,8 +324,7 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   if (!s && type != TFC_WIRE_ACK) s = tfc_status_make(TFC_INTERNAL, "an unexpected message");
   tfc_array_free(&answer);
   tfc_array_free(&p.bytes);
-  tfc_plan_free(r->plan); // its arena goes to the next
-  r->plan = NULL;
+  free_plans(r); // its arena goes to the next
   return s;
 }
 

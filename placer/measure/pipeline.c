@@ -10,8 +10,9 @@
 
 struct pipeline {
   struct tfc_worker *w;
-  struct tfc_plan *plan;
-  uint32_t wanted; // ends that count, those that fill included
+  struct tfc_plan *plan, **copies;
+  atomic_uint threads; // that have begun
+  uint32_t wanted;     // ends that count, those that fill included
   pthread_mutex_t lock;
   uint32_t ended;   // under lock
   int64_t *end_ns;  // [wanted] under lock
@@ -33,14 +34,15 @@ static void end_of_step(struct pipeline *p, tfc_status s) {
 
 static void *run_steps(void *argument) {
   struct pipeline *p = argument;
-  uint32_t fetches = p->w->step.fetch_count;
+  uint32_t fetches = p->w->step.fetch_count, number = atomic_fetch_add(&p->threads, 1);
+  struct tfc_plan *plan = p->copies && number ? p->copies[number - 1] : p->plan;
   struct tfc_tensor *results = calloc(fetches + 1u, sizeof *results);
   if (!results) {
     end_of_step(p, tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
     return NULL;
   }
   while (!atomic_load(&p->stop)) {
-    tfc_status s = tfc_plan_run(p->plan, p->w->values, results, NULL);
+    tfc_status s = tfc_plan_run(plan, p->w->values, results, NULL);
     for (uint32_t i = 0; i < fetches; i++) tfc_tensor_release(&results[i]);
     end_of_step(p, s);
   }
@@ -48,10 +50,10 @@ static void *run_steps(void *argument) {
   return NULL;
 }
 
-tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, uint32_t entry, uint32_t in_flight,
-                               uint32_t windows, int64_t *out_ns) {
+tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, struct tfc_plan **copies, uint32_t entry,
+                               uint32_t in_flight, uint32_t windows, int64_t *out_ns) {
   tfc_status s = NULL;
-  struct pipeline p = {.w = w, .plan = plan, .wanted = in_flight * (windows + 1)};
+  struct pipeline p = {.w = w, .plan = plan, .copies = copies, .wanted = in_flight * (windows + 1)};
   uint32_t started = 0;
   pthread_t *threads = calloc(in_flight + 1u, sizeof *threads);
   pthread_mutex_init(&p.lock, NULL);

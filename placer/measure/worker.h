@@ -37,10 +37,10 @@ struct tfc_worker {
 // Opens the side's devices, initialises its variables and snapshots them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
 TFC_MUST_USE tfc_status tfc_worker_batch(struct tfc_worker *w, struct tfc_unpack *message);
-// Steps of the plan (made for ready order) with so many in flight; out_ns: [windows], how far apart they ended on
-// average over as many ends as are in flight.
-TFC_MUST_USE tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, uint32_t entry,
-                                            uint32_t in_flight, uint32_t windows, int64_t *out_ns);
+// Steps of the plan with so many in flight: of one plan in ready order, or (`copies`, [in_flight - 1]) each of its own,
+// made to run side by side. out_ns: [windows], how far apart they ended on average over as many ends as are in flight.
+TFC_MUST_USE tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, struct tfc_plan **copies,
+                                            uint32_t entry, uint32_t in_flight, uint32_t windows, int64_t *out_ns);
 TFC_MUST_USE tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *message);
 // The operation that does a node's work where it is not its own, else UINT32_MAX; and the message of all of them.
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);

@@ -76,7 +76,11 @@ struct tfc_step {
   struct tfc_resources *resources; // of the session
   struct tfc_resources *step_resources;
   uint64_t seed;
+  // What queues know it by: work of one stream runs in the order in which it was submitted, that of different streams
+  // as it gets ready, the older first. Less than TFC_STREAMS; 0: where steps run one by one.
+  uint32_t stream;
 };
+enum { TFC_STREAMS = 16 };
 void tfc_step_fail(struct tfc_step *step, tfc_status status); // takes it; only the first is kept
 
 static inline bool tfc_step_stopped(const struct tfc_step *step) {

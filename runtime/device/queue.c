@@ -1,10 +1,12 @@
 // The submitter appends to `incoming` under a lock; the thread swaps it against its own empty batch, so that neither
-// waits long for the other. The thread is the only one that blocks on waits, strictly in order.
+// waits long for the other. The thread is the only one that blocks on waits: in order, and between streams on whichever
+// ends first.
 #include "runtime/device/queue.h"
 
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/device/wait.h"
@@ -55,10 +57,108 @@ static uint64_t wait_all(struct tfc_queue *q, const struct tfc_timepoint *points
   return since;
 }
 
+static void run_entry(struct tfc_queue *q, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
+  const struct tfc_timepoint *signals = q->current.points.data + e->first_point + e->wait_count;
+  if (e->run) e->run(q->device, e, from, to);
+  for (uint32_t k = 0; k < e->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
+  tfc_semaphore_signal(q->done, ++q->ended);
+}
+
+// --- Streams ---------------------------------------------------------------------------------------------------------
+// Where steps of several streams are under way, the oldest entry that is ready and first of its stream runs. What comes
+// in meanwhile joins; in order again when nothing is left.
+struct streams {
+  size_t head[TFC_STREAMS]; // in q->current: the next of each, or of another one before it
+  size_t first;             // nothing before it is left
+  uint32_t seen;            // of q->ready
+  int64_t idle_since;       // 0: not idle
+};
+
+static struct tfc_queue_entry *head_of(struct tfc_queue *q, struct streams *t, uint32_t stream) {
+  size_t *at = &t->head[stream];
+  while (*at < q->current.entries.count && q->current.entries.data[*at].stream != stream) ++*at;
+  return *at < q->current.entries.count ? &q->current.entries.data[*at] : NULL;
+}
+
+static const struct tfc_timepoint *waits_for(const struct tfc_queue *q, const struct tfc_queue_entry *e) {
+  const struct tfc_timepoint *points = q->current.points.data + e->first_point;
+  for (uint32_t i = 0; i < e->wait_count; i++)
+    if (!tfc_semaphore_reached(points[i].semaphore, points[i].value)) return &points[i];
+  return NULL;
+}
+
+// Makes room where what ran was, and takes what came in; without memory for it, that comes when the rest has run.
+static void join_incoming(struct tfc_queue *q, struct streams *t) {
+  struct tfc_queue_batch *c = &q->current, *in = &q->incoming;
+  t->seen = atomic_load(&q->ready);
+  if (t->first > c->entries.count / 2 && t->first < c->entries.count) {
+    size_t points = c->entries.data[t->first].first_point;
+    c->entries.count -= t->first, c->points.count -= points;
+    memmove(c->entries.data, c->entries.data + t->first, c->entries.count * sizeof *c->entries.data);
+    memmove(c->points.data, c->points.data + points, c->points.count * sizeof *c->points.data);
+    for (size_t i = 0; i < c->entries.count; i++) c->entries.data[i].first_point -= points;
+    for (uint32_t s = 0; s < TFC_STREAMS; s++) t->head[s] -= t->head[s] < t->first ? t->head[s] : t->first;
+    t->first = 0;
+  }
+  pthread_mutex_lock(&q->lock);
+  if (in->entries.count && tfc_array_reserve(&c->entries, c->entries.count + in->entries.count) &&
+      tfc_array_reserve(&c->points, c->points.count + in->points.count)) {
+    for (size_t i = 0; i < in->entries.count; i++) {
+      c->entries.data[c->entries.count] = in->entries.data[i];
+      c->entries.data[c->entries.count++].first_point += c->points.count;
+    }
+    for (size_t i = 0; i < in->points.count; i++) c->points.data[c->points.count + i] = in->points.data[i];
+    c->points.count += in->points.count;
+    in->entries.count = in->points.count = 0;
+  }
+  pthread_mutex_unlock(&q->lock);
+}
+
+enum { IDLE_YIELD_NS = 500000, IDLE_SLEEP_NS = 50000 };
+
+// Nothing is ready: spins for a while, then sleeps until the oldest may be, or something else for a moment.
+static void idle(struct tfc_queue *q, struct streams *t, const struct tfc_timepoint *oldest) {
+  int64_t now = tfc_now_ns(), spin_ns = q->options.wait_spin_ns ? q->options.wait_spin_ns : q->options.spin_ns;
+  if (!t->idle_since) t->idle_since = now;
+  if (now - t->idle_since >= spin_ns) {
+    tfc_status_free(tfc_semaphore_wait(oldest->semaphore, oldest->value, 0, IDLE_SLEEP_NS));
+    return;
+  }
+  if (now - t->idle_since > IDLE_YIELD_NS) sched_yield();
+  for (int i = 0; i < 16; i++) tfc_pause();
+}
+
+static void run_streams(struct tfc_queue *q, size_t first) {
+  struct streams t = {.first = first, .seen = atomic_load(&q->ready) - 1};
+  for (uint32_t s = 0; s < TFC_STREAMS; s++) t.head[s] = first;
+  for (;;) {
+    if (atomic_load_explicit(&q->ready, memory_order_acquire) != t.seen) join_incoming(q, &t);
+    struct tfc_queue_entry *next = NULL;
+    const struct tfc_timepoint *oldest = NULL;
+    size_t left = SIZE_MAX, waiting = SIZE_MAX;
+    for (uint32_t s = 0; s < TFC_STREAMS; s++) {
+      struct tfc_queue_entry *e = head_of(q, &t, s);
+      if (!e) continue;
+      if (t.head[s] < left) left = t.head[s];
+      const struct tfc_timepoint *point = waits_for(q, e);
+      if (!point && (!next || e < next)) next = e;
+      if (point && t.head[s] < waiting) waiting = t.head[s], oldest = point;
+    }
+    if (left == SIZE_MAX) return;
+    t.first = left;
+    if (!next) {
+      idle(q, &t, oldest);
+      continue;
+    }
+    t.idle_since = 0;
+    t.head[next->stream] = (size_t)(next - q->current.entries.data) + 1;
+    run_entry(q, next, 0, 0);
+  }
+}
+
 static void *run_thread(void *arg) {
   struct tfc_queue *q = arg;
   tfc_thread_prepare();
-  uint64_t ended = 0;
   for (;;) {
     uint32_t seen = atomic_load(&q->ready);
     if (!take(q)) {
@@ -72,8 +172,12 @@ static void *run_thread(void *arg) {
       if (q->options.by_itself) {
         e->points = points;
         e->run(q->device, e, 0, 0);
-        tfc_semaphore_signal(q->done, ++ended);
+        tfc_semaphore_signal(q->done, ++q->ended);
         continue;
+      }
+      if (e->stream) {
+        run_streams(q, i);
+        break;
       }
       if (e->wait_count) {
         uint64_t begin = tfc_ticks();
@@ -81,10 +185,7 @@ static void *run_thread(void *arg) {
         to = tfc_ticks();
         from = from == 0 ? to : from < begin ? begin : from > to ? to : from;
       }
-      if (e->run) e->run(q->device, e, from, to);
-      for (uint32_t k = 0; k < e->signal_count; k++)
-        tfc_semaphore_signal(points[e->wait_count + k].semaphore, points[e->wait_count + k].value);
-      tfc_semaphore_signal(q->done, ++ended);
+      run_entry(q, e, from, to);
     }
     q->current.entries.count = q->current.points.count = 0;
   }
@@ -141,6 +242,7 @@ tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *e
       tfc_array_reserve(&b->entries, b->entries.count + 1) && tfc_array_reserve(&b->points, b->points.count + count);
   if (room) {
     e.first_point = b->points.count;
+    e.stream = e.step ? e.step->stream % TFC_STREAMS : 0;
     for (uint32_t i = 0; i < e.wait_count; i++) b->points.data[b->points.count++] = waits[i];
     for (uint32_t i = 0; i < e.signal_count; i++) b->points.data[b->points.count++] = signals[i];
     b->entries.data[b->entries.count++] = e;

@@ -1,5 +1,6 @@
-// An in-order queue with a thread of its own: what a host-backed device computes or copies on. An entry runs when its
-// waits are over; then its signals are given. Any thread may submit; submissions of one thread keep their order.
+// A queue with a thread of its own: what a host-backed device computes or copies on. An entry runs when its waits are
+// over; then its signals are given. Any thread may submit. Entries run in the order in which they were submitted; only
+// those of different streams do not wait for each other (struct tfc_step).
 #ifndef TFC_RUNTIME_DEVICE_QUEUE_H
 #define TFC_RUNTIME_DEVICE_QUEUE_H
 
@@ -23,6 +24,7 @@ struct tfc_queue_entry {
   struct tfc_step *step;
   uint32_t wait_count, signal_count;
   size_t first_point; // waits, then signals
+  uint32_t stream;    // the step's when it was submitted
 };
 
 struct tfc_queue_batch {
@@ -52,7 +54,8 @@ struct tfc_queue {
   _Atomic uint32_t asleep;
   _Atomic bool stop;
   _Atomic uint64_t submitted;
-  struct tfc_semaphore *done; // reaches the number of the last entry that has ended
+  uint64_t ended;             // of the thread
+  struct tfc_semaphore *done; // reaches the number of entries that have ended
 };
 TFC_MUST_USE tfc_status tfc_queue_init(struct tfc_queue *q, struct tfc_device *device,
                                        const struct tfc_queue_options *options); // starts the thread

@@ -34,7 +34,7 @@ static bool can_adapt(const struct tfc_plan *plan) {
 
 tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec) {
   uint32_t count = 0, devices = plan->ir.device_count;
-  if (spec->adapt == TFC_ADAPT_OFF || !can_adapt(plan)) return NULL;
+  if (spec->adapt == TFC_ADAPT_OFF || plan->own_arenas || !can_adapt(plan)) return NULL;
   for (uint32_t i = 0; i < plan->segment_count; i++) count += plan->segments[i].op_count;
   struct tfc_adaptation *a = calloc(1, sizeof *a);
   if (!a) return TFC_PLAN_NO_MEMORY();

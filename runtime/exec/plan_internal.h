@@ -53,6 +53,7 @@ struct tfc_session {
   TFC_ARRAY(struct tfc_cached_plan) cache;
   TFC_ARRAY(struct tfc_plan *) function_plans;
   _Atomic int64_t next_step;
+  _Atomic uint32_t next_stream;
   struct tfc_gate gate;
 };
 // The variable that a VariableV2 or VarHandleOp node names, made if it is not there. Borrowed.
@@ -216,12 +217,15 @@ struct tfc_plan {
   struct tfc_ir ir;
   struct tfc_shapes shapes; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
-  struct tfc_dynamic *dynamic;       // NULL: static
-  struct tfc_run_spec spec;          // static: copies, for the twin
-  struct tfc_plan *twin;             // static: the same in ready order, made when first needed; under session->lock
-  struct tfc_adaptation *adaptation; // static: to what its operations take; NULL: none. Under session->run_lock
-  bool borrows;                      // the second way of an adapted plan: ir, feeds and shapes are the first's
-  const uint32_t *sequence;          // static: what tfc_order_make said
+  struct tfc_dynamic *dynamic;          // NULL: static
+  struct tfc_run_spec spec;             // static: copies, for the twin
+  struct tfc_session_arena *own_arenas; // [device_count + 1] where steps run side by side; NULL: the session's
+  pthread_mutex_t own_lock;             // with them: one step of this plan at a time
+  uint32_t stream;                      // with them (struct tfc_step)
+  struct tfc_plan *twin;                // static: the same in ready order, made when first needed; under session->lock
+  struct tfc_adaptation *adaptation;    // static: to what its operations take; NULL: none. Under session->run_lock
+  bool borrows;                         // the second way of an adapted plan: ir, feeds and shapes are the first's
+  const uint32_t *sequence;             // static: what tfc_order_make said
   uint32_t sequence_count;
   uint64_t *most_bytes; // [devices] what its second way may need; NULL: the devices' limits
   const struct tfc_plan_fetch *fetch_values;
@@ -266,11 +270,8 @@ TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct 
 TFC_MUST_USE tfc_status tfc_plan_check_feed(const struct tfc_plan *plan, uint32_t i, const struct tfc_tensor *t);
 TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds);
 void tfc_plan_static_deinit(struct tfc_plan *plan);
-// Puts slots with places where the session's arenas are now, making those large enough. Under run_lock.
+// Puts slots with places where the arenas are now, making those large enough. Under run_lock, or the plan's own.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
-// Makes an arena of the session at least this large; exactly this large where `exact`.
-TFC_MUST_USE tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size,
-                                              bool exact);
 
 // The rest of a static plan, from its ir.
 TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,

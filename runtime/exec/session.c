@@ -146,6 +146,28 @@ static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *sp
   return NULL;
 }
 
+// Whether steps of copies of this plan may overlap: no operation sees what another step does.
+static tfc_status check_side_by_side(const struct tfc_build *b, bool is_static) {
+  if (!is_static)
+    return tfc_status_make(TFC_FAILED_PRECONDITION,
+                           "steps side by side need static shapes: this one runs in ready order");
+  for (uint32_t i = 0; i < b->order_count; i++) {
+    const struct tfc_node *n = &b->graph->nodes[b->order[i]];
+    if (n->def && (n->def->flags & TFC_OP_UPDATE))
+      return tfc_status_make(TFC_FAILED_PRECONDITION,
+                             "steps that update variables follow one another: node '%.*s' (%.*s)", TFC_STR_ARG(n->name),
+                             TFC_STR_ARG(n->op));
+  }
+  return NULL;
+}
+
+static tfc_status own_arenas(struct tfc_plan *plan) {
+  pthread_mutex_init(&plan->own_lock, NULL);
+  plan->stream = 1 + atomic_fetch_add(&plan->session->next_stream, 1) % (TFC_STREAMS - 1);
+  plan->own_arenas = calloc(plan->ir.device_count + 1u, sizeof *plan->own_arenas);
+  return plan->own_arenas ? NULL : TFC_PLAN_NO_MEMORY();
+}
+
 tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_plan **out) {
   return tfc_plan_create_for(session, session->graph, spec, out);
 }
@@ -162,6 +184,10 @@ tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_gra
   plan->ir.devices = session->devices;
   plan->ir.device_count = session->device_count;
   TFC_TRY(s, tfc_build_begin(session, graph, spec, &b, &is_static));
+  if (spec->side_by_side) {
+    TFC_TRY(s, check_side_by_side(&b, is_static));
+    TFC_TRY(s, own_arenas(plan));
+  }
   TFC_TRY(s, describe_feeds(plan, &b));
   TFC_TRY(s, tfc_resources_create(&plan->step_resources));
   plan->uses_step_resources = makes_step_resources(session->graph);
@@ -216,6 +242,10 @@ void tfc_plan_free(struct tfc_plan *plan) {
     tfc_plan_static_deinit(plan);
   if (!plan->borrows) free_ir(plan);
   tfc_resources_free(plan->step_resources);
+  for (uint32_t l = 0; plan->own_arenas && l <= plan->ir.device_count; l++)
+    tfc_buffer_release(plan->own_arenas[l].buffer);
+  if (plan->own_arenas) pthread_mutex_destroy(&plan->own_lock);
+  free(plan->own_arenas);
   tfc_arena_deinit(&plan->arena);
   free(plan);
 }
@@ -241,6 +271,12 @@ static tfc_status twin_of(struct tfc_plan *plan, struct tfc_plan **out) {
 tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                         const struct tfc_run_options *options) {
   struct tfc_gate *gate = &plan->session->gate;
+  if (plan->own_arenas) {
+    tfc_gate_enter_dynamic(gate);
+    tfc_status s = tfc_plan_run_static(plan, feeds, fetches, options);
+    tfc_gate_leave(gate, false);
+    return s;
+  }
   bool is_static = !plan->dynamic && tfc_gate_enter_static(gate);
   struct tfc_plan *used = plan;
   if (!is_static) {
@@ -284,6 +320,7 @@ static bool make_key(const struct tfc_session *session, const struct tfc_run_spe
   add_bytes(key, spec->sequence, spec->sequence_count * sizeof *spec->sequence);
   add_bytes(key, &spec->in_parts, sizeof spec->in_parts);
   add_bytes(key, &spec->adapt, sizeof spec->adapt);
+  add_bytes(key, &spec->side_by_side, sizeof spec->side_by_side);
   add_bytes(key, spec->most_bytes, session->device_count * sizeof *spec->most_bytes);
   return add_bytes(key, &spec->dynamic, sizeof spec->dynamic);
 }

@@ -69,6 +69,10 @@ struct tfc_run_spec {
   const uint32_t *sequence;
   uint32_t sequence_count;
   bool dynamic; // force ready order (tests)
+  // The plan has memory of its own for its results: its steps run while those of other such plans do (copies of it,
+  // which have their variables in the same places), and a device that waits in one goes on with another. It does not
+  // adapt. FAILED_PRECONDITION: the step updates variables, or its shapes are not static.
+  bool side_by_side;
   // Sums of products run in parts, as in plans of several devices, though everything is on one: profiles of one device
   // that are to say what operations take beside others.
   bool in_parts;

@@ -9,8 +9,9 @@
 
 static pthread_mutex_t submit_lock = PTHREAD_MUTEX_INITIALIZER;
 
-tfc_status tfc_session_fit_arena(struct tfc_session *session, uint32_t location, uint64_t size, bool exact) {
-  struct tfc_session_arena *arena = &session->arenas[location];
+// Makes an arena at least this large; exactly this large where `exact`.
+static tfc_status fit_arena(const struct tfc_session *session, struct tfc_session_arena *arena, uint32_t location,
+                            uint64_t size, bool exact) {
   if (exact ? arena->size == size : arena->size >= size) return NULL;
   tfc_buffer_release(arena->buffer);
   arena->buffer = NULL;
@@ -46,15 +47,16 @@ static tfc_status blame(const struct tfc_plan *plan, uint32_t location, tfc_stat
 
 tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   struct tfc_session *session = plan->session;
+  struct tfc_session_arena *arenas = plan->own_arenas ? plan->own_arenas : session->arenas;
   bool moved = false;
   for (uint32_t l = 0; l <= session->device_count; l++) {
-    struct tfc_session_arena *arena = &session->arenas[l];
+    struct tfc_session_arena *arena = &arenas[l];
     bool exact = false;
     if (l < session->device_count) { // what an earlier plan needed must not be missing for variables
       uint64_t limit = session->devices[l]->info.memory, variables = plan->info.peak_bytes[l] - plan->arena_size[l];
       exact = limit != UINT64_MAX && arena->size > plan->arena_size[l] && arena->size + variables > limit;
     }
-    tfc_status s = tfc_session_fit_arena(session, l, plan->arena_size[l], exact);
+    tfc_status s = fit_arena(session, arena, l, plan->arena_size[l], exact);
     if (s) return blame(plan, l, s);
     moved |= plan->arena_generation[l] != arena->generation + 1;
     plan->arena_generation[l] = arena->generation + 1; // 0: never settled
@@ -62,7 +64,7 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   if (!moved) return NULL;
   for (uint32_t i = 0; i < plan->place_count; i++) {
     const struct tfc_place *p = &plan->places[i];
-    const struct tfc_buffer *buffer = session->arenas[p->location].buffer;
+    const struct tfc_buffer *buffer = arenas[p->location].buffer;
     *p->slot = (struct tfc_tensor){
         .dtype = p->dtype, .shape = *p->shape, .size = p->size, .data = (char *)buffer->data + p->offset};
   }
@@ -200,7 +202,20 @@ static void measure(struct tfc_plan *plan, const struct tfc_run_options *options
     tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
 }
 
-// `plan` or the same in lanes. Under run_lock.
+// Variables go where the plan wants them. Steps side by side read them there: copies of a plan want the same.
+static tfc_status move_variables(struct tfc_plan *plan) {
+  tfc_status s = NULL;
+  if (plan->own_arenas) pthread_mutex_lock(&plan->session->run_lock);
+  for (size_t i = 0; i < plan->ir.variables.count; i++) {
+    const struct tfc_ir_variable *v = &plan->ir.variables.data[i];
+    if (v->variable->device != v->device) TFC_TRY(s, tfc_session_move_variable(plan->session, v->variable, v->device));
+  }
+out:
+  if (plan->own_arenas) pthread_mutex_unlock(&plan->session->run_lock);
+  return s;
+}
+
+// `plan` or the same in lanes. Under run_lock, or the plan's own.
 static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                       const struct tfc_run_options *options) {
   tfc_status s = NULL;
@@ -209,15 +224,13 @@ static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, str
                           .trace = options ? options->trace : NULL,
                           .resources = session->resources,
                           .seed = session->options.seed,
-                          .spans = plan->spans};
+                          .spans = plan->spans,
+                          .stream = plan->stream};
   int64_t deadline = options && options->deadline_ns ? tfc_now_ns() + options->deadline_ns : 0;
   uint32_t fetched = 0;
   if (options && options->cancel && atomic_load(options->cancel)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
   TFC_TRY(s, tfc_plan_settle(plan));
-  for (size_t i = 0; i < plan->ir.variables.count; i++) {
-    const struct tfc_ir_variable *v = &plan->ir.variables.data[i];
-    if (v->variable->device != v->device) TFC_TRY(s, tfc_session_move_variable(session, v->variable, v->device));
-  }
+  TFC_TRY(s, move_variables(plan));
   step.step_resources = plan->step_resources;
   memset(plan->spans, 0, plan->ir.device_count * sizeof *plan->spans);
   set_feeds(plan, feeds);
@@ -252,10 +265,11 @@ out:
 tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                const struct tfc_run_options *options) {
   TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
-  pthread_mutex_lock(&plan->session->run_lock);
+  pthread_mutex_t *lock = plan->own_arenas ? &plan->own_lock : &plan->session->run_lock;
+  pthread_mutex_lock(lock);
   struct tfc_plan *used = plan->adaptation ? tfc_plan_adapt_begin(plan, options) : plan;
   tfc_status s = run(used, feeds, fetches, options);
   if (plan->adaptation) tfc_plan_adapt_end(plan, used, s != NULL);
-  pthread_mutex_unlock(&plan->session->run_lock);
+  pthread_mutex_unlock(lock);
   return s;
 }
