@@ -238,6 +238,14 @@ OPS_GRADIENT(AddN) {
   return NULL;
 }
 
+// AccumulateNV2 says the shape of its terms and of their sum.
+static tfc_status shape_accumulated(struct tfc_shape_ctx *ctx) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "shape");
+  TFC_RETURN_IF_ERROR(ops_shape_merged(ctx));
+  if (!a || a->kind != TFC_ATTR_SHAPE) return NULL;
+  return tfc_shape_merge(&ctx->outputs[0], a->shape, &ctx->outputs[0]);
+}
+
 // --- Rows --------------------------------------------------------------------------------------------------------
 static const struct tfc_op_def math_select_rows[] = {
     {.name = "Select",
@@ -271,5 +279,17 @@ static const struct tfc_op_def math_select_rows[] = {
      .elementwise = &loops_AddN,
      .gradient = gradient_AddN,
      .samples = "float[3,4], float[3,4], float[3,4]; int32[5], int32[5]; float[2]; half[4], half[4]"},
+    {.name = "AccumulateNV2",
+     .inputs = "inputs: N * T",
+     .outputs = "sum: T",
+     .attrs = "N: int >= 1, T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+              "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}, shape: shape",
+     .flags = TFC_OP_COMMUTATIVE | TFC_OP_INPLACE,
+     .types = OPS_BITS(OPS_NUMBERS),
+     .shape = shape_accumulated,
+     .cost = cost_add_n,
+     .kernel = add_n,
+     .gradient = gradient_AddN,
+     .samples = "float[3,4], float[3,4], float[3,4] {shape=[3,4]}"},
 };
 TFC_REGISTER_OPS(math_select_rows);

@@ -72,6 +72,8 @@ def cases(f):
     f.sweep("Cross", lambda d: [([f.values(d, s), f.values(d, s, salt=1)], {}) for s in ([3], [4, 3], [0, 3])], relative(1e-6, 16))
     f.sweep("AddN", lambda d: [([[f.values(d, [3, 4], salt=i) for i in range(n)]], {}) for n in (1, 2, 3, 9, 12)],
             relative(1e-6, 30), dtypes=[d for d in ALL if d != "bool"])
+    for d in ("float32", "float64", "int32"):
+        f.simple("AccumulateNV2", d, [([[f.values(d, [3, 4], salt=i) for i in range(n)]], {"shape": [3, 4]}) for n in (1, 2, 5)], relative(1e-6, 30)(d), dynamic=False)
     f.sweep("BroadcastGradientArgs", lambda d: [([np.array(a, d), np.array(b, d)], {}) for a, b in
                                                 (([2, 3, 5], [1]), ([2, 3], [3]), ([4, 1], [1, 6]), ([], [2]), ([2, 1], [2, 1]))],
             "exact", dtypes=["int32", "int64"])
