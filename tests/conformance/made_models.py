@@ -157,6 +157,59 @@ def table_of_pairs(path, rng):
     return one_run(path, {"words": words}, {"ids": module.serve(tf.constant(words.tolist()))["ids"].numpy()})
 
 
+@model
+def dense_table(path, rng):
+    """A dense table saved with what it held: what is exported has its empty places too."""
+    class Module(tf.Module):
+        def __init__(self):
+            self.table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, -1.0, empty_key=-100, deleted_key=-200, initial_num_buckets=16)
+            self.table.insert(tf.constant([3, 5, 8], tf.int64), tf.constant([0.5, 2.5, 4.5]))
+            self.table.remove(tf.constant([5], tf.int64))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.int64), tf.TensorSpec([None], tf.float32)])
+        def serve(self, keys, values):
+            before = self.table.lookup(keys)
+            self.table.insert(keys, values)
+            return {"before": before, "after": self.table.lookup(keys), "size": self.table.size()}
+
+    module, keys = Module(), np.array([8, 5, 1], np.int64)
+    tf.saved_model.save(module, path, signatures=module.serve)
+    served = tf.saved_model.load(path)
+    ins, outs = signature(path)
+    runs, expected = [], []
+    for k in range(2):
+        values = np.array([k + 1, k + 2, k + 3], np.float32)
+        found = served.signatures["serving_default"](keys=tf.constant(keys), values=tf.constant(values))
+        runs.append({"feeds": {ins["keys"]: keys, ins["values"]: values}, "fetches": list(outs.values())})
+        expected.append({outs[n]: v.numpy() for n, v in found.items()})
+    return path, runs, expected
+
+
+@model
+def ragged_words(path, rng):
+    """Texts split into ragged rows, crossed, hashed, embedded; one step of training."""
+    class Module(tf.Module):
+        def __init__(self):
+            self.rows = tf.Variable(rng.randn(20, 3).astype("f"))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def serve(self, texts):
+            words = tf.strings.split(texts)
+            with tf.GradientTape() as tape:
+                rows = tf.ragged.map_flat_values(tf.nn.embedding_lookup, self.rows, tf.strings.to_hash_bucket_fast(words, 20))
+                loss = tf.reduce_sum(tf.square(tf.reduce_mean(rows, 1))) + tf.reduce_sum(rows.to_tensor() ** 3)
+            gradient = tf.convert_to_tensor(tape.gradient(loss, self.rows))
+            self.rows.assign_sub(0.1 * gradient)
+            return {"loss": loss, "gradient": gradient, "pairs": tf.ragged.cross([words, words]).to_tensor(),
+                    "buckets": tf.ragged.cross_hashed([words, words], num_buckets=100).to_tensor(), "two": tf.strings.ngrams(words, 2).to_tensor()}
+
+    module, texts = Module(), np.array([b"the cat sat", b"a dog", b"x"])
+    tf.saved_model.save(module, path, signatures=module.serve)
+    ins, outs = signature(path)
+    runs = [{"feeds": {ins["texts"]: texts}, "fetches": list(outs.values())} for _ in range(2)]
+    return path, runs, [{outs[k]: v.numpy() for k, v in module.serve(tf.constant(texts.tolist())).items()} for _ in runs]
+
+
 # -- TensorFlow 1 ------------------------------------------------------------------------------------------------------
 
 def simple_save(path, inputs, outputs, feeds, init=None):
@@ -330,7 +383,8 @@ def commit(directory, names):
             for kind, values in (("feeds", run.get("feeds", {})), ("expected", expected[i])):
                 files = {t: "%s%d_%d.npy" % (kind[0], i, k) for k, t in enumerate(values)}
                 for tensor, file in files.items():
-                    np.save(os.path.join(folder, file), values[tensor])
+                    value = np.asarray(values[tensor])
+                    np.save(os.path.join(folder, file), value.astype("S") if value.dtype == object else value)
                 run[kind] = files
         with open(os.path.join(folder, "script.json"), "w") as f:
             json.dump({"runs": runs}, f, indent=1)
