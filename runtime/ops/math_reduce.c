@@ -12,7 +12,7 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
-enum { LANES = 16, ROW_BLOCK = 1024, ROW_PIECE = 65536, COLUMN_GROUP = 256, COLUMN_CHUNK = 2048 };
+enum { LANES = 16, ROW_BLOCK = 1024, ROW_PIECE = 65536, COLUMN_GROUP = 256, COLUMN_CHUNK = 2048, LEAST_CHUNK = 64 };
 
 // --- One pass ----------------------------------------------------------------------------------------------------
 // rows: y[o] = reduce x[o * stride …] over n, for o < count; columns: y[k] = reduce over i < n of x[i * stride + k],
@@ -129,7 +129,7 @@ struct pass_job {
   char *y;
   int64_t outer, n, width; // x [outer, n, width] -> y [outer, width]
   int64_t piece, pieces;   // rows in pieces: y [outer, pieces]
-  int64_t chunks;          // columns in chunks
+  int64_t chunk, chunks;   // columns in chunks
   size_t size;
 };
 static void rows_piece(void *arg, int64_t begin, int64_t end) {
@@ -146,8 +146,8 @@ static void long_rows_piece(void *arg, int64_t begin, int64_t end) {
 static void columns_piece(void *arg, int64_t begin, int64_t end) {
   const struct pass_job *j = arg;
   for (int64_t k = begin; k < end; k++) {
-    int64_t o = k / j->chunks, at = k % j->chunks * COLUMN_CHUNK;
-    int64_t width = j->width - at < COLUMN_CHUNK ? j->width - at : COLUMN_CHUNK;
+    int64_t o = k / j->chunks, at = k % j->chunks * j->chunk;
+    int64_t width = j->width - at < j->chunk ? j->width - at : j->chunk;
     j->reducer->columns(j->x + (size_t)(o * j->n * j->width + at) * j->size, j->width, j->n,
                         j->y + (size_t)(o * j->width + at) * j->size, width);
   }
@@ -159,8 +159,11 @@ static tfc_status reduce_pass(struct tfc_kernel_ctx *ctx, const struct reducer *
   struct pass_job job = {.reducer = first, .x = x, .y = y, .outer = outer, .n = n, .width = width, .size = size};
   if (outer == 0 || width == 0) return NULL;
   if (width > 1) {
-    job.chunks = (width + COLUMN_CHUNK - 1) / COLUMN_CHUNK;
-    int64_t each = n * (width < COLUMN_CHUNK ? width : COLUMN_CHUNK);
+    job.chunk = COLUMN_CHUNK; // a column is summed in one order, whatever is done beside it
+    const int64_t threads = ctx->env ? ctx->env->threads : 1;
+    while (job.chunk > LEAST_CHUNK && outer * ((width + job.chunk - 1) / job.chunk) < threads) job.chunk /= 2;
+    job.chunks = (width + job.chunk - 1) / job.chunk;
+    int64_t each = n * (width < job.chunk ? width : job.chunk);
     tfc_kernel_parallel_for(ctx, outer * job.chunks, each >= OPS_GRAIN_CHEAP ? 1 : OPS_GRAIN_CHEAP / (each + 1) + 1,
                             columns_piece, &job);
     return NULL;

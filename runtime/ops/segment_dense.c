@@ -26,6 +26,16 @@ static void unsorted_piece(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+struct identity_job {
+  enum ops_combine how;
+  struct tfc_tensor *y;
+};
+static void identity_piece(void *arg, int64_t begin, int64_t end) {
+  const struct identity_job *j = arg;
+  char *y = (char *)j->y->data + (size_t)begin * tfc_dtype_size(j->y->dtype);
+  ops_combine_identity(j->how, j->y->dtype, y, end - begin);
+}
+
 static tfc_status unsorted(struct tfc_kernel_ctx *ctx, enum ops_combine how) {
   const struct tfc_tensor *x = ctx->inputs[0], *ids = ctx->inputs[1];
   struct unsorted_job job = {x, ids, NULL, 1, tfc_tensor_elements(ids), ops_combine_loop(how, x->dtype)};
@@ -48,7 +58,8 @@ static tfc_status unsorted(struct tfc_kernel_ctx *ctx, enum ops_combine how) {
     TFC_KERNEL_CHECK(tfc_tensor_int(ids, i) < segments, "segment_ids[%lld] = %lld is out of range [0, %lld)",
                      (long long)i, (long long)tfc_tensor_int(ids, i), (long long)segments);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &job.y));
-  ops_combine_identity(how, x->dtype, job.y->data, tfc_tensor_elements(job.y));
+  struct identity_job identity = {how, job.y};
+  tfc_kernel_parallel_for(ctx, tfc_tensor_elements(job.y), 4 * OPS_GRAIN_CHEAP, identity_piece, &identity);
   int64_t grain = OPS_GRAIN_CHEAP / (job.count + 1) + 64;
   tfc_kernel_parallel_for(ctx, job.inner, grain, unsorted_piece, &job);
   return NULL;

@@ -168,19 +168,18 @@ struct turning { // of the filter: B [cells * filters, channels]
   const float *w;
   float *packed;
 };
-static void turn_panels(void *arg, int64_t begin, int64_t end) {
+// Pieces: a panel's part of one cell, in the order in which they lie.
+static void turn_cells(void *arg, int64_t begin, int64_t end) {
   const struct turning *t = arg;
   const struct conv *c = t->conv;
   const struct part *y = &t->parts[0], *x = &t->parts[1];
-  int64_t width = tfc_gemm_panel(), k = y->count * x->count * c->filters;
-  for (int64_t panel = begin; panel < end; panel++) {
-    float *to = t->packed + panel * k * width;
-    for (int64_t i = y->count; i-- > 0;)
-      for (int64_t j = x->count; j-- > 0; to += c->filters * width) {
-        int64_t cell = (y->first + i * y->step) * c->size[1] + x->first + j * x->step;
-        struct tfc_matrix b = {t->w + cell * c->channels * c->filters, 1, c->filters};
-        tfc_gemm_pack(b, c->filters, c->channels, panel, panel + 1, to - panel * c->filters * width);
-      }
+  const int64_t width = tfc_gemm_panel(), cells = y->count * x->count;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t panel = at / cells, q = cells - 1 - at % cells, i = q / x->count, j = q % x->count;
+    const int64_t cell = (y->first + i * y->step) * c->size[1] + x->first + j * x->step;
+    float *to = t->packed + at * c->filters * width;
+    struct tfc_matrix b = {t->w + cell * c->channels * c->filters, 1, c->filters};
+    tfc_gemm_pack(b, c->filters, c->channels, panel, panel + 1, to - panel * c->filters * width);
   }
 }
 
@@ -222,7 +221,8 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->channels, to, &done));
   if (!done) {
     struct turning turning = {c, {parts[0], parts[1]}, w, packed};
-    tfc_kernel_parallel_for(ctx, tfc_gemm_panels(c->channels), 1, turn_panels, &turning);
+    const int64_t pieces = tfc_gemm_panels(c->channels) * parts[0].count * parts[1].count;
+    tfc_kernel_parallel_for(ctx, pieces, 8192 / c->filters / tfc_gemm_panel() + 1, turn_cells, &turning);
     struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
     TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
   }

@@ -67,10 +67,10 @@ size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k) {
 }
 
 // Rows of B in groups of 8, each group across all panels: both sides are walked in long runs.
-static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, int64_t width,
-                      float *packed) {
-  for (int64_t block = 0; block < k; block += 8) {
-    int64_t end = block + 8 < k ? block + 8 : k;
+static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
+                      int64_t last, int64_t width, float *packed) {
+  for (int64_t block = row_first; block < row_last; block += 8) {
+    int64_t end = block + 8 < row_last ? block + 8 : row_last;
     for (int64_t p = first; p < last; p++) {
       int64_t columns = n - p * width < width ? n - p * width : width;
       for (int64_t i = block; i < end; i++) {
@@ -89,14 +89,16 @@ static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, 
 
 // A transposed B: its columns are rows in memory. In pieces of k, so that what is written stays in the first-level
 // cache.
-static void pack_columns(struct tfc_matrix b, int64_t k, int64_t n, int64_t panel, int64_t width, float *out) {
+static void pack_columns(struct tfc_matrix b, int64_t n, int64_t row_first, int64_t row_last, int64_t panel,
+                         int64_t width, float *out) {
   enum { piece = 64 };
   const float *in = b.data + panel * width * b.column;
   int64_t columns = n - panel * width < width ? n - panel * width : width;
   if (columns < width)
-    for (int64_t i = 0; i < k; i++) memset(out + i * width + columns, 0, (size_t)(width - columns) * sizeof *out);
-  for (int64_t block = 0; block < k; block += piece) {
-    int64_t end = block + piece < k ? block + piece : k, j = 0;
+    for (int64_t i = row_first; i < row_last; i++)
+      memset(out + i * width + columns, 0, (size_t)(width - columns) * sizeof *out);
+  for (int64_t block = row_first; block < row_last; block += piece) {
+    int64_t end = block + piece < row_last ? block + piece : row_last, j = 0;
     for (; j + 8 <= columns && b.row == 1; j += 8) {
       const float *rows[8];
       for (int r = 0; r < 8; r++) rows[r] = in + (j + r) * b.column + block;
@@ -107,13 +109,18 @@ static void pack_columns(struct tfc_matrix b, int64_t k, int64_t n, int64_t pane
   }
 }
 
-void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed) {
+void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
+                        int64_t last, float *packed) {
   int64_t width = tfc_gemm_panel();
   if (b.column == 1) {
-    pack_rows(b, k, n, first, last, width, packed);
+    pack_rows(b, k, n, row_first, row_last, first, last, width, packed);
     return;
   }
-  for (int64_t p = first; p < last; p++) pack_columns(b, k, n, p, width, packed + p * width * k);
+  for (int64_t p = first; p < last; p++) pack_columns(b, n, row_first, row_last, p, width, packed + p * width * k);
+}
+
+void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed) {
+  tfc_gemm_pack_part(b, k, n, 0, k, first, last, packed);
 }
 
 void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out) {

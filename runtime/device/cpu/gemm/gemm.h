@@ -31,6 +31,9 @@ int64_t tfc_gemm_panels(int64_t n);                  // number of panels of n co
 
 // Packs panels [first, last) of B [k, n].
 void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed);
+// Rows [row_first, row_last) of those panels; `row_first` is a multiple of 64.
+void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
+                        int64_t last, float *packed);
 
 // An A that is no matrix in memory (the patches of an image): packs a stripe of up to 8 of its rows, all k of them,
 // out[i * 8 + r] = A(row + r, i); what rows beyond `rows` are does not matter. Any thread.

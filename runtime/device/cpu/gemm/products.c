@@ -134,24 +134,25 @@ struct packing {
   float *memory;
   const size_t *offsets;
 };
+enum { PACKED_ROWS = 64 }; // of B, at once
 
-// Pieces: panel p of product i is piece i * panels + p.
+// Pieces: of each product in turn, its rows by PACKED_ROWS.
 static void pack_pieces(void *arg, int64_t begin, int64_t end) {
   const struct packing *packing = arg;
   struct job *job = packing->job;
-  int64_t panels = tfc_gemm_panels(job->n), width = tfc_gemm_panel();
-  while (begin < end) {
-    int64_t i = begin / panels, first = begin % panels;
-    int64_t last = end - i * panels < panels ? end - i * panels : panels;
+  const int64_t panels = tfc_gemm_panels(job->n), width = tfc_gemm_panel();
+  for (int64_t i = 0; i < job->count && end > 0; i++) {
     const struct tfc_product *p = &job->given[i];
-    float *memory = packing->memory + packing->offsets[i];
-    if (!p->packed_b) {
+    const int64_t pieces = (p->k + PACKED_ROWS - 1) / PACKED_ROWS;
+    if (begin < pieces && !p->packed_b) {
+      const int64_t first = begin > 0 ? begin * PACKED_ROWS : 0, last = end < pieces ? end * PACKED_ROWS : p->k;
+      float *memory = packing->memory + packing->offsets[i];
       if (!read_in_place(p, job->m, job->n))
-        tfc_gemm_pack(p->b, p->k, job->n, first, last, memory);
-      else if (last == panels && job->n % width)
-        tfc_gemm_pack(p->b, p->k, job->n, panels - 1, panels, memory - (panels - 1) * width * p->k);
+        tfc_gemm_pack_part(p->b, p->k, job->n, first, last, 0, panels, memory);
+      else if (job->n % width)
+        tfc_gemm_pack_part(p->b, p->k, job->n, first, last, panels - 1, panels, memory - (panels - 1) * width * p->k);
     }
-    begin = i * panels + last;
+    begin -= pieces, end -= pieces;
   }
 }
 
@@ -161,11 +162,12 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   float *memory = tfc_thread_scratch(TFC_SCRATCH_B, lay_out(job, offsets));
   if (!memory) return false;
   struct packing packing = {job, memory, offsets};
-  int64_t panels = tfc_gemm_panels(job->n), pieces = job->count * panels, needed = 0;
+  int64_t panels = tfc_gemm_panels(job->n), pieces = 0, needed = 0;
   for (int64_t i = 0; i < job->count; i++) {
     const struct tfc_product *p = &job->given[i];
     struct tfc_gemm_product *q = &job->products[i];
     job->total_k += p->k;
+    pieces += (p->k + PACKED_ROWS - 1) / PACKED_ROWS;
     *q = (struct tfc_gemm_product){.a = p->a, .source = p->source, .packed_b = p->packed_b, .k = p->k};
     if (p->packed_b) continue;
     if (read_in_place(p, job->m, job->n)) {
@@ -178,7 +180,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   }
   if (!needed) return true;
   if (ctx && needed * tfc_gemm_panel() > 65536)
-    tfc_kernel_parallel_for(ctx, pieces, 4, pack_pieces, &packing);
+    tfc_kernel_parallel_for(ctx, pieces, 1, pack_pieces, &packing);
   else
     pack_pieces(&packing, 0, pieces);
   return true;
@@ -355,12 +357,11 @@ struct pack_job {
 
 static void pack_range(void *arg, int64_t begin, int64_t end) {
   const struct pack_job *job = arg;
-  tfc_gemm_pack(job->b, job->k, job->n, begin, end, job->packed);
+  const int64_t last = end * PACKED_ROWS < job->k ? end * PACKED_ROWS : job->k;
+  tfc_gemm_pack_part(job->b, job->k, job->n, begin * PACKED_ROWS, last, 0, tfc_gemm_panels(job->n), job->packed);
 }
 
 void tfc_products_pack(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, float *packed) {
   struct pack_job job = {b, k, n, packed};
-  int64_t panels = tfc_gemm_panels(n), threads = ctx->env->threads;
-  int64_t grain = threads > 1 ? (panels + 2 * threads - 1) / (2 * threads) : panels;
-  tfc_kernel_parallel_for(ctx, panels, grain > 0 ? grain : 1, pack_range, &job);
+  tfc_kernel_parallel_for(ctx, (k + PACKED_ROWS - 1) / PACKED_ROWS, 1, pack_range, &job);
 }
