@@ -376,7 +376,9 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->filters));
   if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_kernel_parallel_for(ctx, j.pieces * packings(&j), 1, pack_dy, &j);
-  tfc_products_split(j.rows, j.panels, ctx->env->threads, &j.row_part, &j.panel_part);
+  // Each piece reads a packed piece of dy: where that comes from beyond the second-level cache, for more rows.
+  const bool near = j.panels * tfc_gemm_panel() * PIECE * (int64_t)sizeof(float) <= 512 * 1024;
+  tfc_products_split(j.rows, j.panels, ctx->env->threads, near ? 24 : 64, &j.row_part, &j.panel_part);
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
   tfc_kernel_parallel_for(ctx, j.panel_parts * ((j.rows + j.row_part - 1) / j.row_part), 1, filter_part, &j);
   return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;

@@ -12,7 +12,7 @@
 #include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/driver.h"
 
-enum { few_rows = 12, turned_rows = 96, MOST_ROW_PARTS = 256, LEAST_ROWS = 48, PIECE_FLOP = 3000000 };
+enum { few_rows = 12, turned_rows = 96, MOST_ROW_PARTS = 256, LEAST_ROWS = 48, LEAST_PIECE = 24, PIECE_FLOP = 3000000 };
 
 struct job {
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
@@ -201,11 +201,12 @@ static int64_t even_part(int64_t units, int64_t threads, int64_t multiple, int64
   return best;
 }
 
-void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels) {
+void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t least, int64_t *out_rows,
+                        int64_t *out_panels) {
   int64_t row_time, panel_time;
   *out_rows = (rows + 7) / 8 * 8, *out_panels = panels;
   if (threads <= 1) return;
-  int64_t row_part = even_part(rows, threads, 8, 24, &row_time);
+  int64_t row_part = even_part(rows, threads, 8, least, &row_time);
   int64_t panel_part = even_part(panels, threads, 1, 1, &panel_time);
   double by_rows = (double)row_time / (double)rows, by_panels = (double)panel_time / (double)panels;
   if (by_rows * (double)threads <= 1.2 || (by_rows <= by_panels && row_part < rows)) {
@@ -325,7 +326,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
     tfc_kernel_parallel_for(ctx, threads, 1, share, &job);
     return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
   }
-  tfc_products_split(m, panels, threads, &job.row_part, &job.panel_part);
+  tfc_products_split(m, panels, threads, LEAST_PIECE, &job.row_part, &job.panel_part);
   job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
   int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
   if (pieces == 1 || !ctx)

@@ -29,9 +29,10 @@ bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
 // is.
 TFC_MUST_USE tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m,
                                                int64_t n, bool accumulate, float *c, bool *out_fits);
-// Pieces of C [rows, panels] for so many threads: rows of a piece (a multiple of 8, or all) and panels of a piece. By
-// rows where that can be even, as whoever takes a piece packs its rows of A.
-void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t *out_rows, int64_t *out_panels);
+// Pieces of C [rows, panels] for so many threads: rows of a piece (a multiple of 8, at least `least`, or all) and
+// panels of a piece. By rows where that can be even, as whoever takes a piece packs its rows of A.
+void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t least, int64_t *out_rows,
+                        int64_t *out_panels);
 // Packs B [k, n] on all cores; `packed` has tfc_gemm_packed_bytes.
 void tfc_products_pack(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, float *packed);
 
