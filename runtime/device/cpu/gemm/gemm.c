@@ -346,6 +346,15 @@ void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product
   run_packed(&job, row_first, row_last, first, last, false, packed_a);
 }
 
+void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float *c, int64_t row_first,
+                        int64_t row_last, int64_t panel, const float *panel_b, const float *packed_a) {
+  const struct tfc_gemm_kernel *g = chosen();
+  const int64_t columns = at_most(n - panel * g->width, g->width);
+  for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
+    g->tile(product->k, packed_a + (row - row_first) * product->k, panel_b, g->width, panel_b,
+            c + row * n + panel * g->width, n, at_most(row_last - row, tfc_gemm_stripe), columns, TFC_GEMM_SET);
+}
+
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c) {
   const struct tfc_gemm_kernel *g = chosen();
   for (int64_t first = 0; first < n; first += g->width)

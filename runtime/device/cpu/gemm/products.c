@@ -314,11 +314,36 @@ static tfc_status run_turned(struct tfc_kernel_ctx *ctx, const struct tfc_produc
   return NULL;
 }
 
+// By one thread, where all of A stays in the second-level cache: a transposed B is packed there, panel by panel, and
+// used up. (Of a plain one a panel's rows lie far apart; it is packed faster as a whole.)
+static bool pays_by_panels(const struct tfc_product *p, int64_t m, int64_t n) {
+  enum { a_bytes = 1280 * 1024, b_bytes = 512 * 1024, most_k = 1024 };
+  const int64_t size = sizeof(float);
+  return !p->packed_b && p->b.column != 1 && p->k <= most_k && m * p->k * size <= a_bytes &&
+         n * p->k * size > b_bytes && m >= 2 * few_rows;
+}
+
+static tfc_status run_by_panels(const struct tfc_product *p, int64_t m, int64_t n, float *c) {
+  const int64_t width = tfc_gemm_panel(), panels = tfc_gemm_panels(n);
+  float *a = tfc_thread_scratch(TFC_SCRATCH_A, (size_t)((m + 7) / 8 * 8 * p->k) * sizeof *a);
+  float *b = tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(p->k, width));
+  if (!a || !b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  const struct tfc_gemm_product product = {.a = p->a, .source = p->source, .k = p->k};
+  tfc_gemm_pack_a(&product, 1, 0, m, a);
+  for (int64_t panel = 0; panel < panels; panel++) {
+    tfc_gemm_pack(p->b, p->k, n, panel, panel + 1, b - panel * width * p->k);
+    tfc_gemm_run_panel(&product, n, c, 0, m, panel, b, a);
+  }
+  return NULL;
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
   if (count == 1 && !accumulate && pays_turned(products, m, n)) return run_turned(ctx, products, m, n, c);
+  if (count == 1 && !accumulate && (!ctx || ctx->env->threads == 1) && pays_by_panels(products, m, n))
+    return run_by_panels(products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) threads = 1; // less than a hand-over is worth
