@@ -16,8 +16,9 @@ DEVICES = ["cpu:0", "cpu:1", "emu:0", "emu:1"]
 RULE = "relative:1e-5:4"
 
 
-# TensorFlow's in-place operations write into what others read too, constants included: there each tensor is fetched in a
-# session of its own. The order of equal scores in a suppression is that of its heap: what follows from it is not compared.
+# TensorFlow's in-place operations write into what others read too, constants included: what they make is not compared, and
+# each other tensor is fetched in a session of its own. The order of equal scores in a suppression is that of its heap:
+# what follows from it is not compared either.
 IN_PLACE = {"InplaceAdd", "InplaceSub", "InplaceUpdate"}
 UNORDERED = {"CombinedNonMaxSuppression"}
 
@@ -51,7 +52,7 @@ def tensorflow(path, fetches):
         for part in [[f] for f in fetches] if alone else [fetches]:
             with tf1.Session(graph=graph, config=config) as session:
                 values.update(zip(part, session.run(part, options=tf1.RunOptions(timeout_in_ms=20000))))
-        return [None if makers[f] & UNORDERED else np.asarray(values[f]) for f in fetches], None, graph_def
+        return [None if makers[f] & (IN_PLACE | UNORDERED) else np.asarray(values[f]) for f in fetches], None, graph_def
     except (tf.errors.OpError, ValueError) as error:
         return None, " ".join(str(error).split())[:300], graph_def
 
