@@ -385,6 +385,7 @@ static tfc_status evaluate(const struct described *d, struct tfc_place_outcome *
   TFC_TRY(s, document(d, &solution, &bound, out, &best));
   out->placement->algorithm = TFC_STR("given");
   out->exit_code = out->placement->feasible ? 0 : 5;
+  out->over_limits = tfc_place_over_limits(d->problem, out->placement);
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -398,7 +399,7 @@ static void summarise(const struct tfc_search_outcome *r, int64_t best_single, s
                     (double)best_single / (double)(r->value ? r->value : 1));
   else
     tfc_text_printf(&t, "No single device can hold and run it (modelled).\n");
-  if (r->bound.value > 0)
+  if (r->bound.value > 0 && !r->excess)
     tfc_text_printf(&t, "Lower bound %s (%s); the answer is %.1f %% above it%s.\n", tfc_show_us(a, us(r->bound.value)),
                     tfc_bound_name(r->bound.kind), 100 * ((double)r->value / (double)r->bound.value - 1),
                     r->optimal ? ": optimal" : "");
@@ -425,6 +426,7 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   p->algorithm = tfc_arena_str(&p->arena, tfc_str_from(r->algorithm));
   p->seed = options->seed, p->evaluations = r->evaluations;
   summarise(r, best, out);
+  out->over_limits = tfc_place_over_limits(d->problem, p);
   out->exit_code = r->cancelled ? 130 : r->excess ? 5 : r->value >= best ? 7 : 0;
 out:
   return s;

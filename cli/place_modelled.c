@@ -103,6 +103,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     s = NULL;
   }
   if (!outcome.placement) goto out;
+  if (outcome.over_limits) tfc_warn("does not fit in memory: %s", outcome.over_limits);
   if (o->out || !o->evaluate) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -246,6 +246,7 @@ static bool is_algorithm(tfc_str name) {
 
 // 0, or the exit code after an unknown name.
 static int check_algorithms(const char *names) {
+  if (names && !*names) return tfc_flags_error(&program, "--algorithm names nothing; --algorithm help lists them");
   while (names && *names) {
     size_t n = strcspn(names, ",");
     tfc_str name = {names, n};
@@ -315,6 +316,23 @@ static int check_devices(const struct place_options *o) {
   return code;
 }
 
+// A cost graph has no tensors, no feeds and no runs that could go on: what asks for them is a mistake.
+static int check_cost_graph(const struct place_options *o) {
+  const struct {
+    const char *flag;
+    bool given;
+  } flags_of_runs[] = {
+      {"step", o->step != NULL},     {"fetch", o->fetches.count > 0}, {"target", o->targets.count > 0},
+      {"init", o->inits.count > 0},  {"feed", o->feeds.count > 0},    {"checkpoint", o->checkpoint != NULL},
+      {"resume", o->resume != NULL},
+  };
+  for (size_t i = 0; i < sizeof flags_of_runs / sizeof *flags_of_runs; i++)
+    if (flags_of_runs[i].given)
+      return tfc_flags_error(&program, "--%s is not for a cost graph, which is not run: '%s' is one",
+                             flags_of_runs[i].flag, o->graph);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db"};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
@@ -348,5 +366,6 @@ int main(int argc, char **argv) {
     return tfc_flags_error(&program, "'%s' is a cost graph: give the machine to place it on with --machine FILE.yaml",
                            o.graph);
   }
+  if (cost_graph && (code = check_cost_graph(&o))) return code;
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

@@ -9,6 +9,14 @@
 
 #define FORMAT "tfc-cost-graph"
 
+// A number that is not known is left out, not null.
+static tfc_status check_given(const json_t *object, const char *const *names) {
+  for (; *names; names++)
+    if (json_is_null(json_object_get(object, *names)))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "\"%s\" is null, not a whole number", *names);
+  return NULL;
+}
+
 static tfc_status read_kinds(const json_t *root, struct tfc_cost_builder *b, uint32_t *out_count) {
   const json_t *kinds = tfc_json_field(root, "kinds");
   if (!json_is_array(kinds)) return tfc_status_make(TFC_INVALID_ARGUMENT, "\"kinds\" is not a list of names");
@@ -56,6 +64,7 @@ static tfc_status read_node(const json_t *object, struct tfc_cost_builder *b, ui
   // The key is the document's own string, which outlives the map.
   if (!tfc_strmap_put(index, name, node, NULL)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, read_times(object, b, node, kinds));
+  TFC_TRY(s, check_given(object, (const char *const[]){"memory", NULL}));
   TFC_TRY(s, tfc_json_whole(object, "memory", &memory));
   TFC_TRY(s, tfc_json_string(object, "group", &group));
   TFC_TRY(s, tfc_json_string(object, "pin", &pin));
@@ -86,6 +95,7 @@ static tfc_status read_edge(const json_t *object, struct tfc_cost_builder *b, co
   if (!json_is_object(object)) return tfc_status_make(TFC_INVALID_ARGUMENT, "not an object");
   TFC_RETURN_IF_ERROR(read_end(object, "from", index, &from));
   TFC_RETURN_IF_ERROR(read_end(object, "to", index, &to));
+  TFC_RETURN_IF_ERROR(check_given(object, (const char *const[]){"output", "bytes", "live", NULL}));
   TFC_RETURN_IF_ERROR(tfc_json_i64(object, "output", &output));
   TFC_RETURN_IF_ERROR(tfc_json_whole(object, "bytes", &bytes));
   TFC_RETURN_IF_ERROR(tfc_json_whole(object, "live", &live));
@@ -106,6 +116,7 @@ tfc_status tfc_cost_graph_parse(tfc_str text, const char *path, struct tfc_cost_
   struct tfc_strmap index = {0};
   uint32_t kinds = 0;
   TFC_RETURN_IF_ERROR(tfc_json_document(text, path, FORMAT, &root));
+  if (!tfc_json_field(root, "version")) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "no \"version\": expected 1");
   TFC_TRY(s, tfc_cost_builder_create(&b));
   TFC_TRY(s, read_kinds(root, b, &kinds));
   const json_t *nodes = tfc_json_field(root, "nodes"), *edges = tfc_json_field(root, "edges");

@@ -58,9 +58,9 @@ static tfc_status check_device(const struct tfc_machine_device *d) {
   if (!isfinite(d->dispatch_us) || d->dispatch_us < 0 || d->dispatch_us > 1e12)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': dispatch is not a time", TFC_STR_ARG(d->name));
   for (uint32_t i = 0; i < d->slowdown_count; i++)
-    if (!(d->slowdown[i] >= 0 && d->slowdown[i] <= 1e6))
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': slowdown %g is not a factor", TFC_STR_ARG(d->name),
-                             d->slowdown[i]);
+    if (!(d->slowdown[i] > 0 && d->slowdown[i] <= 1e6))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': slowdown %g is not a factor above 0",
+                             TFC_STR_ARG(d->name), d->slowdown[i]);
   return NULL;
 }
 

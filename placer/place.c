@@ -243,6 +243,19 @@ out:
   return s;
 }
 
+char *tfc_place_over_limits(const struct tfc_problem *p, const struct tfc_placement *f) {
+  char held[32], over[32], limit[32];
+  struct tfc_text t = {0};
+  for (uint32_t d = 0; d < p->device_count && d < f->device_count; d++) {
+    const struct tfc_placement_device *y = &f->devices[d];
+    if (y->memory <= p->limit[d]) continue;
+    tfc_text_printf(&t, "%s%.*s holds %s, %s over its limit of %s", t.size ? "; " : "", TFC_STR_ARG(y->name),
+                    tfc_show_bytes(held, (double)y->memory), tfc_show_bytes(over, (double)(y->memory - p->limit[d])),
+                    tfc_show_bytes(limit, (double)p->limit[d]));
+  }
+  return t.data;
+}
+
 static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_problem *p,
                            const struct tfc_placement *file, struct tfc_place_outcome *out) {
   tfc_status s = NULL;
@@ -262,6 +275,7 @@ static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_p
   TFC_TRY(s, add_baselines(o, p, out->placement, &best));
   out->placement->algorithm = TFC_STR("given");
   out->exit_code = out->placement->feasible ? 0 : 5;
+  out->over_limits = tfc_place_over_limits(p, out->placement);
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -278,7 +292,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
                     (double)best_single / (double)(r->value ? r->value : 1));
   else
     tfc_text_printf(&t, "no single device can hold and run it\n");
-  if (r->bound.value > 0)
+  if (r->bound.value > 0 && !r->excess) // what does not fit may be below it
     tfc_text_printf(&t, "lower bound: %s (%s), gap at most %.2f %%%s\n", tfc_show_us(bound, us(r->bound.value)),
                     tfc_bound_name(r->bound.kind), 100 * ((double)r->value / (double)r->bound.value - 1),
                     r->optimal ? ": optimal" : "");
@@ -310,6 +324,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   f->algorithm = tfc_arena_str(&f->arena, tfc_str_from(out->search.algorithm));
   f->seed = options.seed, f->evaluations = out->search.evaluations;
   summarise(p, best_single, out);
+  out->over_limits = tfc_place_over_limits(p, f);
   // Modelled runs have no noise: equal to the best single device is not better.
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
@@ -348,6 +363,6 @@ out:
 void tfc_place_outcome_deinit(struct tfc_place_outcome *o) {
   tfc_placement_free(o->placement);
   tfc_search_outcome_deinit(&o->search);
-  free(o->summary);
+  free(o->summary), free(o->over_limits);
   *o = (struct tfc_place_outcome){0};
 }

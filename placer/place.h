@@ -32,11 +32,15 @@ struct tfc_place_outcome {
   struct tfc_placement *placement;  // what to print and to write; NULL only where the status is an error
   struct tfc_search_outcome search; // entries of each algorithm, bound (searches only)
   char *summary;                    // a few lines for people, with the gap; NULL for none
+  char *over_limits;                // which devices hold more than they may, and how much; NULL: none does
 };
 // The status says what failed (outcome.exit_code is right in either case). Under --evaluate: 4 for an unknown device
 // or kind of device, checked before 3; 5 above a memory limit, with the document (`feasible: false`).
 TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
 void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
+
+// "acc:0 holds 2 kB, 500 B over its limit of 1.5 kB; ..." of the document's devices, for tfc_place_outcome.over_limits.
+char *tfc_place_over_limits(const struct tfc_problem *problem, const struct tfc_placement *placement);
 
 // The document of a solution by simulation: devices, value, step, transfers, placement, order. `bound` may be NULL.
 TFC_MUST_USE tfc_status tfc_placement_from_solution(const struct tfc_problem *problem,

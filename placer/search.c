@@ -1,4 +1,5 @@
-// `auto` has three phases. Heuristics run side by side, each once. Then rounds: every worker takes a placement from the
+// `auto` has three phases. Heuristics run side by side, each once; what is tiny is then tried in every way, and that is
+// all. Then rounds: every worker takes a placement from the
 // elite and improves it by its method (annealing on units, on clusters, from nothing, large neighbourhoods, and where
 // memory is nearly full packing anew), rounds getting longer; what they find goes back to the elite in the order of the
 // workers. At last the best ones are polished by descent. Under a clock there are as many workers as threads; under a
@@ -9,9 +10,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "placer/communities.h"
 #include "placer/elite.h"
+#include "placer/exhaust.h"
 #include "placer/ilp.h"
 #include "placer/parallel.h"
 #include "placer/search_job.h"
@@ -163,13 +166,14 @@ static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_
   return tfc_algo_find(name);
 }
 
-// Where no named algorithm proposed anything legal (dynamic programming found no split, the program no solution): what
-// single devices and repaired random placements come to, so that the caller learns what is missing.
+// Where no named algorithm proposed anything legal that fits (dynamic programming found no split, the program no
+// solution, a list scheduler filled a device): what single devices, all in turn and repaired random placements come to.
+// One of them may fit; if none does, the caller learns what is missing.
 static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
-  static const char *const names[] = {"single", "random"};
-  for (uint32_t i = 0; i < 2 && !(f->out->best.device && f->out->excess == 0); i++) {
+  static const char *const names[] = {"single", "round-robin", "random"};
+  for (uint32_t i = 0; i < 3 && !(f->out->best.device && f->out->excess == 0); i++) {
     struct task task = {.algo = tfc_algo_find(tfc_str_from(names[i])), .evaluator = evaluator};
-    task.budget = (struct tfc_budget){.seed = f->o->seed, .threads = f->threads, .evaluations = i ? 8 : 0};
+    task.budget = (struct tfc_budget){.seed = f->o->seed, .threads = f->threads, .evaluations = i == 2 ? 8 : 0};
     run_task(&(struct task_list){f, &task}, 0);
     TFC_RETURN_IF_ERROR(enter(f, &task));
   }
@@ -196,7 +200,7 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
     tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tick, f);
     TFC_TRY(s, enter(f, &task));
   }
-  if (!f->out->best.device && !f->plain_later && !(f->o->cancel && atomic_load(f->o->cancel)))
+  if (!(f->out->best.device && f->out->excess == 0) && !f->plain_later && !(f->o->cancel && atomic_load(f->o->cancel)))
     TFC_TRY(s, run_plain(f, f->o->evaluator ? f->o->evaluator : simulated));
 out:
   tfc_evaluator_free(simulated);
@@ -270,13 +274,14 @@ struct program_thread {
   tfc_device_id *device;
   tfc_status status;
   double seconds;
+  atomic_bool done;
 };
 static void *run_program(void *argument) {
   struct program_thread *t = argument;
   const struct tfc_problem *p = t->f->p;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
   struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}}; // to be beaten
-  if (!cluster) return NULL;
+  if (!cluster) return atomic_store(&t->done, true), NULL;
   for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
   run_task(&(struct task_list){t->f, &single}, 0);
   const bool fits = !single.status && single.score.value != TFC_TIME_MAX && !single.score.excess;
@@ -286,6 +291,7 @@ static void *run_program(void *argument) {
   tfc_status_free(single.status);
   tfc_solution_deinit(&single.solution);
   free(cluster);
+  atomic_store(&t->done, true);
   return NULL;
 }
 
@@ -455,11 +461,40 @@ out:
   return s;
 }
 
+// Tiny problems: every placement, with every order where those are few enough too (then *out_complete: there is nothing
+// better, though no bound says so).
+static tfc_status try_all(struct finder *f, struct tfc_elite *elite, bool *out_complete) {
+  static const struct tfc_algo everything = {.name = "exhaustive"};
+  const struct tfc_problem *p = f->p;
+  bool orders = p->objective == TFC_OBJECTIVE_STEP;
+  uint64_t most = TFC_EXHAUST_EVALUATIONS;
+  tfc_status s = NULL;
+  struct task t = {.algo = &everything, .score = TFC_SCORE_NONE, .seconds = tfc_seconds_now()};
+  *out_complete = false;
+  if (is_over(f)) return NULL;
+  if (f->limit && f->limit - spent(f) < most) most = f->limit - spent(f);
+  uint64_t count = tfc_exhaust_count(p, most, orders);
+  if (count == UINT64_MAX && orders) orders = false, count = tfc_exhaust_count(p, most / 4, false);
+  if (count == UINT64_MAX) return NULL;
+  t.budget = (struct tfc_budget){.deadline = f->deadline, .evaluations = most, .threads = 1, .cancel = f->o->cancel};
+  TFC_TRY(s, tfc_solution_init(&t.solution, p));
+  TFC_TRY(s,
+          tfc_exhaust(p, &t.budget, orders, f->out->bound.value, &t.solution, &t.score, &t.evaluations, out_complete));
+  t.seconds = tfc_seconds_now() - t.seconds;
+  TFC_TRY(s, enter(f, &t));
+  const struct tfc_search_entry *e = &f->out->entries[f->out->entry_count - 1];
+  if (e->value != TFC_TIME_MAX) s = tfc_elite_join(elite, p, &e->solution, (struct tfc_score){e->excess, e->value});
+out:
+  tfc_solution_deinit(&t.solution);
+  return s;
+}
+
 static tfc_status run_auto(struct finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   struct tfc_elite elite = {0};
   struct program_thread program = {.f = f};
+  bool complete = false;
   if (f->o->start && f->o->start->device) {
     struct tfc_simulator *sim = NULL;
     struct tfc_verdict v = {0};
@@ -478,8 +513,12 @@ static tfc_status run_auto(struct finder *f) {
     program.started = program.device && pthread_create(&program.thread, NULL, run_program, &program) == 0;
   }
   TFC_TRY(s, heuristics(f, &elite));
-  TFC_TRY(s, rounds(f, &elite, &program));
+  TFC_TRY(s, try_all(f, &elite, &complete));
+  if (!complete) TFC_TRY(s, rounds(f, &elite, &program));
+  for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f)) // it may prove it
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:
+  if (complete) atomic_store(&f->stop, true);
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);
   tfc_elite_clear(&elite);

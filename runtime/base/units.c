@@ -78,6 +78,8 @@ tfc_status tfc_parse_bytes(tfc_str text, uint64_t *out_bytes) {
   value = value * u->factor;
   if (value < 0 || value >= 9.2e18)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a size", TFC_STR_ARG(text));
+  if (u->factor == 1 && value != floor(value))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a whole number of bytes", TFC_STR_ARG(text));
   *out_bytes = (uint64_t)floor(value + 0.5);
   return NULL;
 }

@@ -23,7 +23,7 @@ static void units_parse(void **state) {
   assert_true(x == 12e9);
   assert_null(tfc_parse_time_us(TFC_STR("10ms"), &x));
   assert_true(x == 10000);
-  const char *bad[] = {"", "x", "1QB", "-1", "nan", "inf", "1e999", "0x10"};
+  const char *bad[] = {"", "x", "1QB", "-1", "nan", "inf", "1e999", "0x10", "0.5", "1.5B"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     tfc_status s = tfc_parse_bytes(tfc_str_from(bad[i]), &bytes);
     assert_non_null(s);

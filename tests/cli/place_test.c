@@ -117,12 +117,22 @@ static void test_exit_codes(void **state) {
   assert_exit(2, "--machine", "cd %s && tfc-place --graph g.json", folder);
   assert_exit(2, "'DEVICE=SIZE'", PLACE "--graph g.json --memory 3GB", folder);
   assert_exit(2, "'a(b' is no regular expression", PLACE "--graph g.json --pin 'a(b=acc:0'", folder);
+  assert_exit(2, "'(' is no regular expression", PLACE "--graph g.json --pin '(=acc:0'", folder);
+  assert_exit(2, "--algorithm", PLACE "--graph g.json --algorithm ''", folder);
+  assert_exit(2, "--resume", PLACE "--graph g.json --resume", folder);
+  assert_exit(2, "--feed", PLACE "--graph g.json --feed 'x=int32[2]'", folder);
+  assert_exit(2, "--fetch", PLACE "--graph g.json --fetch a:0", folder);
   assert_exit(3, "nothere.json", PLACE "--graph nothere.json", folder);
   assert_exit(3, "nothere.yaml", "cd %s && tfc-place --graph g.json --machine nothere.yaml", folder);
   assert_exit(3, "'c'", PLACE "--graph g.json --evaluate less.json", folder);
   assert_exit(4, "gpu:9", PLACE "--graph g.json --evaluate gone.json", folder);
   assert_exit(4, "acc:5", PLACE "--graph g.json --devices acc:5", folder);
-  assert_exit(5, "", PLACE "--graph g.json --evaluations 100 --memory 'acc:*=1500'", folder);
+  assert_exit(5, "acc:0 holds 3.0 kB, 500 B over its limit of 2.5 kB",
+              PLACE "--graph g.json --evaluate half.json --memory 'acc:0=2500'", folder);
+  assert_exit(5, "acc:0 holds", PLACE "--graph g.json --evaluations 100 --memory 'acc:*=1500' --json", folder);
+  assert_exit(5, "acc:0 holds 4.0 kB, 1 B over", PLACE "--graph g.json --evaluate single:acc:0 --memory 'acc:0=3999'",
+              folder);
+  assert_null(strstr(command(PLACE "--graph g.json --evaluations 100 --memory 'acc:*=1500'", folder)->out, "gap at"));
   assert_exit(6, "/proc/x", PLACE "--graph g.json --evaluations 100 --out /proc/x", folder);
   assert_exit(3, "no setting 'sed'; did you mean 'seed'?",
               "cd %s && echo 'sed: 3' >bad.yaml && tfc-place --machine m.yaml --graph g.json --config bad.yaml",

@@ -1,6 +1,7 @@
 // What a search on one thread must not miss.
 #include "tests/common/test.h"
 
+#include "placer/exhaust.h"
 #include "tests/placer/instances.h"
 
 // A long operation and a short one, an operation of another device behind each: all is pinned, and the short one has to
@@ -43,7 +44,157 @@ static void test_orders(void **state) {
   instance_free(&i);
 }
 
+// The best that any precedence at all makes of any placement, found without the code under test: all permutations.
+static struct tfc_score best_of_all(const struct tfc_problem *p, bool orders) {
+  struct tfc_score best = TFC_SCORE_NONE;
+  struct tfc_simulator *sim = NULL;
+  tfc_device_id device[8] = {0};
+  uint32_t rank[8], turn[8];
+  uint64_t placements = 1;
+  MUST(tfc_simulator_create(p, &sim));
+  for (uint32_t u = 0; u < p->unit_count; u++) placements *= p->device_count;
+  for (uint64_t k = 0; k < placements; k++) {
+    uint64_t digits = k;
+    bool allowed = true;
+    for (uint32_t u = 0; u < p->unit_count; u++, digits /= p->device_count) {
+      device[u] = (tfc_device_id)(digits % p->device_count);
+      allowed &= tfc_problem_allows(p, u, device[u]);
+    }
+    if (!allowed) continue;
+    for (uint32_t n = 0; n < p->node_count; n++) rank[n] = n, turn[n] = 0;
+    for (uint32_t i = 0; i < p->node_count;) { // Heap's algorithm: one permutation for each look
+      struct tfc_verdict v = {0};
+      if (i == 0 || turn[i] < i) {
+        if (i) {
+          const uint32_t j = i % 2 ? turn[i] : 0, x = rank[j];
+          rank[j] = rank[i], rank[i] = x;
+          turn[i]++;
+        }
+        tfc_simulate(sim, device, orders ? rank : NULL, TFC_TIME_MAX, &v);
+        const struct tfc_score score = tfc_score_of(&v);
+        if (tfc_score_better(score, best)) best = score;
+        if (!orders) break;
+        i = 1;
+      } else {
+        turn[i++] = 0;
+      }
+    }
+  }
+  tfc_simulator_free(sim);
+  return best;
+}
+
+static void test_everything(void **state) {
+  (void)state;
+  struct tfc_random r;
+  uint32_t fewer = 0;
+  tfc_random_init(&r, 77);
+  for (int k = 0; k < 120; k++) {
+    const bool step = k % 4 != 3;
+    struct instance i = random_instance(&r, 2 + (uint32_t)pick(&r, 5), 1 + (uint32_t)pick(&r, 3), RICH_ALL,
+                                        step ? TFC_OBJECTIVE_STEP : TFC_OBJECTIVE_THROUGHPUT);
+    const struct tfc_problem *p = i.problem;
+    const struct tfc_score best = best_of_all(p, step);
+    struct tfc_solution solution = {0};
+    struct tfc_score score;
+    uint64_t used;
+    bool complete;
+    const uint64_t count = tfc_exhaust_count(p, 10000000, step);
+    assert_ok(tfc_solution_init(&solution, p));
+    assert_ok(tfc_exhaust(p, &(struct tfc_budget){.threads = 1}, step, -1, &solution, &score, &used, &complete));
+    assert_true(complete);
+    assert_int_equal(used, count);
+    if (score.excess != best.excess || score.value != best.value)
+      fail_msg("instance %d: %lld ps, not %lld", k, (long long)score.value, (long long)best.value);
+    // What it gives back is what it says.
+    if (best.value != TFC_TIME_MAX) {
+      struct tfc_simulator *sim = NULL;
+      struct tfc_verdict v = {0};
+      MUST(tfc_simulator_create(p, &sim));
+      tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
+      assert_int_equal(v.value, best.value);
+      assert_int_equal(v.excess, best.excess);
+      tfc_simulator_free(sim);
+    }
+    // A budget that is too small ends it, and is kept to.
+    if (count > 1) {
+      fewer++;
+      assert_int_equal(tfc_exhaust_count(p, count - 1, step), UINT64_MAX);
+      assert_ok(tfc_exhaust(p, &(struct tfc_budget){.threads = 1, .evaluations = count - 1}, step, -1, &solution,
+                            &score, &used, &complete));
+      assert_false(complete);
+      assert_int_equal(used, count - 1);
+    }
+    tfc_solution_deinit(&solution);
+    // `auto` misses nothing either, on any number of threads.
+    for (uint32_t threads = 1; threads <= 3 && k % 8 == 0 && best.value != TFC_TIME_MAX && count < 20000;
+         threads += 2) {
+      struct tfc_search_outcome out = {0};
+      struct tfc_search_options options = {.evaluations = 60000, .seed = 1, .threads = threads};
+      assert_ok(tfc_search(p, &options, &out));
+      assert_int_equal(out.value, best.value);
+      assert_int_equal(out.excess, best.excess);
+      tfc_search_outcome_deinit(&out);
+    }
+    instance_free(&i);
+  }
+  assert_true(fewer > 80);
+}
+
+static struct instance parsed(const char *graph, const char *machine) {
+  struct instance i = {0};
+  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
+  MUST(tfc_machine_parse(tfc_str_from(machine), "m.yaml", &i.machine));
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  return i;
+}
+
+// Five nodes that fit only in one order: while a tensor lives, there is no room for the next.
+static void test_order_that_fits(void **state) {
+  (void)state;
+  struct instance i = parsed(
+      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+      "{\"name\": \"n0\", \"time_us\": {\"acc\": 2}}, {\"name\": \"n1\", \"time_us\": {\"acc\": 1}},"
+      "{\"name\": \"n2\", \"time_us\": {\"acc\": 0}, \"memory\": 365},"
+      "{\"name\": \"n3\", \"time_us\": {\"acc\": 2}, \"memory\": 100}, {\"name\": \"n4\", \"time_us\": {\"acc\": 0}}],"
+      "\"edges\": [{\"from\": \"n2\", \"to\": \"n3\", \"bytes\": 1, \"output\": 1, \"live\": 100},"
+      "{\"from\": \"n1\", \"to\": \"n0\", \"bytes\": 1, \"live\": 596}]}",
+      "format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'acc:0', kind: acc, memory: 698}\n"
+      "  - {name: 'acc:1', kind: acc, memory: 558}\nlinks:\n"
+      "  - {from: '*', to: '*', latency: 1, bandwidth: 11790815.968035912, duplex: true}\n"
+      "  - {from: 'acc:1', to: 'acc:0', bandwidth: 1000000000.0, occupies: receiver}\n");
+  struct tfc_search_outcome out = {0};
+  assert_ok(tfc_search(i.problem, &(struct tfc_search_options){.evaluations = 1500, .seed = 100086}, &out));
+  assert_int_equal(out.excess, 0);
+  assert_int_equal(out.value, 5001000);
+  assert_true(out.evaluations <= 1500);
+  tfc_search_outcome_deinit(&out);
+  instance_free(&i);
+}
+
+// A list scheduler that fills the small device: the answer is then a device without a limit.
+static void test_falls_back(void **state) {
+  (void)state;
+  struct instance i =
+      parsed("{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+             "{\"name\": \"n0\", \"time_us\": {\"acc\": 1}}, {\"name\": \"n1\", \"time_us\": {\"acc\": 1}}],"
+             "\"edges\": [{\"from\": \"n0\", \"to\": \"n1\", \"bytes\": 48201, \"output\": 1, \"live\": 144}]}",
+             "format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'acc:0', kind: acc, memory: 28}\n"
+             "  - {name: 'acc:1', kind: acc}\nlinks:\n  - {from: '*', to: '*', bandwidth: 54951414}\n");
+  for (size_t k = 0; k < 2; k++) {
+    struct tfc_search_outcome out = {0};
+    assert_ok(tfc_search(
+        i.problem, &(struct tfc_search_options){.algorithms = k ? "m-sct" : "heft", .evaluations = 2000, .seed = 1},
+        &out));
+    assert_int_equal(out.excess, 0);
+    assert_int_equal(out.value, 2000000);
+    tfc_search_outcome_deinit(&out);
+  }
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders), cmocka_unit_test(test_everything),
+                                     cmocka_unit_test(test_order_that_fits), cmocka_unit_test(test_falls_back)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
