@@ -116,6 +116,12 @@ static void test_everything(void **state) {
       assert_int_equal(v.excess, best.excess);
       tfc_simulator_free(sim);
     }
+    // No lower bound is above the best there is.
+    if (best.value != TFC_TIME_MAX && !best.excess) {
+      struct tfc_bound bound;
+      assert_ok(tfc_bound_compute(p, NULL, &bound));
+      assert_true(bound.value <= best.value);
+    }
     // A budget that is too small ends it, and is kept to.
     if (count > 1) {
       fewer++;
