@@ -246,15 +246,18 @@ out:
 
 struct tail {
   int64_t length;
+  int32_t tie;
   uint32_t node;
 };
 static int compare_tails(const void *a, const void *b) {
   const struct tail *x = a, *y = b;
   if (x->length != y->length) return x->length > y->length ? -1 : 1;
+  if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
   return (x->node > y->node) - (x->node < y->node);
 }
 
-tfc_status tfc_local_rerank(const struct tfc_problem *p, const tfc_device_id *device, uint32_t *out_rank) {
+tfc_status tfc_local_rerank(const struct tfc_problem *p, const tfc_device_id *device, const int32_t *tie,
+                            uint32_t *out_rank) {
   const struct tfc_cost_graph *g = p->graph;
   struct tail *tails = malloc(sizeof *tails * ((size_t)p->node_count + 1));
   if (!tails) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an order");
@@ -270,7 +273,7 @@ tfc_status tfc_local_rerank(const struct tfc_problem *p, const tfc_device_id *de
         if (length > longest) longest = length;
       }
     int64_t own = tfc_problem_time(p, n, from);
-    tails[n] = (struct tail){longest + (own > 0 ? own : 0), n};
+    tails[n] = (struct tail){longest + (own > 0 ? own : 0), tie ? tie[p->unit[n]] : 0, n};
   }
   qsort(tails, p->node_count, sizeof *tails, compare_tails);
   for (uint32_t i = 0; i < p->node_count; i++) out_rank[tails[i].node] = i;
@@ -298,7 +301,7 @@ tfc_status tfc_local_settle(const struct tfc_problem *p, struct tfc_simulator *s
   }
   uint32_t *rank = malloc(sizeof *rank * ((size_t)p->node_count + 1));
   if (!rank) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an order");
-  tfc_status s = tfc_local_rerank(p, solution->device, rank);
+  tfc_status s = tfc_local_rerank(p, solution->device, NULL, rank);
   if (s) {
     free(rank);
     return s;

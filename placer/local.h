@@ -73,9 +73,10 @@ TFC_MUST_USE tfc_status tfc_local_anneal(const struct tfc_problem *problem, cons
                                          struct tfc_score *score, uint64_t *out_evaluations);
 
 // Precedence that fits the placement: longest remaining path with the times of the devices in use and the transfers
-// (the upward rank of Topcuoglu et al. 2002 once everything is placed). out_rank [node].
+// (the upward rank of Topcuoglu et al. 2002 once everything is placed). Paths of one length go by `tie` [unit] (NULL:
+// by number), ascending. out_rank [node].
 TFC_MUST_USE tfc_status tfc_local_rerank(const struct tfc_problem *problem, const tfc_device_id *device,
-                                         uint32_t *out_rank);
+                                         const int32_t *tie, uint32_t *out_rank);
 // Evaluates the solution with its rank, without, and (step) reranked; keeps the best. Counts 1 to 3 evaluations.
 TFC_MUST_USE tfc_status tfc_local_settle(const struct tfc_problem *problem, struct tfc_simulator *simulator,
                                          struct tfc_solution *solution, struct tfc_score *out_score,

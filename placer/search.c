@@ -228,8 +228,8 @@ static void run_job(void *user, uint32_t i) {
 }
 
 static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
-  static const char *const names[] = {"single", "pack",  "split", "dp",     "m-topo",      "m-etf",     "heft",
-                                      "peft",   "m-sct", "metis", "scotch", "round-robin", "multilevel"};
+  static const char *const names[] = {"single", "pack", "split", "layout", "dp",     "m-topo",      "m-etf",
+                                      "heft",   "peft", "m-sct", "metis",  "scotch", "round-robin", "multilevel"};
   enum { COUNT = sizeof names / sizeof *names };
   struct task tasks[COUNT] = {0};
   tfc_status s = NULL;
@@ -241,7 +241,7 @@ static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
     if (f->limit) { // each evaluates a few placements only
       uint64_t few = i == 0 ? f->p->device_count : 6;
-      bool searching = t->algo->needs & TFC_NEEDS_BUDGET;
+      bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
       if (searching) few = f->limit / 20;
       if (i && planned + few > f->limit / 2) continue;
       planned += few;

@@ -7,6 +7,7 @@
   X(random)                                                                                                            \
   X(robin)                                                                                                             \
   X(split)                                                                                                             \
+  X(layout)                                                                                                            \
   X(pack)                                                                                                              \
   X(metis)                                                                                                             \
   X(scotch)                                                                                                            \

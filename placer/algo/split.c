@@ -1,10 +1,10 @@
 // Contiguous split: units in topological order, cut into as many runs as there are devices, each device taking a share
 // of the work that its speed can do in the same time. Depth-first and breadth-first orders; the better one stays.
+#include "placer/algo/split.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "placer/algo/order.h"
-#include "placer/local.h"
 
 // Fills devices of the order one after another up to `target` ps each; what is left over goes to the last.
 static void fill(const struct tfc_problem *p, const uint32_t *order, double target, tfc_device_id *device) {
@@ -29,6 +29,23 @@ static void fill(const struct tfc_problem *p, const uint32_t *order, double targ
   }
 }
 
+void tfc_split_order(const struct tfc_problem *p, struct tfc_random *random, const uint32_t *order,
+                     tfc_device_id *device) {
+  double low = 0, high = (double)p->total_fastest * 1.01 + 1; // the target at which the last device is not left over
+  for (int k = 0; k < 10; k++) {
+    double target = (low + high) / 2, last = 0;
+    fill(p, order, target, device);
+    for (uint32_t u = 0; u < p->unit_count; u++)
+      if (device[u] == p->device_count - 1) last += (double)tfc_problem_unit_time(p, u, device[u]);
+    if (last > target)
+      low = target;
+    else
+      high = target;
+  }
+  fill(p, order, high, device);
+  if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, device, NULL);
+}
+
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {
   (void)evaluator;
@@ -45,19 +62,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   TFC_TRY(s, tfc_solution_init(&trial, p));
   for (int depth_first = 1; depth_first >= 0; depth_first--) {
     TFC_TRY(s, tfc_order_units(p, depth_first, order));
-    double low = 0, high = (double)p->total_fastest * 1.01 + 1; // the target at which the last device is not left over
-    for (int k = 0; k < 10; k++) {
-      double target = (low + high) / 2, last = 0;
-      fill(p, order, target, trial.device);
-      for (uint32_t u = 0; u < p->unit_count; u++)
-        if (trial.device[u] == p->device_count - 1) last += (double)tfc_problem_unit_time(p, u, trial.device[u]);
-      if (last > target)
-        low = target;
-      else
-        high = target;
-    }
-    fill(p, order, high, trial.device);
-    if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, trial.device, NULL);
+    tfc_split_order(p, &random, order, trial.device);
     struct tfc_verdict v = {0};
     tfc_simulate(sim, trial.device, NULL, TFC_TIME_MAX, &v);
     ++*out_evaluations;
