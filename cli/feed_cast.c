@@ -2,23 +2,6 @@
 
 #include <inttypes.h>
 
-static bool is_float(tfc_dtype t) {
-  return t == TFC_FLOAT || t == TFC_DOUBLE || t == TFC_HALF || t == TFC_BFLOAT16;
-}
-static bool is_whole(tfc_dtype t) {
-  switch (t) {
-  case TFC_INT8:
-  case TFC_INT16:
-  case TFC_INT32:
-  case TFC_INT64:
-  case TFC_UINT8:
-  case TFC_UINT16:
-  case TFC_UINT32:
-  case TFC_UINT64: return true;
-  default: return false;
-  }
-}
-
 static double real_at(const struct tfc_tensor *t, int64_t i) {
   switch (t->dtype) {
   case TFC_FLOAT: return (double)((const float *)t->data)[i];
@@ -64,14 +47,15 @@ static bool put_whole(struct tfc_tensor *t, int64_t i, int64_t v, bool large) {
 }
 
 tfc_status tfc_feed_cast(tfc_dtype want, struct tfc_tensor *t) {
-  bool from_whole = is_whole(t->dtype) || t->dtype == TFC_BOOL;
-  if (want == t->dtype || !((is_float(want) && (from_whole || is_float(t->dtype))) || (is_whole(want) && from_whole)))
+  bool from_whole = tfc_dtype_is_integer(t->dtype) || t->dtype == TFC_BOOL;
+  if (want == t->dtype || !((tfc_dtype_is_floating(want) && (from_whole || tfc_dtype_is_floating(t->dtype))) ||
+                            (tfc_dtype_is_integer(want) && from_whole)))
     return NULL;
   struct tfc_tensor made = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_tensor_create(want, &t->shape, &made));
   for (int64_t i = 0, n = tfc_tensor_elements(t); i < n; i++) {
-    if (is_float(want)) {
+    if (tfc_dtype_is_floating(want)) {
       put_real(&made, i, real_at(t, i));
       continue;
     }

@@ -60,18 +60,10 @@ static struct instance clusters(struct tfc_random *r, double slack, bool uneven,
   }
   MUST(tfc_cost_builder_finish(b, &i.graph));
   tfc_cost_builder_free(b);
-  MUST(tfc_machine_create(&i.machine));
-  for (uint32_t d = 0; d < devices; d++) {
-    snprintf(name, sizeof name, "acc:%u", d);
-    MUST(tfc_machine_add_device(i.machine,
-                                &(struct tfc_machine_device){.name = tfc_str_from(name),
-                                                             .kind = TFC_STR("acc"),
-                                                             .memory = (uint64_t)((double)room[d] * (1 + slack)),
-                                                             .label = TFC_LABEL_MODELLED}));
-  }
+  for (uint32_t d = 0; d < devices; d++) room[d] = (uint64_t)((double)room[d] * (1 + slack));
   struct tfc_link l = tfc_link_default();
   l.latency_us = 10, l.bandwidth = 12e9, l.occupies = TFC_OCCUPIES_BOTH;
-  MUST(tfc_machine_add_link(i.machine, &l));
+  i.machine = even_machine(devices, room, &l);
   MUST(tfc_problem_create(i.graph, i.machine, objective, &i.problem));
   return i;
 }

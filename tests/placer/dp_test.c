@@ -36,17 +36,9 @@ static struct instance there_and_back(struct tfc_random *r) {
   MUST(tfc_cost_builder_edge(b, LAYERS - 1, 0, LAYERS, 1000, TFC_LIVE_ABSENT));
   MUST(tfc_cost_builder_finish(b, &i.graph));
   tfc_cost_builder_free(b);
-  MUST(tfc_machine_create(&i.machine));
-  for (uint32_t d = 0; d < DEVICES; d++) {
-    snprintf(name, sizeof name, "acc:%u", d);
-    MUST(tfc_machine_add_device(i.machine, &(struct tfc_machine_device){.name = tfc_str_from(name),
-                                                                        .kind = TFC_STR("acc"),
-                                                                        .memory = TFC_NO_LIMIT,
-                                                                        .label = TFC_LABEL_MODELLED}));
-  }
   struct tfc_link l = tfc_link_default();
   l.bandwidth = 1e9, l.occupies = TFC_OCCUPIES_BOTH;
-  MUST(tfc_machine_add_link(i.machine, &l));
+  i.machine = even_machine(DEVICES, NULL, &l);
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_THROUGHPUT, &i.problem));
   return i;
 }

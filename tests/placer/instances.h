@@ -99,6 +99,22 @@ static inline struct tfc_machine *random_machine(struct tfc_random *r, uint32_t 
   return m;
 }
 
+// Devices "acc:0", ... of one kind that are linked alike; memory [device] bytes, NULL: no limit.
+static inline struct tfc_machine *even_machine(uint32_t devices, const uint64_t *memory, const struct tfc_link *link) {
+  struct tfc_machine *m = NULL;
+  char name[32];
+  MUST(tfc_machine_create(&m));
+  for (uint32_t d = 0; d < devices; d++) {
+    snprintf(name, sizeof name, "acc:%u", d);
+    MUST(tfc_machine_add_device(m, &(struct tfc_machine_device){.name = tfc_str_from(name),
+                                                                .kind = TFC_STR("acc"),
+                                                                .memory = memory ? memory[d] : TFC_NO_LIMIT,
+                                                                .label = TFC_LABEL_MODELLED}));
+  }
+  MUST(tfc_machine_add_link(m, link));
+  return m;
+}
+
 // Times are small multiples, so that much happens at one instant.
 static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
                                                   uint64_t *out_memory) {

@@ -35,17 +35,9 @@ static struct instance grid(uint32_t rows, uint32_t times, uint32_t devices, uin
     }
   MUST(tfc_cost_builder_finish(b, &i.graph));
   tfc_cost_builder_free(b);
-  MUST(tfc_machine_create(&i.machine));
-  for (uint32_t d = 0; d < devices; d++) {
-    snprintf(name, sizeof name, "acc:%u", d);
-    MUST(tfc_machine_add_device(i.machine, &(struct tfc_machine_device){.name = tfc_str_from(name),
-                                                                        .kind = TFC_STR("acc"),
-                                                                        .memory = TFC_NO_LIMIT,
-                                                                        .label = TFC_LABEL_MODELLED}));
-  }
   struct tfc_link l = tfc_link_default();
   l.latency_us = LATENCY_US, l.bandwidth = 12e9;
-  MUST(tfc_machine_add_link(i.machine, &l));
+  i.machine = even_machine(devices, NULL, &l);
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   free(number);
   return i;

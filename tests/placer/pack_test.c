@@ -42,17 +42,9 @@ static struct instance planted(struct tfc_random *r, uint32_t parts, uint32_t si
   }
   MUST(tfc_cost_builder_finish(b, &i.graph));
   tfc_cost_builder_free(b);
-  MUST(tfc_machine_create(&i.machine));
-  for (uint32_t d = 0; d < parts; d++) {
-    snprintf(name, sizeof name, "acc:%u", d);
-    MUST(tfc_machine_add_device(i.machine, &(struct tfc_machine_device){.name = tfc_str_from(name),
-                                                                        .kind = TFC_STR("acc"),
-                                                                        .memory = room[d],
-                                                                        .label = TFC_LABEL_MODELLED}));
-  }
   struct tfc_link l = tfc_link_default();
   l.latency_us = 10, l.bandwidth = 12e9, l.occupies = TFC_OCCUPIES_BOTH;
-  MUST(tfc_machine_add_link(i.machine, &l));
+  i.machine = even_machine(parts, room, &l);
   MUST(tfc_problem_create(i.graph, i.machine, objective, &i.problem));
   free(at), free(room);
   return i;
