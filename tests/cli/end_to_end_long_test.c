@@ -43,7 +43,7 @@ static double number(const char *sql) {
 static void test_place(void **state) {
   (void)state;
   const struct command_result *r =
-      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 25s --db t.db", folder, GRAPH);
+      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 40s --db t.db", folder, GRAPH);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err); // whether it is faster is the machine's
   assert_non_null(strstr(r->out, "whole"));
   assert_non_null(strstr(r->out, "single:cpu:0"));
@@ -152,7 +152,7 @@ static void test_throughput(void **state) {
 // Steps that update no variables are measured with several of them in flight.
 static void test_in_flight(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 12s "
+  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 24s "
                                            "--fetch loss:0 --objective throughput --db t.db --report none --json",
                                            folder, GRAPH);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
