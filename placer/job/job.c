@@ -262,6 +262,7 @@ static void known_deinit(struct tfc_job_known *k) {
   free(k->share);
   free(k->sequence);
   tfc_solution_deinit(&k->solution);
+  tfc_array_free(&k->again_us);
   tfc_array_free(&k->final_step_us);
   tfc_array_free(&k->final_block_of);
   tfc_array_free(&k->in_flight.us);
@@ -317,7 +318,7 @@ static tfc_status phases(struct tfc_job *j) {
   TFC_TRY(s, tfc_job_search(j));
   TFC_TRY(s, tfc_job_save_state(j));
   j->phase = TFC_JOB_FINAL;
-  TFC_TRY(s, tfc_job_final(j));
+  TFC_TRY(s, j->o->repeats ? tfc_job_repeat(j) : tfc_job_final(j));
 out:
   return s;
 }
@@ -430,6 +431,11 @@ void tfc_job_outcome_deinit(struct tfc_job_outcome *out) {
     free(out->rows[i].note);
   }
   free(out->rows);
+  for (uint32_t i = 0; i < out->pair_count; i++) {
+    free(out->pairs[i].algorithm);
+    free(out->pairs[i].measured_us);
+  }
+  free(out->pairs);
   free(out->busy_share);
   free(out->peak);
   free(out->crossing);

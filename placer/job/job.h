@@ -63,8 +63,10 @@ struct tfc_job_options {
   uint64_t seed;
   uint32_t threads;
   bool no_early_stop; // hopeless candidates are measured in full
-  uint32_t
-      random_first; // so many random placements are measured before the search (benchmarks), by number of devices used
+  // Benchmarks of the simulator: so many random placements are measured before the search, by number of devices used;
+  // after it, in place of the final run, all that was measured is measured so many times more, in an order drawn anew
+  // each time, and `pairs` are given.
+  uint32_t random_first, repeats;
   const char *database;
   const char *save_problem; // folder, NULL: none
   const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search
@@ -89,6 +91,13 @@ struct tfc_job_row { // one line of the answer's table
   double speedup, low, high; // best single device / this one, 95 %; NaN where not measured side by side
   char *note;
 };
+struct tfc_job_pair {  // a placement as simulated and as measured, time and again
+  char *algorithm;     // that proposed it
+  double predicted_us, // by the costs before it was measured
+      simulated_us;    // by those after the search
+  double *measured_us; // [measured_count] medians of five steps, minutes apart
+  uint32_t measured_count;
+};
 struct tfc_job_outcome {
   int exit_code;                   // always set
   int64_t run;                     // 0: none was begun
@@ -107,15 +116,12 @@ struct tfc_job_outcome {
   uint64_t *peak;     // [device] bytes
   uint64_t *crossing; // [from * device_count + to] bytes per step
   uint32_t device_count;
-  char *path;       // critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
-  char *first_line; // what to say first
+  char *path;                 // critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
+  char *first_line;           // what to say first
+  struct tfc_job_pair *pairs; // where repeats were asked for
+  uint32_t pair_count;
 };
 TFC_MUST_USE tfc_status tfc_job_run(const struct tfc_job_options *options, struct tfc_job_outcome *out);
 void tfc_job_outcome_deinit(struct tfc_job_outcome *outcome);
-
-// Kendall's tau of simulated against measured over what a run measured: arrays of that many placements.
-struct tfc_job_pair {
-  double simulated_us, measured_us, spread_us;
-};
 
 #endif

@@ -36,6 +36,7 @@ struct tfc_job_known { // a placement that was measured or has a name
   TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
   TFC_ARRAY(uint32_t) final_block_of;
   struct tfc_job_samples in_flight; // us.count 0: not measured
+  TFC_ARRAY(double) again_us;       // medians of repeats
   uint64_t *peak;                   // [device]
   // Where memory is limited: the order that it was found to fit with, which newer costs would change. NULL: none.
   uint32_t *sequence, sequence_count;
@@ -151,6 +152,9 @@ const struct tfc_subject *tfc_job_search_subject(const struct tfc_job *job);
 // What was found there, as a solution of job->problem (owned; also after an error).
 TFC_MUST_USE tfc_status tfc_job_found(const struct tfc_job *job, const struct tfc_solution *found,
                                       struct tfc_solution *out);
+// repeat.c
+// The options' repeats of all that searches and random placements had measured, and the outcome's pairs.
+TFC_MUST_USE tfc_status tfc_job_repeat(struct tfc_job *job);
 // learn.c
 TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job *job, const struct tfc_algo *algo, double until_s,
                                       uint32_t measurements);

@@ -163,12 +163,14 @@ out:
   return s;
 }
 
-// Random placements, as many with one device as with two and so on: what the simulator is checked against.
+// Random placements, as many on two devices as on three and so on: what the simulator is checked against. Where devices
+// are alike there are few on one; others take the place of what was measured before.
 static tfc_status measure_random(struct tfc_job *j, struct tfc_random *random) {
   tfc_status s = NULL;
   const struct tfc_problem *p = j->problem;
   struct tfc_solution solution = {0};
-  for (uint32_t i = 0; i < j->o->random_first && !tfc_job_cancelled(j); i++) {
+  uint32_t measured = 0;
+  for (uint32_t i = 0; measured < j->o->random_first && i < 4 * j->o->random_first && !tfc_job_cancelled(j); i++) {
     uint32_t used = 1 + i % p->device_count, first = (uint32_t)tfc_random_below(random, p->device_count), index;
     bool is_new = false;
     TFC_TRY(s, tfc_solution_init(&solution, p));
@@ -179,6 +181,7 @@ static tfc_status measure_random(struct tfc_job *j, struct tfc_random *random) {
     }
     TFC_TRY(s, tfc_job_add(j, NULL, "random placement", "candidate", &solution, &index, &is_new));
     tfc_solution_deinit(&solution);
+    measured += is_new;
     if (is_new) TFC_TRY(s, tfc_job_measure(j, &index, 1, "screen"));
   }
   TFC_TRY(s, tfc_job_rebuild(j));
