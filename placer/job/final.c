@@ -7,7 +7,7 @@
 #include "placer/job/private.h"
 #include "runtime/base/clock.h"
 
-enum { FINALISTS = 3, BLOCK = 5, FEWEST_BLOCK = 2 };
+enum { FINALISTS = 3, MOST_FINALISTS = 8, BLOCK = 5, FEWEST_BLOCK = 2 };
 
 double tfc_job_total_seconds(const struct tfc_job *j) {
   return j->o->seconds > 0 ? j->o->seconds : 600;
@@ -56,7 +56,7 @@ static uint32_t fastest(const struct tfc_job *j, bool single, const uint32_t *li
     const struct tfc_job_known *k = &j->known.data[i];
     bool taken = !tfc_job_can_answer(k) || k->single != single;
     for (uint32_t n = 0; n < count && !taken; n++) taken = list[n] == i || j->known.data[list[n]].digest == k->digest;
-    if (!taken && (best == UINT32_MAX || k->median_us < j->known.data[best].median_us)) best = i;
+    if (!taken && (best == UINT32_MAX || k->level_us < j->known.data[best].level_us)) best = i;
   }
   return best;
 }
@@ -108,9 +108,11 @@ uint32_t tfc_job_finalists(const struct tfc_job *j, double left_s, uint32_t *lis
     const struct tfc_job_known *k = &j->known.data[list[i]];
     several += k->solution.device && !k->single && !is_rival(k);
   }
-  while (several++ < FINALISTS && count < TFC_JOB_MOST_FINALISTS) {
+  // A screening says little of those that are close together: more of them where all have time for every round.
+  for (; several < MOST_FINALISTS && count < TFC_JOB_MOST_FINALISTS; several++) {
+    uint32_t steps = several < FINALISTS ? 2 * BLOCK : TFC_JOB_FINAL_ROUNDS * BLOCK;
     list[count] = fastest(j, false, list, count);
-    if (list[count] == UINT32_MAX || seconds_for(j, list, count + 1, 2 * BLOCK) > left_s) break;
+    if (list[count] == UINT32_MAX || seconds_for(j, list, count + 1, steps) > left_s) break;
     count++;
   }
   while (seconds_for(j, list, count, 2 * FEWEST_BLOCK) > left_s && drop_one(j, list, &count)) {

@@ -45,6 +45,7 @@ tfc_status tfc_job_add(struct tfc_job *j, const char *name, const char *algorith
                             .q1_us = (double)NAN,
                             .q3_us = (double)NAN,
                             .ratio = (double)NAN,
+                            .level_us = (double)NAN,
                             .final_us = (double)NAN};
   k.simulated_us = tfc_job_simulate(j, solution);
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", j->known.count);
@@ -83,9 +84,7 @@ tfc_status tfc_job_keep_sequence(const struct tfc_job *j, struct tfc_job_known *
 void tfc_job_consider(struct tfc_job *j, uint32_t index) {
   const struct tfc_job_known *k = &j->known.data[index];
   if (k->state != TFC_RESULT_OK || !k->solution.device || isnan(k->median_us)) return;
-  // Beside its reference, which the incumbent was: the machine may have drifted since that was measured.
-  const struct tfc_job_known *best = j->best == UINT32_MAX ? NULL : &j->known.data[j->best];
-  if (best && !(isfinite(k->ratio) ? k->ratio < 1 : k->median_us < best->median_us)) return;
+  if (j->best != UINT32_MAX && !(k->level_us < j->known.data[j->best].level_us)) return;
   j->best = index;
   char text[32];
   if (k->median_us >= j->best_seen_us) return; // better than its reference, but the machine was slower then
@@ -99,6 +98,7 @@ struct measuring {
   const uint32_t *index; // [entry] of known; the reference is last
   const struct tfc_measure_entry *entries;
   uint32_t count;
+  double reference_us; // level of the reference, NaN: none
   const char *phase;
 };
 static tfc_status measured(void *user, const struct tfc_measured *m) {
@@ -108,6 +108,7 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   struct tfc_job_known *k = &j->known.data[b->index[m->entry]];
   if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
   TFC_RETURN_IF_ERROR(tfc_job_record(j, k, m, b->phase));
+  k->level_us = isfinite(k->ratio * b->reference_us) ? k->ratio * b->reference_us : k->median_us;
   const struct tfc_measure_entry *e = &b->entries[m->entry];
   TFC_RETURN_IF_ERROR(tfc_job_keep_sequence(j, k, e->sequence, e->sequence_count));
   if (m->state == TFC_RESULT_FAILED) tfc_job_say(j, true, "%s: %s", k->name, m->message ? m->message : "failed");
@@ -129,7 +130,7 @@ static bool time_for_reference(const struct tfc_job *j, double left_s, uint32_t 
 
 tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t count, const char *phase) {
   tfc_status s = NULL;
-  struct measuring b = {j, index, NULL, 0, phase};
+  struct measuring b = {.job = j, .index = index, .phase = phase};
   size_t nodes = j->o->graph->node_count;
   double best = (double)NAN, end = tfc_job_search_end_s(j);
   if (j->batch_end_s > 0) end = fmin(end, j->batch_end_s);
@@ -166,6 +167,7 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
                                     .trace = j->trace,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + end};
   b.entries = entry, b.count = count;
+  b.reference_us = reference ? j->known.data[j->best].level_us : (double)NAN;
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
 out:
   free(entry);

@@ -29,7 +29,10 @@ struct tfc_job_known { // a placement that was measured or has a name
   tfc_code code;                  // of what stopped it, TFC_OK: nothing did
   double median_us, q1_us, q3_us; // NaN: not measured
   uint32_t steps;
-  double ratio;                        // to its batch's reference
+  double ratio; // to its batch's reference
+  // What it takes at the speed that the machine had when the first of the references was measured: ratios, one after
+  // the other. Without a reference its median.
+  double level_us;
   double simulated_us;                 // by the calibration of its time
   double final_us, final_q1, final_q3; // NaN: not in the final run
   uint32_t final_steps;

@@ -288,6 +288,7 @@ static tfc_status take_numbers(struct tfc_job *j, struct tfc_job_known *k, const
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   } else {
     k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
+    k->level_us = median;
   }
   k->state = r.state, k->code = m->code;
   k->transfers = r.transfers, k->transfer_bytes = r.transfer_bytes;
@@ -459,6 +460,24 @@ out:
   return s;
 }
 
+// Limits and pins may be others than when it was measured: what breaks those of today is no answer to them.
+static tfc_status judge_again(const struct tfc_job *j, struct tfc_job_known *k) {
+  tfc_status s = NULL;
+  sqlite3_stmt *q = NULL;
+  if (k->whole || k->state != TFC_RESULT_OK) return NULL;
+  for (uint32_t u = 0; k->solution.device && u < j->problem->unit_count; u++)
+    if (!tfc_problem_allows(j->problem, u, k->solution.device[u])) k->state = TFC_RESULT_ILLEGAL;
+  TFC_TRY(s, prepare(j, "SELECT device_id, peak_bytes FROM memory WHERE placement = ?1", k->key, &q));
+  while (sqlite3_step(q) == SQLITE_ROW) {
+    uint32_t d = (uint32_t)sqlite3_column_int(q, 0);
+    if (d < j->bare->device_count && (uint64_t)sqlite3_column_int64(q, 1) > j->bare->devices[d].memory)
+      k->state = TFC_RESULT_NO_FIT;
+  }
+out:
+  sqlite3_finalize(q);
+  return s;
+}
+
 static tfc_status resume_placement(struct tfc_job *j, sqlite3_stmt *row) {
   tfc_status s = NULL;
   sqlite3_stmt *q = NULL;
@@ -479,6 +498,7 @@ static tfc_status resume_placement(struct tfc_job *j, sqlite3_stmt *row) {
   for (int i = TFC_RESULT_OK; i <= TFC_RESULT_FAILED; i++)
     if (strcmp(state, state_name((tfc_result_state)i)) == 0) k.state = (tfc_result_state)i;
   k.simulated_us = column(row, 7), k.median_us = column(row, 8), k.q1_us = column(row, 9), k.q3_us = column(row, 10);
+  k.level_us = k.median_us;
   k.steps = (uint32_t)sqlite3_column_int(row, 12);
   k.next_step = (uint32_t)sqlite3_column_int(row, 13);
   k.raw = sqlite3_column_int(row, 14);
@@ -495,6 +515,7 @@ static tfc_status resume_placement(struct tfc_job *j, sqlite3_stmt *row) {
     else
       k.digest = tfc_job_digest(j->problem, k.solution.device);
   }
+  TFC_TRY(s, judge_again(j, &k));
   if (!tfc_array_push(&j->known, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   k = (struct tfc_job_known){0};
 out:
@@ -581,7 +602,7 @@ tfc_status tfc_job_resume(struct tfc_job *j, const char *sha256) {
   for (uint32_t i = 0; i < j->known.count; i++) {
     const struct tfc_job_known *k = &j->known.data[i];
     if (k->state == TFC_RESULT_OK && k->solution.device && isfinite(k->median_us) &&
-        (j->best == UINT32_MAX || k->median_us < j->known.data[j->best].median_us))
+        (j->best == UINT32_MAX || k->level_us < j->known.data[j->best].level_us))
       j->best = i;
   }
   tfc_job_say(j, false, "going on with run %lld after %.0f s and %u measured placements", (long long)j->run,

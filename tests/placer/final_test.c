@@ -18,6 +18,7 @@ static uint32_t add(struct tfc_job *j, const char *name, const char *role, doubl
                             .digest = j->known.count + 1,
                             .state = state,
                             .median_us = median_us,
+                            .level_us = median_us,
                             .final_us = (double)NAN};
   if (!whole) k.solution.device = somewhere;
   assert_true(tfc_array_push(&j->known, k));
@@ -109,8 +110,35 @@ static void test_nothing_measured(void **state) {
   assert_int_equal(tfc_job_finalists(&j, 10, list, &block), 0);
 }
 
+// The machine was fast when one was measured and slow later: what counts is how they stood to what ran beside them.
+static void test_drift(void **state) {
+  (void)state;
+  struct field f;
+  const struct tfc_job_options options = {0};
+  uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0, many[12];
+  make(&f, 500e3, TFC_RESULT_OK);
+  f.job.o = &options, f.job.best_seen_us = INFINITY;
+  for (uint32_t i = 0; i < 12; i++) many[i] = add(&f.job, "#8", "candidate", 300e3 + i, TFC_RESULT_OK);
+  f.job.known.data[many[7]].level_us = 240e3;
+  f.job.known.data[many[3]].level_us = 245e3;
+  tfc_job_consider(&f.job, many[7]);
+  assert_int_equal(f.job.best, many[7]);
+  tfc_job_consider(&f.job, many[3]); // better than the reference of both, and not than the one before it
+  assert_int_equal(f.job.best, many[7]);
+  uint32_t count = tfc_job_finalists(&f.job, 1000, list, &block);
+  assert_competitors(&f, list, count);
+  assert_true(holds(list, count, many[7]) && holds(list, count, many[3]));
+  assert_int_equal(count, 4 + 8); // whole, single and two rivals, and the most of the others
+  count = tfc_job_finalists(&f.job, 120, list, &block);
+  assert_true(holds(list, count, many[7]) && holds(list, count, many[3]));
+  assert_true(count < 4 + 8); // each one more would have taken rounds from all
+  assert_int_equal(block, 5);
+  unmake(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_drift),
       cmocka_unit_test(test_time_enough),
       cmocka_unit_test(test_short_of_time),
       cmocka_unit_test(test_hopeless_expert),
