@@ -16,9 +16,9 @@ endif()
 
 # One architecture unless asked for more ("80-real;90-real;100-real;100-virtual" is everything with PTX).
 set(TFC_CUDA_ARCHITECTURES "90-real" CACHE STRING "GPU architectures, as CMAKE_CUDA_ARCHITECTURES takes them")
-find_package(CUDAToolkit 12.4 QUIET)
+find_package(CUDAToolkit 13.0 QUIET)
 if(NOT CUDAToolkit_FOUND OR NOT CUDAToolkit_NVCC_EXECUTABLE)
-  message(STATUS "No CUDA toolkit with nvcc: GPUs are left out")
+  message(STATUS "No CUDA toolkit (13.0 or later) with nvcc: GPUs are left out")
   return()
 endif()
 if(NOT CMAKE_CUDA_COMPILER)

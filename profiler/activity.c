@@ -96,7 +96,7 @@ static void forget(struct tfc_activity *a) { // under the lock
 
 size_t tfc_activity_held(struct tfc_activity *a) {
   pthread_mutex_lock(&a->lock);
-  size_t n = a->works.count;
+  size_t n = a->works.count ? a->works.count + a->links.count : 0;
   pthread_mutex_unlock(&a->lock);
   return n;
 }
@@ -193,6 +193,13 @@ static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_r
   return NULL;
 }
 
+// Libraries launch kernels that may begin before the one ahead of them in the stream has ended (programmatic dependent
+// launches): launched later, and done later.
+static bool begins_early(const struct tfc_activity_work *x, const struct tfc_activity_work *y) {
+  return x->kind == TFC_ACTIVITY_KERNEL && y->kind == TFC_ACTIVITY_KERNEL && y->correlation > x->correlation &&
+         y->end_ns >= x->end_ns;
+}
+
 static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
   TFC_RETURN_IF_ERROR(take_calls(a, out));
   if (a->links.count) qsort(a->links.data, a->links.count, sizeof *a->links.data, by_correlation);
@@ -225,8 +232,8 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
     const struct tfc_activity_work *x = &out->works.data[i - 1];
     struct tfc_activity_work *y = &out->works.data[i];
     if (x->context != y->context || x->stream != y->stream || y->start_ns >= x->end_ns) continue;
-    bool branches = x->graph_node && y->graph_node;
-    if (!branches && x->end_ns - y->start_ns > OVERLAP_NS) {
+    bool together = (x->graph_node && y->graph_node) || begins_early(x, y);
+    if (!together && x->end_ns - y->start_ns > OVERLAP_NS) {
       out->out_of_order++;
       continue;
     }

@@ -65,7 +65,7 @@ void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *c
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
 // Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
-size_t tfc_activity_held(struct tfc_activity *a); // work that came in and was not taken
+size_t tfc_activity_held(struct tfc_activity *a); // records that came in and were not taken; 0: none of them of work
 void tfc_activity_clear(struct tfc_activity *a);  // what came in so far is of no step that matters
 
 struct tfc_activity_result {

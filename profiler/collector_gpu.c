@@ -8,7 +8,7 @@
 #include "runtime/base/str.h"
 #include "runtime/device/driver.h"
 
-enum { FLUSHES = 10, FLUSH_NAP_NS = 200000, MOST_UNTRUSTED = 2 };
+enum { FLUSHES = 20, FLUSH_NAP_NS = 100000, MOST_UNTRUSTED = 2 };
 
 static void mark_begin(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid) {
   const struct tfc_collector *c = sink->owner;
@@ -114,13 +114,17 @@ static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_
   }
 }
 
-// Records come when everything is done, if need be a little later.
+// Records come when everything is done, if need be a little later, and those of one thread's launches after another's:
+// they are all there when asking again brings no more.
 static tfc_status wait_for_records(struct tfc_collector *c) {
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
     if (c->own[d]) TFC_RETURN_IF_ERROR(c->set->devices[d]->driver->synchronize(c->set->devices[d]));
+  size_t before = 0;
   for (int i = 0; i < FLUSHES; i++) {
     TFC_RETURN_IF_ERROR(c->profiler->flush());
-    if (c->dispatches.count == 0 || tfc_activity_held(c->activity)) break;
+    size_t held = tfc_activity_held(c->activity);
+    if (c->dispatches.count == 0 || (held && held == before)) break;
+    before = held;
     tfc_sleep_ns(FLUSH_NAP_NS);
   }
   return NULL;

@@ -51,6 +51,7 @@ struct block {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tfc_cuda_fake_options options;
+static struct CUstream_st *streams;
 static struct block *blocks;
 static uint64_t bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
@@ -166,8 +167,7 @@ static int properties(int device, struct tfc_cuda_properties *out) {
   snprintf(out->name, sizeof out->name, "Fake GPU");
   return 0;
 }
-static int enter(int device, const struct tfc_cuda_partition *partition) {
-  (void)partition;
+static int enter(int device) {
   return device < options.devices ? counted(TFC_CUDA_FAKE_ENTER) : 101;
 }
 
@@ -182,7 +182,7 @@ static int make_block(void **out, size_t bytes, bool pinned) {
   memset(memory, 0xa5, bytes);
   *b = (struct block){memory, bytes, pinned, blocks};
   blocks = b;
-  *out = pinned ? memory : tfc_to_foreign(memory);
+  *out = pinned || options.readable ? memory : tfc_to_foreign(memory);
   if (!pinned) bytes_out += bytes;
   return 0;
 }
@@ -225,7 +225,8 @@ static int memory_info(size_t *out_free, size_t *out_total) {
 static bool is_pageable(const void *p) { // under the lock
   if (tfc_is_foreign(p)) return false;
   for (const struct block *b = blocks; b; b = b->next)
-    if (b->pinned && (const char *)p >= (const char *)b->memory && (const char *)p < (const char *)b->memory + b->bytes)
+    if ((b->pinned || options.readable) && (const char *)p >= (const char *)b->memory &&
+        (const char *)p < (const char *)b->memory + b->bytes)
       return false;
   return true;
 }
@@ -285,11 +286,18 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   struct CUstream_st *s = calloc(1, sizeof *s);
   s->end = &s->first;
   if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
+  pthread_mutex_lock(&lock);
+  s->next = streams;
+  streams = s;
+  pthread_mutex_unlock(&lock);
   *out = s;
   return 0;
 }
 static int stream_destroy(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
+  struct CUstream_st **at = &streams;
+  while (*at != s) at = &(*at)->next;
+  *at = s->next;
   s->stop = true;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
@@ -299,6 +307,15 @@ static int stream_destroy(tfc_cuda_stream s) {
 }
 static void wait_idle(struct CUstream_st *s) { // under the lock
   while ((s->first || s->busy) && !sticky) pthread_cond_wait(&changed, &lock);
+}
+void tfc_cuda_fake_idle(void) {
+  pthread_mutex_lock(&lock);
+  for (struct CUstream_st *s = streams; s && !sticky;) {
+    bool waits = s->first || s->busy;
+    if (waits) pthread_cond_wait(&changed, &lock);
+    s = waits ? streams : s->next;
+  }
+  pthread_mutex_unlock(&lock);
 }
 static int stream_synchronize(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);

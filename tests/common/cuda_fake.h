@@ -26,6 +26,7 @@ extern const struct tfc_cuda_api tfc_cuda_fake_api;
 struct tfc_cuda_fake_options {
   int devices, sm_count, granularity;
   uint64_t memory; // bytes of each device
+  bool readable;   // device memory is at addresses that host code can read
 };
 // Installs the fake as tfc_cuda_api, and forgets failures and counts.
 void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);
@@ -42,5 +43,6 @@ void tfc_cuda_fake_reset(void);     // after a sticky error: a new process
 // What a kernel launch is here: `fn` with a copy of `argument` (size bytes, at most 128) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
 void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads
+void tfc_cuda_fake_idle(void);                        // returns when every stream has done what it was given
 
 #endif

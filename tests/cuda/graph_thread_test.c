@@ -248,8 +248,55 @@ static void captured(void **state) {
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
 }
 
+// What cuDNN launched into another stream would be missing in every replay: where its stream cannot be set, nothing is
+// captured.
+static int cudnn_moves, cudnn_error;
+static int move_cudnn(struct cudnnContext *handle, tfc_cuda_stream stream) {
+  (void)handle, (void)stream;
+  cudnn_moves++;
+  return cudnn_error;
+}
+static int destroy_cudnn(struct cudnnContext *handle) {
+  (void)handle;
+  return 0;
+}
+
+static void cudnn_moves_along(void **state) {
+  (void)state;
+  static struct tfc_cuda_api api;
+  struct tfc_buffer *memory = NULL;
+  struct tfc_prepared *p = NULL;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){0});
+  api = tfc_cuda_fake_api;
+  api.cudnn_stream = move_cudnn;
+  api.cudnn_destroy = destroy_cudnn;
+  tfc_cuda_api = &api;
+  assert_ok(tfc_semaphore_create(&done));
+  value = 0;
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_device *d = set.devices[0];
+  tfc_cuda_device_of(d)->cudnn = (struct cudnnContext *)(void *)&cudnn_moves; // no more than a name
+  assert_ok(d->driver->allocate(d, 4096, &memory));
+  for (int fails = 1; fails >= 0; fails--) {
+    cudnn_error = fails ? 2007 : 0;
+    cudnn_moves = launches = 0;
+    make("TestAdd", memory);
+    assert_ok(d->driver->prepare(d, &segment, &p));
+    uint64_t replays = tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH);
+    for (int i = 0; i < 6; i++) assert_true(run(p, NULL) == LENGTH);
+    assert_int_equal(cudnn_moves, 2); // there and back, once
+    assert_int_equal(launches, fails ? 6 * LENGTH : 3 * LENGTH);
+    assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, fails ? 0 : 4);
+    d->driver->release(d, p);
+  }
+  tfc_buffer_release(memory);
+  assert_ok(d->driver->synchronize(d));
+  tfc_semaphore_free(done);
+  tfc_devices_close(&set);
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(captured)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(captured), cmocka_unit_test(cudnn_moves_along)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

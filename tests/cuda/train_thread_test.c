@@ -42,7 +42,7 @@ static void mixed(void **state) { // copies between drivers are staged
   (void)state;
   install(3);
   tfc_same_bits("mlp", "gpu:0-1,vgpu:0-1", 3, 3, true);
-  tfc_same_bits("ridge", "gpu:0,emu:0,vgpu:0,cpu:0", 4, 4, true); // its operations have one kernel everywhere
+  tfc_same_bits("ridge", "gpu:0,emu:0,vgpu:0,cpu:0", 4, 4, true);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
 }
 

@@ -8,6 +8,7 @@
 #include "tests/cuda_kernels/host.h"
 
 uint32_t cuda_fake_convolutions, cuda_fake_measurements;
+bool cuda_fake_no_measurement;
 
 enum { RANK = 5 };
 struct cudnnTensorStruct {
@@ -96,6 +97,7 @@ static bool fits(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w, cudnnConv
   do {                                                                                                                 \
     static int turn;                                                                                                   \
     cuda_fake_measurements++;                                                                                          \
+    if (cuda_fake_no_measurement) return CUDNN_STATUS_EXECUTION_FAILED;                                                \
     if (!fits(x, w, c, y)) return CUDNN_STATUS_BAD_PARAM;                                                              \
     if (wanted < 3 || room < 4096) return CUDNN_STATUS_BAD_PARAM;                                                      \
     memset(results, 0, 3 * sizeof *results);                                                                           \

@@ -35,12 +35,15 @@ void cuda_host_reset(void) {
   used = 0;
 }
 
+void (*cuda_host_enter)(void), (*cuda_host_leave)(void);
 static unsigned depth;
 void tfc_host_begin(void) {
+  if (cuda_host_enter) cuda_host_enter();
   if (region && used && !depth++ && mprotect(region, REGION, PROT_READ | PROT_WRITE)) abort();
 }
 void tfc_host_end(void) {
   if (region && used && !--depth && mprotect(region, REGION, PROT_NONE)) abort();
+  if (cuda_host_leave) cuda_host_leave();
 }
 
 // --- Blocks ------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ void tfc_host_fibers(unsigned threads, void (*run)(void *arg), void *arg);
 // Memory that host code cannot touch but between tfc_host_begin and tfc_host_end. All of it is free after a reset.
 void *cuda_host_allocate(size_t bytes);
 void cuda_host_reset(void);
+extern void (*cuda_host_enter)(void), (*cuda_host_leave)(void); // around every kernel; NULL: nothing
 
 // The rows of all families, in no order.
 typedef void cuda_host_row_fn(void *arg, const struct tfc_cuda_kernel *row);
@@ -46,5 +47,6 @@ extern struct cuda_host_census cuda_host_census;
 
 // How often the fakes of the libraries computed something.
 extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
+extern bool cuda_fake_no_measurement; // cuDNN's measuring fails
 
 #endif

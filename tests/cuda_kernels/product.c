@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/kernels/product.h"
 
 #include <cblas.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "tests/cuda_kernels/host.h"
@@ -14,7 +15,9 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
                                  const struct tfc_cuda_product_plan **out) {
   static struct tfc_cuda_product_plan *plans[4096];
   static size_t count;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices ask
   (void)library;
+  pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++) {
     const struct tfc_cuda_product *p = &plans[i]->p;
     if (p->type == product->type && p->m == product->m && p->n == product->n && p->k == product->k &&
@@ -22,12 +25,14 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
         p->batch == product->batch && p->stride_a == product->stride_a && p->stride_b == product->stride_b &&
         p->stride_c == product->stride_c) {
       *out = plans[i];
+      pthread_mutex_unlock(&lock);
       return NULL;
     }
   }
   if (count == sizeof plans / sizeof *plans || !(plans[count] = calloc(1, sizeof **plans))) abort();
   plans[count]->p = *product;
   *out = plans[count++];
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 

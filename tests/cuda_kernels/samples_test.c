@@ -262,6 +262,20 @@ static void test_what_was_chosen_is_kept(void **state) {
   test_samples(state);
   assert_int_equal(cuda_fake_measurements, 0);
 }
+// Whatever cuDNN says when it is asked for an algorithm, plain loops convolve.
+static void test_what_fails_is_declined(void **state) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    cuda_fake_no_measurement = true;
+    setenv("ONLY", "Conv2D", 1);
+    test_samples(state);
+    _exit(cuda_fake_measurements && !cuda_fake_convolutions ? 0 : 1);
+  }
+  int status = 1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
 static void test_the_libraries_were_asked(void **state) {
   (void)state;
   print_message("%u products, %u convolutions\n", cuda_fake_products, cuda_fake_convolutions);
@@ -273,6 +287,7 @@ static void test_the_libraries_were_asked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #ifdef TFC_ONLY_LIBRARY
+      cmocka_unit_test(test_what_fails_is_declined),
       cmocka_unit_test(test_what_was_chosen_is_kept),
       cmocka_unit_test(test_the_libraries_were_asked),
 #else

@@ -160,6 +160,34 @@ static void overlaps(void **state) {
   assert_int_equal(r.busy_ns, 85000);
 }
 
+// A library's kernel may begin before the one ahead of it has ended, if it was launched later and ends later.
+static void early(void **state) {
+  (void)state;
+  CUpti_ActivityKernel10 k = kernel(1, 1000, 50000);
+  decode(&k);
+  k = kernel(2, 30000, 60000);
+  decode(&k);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, 2);
+  assert_int_equal(r.busy_ns, 59000); // counted once
+  for (int i = 0; i < 3; i++) {       // inside the one ahead; launched earlier; a fill, which never does
+    k = kernel(2, 1000, 50000);
+    decode(&k);
+    k = kernel(i == 1 ? 1 : 3, 30000, i == 0 ? 40000 : 60000);
+    CUpti_ActivityMemset4 m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    m.start = 30000, m.end = 60000, m.contextId = 3, m.streamId = 9, m.correlationId = 3;
+    if (i == 2)
+      decode(&m);
+    else
+      decode(&k);
+    assert_ok(tfc_activity_take(a, 1, &r));
+    assert_int_equal(r.out_of_order, 1);
+  }
+}
+
 static void others(void **state) {
   (void)state;
   CUpti_ActivitySynchronization2 s;
@@ -222,6 +250,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(copies, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(early, set_up, tear_down),
       cmocka_unit_test_setup_teardown(others, set_up, tear_down),
       cmocka_unit_test_setup_teardown(buffer, set_up, tear_down),
   };

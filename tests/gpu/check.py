@@ -98,12 +98,12 @@ def traced(options, graph):
     expect(untimed == 0, f"{graph}: every operation has its dispatch beside its execution")
 
 
-def many_steps(options):
+def many_steps(options, steps):
     path = os.path.join("/tmp", "gpu_check_many.db")
     begin = time.time()
-    done = start([os.path.join(options.bin, "tfc-run"), "--graph", "examples/mlp.pb", "--devices", "gpu:0", "--steps", "10000",
+    done = start([os.path.join(options.bin, "tfc-run"), "--graph", "examples/mlp.pb", "--devices", "gpu:0", "--steps", str(steps),
                   "--profile", "--db", path, "--json"], timeout=150)
-    expect(done.returncode == 0, f"10,000 traced steps without drops ({time.time() - begin:.0f} s) {done.stderr.strip()[-200:]}")
+    expect(done.returncode == 0, f"{steps} traced steps without drops ({time.time() - begin:.0f} s) {done.stderr.strip()[-200:]}")
     if os.path.exists(path):
         os.remove(path)
 
@@ -120,14 +120,16 @@ def overhead(options):
 
 
 def cupti(options):
-    for graph in ("mlp", "rnnlm", "nmt"):
+    for graph in ("mlp",) if options.quick else ("mlp", "rnnlm", "nmt"):
         attempt(graph, traced, options, graph)
-    attempt("10,000 steps", many_steps, options)
+    attempt("many steps", many_steps, options, 300 if options.quick else 10000)
+    if options.quick:
+        return
     attempt("overhead", overhead, options)
 
 
 def virtual_devices(options):
-    db, _ = profile(options, "green", "rnnlm", "vgpu:0-3", 10)
+    db, _ = profile(options, "green", "mlp" if options.quick else "rnnlm", "vgpu:0-3", 10)
     rows = db.execute("SELECT name, model, label, cores FROM v_device WHERE name LIKE 'vgpu:%'").fetchall()
     for row in rows:
         print("      ", *row)
@@ -137,8 +139,17 @@ def virtual_devices(options):
 
 def placed_on_virtual_devices(options):
     path, placement = os.path.join(options.out, "green_place.db"), os.path.join(options.out, "green.placement.json")
-    done = start([os.path.join(options.bin, "tfc-place"), "--graph", "examples/rnnlm.pb", "--devices", "vgpu:0-3", "--time", "2m",
-                  "--measurements", "20", "--db", path, "--out", placement, "--report", "none"], timeout=240)
+    graph, time_limit, measurements = ("mlp", "20s", "4") if options.quick else ("rnnlm", "2m", "20")
+    for _ in range(6):
+        done = start([os.path.join(options.bin, "tfc-place"), "--graph", f"examples/{graph}.pb", "--devices", "vgpu:0-3", "--time", time_limit,
+                      "--measurements", measurements, "--db", path, "--out", placement, "--report", "none"], timeout=240)
+        if "another run measures" not in done.stderr:
+            break
+        time.sleep(10)
+    else:
+        print("      another run measures on this machine all the time")
+        if options.quick:  # where others work beside
+            return
     expect(done.returncode in (0, 7), f"tfc-place on four virtual devices: exit {done.returncode} {done.stderr.strip()[-300:]}")
     print(done.stdout[-1500:])
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
@@ -152,9 +163,10 @@ def placed_on_virtual_devices(options):
 
 
 def whole_against_virtual(options):
-    whole = median_of(tfc_run(options, "rnnlm", "--devices", "gpu:0", "--steps", "40"))
-    one = median_of(tfc_run(options, "rnnlm", "--devices", "vgpu:0", "--steps", "40"))
-    print(f"       rnnlm: whole GPU {whole:.1f} us, one virtual device of all multiprocessors {one:.1f} us")
+    graph = "mlp" if options.quick else "rnnlm"
+    whole = median_of(tfc_run(options, graph, "--devices", "gpu:0", "--steps", "40"))
+    one = median_of(tfc_run(options, graph, "--devices", "vgpu:0", "--steps", "40"))
+    print(f"       {graph}: whole GPU {whole:.1f} us, one virtual device of all multiprocessors {one:.1f} us")
 
 
 def green(options):
@@ -230,6 +242,7 @@ def main():
     parser.add_argument("--bin")
     parser.add_argument("--out", default=".")
     parser.add_argument("--db")
+    parser.add_argument("--quick", action="store_true", help="small graphs and few steps: whether it runs at all")
     options = parser.parse_args()
     attempt(options.stage, globals()[options.stage], options)
     return 1 if failures else 0

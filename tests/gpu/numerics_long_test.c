@@ -1,12 +1,16 @@
 // Every op with sample inputs, on a device beside the CPU: within 1e-4 of a tensor's largest magnitude, integers alike;
 // and the small examples' losses beside TensorFlow's. Which ops ran on the host for want of a kernel is printed.
 //
-//   gpu_numerics_long_test gpu:0 [op...]
+//   gpu_numerics_long_test gpu:0 [op...] [-pattern...] [seconds=N]
+//
+// With -pattern all ops but those; after N seconds no op is begun any more, and it says how far it came. Either way
+// without the losses.
 //
 // The work is done in processes of their own: an op that loses the device, or hangs, is counted and the next process
 // goes on behind it. Without a GPU it says so and passes; asked for a device by name that is not there it fails (4).
 #include "tests/common/test.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/exec/session.h"
 #include "tests/common/sample.h"
 #include "tests/common/train.h"
@@ -22,7 +27,9 @@
 enum { OP_SECONDS = 120, LOSS_SECONDS = 120, NO_DEVICE = 4, LOST = 5 };
 struct progress { // of all processes
   size_t next;    // op that comes next
-  int wrong, ran, ops, on_host;
+  int wrong, ran, ops, on_host, convolutions;
+  int64_t until_ns; // 0: no op is too late
+  bool late;
 };
 static struct progress *progress;
 static const char *device_name = "gpu:0";
@@ -118,9 +125,13 @@ static const char *compare(const struct outcome *want, const struct outcome *got
 }
 
 static bool wanted(const char *op) {
-  for (char **o = only; o && *o; o++)
+  bool named = false;
+  for (char **o = only; o && *o; o++) {
+    if (**o == '-' && fnmatch(*o + 1, op, 0) == 0) return false;
     if (!strcmp(*o, op)) return true;
-  return !only || !*only;
+    named |= **o != '-' && !strchr(*o, '=');
+  }
+  return !named;
 }
 
 static void samples(void **state) {
@@ -132,6 +143,8 @@ static void samples(void **state) {
     const uint32_t never = TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL | TFC_OP_NOP |
                            TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE | TFC_OP_UPDATE;
     if (!def->samples || !def->kernel || def->flags & never || !wanted(def->name)) continue;
+    progress->late = progress->until_ns && tfc_now_ns() > progress->until_ns;
+    if (progress->late) return;
     alarm(OP_SECONDS);
     uint64_t bytes = 0,
              before = gpu.devices[0]->driver->fallbacks ? gpu.devices[0]->driver->fallbacks(gpu.devices[0], &bytes) : 0;
@@ -169,6 +182,9 @@ static void samples(void **state) {
       print_message("on the host: %s\n", def->name);
     }
   }
+  char *tuning = gpu.devices[0]->driver->tuning ? gpu.devices[0]->driver->tuning() : NULL;
+  for (const char *line = tuning; line && (line = strchr(line, '\n')); line++) progress->convolutions++;
+  free(tuning);
 }
 
 static const struct loss {
@@ -239,8 +255,9 @@ static int parent(int argc, char **argv) {
     }
   }
   if (code == 1 && !progress->wrong) progress->wrong++;
-  print_message("%d ops, %d samples on %s: %d differ, %d ops ran on the host\n", progress->ops, progress->ran,
-                device_name, progress->wrong, progress->on_host);
+  print_message("%d ops, %d samples on %s: %d differ, %d ops ran on the host, %d convolutions through cuDNN%s\n",
+                progress->ops, progress->ran, device_name, progress->wrong, progress->on_host, progress->convolutions,
+                progress->late ? "; time was up before the last op" : "");
   for (size_t i = 0; i < LOSSES && argc <= 2; i++) {
     char text[16];
     snprintf(text, sizeof text, "%zu", i);
@@ -261,6 +278,8 @@ int main(int argc, char **argv) {
   progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (progress == MAP_FAILED) return 1;
   if (what) return child(what);
+  for (int i = 2; i < argc; i++)
+    if (!strncmp(argv[i], "seconds=", 8)) progress->until_ns = tfc_now_ns() + atoi(argv[i] + 8) * (int64_t)1000000000;
   snprintf(text, sizeof text, "%d", file);
   setenv("GPU_NUMERICS_FD", text, 1);
   return parent(argc, argv);

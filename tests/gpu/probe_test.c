@@ -104,7 +104,7 @@ static void basic(void) {
   if (!DO(api->properties(0, &q)))
     printf("      %d GPUs; %s: %d multiprocessors, capability %d, %.1f GB, driver %d, runtime %d\n", count, q.name,
            q.sm_count, q.capability, 1e-9 * (double)q.memory, q.driver_version, q.runtime_version);
-  DO(api->enter(0, NULL));
+  DO(api->enter(0));
   if (!make_place(NULL, &p)) return;
   DO(api->memory_info(&left, &total));
   round_trip(&p, 7, "fill and copy on a stream");
@@ -145,7 +145,7 @@ static void graphs_on(const struct tfc_cuda_partition *partition) {
 }
 
 static void graphs(void) {
-  DO(api->enter(0, NULL));
+  DO(api->enter(0));
   graphs_on(NULL);
 }
 
@@ -154,12 +154,11 @@ static void green(void) {
   struct place p[2] = {0};
   tfc_cuda_event event = NULL;
   int granularity = 0, total = 0;
-  DO(api->enter(0, NULL));
+  DO(api->enter(0));
   if (DO(api->split(0, PARTS, parts, &granularity, &total))) return;
   printf("      %d multiprocessors in groups of %d:", total, granularity);
   for (int i = 0; i < PARTS; i++) printf(" %d (context %llu)", parts[i].sm_count, (unsigned long long)parts[i].id);
   printf("\n");
-  printf("      from a thread in the primary context\n");
   if (!make_place(&parts[0], &p[0]) || !make_place(&parts[1], &p[1])) return;
   round_trip(&p[0], 5, "fill and copy on a green stream");
   events(&p[0]);
@@ -167,37 +166,46 @@ static void green(void) {
   DO(api->event_record(event, p[0].stream));
   DO(api->stream_wait(p[1].stream, event));
   round_trip(&p[1], 6, "a green stream behind another one");
-  printf("      from a thread in the green context\n");
-  DO(api->enter(0, &parts[0]));
-  DO(api->event_record(event, p[0].stream));
-  DO(api->stream_wait(p[0].stream, event));
-  round_trip(&p[0], 8, "fill and copy on its stream");
-  events(&p[0]);
   graphs_on(&parts[0]);
-  DO(api->enter(0, NULL));
   DO(api->event_destroy(event));
   free_place(&p[0]);
   free_place(&p[1]);
   for (int i = 0; i < PARTS; i++) DO(api->unsplit(&parts[i]));
 }
 
+// cuDNN on a stream, and moved to another one, as for a capture.
+static void cudnn_on(const struct tfc_cuda_partition *partition, const char *what) {
+  const char *text = "?";
+  struct cudnnContext *cudnn = NULL;
+  tfc_cuda_stream streams[2] = {0};
+  for (int i = 0; i < 2; i++) DO(api->stream_create(partition, &streams[i]));
+  expect(!api->cudnn_create(streams[0], &cudnn, &text), what);
+  if (!cudnn) printf("      %s\n", text);
+  if (cudnn) {
+    expect(!api->cudnn_stream(cudnn, streams[1]), "cudnnSetStream");
+    expect(!api->cudnn_stream(cudnn, streams[0]), "cudnnSetStream, back");
+    expect(!api->cudnn_destroy(cudnn), "cudnnDestroy");
+  }
+  for (int i = 0; i < 2; i++) DO(api->stream_destroy(streams[i]));
+}
+
 static void libraries(void) {
   const char *text = "?";
   struct cublasLtContext *blaslt = NULL;
-  struct cudnnContext *cudnn = NULL;
-  tfc_cuda_stream stream = NULL;
-  DO(api->enter(0, NULL));
-  DO(api->stream_create(NULL, &stream));
+  struct tfc_cuda_partition parts[2] = {0};
+  int granularity = 0, total = 0;
+  DO(api->enter(0));
   expect(!api->blaslt_create(&blaslt, &text), "cublasLtCreate");
   if (!blaslt) printf("      %s\n", text);
-  if (!api->cudnn_create) printf("      built without cuDNN\n");
-  if (api->cudnn_create) {
-    expect(!api->cudnn_create(stream, &cudnn, &text), "cudnnCreate");
-    if (!cudnn) printf("      %s\n", text);
-    if (cudnn) expect(!api->cudnn_stream(cudnn, stream) && !api->cudnn_destroy(cudnn), "cuDNN's stream");
-  }
   if (blaslt) expect(!api->blaslt_destroy(blaslt), "cublasLtDestroy");
-  DO(api->stream_destroy(stream));
+  if (!api->cudnn_create) {
+    printf("      built without cuDNN\n");
+    return;
+  }
+  cudnn_on(NULL, "cudnnCreate");
+  if (DO(api->split(0, 2, parts, &granularity, &total))) return;
+  cudnn_on(&parts[0], "cudnnCreate, its stream in a green context");
+  for (int i = 0; i < 2; i++) DO(api->unsplit(&parts[i]));
 }
 
 static void peers(void) {
@@ -210,9 +218,9 @@ static void peers(void) {
     printf("      one GPU only\n");
     return;
   }
-  DO(api->enter(1, NULL));
+  DO(api->enter(1));
   DO(api->allocate(&there, BYTES));
-  DO(api->enter(0, NULL));
+  DO(api->enter(0));
   DO(api->can_access_peer(0, 1, &can));
   printf("      direct copies: %s\n", can ? "yes" : "no");
   if (can) DO(api->enable_peer(1));
@@ -247,6 +255,37 @@ static void show_works(struct tfc_activity *a, uint32_t step) {
   tfc_activity_result_deinit(&r);
 }
 
+// Work of a captured graph names clones of the nodes that were captured.
+static void captured_marks(const struct tfc_gpu_profiler *profiler, struct tfc_activity *a, struct place *p) {
+  enum { STEP = 4, NODES = 2 };
+  struct tfc_cuda_graph_node nodes[NODES] = {0};
+  struct tfc_activity_result r = {0};
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  if (DO(api->capture_begin(p->stream))) return;
+  DO(api->set(p->a, 9, BYTES, p->stream));
+  DO(api->copy(p->b, p->a, BYTES, p->stream));
+  if (DO(api->capture_end(p->stream, nodes, NODES, &count, &graph))) return;
+  expect(count == NODES && nodes[0].id && nodes[1].id, "CUPTI names the captured nodes");
+  for (uint32_t i = 0; i < NODES; i++) tfc_activity_map(a, nodes[i].id, 50 + i);
+  tfc_activity_clear(a);
+  profiler->push(tfc_activity_external(STEP, 0, 49));
+  DO(api->graph_launch(graph, p->stream));
+  profiler->pop();
+  DO(api->stream_synchronize(p->stream));
+  tfc_status s = profiler->flush();
+  if (!s) s = tfc_activity_take(a, STEP, &r);
+  if (!s) s = tfc_activity_trust(&r);
+  expect(!s, s ? tfc_status_message(s) : "records of a captured graph");
+  tfc_status_free(s);
+  for (size_t i = 0; i < r.works.count; i++)
+    printf("      %s: graph node %llu, uid %d\n", r.works.data[i].name, (unsigned long long)r.works.data[i].graph_node,
+           (int)r.works.data[i].uid);
+  expect(r.works.count == NODES && r.works.data[0].uid == 50 && r.works.data[1].uid == 51, "each has its operation");
+  tfc_activity_result_deinit(&r);
+  DO(api->graph_destroy(graph));
+}
+
 static void cupti(void) {
   const struct tfc_gpu_profiler *profiler = NULL;
   struct tfc_activity *activity = NULL;
@@ -257,7 +296,7 @@ static void cupti(void) {
   expect(!s, s ? tfc_status_message(s) : "CUPTI started");
   tfc_status_free(s);
   if (!profiler) return;
-  DO(api->enter(0, NULL));
+  DO(api->enter(0));
   if (!make_place(NULL, &p)) return;
   for (uint32_t step = 1; step <= 2; step++) {
     tfc_activity_clear(activity);
@@ -273,10 +312,10 @@ static void cupti(void) {
     expect(!s, s ? tfc_status_message(s) : "off and on again");
     tfc_status_free(s);
   }
+  captured_marks(profiler, activity, &p);
   free_place(&p);
   if (DO(api->split(0, 2, parts, &granularity, &total))) return;
   printf("      green contexts %llu and %llu\n", (unsigned long long)parts[0].id, (unsigned long long)parts[1].id);
-  DO(api->enter(0, &parts[1]));
   if (!make_place(&parts[1], &p)) return;
   tfc_activity_clear(activity);
   profiler->push(tfc_activity_external(3, 1, 43));

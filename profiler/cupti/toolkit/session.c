@@ -94,8 +94,8 @@ static const struct {
              {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
              {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
              {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
-             {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "synchronizations"},
-             {CUPTI_ACTIVITY_KIND_MEMORY2, "memory"}};
+             {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, NULL}, // beside the measurement: reports go without
+             {CUPTI_ACTIVITY_KIND_MEMORY2, NULL}};
 
 // Calls that launch nothing and are made all the time (a thread that waits asks for its event again and again): their
 // records would fill the buffers. Enabling a kind undoes this.
@@ -107,17 +107,22 @@ static const CUpti_CallbackId quiet_runtime[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020,   CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,         CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
     CUPTI_RUNTIME_TRACE_CBID_cudaStreamIsCapturing_v10000};
-static const CUpti_CallbackId quiet_driver[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuEventQuery,       CUPTI_DRIVER_TRACE_CBID_cuEventRecord,
-    CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime, CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent,  CUPTI_DRIVER_TRACE_CBID_cuStreamQuery,
-    CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,    CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize};
+static const CUpti_CallbackId quiet_driver[] = {CUPTI_DRIVER_TRACE_CBID_cuEventQuery,
+                                                CUPTI_DRIVER_TRACE_CBID_cuEventRecord,
+                                                CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime,
+                                                CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime_v2,
+                                                CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent,
+                                                CUPTI_DRIVER_TRACE_CBID_cuStreamQuery,
+                                                CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,
+                                                CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,
+                                                CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,
+                                                CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute,
+                                                CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState};
 
 static tfc_status record(bool on) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     CUptiResult result = on ? cuptiActivityEnable(kinds[i].kind) : cuptiActivityDisable(kinds[i].kind);
-    if (result) return refused(result, kinds[i].name);
+    if (result && kinds[i].name) return refused(result, kinds[i].name);
   }
   // One that is refused costs time, nothing else.
   for (size_t i = 0; on && i < sizeof quiet_runtime / sizeof *quiet_runtime; i++)

@@ -4,19 +4,16 @@
 
 const struct tfc_cuda_api *tfc_cuda_api;
 
-// What each thread is in. A green context stays current for its device's work thread; whoever only needs the device
-// (to allocate, say) leaves it so.
+// The device that each thread is in.
 static _Thread_local const struct tfc_cuda_api *entered_api;
 static _Thread_local int entered_ordinal = -1;
 
-int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal, const struct tfc_cuda_partition *partition) {
-  static _Thread_local const struct tfc_cuda_partition *entered_partition;
-  if (entered_api == api && entered_ordinal == ordinal && (!partition || entered_partition == partition)) return 0;
-  int error = api->enter(ordinal, partition);
+int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal) {
+  if (entered_api == api && entered_ordinal == ordinal) return 0;
+  int error = api->enter(ordinal);
   if (error) return error;
   entered_api = api;
   entered_ordinal = ordinal;
-  entered_partition = partition;
   return 0;
 }
 

@@ -43,9 +43,8 @@ struct tfc_cuda_properties {
 // A green context: a group of multiprocessors of one GPU.
 struct tfc_cuda_partition {
   void *context; // CUgreenCtx
-  void *current; // the CUcontext made from it
   int sm_count;
-  uint64_t id; // cuCtxGetId of `current`: what profilers call it
+  uint64_t id; // cuCtxGetId of it, 0: not known
 };
 
 // What CUDA says about a node of a captured graph.
@@ -59,9 +58,9 @@ struct tfc_cuda_api {
   const char *(*error_text)(int error);
   int (*device_count)(int *out);
   int (*properties)(int device, struct tfc_cuda_properties *out);
-  // Makes the device's primary context, or a green context of it, that of the calling thread. A green context may be
-  // current in one thread at a time.
-  int (*enter)(int device, const struct tfc_cuda_partition *partition);
+  // Makes the device's primary context that of the calling thread. Green contexts never are: which multiprocessors run
+  // a launch is the stream's affair, and libraries' handles belong to one context.
+  int (*enter)(int device);
   int (*allocate)(void **out, size_t bytes); // cudaMalloc: on the calling thread's device
   int (*release)(void *memory);
   int (*allocate_host)(void **out, size_t bytes); // pinned, portable
@@ -94,8 +93,9 @@ struct tfc_cuda_api {
   int (*graph_launch)(tfc_cuda_graph graph, tfc_cuda_stream stream);
   int (*graph_destroy)(tfc_cuda_graph graph);
 
-  // Splits the device's multiprocessors into `count` equal groups in one call, and makes a green context of each.
-  // out_granularity, out_total: what the device says. A count that does not fit: cudaErrorInvalidValue (1).
+  // Splits the device's multiprocessors into `count` equal groups in one call, as large as the device makes so many,
+  // and makes a green context of each. out_granularity, out_total: what the device says. A count that does not fit:
+  // cudaErrorInvalidValue (1).
   int (*split)(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total);
   int (*unsplit)(struct tfc_cuda_partition *partition);
 

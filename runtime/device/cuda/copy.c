@@ -153,7 +153,7 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
       TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(source->pool, source->compute, &mark, &error));
       error = d->api->stream_wait(stream, mark->event);
       tfc_cuda_mark_release(mark);
-      if (!error) error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+      if (!error) error = tfc_cuda_enter(d->api, d->ordinal);
       if (error) return tfc_cuda_error(d, error, "waiting for the source of a copy");
     }
   }
@@ -259,7 +259,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   struct tfc_step *step = e->step;
   const struct tfc_timepoint *points = e->points, *signals = points + e->wait_count;
   int direction = direction_of(&e->copy);
-  int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+  int error = tfc_cuda_enter(d->api, d->ordinal);
   tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
   // What a driver of another kind reads for us, or host code wrote, has to be there for the host.
   bool host_source = direction == TFC_CUDA_IN;
@@ -313,7 +313,7 @@ static tfc_status copy_now(struct tfc_cuda_device *d, void *to, const void *from
                            const char *doing) {
   if (bytes == 0) return NULL;
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
-  TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal, NULL), doing);
+  TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal), doing);
   tfc_cuda_stream stream = d->copies[direction];
   if (direction == TFC_CUDA_IN || atomic_load(&d->launched)) TFC_RETURN_IF_ERROR(tfc_cuda_after_compute(d, stream));
   TFC_CUDA_TRY(d, d->api->copy(to, from, bytes, stream), doing);

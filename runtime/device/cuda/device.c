@@ -154,7 +154,7 @@ static void close_device(struct tfc_device *device) {
   tfc_queue_deinit(&d->copy_queue);
   tfc_queue_deinit(&d->work_end);
   tfc_queue_deinit(&d->copy_end);
-  (void)tfc_cuda_enter(api, d->ordinal, NULL);
+  (void)tfc_cuda_enter(api, d->ordinal);
   if (d->blaslt) (void)api->blaslt_destroy(d->blaslt);
   if (d->cudnn) (void)api->cudnn_destroy(d->cudnn);
   tfc_buffer_release(d->scratch);
@@ -177,7 +177,7 @@ static void close_device(struct tfc_device *device) {
 static tfc_status start(struct tfc_cuda_device *d) {
   const struct tfc_cuda_api *api = d->api;
   const char *name = d->base.info.name;
-  TFC_CUDA_TRY(d, tfc_cuda_enter(api, d->ordinal, NULL), "opening it");
+  TFC_CUDA_TRY(d, tfc_cuda_enter(api, d->ordinal), "opening it");
   TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->compute), "making a stream");
   TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->capture), "making a stream");
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
@@ -268,7 +268,7 @@ static uint64_t in_use(struct tfc_device *device) {
 static void task_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
   (void)from, (void)to;
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
-  (void)tfc_cuda_enter(d->api, d->ordinal, d->partition); // a failure comes back with the first call
+  (void)tfc_cuda_enter(d->api, d->ordinal); // a failure comes back with the first call
   e->task->run(e->task);
 }
 
@@ -284,7 +284,7 @@ static tfc_status synchronize(struct tfc_device *device) {
   tfc_queue_drain(&d->work_end);
   tfc_queue_drain(&d->copy_end);
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
-  TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal, NULL), "synchronizing");
+  TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal), "synchronizing");
   TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "synchronizing"); // single launches
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     TFC_CUDA_TRY(d, d->api->stream_synchronize(d->copies[k]), "synchronizing");

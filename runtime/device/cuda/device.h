@@ -83,8 +83,8 @@ static inline bool tfc_cuda_is_cuda(const struct tfc_device *d) {
   return d && (d->driver == &tfc_driver_gpu || d->driver == &tfc_driver_vgpu);
 }
 
-// Makes the device current on this thread; the work thread is in the green context, all others in the primary one.
-int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal, const struct tfc_cuda_partition *partition);
+// Makes the device current on this thread.
+int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal);
 // UNAVAILABLE with what was being done; a sticky error marks the device dead.
 TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing);
 #define TFC_CUDA_TRY(device, call, doing)                                                                              \

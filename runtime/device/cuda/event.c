@@ -77,7 +77,7 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
     m = calloc(1, sizeof *m);
     if (m) {
       m->pool = p;
-      error = tfc_cuda_enter(p->api, p->ordinal, NULL); // an event belongs to its device
+      error = tfc_cuda_enter(p->api, p->ordinal); // an event belongs to its device
       if (!error) error = p->api->event_create(p->timing, &m->event);
       if (error) {
         free(m);

@@ -186,6 +186,14 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
   return NULL;
 }
 
+// What cuDNN launches elsewhere than on the captured stream would be missing in every replay.
+static tfc_status move_cudnn(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
+  if (!d->cudnn || !d->api->cudnn_stream) return NULL;
+  int error = d->api->cudnn_stream(d->cudnn, stream);
+  return error ? tfc_status_make(TFC_UNAVAILABLE, "%s: cuDNN's stream cannot be set (%d)", d->base.info.name, error)
+               : NULL;
+}
+
 // A refusal is no failure of the step: it is launched call by call.
 static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c) {
   drop_graph(d, c);
@@ -199,9 +207,13 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
   d->capturing = c;
   d->env.allocate = keep_memory;
   d->env.stream = d->capture;
-  if (d->cudnn && d->api->cudnn_stream) (void)d->api->cudnn_stream(d->cudnn, d->capture);
-  tfc_status s = capture_calls(d, p, c);
-  if (d->cudnn && d->api->cudnn_stream) (void)d->api->cudnn_stream(d->cudnn, d->compute);
+  tfc_status s = move_cudnn(d, d->capture);
+  if (!s) s = capture_calls(d, p, c);
+  tfc_status back = move_cudnn(d, d->compute);
+  if (s)
+    tfc_status_free(back);
+  else
+    s = back;
   d->env.allocate = allocate;
   d->env.stream = d->compute;
   d->capturing = NULL;

@@ -14,7 +14,7 @@
 //   TFC_CUDA_KERNELS(rows);
 //
 // A launch function only enqueues on l->stream: it never synchronises, allocates through CUDA, or uses another stream.
-// It runs on the device's thread in the device's own context (a green context for a virtual GPU). It is called for
+// It runs on the device's thread; a virtual GPU's stream belongs to its green context. It is called for
 // every step, unless the segment was captured as a CUDA graph: then once per capture, with the pointers of that
 // capture. So everything that differs between steps must come through device memory, or the row carries
 // TFC_CUDA_NO_CAPTURE.
@@ -92,7 +92,7 @@ const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, c
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
 
-// A status from what a launcher returned (a cudaError_t: what cudaGetLastError said behind the launch, 0: none). Names
+// A status from what a launcher returned (a cudaError_t: what the launch said, 0: none). Names
 // the error; the driver adds node, op, device and shapes. For cuBLASLt and cuDNN: make a status with their own text.
 TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error);
 

@@ -23,7 +23,7 @@ void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *
 }
 
 static void destroy_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
-  (void)tfc_cuda_enter(m->api, m->ordinal, NULL);
+  (void)tfc_cuda_enter(m->api, m->ordinal);
   (void)m->api->release(b->memory);
   free(b);
 }
@@ -77,7 +77,7 @@ static struct tfc_cuda_block *make_block(struct tfc_cuda_memory *m, size_t capac
   struct tfc_cuda_block *b = calloc(1, sizeof *b);
   *out_error = TFC_CUDA_OUT_OF_MEMORY;
   if (!b) return NULL;
-  *out_error = tfc_cuda_enter(m->api, m->ordinal, NULL);
+  *out_error = tfc_cuda_enter(m->api, m->ordinal);
   for (int attempt = 0; !*out_error && attempt < 2; attempt++) {
     *out_error = m->api->allocate(&b->memory, capacity);
     if (*out_error != TFC_CUDA_OUT_OF_MEMORY || attempt) break;

@@ -106,7 +106,7 @@ tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_
   p->device = d;
   p->segment = segment;
   pthread_mutex_lock(&d->launch_lock);
-  int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+  int error = tfc_cuda_enter(d->api, d->ordinal);
   if (error) {
     s = tfc_cuda_error(d, error, "preparing a segment");
     goto out;
@@ -141,7 +141,7 @@ out:
 void tfc_cuda_release_segment(struct tfc_device *device, struct tfc_prepared *p) {
   if (!p) return;
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
-  (void)tfc_cuda_enter(d->api, d->ordinal, NULL);
+  (void)tfc_cuda_enter(d->api, d->ordinal);
   tfc_cuda_graph_release(d, p->capture);
   for (uint32_t i = 0; i < p->call_count; i++)
     if (p->calls[i].release) p->calls[i].release(p->calls[i].ctx.state);
@@ -311,7 +311,7 @@ static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   struct tfc_step *step = e->step;
   const struct tfc_timepoint *points = e->points;
   struct times times = {0};
-  int error = tfc_cuda_enter(d->api, d->ordinal, d->partition);
+  int error = tfc_cuda_enter(d->api, d->ordinal);
   tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
   uint64_t begin = e->wait_count ? tfc_ticks() : 0;
   from = to = 0;
@@ -383,7 +383,7 @@ tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *p
   ctx->node = c->ctx.node;
   tfc_status s = tfc_cuda_check_alive(d);
   if (!s) {
-    int error = tfc_cuda_enter(d->api, d->ordinal, NULL);
+    int error = tfc_cuda_enter(d->api, d->ordinal);
     if (error) s = tfc_cuda_error(d, error, "launching");
   }
   if (!s) {

@@ -25,7 +25,7 @@ static tfc_status split_now(const struct tfc_cuda_api *api, int ordinal, uint32_
   if (!(s->partitions = calloc(count, sizeof *s->partitions)))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory splitting a GPU");
   int granularity = 0, total = 0;
-  int error = tfc_cuda_enter(api, ordinal, NULL);
+  int error = tfc_cuda_enter(api, ordinal);
   if (!error) error = api->split(ordinal, count, s->partitions, &granularity, &total);
   if (error == 1)
     return tfc_status_make(TFC_UNAVAILABLE,

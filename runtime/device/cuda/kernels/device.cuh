@@ -171,11 +171,14 @@ inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
 
 #ifdef __CUDACC__
 // A kernel without shared memory; with it the same, but on the CPU its threads have to take turns. What the launch said
-// (cudaError_t).
+// (cudaError_t): not the thread's last error, which a library may have left behind.
 template <class... P, class... A>
 int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
-  kernel<<<blocks, (unsigned)threads, 0, (cudaStream_t)stream>>>(args...);
-  return (int)cudaGetLastError();
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3((unsigned)threads);
+  config.stream = (cudaStream_t)stream;
+  return (int)cudaLaunchKernelEx(&config, kernel, args...);
 }
 template <class... P, class... A>
 int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {

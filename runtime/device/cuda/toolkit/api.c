@@ -53,7 +53,6 @@ static struct {
   CUresult (*green_destroy)(CUgreenCtx context);
   CUresult (*green_stream)(CUstream *out, CUgreenCtx context, unsigned int flags, int priority);
   CUresult (*green_context)(CUcontext *out, CUgreenCtx context);
-  CUresult (*context_set)(CUcontext context);
   CUresult (*context_id)(CUcontext context, unsigned long long *out);
 } driver;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
@@ -71,7 +70,6 @@ static void find_driver(void) {
                {"cuGreenCtxDestroy", &driver.green_destroy},
                {"cuGreenCtxStreamCreate", &driver.green_stream},
                {"cuCtxFromGreenCtx", &driver.green_context},
-               {"cuCtxSetCurrent", &driver.context_set},
                {"cuCtxGetId", &driver.context_id}};
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     void *found = NULL;
@@ -90,38 +88,49 @@ static void find_driver(void) {
   driver_found = true;
 }
 
-static int enter(int device, const struct tfc_cuda_partition *partition) {
-  if (partition) return (int)driver.context_set(partition->current); // CUresult and cudaError_t have the same values
+static int enter(int device) {
   return (int)cudaSetDevice(device);
 }
 
+// As large as `count` of them can be: how multiprocessors hang together may allow less than their number does.
+static int split_equally(CUdevResource *groups, uint32_t count, const CUdevResource *all, unsigned int step) {
+  unsigned int least = all->sm.minSmPartitionSize > step ? all->sm.minSmPartitionSize : step;
+  for (unsigned int each = all->sm.smCount / count / step * step; each >= least; each -= step) {
+    unsigned int made = count;
+    CUdevResource rest;
+    int error = (int)driver.split(groups, &made, all, &rest, 0, each); // CUresult and cudaError_t have the same values
+    if (error || made == count) return error;
+  }
+  return (int)cudaErrorInvalidValue;
+}
+
+// What profilers may call it; nothing depends on it.
+static uint64_t id_of(CUgreenCtx green) {
+  CUcontext context = NULL;
+  unsigned long long id = 0;
+  if (driver.green_context(&context, green) || driver.context_id(context, &id)) return 0;
+  return id;
+}
+
 static int split(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total) {
-  CUdevResource all, rest, *groups = NULL;
+  CUdevResource all, *groups = NULL;
   CUdevice handle;
-  unsigned int made = count;
   int error = 0;
   pthread_once(&driver_once, find_driver);
   if (!driver_found) return (int)cudaErrorNotSupported;
   if ((error = (int)driver.device_get(&handle, device))) return error;
   if ((error = (int)driver.device_resource(handle, &all, CU_DEV_RESOURCE_TYPE_SM))) return error;
   unsigned int step = all.sm.smCoscheduledAlignment ? all.sm.smCoscheduledAlignment : 1;
-  unsigned int each = all.sm.smCount / count / step * step;
   *out_granularity = (int)step;
   *out_total = (int)all.sm.smCount;
-  if (each == 0 || each < all.sm.minSmPartitionSize) return (int)cudaErrorInvalidValue;
   if (!(groups = calloc(count, sizeof *groups))) return (int)cudaErrorMemoryAllocation;
-  error = (int)driver.split(groups, &made, &all, &rest, 0, each);
-  if (!error && made < count) error = (int)cudaErrorInvalidValue;
+  error = split_equally(groups, count, &all, step);
   for (uint32_t i = 0; !error && i < count; i++) {
     CUdevResourceDesc desc;
     CUgreenCtx green = NULL;
-    CUcontext current = NULL;
-    unsigned long long id = 0;
     error = (int)driver.describe(&desc, &groups[i], 1);
     if (!error) error = (int)driver.green_create(&green, desc, handle, CU_GREEN_CTX_DEFAULT_STREAM);
-    if (!error) error = (int)driver.green_context(&current, green);
-    if (!error) error = (int)driver.context_id(current, &id);
-    out[i] = (struct tfc_cuda_partition){green, current, (int)groups[i].sm.smCount, id};
+    if (!error) out[i] = (struct tfc_cuda_partition){green, (int)groups[i].sm.smCount, id_of(green)};
   }
   for (uint32_t i = 0; error && i < count; i++)
     if (out[i].context) (void)driver.green_destroy(out[i].context);
@@ -228,15 +237,18 @@ static uint64_t node_id(cudaGraphNode_t node) {
   return ask(node, &id) ? 0 : id;
 }
 
-// Operations are told apart by counting nodes in the order of capture, which is the order of one stream's chain. A
-// library that forks inside its calls makes another graph, whose nodes are then nobody's.
-static bool is_chain(cudaGraphNode_t *list, size_t count) {
+// Operations are told apart by counting nodes in the order of capture, which is the order of one stream's chain: from
+// the root on, each has one that follows. (A graph's list of nodes promises no order; edges may carry data where a
+// library lets a kernel begin early.) A library that forks inside its calls makes another graph, whose nodes are then
+// nobody's.
+static bool follow_chain(cudaGraph_t graph, cudaGraphNode_t *list, size_t count) {
+  size_t n = 0;
+  if (cudaGraphGetRootNodes(graph, NULL, &n) || n != 1 || cudaGraphGetRootNodes(graph, list, &n)) return false;
   for (size_t i = 0; i < count; i++) {
-    cudaGraphNode_t before = NULL;
-    size_t n = 0;
-    if (cudaGraphNodeGetDependencies(list[i], NULL, NULL, &n)) return false;
-    if (n != (i ? 1u : 0u)) return false;
-    if (i && (cudaGraphNodeGetDependencies(list[i], &before, NULL, &n) || before != list[i - 1])) return false;
+    cudaGraphEdgeData edge;
+    const size_t wanted = i + 1 < count;
+    if (cudaGraphNodeGetDependentNodes(list[i], NULL, NULL, &n) || n != wanted) return false;
+    if (wanted && cudaGraphNodeGetDependentNodes(list[i], &list[i + 1], &edge, &n)) return false;
   }
   return true;
 }
@@ -248,8 +260,11 @@ static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, 
   if (error || capacity == 0 || count == 0) return error;
   cudaGraphNode_t *list = calloc(count, sizeof *list);
   if (!list) return (int)cudaErrorMemoryAllocation;
-  error = (int)cudaGraphGetNodes(graph, list, &count);
-  bool chain = !error && is_chain(list, count);
+  bool chain = follow_chain(graph, list, count);
+  if (!chain) {
+    (void)cudaGetLastError();
+    error = (int)cudaGraphGetNodes(graph, list, &count);
+  }
   for (size_t i = 0; !error && i < count && i < capacity; i++) {
     enum cudaGraphNodeType type = cudaGraphNodeTypeKernel;
     error = (int)cudaGraphNodeGetType(list[i], &type);

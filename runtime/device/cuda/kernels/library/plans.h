@@ -28,7 +28,15 @@ static inline tfc_status tfc_cuda_plans_find(struct tfc_cuda_plans *p, struct tf
       *out = p->made.data[i];
       goto out;
     }
-  TFC_TRY(s, p->make(library, key, &fresh));
+  if ((s = p->make(library, key, &fresh))) {
+    // What a library has no plan for, whatever it says, the next row may have.
+    if (tfc_status_code(s) == TFC_INTERNAL || tfc_status_code(s) == TFC_UNAVAILABLE) {
+      tfc_status declined = tfc_status_make(TFC_UNIMPLEMENTED, "%s", tfc_status_message(s));
+      tfc_status_free(s);
+      s = declined;
+    }
+    goto out;
+  }
   if (!tfc_array_push(&p->made, fresh)) {
     p->free(fresh);
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

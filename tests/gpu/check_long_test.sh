@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# scripts/gpu_check as on a GPU day, on the fake plug-ins (tests/cuda_kernels/fake_plugin.c): its stages run, their
+# figures are computed, and what is to be brought back is there.
+#
+#   tests/gpu/check_long_test.sh BUILD [STAGE...]     KEEP=1 leaves the folder and names it
+set -u
+build=$(cd "$1" && pwd)
+shift
+fake=$build/fake_gpu
+[ -e "$fake/lib/libtfc_cuda.so" ] || { echo "no fake plug-ins in this build"; exit 0; }
+command -v python3 >/dev/null || { echo "no python3"; exit 0; }
+source=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(mktemp -d)
+[ "${KEEP:-}" ] && echo "$root" || trap 'rm -rf "$root"' EXIT
+
+# A checkout with a build of its own: the programs beside the fake plug-ins.
+mkdir -p "$root/build/gpu/lib" "$root/bin"
+cp -r "$source/scripts" "$root/"
+mkdir "$root/tests" && cp -r "$source/tests/gpu" "$root/tests/"
+ln -s "$source/examples" "$root/examples"
+ln -s "$build/bin" "$root/build/gpu/bin"
+ln -s "$build/tests" "$root/build/gpu/tests"
+for library in "$build"/lib/libtfc_*.so; do ln -s "$library" "$root/build/gpu/lib/"; done
+for library in "$fake"/lib/libtfc_*.so; do ln -sf "$library" "$root/build/gpu/lib/"; done
+printf '#!/bin/sh\necho "GPU 0: a fake"\n' >"$root/bin/nvidia-smi"
+chmod +x "$root/bin/nvidia-smi"
+export PATH=$root/bin:$PATH LD_LIBRARY_PATH=$root/build/gpu/lib
+
+[ $# -gt 0 ] || { set -- numerics conformance cupti green && export GPU_CHECK_QUICK=1; }
+cd "$root" || exit 1
+OUT=$root/out bash scripts/gpu_check "$@"
+code=$?
+for file in gpu_check.log gpu_check.tar.gz; do
+  [ -s "$root/out/$file" ] || { echo "there is no $file"; code=1; }
+done
+exit $code
