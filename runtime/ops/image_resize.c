@@ -172,6 +172,7 @@ static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, stru
   TFC_KERNEL_CHECK(g->dims[0] == x->dims[0] && g->dims[3] == x->dims[3],
                    "input and original image must have the same batch size and channels");
   TFC_KERNEL_CHECK(x->dims[1] > 0 && x->dims[2] > 0, "original dimensions must be positive");
+  TFC_KERNEL_CHECK(g->dims[1] > 0 && g->dims[2] > 0, "resized dimensions must be positive");
   struct ops_resize r = {g->dims[0], x->dims[1], x->dims[2], g->dims[1], g->dims[2], g->dims[3], 0, 0};
   r.height_step = ops_scale_step(r.in_height, r.out_height, align_corners);
   r.width_step = ops_scale_step(r.in_width, r.out_width, align_corners);

@@ -95,6 +95,46 @@ static tfc_status make_spans(struct tfc_kernel_ctx *ctx, const struct kernel *k,
   return NULL;
 }
 
+// The same spans seen from the inputs: which outputs each goes to, from the first to the last of those.
+static tfc_status turn_round(struct tfc_kernel_ctx *ctx, const struct spans *of, int64_t outputs, int64_t inputs,
+                             struct spans *out) {
+  struct spans s = {.width = 0};
+  struct tfc_buffer *ends = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(2 * inputs + 1) * sizeof(int64_t), &ends));
+  int64_t *first = ends->data, *last = first + inputs;
+  for (int64_t i = 0; i < inputs; i++) first[i] = 0, last[i] = -1;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int64_t o = 0; o < outputs; o++)
+      for (int64_t k = 0; k < of->width && of->start[o] + k < inputs; k++) {
+        int64_t i = of->start[o] + k;
+        float w = of->weights[o * of->width + k];
+        if (w == 0) continue;
+        if (pass) {
+          s.weights[i * s.width + o - first[i]] += w;
+        } else {
+          if (last[i] < 0) first[i] = o;
+          last[i] = o;
+        }
+      }
+    for (int64_t i = 0; i < inputs && !pass; i++)
+      if (last[i] - first[i] + 1 > s.width) s.width = last[i] - first[i] + 1;
+    if (pass) break;
+    size_t weights = (size_t)(inputs * s.width) * sizeof(float), starts = (size_t)(inputs + 1) * sizeof(int64_t);
+    tfc_status status = tfc_kernel_scratch(ctx, starts + weights, &s.held);
+    if (status) {
+      tfc_buffer_release(ends);
+      return status;
+    }
+    s.start = s.held->data;
+    s.weights = (float *)(s.start + inputs + 1);
+    memcpy(s.start, first, (size_t)inputs * sizeof *first);
+    memset(s.weights, 0, weights);
+  }
+  tfc_buffer_release(ends);
+  *out = s;
+  return NULL;
+}
+
 struct job {
   int64_t batch, in_height, in_width, out_height, out_width, channels;
   struct spans rows, columns;
@@ -136,6 +176,26 @@ static tfc_status read_floats(const struct tfc_kernel_ctx *ctx, const struct tfc
   }
 }
 
+// in [h, w, c] -> middle [H, w, c] -> out [H, W, c]. Weights of 0 count: where infinity is, their product is not 0.
+static void gather(const struct spans *rows, const struct spans *columns, const float *in, int64_t h, int64_t w,
+                   int64_t channels, int64_t to_h, int64_t to_w, float *middle, float *out) {
+  const int64_t line = w * channels;
+  memset(middle, 0, (size_t)(to_h * line) * sizeof(float));
+  memset(out, 0, (size_t)(to_h * to_w * channels) * sizeof(float));
+  for (int64_t r = 0; r < to_h; r++)
+    for (int64_t k = 0; k < rows->width && rows->start[r] + k < h; k++) {
+      const float weight = rows->weights[r * rows->width + k], *from = in + (rows->start[r] + k) * line;
+      for (int64_t i = 0; i < line; i++) middle[r * line + i] += weight * from[i];
+    }
+  for (int64_t r = 0; r < to_h; r++)
+    for (int64_t c = 0; c < to_w; c++, out += channels)
+      for (int64_t k = 0; k < columns->width && columns->start[c] + k < w; k++) {
+        const float weight = columns->weights[c * columns->width + k];
+        const float *from = middle + r * line + (columns->start[c] + k) * channels;
+        for (int64_t d = 0; d < channels; d++) out[d] += weight * from[d];
+      }
+}
+
 // images [b, h, w, c] -> [b, H, W, c]
 static tfc_status sample(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *size = ctx->inputs[1];
@@ -154,25 +214,9 @@ static tfc_status sample(struct tfc_kernel_ctx *ctx) {
   int64_t line = job.in_width * job.channels, image = job.in_height * line;
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(image + height * line) * sizeof(float), &held));
   float *in = held->data, *middle = in + image, *out = y->data;
-  for (int64_t b = 0; b < job.batch; b++) {
+  for (int64_t b = 0; b < job.batch; b++, out += height * width * job.channels) {
     TFC_TRY(s, read_floats(ctx, x, b * image, image, in));
-    memset(middle, 0, (size_t)(height * line) * sizeof(float));
-    for (int64_t r = 0; r < height; r++)
-      for (int64_t k = 0; k < job.rows.width && job.rows.start[r] + k < job.in_height; k++) {
-        float w = job.rows.weights[r * job.rows.width + k];
-        const float *from = in + (job.rows.start[r] + k) * line;
-        if (w != 0)
-          for (int64_t i = 0; i < line; i++) middle[r * line + i] += w * from[i];
-      }
-    for (int64_t r = 0; r < height; r++)
-      for (int64_t c = 0; c < width; c++, out += job.channels)
-        for (int64_t d = 0; d < job.channels; d++) {
-          float sum = 0;
-          for (int64_t k = 0; k < job.columns.width && job.columns.start[c] + k < job.in_width; k++)
-            sum += job.columns.weights[c * job.columns.width + k] *
-                   middle[r * line + (job.columns.start[c] + k) * job.channels + d];
-          out[d] = sum;
-        }
+    gather(&job.rows, &job.columns, in, job.in_height, job.in_width, job.channels, height, width, middle, out);
   }
 out:
   tfc_buffer_release(held);
@@ -185,6 +229,7 @@ static tfc_status sample_gradient(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   struct tfc_buffer *held = NULL;
   struct job job = {0};
+  struct spans rows = {0}, columns = {0};
   tfc_status s = NULL;
   TFC_KERNEL_CHECK(g->shape.rank == 4 && x->shape.rank == 4, "input_grad and original_image must be 4-dimensional");
   TFC_KERNEL_CHECK(g->shape.dims[0] == x->shape.dims[0] && g->shape.dims[3] == x->shape.dims[3],
@@ -192,28 +237,17 @@ static tfc_status sample_gradient(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &x->shape, &y));
   if (tfc_tensor_elements(y) == 0) return NULL;
   TFC_RETURN_IF_ERROR(make_job(ctx, &x->shape, g->shape.dims[1], g->shape.dims[2], &job));
-  int64_t line = job.in_width * job.channels;
-  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(job.out_height * line + 1) * sizeof(float), &held));
-  float *middle = held->data, *out = y->data;
-  const float *in = g->data;
-  memset(out, 0, (size_t)tfc_tensor_elements(y) * sizeof(float));
-  for (int64_t b = 0; b < job.batch; b++, out += job.in_height * line) {
-    memset(middle, 0, (size_t)(job.out_height * line) * sizeof(float));
-    for (int64_t r = 0; r < job.out_height; r++)
-      for (int64_t c = 0; c < job.out_width; c++, in += job.channels)
-        for (int64_t k = 0; k < job.columns.width && job.columns.start[c] + k < job.in_width; k++) {
-          float w = job.columns.weights[c * job.columns.width + k];
-          float *to = middle + r * line + (job.columns.start[c] + k) * job.channels;
-          for (int64_t d = 0; d < job.channels; d++) to[d] += w * in[d];
-        }
-    for (int64_t r = 0; r < job.out_height; r++)
-      for (int64_t k = 0; k < job.rows.width && job.rows.start[r] + k < job.in_height; k++) {
-        float w = job.rows.weights[r * job.rows.width + k], *to = out + (job.rows.start[r] + k) * line;
-        for (int64_t i = 0; i < line; i++) to[i] += w * middle[r * line + i];
-      }
-  }
+  int64_t line = job.out_width * job.channels, image = job.in_height * job.in_width * job.channels;
+  TFC_TRY(s, turn_round(ctx, &job.rows, job.out_height, job.in_height, &rows));
+  TFC_TRY(s, turn_round(ctx, &job.columns, job.out_width, job.in_width, &columns));
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(job.in_height * line + 1) * sizeof(float), &held));
+  for (int64_t b = 0; b < job.batch; b++)
+    gather(&rows, &columns, (const float *)g->data + b * job.out_height * line, job.out_height, job.out_width,
+           job.channels, job.in_height, job.in_width, held->data, (float *)y->data + b * image);
 out:
   tfc_buffer_release(held);
+  tfc_buffer_release(rows.held);
+  tfc_buffer_release(columns.held);
   end_job(&job);
   return s;
 }

@@ -39,13 +39,20 @@ static void heap_push(struct scored *heap, int64_t n, struct scored x) {
   }
 }
 
+// As C++'s std::min and std::max: the first where one is not a number.
+static float less(float a, float b) {
+  return b < a ? b : a;
+}
+static float more(float a, float b) {
+  return a < b ? b : a;
+}
 static float overlap(const float *a, const float *b) { // of boxes given by any two opposite corners
-  float ay[2] = {fminf(a[0], a[2]), fmaxf(a[0], a[2])}, ax[2] = {fminf(a[1], a[3]), fmaxf(a[1], a[3])};
-  float by[2] = {fminf(b[0], b[2]), fmaxf(b[0], b[2])}, bx[2] = {fminf(b[1], b[3]), fmaxf(b[1], b[3])};
+  float ay[2] = {less(a[0], a[2]), more(a[0], a[2])}, ax[2] = {less(a[1], a[3]), more(a[1], a[3])};
+  float by[2] = {less(b[0], b[2]), more(b[0], b[2])}, bx[2] = {less(b[1], b[3]), more(b[1], b[3])};
   float area_a = (ay[1] - ay[0]) * (ax[1] - ax[0]), area_b = (by[1] - by[0]) * (bx[1] - bx[0]);
   if (area_a <= 0 || area_b <= 0) return 0;
-  float height = fmaxf(fminf(ay[1], by[1]) - fmaxf(ay[0], by[0]), 0);
-  float width = fmaxf(fminf(ax[1], bx[1]) - fmaxf(ax[0], bx[0]), 0);
+  float height = more(less(ay[1], by[1]) - more(ay[0], by[0]), 0);
+  float width = more(less(ax[1], bx[1]) - more(ax[0], bx[0]), 0);
   float both = height * width;
   return both / (area_a + area_b - both);
 }
@@ -82,6 +89,8 @@ static int64_t suppress(const struct suppression *p, struct scored *heap, int64_
         if (next.score <= p->least) break;
       } else {
         dropped = s > p->threshold;
+        if (isnan(s)) next.score = 0;
+        if (next.score <= p->least) break;
       }
     }
     next.compared = (int32_t)kept;

@@ -32,12 +32,13 @@ static tfc_status prepare_transform(struct tfc_prepare_ctx *ctx) {
 static float clamp(float x, int64_t size) {
   return x < 0 ? 0 : x > (float)(size - 1) ? (float)(size - 1) : x;
 }
-// A coordinate brought into [0, size - 1], except where what is outside is constant.
+static const float FAR = 4e18f; // beyond it there are no whole numbers of 64 bits to reckon with
+// A coordinate brought into [0, size - 1], except where what is outside is constant, and what is not a number.
 static float inside(enum fill fill, float x, int64_t size) {
-  if (fill == FILL_CONSTANT || !isfinite(x)) return x;
+  if (fill == FILL_CONSTANT || isnan(x)) return x;
   if (fill == FILL_NEAREST || size <= 1) return clamp(x, size);
-  if (fabsf(x) > 1e15f) return clamp(x, size); // as good as any place
-  if (fill == FILL_REFLECT) {                  // dcba|abcd|dcba
+  if (!(fabsf(x) < FAR)) return fill == FILL_REFLECT ? 0 : clamp(x, size);
+  if (fill == FILL_REFLECT) { // dcba|abcd|dcba
     int64_t twice = 2 * size;
     if (x < 0) {
       x = (float)(twice * (int64_t)(-x / (float)twice)) + x;
@@ -52,6 +53,10 @@ static float inside(enum fill fill, float x, int64_t size) {
     x -= (float)(size * (int64_t)(x / (float)(size - 1)));
   }
   return clamp(x, size);
+}
+// A whole number outside of every image where there is none.
+static int64_t whole(float x) {
+  return fabsf(x) < FAR ? (int64_t)x : INT64_MIN / 2;
 }
 
 struct job {
@@ -80,14 +85,14 @@ static void rows(void *arg, int64_t begin, int64_t end) {
         float x = (float)column, k = t[6] * x + t[7] * y + 1.0f;
         float from_x = inside(j->how.fill, (t[0] * x + t[1] * y + t[2]) / k, width);
         float from_y = inside(j->how.fill, (t[3] * x + t[4] * y + t[5]) / k, height);
-        if (!(k != 0) || !(fabsf(from_x) < 1e15f) || !(fabsf(from_y) < 1e15f)) {
+        if (k == 0) {
           for (int64_t d = 0; d < channels; d++) to[d] = fill;
         } else if (!j->how.bilinear) {
-          int64_t r = (int64_t)roundf(from_y), c = (int64_t)roundf(from_x);
+          int64_t r = whole(roundf(from_y)), c = whole(roundf(from_x));
           for (int64_t d = 0; d < channels; d++) to[d] = PIXEL(r, c);
         } else {
           float top = floorf(from_y), left = floorf(from_x), down = top + 1 - from_y, across = left + 1 - from_x;
-          int64_t r = (int64_t)top, c = (int64_t)left;
+          int64_t r = whole(top), c = whole(left);
           for (int64_t d = 0; d < channels; d++) {
             float above = across * (float)TFC_GET(PIXEL(r, c)) + (from_x - left) * (float)TFC_GET(PIXEL(r, c + 1));
             float below =
