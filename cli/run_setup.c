@@ -8,6 +8,7 @@
 #include "cli/run.h"
 #include "placer/placement.h"
 #include "profiler/gpu.h"
+#include "runtime/exec/queue_threads.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/io/npy.h"
@@ -121,6 +122,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
                                         .seed = (uint64_t)o->seed,
                                         .callers = 1};
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
+  TFC_TRY(s, tfc_session_fill_queues(setup.session, setup.placement));
   *out = setup, setup = (struct run_setup){0};
 out:
   run_setup_close(&setup);

@@ -2,6 +2,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/device/wait.h"
 #include "runtime/exec/dynamic_run.h"
+#include "runtime/exec/queue_threads.h"
 
 enum { POLL_NS = 5000000 };
 
@@ -82,6 +83,20 @@ static void look_again(const struct tfc_blocked *b) {
   tfc_futex_wake(&m->signal, 1);
 }
 
+// Of the operations that wait in this run and those around it: what fills their queues is started.
+static bool fill_queues(struct tfc_run *r) {
+  struct tfc_queue_threads *t = r->session->queue_threads;
+  TFC_ARRAY(uint32_t) nodes = {0};
+  for (const struct tfc_run *q = r; q && t; q = q->parent) {
+    if (q->plan->ir.graph != r->session->graph) continue; // inside of a function
+    for (const struct tfc_run_flight *f = q->flights; f; f = f->after)
+      if (f->item.node->is_async) (void)tfc_array_push(&nodes, f->item.node->node);
+  }
+  bool started = nodes.count && tfc_queue_threads_start(t, nodes.data, (uint32_t)nodes.count);
+  tfc_array_free(&nodes);
+  return started;
+}
+
 static void fail_deadlocked(struct tfc_run *r) {
   struct tfc_text text = {0};
   for (struct tfc_run *q = r; q; q = q->parent) {
@@ -100,7 +115,7 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
   bool blocked = !r->failed;
   for (const struct tfc_run *q = r; q && blocked; q = q->parent) blocked = tfc_run_at_work(q) == 0;
   if (blocked && tfc_gate_block(gate, &b.base)) {
-    if (!tfc_run_unpark(r)) fail_deadlocked(r);
+    if (!tfc_run_unpark(r) && !fill_queues(r)) fail_deadlocked(r);
     return;
   }
   // Work on devices' threads for the runs around this one comes back to them, not here: look now and then.

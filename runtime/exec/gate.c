@@ -48,7 +48,7 @@ static bool stuck(const struct tfc_gate *g) {
     if (!b->nothing_came(b)) return false;
     waiting++;
   }
-  return g->callers && waiting == g->active && waiting >= g->callers;
+  return g->callers && waiting == g->active && waiting >= g->callers + g->helpers;
 }
 
 bool tfc_gate_block(struct tfc_gate *g, struct tfc_blocked *b) {
@@ -71,9 +71,20 @@ void tfc_gate_unblock(struct tfc_gate *g, struct tfc_blocked *b) {
   pthread_mutex_unlock(&g->lock);
 }
 
+static void look_again(struct tfc_gate *g) {
+  for (struct tfc_blocked *b = g->blocked; b; b = b->next) b->look_again(b);
+}
+
 void tfc_gate_set_callers(struct tfc_gate *g, uint32_t callers) {
   pthread_mutex_lock(&g->lock);
   g->callers = callers;
-  for (struct tfc_blocked *b = g->blocked; b; b = b->next) b->look_again(b);
+  look_again(g);
+  pthread_mutex_unlock(&g->lock);
+}
+
+void tfc_gate_helpers(struct tfc_gate *g, int more) {
+  pthread_mutex_lock(&g->lock);
+  g->helpers += (uint32_t)more;
+  look_again(g);
   pthread_mutex_unlock(&g->lock);
 }

@@ -21,6 +21,7 @@ struct tfc_gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   uint32_t callers; // threads that run steps; 0: not known, and no deadlock is ever found
+  uint32_t helpers; // and beside them, threads that fill queues
   uint32_t active, dynamic_steps;
   bool static_step;
   struct tfc_blocked *blocked;
@@ -33,5 +34,6 @@ void tfc_gate_leave(struct tfc_gate *g, bool is_static);
 bool tfc_gate_block(struct tfc_gate *g, struct tfc_blocked *b); // true: a deadlock, and `b` is not kept
 void tfc_gate_unblock(struct tfc_gate *g, struct tfc_blocked *b);
 void tfc_gate_set_callers(struct tfc_gate *g, uint32_t callers);
+void tfc_gate_helpers(struct tfc_gate *g, int more);
 
 #endif

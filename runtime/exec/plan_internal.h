@@ -55,6 +55,7 @@ struct tfc_session {
   _Atomic int64_t next_step;
   _Atomic uint32_t next_stream;
   struct tfc_gate gate;
+  struct tfc_queue_threads *queue_threads; // or NULL
 };
 // The variable that a VariableV2 or VarHandleOp node names, made if it is not there. Borrowed.
 TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,

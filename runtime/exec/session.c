@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic.h"
+#include "runtime/exec/queue_threads.h"
 
 tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                               struct tfc_session **out) {
@@ -40,6 +41,7 @@ static void free_cached(struct tfc_cached_plan *c) {
 
 void tfc_session_free(struct tfc_session *session) {
   if (!session) return;
+  tfc_queue_threads_free(session->queue_threads);
   for (size_t i = 0; i < session->cache.count; i++) free_cached(&session->cache.data[i]);
   for (size_t i = 0; i < session->function_plans.count; i++) tfc_plan_free(session->function_plans.data[i]);
   for (uint32_t d = 0; d < session->device_count; d++)
@@ -286,7 +288,7 @@ tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, s
   tfc_status s = is_static ? tfc_plan_run_static(plan, feeds, fetches, options)
                            : tfc_plan_run_dynamic(used, feeds, fetches, options);
   tfc_gate_leave(gate, is_static);
-  return s;
+  return tfc_queue_threads_explain(plan->session->queue_threads, s);
 }
 
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan) {

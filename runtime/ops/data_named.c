@@ -21,12 +21,18 @@ tfc_status tfc_named_make(struct tfc_kernel_ctx *ctx, const struct tfc_object_ty
 }
 
 tfc_status tfc_named_get(struct tfc_kernel_ctx *ctx, const struct tfc_object_type *type, struct tfc_object **out) {
-  const struct tfc_tensor *h = ctx->inputs[0];
+  return tfc_named_input(ctx, 0, type, out);
+}
+
+tfc_status tfc_named_input(struct tfc_kernel_ctx *ctx, uint32_t input, const struct tfc_object_type *type,
+                           struct tfc_object **out) {
+  const struct tfc_tensor *h = ctx->inputs[input];
   if (h->dtype == TFC_STRING) {
-    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "input 0 is no handle to a %s: it has not two strings", type->name);
+    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "input %u is no handle to a %s: it has not two strings", input,
+                     type->name);
     return tfc_resources_find(ctx->env->resources, tfc_tensor_get_string(h, 0), tfc_tensor_get_string(h, 1), type, out);
   }
-  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, type, out));
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, input, type, out));
   tfc_object_retain(*out);
   return NULL;
 }

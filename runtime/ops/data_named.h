@@ -14,5 +14,8 @@ TFC_MUST_USE tfc_status tfc_named_make(struct tfc_kernel_ctx *ctx, const struct 
 // What input 0 names. Returned with a reference. INVALID_ARGUMENT, NOT_FOUND: it is no such object.
 TFC_MUST_USE tfc_status tfc_named_get(struct tfc_kernel_ctx *ctx, const struct tfc_object_type *type,
                                       struct tfc_object **out);
+// The same of another input.
+TFC_MUST_USE tfc_status tfc_named_input(struct tfc_kernel_ctx *ctx, uint32_t input, const struct tfc_object_type *type,
+                                        struct tfc_object **out);
 
 #endif

@@ -579,6 +579,9 @@ tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64
   return start_take(ctx, q, true, up_to, n);
 }
 
+tfc_status tfc_queue_of_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_queue **out) {
+  return tfc_named_input(ctx, i, &queue_type, (struct tfc_object **)out);
+}
 tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
   return start_enqueue(ctx, q, false, 0);
 }

@@ -23,6 +23,8 @@ TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part
 TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts);
 // Completes the kernel later with `n` tuples (or, with `up_to`, those that a closed queue still has) as its outputs.
 TFC_MUST_USE tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to);
+// The queue behind input `i`. Returned with a reference.
+TFC_MUST_USE tfc_status tfc_queue_of_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_queue **out);
 // For staging areas: first in, first out, at most `capacity` tuples (-1: any). The kernel's inputs become one tuple,
 // when there is room; one tuple becomes its outputs, when there is one. Both complete the kernel later.
 TFC_MUST_USE tfc_status tfc_queue_create_fifo(tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,

@@ -4,20 +4,24 @@
 
 #include <stdlib.h>
 
+#include "runtime/pass/queue_runners.h"
+
 struct work {
   const struct tfc_graph *g;
   const struct tfc_step_request *request;
   struct tfc_step_spec *step;
   struct tfc_arena scratch;
   uint32_t *stack;
-  uint8_t *effect; // [node] tfc_op_effect
-  bool *outside;   // value depends on a placeholder, a queue or an iterator
-  bool *stateful;  // value depends on a variable's value
-  bool *restored;  // value comes from a checkpoint
-  bool *real;      // an update that is neither initial nor restored, or depends on one
-  bool *saves;     // writes files, or depends on what does
-  bool *initial;   // [node] an assignment of a variable's initial value
-  bool *needed;    // what the step runs
+  uint8_t *effect;        // [node] tfc_op_effect
+  bool *outside;          // value depends on a placeholder, a queue or an iterator
+  bool *stateful;         // value depends on a variable's value
+  bool *restored;         // value comes from a checkpoint
+  bool *real;             // an update that is neither initial nor restored, or depends on one
+  bool *saves;            // writes files, or depends on what does
+  bool *initial;          // [node] an assignment of a variable's initial value
+  bool *needed;           // what the step runs
+  bool *beside;           // what queue runners run
+  struct tfc_text queues; // that queue runners fill for the step
   tfc_str source, init_source;
   int64_t batch; // size of unknown leading dimensions
   uint32_t *targets, target_count, target_capacity;
@@ -82,6 +86,42 @@ static bool is_initial(const struct work *w, uint32_t id) {
          tfc_str_is(tfc_str_sub(n->name, name.size, SIZE_MAX), "/Assign");
 }
 
+// What threads beside the steps run to fill queues is no step's own.
+static tfc_status find_beside(struct work *w) {
+  const struct tfc_graph *g = w->g;
+  struct tfc_queue_runners runners = {0};
+  tfc_status s = NULL;
+  w->beside = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
+  TFC_TRY(s, tfc_queue_runners_read(g, &runners));
+  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, runners.count + 1);
+  if (!w->beside || !wanted) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < runners.count; i++)
+    if (runners.list[i].queue != TFC_NO_NODE) w->beside[runners.list[i].queue] = true;
+  tfc_queue_runners_need(&runners, g, w->beside, wanted, w->stack);
+out:
+  tfc_queue_runners_deinit(&runners);
+  return s;
+}
+
+// The same of the queues that the step uses: variables that these need are initialised with the step's.
+static tfc_status need_runners(struct work *w, bool *needed) {
+  const struct tfc_graph *g = w->g;
+  struct tfc_queue_runners runners = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_queue_runners_read(g, &runners));
+  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, runners.count + 1);
+  if (!wanted) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(needed, w->needed, g->node_count * sizeof *needed);
+  tfc_queue_runners_need(&runners, g, needed, wanted, w->stack);
+  for (uint32_t i = 0; i < runners.count; i++)
+    if (wanted[i])
+      tfc_text_printf(&w->queues, "%s%.*s", w->queues.size ? ", " : "",
+                      TFC_STR_ARG(g->nodes[runners.list[i].queue].name));
+out:
+  tfc_queue_runners_deinit(&runners);
+  return s;
+}
+
 static tfc_status classify(struct work *w) {
   const struct tfc_graph *g = w->g;
   tfc_status s = NULL;
@@ -112,6 +152,7 @@ static tfc_status classify(struct work *w) {
     w->real[i] = !w->initial[i] && !from_checkpoint;
   }
   flood(w, w->real, true);
+  TFC_TRY(s, find_beside(w));
 out:
   return s;
 }
@@ -174,11 +215,13 @@ static tfc_status sinks(struct work *w) {
   bool *reached = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   if (!reached) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++)
-    if (w->real[i] && !w->saves[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i])) TFC_TRY(s, add_target(w, i));
+    if (w->real[i] && !w->saves[i] && !w->beside[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i]))
+      TFC_TRY(s, add_target(w, i));
   // Updates on which only saving, or a read, hangs are part of the step all the same.
   TFC_TRY(s, tfc_prune(g, NULL, 0, NULL, 0, w->targets, w->target_count, reached));
   for (uint32_t i = 0; i < g->node_count; i++) {
-    if (w->effect[i] != TFC_EFFECT_UPDATE || !w->real[i] || w->initial[i] || reached[i] || w->saves[i]) continue;
+    if (w->effect[i] != TFC_EFFECT_UPDATE || !w->real[i] || w->initial[i] || reached[i] || w->saves[i] || w->beside[i])
+      continue;
     if (w->restored[i] && is_assign(&g->nodes[i])) continue;
     TFC_TRY(s, add_target(w, i));
   }
@@ -187,6 +230,7 @@ static tfc_status sinks(struct work *w) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     if (has_consumers(g, i) || w->saves[i] || w->effect[i] != TFC_EFFECT_NONE || tfc_node_is_variable(n)) continue;
+    if (w->beside[i] || tfc_str_starts(n->op, "QueueClose")) continue;
     bool initialises = tfc_str_is(n->op, "NoOp");
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; initialises && k < n->input_count + n->control_count; k++)
@@ -254,7 +298,8 @@ static tfc_status infer_init(struct work *w) {
   uint32_t *inits = TFC_ARENA_ARRAY(&step->arena, uint32_t, (size_t)g->node_count + r->init_count + 1), count = 0;
   bool *covered = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   bool *done = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
-  if (!inits || !covered || !done) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
+  if (!inits || !covered || !done || !needed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   step->inits = inits;
   for (uint32_t i = 0; i < r->init_count; i++) inits[count++] = r->inits[i];
   w->init_source = TFC_STR("as given");
@@ -280,13 +325,14 @@ static tfc_status infer_init(struct work *w) {
     if (variable != TFC_NO_NODE) done[variable] = true;
   }
   uint32_t own = 0;
+  TFC_TRY(s, need_runners(w, needed));
   for (uint32_t i = 0; i < g->node_count; i++) {
     bool table = w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
-                 w->needed[tfc_node_inputs(g, &g->nodes[i])[0].node];
+                 needed[tfc_node_inputs(g, &g->nodes[i])[0].node];
     if (!table) {
       if (!w->initial[i] || covered[i]) continue;
       uint32_t variable = updated_variable(g, &g->nodes[i]);
-      if (variable == TFC_NO_NODE || done[variable] || !w->needed[variable]) continue;
+      if (variable == TFC_NO_NODE || done[variable] || !needed[variable]) continue;
       done[variable] = true;
     }
     inits[count++] = i;
@@ -459,7 +505,7 @@ static tfc_status make_notes(struct work *w) {
   struct tfc_step_spec *step = w->step;
   struct tfc_text text = {0};
   uint32_t needed = 0;
-  step->notes = TFC_ARENA_ARRAY(&step->arena, tfc_str, (size_t)step->feed_count + step->init_feed_count + 2);
+  step->notes = TFC_ARENA_ARRAY(&step->arena, tfc_str, (size_t)step->feed_count + step->init_feed_count + 3);
   if (!step->notes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++) needed += w->needed[i];
   tfc_text_printf(&text, "step: ");
@@ -473,6 +519,10 @@ static tfc_status make_notes(struct work *w) {
     tfc_text_printf(&text, "initialiser: ");
     list_names(g, step->inits, step->init_count, &text);
     tfc_text_printf(&text, " (%.*s)", TFC_STR_ARG(w->init_source));
+    note(step, &text);
+  }
+  if (w->queues.size) {
+    tfc_text_printf(&text, "queues filled by the graph's queue runners: %.*s", (int)w->queues.size, w->queues.data);
     note(step, &text);
   }
   for (uint32_t i = 0; i < step->feed_count; i++) note_feed(step, "feed", &step->feeds[i]);
@@ -494,6 +544,7 @@ tfc_status tfc_step_infer(const struct tfc_graph *g, const struct tfc_step_reque
 out:
   tfc_arena_deinit(&step.arena);
   tfc_arena_deinit(&w.scratch);
+  tfc_text_deinit(&w.queues);
   return s;
 }
 

@@ -1,4 +1,4 @@
-"""Image files and summaries of images and sounds; mutexes; sparse sums that stay sparse."""
+"""Image files and summaries of images and sounds; mutexes; sparse sums that stay sparse; readers of files."""
 
 import numpy as np
 import tensorflow as tf
@@ -37,6 +37,7 @@ def cases(f):
         mutexes(f)
         unique(f)
         paths(f)
+        readers(f)
 
 
 def images(f):
@@ -126,3 +127,70 @@ def paths(f):
     f.simple("MatchingFiles", "string", [([text(b"/dev/nul[l]")], {}), ([text([b"/dev/zero", b"/dev/null", b"/no/such/*"])], {})], dynamic=False)
     f.simple("ReadFile", "string", [([text(b"/no/such/file")], {})], tag="absent", expect_error="NotFoundError")
     f.simple("ReadFile", "string", [([text([b"/dev/null"])], {})], tag="vector", expect_error="InvalidArgumentError")
+
+
+def records(*texts):
+    """A TFRecord file."""
+    from tensorflow.python.lib.io import tf_record
+    import tempfile
+    with tempfile.NamedTemporaryFile() as file:
+        with tf_record.TFRecordWriter(file.name) as writer:
+            for one in texts:
+                writer.write(one)
+        return open(file.name, "rb").read()
+
+
+def readers(f):
+    """Readers of files that each case writes first."""
+    folder = b"/tmp/tfc-conformance-readers/"
+    lines, tail, bytes_ = b"one\r\ntwo\n\nfour", b"head\nx\ry\n\r", bytes(range(48, 71))
+    framed = records(b"abc", b"", b"x" * 30)
+    fixed = lambda **sizes: dict({"header_bytes": 0, "footer_bytes": 0, "hop_bytes": 0, "record_bytes": 5}, **sizes)
+
+    def case(reads, reader, tag, contents, attrs=(), many=None):
+        """One reader over files of these contents: records until there are none, counts after each, and after a reset."""
+        names = [folder + ("%s.%s.%d" % (reader, tag, i)).encode() for i in range(len(contents))]
+        f.case(reader + "V2", "string", tag=tag)
+        with f.scope():
+            writes = [f.node("WriteFile", [text(n), text(c)], name="write%d" % i) for i, (n, c) in enumerate(zip(names, contents))]
+            r = f.node(reader + "V2", shared_name=f.current["name"], container="", name="reader", **dict(attrs))
+            q = f.node("FIFOQueueV2", component_types=[tf.string], shapes=[[]], shared_name=f.current["name"] + ".q", name="queue")
+            put = f.node("QueueEnqueueManyV2", [q, [text(names)]], name="put")
+            end = f.node("QueueCloseV2", [q], name="end")
+            read = f.node("ReaderReadUpToV2", [r, q, np.int64(many)], name="read") if many else f.node("ReaderReadV2", [r, q], name="read")
+            counts = [f.node("ReaderNumRecordsProducedV2", [r], name="records"), f.node("ReaderNumWorkUnitsCompletedV2", [r], name="units")]
+            reset = f.node("ReaderResetV2", [r], name="reset")
+        f.run(targets=writes)
+        f.run(targets=[put])
+        f.run(targets=[end])
+        for _ in range(reads):
+            f.run(read)
+            f.run(counts)
+        f.run(targets=[reset])
+        f.run(counts)
+
+    three = [lines, b"", tail]
+    for reads, arguments in ((6, ("TextLineReader", "lines", three)), (4, ("TextLineReader", "header", three, {"skip_header_lines": 1})),
+                             (3, ("WholeFileReader", "files", three)), (2, ("IdentityReader", "names", [b"", b""])), (3, ("TFRecordReader", "records", [framed])),
+                             (4, ("FixedLengthRecordReader", "records", [bytes_], fixed(header_bytes=2, footer_bytes=1))),
+                             (8, ("FixedLengthRecordReader", "hops", [bytes_, bytes_], fixed(header_bytes=2, footer_bytes=1, hop_bytes=3))),
+                             (3, ("FixedLengthRecordReader", "gaps", [b"", bytes_], fixed(hop_bytes=7)))):
+        case(reads, *arguments)
+    for reads, arguments in ((3, ("TextLineReader", "some", [lines, tail, lines], {}, 4)), (3, ("TextLineReader", "all", [lines, tail, lines], {}, 100)),
+                             (2, ("WholeFileReader", "two", [lines, tail], {}, 2)), (2, ("TFRecordReader", "four", [framed, framed], {}, 4)),
+                             (4, ("FixedLengthRecordReader", "three", [bytes_, bytes_], fixed(), 3))):
+        case(reads, *arguments)
+    for tag, name, content in (("absent", "TextLineReader", None), ("damaged", "TFRecordReader", lines), ("closed", "TextLineReader", b"")):
+        f.case(name + "V2", "string", tag=tag, expect_error="DataLossError" if tag == "damaged" else "NotFoundError" if tag == "absent" else "OutOfRangeError")
+        with f.scope():
+            path = text(folder + tag.encode())
+            r = f.node(name + "V2", shared_name=f.current["name"], container="", name="reader")
+            q = f.node("FIFOQueueV2", component_types=[tf.string], shapes=[[]], shared_name=f.current["name"] + ".q", name="queue")
+            put = f.node("QueueEnqueueV2", [q, [path]], name="put")
+            end = f.node("QueueCloseV2", [q], name="end")
+            read = f.node("ReaderReadV2", [r, q], name="read")
+            if content is not None:
+                f.run(targets=[f.node("WriteFile", [path, text(content)], name="write")])
+        f.run(targets=[put])
+        f.run(targets=[end])
+        f.run(read)
