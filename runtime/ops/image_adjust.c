@@ -83,13 +83,17 @@ static tfc_status adjust_hue(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
+// As C++'s std::max and std::min: the first where one is not a number.
+#define GREATER(a, b) ((a) < (b) ? (b) : (a))
+#define LESSER(a, b) ((b) < (a) ? (b) : (a))
 static void saturate(void *arg, int64_t begin, int64_t end) {
   static const uint8_t chroma[6] = {0, 1, 1, 2, 2, 0}, second[6] = {1, 0, 2, 1, 0, 2};
   const struct adjust *a = arg;
   for (int64_t i = begin; i < end; i++) {
     const float *x = a->x + 3 * i;
     float *y = a->y + 3 * i, r = x[0], g = x[1], b = x[2];
-    float v = fmaxf(r, fmaxf(g, b)), range = v - fminf(r, fminf(g, b)), s = v > 0 ? range / v : 0, h = 0;
+    float most = GREATER(g, b), least = LESSER(g, b), v = GREATER(r, most), range = v - LESSER(r, least);
+    float s = v > 0 ? range / v : 0, h = 0;
     float norm = 1.0f / (6.0f * range);
     if (range > 0) {
       h = r == v ? norm * (g - b) : g == v ? norm * (b - r) + 2.0f / 6.0f : norm * (r - g) + 4.0f / 6.0f;

@@ -56,9 +56,10 @@ static tfc_status draw(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(channels == 1 || channels == 3 || channels == 4,
                    "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)");
   int64_t count = 10;
+  if (colours && colours->shape.rank == 2 && colours->shape.dims[0] == 0) colours = NULL;
   if (colours) {
     TFC_KERNEL_CHECK(colours->shape.rank == 2, "colors must be a 2-D matrix");
-    TFC_KERNEL_CHECK(colours->shape.dims[0] > 0 && colours->shape.dims[1] >= channels,
+    TFC_KERNEL_CHECK(colours->shape.dims[1] >= channels,
                      "colors must have equal or more channels than the image provided");
     count = colours->shape.dims[0];
   }

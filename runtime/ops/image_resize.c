@@ -41,6 +41,10 @@ tfc_status ops_resize_plan(struct tfc_kernel_ctx *ctx, bool align_corners, struc
                          .out_height = tfc_tensor_int(size, 0),
                          .out_width = tfc_tensor_int(size, 1)};
   TFC_KERNEL_CHECK(r.out_height > 0 && r.out_width > 0, "output dimensions must be positive");
+  if (tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad")) { // of what is empty too: zeros
+    *out = r;
+    return NULL;
+  }
   TFC_KERNEL_CHECK(r.channels > 0, "image must have at least one channel");
   TFC_KERNEL_CHECK(r.in_height > 0 && r.in_width > 0, "input image must be of non-zero size");
   r.height_step = ops_scale_step(r.in_height, r.out_height, align_corners);
@@ -251,7 +255,7 @@ static tfc_status resize_nearest_grad(struct tfc_kernel_ctx *ctx) { // grads, si
   TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, state->align_corners, &r));
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, 0, g->dtype, &TFC_SHAPE(r.batch, r.out_height, r.out_width, r.channels), &y));
-  memset(y->data, 0, y->size);
+  if (y->size) memset(y->data, 0, y->size);
   float vertical = ops_scale_step(r.out_height, r.in_height, state->align_corners);
   float horizontal = ops_scale_step(r.out_width, r.in_width, state->align_corners);
   int64_t from = 0;

@@ -253,7 +253,7 @@ static tfc_status combined(struct tfc_kernel_ctx *ctx) {
     for (int64_t i = 0; i < found_count; i++) {
       const float *box = all + (found[i].box * sets + (sets > 1 ? found[i].class_ : 0)) * 4;
       for (int k = 0; k < 4; k++)
-        ((float *)out[0]->data)[(b * size + i) * 4 + k] = state->clipped ? fmaxf(fminf(box[k], 1), 0) : box[k];
+        ((float *)out[0]->data)[(b * size + i) * 4 + k] = state->clipped ? more(less(box[k], 1), 0) : box[k];
       ((float *)out[1]->data)[b * size + i] = found[i].score;
       ((float *)out[2]->data)[b * size + i] = (float)found[i].class_;
     }

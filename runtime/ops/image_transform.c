@@ -122,7 +122,6 @@ static tfc_status transform(struct tfc_kernel_ctx *ctx) {
   }
   int64_t height = tfc_tensor_int(size, 0), width = tfc_tensor_int(size, 1);
   TFC_KERNEL_CHECK(height > 0 && width > 0, "output dimensions must be positive");
-  TFC_KERNEL_CHECK(images->shape.dims[1] > 0 && images->shape.dims[2] > 0, "image dimensions must be positive");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(
       ctx, 0, images->dtype, &TFC_SHAPE(images->shape.dims[0], height, width, images->shape.dims[3]), &j.out));
   tfc_kernel_parallel_for(ctx, images->shape.dims[0] * height, 4096 / (width * images->shape.dims[3] + 1) + 1, rows,

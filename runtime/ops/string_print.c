@@ -25,7 +25,7 @@ static void add_escaped(struct tfc_text *out, tfc_str s) { // as in C
 static void add_float(struct tfc_text *out, double v, bool narrow) {
   char text[40];
   if (isnan(v)) {
-    tfc_text_add(out, TFC_STR("nan"));
+    tfc_text_add(out, signbit(v) ? TFC_STR("-nan") : TFC_STR("nan"));
     return;
   }
   snprintf(text, sizeof text, "%.*g", narrow ? FLT_DIG : DBL_DIG, v);

@@ -417,12 +417,14 @@ def wide(a):
 def undecided(family, graph_def):
     """Linear algebra of numbers that are not finite, or whose squares are not, and of squares of matrices that are singular but for
     rounding: what comes of them follows from the order of the arithmetic alone. And a negative class of DenseBincount, which TensorFlow
-    counts in the row before; and which parts of a complex NaN's sign are NaN, which changes with its place in the tensor."""
+    counts in the row before; and the order of boxes with equal scores; and which parts of a complex NaN's sign are NaN, which changes with its place in the tensor."""
     node, values = node_of(graph_def), inputs_of(graph_def)
     if node.op == "DenseBincount":
         return any(v.dtype.kind == "i" and v.ndim == 2 and (v < 0).any() for v in values[:1])
     if node.op == "Sign" and values[0].dtype.kind == "c":
         return bool(np.isnan(values[0]).any())
+    if node.op == "CombinedNonMaxSuppression":  # the order of equal scores is that of its heap and its sort
+        return np.unique(values[1]).size < values[1].size
     if family != "linalg":
         return False
     for v in values:
