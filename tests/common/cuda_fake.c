@@ -23,6 +23,7 @@ struct work {
   struct work *next;
 };
 struct CUevent_st {
+  int device;
   uint64_t recorded, reached;
   int64_t when;
   bool timing;
@@ -39,6 +40,8 @@ struct CUstream_st {
   struct work *first, **end;
   bool busy, stop;
   struct CUgraphExec_st *capture;
+  uint64_t green; // of the partition, 0: none
+  int device;
   struct CUstream_st *next;
 };
 struct block {
@@ -53,7 +56,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tfc_cuda_fake_options options;
 static struct CUstream_st *streams;
 static struct block *blocks;
-static uint64_t bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
+static _Thread_local int current_device;
+static uint64_t violations, bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
 static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
 static uint64_t work_number, work_fails;
@@ -73,6 +77,7 @@ void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *o) {
   memset(fail_from, 0, sizeof fail_from);
   memset(fail_to, 0, sizeof fail_to);
   sticky = 0;
+  violations = 0;
   work_fails = 0;
   delay_ns = 0;
   shuffled = false;
@@ -107,6 +112,12 @@ void tfc_cuda_fake_shuffle(uint64_t seed) {
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call) {
   pthread_mutex_lock(&lock);
   uint64_t n = counts[call];
+  pthread_mutex_unlock(&lock);
+  return n;
+}
+uint64_t tfc_cuda_fake_violations(void) {
+  pthread_mutex_lock(&lock);
+  uint64_t n = violations;
   pthread_mutex_unlock(&lock);
   return n;
 }
@@ -168,7 +179,9 @@ static int properties(int device, struct tfc_cuda_properties *out) {
   return 0;
 }
 static int enter(int device) {
-  return device < options.devices ? counted(TFC_CUDA_FAKE_ENTER) : 101;
+  int error = device < options.devices ? counted(TFC_CUDA_FAKE_ENTER) : 101;
+  if (!error) current_device = device;
+  return error;
 }
 
 // --- Memory ------------------------------------------------------------------------------------------------------
@@ -280,11 +293,12 @@ static void *stream_thread(void *arg) {
 }
 
 static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out) {
-  (void)partition;
   int error = counted(TFC_CUDA_FAKE_STREAM_CREATE);
   if (error) return error;
   struct CUstream_st *s = calloc(1, sizeof *s);
   s->end = &s->first;
+  s->green = partition ? partition->id : 0;
+  s->device = current_device;
   if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
   pthread_mutex_lock(&lock);
   s->next = streams;
@@ -298,6 +312,7 @@ static int stream_destroy(tfc_cuda_stream s) {
   struct CUstream_st **at = &streams;
   while (*at != s) at = &(*at)->next;
   *at = s->next;
+  violations += s->capture != NULL;
   s->stop = true;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
@@ -320,6 +335,7 @@ void tfc_cuda_fake_idle(void) {
 static int stream_synchronize(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_STREAM_SYNCHRONIZE);
+  violations += s->capture != NULL;
   if (!error) wait_idle(s);
   if (!error) error = sticky;
   pthread_mutex_unlock(&lock);
@@ -396,6 +412,7 @@ static int event_create(bool timing, tfc_cuda_event *out) {
   if (error) return error;
   if (!(*out = calloc(1, sizeof **out))) return 2;
   (*out)->timing = timing;
+  (*out)->device = current_device;
   return 0;
 }
 static int event_destroy(tfc_cuda_event e) {
@@ -405,6 +422,7 @@ static int event_destroy(tfc_cuda_event e) {
 static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_RECORD);
+  violations += e->device != s->device;
   if (!error) error = push(s, &(struct work){.kind = RECORD, .event = e, .number = ++e->recorded});
   pthread_mutex_unlock(&lock);
   return error;
@@ -419,6 +437,7 @@ static int event_query(tfc_cuda_event e) {
 static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_ELAPSED);
+  violations += !begin->timing || !end->timing || begin->device != end->device;
   if (!error && (!begin->timing || !end->timing)) error = 400;
   if (!error && (begin->reached < begin->recorded || end->reached < end->recorded)) error = TFC_CUDA_NOT_READY;
   if (!error) *out_ms = (float)((double)(end->when - begin->when) * 1e-6);
@@ -500,7 +519,9 @@ static int split(int device, uint32_t n, struct tfc_cuda_partition *out, int *ou
   return 0;
 }
 static int unsplit(struct tfc_cuda_partition *p) {
-  (void)p;
+  pthread_mutex_lock(&lock);
+  for (const struct CUstream_st *s = streams; s; s = s->next) violations += s->green == p->id;
+  pthread_mutex_unlock(&lock);
   return 0;
 }
 

@@ -38,7 +38,10 @@ void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the 
 void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
-void tfc_cuda_fake_reset(void);     // after a sticky error: a new process
+// Calls against CUDA's rules so far: waiting for, asking or destroying a stream that captures; destroying a green
+// context whose streams are there; events of one device recorded on another's streams, or dated without timing.
+uint64_t tfc_cuda_fake_violations(void);
+void tfc_cuda_fake_reset(void); // after a sticky error: a new process
 
 // What a kernel launch is here: `fn` with a copy of `argument` (size bytes, at most 128) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);

@@ -51,6 +51,10 @@ int main(void) {
       print_error("%llu bytes of device memory are left\n", (unsigned long long)tfc_cuda_fake_bytes());
       failed++;
     }
+    if (tfc_cuda_fake_violations()) {
+      print_error("%llu calls against CUDA's rules\n", (unsigned long long)tfc_cuda_fake_violations());
+      failed++;
+    }
   }
   return failed;
 }

@@ -50,6 +50,7 @@ static void every_call(void **state) {
   }
   rig_close(&r);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 static void sticky(void **state) {
@@ -108,6 +109,7 @@ static void out_of_memory(void **state) {
   assert_true(got == r.loss);
   rig_close(&r);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 static void devices(void **state) {

@@ -246,6 +246,7 @@ static void captured(void **state) {
   assert_true(d->driver->in_use(d) == 0);
   tfc_devices_close(&set);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 // What cuDNN launched into another stream would be missing in every replay: where its stream cannot be set, nothing is

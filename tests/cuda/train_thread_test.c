@@ -20,6 +20,7 @@ static void train(void **state) {
   install(0);
   assert_true(train_example("mlp", &(struct train_options){.devices = "gpu:0", .steps = 5}));
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 static void in_ready_order(void **state) {
@@ -28,6 +29,7 @@ static void in_ready_order(void **state) {
   train_example("mlp", &(struct train_options){.devices = "gpu:0", .dynamic = true, .steps = 5});
   train_example("mlp", &(struct train_options){.devices = "vgpu:0-1,cpu:0", .dynamic = true, .steps = 3});
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 static void placements(void **state) {
@@ -36,6 +38,7 @@ static void placements(void **state) {
   tfc_same_bits("mlp", "gpu:0-3", 3, 1, false);
   tfc_same_bits("mlp", "vgpu:0-3", 3, 2, true);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 static void mixed(void **state) { // copies between drivers are staged
@@ -44,6 +47,7 @@ static void mixed(void **state) { // copies between drivers are staged
   tfc_same_bits("mlp", "gpu:0-1,vgpu:0-1", 3, 3, true);
   tfc_same_bits("ridge", "gpu:0,emu:0,vgpu:0,cpu:0", 4, 4, true);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
 static void longer(void **state) {

@@ -95,6 +95,20 @@ static void events(struct place *p) {
   DO(api->event_destroy(end));
 }
 
+// What the plug-in's libraries say of themselves.
+static void versions(void) {
+  static const struct {
+    const char *library, *call;
+  } calls[] = {{"libcublasLt.so.13", "cublasLtGetVersion"}, {"libcudnn.so.9", "cudnnGetVersion"}};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    void *library = dlopen(calls[i].library, RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, calls[i].call) : NULL;
+    size_t (*ask)(void) = NULL;
+    memcpy(&ask, &found, sizeof found);
+    if (ask) printf("      %s: version %zu\n", calls[i].library, ask());
+  }
+}
+
 static void basic(void) {
   struct tfc_cuda_properties q = {0};
   struct place p = {0};
@@ -104,6 +118,7 @@ static void basic(void) {
   if (!DO(api->properties(0, &q)))
     printf("      %d GPUs; %s: %d multiprocessors, capability %d, %.1f GB, driver %d, runtime %d\n", count, q.name,
            q.sm_count, q.capability, 1e-9 * (double)q.memory, q.driver_version, q.runtime_version);
+  versions();
   DO(api->enter(0));
   if (!make_place(NULL, &p)) return;
   DO(api->memory_info(&left, &total));
