@@ -66,6 +66,7 @@ struct tfc_ir_op {
   // By output, a bit for each input whose memory it may be computed in (of the same size, and nobody reads it
   // afterwards); NULL: as the flags of `def` say.
   const uint32_t *in_place;
+  bool goes_on;  // with what the operation that made its last input began, on the same device
   bool prepared; // `state` goes to def->kernel, nothing else is looked up; the plan calls release(state) at its end
   void *state;
   void (*release)(void *state);

@@ -1,6 +1,7 @@
 // A matrix that several products of one device, alone or in sums, read on their right side (the weights of an unrolled
 // cell) is packed once per step, and they read the packed form. Exact: what is multiplied is the same. Where rounding
-// may change and the processor has a tile unit, it is packed for that.
+// may change and the processor has a tile unit, it is packed for that. Beside other devices it is packed in pieces: a
+// device that waits packs meanwhile, and what it waits for is there before a large matrix would be done.
 #include "runtime/exec/rewrites/product.h"
 
 static tfc_status out_of_memory(void) {
@@ -11,16 +12,26 @@ static size_t packed_bytes(const struct tfc_product_form *p) {
   return p->split_b ? tfc_split_packed_bytes(p->k, p->n) : tfc_gemm_packed_bytes(p->k, p->n);
 }
 
+struct pack_piece {
+  struct tfc_product_form form;
+  int64_t first, last; // rows of B
+};
+
 static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {
-  const struct tfc_product_form *p = ctx->state;
+  const struct pack_piece *piece = ctx->state;
+  const struct tfc_product_form *p = &piece->form;
   struct tfc_tensor *out = NULL;
   int64_t floats = (int64_t)(packed_bytes(p) / sizeof(float));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(floats), &out));
   struct tfc_matrix b = tfc_product_matrix(ctx->inputs[0], p->transpose_b);
-  if (p->split_b)
+  if (p->split_b) {
     tfc_split_pack_b(&(struct tfc_split_matrix){.matrix = b}, p->k, p->n, 0, tfc_split_sides(p->n), out->data);
-  else
+  } else if (piece->first == 0 && piece->last == p->k) {
     tfc_products_pack(ctx, b, p->k, p->n, out->data);
+  } else {
+    if (ctx->input_count == 2 && ctx->inputs[1]->data != out->data) memcpy(out->data, ctx->inputs[1]->data, out->size);
+    tfc_gemm_pack_part(b, p->k, p->n, piece->first, piece->last, 0, tfc_gemm_panels(p->n), out->data);
+  }
   return NULL;
 }
 
@@ -34,6 +45,11 @@ static tfc_status packed_product_kernel(struct tfc_kernel_ctx *ctx) {
 
 static const struct tfc_op_def pack_def = {
     .name = "_PackMatrix", .inputs = "b: float", .outputs = "packed: float", .attrs = "", .kernel = pack_kernel};
+static const struct tfc_op_def pack_on_def = {.name = "_PackMatrixOn",
+                                              .inputs = "b: float, begun: float",
+                                              .outputs = "packed: float",
+                                              .attrs = "",
+                                              .kernel = pack_kernel};
 static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
                                                      .inputs = "a: float, packed: float",
                                                      .outputs = "product: float",
@@ -55,41 +71,66 @@ static const struct tfc_ir_input *product_at(const struct tfc_ir *ir, const stru
   return &op->inputs[op->input_count % 2 + 2 * i + 1];
 }
 
-// The operation that packs `b` of product `p`; *out_value is the packed matrix.
-static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
-                           const struct tfc_product_form *p, uint32_t *out_value) {
+// One operation that packs rows of `b` of product `p`, after those of *value (TFC_NONE32: the first); *value becomes
+// what it makes.
+static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
+                            const struct pack_piece *piece, uint32_t *value) {
+  static const uint32_t over_begun[] = {1u << 1};
+  const bool goes_on = *value != TFC_NONE32;
   struct tfc_ir_op like = ir->ops.data[reader];
-  struct tfc_ir_value value = {
+  size_t bytes = packed_bytes(&piece->form);
+  struct tfc_ir_value packed = {
       .kind = TFC_IR_OP,
       .op = TFC_NONE32,
       .origin = ir->values.data[b->value].origin,
       .dtype = TFC_FLOAT,
-      .shape = TFC_SHAPE((int64_t)(packed_bytes(p) / sizeof(float))),
-      .bytes = packed_bytes(p),
+      .shape = TFC_SHAPE((int64_t)(bytes / sizeof(float))),
+      .bytes = bytes,
       .planned = true,
       .variable = TFC_NONE32,
       .alias = TFC_NONE32,
   };
-  struct tfc_ir_input *inputs = TFC_ARENA_NEW(&ir->arena, struct tfc_ir_input);
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
-  struct tfc_product_form *state = TFC_ARENA_NEW(&ir->arena, struct tfc_product_form);
+  struct pack_piece *state = TFC_ARENA_NEW(&ir->arena, struct pack_piece);
   if (!inputs || !outputs || !state) return out_of_memory();
-  *inputs = *b;
-  *state = *p;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, out_value));
-  outputs[0] = *out_value;
+  inputs[0] = *b;
+  inputs[1] = (struct tfc_ir_input){.value = *value, .variable = TFC_NONE32};
+  *state = *piece;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &packed, value));
+  outputs[0] = *value;
+  double share = (double)(piece->last - piece->first) / (double)piece->form.k;
   struct tfc_ir_op op = {.node = like.node,
-                         .def = &pack_def,
+                         .def = goes_on ? &pack_on_def : &pack_def,
                          .device = like.device,
                          .inputs = inputs,
-                         .input_count = 1,
+                         .input_count = goes_on ? 2 : 1,
                          .outputs = outputs,
                          .output_count = 1,
+                         .in_place = goes_on ? over_begun : NULL,
+                         .goes_on = goes_on,
                          .prepared = true,
                          .state = state,
-                         .cost_us = 1e6 * (double)value.bytes / 8e9};
+                         .cost_us = 1e6 * share * (double)bytes / 8e9};
   uint32_t id;
   return tfc_ir_add_op(ir, &op, &id);
+}
+
+// The operations that pack `b` of product `p`; *out_value is the packed matrix.
+static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
+                           const struct tfc_product_form *p, uint32_t *out_value) {
+  enum { ROWS = 64, BYTES = 1 << 19 }; // of a piece: ROWS at a time, until it has about BYTES
+  const int64_t row_bytes = (p->n > 0 ? p->n : 1) * (int64_t)sizeof(float);
+  const int64_t rows = (BYTES / row_bytes + ROWS - 1) / ROWS * ROWS, step = rows > ROWS ? rows : ROWS;
+  struct pack_piece piece = {.form = *p, .last = p->k};
+  *out_value = TFC_NONE32;
+  if (!ir->in_parts || p->split_b) return add_piece(ir, reader, b, &piece, out_value);
+  do {
+    piece.last = piece.first + step < p->k ? piece.first + step : p->k;
+    TFC_RETURN_IF_ERROR(add_piece(ir, reader, b, &piece, out_value));
+    piece.first = piece.last;
+  } while (piece.last < p->k);
+  return NULL;
 }
 
 // `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own; `split[i]`: for the tile
