@@ -254,8 +254,8 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
     for (int64_t panel = first; panel < last; panel++) {
       const float *b = p->packed_b + panel * g->width * p->k;
-      g->direct(p->k, p->a.data + row * p->a.row, p->a.row, b, g->width, b, job->c + row * job->ldc + panel * g->width,
-                job->ldc, at_most(job->n - panel * g->width, g->width));
+      g->direct(p->k, p->a.data + row * p->a.row, p->a.row, b, job->c + row * job->ldc + panel * g->width, job->ldc,
+                at_most(job->n - panel * g->width, g->width));
     }
 }
 

@@ -16,12 +16,11 @@ struct tfc_gemm_kernel {
   int64_t width; // columns of a panel
   // c[rows, columns] and the product, as `mode` says; rows <= 8, columns <= width. `b_row`: elements from row to row of
   // B, `width` where it is packed; `width` columns of each of its rows are read. `ahead`: k cache lines that are wanted
-  // soon, and are brought into the second-level cache meanwhile (any address will do).
+  // soon, and are brought into the second-level cache meanwhile; `b`: none are.
   void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
                int64_t rows, int64_t columns, tfc_gemm_mode mode);
-  // c[8, columns] = the product, A not packed: `a_row` elements from one of its 8 rows to the next.
-  void (*direct)(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, const float *ahead, float *c,
-                 int64_t ldc, int64_t columns);
+  // c[8, columns] = the product, B packed, A not: `a_row` elements from one of its 8 rows to the next.
+  void (*direct)(int64_t k, const float *a, int64_t a_row, const float *b, float *c, int64_t ldc, int64_t columns);
   // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
 };
