@@ -87,6 +87,37 @@ static void threads_do_not_change_bits(void **state) {
   assert_true(calls_taken > 0);
 }
 
+// Where rounding may change, products whose right sides are packed here are one chain: as one product of all their k.
+static void a_sum_may_be_one_chain(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 4);
+  struct tfc_kernel_env all = {.parallel_for = on_team, .threads = THREADS};
+  for (int round = 0; round < 12; round++) {
+    const int64_t m = 513 + (int64_t)tfc_random_below(&r, 200), n = 1 + (int64_t)tfc_random_below(&r, 300);
+    const int64_t most = round % 4 ? 90 : 1200; // long ones go in pieces
+    int64_t k[MOST_PRODUCTS], total = 0;
+    for (int i = 0; i < MOST_PRODUCTS; i++) total += k[i] = 1 + (int64_t)tfc_random_below(&r, (uint64_t)most);
+    const bool turned = tfc_random_below(&r, 2), accumulate = tfc_random_below(&r, 2);
+    float *a = random_floats(&r, m * total), *b = random_floats(&r, total * n), *c = random_floats(&r, m * n);
+    float *d = malloc((size_t)(m * n) * sizeof *d);
+    struct tfc_product products[MOST_PRODUCTS], whole = {.k = total};
+    whole.a = matrix(a, m, total, turned), whole.b = matrix(b, total, n, false);
+    for (int64_t i = 0, at = 0; i < MOST_PRODUCTS; at += k[i++]) {
+      products[i] = whole;
+      products[i].k = k[i];
+      products[i].a.data += at * whole.a.column;
+      products[i].b.data += at * whole.b.row;
+    }
+    memcpy(d, c, (size_t)(m * n) * sizeof *d);
+    assert_null(tfc_products_run(&(struct tfc_kernel_ctx){.env = &all}, &whole, 1, m, n, accumulate, c));
+    assert_null(tfc_products_run(&(struct tfc_kernel_ctx){.env = &all, .rounding = true}, products, MOST_PRODUCTS, m, n,
+                                 accumulate, d));
+    assert_memory_equal(c, d, (size_t)(m * n) * sizeof *c);
+    free(a), free(b), free(c), free(d);
+  }
+}
+
 static int begin_team(void **state) {
   (void)state;
   cpu_set_t allowed;
@@ -105,6 +136,7 @@ static int end_team(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_change_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_change_bits),
+                                     cmocka_unit_test(a_sum_may_be_one_chain)};
   return cmocka_run_group_tests(tests, begin_team, end_team);
 }

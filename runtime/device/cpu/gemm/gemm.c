@@ -164,7 +164,7 @@ struct job {
   int64_t product_count, total_k;
   int64_t n, ldc;
   float *c;
-  bool accumulate;
+  bool accumulate, joined;
 };
 
 // All products of one stripe, one behind the other.
@@ -203,18 +203,19 @@ static void one_tile(const struct job *job, int64_t product, const float *a, int
                      int64_t part) {
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = &job->products[product];
+  const int64_t k = job->joined ? job->total_k : p->k;
   int64_t columns = job->n - panel * g->width;
   if (columns > g->width) columns = g->width;
   float *c = job->c + row * job->ldc + panel * g->width;
-  const float *b = p->packed_b + panel * g->width * p->k;
+  const float *b = p->packed_b + panel * g->width * k;
   int64_t b_row = g->width;
   if (!p->packed_b) {
     bool whole = columns == g->width;
     b = whole ? p->b + panel * g->width : p->tail;
     b_row = whole ? p->b_row : g->width;
   }
-  const float *ahead = p->packed_b && part < 3 ? b + g->width * p->k + part * 16 * p->k : b;
-  g->tile(p->k, a, b, b_row, ahead, c, job->ldc, rows, columns,
+  const float *ahead = p->packed_b && part < 3 ? b + g->width * k + part * 16 * k : b;
+  g->tile(k, a, b, b_row, ahead, c, job->ldc, rows, columns,
           job->accumulate || product > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET);
 }
 
@@ -222,23 +223,23 @@ static int64_t at_most(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Rows [begin, end), packed at `a`, of the only product, its k in pieces.
+// Rows [begin, end), packed at `a`, of the only product, or of those that are joined, its k in pieces.
 static void pieces(const struct job *job, const float *a, int64_t begin, int64_t end, int64_t first, int64_t last) {
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
-  int64_t count = (p->k + most_piece - 1) / most_piece, piece = (p->k + count - 1) / count;
-  for (int64_t from = 0; from < p->k; from += piece) {
-    int64_t k = at_most(piece, p->k - from);
+  const int64_t all = job->total_k, count = (all + most_piece - 1) / most_piece, piece = (all + count - 1) / count;
+  for (int64_t from = 0; from < all; from += piece) {
+    int64_t k = at_most(piece, all - from);
     tfc_gemm_mode mode = from ? TFC_GEMM_CONTINUE : TFC_GEMM_SET;
     for (int64_t panel = first; panel < last; panel++) {
       int64_t columns = at_most(job->n - panel * g->width, g->width);
-      const float *b = p->packed_b + panel * g->width * p->k + from * g->width;
+      const float *b = p->packed_b + panel * g->width * all + from * g->width;
       const float *next =
-          panel + 1 < last ? b + g->width * p->k : b + piece * g->width - (last - 1 - first) * g->width * p->k;
-      bool any = panel + 1 < last || from + piece < p->k;
+          panel + 1 < last ? b + g->width * all : b + piece * g->width - (last - 1 - first) * g->width * all;
+      bool any = panel + 1 < last || from + piece < all;
       for (int64_t row = begin, s = 0; row < end; row += tfc_gemm_stripe, s++) {
         const float *ahead = any && s < 3 ? next + s * 16 * at_most(k, piece) : b;
-        g->tile(k, a + (row - begin) * p->k + from * tfc_gemm_stripe, b, g->width, ahead,
+        g->tile(k, a + (row - begin) * all + from * tfc_gemm_stripe, b, g->width, ahead,
                 job->c + row * job->ldc + panel * g->width, job->ldc, at_most(end - row, tfc_gemm_stripe), columns,
                 mode);
       }
@@ -261,13 +262,14 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
 
 static struct job job_of(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
                          int64_t ldc, bool accumulate) {
-  struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate};
+  struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate, products->joined};
   for (int64_t i = 0; i < product_count; i++) job.total_k += products[i].k;
   return job;
 }
 
 static bool in_pieces(const struct job *job) {
-  return job->product_count == 1 && !job->accumulate && job->total_k > long_k && job->products->packed_b;
+  const bool one = job->product_count == 1 || job->joined;
+  return one && !job->accumulate && job->total_k > long_k && job->products->packed_b;
 }
 
 static int64_t block_of(const struct job *job) {
@@ -284,7 +286,7 @@ static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_
                        bool rows_outside, const float *packed) {
   enum { step = tfc_gemm_stripe };
   const struct tfc_gemm_product *products = job->products;
-  const int64_t product_count = job->product_count, stripes = (end - begin + step - 1) / step;
+  const int64_t product_count = job->joined ? 1 : job->product_count, stripes = (end - begin + step - 1) / step;
   if (in_pieces(job)) {
     pieces(job, packed, begin, end, first, last);
     return;

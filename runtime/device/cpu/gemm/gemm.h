@@ -52,6 +52,9 @@ struct tfc_gemm_product {
   int64_t b_row;
   const float *tail;
   int64_t k;
+  // Of the first product: the right sides of all are packed as one, each panel with all their rows, at `packed_b`. Then
+  // an element of C is one chain over all products, which rounds otherwise.
+  bool joined;
 };
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, or C + that, left to right,
 // with `accumulate`. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a multiple of 8.

@@ -15,6 +15,7 @@
 enum { few_rows = 12, turned_rows = 96, MOST_ROW_PARTS = 256, LEAST_ROWS = 48, LEAST_PIECE = 24, PIECE_FLOP = 3000000 };
 
 struct job {
+  bool joined; // as of tfc_gemm_product
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
   const struct tfc_product *given;
   int64_t count, total_k, m, n;
@@ -115,6 +116,16 @@ static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   return p->k * lines <= used * ways / 2;
 }
 
+// May the products be one chain over all of their k, and will every B be packed here?
+static bool can_join(const struct tfc_kernel_ctx *ctx, const struct job *job) {
+  bool can = ctx && ctx->rounding && job->count > 1;
+  for (int64_t i = 0; i < job->count && can; i++) {
+    const struct tfc_product *p = &job->given[i];
+    can = !p->packed_b && !p->source && !read_in_place(p, job->m, job->n);
+  }
+  return can;
+}
+
 // Where each B is packed: offsets in floats into one block, and its size.
 static size_t lay_out(const struct job *job, size_t *offsets) {
   size_t at = 0;
@@ -123,9 +134,14 @@ static size_t lay_out(const struct job *job, size_t *offsets) {
     const struct tfc_product *p = &job->given[i];
     offsets[i] = at;
     if (p->packed_b) continue;
+    if (job->joined) {
+      at += (size_t)(p->k * width); // of the first panel
+      continue;
+    }
     int64_t panels = read_in_place(p, job->m, job->n) ? job->n % width != 0 : tfc_gemm_panels(job->n);
     at += ((size_t)(panels * p->k * width) + 15) / 16 * 16;
   }
+  if (job->joined) at *= (size_t)tfc_gemm_panels(job->n);
   return (at + (size_t)(8 * width)) * sizeof(float);
 }
 
@@ -147,7 +163,9 @@ static void pack_pieces(void *arg, int64_t begin, int64_t end) {
     if (begin < pieces && !p->packed_b) {
       const int64_t first = begin > 0 ? begin * PACKED_ROWS : 0, last = end < pieces ? end * PACKED_ROWS : p->k;
       float *memory = packing->memory + packing->offsets[i];
-      if (!read_in_place(p, job->m, job->n))
+      if (job->joined)
+        tfc_gemm_pack_part(p->b, job->total_k, job->n, first, last, 0, panels, memory);
+      else if (!read_in_place(p, job->m, job->n))
         tfc_gemm_pack_part(p->b, p->k, job->n, first, last, 0, panels, memory);
       else if (job->n % width)
         tfc_gemm_pack_part(p->b, p->k, job->n, first, last, panels - 1, panels, memory - (panels - 1) * width * p->k);
@@ -159,6 +177,7 @@ static void pack_pieces(void *arg, int64_t begin, int64_t end) {
 // Fills job->products. `ctx` NULL: on this thread alone.
 static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   size_t offsets[TFC_PRODUCTS_MOST];
+  job->joined = can_join(ctx, job);
   float *memory = tfc_thread_scratch(TFC_SCRATCH_B, lay_out(job, offsets));
   if (!memory) return false;
   struct packing packing = {job, memory, offsets};
@@ -168,9 +187,10 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
     struct tfc_gemm_product *q = &job->products[i];
     job->total_k += p->k;
     pieces += (p->k + PACKED_ROWS - 1) / PACKED_ROWS;
-    *q = (struct tfc_gemm_product){.a = p->a, .source = p->source, .packed_b = p->packed_b, .k = p->k};
+    *q = (struct tfc_gemm_product){
+        .a = p->a, .source = p->source, .packed_b = p->packed_b, .k = p->k, .joined = job->joined};
     if (p->packed_b) continue;
-    if (read_in_place(p, job->m, job->n)) {
+    if (!job->joined && read_in_place(p, job->m, job->n)) {
       q->b = p->b.data, q->b_row = p->b.row, q->tail = memory + offsets[i];
       needed += job->n % tfc_gemm_panel() ? p->k : 0;
     } else {
