@@ -4,6 +4,8 @@
 Everything is computed from the documented views. Exit: 0 all held, 1 something did not."""
 
 import argparse
+import atexit
+import functools
 import json
 import lzma
 import os
@@ -11,6 +13,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 try:
@@ -23,6 +26,14 @@ except ImportError:  # a Python without its library: once more with the one that
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 failures = []
+
+
+@functools.cache
+def scratch():
+    """A folder for what is not brought back."""
+    folder = tempfile.mkdtemp(prefix="gpu_check")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def expect(ok, text):
@@ -99,13 +110,11 @@ def traced(options, graph):
 
 
 def many_steps(options, steps):
-    path = os.path.join("/tmp", "gpu_check_many.db")
+    path = os.path.join(scratch(), "many.db")
     begin = time.time()
     done = start([os.path.join(options.bin, "tfc-run"), "--graph", "examples/mlp.pb", "--devices", "gpu:0", "--steps", str(steps),
                   "--profile", "--db", path, "--json"], timeout=150)
     expect(done.returncode == 0, f"{steps} traced steps without drops ({time.time() - begin:.0f} s) {done.stderr.strip()[-200:]}")
-    if os.path.exists(path):
-        os.remove(path)
 
 
 def overhead(options):
@@ -113,7 +122,7 @@ def overhead(options):
     for _ in range(3):  # in turns
         plain.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40")))
         with_trace.append(median_of(tfc_run(options, "nmt", "--devices", "gpu:0", "--steps", "40", "--profile", "--db",
-                                            "/tmp/gpu_check_over.db")))
+                                            os.path.join(scratch(), "overhead.db"))))
     ratio = statistics.median(with_trace) / statistics.median(plain)
     print(f"      nmt: untraced {statistics.median(plain):.1f} us, traced {statistics.median(with_trace):.1f} us")
     expect(ratio <= 1.05, f"tracing costs {100 * (ratio - 1):.1f} % of an nmt step (at most 5 %)")

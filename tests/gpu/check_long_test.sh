@@ -30,6 +30,7 @@ export PATH=$root/bin:$PATH LD_LIBRARY_PATH=$root/build/gpu/lib
 cd "$root" || exit 1
 OUT=$root/out bash scripts/gpu_check "$@"
 code=$?
+build/gpu/tests/gpu_probe_test basic graphs green libraries peers || code=1
 for file in gpu_check.log gpu_check.tar.gz; do
   [ -s "$root/out/$file" ] || { echo "there is no $file"; code=1; }
 done
