@@ -146,7 +146,8 @@ static tfc_status start(struct tfc_activity *activity) {
   if ((result = cuptiActivityRegisterTimestampCallback(now))) goto failed;
   if ((result = cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done))) goto failed;
   tfc_status s = record(true);
-  if (s) {
+  if (s) { // events time instead: nobody pays for records any more
+    tfc_status_free(record(false));
     (void)cuptiUnsubscribe(subscriber);
     return s;
   }
