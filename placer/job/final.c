@@ -108,9 +108,10 @@ uint32_t tfc_job_finalists(const struct tfc_job *j, double left_s, uint32_t *lis
     const struct tfc_job_known *k = &j->known.data[list[i]];
     several += k->solution.device && !k->single && !is_rival(k);
   }
-  // A screening says little of those that are close together: more of them where all have time for every round.
+  // A screening says little of those that are close together: more of them where all have time for every round, also
+  // on a machine that has become slower by a third.
   for (; several < MOST_FINALISTS && count < TFC_JOB_MOST_FINALISTS; several++) {
-    uint32_t steps = several < FINALISTS ? 2 * BLOCK : TFC_JOB_FINAL_ROUNDS * BLOCK;
+    uint32_t steps = several < FINALISTS ? 2 * BLOCK : TFC_JOB_FINAL_ROUNDS * BLOCK * 4 / 3;
     list[count] = fastest(j, false, list, count);
     if (list[count] == UINT32_MAX || seconds_for(j, list, count + 1, steps) > left_s) break;
     count++;
