@@ -128,7 +128,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   if (!whole && seen.state == TFC_RESULT_OK && m->peak_count > device &&
       m->peak[device] > j->bare->devices[device].memory) {
     char a[32], b[32];
-    why = tfc_format("needs %s, the limit is %s", tfc_show_bytes(a, (double)m->peak[device]),
+    why = tfc_format("it needs %s, the limit is %s", tfc_show_bytes(a, (double)m->peak[device]),
                      tfc_show_bytes(b, (double)j->bare->devices[device].memory));
     seen.state = TFC_RESULT_NO_FIT, seen.message = why;
   }
@@ -142,7 +142,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   if (isfinite(k->median_us)) {
     char text[32];
     tfc_job_say(j, false, "%s: %s a step (%u steps)%s%s", k->name, tfc_show_us(text, k->median_us), k->steps,
-                why ? "; it " : "", why ? why : "");
+                why ? "; " : "", why ? why : "");
   } else {
     tfc_job_say(j, true, "%s: %s", k->name, m->message ? m->message : "failed");
   }
