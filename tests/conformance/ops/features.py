@@ -29,6 +29,7 @@ def column(rows, dtype):
 
 def cases(f):
     parsing(f)
+    sequences(f)
     crosses(f)
     runs(f)
     counts(f)
@@ -88,6 +89,45 @@ def parsing(f):
     one = [np.array(k, object) for k in (b"i", b"s", b"f", b"d")]
     f.simple("ParseExample", "string", [([some, none, one[:2], one[2:], default], {"dense_shapes": [[2], [2]], "sparse_types": [tf.int64, tf.string]})], dynamic=False)
     f.simple("ParseSingleExample", "string", [([np.array(m, object), default], {"dense_shapes": [[2], [2]], "sparse_keys": ["i", "s"], "dense_keys": ["f", "d"], "num_sparse": 2, "sparse_types": [tf.int64, tf.string]}) for m in some], dynamic=False)
+
+
+def sequences(f):
+    """SequenceExamples: contexts and lists of features, some of them absent."""
+    floats = lambda v: tf.train.Feature(float_list=tf.train.FloatList(value=v))  # noqa: E731
+    ints = lambda v: tf.train.Feature(int64_list=tf.train.Int64List(value=v))  # noqa: E731
+    texts = lambda v: tf.train.Feature(bytes_list=tf.train.BytesList(value=v))  # noqa: E731
+
+    def message(steps, lacks=()):
+        context = {"size": ints([steps, -steps]), "tags": texts([b"t%d" % k for k in range(steps)]), "name": texts([b"number %d" % steps])}
+        lists = {"points": [floats([k, k + 0.5]) for k in range(steps)], "words": [texts([b"w", b"v" * k]) for k in range(steps)],
+                 "ids": [ints(range(10 * k, 11 * k)) for k in range(steps)], "more": [ints(range(k % 3)) for k in range(steps)], "labels": [texts([b"x"] * (2 - k % 2)) for k in range(steps)]}
+        return tf.train.SequenceExample(
+            context=tf.train.Features(feature={k: v for k, v in context.items() if k not in lacks}),
+            feature_lists=tf.train.FeatureLists(feature_list={k: tf.train.FeatureList(feature=v) for k, v in lists.items() if k not in lacks})).SerializeToString()
+
+    strings = lambda *k: np.array(k, object)  # noqa: E731
+    attrs = {"Ncontext_sparse": 1, "context_sparse_types": [tf.string], "Tcontext_dense": [tf.int64, tf.string], "context_dense_shapes": [[2], []],
+             "context_ragged_value_types": [], "context_ragged_split_types": [], "Nfeature_list_sparse": 1, "feature_list_sparse_types": [tf.int64],
+             "Nfeature_list_dense": 2, "feature_list_dense_types": [tf.float32, tf.string], "feature_list_dense_shapes": [[2], [2]],
+             "feature_list_ragged_value_types": [tf.int64, tf.string], "feature_list_ragged_split_types": [tf.int32, tf.int64]}
+    defaults = [np.array([7, 8], np.int64), np.array(b"none", object)]
+
+    def inputs(serialized, dense=(b"points", b"words"), may_lack=(True, True)):
+        return [serialized, strings(), strings(b"tags"), strings(b"size", b"name"), strings(), strings(b"ids"), strings(*dense),
+                strings(b"more", b"labels"), np.array(may_lack), defaults]
+
+    batches = [strings(message(2), message(0), message(3)), strings(message(1, ("size", "tags", "points", "more")), message(2, ("name", "ids", "labels"))),
+               strings(message(0)), strings()]
+    for i, b in enumerate(batches):
+        f.simple("ParseSequenceExampleV2", "string", [(inputs(b), attrs)], dynamic=False, tag="batch%d" % i)
+    # The splits of one message that is no batch are what lay in memory: it has none here.
+    alone = {**attrs, "feature_list_ragged_value_types": [], "feature_list_ragged_split_types": []}
+    f.simple("ParseSequenceExampleV2", "string", [(inputs(np.array(m, object))[:7] + [strings()] + inputs(m)[8:], alone) for m in (message(3), message(0), message(2, ("size", "words")))], dynamic=False, tag="one")
+    context = {**attrs, "Ncontext_sparse": 0, "context_sparse_types": [], "context_ragged_value_types": [tf.string], "context_ragged_split_types": [tf.int32]}
+    f.simple("ParseSequenceExampleV2", "string", [(inputs(b)[:2] + [strings(), strings(b"size", b"name"), strings(b"tags")] + inputs(b)[5:], context) for b in batches[:2]], dynamic=False, tag="ragged")
+    for tag, given in (("missing", inputs(batches[1], may_lack=(False, True))), ("length", inputs(batches[0], dense=(b"points", b"other"), may_lack=(True, False))),
+                       ("type", inputs(batches[0], dense=(b"words", b"points"))), ("broken", inputs(strings(message(2)[:-3])))):
+        f.simple("ParseSequenceExampleV2", "string", [(given, attrs)], tag=tag, expect_error="InvalidArgumentError")
 
 
 def crosses(f):
