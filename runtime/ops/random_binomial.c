@@ -93,24 +93,45 @@ static void sample(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// shape, seed, counts, probs -> shape, which ends in the shape of counts and probs broadcast
-static tfc_status stateless_binomial(struct tfc_kernel_ctx *ctx) {
-  struct samples s = {.counts = ctx->inputs[2], .probs = ctx->inputs[3]};
-  struct tfc_shape shape;
-  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
-  TFC_RETURN_IF_ERROR(tfc_random_of_seed(ctx->inputs[1], &s.generator));
-  TFC_RETURN_IF_ERROR(ops_broadcast_plan((const struct tfc_shape *[]){&s.counts->shape, &s.probs->shape}, 2, &s.plan));
-  bool ends = s.plan.shape.rank <= shape.rank;
-  for (int i = 1; ends && i <= s.plan.shape.rank; i++)
-    ends = s.plan.shape.dims[s.plan.shape.rank - i] == shape.dims[shape.rank - i];
+// shape, ..., counts, probs -> shape, which ends in the shape of counts and probs broadcast
+static tfc_status plan(struct tfc_kernel_ctx *ctx, uint32_t shape_at, struct tfc_shape *shape, struct samples *s) {
+  s->counts = ctx->inputs[ctx->input_count - 2], s->probs = ctx->inputs[ctx->input_count - 1];
+  TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[shape_at], shape));
+  TFC_RETURN_IF_ERROR(
+      ops_broadcast_plan((const struct tfc_shape *[]){&s->counts->shape, &s->probs->shape}, 2, &s->plan));
+  bool ends = s->plan.shape.rank <= shape->rank;
+  for (int i = 1; ends && i <= s->plan.shape.rank; i++)
+    ends = s->plan.shape.dims[s->plan.shape.rank - i] == shape->dims[shape->rank - i];
   TFC_KERNEL_CHECK(ends, "Shape passed in must end with broadcasted shape: %s does not end with %s",
-                   tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}),
-                   tfc_shape_show(&s.plan.shape, (char[TFC_SHAPE_TEXT]){0}));
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &shape, &s.out));
-  int64_t n = tfc_tensor_elements(s.out);
-  if (n == 0) return NULL;
-  s.per_batch = n / s.plan.total;
-  tfc_kernel_parallel_for(ctx, n, PIECE, sample, &s);
+                   tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&s->plan.shape, (char[TFC_SHAPE_TEXT]){0}));
+  s->per_batch = s->plan.total ? tfc_shape_elements(shape) / s->plan.total : 0;
+  return NULL;
+}
+static tfc_status draw(struct tfc_kernel_ctx *ctx, const struct tfc_shape *shape, struct samples *s) {
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], shape, &s->out));
+  int64_t n = tfc_tensor_elements(s->out);
+  if (n) tfc_kernel_parallel_for(ctx, n, PIECE, sample, s);
+  return NULL;
+}
+static tfc_status stateless_binomial(struct tfc_kernel_ctx *ctx) { // shape, seed, counts, probs
+  struct samples s = {0};
+  struct tfc_shape shape;
+  TFC_RETURN_IF_ERROR(tfc_random_of_seed(ctx->inputs[1], &s.generator));
+  TFC_RETURN_IF_ERROR(plan(ctx, 0, &shape, &s));
+  return draw(ctx, &shape, &s);
+}
+static tfc_status stateful_binomial(struct tfc_kernel_ctx *ctx) { // resource, algorithm, shape, counts, probs
+  struct samples s = {0};
+  struct tfc_shape shape;
+  TFC_RETURN_IF_ERROR(plan(ctx, 2, &shape, &s));
+  // As many numbers as TensorFlow keeps for them.
+  uint64_t numbers = (uint64_t)(s.plan.total * 200 * (s.per_batch + 3) / 4);
+  TFC_RETURN_IF_ERROR(tfc_random_of_variable(ctx, numbers, &s.generator));
+  return draw(ctx, &shape, &s);
+}
+static tfc_status shape_stateful(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = tfc_nn_shape_input(ctx, 2);
   return NULL;
 }
 static tfc_status shape_seeded(struct tfc_shape_ctx *ctx) {
@@ -130,5 +151,14 @@ static const struct tfc_op_def random_binomial_rows[] = {
      .cost = cost_sample,
      .kernel = stateless_binomial,
      .samples = "int32[2]=[3,2], int64[2]=[1,2], float[2]=[5,50], float[]=0.4"},
+    {.name = "StatefulRandomBinomial",
+     .inputs = "resource: resource, algorithm: int64, shape: S, counts: T, probs: T",
+     .outputs = "output: dtype",
+     .attrs = "S: {int32, int64}, T: {half, float, double, int32, int64} = double, "
+              "dtype: {half, float, double, int32, int64} = int64",
+     .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_HOST,
+     .shape = shape_stateful,
+     .cost = cost_sample,
+     .kernel = stateful_binomial},
 };
 TFC_REGISTER_OPS(random_binomial_rows);

@@ -6,12 +6,10 @@
 
 enum { STATE_WORDS = 3, DRAWS_PER_NUMBER = 256, PHILOX = 1, AUTO = 3 }; // AUTO: on a CPU that is Philox
 
-static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // resource, algorithm, delta
-  const struct tfc_tensor *algorithm = ctx->inputs[1], *delta = ctx->inputs[2];
+tfc_status tfc_random_of_variable(struct tfc_kernel_ctx *ctx, uint64_t numbers, struct tfc_philox *out) {
+  const struct tfc_tensor *algorithm = ctx->inputs[1];
   struct tfc_variable *v = NULL;
-  struct tfc_tensor *out = NULL;
   TFC_KERNEL_CHECK(algorithm->shape.rank == 0, "algorithm must be a scalar");
-  TFC_KERNEL_CHECK(delta->shape.rank == 0, "delta must be a scalar");
   TFC_KERNEL_CHECK(tfc_tensor_int(algorithm, 0) == PHILOX || tfc_tensor_int(algorithm, 0) == AUTO,
                    "Unsupported algorithm id: %lld (only Philox, 1, has a counter)",
                    (long long)tfc_tensor_int(algorithm, 0));
@@ -24,15 +22,28 @@ static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // resource, alg
                    "For the Philox algorithm, the size of state must be at least %d; got %lld", STATE_WORDS,
                    (long long)v->value.shape.dims[0]);
   int64_t *state = v->value.data;
-  if (read) {
-    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT64, &TFC_SHAPE(STATE_WORDS), &out));
-    for (int i = 0; i < STATE_WORDS; i++) ((int64_t *)out->data)[i] = state[i];
-  }
-  uint64_t low = (uint64_t)state[0], high = (uint64_t)state[1], count = *(const uint64_t *)delta->data;
-  struct tfc_philox p = {{(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)}, {0, 0}};
-  tfc_philox_skip(&p, count * DRAWS_PER_NUMBER);
+  uint64_t low = (uint64_t)state[0], high = (uint64_t)state[1], key = (uint64_t)state[2];
+  struct tfc_philox p = {{(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)},
+                         {(uint32_t)key, (uint32_t)(key >> 32)}};
+  *out = p;
+  tfc_philox_skip(&p, numbers * DRAWS_PER_NUMBER);
   state[0] = (int64_t)(p.counter[0] | (uint64_t)p.counter[1] << 32);
   state[1] = (int64_t)(p.counter[2] | (uint64_t)p.counter[3] << 32);
+  return NULL;
+}
+
+static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // resource, algorithm, delta
+  const struct tfc_tensor *delta = ctx->inputs[2];
+  struct tfc_tensor *out = NULL;
+  struct tfc_philox p;
+  TFC_KERNEL_CHECK(delta->shape.rank == 0, "delta must be a scalar");
+  TFC_RETURN_IF_ERROR(tfc_random_of_variable(ctx, *(const uint64_t *)delta->data, &p));
+  if (!read) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT64, &TFC_SHAPE(STATE_WORDS), &out));
+  int64_t *words = out->data;
+  words[0] = (int64_t)(p.counter[0] | (uint64_t)p.counter[1] << 32);
+  words[1] = (int64_t)(p.counter[2] | (uint64_t)p.counter[3] << 32);
+  words[2] = (int64_t)(p.key[0] | (uint64_t)p.key[1] << 32);
   return NULL;
 }
 static tfc_status read_and_skip(struct tfc_kernel_ctx *ctx) {

@@ -144,6 +144,8 @@ struct tfc_status_record *tfc_random_prepare(struct tfc_prepare_ctx *ctx);
 struct tfc_philox tfc_random_reserve(struct tfc_kernel_ctx *ctx, uint64_t draws);
 // The generator of a stateless op: of its seed, a vector of two integers.
 struct tfc_status_record *tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *out);
+// The generator in the variable of input 0, whose algorithm input 1 names; the variable's goes on by so many numbers.
+struct tfc_status_record *tfc_random_of_variable(struct tfc_kernel_ctx *ctx, uint64_t numbers, struct tfc_philox *out);
 // Of inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the first of the others.
 struct tfc_status_record *tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest);
 

@@ -57,6 +57,20 @@ def cases(f):
         for skip in skips:
             f.run([skip] if "Read" in op else [], targets=[skip])
             f.run(read)
+    for d in ("float32", "float64", "int32", "int64", "float16"):
+        f.case("StatefulRandomBinomial", d, tag="variable")
+        with f.graph.as_default(), f.scope():
+            state = Variable(f, "int64", [3], True)
+            start = state.assign(np.array([5, 7, 99]))
+            own = f.node("RngSkip", [state.handle, np.array(1, I64), np.array(0, I64)])  # else the first draw changes the constant's memory, not the variable's
+            draws = [f.node("StatefulRandomBinomial", [state.handle, np.array(1, I64), np.array(s, I32), np.array(c, "float64"), np.array(p, "float64")], dtype=d)
+                     for s, c, p in (([4], 9, 0.4), ([5, 2], [3, 50], 0.4), ([2, 2, 3], [[100], [1]], [0.1, 0.5, 0.9]), ([0], 1, 0.5), ([], 70, 0.7))]
+            read = state.read()
+        f.run(targets=[start])
+        f.run(targets=[own])
+        for draw in draws:
+            f.run(draw)
+            f.run(read)
     stateless(f)
     parts_of_images(f)
 
