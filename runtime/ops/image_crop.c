@@ -123,6 +123,7 @@ static tfc_status crop_grad_image(struct tfc_kernel_ctx *ctx) { // grads, boxes,
   struct crop c = {grads->shape.dims[0], size.dims[0],         size.dims[1],        size.dims[2],
                    size.dims[3],         grads->shape.dims[1], grads->shape.dims[2]};
   TFC_KERNEL_CHECK(c.height > 0 && c.width > 0, "image dimensions must be positive");
+  TFC_KERNEL_CHECK(c.crop_height > 0 && c.crop_width > 0, "grads dimensions must be positive");
   TFC_KERNEL_CHECK(grads->shape.dims[3] == c.depth, "image_size and grads are incompatible");
   TFC_KERNEL_CHECK(boxes->shape.rank == 2 && boxes->shape.dims[0] == c.boxes, "boxes and grads are incompatible");
   TFC_RETURN_IF_ERROR(check_boxes(&c, boxes, which));

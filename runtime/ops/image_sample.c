@@ -207,6 +207,7 @@ static tfc_status sample(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(size->shape.rank == 1 && size->shape.dims[0] == 2, "size must have two elements");
   int64_t height = ((const int32_t *)size->data)[0], width = ((const int32_t *)size->data)[1];
   TFC_KERNEL_CHECK(height > 0 && width > 0, "output dimensions must be positive");
+  TFC_KERNEL_CHECK(x->shape.dims[3] > 0, "image must have at least one channel");
   struct tfc_shape shape = TFC_SHAPE(x->shape.dims[0], height, width, x->shape.dims[3]);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &y));
   if (tfc_tensor_elements(y) == 0) return NULL;
