@@ -199,8 +199,14 @@ static int make_block(void **out, size_t bytes, bool pinned) {
   if (!pinned) bytes_out += bytes;
   return 0;
 }
+static bool is_running(void) { // under the lock
+  for (const struct CUstream_st *s = streams; s; s = s->next)
+    if (s->busy) return true;
+  return false;
+}
 static int free_block(void *p) {
   pthread_mutex_lock(&lock);
+  while (sticky && is_running()) pthread_cond_wait(&changed, &lock); // a sticky error has ended every kernel, here too
   struct block **at = &blocks;
   while (*at && (*at)->memory != tfc_to_host(p)) at = &(*at)->next;
   struct block *b = *at;
