@@ -207,22 +207,10 @@ tfc_status tfc_job_final(struct tfc_job *j) {
   if (tfc_job_runs_in_flight(j)) reserve += in_flight_share * fmax(0, end - tfc_job_seconds(j)); // several at once
   reserve += unordered_share * fmax(0, tfc_job_total_seconds(j) - reserve - tfc_job_seconds(j));
   uint32_t count = tfc_job_finalists(j, tfc_job_total_seconds(j) - reserve - tfc_job_seconds(j), f.index, &block);
-  size_t nodes = j->o->graph->node_count;
-  struct tfc_measure_entry *entry = calloc(count + 1u, sizeof *entry);
-  uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
-  uint32_t *sequence = malloc(((size_t)count * j->subject->cost_count + 1) * sizeof *sequence);
-  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < count; i++) {
-    const struct tfc_job_known *k = &j->known.data[f.index[i]];
-    entry[i] = (struct tfc_measure_entry){.whole = k->whole,
-                                          .placement = placement + i * nodes,
-                                          .sequence = sequence + (size_t)i * j->subject->cost_count};
-    if (k->whole) continue;
-    TFC_TRY(s, tfc_job_assign(j, k, placement + i * nodes, sequence + (size_t)i * j->subject->cost_count,
-                              &entry[i].sequence_count));
-  }
+  struct tfc_job_entries entries = {0};
+  TFC_TRY(s, tfc_job_entries_make(j, f.index, count, UINT32_MAX, &entries));
   tfc_job_say(j, false, "final run: %u placements in turns", count);
-  struct tfc_measure_batch batch = {.entries = entry,
+  struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
                                     .reference = UINT32_MAX,
                                     .warmup = 1,
@@ -246,8 +234,6 @@ tfc_status tfc_job_final(struct tfc_job *j) {
     if (j->known.data[i].whole && j->known.data[i].state == TFC_RESULT_OK) add_once(f.index, &count, i);
   TFC_TRY(s, tfc_job_measure_in_flight(j, f.index, count, end));
 out:
-  free(entry);
-  free(placement);
-  free(sequence);
+  tfc_job_entries_deinit(&entries);
   return s;
 }

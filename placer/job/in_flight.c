@@ -41,26 +41,17 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
 tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, uint32_t count, double until_s) {
   tfc_status s = NULL;
   if (!count || !tfc_job_runs_in_flight(j)) return NULL;
-  size_t nodes = j->o->graph->node_count;
+  struct tfc_job_entries alone = {0};
   uint32_t in_flight = j->info->device_count / 2 + 1, entries = 0; // more of them keep devices no busier
   struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
   uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
-  uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
-  uint32_t *sequence = malloc(((size_t)count * j->subject->cost_count + 1) * sizeof *sequence);
-  if (!entry || !of || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!entry || !of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_job_entries_make(j, index, count, UINT32_MAX, &alone));
   for (uint32_t i = 0; i < count; i++) {
-    if (j->known.data[index[i]].whole) {
-      of[entries] = index[i], entry[entries++] = (struct tfc_measure_entry){.whole = true, .in_flight = 1};
-      continue;
-    }
-    struct tfc_measure_entry one_by_one = {
-        .placement = placement + i * nodes, .sequence = sequence + (size_t)i * j->subject->cost_count, .in_flight = 1};
-    TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes,
-                              sequence + (size_t)i * j->subject->cost_count, &one_by_one.sequence_count));
-    of[entries] = index[i], entry[entries++] = one_by_one;
-    if (on_one_device(j, &j->known.data[index[i]])) continue;
-    of[entries] = index[i];
-    entry[entries] = one_by_one;
+    of[entries] = index[i], entry[entries] = alone.list[i];
+    entry[entries++].in_flight = 1;
+    if (alone.list[i].whole || on_one_device(j, &j->known.data[index[i]])) continue;
+    of[entries] = index[i], entry[entries] = alone.list[i];
     entry[entries++].in_flight = in_flight;
   }
   tfc_job_say(j, false, "%u placements in turns, one step by one and with %u in flight", count, in_flight);
@@ -78,7 +69,6 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job *j, const uint32_t *index, u
 out:
   free(entry);
   free(of);
-  free(placement);
-  free(sequence);
+  tfc_job_entries_deinit(&alone);
   return s;
 }

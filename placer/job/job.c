@@ -262,7 +262,6 @@ static void known_deinit(struct tfc_job_known *k) {
   free(k->share);
   free(k->sequence);
   tfc_solution_deinit(&k->solution);
-  tfc_array_free(&k->again_us);
   tfc_array_free(&k->final_step_us);
   tfc_array_free(&k->final_block_of);
   tfc_array_free(&k->in_flight.us);

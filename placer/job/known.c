@@ -80,6 +80,34 @@ tfc_status tfc_job_keep_sequence(const struct tfc_job *j, struct tfc_job_known *
   return NULL;
 }
 
+// --- Entries ---------------------------------------------------------------------------------------------------------
+tfc_status tfc_job_entries_make(const struct tfc_job *j, const uint32_t *index, uint32_t count, uint32_t last,
+                                struct tfc_job_entries *out) {
+  const size_t nodes = j->o->graph->node_count, costs = j->subject->cost_count, all = (size_t)count + 1;
+  *out = (struct tfc_job_entries){calloc(all, sizeof *out->list), malloc((all * nodes + 1) * sizeof *out->placements),
+                                  malloc((all * costs + 1) * sizeof *out->sequences)};
+  if (!out->list || !out->placements || !out->sequences)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < all; i++) {
+    const uint32_t at = i < count ? index[i] : last;
+    if (at == UINT32_MAX) break;
+    struct tfc_measure_entry *e = &out->list[i];
+    uint16_t *placement = out->placements + i * nodes;
+    uint32_t *sequence = out->sequences + i * costs;
+    e->whole = j->known.data[at].whole;
+    if (e->whole) continue;
+    e->placement = placement, e->sequence = sequence;
+    TFC_RETURN_IF_ERROR(tfc_job_assign(j, &j->known.data[at], placement, sequence, &e->sequence_count));
+  }
+  return NULL;
+}
+
+void tfc_job_entries_deinit(struct tfc_job_entries *e) {
+  free(e->list);
+  free(e->placements);
+  free(e->sequences);
+}
+
 // --- Measuring -------------------------------------------------------------------------------------------------------
 void tfc_job_consider(struct tfc_job *j, uint32_t index) {
   const struct tfc_job_known *k = &j->known.data[index];
@@ -131,31 +159,20 @@ static bool time_for_reference(const struct tfc_job *j, double left_s, uint32_t 
 tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t count, const char *phase) {
   tfc_status s = NULL;
   struct measuring b = {.job = j, .index = index, .phase = phase};
-  size_t nodes = j->o->graph->node_count;
+  struct tfc_job_entries entries = {0};
   double best = (double)NAN, end = tfc_job_search_end_s(j);
   if (j->batch_end_s > 0) end = fmin(end, j->batch_end_s);
   bool reference = j->best != UINT32_MAX && time_for_reference(j, end - tfc_job_seconds(j), &count);
   const bool loads = j->o->objective == TFC_OBJECTIVE_THROUGHPUT; // a long step may be a small load
-  uint32_t entries = count + reference;
-  struct tfc_measure_entry *entry = calloc(entries + 1u, sizeof *entry);
-  uint16_t *placement = malloc((entries * nodes + 1) * sizeof *placement);
-  uint32_t *sequence = malloc(((size_t)entries * j->subject->cost_count + 1) * sizeof *sequence);
-  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < entries; i++) {
-    const struct tfc_job_known *k = &j->known.data[i < count ? index[i] : j->best];
-    entry[i].placement = placement + i * nodes;
-    entry[i].sequence = sequence + (size_t)i * j->subject->cost_count;
-    TFC_TRY(s, tfc_job_assign(j, k, placement + i * nodes, sequence + (size_t)i * j->subject->cost_count,
-                              &entry[i].sequence_count));
-  }
+  TFC_TRY(s, tfc_job_entries_make(j, index, count, reference ? j->best : UINT32_MAX, &entries));
   for (uint32_t i = 0; i < j->known.count; i++) { // hopeless is measured by the best there is, one device included
     const struct tfc_job_known *k = &j->known.data[i];
     if (k->state == TFC_RESULT_OK && k->solution.device && isfinite(k->median_us) &&
         (isnan(best) || k->median_us < best))
       best = k->median_us;
   }
-  struct tfc_measure_batch batch = {.entries = entry,
-                                    .count = entries,
+  struct tfc_measure_batch batch = {.entries = entries.list,
+                                    .count = count + reference,
                                     .reference = reference ? count : UINT32_MAX,
                                     .warmup = 1,
                                     .block = 5,
@@ -166,12 +183,10 @@ tfc_status tfc_job_measure(struct tfc_job *j, const uint32_t *index, uint32_t co
                                     .best_us = best,
                                     .trace = j->trace,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + end};
-  b.entries = entry, b.count = count;
+  b.entries = entries.list, b.count = count;
   b.reference_us = reference ? j->known.data[j->best].level_us : (double)NAN;
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, measured, &b));
 out:
-  free(entry);
-  free(placement);
-  free(sequence);
+  tfc_job_entries_deinit(&entries);
   return s;
 }

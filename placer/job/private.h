@@ -39,7 +39,6 @@ struct tfc_job_known { // a placement that was measured or has a name
   TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
   TFC_ARRAY(uint32_t) final_block_of;
   struct tfc_job_samples in_flight; // us.count 0: not measured
-  TFC_ARRAY(double) again_us;       // medians of repeats
   uint64_t *peak;                   // [device]
   // Where memory is limited: the order that it was found to fit with, which newer costs would change. NULL: none.
   uint32_t *sequence, sequence_count;
@@ -143,6 +142,16 @@ TFC_MUST_USE tfc_status tfc_job_assign(const struct tfc_job *job, const struct t
 TFC_MUST_USE tfc_status tfc_job_keep_sequence(const struct tfc_job *job, struct tfc_job_known *known,
                                               const uint32_t *sequence, uint32_t count);
 void tfc_job_consider(struct tfc_job *job, uint32_t index); // as the incumbent
+// Known placements as a batch measures them: where they run and in which order; the undivided machine as such.
+struct tfc_job_entries {
+  struct tfc_measure_entry *list; // [count]
+  uint16_t *placements;           // that the list points into
+  uint32_t *sequences;
+};
+// Of index[count], and of `last` behind them unless it is UINT32_MAX. To be deinitialised also after an error.
+TFC_MUST_USE tfc_status tfc_job_entries_make(const struct tfc_job *job, const uint32_t *index, uint32_t count,
+                                             uint32_t last, struct tfc_job_entries *out);
+void tfc_job_entries_deinit(struct tfc_job_entries *entries);
 // Measures known placements as a batch in turns with the incumbent.
 TFC_MUST_USE tfc_status tfc_job_measure(struct tfc_job *job, const uint32_t *index, uint32_t count, const char *phase);
 // rivals.c

@@ -10,33 +10,27 @@ enum { AT_ONCE = 5 }; // plans that are in memory
 
 struct again {
   struct tfc_job *job;
-  const uint32_t *index; // [entry] of known
+  struct tfc_job_pair *const *pairs; // [entry]
 };
 
 static tfc_status took(void *user, const struct tfc_measured *m) {
   struct again *a = user;
-  struct tfc_job_known *k = &a->job->known.data[a->index[m->entry]];
+  struct tfc_job_pair *pair = a->pairs[m->entry];
   struct tfc_result r = {0};
   TFC_RETURN_IF_ERROR(tfc_result_from_measured(m, a->job->info->device_count, TFC_LABEL_MEASURED, false, &r));
-  bool kept = r.state != TFC_RESULT_OK || !r.steps || tfc_array_push(&k->again_us, 1e-6 * (double)r.value);
+  if (r.state == TFC_RESULT_OK && r.steps) pair->measured_us[pair->measured_count++] = 1e-6 * (double)r.value;
   tfc_result_deinit(&r);
-  return kept ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return NULL;
 }
 
-static tfc_status measure_some(struct tfc_job *j, const uint32_t *index, uint32_t count) {
+static tfc_status measure_some(struct tfc_job *j, const uint32_t *order, const uint32_t *index, uint32_t count) {
   tfc_status s = NULL;
-  struct again a = {j, index};
-  size_t nodes = j->o->graph->node_count, costs = j->subject->cost_count;
-  struct tfc_measure_entry entry[AT_ONCE] = {{0}};
-  uint16_t *placement = malloc((count * nodes + 1) * sizeof *placement);
-  uint32_t *sequence = malloc((count * costs + 1) * sizeof *sequence);
-  if (!placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < count; i++) {
-    entry[i].placement = placement + i * nodes, entry[i].sequence = sequence + i * costs;
-    TFC_TRY(s, tfc_job_assign(j, &j->known.data[index[i]], placement + i * nodes, sequence + i * costs,
-                              &entry[i].sequence_count));
-  }
-  struct tfc_measure_batch batch = {.entries = entry,
+  struct tfc_job_entries entries = {0};
+  struct tfc_job_pair *pairs[AT_ONCE] = {NULL};
+  uint32_t known[AT_ONCE];
+  for (uint32_t i = 0; i < count; i++) known[i] = index[order[i]], pairs[i] = &j->out->pairs[order[i]];
+  TFC_TRY(s, tfc_job_entries_make(j, known, count, UINT32_MAX, &entries));
+  struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
                                     .reference = UINT32_MAX,
                                     .warmup = 1,
@@ -44,24 +38,27 @@ static tfc_status measure_some(struct tfc_job *j, const uint32_t *index, uint32_
                                     .blocks = 1,
                                     .best_us = (double)NAN,
                                     .trace = j->trace};
-  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, took, &a));
+  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, took, &(struct again){j, pairs}));
 out:
-  free(placement);
-  free(sequence);
+  tfc_job_entries_deinit(&entries);
   return s;
 }
 
-static tfc_status give_pairs(struct tfc_job *j, const uint32_t *index, uint32_t count) {
-  if (!(j->out->pairs = calloc(count + 1u, sizeof *j->out->pairs))) goto no_memory;
-  for (uint32_t i = 0; i < count; i++) {
-    const struct tfc_job_known *k = &j->known.data[index[i]];
-    struct tfc_job_pair *pair = &j->out->pairs[j->out->pair_count++];
-    pair->predicted_us = k->simulated_us, pair->simulated_us = tfc_job_simulate(j, &k->solution);
-    pair->algorithm = tfc_str_dup(tfc_str_from(k->algorithm));
-    pair->measured_us = malloc((k->again_us.count + 1) * sizeof *pair->measured_us);
+// The pairs of all that searches and random placements had measured, with their first reading; index: of known.
+static tfc_status begin_pairs(struct tfc_job *j, uint32_t *index) {
+  struct tfc_job_outcome *out = j->out;
+  if (!(out->pairs = calloc(j->known.count + 1, sizeof *out->pairs))) goto no_memory;
+  for (uint32_t i = 0; i < j->known.count; i++) {
+    const struct tfc_job_known *k = &j->known.data[i];
+    if (k->baseline || k->state != TFC_RESULT_OK || !isfinite(k->median_us)) continue;
+    index[out->pair_count] = i;
+    struct tfc_job_pair *pair = &out->pairs[out->pair_count++];
+    *pair = (struct tfc_job_pair){.algorithm = tfc_str_dup(tfc_str_from(k->algorithm)),
+                                  .predicted_us = k->simulated_us,
+                                  .simulated_us = tfc_job_simulate(j, &k->solution),
+                                  .measured_us = malloc((j->o->repeats + 1u) * sizeof *pair->measured_us)};
     if (!pair->algorithm || !pair->measured_us) goto no_memory;
-    for (; pair->measured_count < k->again_us.count; pair->measured_count++)
-      pair->measured_us[pair->measured_count] = k->again_us.data[pair->measured_count];
+    pair->measured_us[pair->measured_count++] = k->median_us;
   }
   return NULL;
 no_memory:
@@ -71,28 +68,26 @@ no_memory:
 tfc_status tfc_job_repeat(struct tfc_job *j) {
   tfc_status s = NULL;
   struct tfc_random random;
-  uint32_t count = 0, *index = malloc((j->known.count + 1) * sizeof *index);
-  if (!index) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  uint32_t *index = malloc((j->known.count + 1) * sizeof *index);
+  uint32_t *order = malloc((j->known.count + 1) * sizeof *order);
+  if (!index || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, begin_pairs(j, index));
   tfc_random_init(&random, j->o->seed + 29);
-  for (uint32_t i = 0; i < j->known.count; i++) {
-    struct tfc_job_known *k = &j->known.data[i];
-    if (k->baseline || k->state != TFC_RESULT_OK || !isfinite(k->median_us)) continue;
-    if (!tfc_array_push(&k->again_us, k->median_us)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    index[count++] = i;
-  }
+  const uint32_t count = j->out->pair_count;
+  for (uint32_t i = 0; i < count; i++) order[i] = i;
   for (uint32_t round = 0; round < j->o->repeats; round++) {
     tfc_job_say(j, false, "measuring %u placements again, %u of %u", count, round + 1, j->o->repeats);
     for (uint32_t i = count; i > 1; i--) {
-      uint32_t other = (uint32_t)tfc_random_below(&random, i), kept = index[i - 1];
-      index[i - 1] = index[other], index[other] = kept;
+      uint32_t other = (uint32_t)tfc_random_below(&random, i), kept = order[i - 1];
+      order[i - 1] = order[other], order[other] = kept;
     }
     for (uint32_t i = 0; i < count; i += AT_ONCE) {
       if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
-      TFC_TRY(s, measure_some(j, index + i, count - i < AT_ONCE ? count - i : AT_ONCE));
+      TFC_TRY(s, measure_some(j, order + i, index, count - i < AT_ONCE ? count - i : AT_ONCE));
     }
   }
-  TFC_TRY(s, give_pairs(j, index, count));
 out:
   free(index);
+  free(order);
   return s;
 }
