@@ -5,6 +5,7 @@
 
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/splits.h"
 
 static void ragged_destroy(struct tfc_object *object) {
   struct tfc_ragged *r = (struct tfc_ragged *)object;
@@ -22,12 +23,6 @@ tfc_status tfc_ragged_create(uint32_t count, struct tfc_ragged **out) {
   return NULL;
 }
 
-static void set_split(struct tfc_tensor *t, int64_t i, int64_t value) {
-  if (t->dtype == TFC_INT32)
-    ((int32_t *)t->data)[i] = (int32_t)value;
-  else
-    ((int64_t *)t->data)[i] = value;
-}
 static tfc_status check_splits(const struct tfc_tensor *splits, int64_t rows) {
   TFC_KERNEL_CHECK(splits->shape.rank == 1 && splits->shape.dims[0] >= 1,
                    "row splits must be a vector with an element");
@@ -58,7 +53,7 @@ static tfc_status cut(const struct tfc_tensor *const *parts, uint32_t count, int
   for (uint32_t i = 0; i + 1 < count; i++) {
     int64_t first = tfc_tensor_int(parts[i], from);
     TFC_TRY(s, tfc_tensor_create(parts[i]->dtype, &TFC_SHAPE(to - from + 1), &r->tensors[i]));
-    for (int64_t k = from; k <= to; k++) set_split(&r->tensors[i], k - from, tfc_tensor_int(parts[i], k) - first);
+    for (int64_t k = from; k <= to; k++) ops_set_split(&r->tensors[i], k - from, tfc_tensor_int(parts[i], k) - first);
     to = tfc_tensor_int(parts[i], to);
     from = first;
   }
@@ -166,16 +161,16 @@ static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
   shape.dims[0] = total[count - 1];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, count - 1, dtype, &shape, &y[count - 1]));
   int64_t at[TFC_MAX_RANK + 1] = {0}, below[TFC_MAX_RANK + 1] = {0}; // rows written; rows of the next level so far
-  for (uint32_t l = 0; l + 1 < count; l++) set_split(y[l], 0, 0);
+  for (uint32_t l = 0; l + 1 < count; l++) ops_set_split(y[l], 0, 0);
   for (int64_t i = 0, value = 0; i < n; i++) {
     TFC_RETURN_IF_ERROR(component(encoded, i, &r));
     const struct tfc_tensor *values = &r->tensors[r->count - 1];
     below[0] += r->count > 1 ? r->tensors[0].shape.dims[0] - 1 : values->shape.dims[0];
-    set_split(y[0], ++at[0], below[0]);
+    ops_set_split(y[0], ++at[0], below[0]);
     for (uint32_t l = 0; l + 1 < r->count; l++) {
       int64_t rows = r->tensors[l].shape.dims[0] - 1;
       for (int64_t k = 1; k <= rows; k++)
-        set_split(y[l + 1], ++at[l + 1], below[l + 1] + tfc_tensor_int(&r->tensors[l], k));
+        ops_set_split(y[l + 1], ++at[l + 1], below[l + 1] + tfc_tensor_int(&r->tensors[l], k));
       below[l + 1] += tfc_tensor_int(&r->tensors[l], rows);
     }
     TFC_RETURN_IF_ERROR(tfc_data_copy(y[count - 1], value, values));

@@ -7,6 +7,7 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/io_feature.h"
 #include "runtime/ops/math_row.h"
+#include "runtime/ops/splits.h"
 
 struct rows { // of one key
   struct tfc_column c;
@@ -193,12 +194,6 @@ static tfc_status dense_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, c
   }
   return NULL;
 }
-static void set_split(struct tfc_tensor *t, int64_t i, int64_t value) {
-  if (t->dtype == TFC_INT32)
-    ((int32_t *)t->data)[i] = (int32_t)value;
-  else
-    ((int64_t *)t->data)[i] = value;
-}
 static tfc_status ragged_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, int64_t messages, tfc_dtype split,
                               uint32_t first, uint32_t step) {
   struct tfc_tensor *values = NULL, *outer = NULL, *inner = NULL;
@@ -207,9 +202,9 @@ static tfc_status ragged_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, 
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, first + step, split, messages < 0 ? &TFC_SHAPE_SCALAR : &TFC_SHAPE(messages + 1), &outer));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, first + 2 * step, split, &TFC_SHAPE(rows + 1), &inner));
-  set_split(outer, 0, 0); // that of a message alone says nothing
-  for (int64_t m = 0; m < messages; m++) set_split(outer, m + 1, l->last[m]);
-  for (int64_t row = 0; row <= rows; row++) set_split(inner, row, row_begin(l, row));
+  ops_set_split(outer, 0, 0); // that of a message alone says nothing
+  for (int64_t m = 0; m < messages; m++) ops_set_split(outer, m + 1, l->last[m]);
+  for (int64_t row = 0; row <= rows; row++) ops_set_split(inner, row, row_begin(l, row));
   return tfc_column_copy(&l->c, 0, count, values, 0);
 }
 
@@ -227,7 +222,7 @@ static tfc_status context_outputs(struct tfc_kernel_ctx *ctx, const struct part 
       TFC_RETURN_IF_ERROR(tfc_column_ragged(ctx, &columns[i], messages, p->split_types[r], at, at + p->ragged));
       if (messages >= 0) continue;
       TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, at + p->ragged, p->split_types[r], &TFC_SHAPE_SCALAR, &split));
-      set_split(split, 0, 0);
+      ops_set_split(split, 0, 0);
     }
   }
   return NULL;

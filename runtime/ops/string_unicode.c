@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/ops/math_row.h"
+#include "runtime/ops/splits.h"
 
 enum encoding { UTF_8, UTF_16_BE, UTF_32_BE, OTHER };
 struct unicode {
@@ -130,12 +131,6 @@ static void encode(enum encoding to, uint32_t v, struct tfc_text *out) {
   tfc_text_add(out, (tfc_str){b, n});
 }
 
-static void put_split(struct tfc_tensor *t, int64_t i, int64_t value) {
-  if (t->dtype == TFC_INT32)
-    ((int32_t *)t->data)[i] = (int32_t)value;
-  else
-    ((int64_t *)t->data)[i] = value;
-}
 // x of n strings -> splits [n + 1], characters [m], and where they start in their strings [m]
 static tfc_status unicode_decode(struct tfc_kernel_ctx *ctx) {
   const struct unicode *u = ctx->state;
@@ -146,10 +141,10 @@ static tfc_status unicode_decode(struct tfc_kernel_ctx *ctx) {
   tfc_dtype type = tfc_node_attr_type(ctx->graph, ctx->node, "Tsplits", TFC_INT64);
   tfc_status s = NULL;
   TFC_TRY(s, tfc_kernel_output(ctx, 0, type, &TFC_SHAPE(n + 1), &splits));
-  put_split(splits, 0, 0);
+  ops_set_split(splits, 0, 0);
   for (int64_t i = 0; i < n; i++) {
     TFC_TRY(s, decode(u, tfc_tensor_get_string(x, i), &c));
-    put_split(splits, i + 1, c.count);
+    ops_set_split(splits, i + 1, c.count);
   }
   TFC_TRY(s, tfc_kernel_output(ctx, 1, TFC_INT32, &TFC_SHAPE(c.count), &values));
   if (c.count) memcpy(values->data, c.values, (size_t)c.count * sizeof *c.values);
