@@ -5,48 +5,24 @@
 #include <string.h>
 
 #include "profiler/collector.h"
-#include "profiler/gpu.h"
-#include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
 #include "tests/common/cuda_fake.h"
 #include "tests/common/example.h"
+#include "tests/common/fake_profiler.h"
 
 // --- A profiler: every marked region is one kernel that ran while it was marked -------------------------------------
-static struct tfc_activity *activity;
-static _Atomic uint32_t correlations;
-static _Thread_local uint64_t marked;
-static _Thread_local int64_t marked_at;
-static bool breaks, recording = true;
+static bool breaks;
 
-static tfc_status start(struct tfc_activity *a) {
-  activity = a;
-  return NULL;
-}
-static void push(uint64_t external) {
-  marked = external;
-  marked_at = tfc_now_ns();
-}
 static void pop(void) {
-  uint32_t correlation = atomic_fetch_add(&correlations, 1) + 1;
   struct tfc_activity_work w = {.kind = TFC_ACTIVITY_KERNEL,
-                                .start_ns = breaks ? 0 : marked_at,
+                                .start_ns = breaks ? 0 : fake_marked_at,
                                 .end_ns = tfc_now_ns(),
-                                .context = (uint32_t)(marked >> 32 & 0xff),
-                                .stream = marked & TFC_TRACE_UID_TRANSFER ? 2 : 1,
-                                .correlation = correlation,
+                                .context = (uint32_t)(fake_marked >> 32 & 0xff),
+                                .stream = fake_marked & TFC_TRACE_UID_TRANSFER ? 2 : 1,
                                 .name = "made up"};
-  if (!recording) return;
-  tfc_activity_correlate(activity, correlation, marked);
-  tfc_activity_add(activity, &w);
+  fake_add(&w);
 }
-static tfc_status flush(void) {
-  return NULL;
-}
-static tfc_status record(bool on) {
-  recording = on;
-  return NULL;
-}
-static const struct tfc_gpu_profiler made_up = {"made up", start, push, pop, flush, record};
+static const struct tfc_gpu_profiler made_up = {"made up", fake_start, fake_push, pop, fake_flush, fake_record};
 
 static void traced(const char *devices, bool profiler, bool graphs) {
   static struct example e;
