@@ -12,16 +12,17 @@ struct work {
   struct tfc_step_spec *step;
   struct tfc_arena scratch;
   uint32_t *stack;
-  uint8_t *effect;        // [node] tfc_op_effect
-  bool *outside;          // value depends on a placeholder, a queue or an iterator
-  bool *stateful;         // value depends on a variable's value
-  bool *restored;         // value comes from a checkpoint
-  bool *real;             // an update that is neither initial nor restored, or depends on one
-  bool *saves;            // writes files, or depends on what does
-  bool *initial;          // [node] an assignment of a variable's initial value
-  bool *needed;           // what the step runs
-  bool *beside;           // what queue runners run
-  struct tfc_text queues; // that queue runners fill for the step
+  uint8_t *effect; // [node] tfc_op_effect
+  bool *outside;   // value depends on a placeholder, a queue or an iterator
+  bool *stateful;  // value depends on a variable's value
+  bool *restored;  // value comes from a checkpoint
+  bool *real;      // an update that is neither initial nor restored, or depends on one
+  bool *saves;     // writes files, or depends on what does
+  bool *initial;   // [node] an assignment of a variable's initial value
+  bool *needed;    // what the step runs
+  bool *beside;    // what queue runners run
+  struct tfc_queue_runners runners;
+  struct tfc_text queues; // that they fill for the step
   tfc_str source, init_source;
   int64_t batch; // size of unknown leading dimensions
   uint32_t *targets, target_count, target_capacity;
@@ -89,37 +90,28 @@ static bool is_initial(const struct work *w, uint32_t id) {
 // What threads beside the steps run to fill queues is no step's own.
 static tfc_status find_beside(struct work *w) {
   const struct tfc_graph *g = w->g;
-  struct tfc_queue_runners runners = {0};
-  tfc_status s = NULL;
+  TFC_RETURN_IF_ERROR(tfc_queue_runners_read(g, &w->runners));
   w->beside = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
-  TFC_TRY(s, tfc_queue_runners_read(g, &runners));
-  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, runners.count + 1);
-  if (!w->beside || !wanted) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < runners.count; i++)
-    if (runners.list[i].queue != TFC_NO_NODE) w->beside[runners.list[i].queue] = true;
-  tfc_queue_runners_need(&runners, g, w->beside, wanted, w->stack);
-out:
-  tfc_queue_runners_deinit(&runners);
-  return s;
+  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
+  if (!w->beside || !wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < w->runners.count; i++)
+    if (w->runners.list[i].queue != TFC_NO_NODE) w->beside[w->runners.list[i].queue] = true;
+  tfc_queue_runners_need(&w->runners, g, w->beside, wanted, w->stack);
+  return NULL;
 }
 
 // The same of the queues that the step uses: variables that these need are initialised with the step's.
 static tfc_status need_runners(struct work *w, bool *needed) {
   const struct tfc_graph *g = w->g;
-  struct tfc_queue_runners runners = {0};
-  tfc_status s = NULL;
-  TFC_TRY(s, tfc_queue_runners_read(g, &runners));
-  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, runners.count + 1);
-  if (!wanted) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
+  if (!wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   memcpy(needed, w->needed, g->node_count * sizeof *needed);
-  tfc_queue_runners_need(&runners, g, needed, wanted, w->stack);
-  for (uint32_t i = 0; i < runners.count; i++)
+  tfc_queue_runners_need(&w->runners, g, needed, wanted, w->stack);
+  for (uint32_t i = 0; i < w->runners.count; i++)
     if (wanted[i])
       tfc_text_printf(&w->queues, "%s%.*s", w->queues.size ? ", " : "",
-                      TFC_STR_ARG(g->nodes[runners.list[i].queue].name));
-out:
-  tfc_queue_runners_deinit(&runners);
-  return s;
+                      TFC_STR_ARG(g->nodes[w->runners.list[i].queue].name));
+  return NULL;
 }
 
 static tfc_status classify(struct work *w) {
@@ -544,6 +536,7 @@ tfc_status tfc_step_infer(const struct tfc_graph *g, const struct tfc_step_reque
 out:
   tfc_arena_deinit(&step.arena);
   tfc_arena_deinit(&w.scratch);
+  tfc_queue_runners_deinit(&w.runners);
   tfc_text_deinit(&w.queues);
   return s;
 }
