@@ -149,7 +149,7 @@ int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index) {
   case TFC_UINT32: return ((const uint32_t *)t->data)[index];
   case TFC_INT64: return ((const int64_t *)t->data)[index];
   case TFC_UINT64: return (int64_t)((const uint64_t *)t->data)[index];
-  default: assert(!"an integer tensor"); return 0;
+  default: assert(0 && "an integer tensor"); return 0;
   }
 }
 

@@ -5,7 +5,7 @@
 
 void tfc_nn_bad_dtype(tfc_dtype dtype) {
   (void)dtype;
-  assert(!"a kernel was given a dtype that its row does not list");
+  assert(0 && "a kernel was given a dtype that its row does not list");
 }
 
 double tfc_nn_scalar(const struct tfc_tensor *t) {
