@@ -132,19 +132,36 @@ static bool has_values(tfc_str bytes, uint32_t number) {
   return false;
 }
 
-static tfc_status read_strings(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *t) {
+// All lengths, then all bytes.
+static tfc_status read_string_content(tfc_str content, struct tfc_string *strings, size_t elements) {
+  struct tfc_wire lengths = tfc_wire_of(content), w;
+  uint64_t size;
+  for (size_t i = 0; i < elements; i++)
+    if (!tfc_wire_varint(&lengths, &size)) return bad(lengths.error);
+  w = lengths;
+  lengths = tfc_wire_of(content);
+  for (size_t i = 0; i < elements; i++) {
+    tfc_str s;
+    if (!tfc_wire_varint(&lengths, &size) || !tfc_wire_take(&w, size, &s)) return bad("strings are cut off");
+    strings[i] = (struct tfc_string){s.size ? (char *)s.data : NULL, s.size};
+  }
+  return w.at == w.end ? NULL : bad("strings have bytes left over");
+}
+
+static tfc_status read_strings(struct tfc_attr_reader *r, tfc_str bytes, tfc_str content, struct tfc_tensor *t) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   size_t elements = (size_t)tfc_tensor_elements(t), n = 0;
   if (t->size > bytes.size) TFC_RETURN_IF_ERROR(count_expanded(r, t->size));
   struct tfc_string *strings = tfc_arena_array(&r->graph->arena, elements + 1, sizeof *strings);
   if (!strings) return out_of_memory();
+  t->data = strings;
+  if (content.size) return read_string_content(content, strings, elements);
   while (tfc_wire_next(&w, &f)) {
     if (f.number != 8 || f.type != TFC_WIRE_BYTES || n == elements) continue;
     strings[n++] = (struct tfc_string){f.bytes.size ? (char *)f.bytes.data : NULL, f.bytes.size};
   }
   for (size_t i = n; n && i < elements; i++) strings[i] = strings[n - 1];
-  t->data = strings;
   return w.error ? bad(w.error) : NULL;
 }
 
@@ -163,7 +180,7 @@ tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a constant has the unknown element type %d", (int)t.dtype);
   TFC_RETURN_IF_ERROR(tfc_tensor_bytes(t.dtype, &t.shape, &t.size));
   if (t.dtype == TFC_STRING) {
-    TFC_RETURN_IF_ERROR(read_strings(r, bytes, &t));
+    TFC_RETURN_IF_ERROR(read_strings(r, bytes, content, &t));
     *out = t;
     return NULL;
   }
