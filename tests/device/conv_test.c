@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "runtime/base/random.h"
+#include "runtime/device/cpu/gemm/split.h"
 #include "tests/common/fast.h"
 
 static int64_t between(struct tfc_random *r, int64_t low, int64_t high) {
@@ -18,6 +19,7 @@ static void geometries(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 3);
+  tfc_split_suppose_fast(true);
   for (int round = 0; round < 200; round++) {
     bool wide = round >= 120; // long lines, whose filter gradients are made line by line
     bool deep = round >= 160; // many channels, where tile units pay

@@ -290,7 +290,7 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
         (struct tfc_split_product){.a = {.matrix = p->a}, .b = {.matrix = p->b}, .packed_b = p->split_b, .k = p->k};
     total_k += p->k, blocks += tfc_split_blocks(p->k);
   }
-  if (!ready && !tfc_split_pays(m, n, total_k, blocks, false)) return NULL;
+  if (!ready && !(tfc_split_pays(m, n, total_k, blocks, false) && tfc_split_is_fast())) return NULL;
   if (!ready && accumulate) // C could not be had again
     for (int64_t i = 0; i < count; i++)
       if (!all_fit(products[i].a, m, products[i].k) || !all_fit(products[i].b, products[i].k, n)) return NULL;

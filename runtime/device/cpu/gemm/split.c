@@ -247,13 +247,13 @@ bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, in
 }
 
 // --- Multiplying -------------------------------------------------------------------------------------------------
-static void configure(void) {
-  struct {
+void tfc_split_configure(void) {
+  // In memory of its own: the compiler takes the instruction to read eight bytes.
+  static const struct {
     uint8_t palette, start, unused[14];
     uint16_t bytes[16];
     uint8_t rows[16];
-  } settings = {.palette = 1};
-  for (int i = 0; i < 8; i++) settings.bytes[i] = 64, settings.rows[i] = TILE;
+  } settings = {.palette = 1, .bytes = {[0 ... 7] = 64}, .rows = {[0 ... 7] = TILE}};
   _tile_loadconfig(&settings);
 }
 
@@ -444,7 +444,7 @@ bool tfc_split_run(const struct tfc_split_product *products, int64_t product_cou
   w.packed_b = w.packed_a + STRIPES * GROUP_BLOCKS * TFC_SPLIT_BLOCK;
   w.edge = (float *)(void *)(w.packed_b + GROUP_BLOCKS * TFC_SPLIT_BLOCK);
   w.top = _mm512_setzero_si512();
-  configure();
+  tfc_split_configure();
   for (int64_t row = row_first; row < row_last; row += TFC_SPLIT_ROWS) {
     int64_t row_end = row + TFC_SPLIT_ROWS < row_last ? row + TFC_SPLIT_ROWS : row_last, product = 0, block = 0, count;
     struct stretch group[GROUP_BLOCKS];
@@ -481,7 +481,7 @@ bool tfc_split_run(const struct tfc_split_product *products, int64_t product_cou
 }
 
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready) {
-  // Few rows: the unit is fast for seconds and slow for others, and what it loses then is more than what it gains.
+  // Few rows: what a slow unit loses, before that is noticed, is more than what a fast one gains.
   if (m < LEAST_ROWS || n < TILE || k < TILE) return false;
   // Cycles: the tile unit does 60 multiply-adds in each, 16 x 16 x 32 at a time, packing takes one for a number;
   // elsewhere it is 28 multiply-adds, 8 x 16 at a time, and a fifth of a cycle.
@@ -496,6 +496,7 @@ bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready)
 bool tfc_split_available(void) {
   return false;
 }
+void tfc_split_configure(void) {}
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready) {
   (void)m, (void)n, (void)k, (void)blocks, (void)ready;
   return false;

@@ -29,6 +29,11 @@ enum {
 bool tfc_split_available(void); // and allowed by the system, which the first call asks
 // Do products of `k` in all, in `blocks` blocks, take less time than by multiply-adds? `ready`: B is packed.
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready);
+// Does the unit of the core that calls run at its speed just now? Where it is available only. An answer holds for half
+// a millisecond; a new one costs two or three microseconds.
+bool tfc_split_is_fast(void);
+void tfc_split_suppose_fast(bool always); // for tests of products on the unit: it is not asked
+void tfc_split_configure(void);           // eight tiles of 16 rows of 64 bytes, for this thread until it releases them
 
 static inline int64_t tfc_split_blocks(int64_t k) {
   return (k + TFC_SPLIT_K - 1) / TFC_SPLIT_K;

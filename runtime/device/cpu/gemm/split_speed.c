@@ -1,0 +1,80 @@
+// The tile unit of a core is shared with whoever else computes on it, and then falls to less than half of its speed,
+// for milliseconds or for minutes: slower than multiply-adds elsewhere. So a thread times a few products of tiles, by
+// the core's own clock, and believes what it saw for a part of a millisecond; three times in a row it has to be fast.
+#include "runtime/device/cpu/gemm/split.h"
+
+#include <stdatomic.h>
+
+static _Atomic bool supposed;
+
+void tfc_split_suppose_fast(bool always) {
+  supposed = always;
+}
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC target("amx-tile,amx-bf16")
+#include <immintrin.h>
+#include <x86intrin.h>
+
+enum {
+  PRODUCTS = 32,          // of tiles, 16 cycles each where nobody else uses the unit
+  MOST_CYCLES = 24,       // for one of them, to call the unit fast
+  FACTORS = 64,           // a chain of integer multiplications, 3 cycles each
+  BELIEVED = 1000 * 1000, // ticks: about half a millisecond
+  TRUSTED = 3,
+};
+
+static uint64_t ticks_of_products(void) {
+  uint64_t start = __rdtsc();
+  for (int i = 0; i < PRODUCTS / 4; i++) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _mm_lfence();
+  return __rdtsc() - start;
+}
+
+static uint64_t ticks_of_factors(void) {
+  uint64_t x = 3, start = __rdtsc();
+  for (int i = 0; i < FACTORS; i++) __asm__ volatile("imul %0, %0" : "+r"(x));
+  _mm_lfence();
+  return __rdtsc() - start;
+}
+
+static bool ask(void) {
+  static const _Alignas(64) uint16_t ones[512] = {[0 ... 511] = 0x3f80}; // zeros would be done without the unit
+  tfc_split_configure();
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(4, ones, 64);
+  _tile_loadd(5, ones, 64);
+  _tile_loadd(6, ones, 64);
+  _tile_loadd(7, ones, 64);
+  ticks_of_products(); // wakes the unit
+  uint64_t products = ticks_of_products(), again = ticks_of_products(), factors = ticks_of_factors();
+  _tile_release();
+  if (again < products) products = again;
+  return products * (3 * FACTORS) < factors * (MOST_CYCLES * PRODUCTS);
+}
+
+bool tfc_split_is_fast(void) {
+  static _Thread_local uint64_t asked;
+  static _Thread_local int fast; // answers in a row
+  if (atomic_load_explicit(&supposed, memory_order_relaxed)) return true;
+  uint64_t now = __rdtsc();
+  if (!asked || now - asked > BELIEVED) {
+    fast = ask() ? fast + 1 : 0;
+    asked = now;
+  }
+  return fast >= TRUSTED;
+}
+
+#else
+bool tfc_split_is_fast(void) {
+  return false;
+}
+#endif
