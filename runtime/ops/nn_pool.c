@@ -23,6 +23,11 @@ static int rank_of(const struct tfc_node *n) {
   return 4;
 }
 
+// Window and strides are the last two inputs, not attributes.
+static bool sizes_given(const struct tfc_node *n) {
+  return tfc_str_ends(n->op, "V2");
+}
+
 static tfc_status pool_prepare(struct tfc_prepare_ctx *ctx) {
   struct tfc_window *w = TFC_ARENA_NEW(ctx->arena, struct tfc_window);
   if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -55,6 +60,8 @@ static tfc_status output_shape(const struct tfc_window *w, const struct tfc_shap
 static tfc_status describe(struct tfc_kernel_ctx *ctx, const struct tfc_shape *x, tfc_dtype dtype, struct pool *p,
                            struct tfc_shape *out_y) {
   *p = (struct pool){.w = *(const struct tfc_window *)ctx->state, .dtype = dtype};
+  if (sizes_given(ctx->node))
+    TFC_RETURN_IF_ERROR(tfc_window_given(&p->w, ctx->inputs[ctx->input_count - 2], ctx->inputs[ctx->input_count - 1]));
   TFC_KERNEL_CHECK(x->rank == p->w.spatial + 2, "tensor_in must be %d-dimensional: %s", p->w.spatial + 2,
                    tfc_shape_show(x, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(output_shape(&p->w, x, p->before, out_y));
@@ -398,6 +405,21 @@ static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
   int rank = rank_of(ctx->node);
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
   TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
+  if (sizes_given(ctx->node)) {
+    const uint32_t n = ctx->node->input_count;
+    for (uint32_t i = n - 2; i < n; i++) {
+      struct tfc_shape s;
+      TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 1, &s));
+      TFC_RETURN_IF_ERROR(tfc_dim_merge(s.dims[0], rank, &s.dims[0]));
+    }
+    if (!ctx->input_values || !ctx->input_values[n - 2] || !ctx->input_values[n - 1]) return NULL;
+    TFC_RETURN_IF_ERROR(tfc_window_given(&w, ctx->input_values[n - 2], ctx->input_values[n - 1]));
+  }
+  const int64_t channels = x.dims[tfc_window_channel_axis(&w)];
+  if (rank == 4 && tfc_str_starts(ctx->node->op, "Max") && w.padding != TFC_PADDING_SAME && channels >= 0 &&
+      channels < w.channel_size) // TensorFlow asks for room over channels too, of these pools alone
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Negative dimension size caused by subtracting %lld from %lld",
+                           (long long)w.channel_size, (long long)channels);
   TFC_RETURN_IF_ERROR(output_shape(&w, &x, NULL, &ctx->outputs[0]));
   if (ctx->node->output_count > 1) ctx->outputs[1] = ctx->outputs[0];
   return NULL;
@@ -409,6 +431,13 @@ static tfc_status shape_average_grad(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_max_grad(struct tfc_shape_ctx *ctx) {
   return tfc_nn_rank(ctx, 0, rank_of(ctx->node), &ctx->outputs[0]);
+}
+// What the pool of the image (input 0) gives is like the pooled one (input 1); its gradient is like the image.
+static tfc_status shape_max_grad_grad_given(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape merged;
+  TFC_RETURN_IF_ERROR(shape_pool(ctx));
+  TFC_RETURN_IF_ERROR(tfc_shape_merge(ctx->inputs[0], ctx->inputs[2], &merged));
+  return tfc_shape_merge(ctx->inputs[1], &ctx->outputs[0], &merged);
 }
 static tfc_status shape_max_grad_grad(struct tfc_shape_ctx *ctx) {
   return tfc_nn_rank(ctx, 1, rank_of(ctx->node), &ctx->outputs[0]);
@@ -451,6 +480,29 @@ static tfc_status grad_of_with_argmax(struct tfc_grad_ctx *c) {
                                    TFC_OUTPUTS(tfc_grad_input(c, 0), c->grad_outputs[0], tfc_grad_output(c, 1)),
                                    "ksize strides padding include_batch_in_index");
   return tfc_grad_status(c);
+}
+// With the window and the strides as inputs `first` and `first + 1`.
+static struct tfc_output add_given(struct tfc_grad_ctx *c, const char *op, struct tfc_output x, struct tfc_output y,
+                                   uint32_t first) {
+  return tfc_grad_add(c, op,
+                      TFC_OUTPUTS(x, y, c->grad_outputs[0], tfc_grad_input(c, first), tfc_grad_input(c, first + 1)),
+                      "padding data_format");
+}
+static tfc_status grad_of_max_pool_given(struct tfc_grad_ctx *c) {
+  c->grad_inputs[0] = add_given(c, "MaxPoolGradV2", tfc_grad_input(c, 0), tfc_grad_output(c, 0), 1);
+  return tfc_grad_status(c);
+}
+static tfc_status grad_of_max_pool_grad_given(struct tfc_grad_ctx *c) {
+  for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, i));
+  c->grad_inputs[2] = add_given(c, "MaxPoolGradGradV2", tfc_grad_input(c, 0), tfc_grad_input(c, 1), 3);
+  return tfc_grad_status(c);
+}
+// The size of the window is data: each output is taken to come from 4 cells.
+static void cost_pool_given(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
+                            const struct tfc_shape *outputs, struct tfc_op_cost *out) {
+  int64_t count = tfc_shape_elements(n->input_count > 3 ? &inputs[1] : &outputs[0]);
+  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->flops = count > 0 ? 4 * (double)count : 0;
 }
 static void cost_pool(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out) {
@@ -509,6 +561,46 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .cost = cost_pool,
      .prepare = pool_prepare,
      .kernel = max_pool_with_argmax},
+    {.name = "MaxPoolV2",
+     .inputs = "input: T, ksize: int32, strides: int32",
+     .outputs = "output: T",
+     .attrs = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float, padding: "
+              "{'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
+     .types = TFC_TYPES_REAL,
+     .host_inputs = 6,
+     .shape = shape_pool,
+     .gradient = grad_of_max_pool_given,
+     .cost = cost_pool_given,
+     .prepare = pool_prepare,
+     .kernel = pool,
+     .samples = "float[2,5,5,3], int32[4]=[1,2,2,1], int32[4]=[1,2,2,1] {padding='SAME'}"},
+    {.name = "MaxPoolGradV2",
+     .inputs = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32",
+     .outputs = "output: T",
+     .attrs = "padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, uint8, "
+              "int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
+     .types = TFC_TYPES_REAL,
+     .host_inputs = 24,
+     .shape = shape_max_grad,
+     .gradient = grad_of_max_pool_grad_given,
+     .cost = cost_pool_given,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad,
+     .samples = "float[1,4,4,2], float[1,2,2,2], float[1,2,2,2], int32[4]=[1,2,2,1], int32[4]=[1,2,2,1] "
+                "{padding='SAME'}"},
+    {.name = "MaxPoolGradGradV2",
+     .inputs = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32",
+     .outputs = "output: T",
+     .attrs = "padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, uint8, "
+              "int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+     .types = TFC_TYPES_REAL,
+     .host_inputs = 24,
+     .shape = shape_max_grad_grad_given,
+     .cost = cost_pool_given,
+     .prepare = pool_prepare,
+     .kernel = max_pool_grad_grad,
+     .samples = "float[1,4,4,2], float[1,2,2,2], float[1,4,4,2], int32[4]=[1,2,2,1], int32[4]=[1,2,2,1] "
+                "{padding='SAME'}"},
     {.name = "MaxPoolGrad",
      .inputs = "orig_input: T, orig_output: T, grad: T",
      .outputs = "output: T",

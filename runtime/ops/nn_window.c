@@ -69,6 +69,25 @@ tfc_status tfc_window_read(const struct tfc_graph *g, const struct tfc_node *n, 
   return NULL;
 }
 
+tfc_status tfc_window_given(struct tfc_window *w, const struct tfc_tensor *size, const struct tfc_tensor *stride) {
+  const struct tfc_tensor *const given[2] = {size, stride};
+  int64_t *const spatial[2] = {w->size, w->stride}, *const channel[2] = {&w->channel_size, &w->channel_stride};
+  for (int i = 0; i < 2; i++) {
+    const char *name = i == 0 ? "Sliding window ksize" : "Sliding window stride";
+    if (tfc_tensor_elements(given[i]) != w->spatial + 2)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s must specify %d dimensions, its shape is %s", name,
+                             w->spatial + 2, tfc_shape_show(&given[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
+    const int32_t *v = given[i]->data;
+    for (int d = 0; d < w->spatial + 2; d++)
+      if (v[d] <= 0 && (i == 0 || d != tfc_window_channel_axis(w)))
+        return tfc_status_make(TFC_INVALID_ARGUMENT, "%s for dimension %d must be positive, it is %d", name, d, v[d]);
+    if (v[0] != 1) return tfc_status_make(TFC_UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
+    for (int k = 3 - w->spatial; k < 3; k++) spatial[i][k] = v[tfc_window_axis(w, k)];
+    *channel[i] = v[tfc_window_channel_axis(w)];
+  }
+  return NULL;
+}
+
 tfc_status tfc_window_output(const struct tfc_window *w, int k, int64_t in, int64_t size, int64_t *out,
                              int64_t *out_before) {
   int64_t unused, *before = out_before ? out_before : &unused;

@@ -278,6 +278,8 @@ def image():
     case("CropAndResize", [f(2, 5, 5, 2, **F32), boxes, i32(0, 1), i32(3, 4)])
     case("CropAndResize", [f(2, 5, 5, 2, **F32), boxes, i32(0, 1), i32(3, 4)], "nearest", method="nearest")
     case("ExtractImagePatches", [f(2, 5, 6, 2)], ksizes=[1, 3, 2, 1], strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding="SAME")
+    for padding in ("SAME", "VALID"):
+        case("ExtractVolumePatches", [f(2, 4, 5, 3, 2)], padding, ksizes=[1, 2, 3, 2, 1], strides=[1, 2, 1, 1, 1], padding=padding)
     for kernel in ("triangle", "lanczos3"):
         case("ScaleAndTranslate", [f(2, 4, 5, 2, **F32), i32(6, 3), np.float32([1.5, 0.6]), np.float32([0, 0.5])], kernel, kernel_type=kernel)
     case("RGBToHSV", [f(4, 5, 3, lo=0.05, hi=1.0)])
@@ -311,6 +313,7 @@ def nn():
         pooled = (2, 3, 3, 3) if padding == "SAME" else (2, 2, 3, 3)
         case("MaxPool", [x], padding, **window)
         case("AvgPool", [x], padding, **window)
+        case("MaxPoolV2", [x, i32(1, 3, 2, 1), i32(1, 2, 2, 1)], padding, padding=padding)
         case("AvgPoolGrad", [i32(2, 5, 6, 3), f(*pooled)], padding, **window)
         case("MaxPoolWithArgmax", [x], padding, Targmax=tf.int64, **window)
         case("Dilation2D", [x, f(2, 3, 3, salt=3)], padding, strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding=padding)
@@ -318,6 +321,9 @@ def nn():
     case("Conv3D", [f(1, 3, 4, 4, 2), f(2, 2, 2, 2, 3, salt=1)], strides=[1, 1, 2, 1, 1], padding="SAME")
     for op in ["MaxPool3D", "AvgPool3D"]:
         case(op, [f(1, 4, 4, 4, 2, **F32)], ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 1, 1], padding="SAME")
+    for op in ["FractionalMaxPool", "FractionalAvgPool"]:
+        for overlapping in (False, True):
+            case(op, [f(2, 7, 9, 3)], "overlapping" if overlapping else "", pooling_ratio=[1.0, 1.44, 1.73, 1.0], overlapping=overlapping, deterministic=True, seed=3, seed2=4)
     case("LRN", [f(1, 2, 2, 7, **F32)], depth_radius=2, bias=1.0, alpha=0.3, beta=0.6)
     for op in ["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"]:
         n = lambda k: f(3, salt=k, **F32)  # noqa: E731

@@ -146,6 +146,7 @@ FAMILY(sparse, 0)
 FAMILY(features, 0)
 FAMILY(files, 0)
 FAMILY(serialized, 0)
+FAMILY(pooling, 0)
 FAMILY(control_flow, 3) // SymbolicGradient has no kernel: it runs lowered (below), and so do programs
 
 // What calls functions gives the same when they are lowered to branches and loops.
@@ -167,6 +168,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(family_nn),           cmocka_unit_test(family_data),       cmocka_unit_test(family_coordination),
       cmocka_unit_test(family_edges),        cmocka_unit_test(family_sparse),     cmocka_unit_test(family_features),
       cmocka_unit_test(family_control_flow), cmocka_unit_test(family_files),      cmocka_unit_test(family_serialized),
-      cmocka_unit_test(lowered_functions)};
+      cmocka_unit_test(family_pooling),      cmocka_unit_test(lowered_functions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
