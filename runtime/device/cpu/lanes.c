@@ -45,6 +45,7 @@ tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p) {
   l->runner = r;
   l->prepared = p;
   l->plan = plan;
+  for (uint32_t i = 0; i < plan->count; i++) l->lanes[i].team.index = (int)i;
   for (uint32_t i = 0; i < plan->count; i++)
     for (uint32_t k = 0; k < plan->count; k++) {
       struct tfc_kernel_env *env = &l->lanes[i].env[k];
@@ -78,7 +79,7 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
     const struct tfc_lane_step *s = &plan->steps[i];
     if (s->lane != index) {
       struct lane *other = &l->lanes[s->lane];
-      tfc_team_help(&other->team, &other->ended, s->ended);
+      tfc_team_help(&other->team, (int)index, &other->ended, s->ended);
       continue;
     }
     for (uint32_t w = 0; w < s->wait_count; w++) {

@@ -12,11 +12,10 @@
 
 enum { OPEN = 1 << 24, COUNT = OPEN - 1, LOOP = OPEN << 1 };
 
-static void work_pieces(struct tfc_team *t) {
-  for (;;) {
-    int64_t first = atomic_fetch_add_explicit(&t->next, t->chunk, memory_order_relaxed);
-    if (first >= t->pieces) return;
-    int64_t last = first + t->chunk < t->pieces ? first + t->chunk : t->pieces;
+static void work_share(struct tfc_team *t, struct tfc_team_share *share) {
+  while (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
+    int64_t first = atomic_fetch_add_explicit(&share->next, t->chunk, memory_order_relaxed);
+    int64_t last = first + t->chunk < share->end ? first + t->chunk : share->end;
     for (int64_t p = first; p < last; p++) {
       int64_t begin = p * t->grain, end = begin + t->grain < t->total ? begin + t->grain : t->total;
       t->fn(t->arg, begin, end);
@@ -24,9 +23,10 @@ static void work_pieces(struct tfc_team *t) {
   }
 }
 
-static void work(struct tfc_team *t) {
+// `index`: of the thread in the team.
+static void work(struct tfc_team *t, int index) {
   uint64_t begin = tfc_ticks();
-  work_pieces(t);
+  for (int i = 0; i < t->share_count; i++) work_share(t, &t->shares[(index + i) % t->share_count]);
   atomic_fetch_add_explicit(&t->times.work, tfc_ticks() - begin, memory_order_relaxed);
 }
 
@@ -41,12 +41,13 @@ static bool join(struct tfc_team *t, uint32_t *out_loop) {
 }
 
 static void *run_worker(void *arg) {
-  struct tfc_team *t = arg;
+  const struct tfc_team_worker *worker = arg;
+  struct tfc_team *t = worker->team;
   tfc_thread_prepare();
   for (;;) {
     uint32_t seen = 0;
     if (join(t, &seen)) {
-      work(t);
+      work(t, worker->index);
       atomic_fetch_sub(&t->state, 1);
       // No piece is left, but the loop stays open until the leader comes round.
       while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
@@ -75,8 +76,8 @@ static void *run_worker(void *arg) {
 tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t spin_ns) {
   *t = (struct tfc_team){.size = size, .spin_ns = spin_ns};
   if (size <= 1) return NULL;
-  t->threads = calloc((size_t)size - 1, sizeof *t->threads);
-  if (!t->threads) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a team of %d threads", size);
+  t->workers = calloc((size_t)size - 1, sizeof *t->workers);
+  if (!t->workers) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a team of %d threads", size);
   for (int i = 1; i < size; i++) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -85,13 +86,16 @@ tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t 
     CPU_ZERO(&set);
     CPU_SET(cpus[i], &set);
     pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
-    int failed = pthread_create(&t->threads[t->started], &attributes, run_worker, t);
+    struct tfc_team_worker *worker = &t->workers[t->started];
+    worker->team = t, worker->index = i;
+    int failed = pthread_create(&worker->thread, &attributes, run_worker, worker);
     pthread_attr_destroy(&attributes);
     if (failed) {
       tfc_team_deinit(t);
       return tfc_status_make(TFC_UNAVAILABLE, "thread %d of a team of %d could not be started (%d)", i, size, failed);
     }
-    pthread_setname_np(t->threads[t->started++], "tfc-team");
+    pthread_setname_np(worker->thread, "tfc-team");
+    t->started++;
   }
   return NULL;
 }
@@ -100,16 +104,16 @@ void tfc_team_deinit(struct tfc_team *t) {
   atomic_store(&t->stop, true);
   atomic_fetch_add(&t->state, LOOP);
   tfc_futex_wake(&t->state, INT_MAX);
-  for (int i = 0; i < t->started; i++) pthread_join(t->threads[i], NULL);
-  free(t->threads);
+  for (int i = 0; i < t->started; i++) pthread_join(t->workers[i].thread, NULL);
+  free(t->workers);
   *t = (struct tfc_team){0};
 }
 
-void tfc_team_help(struct tfc_team *t, const _Atomic uint32_t *ended, uint32_t value) {
+void tfc_team_help(struct tfc_team *t, int index, const _Atomic uint32_t *ended, uint32_t value) {
   uint32_t seen = 0;
   while (atomic_load_explicit(ended, memory_order_acquire) < value) {
     if ((atomic_load_explicit(&t->state, memory_order_relaxed) & OPEN) && join(t, &seen)) {
-      work(t);
+      work(t, index);
       atomic_fetch_sub(&t->state, 1);
       while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
     }
@@ -128,16 +132,20 @@ static void run_alone(int64_t total, int64_t grain, int64_t pieces, void (*fn)(v
 // The caller has taken the team.
 static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64_t pieces,
                          void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  t->fn = fn, t->arg = arg, t->total = total, t->grain = grain, t->pieces = pieces;
+  t->fn = fn, t->arg = arg, t->total = total, t->grain = grain;
   t->chunk = pieces / (t->size * 8);
   if (t->chunk < 1) t->chunk = 1;
-  atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+  t->share_count = t->size < TFC_TEAM_SHARES ? t->size : TFC_TEAM_SHARES;
+  for (int i = 0; i < t->share_count; i++) {
+    atomic_store_explicit(&t->shares[i].next, pieces * i / t->share_count, memory_order_relaxed);
+    t->shares[i].end = pieces * (i + 1) / t->share_count;
+  }
   uint64_t begin = tfc_ticks();
   // Nobody is inside: the last loop was left closed with a count of 0.
   uint32_t s = atomic_load_explicit(&t->state, memory_order_relaxed);
   atomic_store(&t->state, (s + LOOP) | OPEN);
   if (atomic_load(&t->sleepers)) tfc_futex_wake(&t->state, t->size - 1);
-  work(t);
+  work(t, t->index);
   atomic_fetch_and(&t->state, ~(uint32_t)OPEN);
   while (atomic_load(&t->state) & COUNT) tfc_pause();
   atomic_fetch_add_explicit(&t->times.split, tfc_ticks() - begin, memory_order_relaxed);

@@ -1,5 +1,8 @@
 // A team: the cores of one CPU device. The caller is its leader; the others are pinned threads that spin for a while
 // after work and then sleep. One loop at a time; a second caller, or one inside a loop, works alone.
+//
+// Each thread begins with its own share of a loop's pieces, the same part of the whole in every loop, so that it often
+// finds in its cache what it made in the loop before; then it takes from the others'.
 #ifndef TFC_RUNTIME_DEVICE_CPU_TEAM_H
 #define TFC_RUNTIME_DEVICE_CPU_TEAM_H
 
@@ -14,20 +17,32 @@ struct tfc_team_times {   // ticks, since the team began
   _Atomic uint64_t split; // in loops, by the leader's clock
   _Atomic uint64_t work;  // of all threads in them
 };
+enum { TFC_TEAM_SHARES = 16 };
+struct tfc_team_share {
+  _Alignas(64) _Atomic int64_t next; // piece
+  int64_t end;
+};
+struct tfc_team_worker {
+  pthread_t thread;
+  struct tfc_team *team;
+  int index;
+};
 struct tfc_team {
-  int size; // threads, the leader included
+  int size;  // threads, the leader included
+  int index; // of the leader
   int64_t spin_ns;
-  pthread_t *threads; // [size - 1]
+  struct tfc_team_worker *workers; // [size - 1]
   int started;
   _Atomic bool stop, taken;
   // Low 24 bits: how many work on the present loop; bit 24: the loop is open to more; above: number of the loop, which
   // is what sleepers watch.
   _Alignas(64) _Atomic uint32_t state;
   _Atomic uint32_t sleepers;
-  _Alignas(64) _Atomic int64_t next; // piece
-  void (*fn)(void *arg, int64_t begin, int64_t end);
+  _Alignas(64) void (*fn)(void *arg, int64_t begin, int64_t end);
   void *arg;
-  int64_t total, grain, pieces, chunk;
+  int64_t total, grain, chunk;
+  int share_count;
+  struct tfc_team_share shares[TFC_TEAM_SHARES];
   struct tfc_team_times times;
 };
 // `cpus` [size]: logical processors; the leader's is the first. Starts size - 1 threads.
@@ -40,7 +55,7 @@ void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(v
 // The same, but where the team is taken false is returned at once and nothing is called.
 bool tfc_team_try_for(struct tfc_team *t, int64_t total, int64_t grain,
                       void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
-// A thread that is not of the team works in its loops until *ended is at least `value`.
-void tfc_team_help(struct tfc_team *t, const _Atomic uint32_t *ended, uint32_t value);
+// A thread that is not of the team works in its loops, as its thread `index`, until *ended is at least `value`.
+void tfc_team_help(struct tfc_team *t, int index, const _Atomic uint32_t *ended, uint32_t value);
 
 #endif

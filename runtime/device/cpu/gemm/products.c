@@ -23,7 +23,9 @@ struct job {
   bool accumulate;
   int64_t row_part, panel_part, panel_parts; // of a piece
   int64_t row_parts;
-  _Atomic int64_t next_row_part, next[MOST_ROW_PARTS]; // next piece of each part of the rows
+  int64_t threads;
+  _Atomic bool begun[MOST_ROW_PARTS];   // each part of the rows
+  _Atomic int64_t next[MOST_ROW_PARTS]; // its next piece
   _Atomic bool failed;
 };
 
@@ -63,12 +65,15 @@ static void run_row_part(struct job *job, int64_t part) {
   }
 }
 
-// A thread's share: parts of the rows that nobody has begun, then pieces of those that have most left.
+// A thread's share: its parts of the rows, then others that nobody has begun, then pieces of those that have most left.
 static void share(void *arg, int64_t begin, int64_t end) {
   struct job *job = arg;
   if (begin >= end) return;
-  for (int64_t part; (part = atomic_fetch_add_explicit(&job->next_row_part, 1, memory_order_relaxed)) < job->row_parts;)
-    run_row_part(job, part);
+  for (int64_t i = 0, first = job->row_parts * begin / job->threads; i < job->row_parts; i++) {
+    const int64_t part = (first + i) % job->row_parts;
+    if (atomic_load_explicit(&job->begun[part], memory_order_relaxed)) continue;
+    if (!atomic_exchange_explicit(&job->begun[part], true, memory_order_relaxed)) run_row_part(job, part);
+  }
   for (;;) {
     int64_t best = -1, most = 1; // of the last piece somebody else takes care
     for (int64_t part = 0; part < job->row_parts; part++) {
@@ -368,6 +373,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) threads = 1; // less than a hand-over is worth
   if (ctx && threads > 1 && share_out(&job, threads)) {
+    job.threads = threads;
     tfc_kernel_parallel_for(ctx, threads, 1, share, &job);
     return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
   }
