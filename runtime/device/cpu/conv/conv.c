@@ -13,7 +13,7 @@
 
 #include "runtime/device/cpu/conv/lines.h"
 #include "runtime/device/cpu/conv/patches.h"
-#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/device/cpu/gemm/panels.h"
 #include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/ops/nn_window.h"
@@ -163,6 +163,7 @@ static struct part part_of(const struct conv *c, int k, int64_t remainder) {
 }
 
 struct turning { // of the filter: B [cells * filters, channels]
+  struct tfc_gemm_right right;
   const struct conv *conv;
   struct part parts[2];
   const float *w;
@@ -180,6 +181,22 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) {
     float *to = t->packed + at * c->filters * width;
     struct tfc_matrix b = {t->w + cell * c->channels * c->filters, 1, c->filters};
     tfc_gemm_pack(b, c->filters, c->channels, panel, panel + 1, to - panel * c->filters * width);
+  }
+}
+
+// Rows of B are filters of one cell after the other.
+static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out) {
+  const struct turning *t = (const struct turning *)(const void *)right;
+  const struct conv *c = t->conv;
+  const struct part *y = &t->parts[0], *x = &t->parts[1];
+  const int64_t width = tfc_gemm_panel(), cells = y->count * x->count;
+  while (first < last) {
+    const int64_t q = cells - 1 - first / c->filters, i = q / x->count, j = q % x->count, filter = first % c->filters;
+    const int64_t n = c->filters - filter < last - first ? c->filters - filter : last - first;
+    const int64_t cell = (y->first + i * y->step) * c->size[1] + x->first + j * x->step;
+    struct tfc_matrix b = {t->w + cell * c->channels * c->filters + filter, 1, c->filters};
+    tfc_gemm_pack(b, n, c->channels, panel, panel + 1, out - panel * n * width);
+    first += n, out += n * width;
   }
 }
 
@@ -212,20 +229,23 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   tfc_patches_init(&patches);
   int64_t k = parts[0].count * parts[1].count * c->filters, rows = c->batch * parts[0].positions * parts[1].positions;
   bool direct = c->stride[0] == 1 && c->stride[1] == 1;
-  float *packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->channels));
   float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->channels) * sizeof *to);
-  if (!packed || !to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .turned = true};
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->channels, to, &done));
-  if (!done) {
-    struct turning turning = {c, {parts[0], parts[1]}, w, packed};
+  struct turning turning = {{turn_panel}, c, {parts[0], parts[1]}, w, NULL};
+  struct tfc_product p = {.source = &patches.base, .k = k};
+  if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->channels, true)) {
+    p.right = &turning.right;
+  } else if (!done) {
+    p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->channels));
+    if (!turning.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     const int64_t pieces = tfc_gemm_panels(c->channels) * parts[0].count * parts[1].count;
     tfc_kernel_parallel_for(ctx, pieces, 8192 / c->filters / tfc_gemm_panel() + 1, turn_cells, &turning);
-    struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
-    TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
   }
+  if (!done) TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
   if (direct) return NULL;
   struct scatter scatter = {c, parts, to, dx};
   int64_t line = parts[1].positions * c->channels;

@@ -349,12 +349,14 @@ void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product
 }
 
 void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float *c, int64_t row_first,
-                        int64_t row_last, int64_t panel, const float *panel_b, const float *packed_a) {
+                        int64_t row_last, int64_t k_first, int64_t k_last, int64_t panel, const float *panel_b,
+                        const float *packed_a) {
   const struct tfc_gemm_kernel *g = chosen();
   const int64_t columns = at_most(n - panel * g->width, g->width);
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
-    g->tile(product->k, packed_a + (row - row_first) * product->k, panel_b, g->width, panel_b,
-            c + row * n + panel * g->width, n, at_most(row_last - row, tfc_gemm_stripe), columns, TFC_GEMM_SET);
+    g->tile(k_last - k_first, packed_a + (row - row_first) * product->k + k_first * tfc_gemm_stripe, panel_b, g->width,
+            panel_b, c + row * n + panel * g->width, n, at_most(row_last - row, tfc_gemm_stripe), columns,
+            k_first ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
 }
 
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c) {

@@ -70,9 +70,11 @@ void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_co
 void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
                         int64_t ldc, bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                         const float *packed_a);
-// The same for one product and one panel, packed at `panel_b`.
+// The same for one product and one panel, of which rows [k_first, k_last) are packed at `panel_b`; those before them
+// came earlier. `packed_a`: rows [row_first, row_last) with all of their k.
 void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float *c, int64_t row_first,
-                        int64_t row_last, int64_t panel, const float *panel_b, const float *packed_a);
+                        int64_t row_last, int64_t k_first, int64_t k_last, int64_t panel, const float *panel_b,
+                        const float *packed_a);
 
 // C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`
 // elements from row to row, C contiguous; m a multiple of 8, n of 16.

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/device/cpu/gemm/panels.h"
 #include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/driver.h"
 
@@ -290,7 +291,7 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
   if (!ready && !allowed) return NULL;
   for (int64_t i = 0; i < count; i++) {
     const struct tfc_product *p = &products[i];
-    if (!ready && (p->packed_b || p->source)) return NULL;
+    if (!ready && (p->packed_b || p->source || p->right)) return NULL;
     split[i] =
         (struct tfc_split_product){.a = {.matrix = p->a}, .b = {.matrix = p->b}, .packed_b = p->split_b, .k = p->k};
     total_k += p->k, blocks += tfc_split_blocks(p->k);
@@ -305,7 +306,8 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
 }
 
 static bool pays_turned(const struct tfc_product *p, int64_t m, int64_t n) {
-  return !p->packed_b && !p->source && p->b.row == 1 && p->b.column != 1 && m <= turned_rows && p->k >= 2 * m && n > m;
+  return !p->packed_b && !p->source && !p->right && p->b.row == 1 && p->b.column != 1 && m <= turned_rows &&
+         p->k >= 2 * m && n > m;
 }
 
 struct turn { // C [m, n] from its transpose
@@ -339,36 +341,22 @@ static tfc_status run_turned(struct tfc_kernel_ctx *ctx, const struct tfc_produc
   return NULL;
 }
 
-// By one thread, where all of A stays in the second-level cache: a transposed B is packed there, panel by panel, and
-// used up. (Of a plain one a panel's rows lie far apart; it is packed faster as a whole.)
-static bool pays_by_panels(const struct tfc_product *p, int64_t m, int64_t n) {
-  enum { a_bytes = 1280 * 1024, b_bytes = 512 * 1024, most_k = 1024 };
-  const int64_t size = sizeof(float);
-  return !p->packed_b && p->b.column != 1 && p->k <= most_k && m * p->k * size <= a_bytes &&
-         n * p->k * size > b_bytes && m >= 2 * few_rows;
-}
-
-static tfc_status run_by_panels(const struct tfc_product *p, int64_t m, int64_t n, float *c) {
-  const int64_t width = tfc_gemm_panel(), panels = tfc_gemm_panels(n);
-  float *a = tfc_thread_scratch(TFC_SCRATCH_A, (size_t)((m + 7) / 8 * 8 * p->k) * sizeof *a);
-  float *b = tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(p->k, width));
-  if (!a || !b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  const struct tfc_gemm_product product = {.a = p->a, .source = p->source, .k = p->k};
-  tfc_gemm_pack_a(&product, 1, 0, m, a);
-  for (int64_t panel = 0; panel < panels; panel++) {
-    tfc_gemm_pack(p->b, p->k, n, panel, panel + 1, b - panel * width * p->k);
-    tfc_gemm_run_panel(&product, n, c, 0, m, panel, b, a);
-  }
-  return NULL;
+// Packed panel by panel, where they are used?
+static bool pays_by_panels(const struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n) {
+  if (p->right) return true;
+  return !p->packed_b && tfc_panels_pay(ctx ? ctx->env->threads : 1, m, p->k, n, p->b.column != 1) &&
+         !read_in_place(p, m, n);
 }
 
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
+  const bool several = ctx && ctx->env->threads > 1;
+  if (count == 1 && !accumulate && several && pays_by_panels(ctx, products, m, n))
+    return tfc_panels_run(ctx, products, m, n, c);
   if (count == 1 && !accumulate && pays_turned(products, m, n)) return run_turned(ctx, products, m, n, c);
-  if (count == 1 && !accumulate && (!ctx || ctx->env->threads == 1) && pays_by_panels(products, m, n))
-    return run_by_panels(products, m, n, c);
+  if (count == 1 && !accumulate && pays_by_panels(ctx, products, m, n)) return tfc_panels_run(ctx, products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) threads = 1; // less than a hand-over is worth

@@ -6,10 +6,15 @@
 #include "runtime/device/cpu/gemm/split.h"
 #include "runtime/ops/kernel.h"
 
+// A B that is no matrix in memory: packs rows [first, last) of one panel. Any thread.
+struct tfc_gemm_right {
+  void (*pack)(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out);
+};
 struct tfc_product { // A [m, k] B [k, n]
   struct tfc_matrix a, b;
   const struct tfc_gemm_source *source; // A, where it is not NULL
   const float *packed_b;                // B, packed by tfc_gemm_pack; NULL: `b` is packed here where that pays
+  const struct tfc_gemm_right *right;   // B, where it is not NULL; for one product where tfc_panels_pay (panels.h)
   const void *split_b;                  // B, packed by tfc_split_pack_b: the sum goes to the tile unit
   int64_t k;
 };
