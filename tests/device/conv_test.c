@@ -20,21 +20,27 @@ static void geometries(void **state) {
   struct tfc_random r;
   tfc_random_init(&r, 3);
   tfc_split_suppose_fast(true);
-  for (int round = 0; round < 200; round++) {
-    bool wide = round >= 120; // long lines, whose filter gradients are made line by line
-    bool deep = round >= 160; // many channels, where tile units pay
+  for (int round = 0; round < 224; round++) {
+    bool wide = round >= 120 && round < 212; // long lines, whose filter gradients are made line by line
+    bool deep = round >= 160 && round < 200; // many channels, where tile units pay
+    bool many = round >= 200 && round < 212; // positions for each element of the filter: pieces of them side by side
+    bool late = round >= 212;                // few positions, many channels: a turned filter is packed where it is used
     int64_t size[2], stride[2], dilation[2], in[2], out[2], batch = between(&r, 1, 3);
     int64_t channels = tfc_random_below(&r, 3) ? 8 * between(&r, 1, 4) : between(&r, 1, 19);
     int64_t filters = tfc_random_below(&r, 3) ? 16 * between(&r, 1, 5) : between(&r, 1, 70);
     if (wide) batch = 2;
+    if (many) channels = between(&r, 1, 20), filters = between(&r, 65, 130);
+    if (late) channels = between(&r, 100, 200), filters = between(&r, 140, 220), batch = 3;
     if (deep) channels = between(&r, 4, 9) * 8, filters = between(&r, 24, 90);
     bool same = tfc_random_below(&r, 2);
     for (int k = 0; k < 2; k++) {
       size[k] = tfc_random_below(&r, 3) ? between(&r, 1, 3) : between(&r, 1, 7);
-      stride[k] = between(&r, 1, 3), dilation[k] = 1;
+      if (late) size[k] = between(&r, 2, 4);
+      stride[k] = between(&r, 1, many ? 2 : 3), dilation[k] = 1;
       if (stride[k] == 1 && tfc_random_below(&r, 4) == 0) dilation[k] = between(&r, 1, 3);
       int64_t reach = (size[k] - 1) * dilation[k] + 1;
       in[k] = between(&r, same ? 1 : reach, reach + 12);
+      if (late) in[k] = between(&r, 4, 8) + reach;
       if (wide)
         in[k] = k ? between(&r, 24 * stride[k], 40 * stride[k]) + reach : between(&r, 10, 16) * stride[k] + reach;
       out[k] = same ? (in[k] + stride[k] - 1) / stride[k] : (in[k] - reach) / stride[k] + 1;

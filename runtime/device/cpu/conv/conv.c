@@ -4,8 +4,8 @@
 //   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
 //   dx [positions of x, channels]     = patches of dy · w turned by half a circle; for a stride of s in s * s parts, of
 //                                       the positions of x that meet the same cells of the window each
-//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn, or,
-//                                       with few filters, over lines (lines.h)
+//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn
+//                                       (pieces.h: side by side) or, with few filters, over lines (lines.h)
 //
 // Shapes must be known when the plan is made; what is not covered (other layouts, groups, windows dilated and with
 // strides) declines.
@@ -13,12 +13,13 @@
 
 #include "runtime/device/cpu/conv/lines.h"
 #include "runtime/device/cpu/conv/patches.h"
+#include "runtime/device/cpu/conv/pieces.h"
 #include "runtime/device/cpu/gemm/panels.h"
 #include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/ops/nn_window.h"
 
-enum { MOST_ZEROS = 8192, PIECE = 512 };
+enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE };
 static const float zeros[MOST_ZEROS];
 
 static const int64_t most_cells = TFC_PRODUCTS_MOST;
@@ -388,6 +389,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
   if (done) return NULL;
   if (tfc_lines_pay(&patches, c->filters)) return tfc_lines_filter(ctx, &patches, dy, c->filters, dw->data);
+  if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
   j.positions = c->batch * c->out[0] * c->out[1];
   j.rows = c->size[0] * c->size[1] * c->channels;

@@ -1,0 +1,117 @@
+// Each thread takes pieces of positions: it packs what it needs of dy and of the patches, which stays in its cache and
+// where it often lies already, and multiplies. A piece's sum is kept beside the others', and these are added in turn:
+// so the bits are those of one sum after the other, whoever made them.
+//
+// Where pieces are too few for the threads, dw is cut into parts, too; that packs more.
+#include "runtime/device/cpu/conv/pieces.h"
+
+#include "runtime/device/cpu/gemm/scratch.h"
+
+enum { MOST_PARTS = 8, ELEMENTS = 2048 };
+
+struct job {
+  const struct tfc_patches *p;
+  bool pointwise; // positions are rows of a matrix
+  const float *dy;
+  float *dw, *sums; // sums: of all pieces but the first
+  int64_t filters, positions, rows, pieces, panels;
+  int64_t row_part, row_parts, panel_part, panel_parts; // of dw
+  _Atomic bool failed;
+};
+
+static int64_t rows_of(const struct tfc_patches *p) {
+  return p->size[0] * p->size[1] * p->channels;
+}
+static int64_t positions_of(const struct tfc_patches *p) {
+  return p->batch * p->out[0] * p->out[1];
+}
+
+// Sums are kept: these should be a small part of what else is read. (With more rows than these each thread has enough
+// of its own, and packs only them.)
+bool tfc_pieces_pay(const struct tfc_patches *p) {
+  const int64_t positions = positions_of(p), pieces = (positions + TFC_PIECE - 1) / TFC_PIECE;
+  return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;
+}
+
+static int64_t piece_length(const struct job *j, int64_t piece) {
+  const int64_t left = j->positions - piece * TFC_PIECE;
+  return left < TFC_PIECE ? left : TFC_PIECE;
+}
+
+static void sum_pieces(void *arg, int64_t begin, int64_t end) {
+  struct job *j = arg;
+  const int64_t width = tfc_gemm_panel(), c = j->p->channels;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t parts = j->row_parts * j->panel_parts, q = i / parts, part = i % parts, k = piece_length(j, q);
+    const int64_t row = part / j->panel_parts * j->row_part, first = part % j->panel_parts * j->panel_part;
+    const int64_t row_end = row + j->row_part < j->rows ? row + j->row_part : j->rows;
+    const int64_t last = first + j->panel_part < j->panels ? first + j->panel_part : j->panels;
+    float *a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(row_end - row, k) + 64);
+    float *b = tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(k, (last - first) * width));
+    if (!a || !b) {
+      j->failed = true;
+      return;
+    }
+    b -= first * k * width;
+    tfc_gemm_pack((struct tfc_matrix){j->dy + q * TFC_PIECE * j->filters, j->filters, 1}, k, j->filters, first, last,
+                  b);
+    struct tfc_patches_transposed source;
+    struct tfc_gemm_product product = {.packed_b = b, .k = k};
+    if (j->pointwise) {
+      product.a = (struct tfc_matrix){j->p->image + q * TFC_PIECE * c, 1, c};
+    } else {
+      tfc_patches_transpose(j->p, q * TFC_PIECE, k, &source);
+      product.source = &source.base;
+    }
+    float *sum = q ? j->sums + (q - 1) * j->rows * j->filters : j->dw;
+    tfc_gemm_run(&product, 1, j->filters, sum, j->filters, false, row, row_end, first, last, a);
+  }
+}
+
+static void add_sums(void *arg, int64_t begin, int64_t end) {
+  const struct job *j = arg;
+  const int64_t all = j->rows * j->filters;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t from = i * ELEMENTS, n = all - from < ELEMENTS ? all - from : ELEMENTS;
+    float *restrict dw = j->dw + from;
+    for (int64_t q = 1; q < j->pieces; q++) {
+      const float *restrict sum = j->sums + (q - 1) * all + from;
+      for (int64_t k = 0; k < n; k++) dw[k] = dw[k] + sum[k];
+    }
+  }
+}
+
+// Parts of dw: by cycles of a position for multiplying, and for packing both sides; at the end threads wait for half of
+// what one takes at once.
+static void choose_parts(struct job *j, int64_t threads) {
+  double best = 0;
+  for (int64_t r = 1; r <= MOST_PARTS; r++)
+    for (int64_t s = 1; s <= MOST_PARTS && s <= j->panels; s++) {
+      const int64_t rows = ((j->rows + r - 1) / r + 7) / 8 * 8, panels = (j->panels + s - 1) / s;
+      const int64_t row_parts = (j->rows + rows - 1) / rows, panel_parts = (j->panels + panels - 1) / panels;
+      const double one = 1.5 * (double)(rows * panels) + 0.5 * (double)rows + 10 * (double)panels;
+      const double work = 1.5 * (double)(j->rows * j->panels) + 0.5 * (double)(j->rows * panel_parts) +
+                          10 * (double)(j->panels * row_parts);
+      const double time = work * (double)j->positions / (double)threads + (threads > 1 ? one * TFC_PIECE / 2 : 0);
+      if (best > 0 && time >= best) continue;
+      best = time;
+      j->row_part = rows, j->row_parts = row_parts, j->panel_part = panels, j->panel_parts = panel_parts;
+    }
+}
+
+tfc_status tfc_pieces_filter(struct tfc_kernel_ctx *ctx, const struct tfc_patches *p, const float *dy, int64_t filters,
+                             float *dw) {
+  struct job j = {.p = p, .dy = dy, .dw = dw, .filters = filters, .positions = positions_of(p), .rows = rows_of(p)};
+  j.pointwise = true;
+  for (int k = 0; k < 2; k++)
+    j.pointwise = j.pointwise && p->size[k] == 1 && p->stride[k] == 1 && p->before[k] == 0 && p->out[k] == p->in[k];
+  j.pieces = (j.positions + TFC_PIECE - 1) / TFC_PIECE;
+  j.panels = tfc_gemm_panels(filters);
+  choose_parts(&j, ctx->env->threads);
+  j.sums = tfc_thread_scratch(TFC_SCRATCH_FILTER, (size_t)((j.pieces - 1) * j.rows * filters) * sizeof *j.sums);
+  if (!j.sums) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_kernel_parallel_for(ctx, j.pieces * j.row_parts * j.panel_parts, 1, sum_pieces, &j);
+  if (j.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_kernel_parallel_for(ctx, (j.rows * filters + ELEMENTS - 1) / ELEMENTS, 4, add_sums, &j);
+  return NULL;
+}
