@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { STRIPE = 8, EDGE = 1 << 12 }; // floats of a copied piece of a row
+enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE }; // floats of a copied piece of a row
 
 struct place { // of a window
   const float *image;
@@ -24,32 +24,62 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
 }
 
+// The places of 8 windows in turn; those beyond `rows` are the last one again.
+static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
+  int64_t x = row % p->out[1], y = row / p->out[1] % p->out[0];
+  at[0] = place_of(p, row);
+  for (int64_t r = 1; r < STRIPE; r++) {
+    at[r] = at[r - 1];
+    if (r >= rows) continue;
+    at[r].x += p->stride[1];
+    if (++x < p->out[1]) continue;
+    x = 0, at[r].x = -p->before[1], at[r].y += p->stride[0];
+    if (++y < p->out[0]) continue;
+    y = 0, at[r].y = -p->before[0], at[r].image += p->in[0] * p->in[1] * p->channels;
+  }
+}
+
+// Row i of each window, in one piece; what reaches over an edge is made at `edge` [8, size[1] * channels].
+static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE], int64_t i, const float *from[STRIPE],
+                      float *edge) {
+  const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
+  for (int64_t r = 0; r < STRIPE; r++, edge += length) {
+    int64_t y = at[r].y + i * p->dilation[0], first, last;
+    if (y < 0 || y >= p->in[0]) {
+      from[r] = p->zeros;
+      continue;
+    }
+    const float *start = at[r].image + y * line + at[r].x * c; // may lie before the line
+    inside(at[r].x, p->size[1], p->in[1], &first, &last);
+    if (first == 0 && last == p->size[1]) {
+      from[r] = start;
+      continue;
+    }
+    memset(edge, 0, (size_t)(first * c) * sizeof(float));
+    if (last > first) memcpy(edge + first * c, start + first * c, (size_t)((last - first) * c) * sizeof(float));
+    memset(edge + last * c, 0, (size_t)(length - last * c) * sizeof(float));
+    from[r] = edge;
+  }
+}
+
+static void find(const struct tfc_gemm_source *source, int64_t row, int64_t piece, const float *out[STRIPE],
+                 float *edge) {
+  const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
+  struct place at[STRIPE];
+  find_places(p, row, STRIPE, at);
+  find_rows(p, at, piece, out, edge);
+}
+
 static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
   struct place at[STRIPE];
-  for (int64_t r = 0; r < STRIPE; r++) at[r] = place_of(p, row + (r < rows ? r : rows - 1));
+  find_places(p, row, rows, at);
   const float *from[STRIPE];
-  float edge[STRIPE][EDGE];
+  float edge[STRIPE * EDGE];
   for (int64_t i = 0; i < p->size[0]; i++) {
     if (p->dilation[1] == 1 && length <= EDGE) {
-      for (int64_t r = 0; r < STRIPE; r++) {
-        int64_t y = at[r].y + i * p->dilation[0], first, last;
-        if (y < 0 || y >= p->in[0]) {
-          from[r] = p->zeros;
-          continue;
-        }
-        const float *start = at[r].image + y * line + at[r].x * c; // may lie before the line
-        inside(at[r].x, p->size[1], p->in[1], &first, &last);
-        if (first == 0 && last == p->size[1]) {
-          from[r] = start;
-          continue;
-        }
-        memset(edge[r], 0, (size_t)(first * c) * sizeof(float));
-        if (last > first) memcpy(edge[r] + first * c, start + first * c, (size_t)((last - first) * c) * sizeof(float));
-        memset(edge[r] + last * c, 0, (size_t)(length - last * c) * sizeof(float));
-        from[r] = edge[r];
-      }
+      find_rows(p, at, i, from, edge);
       tfc_gemm_pack_rows(from, length, out);
       out += length * STRIPE;
       continue;
@@ -66,7 +96,9 @@ static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows
 }
 
 void tfc_patches_init(struct tfc_patches *p) {
-  p->base.pack = pack;
+  p->base = (struct tfc_gemm_source){.pack = pack};
+  if (p->dilation[1] != 1) return;
+  p->base.find = find, p->base.pieces = p->size[0], p->base.length = p->size[1] * p->channels;
 }
 
 // out[k * 8 + r] for 8 channels of one cell: a line of positions at a time.
@@ -121,7 +153,7 @@ static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, i
 
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out) {
-  *out = (struct tfc_patches_transposed){{pack_transposed}, p, first, count};
+  *out = (struct tfc_patches_transposed){{.pack = pack_transposed}, p, first, count};
 }
 
 static void rows_of_cell(const void *arg, int64_t first, int64_t count, const float **out) {

@@ -249,15 +249,30 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
 
 // The only product, with few panels: rows of A are read where they are, as packing them would take longer than it
 // helps.
-static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last) {
+static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
+                     float *edge) {
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
+  const int64_t pieces = p->source ? p->source->pieces : 1, length = p->source ? p->source->length : p->k;
+  const float *rows[tfc_gemm_stripe];
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
-    for (int64_t panel = first; panel < last; panel++) {
-      const float *b = p->packed_b + panel * g->width * p->k;
-      g->direct(p->k, p->a.data + row * p->a.row, p->a.row, b, job->c + row * job->ldc + panel * g->width, job->ldc,
-                at_most(job->n - panel * g->width, g->width));
+    for (int64_t piece = 0; piece < pieces; piece++) {
+      if (p->source)
+        p->source->find(p->source, row, piece, rows, edge);
+      else
+        for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
+      for (int64_t panel = first; panel < last; panel++)
+        g->direct(length, rows, p->packed_b + panel * g->width * p->k + piece * length * g->width,
+                  job->c + row * job->ldc + panel * g->width, job->ldc, at_most(job->n - panel * g->width, g->width),
+                  piece ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
     }
+}
+
+// Can rows of A be read where they are?
+static bool lies_in_rows(const struct tfc_gemm_product *p) {
+  enum { shortest = 32 };
+  if (!p->source) return p->a.column == 1;
+  return p->source->find && p->source->length >= shortest && p->source->length <= TFC_GEMM_LONGEST_PIECE;
 }
 
 static struct job job_of(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
@@ -279,6 +294,13 @@ static int64_t block_of(const struct job *job) {
 
 static int64_t panel_bytes(const struct job *job) {
   return job->kernel->width * job->total_k * (int64_t)sizeof(float);
+}
+
+// Do so many panels of B stay in cache while rows of A pass by? Few may be more: for them alone packing A would take
+// long.
+static bool stays_in_cache(const struct job *job, int64_t panels) {
+  enum { few = 3, few_bytes = 704 * 1024 };
+  return panels * panel_bytes(job) <= (panels <= few ? few_bytes : b_cached_bytes);
 }
 
 // Rows [begin, end), packed at `packed`.
@@ -315,12 +337,12 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch) {
   struct job job = job_of(products, product_count, n, c, ldc, accumulate);
   const int64_t block = block_of(&job);
-  const bool rows_outside = (last - first) * panel_bytes(&job) <= b_cached_bytes;
+  const bool rows_outside = stays_in_cache(&job, last - first);
   const struct tfc_gemm_product *only = products;
-  if (product_count == 1 && !accumulate && !only->source && only->packed_b && only->a.column == 1 && rows_outside &&
+  if (product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only) && rows_outside &&
       last - first <= most_unpacked) {
     int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
-    unpacked(&job, row_first, whole, first, last);
+    unpacked(&job, row_first, whole, first, last, scratch);
     row_first = whole;
   }
   for (int64_t begin = row_first; begin < row_last; begin += block) {
@@ -332,7 +354,7 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
 
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate) {
   struct job job = job_of(products, product_count, n, NULL, n, accumulate);
-  return tfc_gemm_panels(n) * panel_bytes(&job) <= b_cached_bytes ? 0 : block_of(&job);
+  return stays_in_cache(&job, tfc_gemm_panels(n)) ? 0 : block_of(&job);
 }
 
 void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,

@@ -19,8 +19,9 @@ struct tfc_gemm_kernel {
   // soon, and are brought into the second-level cache meanwhile; `b`: none are.
   void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
                int64_t rows, int64_t columns, tfc_gemm_mode mode);
-  // c[8, columns] = the product, B packed, A not: `a_row` elements from one of its 8 rows to the next.
-  void (*direct)(int64_t k, const float *a, int64_t a_row, const float *b, float *c, int64_t ldc, int64_t columns);
+  // c[8, columns] and the product, as `mode` says (but TFC_GEMM_ADD), B packed, the 8 rows of A where they lie.
+  void (*direct)(int64_t k, const float *const *rows, const float *b, float *c, int64_t ldc, int64_t columns,
+                 tfc_gemm_mode mode);
   // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
 };
