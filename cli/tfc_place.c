@@ -170,7 +170,9 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(save_problem),
      .value = "DIR",
-     .help = "write the problem as a cost graph and a machine file, so that it can be solved or checked elsewhere"},
+     .help =
+         "write the problem as a cost graph and a machine file, and the answer's placement of it, so that it can be "
+         "solved or checked elsewhere"},
     {.name = "resume",
      .kind = TFC_FLAG_OPTIONAL,
      AT(resume),

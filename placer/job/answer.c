@@ -353,6 +353,32 @@ out:
   return s;
 }
 
+// Beside the problem the answer, as a placement of the problem: what the step does not run is not in it.
+static tfc_status save_placement(const struct tfc_job *j) {
+  tfc_status s = NULL;
+  if (!j->profiled || !j->out->placement) return NULL;
+  struct tfc_placement part = *j->out->placement;
+  char *path = tfc_format("%s/placement.json", j->o->save_problem);
+  char *graph = tfc_format("%s/graph.json", j->o->save_problem);
+  part.nodes = malloc((part.node_count + 1u) * sizeof *part.nodes);
+  part.node_count = 0;
+  if (!path || !graph || !part.nodes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < j->out->placement->node_count; i++) {
+    uint32_t node;
+    tfc_status absent = tfc_cost_graph_find(j->cost_graph, j->out->placement->nodes[i].name, &node);
+    if (!absent) part.nodes[part.node_count++] = j->out->placement->nodes[i];
+    tfc_status_free(absent);
+  }
+  part.graph_file = tfc_str_from(graph), part.graph_sha256 = (tfc_str){0};
+  part.graph_nodes = j->cost_graph->node_count;
+  TFC_TRY(s, tfc_placement_write(&part, path));
+out:
+  free(path);
+  free(graph);
+  free(part.nodes);
+  return s;
+}
+
 // --- The answer ------------------------------------------------------------------------------------------------------
 // What did not fit, but missed least on its worst device; NULL: nothing was measured.
 static const struct tfc_job_known *nearest_fit(const struct tfc_job *j, uint32_t *out_device, uint64_t *out_missing) {
@@ -480,6 +506,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   TFC_TRY(s, find_bound(j));
   TFC_TRY(s, explain(j, best));
   TFC_TRY(s, write_document(j, best));
+  if (j->o->save_problem) TFC_TRY(s, save_placement(j));
   const struct tfc_job_row *row = NULL;
   for (uint32_t i = 0; i < j->out->row_count; i++)
     if (strcmp(j->out->rows[i].kind, "answer") == 0) row = &j->out->rows[i];
@@ -556,6 +583,7 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
   TFC_TRY(s, explain(j, k));
   TFC_TRY(s, write_document(j, k));
   if (j->o->save_problem) TFC_TRY(s, save_problem(j));
+  if (j->o->save_problem) TFC_TRY(s, save_placement(j));
   j->out->exit_code = k->state == TFC_RESULT_NO_FIT ? 5 : 0;
 out:
   free(note);
