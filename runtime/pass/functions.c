@@ -21,6 +21,7 @@ struct lowering {
   TFC_ARRAY(uint32_t) caller;
   bool *recursive;        // by function
   TFC_ARRAY(bool) inside; // of a loop or a branch: nodes without inputs have to be tied to it
+  TFC_ARRAY(bool) steady; // computed from what a loop does not change: alive in the iteration that ends it, too
 };
 
 static tfc_status out_of_memory(void) {
@@ -62,6 +63,42 @@ static struct tfc_output add_node(struct lowering *l, const struct site *at, con
                                                               .attr_count = attr_count,
                                                               .device = at->device});
   return (struct tfc_output){id, 0};
+}
+
+// --- What a loop does not change -------------------------------------------------------------------------------------
+static void set_steady(struct lowering *l, uint32_t id) {
+  size_t count = l->steady.count;
+  if (id >= count && !tfc_array_resize(&l->steady, (size_t)id + 1)) {
+    tfc_builder_fail(l->b, out_of_memory());
+    return;
+  }
+  for (size_t i = count; i < id; i++) l->steady.data[i] = false;
+  l->steady.data[id] = true;
+}
+
+static bool is_steady(const struct lowering *l, struct tfc_output o) {
+  if (o.node < l->steady.count && l->steady.data[o.node]) return true;
+  const struct tfc_attr *constant = tfc_builder_attr(l->b, o.node, "is_constant");
+  return constant && constant->b && tfc_str_ends(tfc_builder_node(l->b, o.node)->op, "Enter");
+}
+
+// A node that lives and dies with the inputs of a call.
+static uint32_t pivot_of(const struct lowering *l, const struct site *at) {
+  for (uint32_t i = 0; i < at->arg_count; i++)
+    if (!is_steady(l, at->args[i])) return at->args[i].node;
+  return at->arg_count ? at->args[0].node : TFC_NO_NODE;
+}
+
+// Would the node do something in the iteration that ends the loop?
+static bool acts_when_over(const struct lowering *l, const struct tfc_node *n, const struct tfc_output *inputs) {
+  bool call = !n->def || tfc_str_ends(n->op, "Call"), all = true, any = false;
+  if (n->def && !(n->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL))) return false;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    bool steady = is_steady(l, inputs[k]);
+    all &= steady;
+    any |= steady;
+  }
+  return all || (any && !call && n->def->flags & TFC_OP_FUNCTIONAL); // a branch or a loop goes by single inputs
 }
 
 // --- Attributes of a body's node at this call ------------------------------------------------------------------------
@@ -176,7 +213,12 @@ static tfc_status copy_node(struct lowering *l, const struct site *at, const str
       controls[control_count++] = c->first[in[k].node];
     }
   }
-  if (at->control != TFC_NO_NODE && !n->input_count && !control_count) controls[control_count++] = at->control;
+  bool all_steady = n->input_count && !control_count;
+  for (uint32_t k = 0; k < n->input_count && all_steady; k++) all_steady = is_steady(l, inputs[k]);
+  if (at->control != TFC_NO_NODE && ((!n->input_count && !control_count) || acts_when_over(l, n, inputs))) {
+    controls[control_count++] = at->control;
+    all_steady = false;
+  }
   tfc_str name = tfc_arena_printf(tfc_builder_arena(l->b), "%.*s/%.*s", TFC_STR_ARG(at->name), TFC_STR_ARG(n->name));
   c->first[id] = tfc_builder_add(l->b, &(struct tfc_node_spec){.op = op,
                                                                .name = name.data,
@@ -188,6 +230,7 @@ static tfc_status copy_node(struct lowering *l, const struct site *at, const str
                                                                .attr_count = attr_count,
                                                                .device = n->device.size ? n->device : at->device,
                                                                .borrow = !at->made_from});
+  if (all_steady) set_steady(l, c->first[id]);
   s = tfc_status_clone(tfc_builder_status(l->b));
 out:
   free(inputs);
@@ -329,7 +372,7 @@ static tfc_status lower_call(struct lowering *l, struct site *at, tfc_str functi
   struct inlined body;
   at->control = caller_control(l, at);
   at->strict = at->control != TFC_NO_NODE;
-  if (!at->strict && at->inside && at->arg_count) at->control = at->args[0].node;
+  if (!at->strict && at->inside) at->control = pivot_of(l, at);
   TFC_RETURN_IF_ERROR(inline_call(l, at, function, &body));
   return settle(l, at->caller, body.results, body.done);
 }
@@ -475,6 +518,7 @@ static tfc_status lower_while(struct lowering *l, struct site *at) {
     attrs[1].b = invariant;
     struct tfc_output enter =
         add_node(l, at, "Enter", "enter", &at->args[i], 1, &begin, begin != TFC_NO_NODE, attrs, 3);
+    if (invariant) set_steady(l, enter.node);
     merges[i] =
         invariant ? enter : add_node(l, at, "Merge", "merge", (struct tfc_output[]){enter, enter}, 2, NULL, 0, NULL, 0);
     variables += !invariant;
@@ -533,7 +577,7 @@ static tfc_status lower_gradient_inside(struct lowering *l, struct site *at, con
   TFC_RETURN_IF_ERROR(tfc_function_gradient(fn, &made));
   at->control = caller_control(l, at);
   at->strict = at->control != TFC_NO_NODE;
-  if (!at->strict && at->arg_count) at->control = at->args[0].node;
+  if (!at->strict) at->control = pivot_of(l, at);
   at->made_from = fn->body->node_count;
   tfc_status s = inline_function(l, at, &made, &body);
   if (!s) s = settle(l, at->caller, body.results, body.done);
@@ -644,7 +688,9 @@ tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id, bool inside) {
   if (!l.library || !can_lower(&l, id))
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' (%.*s) calls a function that is missing or has unknown ops",
                            TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-  return lower_node(&l, id, inside);
+  tfc_status s = lower_node(&l, id, inside);
+  tfc_array_free(&l.steady);
+  return s;
 }
 
 // --- Functions that call themselves ----------------------------------------------------------------------------------
@@ -750,6 +796,7 @@ out:
   tfc_array_free(&l.origin);
   tfc_array_free(&l.depth);
   tfc_array_free(&l.inside);
+  tfc_array_free(&l.steady);
   tfc_array_free(&l.caller);
   free(l.recursive);
   tfc_graph_release(lowered);

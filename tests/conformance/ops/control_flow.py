@@ -19,6 +19,7 @@ def cases(f):
         tf1.disable_control_flow_v2()
         functions(f)
         gradients_in_loops(f)
+        updates_in_loops(f)
         tensor_arrays(f)
         tensor_lists(f)
         stacks(f)
@@ -196,6 +197,47 @@ def gradients_in_loops(f):
             x = f.const(f.values("float32", [3, 4]))
             _, z = tf.while_loop(lambda i, _: i < 3, body, [0, x])
             f.run([z] + tf1.gradients(z, [x]))
+    tf1.disable_control_flow_v2()
+
+
+def updates_in_loops(f):
+    """Updates that depend on nothing that the loop changes: as many as iterations, none when the loop ends."""
+    @tf.function
+    def bump(handle, amount):
+        tf.raw_ops.AssignAddVariableOp(resource=handle, value=amount)
+        return tf.random.uniform([2], seed=5)
+
+    def plain(var, x, on):
+        return tf.raw_ops.AssignAddVariableOp(resource=var, value=x)
+
+    def branch(var, x, on):
+        return tf.cond(on, lambda: bump(var, x), lambda: tf.zeros([2]))
+
+    def inner_loop(var, x, on):
+        def body(a):
+            with tf1.control_dependencies([bump(var, x)]):
+                return [a + 1.0]
+        return tf.while_loop(lambda a: a < 3.0, body, [x[0]])[0]
+
+    tf1.enable_control_flow_v2()
+    for act in (plain, lambda var, x, on: bump(var, x), branch, inner_loop):
+        f.case("While", "float32", "relative:1e-6", tag="update." + (act.__name__ if act.__name__ != "<lambda>" else "call"))
+        with f.scope():
+            x, on = f.const(np.array([1, 0.5], np.float32), dynamic=True), f.const(np.array(True), dynamic=True)
+            x.set_shape([2])
+            on.set_shape([])
+            var = f.node("VarHandleOp", name="var", dtype="float32", shape=[2], container="", shared_name=f.current["name"], debug_name="", allowed_devices=[])
+            start = f.node("AssignVariableOp", [var, f.values("float32", [2])], dtype="float32")
+
+            def body(i, y):
+                with tf1.control_dependencies([act(var, x, on)]):
+                    return i + 1, y * 1.5 + tf.random.uniform(tf.shape(x), seed=3)
+            i, y = tf.while_loop(lambda i, _: i < 4, body, [0, x], parallel_iterations=1)
+            with tf1.control_dependencies([y]):
+                left = tf.raw_ops.ReadVariableOp(resource=var, dtype=tf.float32)
+        f.run(targets=[start])
+        f.run([i, y, left])
+        f.run([i, y, left])
     tf1.disable_control_flow_v2()
 
 
