@@ -291,19 +291,15 @@ struct filter_job {
 static int64_t piece_length(const struct filter_job *j, int64_t piece) {
   return j->positions - piece * PIECE < PIECE ? j->positions - piece * PIECE : PIECE;
 }
-// Some panels of a piece at a time.
-enum { PANELS_PACKED = 4 };
-static int64_t packings(const struct filter_job *j) {
-  return (j->panels + PANELS_PACKED - 1) / PANELS_PACKED;
-}
+enum { ROWS_PACKED = 32, PACKINGS = PIECE / ROWS_PACKED }; // some rows of a piece at a time
 static void pack_dy(void *arg, int64_t begin, int64_t end) {
   const struct filter_job *j = arg;
-  int64_t filters = j->conv->filters, width = tfc_gemm_panel(), each = packings(j);
+  int64_t filters = j->conv->filters, width = tfc_gemm_panel();
   for (int64_t i = begin; i < end; i++) {
-    int64_t q = i / each, first = i % each * PANELS_PACKED;
-    int64_t last = first + PANELS_PACKED < j->panels ? first + PANELS_PACKED : j->panels;
+    int64_t q = i / PACKINGS, k = piece_length(j, q), first = i % PACKINGS * ROWS_PACKED;
+    int64_t last = first + ROWS_PACKED < k ? first + ROWS_PACKED : k;
     struct tfc_matrix b = {j->dy + q * PIECE * filters, filters, 1};
-    tfc_gemm_pack(b, piece_length(j, q), filters, first, last, j->packed + q * PIECE * j->panels * width);
+    tfc_gemm_pack_part(b, k, filters, first, last, 0, j->panels, j->packed + q * PIECE * j->panels * width);
   }
 }
 static void filter_part(void *arg, int64_t begin, int64_t end) {
@@ -397,7 +393,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   j.panels = tfc_gemm_panels(c->filters);
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->filters));
   if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  tfc_kernel_parallel_for(ctx, j.pieces * packings(&j), 1, pack_dy, &j);
+  tfc_kernel_parallel_for(ctx, (j.positions + ROWS_PACKED - 1) / ROWS_PACKED, 1, pack_dy, &j);
   // Each piece reads a packed piece of dy: where that comes from beyond the second-level cache, for more rows.
   const bool near = j.panels * tfc_gemm_panel() * PIECE * (int64_t)sizeof(float) <= 512 * 1024;
   tfc_products_split(j.rows, j.panels, ctx->env->threads, near ? 24 : 64, &j.row_part, &j.panel_part);

@@ -205,7 +205,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
     }
   }
   if (!needed) return true;
-  if (ctx && needed * tfc_gemm_panel() > 65536)
+  if (ctx && needed * tfc_gemm_panel() > 16384)
     tfc_kernel_parallel_for(ctx, pieces, 1, pack_pieces, &packing);
   else
     pack_pieces(&packing, 0, pieces);
