@@ -13,7 +13,15 @@
 #include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/driver.h"
 
-enum { few_rows = 12, turned_rows = 96, MOST_ROW_PARTS = 256, LEAST_ROWS = 48, LEAST_PIECE = 24, PIECE_FLOP = 3000000 };
+enum {
+  few_rows = 12,
+  turned_rows = 96,
+  MOST_ROW_PARTS = 256,
+  LEAST_ROWS = 48,
+  LEAST_PIECE = 24,
+  PIECE_FLOP = 3000000,
+  MOST_PIECE_FLOP = 12000000
+};
 
 struct job {
   bool joined; // as of tfc_gemm_product
@@ -98,6 +106,9 @@ static bool share_out(struct job *job, int64_t threads) {
     parts = even;
   else if (parts < most)
     parts = most;
+  // Whoever is done first may wait for a piece: they are not to be too long.
+  const double panel_flop = 2.0 * (double)job->m * (double)tfc_gemm_panel() * (double)job->total_k;
+  while (2 * parts <= most && panel_flop / (double)parts > MOST_PIECE_FLOP) parts *= 2;
   job->row_part = ((job->m + parts - 1) / parts + 7) / 8 * 8;
   job->row_parts = (job->m + job->row_part - 1) / job->row_part;
   if (job->row_part > block || job->row_parts > MOST_ROW_PARTS) return false;
