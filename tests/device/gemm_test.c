@@ -79,12 +79,14 @@ static void operands_may_lie_as_they_like(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 11);
-  for (int round = 0; round < 80; round++) {
+  for (int round = 0; round < 160; round++) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, 120), n = 1 + (int64_t)tfc_random_below(&r, 300);
     int64_t k = 1 + (int64_t)tfc_random_below(&r, 260);
     if (round % 8 == 0) n = m;
     if (round % 8 == 1) k += 2000 + (int64_t)tfc_random_below(&r, 1500), n = n % 60 + 1;
     if (round % 16 == 1) m = 129 + m % 9;
+    if (round % 8 == 2) m = 1;
+    if (round % 8 == 3) n = 1;
     bool ta = tfc_random_below(&r, 2), tb = tfc_random_below(&r, 2);
     float *x = random_floats(&r, m * k), *y = random_floats(&r, k * n), *c = random_floats(&r, m * n);
     struct tfc_product p = {.a = {x, ta ? 1 : k, ta ? m : 1}, .b = {y, tb ? 1 : n, tb ? k : 1}, .k = k};

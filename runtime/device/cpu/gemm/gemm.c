@@ -388,3 +388,11 @@ void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int6
       g->tile(k, a + row * k, b + first, b_row, b, c + row * n + first, n, tfc_gemm_stripe,
               at_most(n - first, g->width), TFC_GEMM_ADD);
 }
+
+bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_t k, int64_t n, float *c) {
+  if (b.column == 1)
+    chosen()->row_times(k, x, x_step, b.data, b.row, n, c);
+  else if (b.row == 1)
+    chosen()->columns_times(k, x, x_step, b.data, b.column, n, c);
+  return b.column == 1 || b.row == 1;
+}

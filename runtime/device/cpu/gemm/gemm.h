@@ -81,6 +81,10 @@ void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float
                         int64_t row_last, int64_t k_first, int64_t k_last, int64_t panel, const float *panel_b,
                         const float *packed_a);
 
+// c [n] = x B, the vector x [k] with `x_step` elements from one to the next. Where rows or columns of B lie in memory
+// in one piece; else false, and nothing is done.
+bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_t k, int64_t n, float *c);
+
 // C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`
 // elements from row to row, C contiguous; m a multiple of 8, n of 16.
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c);

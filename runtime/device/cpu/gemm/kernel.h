@@ -24,6 +24,11 @@ struct tfc_gemm_kernel {
                  tfc_gemm_mode mode);
   // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
+  // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is
+  // b[i * b_row + j], or b[j * b_row + i].
+  void (*row_times)(int64_t k, const float *x, int64_t x_step, const float *b, int64_t b_row, int64_t count, float *c);
+  void (*columns_times)(int64_t k, const float *x, int64_t x_step, const float *b, int64_t b_row, int64_t count,
+                        float *c);
 };
 extern const struct tfc_gemm_kernel tfc_gemm_kernel_generic;
 #if defined(__x86_64__)

@@ -359,10 +359,24 @@ static bool pays_by_panels(const struct tfc_kernel_ctx *ctx, const struct tfc_pr
          !read_in_place(p, m, n);
 }
 
+// For one thread: it has no others, or a hand-over is worth more.
+static bool is_small(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k) {
+  return !ctx || ctx->env->threads == 1 || 2.0 * (double)m * (double)n * (double)k < 2e6;
+}
+
+// By one thread, an operand of one row or column.
+static bool run_vector(const struct tfc_product *p, int64_t m, int64_t n, float *c) {
+  if (p->packed_b || p->source || p->right) return false;
+  if (m == 1) return tfc_gemm_vector(p->a.data, p->a.column, p->b, p->k, n, c);
+  struct tfc_matrix turned = {p->a.data, p->a.column, p->a.row};
+  return n == 1 && tfc_gemm_vector(p->b.data, p->b.row, turned, p->k, m, c);
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
+  if (count == 1 && !accumulate && is_small(ctx, m, n, products->k) && run_vector(products, m, n, c)) return NULL;
   const bool several = ctx && ctx->env->threads > 1;
   if (count == 1 && !accumulate && several && pays_by_panels(ctx, products, m, n))
     return tfc_panels_run(ctx, products, m, n, c);
@@ -370,7 +384,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   if (count == 1 && !accumulate && pays_by_panels(ctx, products, m, n)) return tfc_panels_run(ctx, products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
-  if (2.0 * (double)m * (double)n * (double)job.total_k < 2e6) threads = 1; // less than a hand-over is worth
+  if (is_small(ctx, m, n, job.total_k)) threads = 1;
   if (ctx && threads > 1 && share_out(&job, threads)) {
     job.threads = threads;
     tfc_kernel_parallel_for(ctx, threads, 1, share, &job);
