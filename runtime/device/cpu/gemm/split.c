@@ -17,6 +17,7 @@
 enum {
   TILE = 16,
   LEAST_ROWS = 128,
+  LEAST_K = 128,
   TILE_BYTES = 1024,
   PIECE_BYTES = 2 * TILE_BYTES,
   GROUP_BLOCKS = TFC_SPLIT_GROUP,
@@ -483,6 +484,8 @@ bool tfc_split_run(const struct tfc_split_product *products, int64_t product_cou
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready) {
   // Few rows: what a slow unit loses, before that is noticed, is more than what a fast one gains.
   if (m < LEAST_ROWS || n < TILE || k < TILE) return false;
+  // Short chains, too: reading and writing C is most of their time, packing much of the rest.
+  if (!ready && k < LEAST_K) return false;
   // Cycles: the tile unit does 60 multiply-adds in each, 16 x 16 x 32 at a time, packing takes one for a number;
   // elsewhere it is 28 multiply-adds, 8 x 16 at a time, and a fifth of a cycle.
   double rows = (double)((m + 15) / 16 * 16), columns = (double)((n + 15) / 16 * 16);
