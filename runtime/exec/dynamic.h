@@ -87,7 +87,8 @@ struct tfc_dynamic {
 // `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
-extern const struct tfc_op_def tfc_add_product_def; // inputs: what is added to, A, B; its node is the product's
+// Instead of AddV2 and of AddN. Inputs: what is added to, A, B; their node is the product's.
+extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 
 // Runs a function of the library: env->call.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,

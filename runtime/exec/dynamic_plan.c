@@ -77,7 +77,9 @@ static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
   const bool adds_product = m->product[id] != TFC_NONE32;
-  const struct tfc_op_def *def = adds_product ? &tfc_add_product_def : def_of(n);
+  const struct tfc_op_def *def = !adds_product               ? def_of(n)
+                                 : tfc_str_is(n->op, "AddN") ? &tfc_add_n_product_def
+                                                             : &tfc_add_product_def;
   struct tfc_session *session = m->plan->session;
   *out = (struct tfc_dnode){.kind = kind_of(m, n),
                             .node = id,

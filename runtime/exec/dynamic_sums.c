@@ -3,11 +3,13 @@
 // never written. Exact: an element of a product is one chain of multiply-adds that is then added, either way.
 #include "runtime/exec/dynamic.h"
 
-const struct tfc_op_def tfc_add_product_def = {.name = "_AddProduct",
-                                               .inputs = "to: float, a: float, b: float",
-                                               .outputs = "sum: float",
-                                               .attrs = "",
-                                               .flags = TFC_OP_INPLACE_FIRST};
+#define ADD_PRODUCT(what)                                                                                              \
+  {                                                                                                                    \
+    .name = (what), .inputs = "to: float, a: float, b: float", .outputs = "sum: float", .attrs = "",                   \
+    .flags = TFC_OP_INPLACE_FIRST                                                                                      \
+  }
+const struct tfc_op_def tfc_add_product_def = ADD_PRODUCT("_AddProduct"),
+                        tfc_add_n_product_def = ADD_PRODUCT("_AddNProduct");
 
 struct finder {
   const struct tfc_build *b;
@@ -35,6 +37,15 @@ static bool adds_two(const struct finder *f, uint32_t id) {
   return tfc_str_is(n->op, "AddN") || tfc_str_is(n->op, "AddV2") || tfc_str_is(n->op, "Add");
 }
 
+// Of shapes that are known in part, as those of what comes off a stack: where they differ after all, AddV2 broadcasts
+// and AddN fails, and so do the kernels.
+static bool may_fit(const struct tfc_shape *term, const struct tfc_shape *to) {
+  if (to->rank != 2 || !tfc_shape_is_static(to) || term->rank != 2) return false;
+  for (int d = 0; d < 2; d++)
+    if (term->dims[d] >= 0 && term->dims[d] != to->dims[d]) return false;
+  return true;
+}
+
 // A product that nobody but the addition `sum` wants.
 static bool is_term(const struct finder *f, uint32_t sum, struct tfc_output term, struct tfc_output to) {
   const struct tfc_node *n = &f->g->nodes[term.node];
@@ -43,12 +54,10 @@ static bool is_term(const struct finder *f, uint32_t sum, struct tfc_output term
   // A right side that is transposed is a weight as a rule, and what it is added to is small.
   if (tfc_node_attr_bool(f->g, n, "transpose_b", false)) return false;
   if (f->session->devices[device_of(f, sum)]->driver != &tfc_driver_cpu) return false;
-  const struct tfc_shape *shape = shape_of(f, term);
-  if (!tfc_shape_is_static(shape) || !tfc_shape_is_static(shape_of(f, to)) || !tfc_shape_equal(shape, shape_of(f, to)))
-    return false;
+  if (!may_fit(shape_of(f, term), shape_of(f, to))) return false;
   for (int k = 0; k < 2; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(f->g, tfc_node_inputs(f->g, n)[k]))) return false;
-  return is_float(f, to) && shape->rank == 2;
+  return is_float(f, to);
 }
 
 tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session, struct tfc_arena *arena,

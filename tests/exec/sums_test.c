@@ -188,7 +188,71 @@ static void additions_in_ready_order(void **state) {
   assert_memory_equal(other[0], other[1], sizeof other[0]);
 }
 
+// A product of which the plan does not know how many rows it has, as of what comes off a stack: one row repeats.
+static void run_rows(bool no_rewrites, const char *op, int64_t rows, bool first, struct tfc_tensor *out) {
+  struct tfc_text text = {0};
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor feeds[3] = {0};
+  static const char *const names[] = {"x", "g", "to"};
+  const int64_t dims[3][2] = {{DEEP, rows}, {DEEP, SMALL}, {SMALL, SMALL}};
+  for (int i = 0; i < 3; i++)
+    tfc_text_printf(&text,
+                    "node { name: '%s' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: "
+                    "'shape' value { shape { dim { size: %d } dim { size: %d } } } } }\n",
+                    names[i], i < 2 ? DEEP : SMALL, i < 1 ? -1 : SMALL);
+  tfc_text_printf(&text,
+                  "node { name: 'm' op: 'MatMul' input: 'x' input: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr "
+                  "{ key: 'transpose_a' value { b: true } } }\n"
+                  "node { name: 's' op: '%s' input: '%s' input: '%s' attr { key: 'T' value { type: DT_FLOAT } }%s }\n",
+                  op, first ? "m" : "to", first ? "to" : "m",
+                  strcmp(op, "AddN") ? "" : " attr { key: 'N' value { i: 2 } }");
+  assert_ok(tfc_graph_parse(tfc_str_from(text.data), "rows", NULL, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  struct tfc_output fed[3], fetch = {tfc_graph_find(g, TFC_STR("s")), 0};
+  for (int i = 0; i < 3; i++) fed[i] = (struct tfc_output){tfc_graph_find(g, tfc_str_from(names[i])), 0};
+  struct tfc_run_spec spec = {.feeds = fed, .feed_count = 3, .fetches = &fetch, .fetch_count = 1, .dynamic = true};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  for (int f = 0; f < 3; f++) {
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(dims[f][0], dims[f][1]), &feeds[f]));
+    for (size_t i = 0; i < feeds[f].size / sizeof(float); i++)
+      ((float *)feeds[f].data)[i] = (float)((int)(i * 7919 % 2003) - 1001) * 1e-3f;
+  }
+  assert_int_equal(tfc_plan_info(plan)->op_count, no_rewrites ? 2 : 1);
+  tfc_status status = tfc_plan_run(plan, feeds, out, NULL);
+  if (rows == SMALL || (rows == 1 && strcmp(op, "AddN")))
+    assert_ok(status);
+  else
+    assert_int_equal(tfc_status_code(status), TFC_INVALID_ARGUMENT), tfc_status_free(status);
+  for (int f = 0; f < 3; f++) tfc_tensor_release(&feeds[f]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_text_deinit(&text);
+}
+
+static void rows_that_the_plan_does_not_know(void **state) {
+  (void)state;
+  static const int64_t rows[] = {SMALL, 1, SMALL - 1};
+  for (int i = 0; i < 12; i++) {
+    struct tfc_tensor apart = {0}, whole = {0};
+    const char *op = i < 6 ? "AddV2" : "AddN";
+    run_rows(true, op, rows[i % 6 / 2], i % 2, &apart);
+    run_rows(false, op, rows[i % 6 / 2], i % 2, &whole);
+    assert_int_equal(apart.size, whole.size);
+    if (apart.size) assert_memory_equal(apart.data, whole.data, apart.size);
+    tfc_tensor_release(&apart);
+    tfc_tensor_release(&whole);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(parts_and_pieces), cmocka_unit_test(additions_in_ready_order)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parts_and_pieces), cmocka_unit_test(additions_in_ready_order),
+                                     cmocka_unit_test(rows_that_the_plan_does_not_know)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

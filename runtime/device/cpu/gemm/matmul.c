@@ -20,6 +20,7 @@ struct kept {         // a packed B
 };
 struct state {
   bool transpose_a, transpose_b;
+  bool same_shapes;  // an addition that does not broadcast
   struct kept *kept; // NULL: batches
 };
 
@@ -36,6 +37,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   bool batch = tfc_str_starts(base->node->op, "Batch");
   s->transpose_a = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_x" : "transpose_a", false);
   s->transpose_b = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_y" : "transpose_b", false);
+  s->same_shapes = strcmp(base->def->name, "_AddNProduct") == 0;
   base->state = s;
   if (!batch) {
     s->kept = calloc(1, sizeof *s->kept);
@@ -118,6 +120,28 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
+// to + product [m, n], where one of them repeats along the other.
+static tfc_status add_repeated(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n) {
+  tfc_status s = NULL;
+  struct tfc_buffer *buffer = NULL;
+  struct tfc_tensor *out = NULL;
+  struct tfc_shape to = ctx->inputs[0]->shape, shape;
+  const float *added = ctx->inputs[0]->data;
+  TFC_TRY(s, tfc_shape_broadcast(&to, &TFC_SHAPE(m, n), &shape));
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(m * n) * sizeof(float) + 1, &buffer));
+  TFC_TRY(s, tfc_products_run(ctx, p, 1, m, n, false, buffer->data));
+  TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &out));
+  const float *product = buffer->data;
+  for (int64_t i = 0; i < shape.dims[0]; i++)
+    for (int64_t j = 0; j < shape.dims[1]; j++)
+      ((float *)out->data)[i * shape.dims[1] + j] =
+          added[(to.dims[0] == 1 ? 0 : i * to.dims[1]) + (to.dims[1] == 1 ? 0 : j)] +
+          product[(m == 1 ? 0 : i * n) + (n == 1 ? 0 : j)];
+out:
+  tfc_buffer_release(buffer);
+  return s;
+}
+
 // What is added to, and a product: computed into the former's memory.
 static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *to = ctx->inputs[0];
@@ -126,8 +150,10 @@ static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
   struct tfc_product p;
   int64_t m, n;
   TFC_RETURN_IF_ERROR(operands(&factors, &p, &m, &n));
-  TFC_KERNEL_CHECK(tfc_shape_equal(&to->shape, &TFC_SHAPE(m, n)),
-                   "a matrix product of [%lld,%lld] added to another shape", (long long)m, (long long)n);
+  const bool equal = tfc_shape_equal(&to->shape, &TFC_SHAPE(m, n));
+  if (!equal && to->shape.rank == 2 && !((const struct state *)ctx->state)->same_shapes)
+    return add_repeated(ctx, &p, m, n);
+  TFC_KERNEL_CHECK(equal, "a matrix product of [%lld,%lld] added to another shape", (long long)m, (long long)n);
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &to->shape, &out));
   if (out->data != to->data && to->size) memcpy(out->data, to->data, to->size);
@@ -216,6 +242,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
 static const struct tfc_cpu_kernel rows[] = {
     {"MatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, matmul},
     {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product},
+    {"_AddNProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product},
     {"BatchMatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul},
     {"BatchMatMulV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul},
 };
