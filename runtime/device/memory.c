@@ -33,12 +33,15 @@ static void unmap(struct tfc_memory_block *b) {
 
 void tfc_memory_trim(struct tfc_memory *m) {
   pthread_mutex_lock(&m->lock);
-  for (int i = 0; i < TFC_SIZE_CLASSES; i++)
+  for (int i = 0; i < TFC_SIZE_CLASSES; i++) {
+    struct tfc_memory_block *last = atomic_exchange(&m->last[i], NULL);
+    if (last) unmap(last);
     while (m->free_lists[i]) {
       struct tfc_memory_block *b = m->free_lists[i];
       m->free_lists[i] = b->next;
       unmap(b);
     }
+  }
   m->cached = 0;
   pthread_mutex_unlock(&m->lock);
 }
@@ -56,6 +59,9 @@ static void destroy(struct tfc_buffer *self) {
     unmap(b);
     return;
   }
+  struct tfc_memory_block *none = NULL;
+  if (atomic_compare_exchange_strong_explicit(&m->last[b->class], &none, b, memory_order_release, memory_order_relaxed))
+    return;
   pthread_mutex_lock(&m->lock);
   b->next = m->free_lists[b->class];
   m->free_lists[b->class] = b;
@@ -81,7 +87,9 @@ tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_bu
   if (bytes <= m->limit && held <= m->limit - bytes && bytes <= SIZE_MAX / 2) {
     size_t capacity = 0;
     uint16_t class = tfc_size_class(&classes, bytes, &capacity);
-    if (class < TFC_SIZE_CLASSES) {
+    if (class < TFC_SIZE_CLASSES && atomic_load_explicit(&m->last[class], memory_order_relaxed))
+      b = atomic_exchange_explicit(&m->last[class], NULL, memory_order_acquire);
+    if (class < TFC_SIZE_CLASSES && !b) {
       pthread_mutex_lock(&m->lock);
       if ((b = m->free_lists[class])) {
         m->free_lists[class] = b->next;

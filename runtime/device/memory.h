@@ -17,6 +17,8 @@ struct tfc_memory {
   uint64_t cached;       // bytes in the free lists
   pthread_mutex_t lock;
   struct tfc_memory_block *free_lists[TFC_SIZE_CLASSES];
+  // Of each class the block that came back last, without the lock.
+  _Atomic(struct tfc_memory_block *) last[TFC_SIZE_CLASSES];
 };
 void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
 void tfc_memory_deinit(struct tfc_memory *m); // every buffer has been released
