@@ -7,7 +7,7 @@
 
 enum { CHECK_EVERY = 256 };
 
-static void check_time(struct tfc_run *r) {
+void tfc_run_check_time(struct tfc_run *r) {
   if (r->failed) return;
   if (r->cancel && atomic_load(r->cancel)) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
@@ -25,7 +25,7 @@ static void check_time(struct tfc_run *r) {
 void tfc_run_loop(struct tfc_run *r) {
   for (uint32_t turn = 0;; turn++) {
     if (r->in_flight && atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) tfc_run_collect(r);
-    if (turn % CHECK_EVERY == CHECK_EVERY - 1) check_time(r);
+    if (turn % CHECK_EVERY == CHECK_EVERY - 1) tfc_run_check_time(r);
     if (r->failed) {
       if (!r->in_flight) return;
       tfc_run_wait(r);
@@ -41,7 +41,7 @@ void tfc_run_loop(struct tfc_run *r) {
     } else if (r->in_flight) {
       if (r->partial && tfc_run_at_work(r) == 0 && tfc_partial_has_all(r->partial)) return;
       tfc_run_wait(r);
-      check_time(r);
+      tfc_run_check_time(r);
     } else if (!tfc_run_unpark(r)) {
       return;
     }
@@ -156,7 +156,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
   pthread_mutex_unlock(&session->run_lock);
   uint64_t begin = tfc_ticks();
   if (!s) {
-    check_time(&r);
+    tfc_run_check_time(&r);
     s = r.failed ? r.status : run_plan(&r);
   }
   uint64_t end = tfc_ticks();

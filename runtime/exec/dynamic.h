@@ -23,12 +23,14 @@ typedef enum tfc_dnode_kind {
   TFC_DNODE_MERGE,
   TFC_DNODE_FEED,
   TFC_DNODE_FETCH,
+  TFC_DNODE_LOOP, // a frame that runs iteration by iteration
 } tfc_dnode_kind;
 
 struct tfc_dedge {
   uint32_t to;    // dnode
   int32_t output; // TFC_CONTROL: control
   uint32_t slot;  // of the consumer's inputs
+  uint32_t value; // of an iteration's values: that input
   bool last;      // of this output
 };
 struct tfc_dnode {
@@ -50,6 +52,7 @@ struct tfc_dnode {
   bool keeps_reference;      // a pass that hands a reference on
   uint32_t reference_inputs; // bits of inputs that are taken by reference
   uint32_t reusable_inputs;  // bits of inputs that output 0 may be computed in
+  uint32_t kept_inputs;      // in a frame with a loop: bits of inputs that are the same in each iteration
   const struct tfc_tensor *constant;
   struct tfc_variable *variable;
   const struct tfc_tensor *handle;
@@ -59,14 +62,21 @@ struct tfc_dnode {
   void *state;
   void (*release)(void *state);
 };
+struct tfc_dloop {        // dnodes in order
+  struct tfc_dnode start; // what begins it on the ready list
+  uint32_t *before, *body, *leaving;
+  uint32_t before_count, body_count, leaving_count;
+  uint32_t condition; // of an iteration's values
+};
 struct tfc_dframe { // static
   uint32_t parent;
   tfc_str name;
   uint32_t node_count, value_count; // of one iteration
   uint32_t enter_count, ordered_count;
-  uint32_t parallel;  // iterations at once
-  uint32_t ring_mask; // a power of two beyond `parallel`, less one
-  uint32_t *initial;  // [node_count] pending counts
+  uint32_t parallel;      // iterations at once
+  uint32_t ring_mask;     // a power of two beyond `parallel`, less one
+  uint32_t *initial;      // [node_count] pending counts
+  struct tfc_dloop *loop; // or NULL: it runs in ready order
 };
 struct tfc_dynamic {
   struct tfc_dnode *nodes;
@@ -87,6 +97,8 @@ struct tfc_dynamic {
 // `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
+// Sets the loops of frames that run iteration by iteration. In `arena`.
+TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
 // Instead of AddV2 and of AddN. Inputs: what is added to, A, B; their node is the product's.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 

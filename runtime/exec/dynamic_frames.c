@@ -157,7 +157,7 @@ static void activate(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_ru
       is_dead = it->dead[to->local] > 0 && !to->is_trigger;
     }
     if (takes) {
-      struct tfc_run_value *in = &it->values[to->input_begin + edge->slot];
+      struct tfc_run_value *in = &it->values[edge->value];
       if (edge->last) {
         tfc_run_value_move(&outs[edge->output], in);
         outs[edge->output].t.buffer = NULL;
@@ -251,6 +251,42 @@ bool tfc_run_unpark(struct tfc_run *r) {
   return true;
 }
 
+static const struct tfc_run_deferred *keep(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
+                                           struct tfc_run_value *outs) {
+  struct tfc_run_deferred c = {.node = enter->node, .dead = enter->dead};
+  if (!c.dead) {
+    c.value = outs[0];
+    outs[0].t.buffer = NULL;
+  }
+  if (tfc_array_push(&f->constants, c)) return &f->constants.data[f->constants.count - 1];
+  tfc_run_value_release(&c.value);
+  tfc_run_fail(r, tfc_run_no_memory());
+  return NULL;
+}
+
+// A loop begins when all has entered; with something dead, in ready order.
+static void enter_loop(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
+                       struct tfc_run_value *outs) {
+  struct tfc_run_iteration *first = tfc_run_iteration(f, 0);
+  bool dead = false;
+  size_t kept = 0;
+  if (!keep(r, enter, f, outs) || f->pending_enters > 1) return;
+  for (size_t i = 0; i < f->constants.count; i++) dead = dead || f->constants.data[i].dead;
+  if (!dead) {
+    tfc_run_loop_begin(r, f);
+    return;
+  }
+  for (size_t i = 0; i < f->constants.count; i++) {
+    struct tfc_run_deferred c = f->constants.data[i];
+    activate_copy(r, &c, f, first);
+    if (c.node->is_constant)
+      f->constants.data[kept++] = c;
+    else
+      tfc_run_value_release(&c.value);
+  }
+  f->constants.count = kept;
+}
+
 void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
   const struct tfc_dnode *n = item->node;
   struct tfc_run_frame *f = item->frame;
@@ -263,20 +299,13 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
   if (flags & TFC_OP_ENTER) {
     for (child = it->first_child; child && child->index != n->enters;) child = child->sibling;
     if (!child && !(child = tfc_run_frame_create(r, n->enters, f, it))) return;
-    if (n->is_constant) {
-      struct tfc_run_deferred c = {.node = n, .dead = item->dead};
-      if (!item->dead) {
-        c.value = outs[0];
-        outs[0].t.buffer = NULL;
-      }
-      if (!tfc_array_push(&child->constants, c)) {
-        tfc_run_value_release(&c.value);
-        tfc_run_fail(r, tfc_run_no_memory());
-        return;
-      }
-      for (int64_t k = 0; k <= child->count; k++) {
+    if (child->f->loop) {
+      enter_loop(r, item, child, outs);
+    } else if (n->is_constant) {
+      const struct tfc_run_deferred *c = keep(r, item, child, outs);
+      for (int64_t k = 0; c && k <= child->count; k++) {
         struct tfc_run_iteration *inside = tfc_run_iteration(child, k);
-        if (inside) activate_copy(r, &c, child, inside);
+        if (inside) activate_copy(r, c, child, inside);
       }
     } else {
       activate(r, n, child, tfc_run_iteration(child, 0), outs, item->dead);

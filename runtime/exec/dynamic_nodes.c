@@ -1,7 +1,7 @@
 // What each kind of node does when its inputs have come.
 #include "runtime/exec/dynamic_run.h"
 
-static tfc_status host_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out) {
+tfc_status tfc_run_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out) {
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
   TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, TFC_ON_HOST));
   if (tfc_tensor_elements(&v->t) != 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "the predicate is not a scalar");
@@ -83,38 +83,18 @@ static tfc_status feed(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_
   return NULL;
 }
 
-void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
+tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
   const struct tfc_dnode *n = item->node;
-  struct tfc_run_value *in = item->iteration->values + n->input_begin, *outs = r->outs;
+  struct tfc_run_value *in = item->iteration->values + n->input_begin;
   tfc_status s = NULL;
-  if (item->dead) {
-    if (n->kind == TFC_DNODE_FETCH) {
-      const struct tfc_output o = r->plan->fetch_outputs[n->node];
-      tfc_run_fail(r, tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s:%d' has no value: its branch was not taken",
-                                      TFC_STR_ARG(r->plan->ir.graph->nodes[o.node].name), o.index));
-      return;
-    }
-    tfc_run_finish(r, item, outs);
-    return;
-  }
   switch (n->kind) {
-  case TFC_DNODE_OP:
-    if (n->is_async || (!r->d->inline_only && !n->direct) || n->input_count > TFC_RUN_FEW ||
-        n->output_count > TFC_RUN_FEW) {
-      tfc_run_start_flight(r, item);
-      return;
-    }
-    if ((s = tfc_run_inline(r, item, outs))) {
-      for (uint32_t i = 0; i < n->output_count; i++) tfc_run_value_release(&outs[i]);
-      tfc_run_fail(r, s);
-      return;
-    }
-    break;
+  case TFC_DNODE_OP: return tfc_run_inline(r, item, outs);
   case TFC_DNODE_PASS: s = pass(r, n, &in[0], &outs[0]); break;
   case TFC_DNODE_SPREAD:
     for (uint32_t i = 0; i < n->output_count && !s; i++) s = pass(r, n, &in[i], &outs[i]);
     break;
-  case TFC_DNODE_NONE: break;
+  case TFC_DNODE_NONE:
+  case TFC_DNODE_LOOP: break;
   case TFC_DNODE_CONST:
   case TFC_DNODE_HANDLE:
     outs[0] = (struct tfc_run_value){.live = true, .location = TFC_ON_HOST};
@@ -125,7 +105,7 @@ void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
     break;
   case TFC_DNODE_SWITCH: {
     int64_t index = 0;
-    if ((s = host_index(r, &in[n->input_count - 1], &index))) break;
+    if ((s = tfc_run_index(r, &in[n->input_count - 1], &index))) break;
     if (index < 0 || index >= n->output_count) index = n->output_count - 1;
     s = pass(r, n, &in[0], &outs[index]);
     break;
@@ -134,9 +114,35 @@ void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
   case TFC_DNODE_FEED: s = feed(r, n, &outs[0]); break;
   case TFC_DNODE_FETCH: s = fetch(r, n, &in[0]); break;
   }
+  return s ? named(r, n, s) : NULL;
+}
+
+void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
+  const struct tfc_dnode *n = item->node;
+  struct tfc_run_value *outs = r->outs;
+  if (item->dead) {
+    if (n->kind == TFC_DNODE_FETCH) {
+      const struct tfc_output o = r->plan->fetch_outputs[n->node];
+      tfc_run_fail(r, tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s:%d' has no value: its branch was not taken",
+                                      TFC_STR_ARG(r->plan->ir.graph->nodes[o.node].name), o.index));
+      return;
+    }
+    tfc_run_finish(r, item, outs);
+    return;
+  }
+  if (n->kind == TFC_DNODE_LOOP) {
+    tfc_run_iterate(r, item);
+    return;
+  }
+  if (n->kind == TFC_DNODE_OP && (n->is_async || (!r->d->inline_only && !n->direct) || n->input_count > TFC_RUN_FEW ||
+                                  n->output_count > TFC_RUN_FEW)) {
+    tfc_run_start_flight(r, item);
+    return;
+  }
+  tfc_status s = tfc_run_compute(r, item, outs);
   if (s) {
     for (uint32_t i = 0; i < n->output_count; i++) tfc_run_value_release(&outs[i]);
-    tfc_run_fail(r, named(r, n, s));
+    tfc_run_fail(r, s);
     return;
   }
   tfc_run_finish(r, item, outs);

@@ -331,6 +331,8 @@ static tfc_status lay_out_frames(struct maker *m) {
     d->nodes[i].input_begin = f->value_count;
     f->value_count += d->nodes[i].input_count;
   }
+  for (uint32_t e = 0; e < d->edge_count; e++)
+    d->edges[e].value = d->nodes[d->edges[e].to].input_begin + d->edges[e].slot;
   for (uint32_t f = 0; f < d->frame_count; f++) {
     d->frames[f].initial = TFC_ARENA_ARRAY(m->arena, uint32_t, d->frames[f].node_count + 1);
     if (!d->frames[f].initial) return TFC_PLAN_NO_MEMORY();
@@ -496,6 +498,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, find_frames(&m));
   TFC_TRY(s, lay_out_frames(&m));
   TFC_TRY(s, prepare(&m));
+  if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena));
   TFC_TRY(s, make_info(&m));
 out:
   free(m.elided);

@@ -48,7 +48,7 @@ struct tfc_run_frame {
   uint32_t pending_enters;
   TFC_ARRAY(const struct tfc_dnode *) dead_exits;
   TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values that wait for an iteration to end
-  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters
+  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; of all until a loop begins
   int64_t *turns;                                // by ordered node: the iteration that is next
   TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes whose turn has not come
   struct tfc_run_frame *previous, *next;         // all frames of the run
@@ -165,5 +165,12 @@ uint32_t tfc_run_at_work(const struct tfc_run *r);
 void tfc_run_wait(struct tfc_run *r);
 void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what waits for what
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
+// What a node that is not dead makes of its inputs, on this thread.
+tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+tfc_status tfc_run_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out); // of a branch
+void tfc_run_check_time(struct tfc_run *r);
+// A loop that runs iteration by iteration: all that enters is live and among the frame's constants.
+void tfc_run_loop_begin(struct tfc_run *r, struct tfc_run_frame *f);
+void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item);
 
 #endif

@@ -39,7 +39,56 @@ static void loop_end(struct tfc_builder *b, struct loop *l, struct tfc_output re
 }
 
 static struct tfc_graph *graph; // x placeholder; loops and branches over it
-static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind;
+static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind, swapped, itself;
+
+// Variables of one loop, each a Merge and a Switch on the same condition.
+struct variable {
+  struct tfc_output merge, body, exit;
+};
+static struct tfc_output variable_begin(struct tfc_builder *b, const char *frame, struct tfc_output from) {
+  struct tfc_output e = enter(b, frame, from, false);
+  return node(b, "Merge", (struct tfc_output[]){e, e}, 2, NULL, 0, 0);
+}
+static struct variable variable_switch(struct tfc_builder *b, struct tfc_output merge, struct tfc_output go) {
+  struct tfc_output sw = tfc_add2(b, "Switch", merge, go);
+  return (struct variable){merge, {sw.node, 1}, tfc_add1(b, "Exit", sw)};
+}
+static void variable_end(struct tfc_builder *b, struct variable v, struct tfc_output next) {
+  tfc_builder_set_input(b, v.merge.node, 1, tfc_add1(b, "NextIteration", next));
+}
+
+// (i, p, q) = (x, x, 3); while (i < 1000) (i, p, q) = (i + 1, q, p + 2), where 2 is handed on in the loop; p - 7 q.
+static struct tfc_output build_swap(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
+  struct tfc_output i = variable_begin(b, "swap", x), p = variable_begin(b, "swap", x);
+  struct tfc_output q = variable_begin(b, "swap", tfc_add_i32(b, 3)), most = enter(b, "swap", limit, true);
+  struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
+  struct variable vi = variable_switch(b, i, go), vp = variable_switch(b, p, go), vq = variable_switch(b, q, go);
+  struct tfc_output two = tfc_add1(b, "Identity", enter(b, "swap", tfc_add_i32(b, 2), true));
+  variable_end(b, vi, tfc_add2(b, "Add", vi.body, enter(b, "swap", one, true)));
+  variable_end(b, vp, vq.body);
+  variable_end(b, vq, tfc_add2(b, "Add", vp.body, two));
+  return tfc_add2(b, "Sub", vp.exit, tfc_add2(b, "Mul", vq.exit, tfc_add_i32(b, 7)));
+}
+static int32_t swap_in_c(int32_t from) {
+  int32_t p = from, q = 3;
+  for (int32_t i = from; i < 1000; i++) {
+    int32_t next = p + 2;
+    p = q, q = next;
+  }
+  return p - 7 * q;
+}
+
+// A variable that enters a loop when another has left it: all iterations are still there.
+static struct tfc_output build_itself(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
+  struct tfc_output i = variable_begin(b, "itself", x), most = enter(b, "itself", limit, true);
+  struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
+  struct variable vi = variable_switch(b, i, go);
+  struct variable late = variable_switch(b, variable_begin(b, "itself", vi.exit), go);
+  struct tfc_output step = enter(b, "itself", one, true);
+  variable_end(b, vi, tfc_add2(b, "Add", vi.body, step));
+  variable_end(b, late, tfc_add2(b, "Add", late.body, step));
+  return late.exit;
+}
 
 static void build(void) {
   struct tfc_builder *b = NULL;
@@ -79,6 +128,8 @@ static void build(void) {
   struct tfc_output ends[] = {{waiting, 0}, tfc_add1(b, "Identity", passing.exit)};
   handed = tfc_add1(b, "Identity", node(b, "Merge", ends, 2, NULL, 0, 0));
   behind = tfc_add1(b, "Identity", tfc_add1(b, "Identity", sw)); // of a branch
+  swapped = build_swap(b, limit, one);
+  itself = build_itself(b, limit, one);
   struct loop wrong = loop_begin(b, "wrong", x, limit);
   struct tfc_output zero = tfc_add2(b, "Sub", wrong.body, wrong.body);
   loop_end(b, &wrong, tfc_add2(b, "FloorDiv", wrong.body, zero));
@@ -123,6 +174,12 @@ static void check_all(struct tfc_session *session, const uint16_t *placement) {
   assert_ok(run(session, behind, 1001, placement, &y));
   assert_int_equal(y, 1001);
   assert_fails(run(session, behind, 7, placement, &y), TFC_INVALID_ARGUMENT, "its branch was not taken");
+  for (int32_t from = 985; from < 1002; from++) {
+    assert_ok(run(session, swapped, from, placement, &y));
+    assert_int_equal(y, swap_in_c(from));
+  }
+  assert_ok(run(session, itself, 998, placement, &y));
+  assert_int_equal(y, 1002);
   assert_fails(run(session, bad, 7, placement, &y), TFC_INVALID_ARGUMENT, "FloorDiv");
   assert_ok(run(session, total, 999, placement, &y)); // the session goes on
   assert_int_equal(y, 1000);
