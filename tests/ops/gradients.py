@@ -348,6 +348,11 @@ def factors():
     case("Qr", [c(4, 3)], "complex")
     case("SelfAdjointEigV2", [spd(3)], compute_v=False)
     case("SelfAdjointEigV2", [spd(3, (2,))], "batch", compute_v=False)
+    apart = f(2, 3, 3, salt=5) * 0.3 + np.diag([1.0, 2.5, 4.0])
+    for compute_v in (True, False):
+        case("Eig", [apart + 0.3j * f(2, 3, 3)], "vectors" if compute_v else "", compute_v=compute_v, Tout=tf.complex128)
+    case("MatrixSquareRoot", [apart])
+    case("MatrixSquareRoot", [apart[0] + 0.2j * f(3, 3)], "complex")
     case("LogMatrixDeterminant", [f(2, 3, 3) + 2 * np.eye(3)])
     case("MatrixSolveLs", [f(4, 3), f(4, 2), np.float64(0.5)], "deep", fast=True)
     case("MatrixSolveLs", [f(3, 5), f(3, 2), np.float64(0.5)], "wide", fast=True)
