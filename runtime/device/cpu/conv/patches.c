@@ -62,12 +62,12 @@ static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE]
   }
 }
 
-static void find(const struct tfc_gemm_source *source, int64_t row, int64_t piece, const float *out[STRIPE],
-                 float *edge) {
+static void find(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   struct place at[STRIPE];
   find_places(p, row, STRIPE, at);
-  find_rows(p, at, piece, out, edge);
+  for (int64_t i = 0; i < p->size[0]; i++)
+    find_rows(p, at, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
 }
 
 static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {

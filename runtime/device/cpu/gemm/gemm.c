@@ -254,25 +254,24 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
   const int64_t pieces = p->source ? p->source->pieces : 1, length = p->source ? p->source->length : p->k;
-  const float *rows[tfc_gemm_stripe];
-  for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-      if (p->source)
-        p->source->find(p->source, row, piece, rows, edge);
-      else
-        for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
-      for (int64_t panel = first; panel < last; panel++)
-        g->direct(length, rows, p->packed_b + panel * g->width * p->k + piece * length * g->width,
-                  job->c + row * job->ldc + panel * g->width, job->ldc, at_most(job->n - panel * g->width, g->width),
-                  piece ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
-    }
+  const float *rows[TFC_GEMM_MOST_PIECES * tfc_gemm_stripe];
+  for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
+    if (p->source)
+      p->source->find(p->source, row, rows, edge);
+    else
+      for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
+    for (int64_t panel = first; panel < last; panel++)
+      g->direct(pieces, length, rows, p->packed_b + panel * g->width * p->k, job->c + row * job->ldc + panel * g->width,
+                job->ldc, at_most(job->n - panel * g->width, g->width));
+  }
 }
 
 // Can rows of A be read where they are?
 static bool lies_in_rows(const struct tfc_gemm_product *p) {
   enum { shortest = 32 };
   if (!p->source) return p->a.column == 1;
-  return p->source->find && p->source->length >= shortest && p->source->length <= TFC_GEMM_LONGEST_PIECE;
+  return p->source->find && p->source->length >= shortest && p->source->length <= TFC_GEMM_LONGEST_PIECE &&
+         p->source->pieces <= TFC_GEMM_MOST_PIECES;
 }
 
 static struct job job_of(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,

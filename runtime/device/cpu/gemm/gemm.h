@@ -39,12 +39,12 @@ void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_f
 // out[i * 8 + r] = A(row + r, i); what rows beyond `rows` are does not matter. Any thread.
 struct tfc_gemm_source {
   void (*pack)(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out);
-  // Where rows lie in memory in `pieces` pieces of `length` elements each: where piece `piece` of 8 rows is; some may
-  // be made at `edge` [8, length]. NULL: they do not.
-  void (*find)(const struct tfc_gemm_source *source, int64_t row, int64_t piece, const float *out[8], float *edge);
+  // Where rows lie in memory in `pieces` pieces of `length` elements each: where those of 8 rows are, out [pieces, 8];
+  // some may be made at `edge` [pieces, 8, length]. NULL: they do not.
+  void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
 };
-enum { TFC_GEMM_LONGEST_PIECE = 4096 };
+enum { TFC_GEMM_LONGEST_PIECE = 4096, TFC_GEMM_MOST_PIECES = 16 };
 // Packs 8 rows in memory: out[i * 8 + r] = rows[r][i], i < count.
 void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out);
 

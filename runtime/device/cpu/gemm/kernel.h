@@ -19,9 +19,10 @@ struct tfc_gemm_kernel {
   // soon, and are brought into the second-level cache meanwhile; `b`: none are.
   void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
                int64_t rows, int64_t columns, tfc_gemm_mode mode);
-  // c[8, columns] and the product, as `mode` says (but TFC_GEMM_ADD), B packed, the 8 rows of A where they lie.
-  void (*direct)(int64_t k, const float *const *rows, const float *b, float *c, int64_t ldc, int64_t columns,
-                 tfc_gemm_mode mode);
+  // c[8, columns] = the product, B packed, the 8 rows of A where they lie, in `pieces` of `length` elements each:
+  // `rows` [pieces, 8].
+  void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
+                 int64_t columns);
   // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is
