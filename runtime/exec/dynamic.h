@@ -102,7 +102,7 @@ TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc
 // Instead of AddV2 and of AddN. Inputs: what is added to, A, B; their node is the product's.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 
-// Runs a function of the library: env->call.
+// Runs a function of the library: env->call. An input whose buffer nobody else holds is taken over, and left without.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
                                          const struct tfc_tensor *inputs, uint32_t input_count,
                                          struct tfc_tensor *outputs, uint32_t output_count);

@@ -109,7 +109,10 @@ static tfc_status while_(struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < n; i++) tfc_tensor_share(ctx->inputs[i], &now[i]);
   for (;;) {
     if (ctx->env->cancelled && ctx->env->cancelled(ctx->env)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
-    TFC_TRY(s, ctx->env->call(ctx->env, condition, now, n, &go, 1));
+    for (uint32_t i = 0; i < n; i++) tfc_tensor_share(&now[i], &next[i]); // the condition takes nothing over
+    s = ctx->env->call(ctx->env, condition, next, n, &go, 1);
+    for (uint32_t i = 0; i < n; i++) tfc_tensor_release(&next[i]);
+    if (s) goto out;
     bool more = truth(&go);
     tfc_tensor_release(&go);
     if (!more) break;
