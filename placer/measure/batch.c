@@ -239,7 +239,9 @@ static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
   uint32_t windows = late(b) ? 1 : b->rules.block < MOST_WINDOWS ? b->rules.block : MOST_WINDOWS;
   TFC_RETURN_IF_ERROR(tfc_worker_beat(b->w, (uint32_t)(r - b->runs)));
   tfc_status s = tfc_collector_rest(r->side->collector);
+  tfc_session_set_callers(r->side->session, r->entry.in_flight);
   if (!s) s = tfc_worker_pipeline(b->w, r->plan, r->copies, (uint32_t)(r - b->runs), r->entry.in_flight, windows, ns);
+  tfc_session_set_callers(r->side->session, 1);
   if (s) {
     entry_fails(r, s);
     return NULL;

@@ -11,6 +11,7 @@
 #include "placer/machine.h"
 #include "profiler/gpu.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/pass/pass.h"
@@ -96,8 +97,10 @@ tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
                                                                        .all_rewrites = w->all_rewrites,
                                                                        .no_captures = w->no_captures,
                                                                        .no_rewrites = number == 2,
-                                                                       .seed = w->seed},
+                                                                       .seed = w->seed,
+                                                                       .callers = 1},
                                          &side->session));
+  TFC_RETURN_IF_ERROR(tfc_session_fill_queues(side->session, NULL));
   if (w->init.target_count) TFC_RETURN_IF_ERROR(tfc_session_run(side->session, &w->init, NULL, NULL, NULL));
   struct tfc_restored restored;
   if (*w->checkpoint)

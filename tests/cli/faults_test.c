@@ -147,14 +147,34 @@ static void test_steps_that_fail(void **state) {
     assert_exit(5, "float32[2000000,2000000] of node 'big'", "cd %s && %s --graph static.pbtxt", folder, programs[i]);
 }
 
+// A step that waits for what nobody brings says so at once.
+static void test_a_deadlock(void **state) {
+  (void)state;
+#define QUEUE_OF_FLOATS "attr { key: \"component_types\" value { list { type: DT_FLOAT } } }"
+  PUT("stuck.pbtxt", "node { name: \"q\" op: \"FIFOQueueV2\" " QUEUE_OF_FLOATS " attr { key: \"shapes\" value { list { "
+                     "shape { dim { size: 2 } } } } } }\n"
+                     "node { name: \"d\" op: \"QueueDequeueV2\" input: \"q\" " QUEUE_OF_FLOATS " }\n"
+                     "node { name: \"r\" op: \"Relu\" input: \"d\"" TYPE_FLOAT "}\n");
+  assert_exit(1, "'d' (QueueDequeueV2) on cpu:0 waits for FIFOQueue 'q'",
+              "cd %s && timeout 20 tfc-place --devices 2 --time 10s --db h.db --report none --graph stuck.pbtxt",
+              folder);
+}
+
 // A step that hangs takes no longer than the time there is: 3 s, a tenth of it and 3 s more.
 static void test_a_hang(void **state) {
   (void)state;
 #define QUEUE_OF_FLOATS "attr { key: \"component_types\" value { list { type: DT_FLOAT } } }"
-  PUT("hang.pbtxt", "node { name: \"q\" op: \"FIFOQueueV2\" " QUEUE_OF_FLOATS " attr { key: \"shapes\" value { list { "
-                    "shape { dim { size: 2 } } } } } }\n"
-                    "node { name: \"d\" op: \"QueueDequeueV2\" input: \"q\" " QUEUE_OF_FLOATS " }\n"
-                    "node { name: \"r\" op: \"Relu\" input: \"d\"" TYPE_FLOAT "}\n");
+#define TYPE_BOOL " attr { key: \"T\" value { type: DT_BOOL } }"
+  PUT("hang.pbtxt",
+      "node { name: \"c\" op: \"Const\" attr { key: \"dtype\" value { type: DT_BOOL } } attr { key: \"value\" value { "
+      "tensor { dtype: DT_BOOL tensor_shape { } bool_val: true } } } }\n"
+      "node { name: \"e\" op: \"Enter\" input: \"c\"" TYPE_BOOL " attr { key: \"frame_name\" value { s: \"f\" } } }\n"
+      "node { name: \"m\" op: \"Merge\" input: \"e\" input: \"n\" attr { key: \"N\" value { i: 2 } }" TYPE_BOOL "}\n"
+      "node { name: \"l\" op: \"LoopCond\" input: \"m\" }\n"
+      "node { name: \"s\" op: \"Switch\" input: \"m\" input: \"l\"" TYPE_BOOL "}\n"
+      "node { name: \"n\" op: \"NextIteration\" input: \"s:1\"" TYPE_BOOL "}\n"
+      "node { name: \"x\" op: \"Exit\" input: \"s\"" TYPE_BOOL "}\n"
+      "node { name: \"y\" op: \"LogicalNot\" input: \"x\" }\n");
   const struct command_result *r =
       command("cd %s && timeout 20 tfc-place --devices 2 --time 3s --db h.db --report none --graph hang.pbtxt", folder);
   if (r->code != 1 || !strstr(r->err, "could not be profiled: the measuring process gave no sign"))
@@ -267,8 +287,9 @@ static void test_interrupts(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wrong_graphs), cmocka_unit_test(test_feeds),           cmocka_unit_test(test_outputs_first),
-      cmocka_unit_test(test_device_lists), cmocka_unit_test(test_steps_that_fail), cmocka_unit_test(test_a_hang),
-      cmocka_unit_test(test_databases),    cmocka_unit_test(test_documents),       cmocka_unit_test(test_interrupts),
+      cmocka_unit_test(test_device_lists), cmocka_unit_test(test_steps_that_fail), cmocka_unit_test(test_a_deadlock),
+      cmocka_unit_test(test_a_hang),       cmocka_unit_test(test_databases),       cmocka_unit_test(test_documents),
+      cmocka_unit_test(test_interrupts),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -244,10 +244,62 @@ static void test_supported(void **state) {
   graph_path = usual;
 }
 
+// What the graph's queue runners bring is brought in a worker, too.
+static void test_fills_queues(void **state) {
+  (void)state;
+#define QUEUED " attr { key: 'component_types' value { list { type: DT_FLOAT } } }"
+#define FLOAT(key) " attr { key: '" key "' value { type: DT_FLOAT } }"
+  static const char text[] =
+      "meta_info_def { } graph_def {"
+      "node { name: 'one' op: 'Const'" FLOAT(
+          "dtype") " attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+                   "tensor_shape { } float_val: 1 } } } }"
+                   "node { name: 'queue' op: 'FIFOQueueV2'" QUEUED
+                   " attr { key: 'shapes' value { list { shape { } } } } "
+                   "attr { key: 'capacity' value { i: 4 } } }"
+                   "node { name: 'put' op: 'QueueEnqueueV2' input: 'queue' input: 'one' attr { key: 'Tcomponents' "
+                   "value { list { "
+                   "type: DT_FLOAT } } } }"
+                   "node { name: 'close' op: 'QueueCloseV2' input: 'queue' }"
+                   "node { name: 'take' op: 'QueueDequeueV2' input: 'queue'" QUEUED " }"
+                   "node { name: 'sum' op: 'VarHandleOp'" FLOAT(
+                       "dtype") " attr { key: 'shape' value { shape { } } } attr { key: "
+                                "'shared_name' value { s: 'sum' } } }"
+                                "node { name: 'sum/Assign' op: 'AssignVariableOp' input: 'sum' input: 'one'" FLOAT(
+                                    "dtype") " }"
+                                             "node { name: 'train' op: 'AssignAddVariableOp' input: 'sum' input: "
+                                             "'take'" FLOAT(
+                                                 "dtype") " }"
+                                                          "} collection_def { key: 'queue_runners' value { bytes_list "
+                                                          "{ value: \"\\012\\005queue\\022\\003put\\032\\005close"
+                                                          "\\\"\\005close\" } } }";
+  const char *usual = graph_path;
+  char path[64];
+  struct fixture f;
+  struct tfc_measurer *m = NULL;
+  snprintf(path, sizeof path, "/tmp/tfc-measure-test-%d.pbtxt", (int)getpid());
+  FILE *file = fopen(path, "w");
+  assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
+  graph_path = path;
+  make(&f);
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  struct tfc_measure_entry entries[] = {{.whole = true}};
+  struct seen seen = {.op_count = tfc_measurer_info(m)->op_count};
+  struct tfc_measure_batch batch = {
+      .entries = entries, .count = 1, .reference = UINT32_MAX, .warmup = 1, .block = 5, .blocks = 1, .best_us = NAN};
+  assert_ok(tfc_measurer_run(m, &batch, got, &seen));
+  if (seen.ok != 1) fail_msg("%s", seen.message);
+  assert_int_equal(tfc_measurer_restarts(m), 0);
+  tfc_measurer_free(m);
+  unmake(&f);
+  graph_path = usual;
+  unlink(path);
+}
+
 int main(int argc, char **argv) {
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures), cmocka_unit_test(test_a_crash_costs_one),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),         cmocka_unit_test(test_a_crash_costs_one),
                                      cmocka_unit_test(test_a_hang_costs_one), cmocka_unit_test(test_bad_options),
-                                     cmocka_unit_test(test_supported)};
+                                     cmocka_unit_test(test_supported),        cmocka_unit_test(test_fills_queues)};
   return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
