@@ -3,6 +3,7 @@
 #include "runtime/exec/model.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "runtime/io/checkpoint.h"
@@ -94,14 +95,22 @@ static tfc_str variable_name(const struct tfc_graph *g, const struct tfc_node *n
   return shared.size ? shared : n->name;
 }
 
-// Partitioned variables are saved as slices of one tensor: name/part_K is the K-th slice of `name`.
-static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g, tfc_str name, struct tfc_tensor *out,
-                            bool *out_found) {
-  size_t slash = tfc_str_rfind(name, '/');
-  tfc_str last = slash == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(name, slash + 1, name.size);
-  *out_found = false;
-  if (!tfc_str_starts(last, "part_")) return NULL;
-  tfc_str whole = tfc_str_sub(name, 0, slash);
+// Partitioned variables are saved as slices of one tensor: name/part_K is the K-th slice of `name`, and an optimizer's
+// slot name/part_K/SLOT that of name/SLOT. Where does the last such part of a name begin and end?
+static bool find_part(tfc_str name, size_t *out_begin, size_t *out_end) {
+  bool found = false;
+  for (size_t i = 0; i < name.size; i++) {
+    if (name.data[i] != '/' || !tfc_str_starts(tfc_str_sub(name, i + 1, name.size), "part_")) continue;
+    size_t end = i + 1 + strlen("part_"), digits = end;
+    while (end < name.size && name.data[end] >= '0' && name.data[end] <= '9') end++;
+    if (end == digits || (end < name.size && name.data[end] != '/')) continue;
+    *out_begin = i, *out_end = end, found = true;
+  }
+  return found;
+}
+
+static tfc_status read_slice(struct tfc_checkpoint *c, const struct tfc_graph *g, tfc_str name, tfc_str whole,
+                             size_t begin, size_t end, struct tfc_tensor *out, bool *out_found) {
   const struct tfc_checkpoint_entry *e = tfc_checkpoint_find(c, whole);
   if (!e || e->shape.rank < 1) return NULL;
   int64_t starts[TFC_MAX_RANK] = {0}, lengths[TFC_MAX_RANK], own[TFC_MAX_RANK] = {0};
@@ -111,7 +120,7 @@ static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g,
   // The parts before this one, in order of their numbers, say where it begins.
   for (uint32_t k = 0; !seen; k++) {
     struct tfc_text part = {0};
-    tfc_text_printf(&part, "%.*s/part_%u", TFC_STR_ARG(whole), k);
+    tfc_text_printf(&part, "%.*s/part_%u%.*s", (int)begin, name.data, k, (int)(name.size - end), name.data + end);
     tfc_str part_name = {part.data, part.size};
     const struct tfc_shape *shape = NULL;
     for (uint32_t i = 0; i < g->node_count && !shape && !part.failed; i++) {
@@ -132,6 +141,18 @@ static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g,
   memcpy(lengths, own, sizeof lengths);
   *out_found = true;
   return tfc_checkpoint_read_slice(c, whole, e->shape.rank, starts, lengths, out);
+}
+
+static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g, tfc_str name, struct tfc_tensor *out,
+                            bool *out_found) {
+  size_t begin, end;
+  *out_found = false;
+  if (!find_part(name, &begin, &end)) return NULL;
+  char *whole = tfc_format("%.*s%.*s", (int)begin, name.data, (int)(name.size - end), name.data + end);
+  if (!whole) return no_memory();
+  tfc_status s = read_slice(c, g, name, tfc_str_from(whole), begin, end, out, out_found);
+  free(whole);
+  return s;
 }
 
 tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *g, const char *prefix,

@@ -151,6 +151,43 @@ static void values_come_first(void **state) {
   RUN(3, "--init nothing", "{\"fetches\": [\"read:0\"]}", "--init nothing");
 }
 
+// A slot of a variable in parts is saved as a slice, too: w/part_K/slot is the K-th part of w/slot.
+static void slots_in_parts(void **state) {
+  (void)state;
+#define STRINGS(name, a, b)                                                                                            \
+  NODE(name, "Const",                                                                                                  \
+       ATTR("dtype", "type: DT_STRING")                                                                                \
+           ATTR("value", "tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: '" a                  \
+                         "' string_val: '" b "' }"))
+#define PART(k, size, values)                                                                                          \
+  NODE("c" k, "Const",                                                                                                 \
+       FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape { dim { size: " size " } } " values " }"))  \
+  NODE("w/part_" k "/slot", "VariableV2", FLOAT("dtype") ATTR("shape", "shape { dim { size: " size " } }"))            \
+  NODE("r" k, "Identity", IN("w/part_" k "/slot") FLOAT("T"))
+  static const char text[] = PART("0", "2", "float_val: 1 float_val: 2") PART("1", "1", "float_val: 3")
+      STRINGS("names", "w/slot", "w/slot") STRINGS("slices", "3 0,2", "3 2,1")
+          NODE("file", "Placeholder", ATTR("dtype", "type: DT_STRING") ATTR("shape", "shape { }"))
+              NODE("save", "SaveV2",
+                   IN("file") IN("names") IN("slices") IN("c0") IN("c1")
+                       ATTR("dtypes", "list { type: DT_FLOAT type: DT_FLOAT }"));
+  command_put(folder, "parts.pbtxt", text);
+  struct tfc_tensor file = {0};
+  char path[128];
+  assert_ok(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &file));
+  snprintf(path, sizeof path, "%s/parts", folder);
+  assert_true(tfc_tensor_set_string(&file, 0, tfc_str_from(path)));
+  snprintf(path, sizeof path, "%s/file.npy", folder);
+  assert_ok(tfc_npy_write(path, &file));
+  tfc_tensor_release(&file);
+  command_put(folder, "s.json", "{\"runs\": [{\"feeds\": {\"file:0\": \"file.npy\"}, \"targets\": [\"save\"]}]}");
+  assert_exit(0, "", "tfc-run --graph %s/parts.pbtxt --run %s/s.json --out %s/out/deep", folder, folder, folder);
+  command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"r0:0\", \"r1:0\"]}]}");
+  assert_exit(0, "2 of 2 variables restored",
+              "tfc-run --graph %s/parts.pbtxt --run %s/s.json --out %s/out/deep --checkpoint %s/parts", folder, folder,
+              folder, folder);
+  assert_true(number("0/r0_0", 0) == 1 && number("0/r0_0", 1) == 2 && number("0/r1_0", 0) == 3);
+}
+
 static void failures(void **state) {
   (void)state;
   RUN(3, "run 1: node 'checked' (CheckNumerics) on cpu:0, inputs (float32[3]): not finite",
@@ -243,6 +280,7 @@ int main(void) {
       cmocka_unit_test(references_at_the_end),
       cmocka_unit_test(files_in_and_out),
       cmocka_unit_test(values_come_first),
+      cmocka_unit_test(slots_in_parts),
       cmocka_unit_test(failures),
       cmocka_unit_test(expected_errors),
       cmocka_unit_test(side_by_side),
