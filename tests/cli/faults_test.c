@@ -278,8 +278,10 @@ static void test_interrupts(void **state) {
   }
   // The steps until then are kept.
   const struct command_result *r =
-      command("cd %s && timeout --preserve-status -s INT 2 tfc-run --graph m.pb --steps 1000000 --profile --db r.db; "
-              "echo $?; sqlite3 r.db 'SELECT state FROM v_run'",
+      command("cd %s && { { n=0; until [ \"$(sqlite3 r.db 'SELECT state FROM v_run' 2>/dev/null)\" = running ] || "
+              "[ $n = 600 ]; do n=$((n + 1)); sleep 0.1; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec "
+              "tfc-run --graph m.pb --steps 1000000 --profile --db r.db'; echo $?; wait; } && "
+              "sqlite3 r.db 'SELECT state FROM v_run'",
               folder);
   assert_string_equal(r->out, "130\ninterrupted\n");
 }
