@@ -128,7 +128,7 @@ static uint32_t run_additions(bool no_rewrites, float *sum, float *other) {
   struct tfc_session *session = NULL;
   struct tfc_plan *plan = NULL;
   struct tfc_tensor feeds[3] = {0}, values[3] = {0};
-  char last[8], read[8], product[8];
+  char last[16], read[16], product[16];
   snprintf(last, sizeof last, "s%d", ADDED);
   snprintf(read, sizeof read, "s%d", READ);
   write_additions(&text);
