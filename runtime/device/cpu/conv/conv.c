@@ -107,8 +107,8 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
   struct tfc_split_product products[TFC_PRODUCTS_MOST];
   struct tfc_patches_cell cell[TFC_PRODUCTS_MOST];
   *out_done = false;
-  if (!tfc_products_may_split(ctx) || cells > most_cells ||
-      !tfc_split_pays(rows, columns, cells * k, cells * tfc_split_blocks(k), true) || !tfc_split_is_fast())
+  if (cells > most_cells ||
+      !tfc_products_choose_split(ctx, rows, columns, cells * k, cells * tfc_split_blocks(k), true))
     return NULL;
   for (int64_t q = 0; q < cells; q++) {
     int64_t i = q / p->size[1], j = q % p->size[1];
@@ -348,8 +348,7 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
   const int64_t positions = c->batch * c->out[0] * c->out[1], cells = c->size[0] * c->size[1];
   const int64_t filters = c->filters, panels = tfc_split_sides(filters);
   *out_done = false;
-  if (!tfc_products_may_split(ctx) ||
-      !tfc_split_pays(c->channels, filters, positions, tfc_split_blocks(positions), cells > 1) || !tfc_split_is_fast())
+  if (!tfc_products_choose_split(ctx, c->channels, filters, positions, tfc_split_blocks(positions), cells > 1))
     return NULL;
   if (c->pointwise) return matrix_on_tiles(c, patches->image, dy, dw, out_done);
   int64_t round = MOST_PACKED / (6 * filters) / STRETCH * STRETCH;

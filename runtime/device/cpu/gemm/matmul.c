@@ -59,8 +59,7 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
     kept->packed = false;
     return true;
   }
-  bool split =
-      tfc_products_may_split(ctx) && tfc_split_pays(m, n, p->k, tfc_split_blocks(p->k), true) && tfc_split_is_fast();
+  bool split = tfc_products_choose_split(ctx, m, n, p->k, tfc_split_blocks(p->k), true);
   if (kept->packed && kept->split != split) return true;
   size_t bytes = split ? tfc_split_packed_bytes(p->k, n) : (tfc_gemm_packed_bytes(p->k, n) + 63) / 64 * 64;
   if (!kept->packed && kept->bytes < bytes) {

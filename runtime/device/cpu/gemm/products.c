@@ -262,6 +262,11 @@ bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx) {
   return ctx->rounding && ctx->env->device && ctx->env->device->info.cores == 1 && tfc_split_available();
 }
 
+bool tfc_products_choose_split(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k, int64_t blocks,
+                               bool ready) {
+  return tfc_products_may_split(ctx) && tfc_split_pays(m, n, k, blocks, ready) && tfc_split_is_fast();
+}
+
 tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m, int64_t n,
                                   bool accumulate, float *c, bool *out_fits) {
   struct tfc_split_product ready[TFC_PRODUCTS_MOST];

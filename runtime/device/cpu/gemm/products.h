@@ -30,6 +30,9 @@ TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *produc
 // May this operation use the tile unit? Where rounding may change, on a device of one core that is alone in its
 // session: on four cores of one processor the units were measured to fall to a third of their speed, by phases.
 bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
+// And does that pay (as of tfc_split_pays), on the unit as fast as it is just now?
+bool tfc_products_choose_split(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k, int64_t blocks,
+                               bool ready);
 // The sum on the tile unit, by the calling thread. *out_fits: false where numbers were too large; C is then whatever it
 // is.
 TFC_MUST_USE tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m,
