@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "placer/job/private.h"
 #include "placer/place.h"
@@ -333,52 +332,6 @@ out:
   return s;
 }
 
-static tfc_status save_problem(struct tfc_job *j) {
-  tfc_status s = NULL;
-  if (!j->profiled) { // without times it would be another problem
-    tfc_job_say(j, true, "%s: nothing is written: the profile did not end, no operation's time is known",
-                j->o->save_problem);
-    return NULL;
-  }
-  char *graph = tfc_format("%s/graph.json", j->o->save_problem);
-  char *machine = tfc_format("%s/machine.yaml", j->o->save_problem);
-  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  mkdir(j->o->save_problem, 0777); // there already: fine; otherwise the write below says why not
-  TFC_TRY(s, tfc_cost_graph_write(j->cost_graph, graph));
-  for (uint32_t d = 0; d < j->machine->device_count; d++) j->machine->devices[d].memory = j->bare->devices[d].memory;
-  TFC_TRY(s, tfc_machine_write(j->machine, machine));
-out:
-  free(graph);
-  free(machine);
-  return s;
-}
-
-// Beside the problem the answer, as a placement of the problem: what the step does not run is not in it.
-static tfc_status save_placement(const struct tfc_job *j) {
-  tfc_status s = NULL;
-  if (!j->profiled || !j->out->placement) return NULL;
-  struct tfc_placement part = *j->out->placement;
-  char *path = tfc_format("%s/placement.json", j->o->save_problem);
-  char *graph = tfc_format("%s/graph.json", j->o->save_problem);
-  part.nodes = malloc((part.node_count + 1u) * sizeof *part.nodes);
-  part.node_count = 0;
-  if (!path || !graph || !part.nodes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < j->out->placement->node_count; i++) {
-    uint32_t node;
-    tfc_status absent = tfc_cost_graph_find(j->cost_graph, j->out->placement->nodes[i].name, &node);
-    if (!absent) part.nodes[part.node_count++] = j->out->placement->nodes[i];
-    tfc_status_free(absent);
-  }
-  part.graph_file = tfc_str_from(graph), part.graph_sha256 = (tfc_str){0};
-  part.graph_nodes = j->cost_graph->node_count;
-  TFC_TRY(s, tfc_placement_write(&part, path));
-out:
-  free(path);
-  free(graph);
-  free(part.nodes);
-  return s;
-}
-
 // --- The answer ------------------------------------------------------------------------------------------------------
 // What did not fit, but missed least on its worst device; NULL: nothing was measured.
 static const struct tfc_job_known *nearest_fit(const struct tfc_job *j, uint32_t *out_device, uint64_t *out_missing) {
@@ -479,7 +432,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   j->out->measured = j->episodes;
   j->out->trace_overhead = j->trace_overhead;
   j->out->trace_told = j->trace_overhead_least > 0;
-  if (j->o->save_problem) TFC_TRY(s, save_problem(j));
+  TFC_TRY(s, tfc_job_save_problem(j));
   TFC_TRY(s, correlate(j));
   if (whole) TFC_TRY(s, add_row(j, whole, "whole", "whole", single));
   if (best) TFC_TRY(s, add_row(j, best, best->single ? best->name : "found", "answer", single));
@@ -506,7 +459,7 @@ tfc_status tfc_job_answer(struct tfc_job *j) {
   TFC_TRY(s, find_bound(j));
   TFC_TRY(s, explain(j, best));
   TFC_TRY(s, write_document(j, best));
-  if (j->o->save_problem) TFC_TRY(s, save_placement(j));
+  TFC_TRY(s, tfc_job_save_placement(j));
   const struct tfc_job_row *row = NULL;
   for (uint32_t i = 0; i < j->out->row_count; i++)
     if (strcmp(j->out->rows[i].kind, "answer") == 0) row = &j->out->rows[i];
@@ -582,8 +535,8 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
   TFC_TRY(s, add_row(j, k, "evaluated", "answer", NULL));
   TFC_TRY(s, explain(j, k));
   TFC_TRY(s, write_document(j, k));
-  if (j->o->save_problem) TFC_TRY(s, save_problem(j));
-  if (j->o->save_problem) TFC_TRY(s, save_placement(j));
+  TFC_TRY(s, tfc_job_save_problem(j));
+  TFC_TRY(s, tfc_job_save_placement(j));
   j->out->exit_code = k->state == TFC_RESULT_NO_FIT ? 5 : 0;
 out:
   free(note);

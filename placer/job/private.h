@@ -189,4 +189,9 @@ bool tfc_job_runs_in_flight(const struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_answer(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_evaluate(struct tfc_job *job);
 
+// saved_problem.c
+// Nothing where nobody wants the problem saved, or where there is none yet. DATA_LOSS: it cannot be written.
+TFC_MUST_USE tfc_status tfc_job_save_problem(struct tfc_job *job);
+TFC_MUST_USE tfc_status tfc_job_save_placement(const struct tfc_job *job); // once there is a document
+
 #endif
