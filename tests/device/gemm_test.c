@@ -25,32 +25,42 @@ static float chain(struct tfc_matrix a, struct tfc_matrix b, int64_t i, int64_t 
   return c;
 }
 
-// Random sizes, transposes, sums of up to 4 products, split over rows and panels in random places.
+// Random sizes, transposes, sums of up to 4 products, their right sides packed one by one or as one, or read where they
+// are, split over rows and panels in random places.
 static void products_are_chains(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 7);
-  for (int round = 0; round < 60; round++) {
+  for (int round = 0; round < 120; round++) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, 70), n = 1 + (int64_t)tfc_random_below(&r, 200);
     int64_t count = 1 + (int64_t)tfc_random_below(&r, 4), total_k = 0;
     bool accumulate = tfc_random_below(&r, 2);
     struct tfc_gemm_product products[4];
     struct tfc_matrix a[4], b[4];
+    int64_t k[4];
     float *memory[12];
+    const bool as_one = tfc_random_below(&r, 2), alike = tfc_random_below(&r, 2);
     for (int64_t i = 0; i < count; i++) {
-      int64_t k = (int64_t)tfc_random_below(&r, 90);
+      k[i] = alike && i > 0 ? k[i - 1] : (int64_t)tfc_random_below(&r, 90);
+      total_k += k[i];
+    }
+    float *all = aligned_alloc(64, (tfc_gemm_packed_bytes(total_k, n) + 63) / 64 * 64), *at = all;
+    for (int64_t i = 0; i < count; i++) {
       bool ta = tfc_random_below(&r, 2), tb = tfc_random_below(&r, 2);
-      a[i] = (struct tfc_matrix){memory[3 * i] = random_floats(&r, m * k), ta ? 1 : k, ta ? m : 1};
-      b[i] = (struct tfc_matrix){memory[3 * i + 1] = random_floats(&r, k * n), tb ? 1 : n, tb ? k : 1};
-      size_t bytes = (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64;
+      a[i] = (struct tfc_matrix){memory[3 * i] = random_floats(&r, m * k[i]), ta ? 1 : k[i], ta ? m : 1};
+      b[i] = (struct tfc_matrix){memory[3 * i + 1] = random_floats(&r, k[i] * n), tb ? 1 : n, tb ? k[i] : 1};
+      size_t bytes = (tfc_gemm_packed_bytes(k[i], n) + 63) / 64 * 64;
       float *packed = memory[3 * i + 2] = aligned_alloc(64, bytes);
-      tfc_gemm_pack(b[i], k, n, 0, tfc_gemm_panels(n), packed);
-      products[i] = (struct tfc_gemm_product){.a = a[i], .packed_b = packed, .k = k};
-      if (!tb && tfc_random_below(&r, 2)) { // read where it is; the last panel packed
-        const float *tail = packed + n / tfc_gemm_panel() * tfc_gemm_panel() * k;
-        products[i] = (struct tfc_gemm_product){.a = a[i], .b = b[i].data, .b_row = n, .tail = tail, .k = k};
+      tfc_gemm_pack(b[i], k[i], n, 0, tfc_gemm_panels(n), packed);
+      tfc_gemm_pack_part(b[i], total_k, n, 0, k[i], 0, tfc_gemm_panels(n), at);
+      products[i] = (struct tfc_gemm_product){.a = a[i], .packed_b = packed, .k = k[i]};
+      if (as_one) {
+        products[i].packed_b = at, products[i].panel_rows = total_k;
+      } else if (!tb && tfc_random_below(&r, 2)) { // read where it is; the last panel packed
+        const float *tail = packed + n / tfc_gemm_panel() * tfc_gemm_panel() * k[i];
+        products[i] = (struct tfc_gemm_product){.a = a[i], .b = b[i].data, .b_row = n, .tail = tail, .k = k[i]};
       }
-      total_k += k;
+      at += k[i] * tfc_gemm_panel();
     }
     float *c = random_floats(&r, m * n), *before = malloc((size_t)(m * n) * sizeof *before);
     memcpy(before, c, (size_t)(m * n) * sizeof *c);
@@ -70,7 +80,7 @@ static void products_are_chains(void **state) {
         assert_true(expected == c[i * n + j]);
       }
     for (int64_t i = 0; i < 3 * count; i++) free(memory[i]);
-    free(c), free(before), free(scratch);
+    free(all), free(c), free(before), free(scratch);
   }
 }
 

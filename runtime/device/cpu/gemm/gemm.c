@@ -197,30 +197,40 @@ static void pack_stripes(const struct job *job, int64_t begin, int64_t end, floa
   }
 }
 
-// One tile of C, one product of the sum. `part`: which third of the product's next panel is brought near meanwhile;
-// beyond the third, none.
-static void one_tile(const struct job *job, int64_t product, const float *a, int64_t row, int64_t rows, int64_t panel,
-                     int64_t part) {
+static int64_t at_most(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// Products of the sum from `first` on that one call may add up: they lie one behind the other, are equally long, and
+// their part of a panel stays in cache.
+static int64_t group_of(const struct job *job, int64_t first) {
+  const struct tfc_gemm_product *p = &job->products[first];
+  const int64_t most = p->k > 0 ? b_cached_bytes / (job->kernel->width * (int64_t)sizeof(float)) / p->k : 1;
+  int64_t count = 1;
+  if (job->joined || !p->panel_rows) return 1;
+  while (count < most && first + count < job->product_count && p[count].k == p->k) count++;
+  return count;
+}
+
+// One tile of C, `count` products of the sum. `part`: which third of their next panel is brought near meanwhile; beyond
+// the third, none.
+static void one_tile(const struct job *job, int64_t first, int64_t count, const float *a, int64_t row, int64_t rows,
+                     int64_t panel, int64_t part) {
   const struct tfc_gemm_kernel *g = job->kernel;
-  const struct tfc_gemm_product *p = &job->products[product];
-  const int64_t k = job->joined ? job->total_k : p->k;
-  int64_t columns = job->n - panel * g->width;
-  if (columns > g->width) columns = g->width;
+  const struct tfc_gemm_product *p = &job->products[first];
+  const int64_t k = job->joined ? job->total_k : p->k, apart = (p->panel_rows ? p->panel_rows : p->k) * g->width;
+  const int64_t columns = at_most(job->n - panel * g->width, g->width);
   float *c = job->c + row * job->ldc + panel * g->width;
-  const float *b = p->packed_b + panel * g->width * k;
+  const float *b = p->packed_b + panel * apart;
   int64_t b_row = g->width;
   if (!p->packed_b) {
     bool whole = columns == g->width;
     b = whole ? p->b + panel * g->width : p->tail;
     b_row = whole ? p->b_row : g->width;
   }
-  const float *ahead = p->packed_b && part < 3 ? b + g->width * k + part * 16 * k : b;
-  g->tile(k, a, b, b_row, ahead, c, job->ldc, rows, columns,
-          job->accumulate || product > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET);
-}
-
-static int64_t at_most(int64_t a, int64_t b) {
-  return a < b ? a : b;
+  const float *ahead = p->packed_b && part < 3 ? b + apart + part * 16 * count * k : b;
+  g->tile(count, k, a, b, b_row, ahead, c, job->ldc, rows, columns,
+          job->accumulate || first > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET);
 }
 
 // Rows [begin, end), packed at `a`, of the only product, or of those that are joined, its k in pieces.
@@ -239,7 +249,7 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
       bool any = panel + 1 < last || from + piece < all;
       for (int64_t row = begin, s = 0; row < end; row += tfc_gemm_stripe, s++) {
         const float *ahead = any && s < 3 ? next + s * 16 * at_most(k, piece) : b;
-        g->tile(k, a + (row - begin) * all + from * tfc_gemm_stripe, b, g->width, ahead,
+        g->tile(1, k, a + (row - begin) * all + from * tfc_gemm_stripe, b, g->width, ahead,
                 job->c + row * job->ldc + panel * g->width, job->ldc, at_most(end - row, tfc_gemm_stripe), columns,
                 mode);
       }
@@ -315,10 +325,13 @@ static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_
   if (panel_bytes(job) > b_cached_bytes) { // products outside
     for (int64_t panel = first; panel < last; panel++) {
       const float *a = packed;
-      for (int64_t i = 0; i < product_count; a += step * products[i++].k)
+      for (int64_t i = 0, count; i < product_count; i += count) {
+        count = group_of(job, i);
         for (int64_t s = 0; s < stripes; s++)
-          one_tile(job, i, a + s * step * job->total_k, begin + s * step, at_most(end - begin - s * step, step), panel,
-                   s);
+          one_tile(job, i, count, a + s * step * job->total_k, begin + s * step, at_most(end - begin - s * step, step),
+                   panel, s);
+        a += step * count * products[i].k;
+      }
     }
     return;
   }
@@ -327,8 +340,12 @@ static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_
     for (int64_t inner = 0; inner < inner_end; inner++) {
       int64_t s = rows_outside ? outer : inner, panel = first + (rows_outside ? inner : outer);
       const float *a = packed + s * step * job->total_k;
-      for (int64_t i = 0; i < product_count; a += step * products[i++].k)
-        one_tile(job, i, a, begin + s * step, at_most(end - begin - s * step, step), panel, rows_outside ? 3 : s);
+      for (int64_t i = 0, count; i < product_count; i += count) {
+        count = group_of(job, i);
+        one_tile(job, i, count, a, begin + s * step, at_most(end - begin - s * step, step), panel,
+                 rows_outside ? 3 : s);
+        a += step * count * products[i].k;
+      }
     }
 }
 
@@ -375,8 +392,8 @@ void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float
   const struct tfc_gemm_kernel *g = chosen();
   const int64_t columns = at_most(n - panel * g->width, g->width);
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
-    g->tile(k_last - k_first, packed_a + (row - row_first) * product->k + k_first * tfc_gemm_stripe, panel_b, g->width,
-            panel_b, c + row * n + panel * g->width, n, at_most(row_last - row, tfc_gemm_stripe), columns,
+    g->tile(1, k_last - k_first, packed_a + (row - row_first) * product->k + k_first * tfc_gemm_stripe, panel_b,
+            g->width, panel_b, c + row * n + panel * g->width, n, at_most(row_last - row, tfc_gemm_stripe), columns,
             k_first ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
 }
 
@@ -384,7 +401,7 @@ void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int6
   const struct tfc_gemm_kernel *g = chosen();
   for (int64_t first = 0; first < n; first += g->width)
     for (int64_t row = 0; row < m; row += tfc_gemm_stripe)
-      g->tile(k, a + row * k, b + first, b_row, b, c + row * n + first, n, tfc_gemm_stripe,
+      g->tile(1, k, a + row * k, b + first, b_row, b, c + row * n + first, n, tfc_gemm_stripe,
               at_most(n - first, g->width), TFC_GEMM_ADD);
 }
 

@@ -57,8 +57,11 @@ struct tfc_gemm_product {
   int64_t b_row;
   const float *tail;
   int64_t k;
-  // Of the first product: the right sides of all are packed as one, each panel with all their rows, at `packed_b`. Then
-  // an element of C is one chain over all products, which rounds otherwise.
+  // Rows of a packed panel, of which k are this product's; 0: k. More where the right sides of a sum are packed as one,
+  // each panel with the rows of all: a tile of C then reads them in one run.
+  int64_t panel_rows;
+  // Of the first product, right sides packed as one: an element of C is one chain over all products, which rounds
+  // otherwise.
   bool joined;
 };
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, or C + that, left to right,

@@ -15,10 +15,12 @@ struct tfc_gemm_kernel {
   const char *name;
   int64_t width; // columns of a panel
   // c[rows, columns] and the product, as `mode` says; rows <= 8, columns <= width. `b_row`: elements from row to row of
-  // B, `width` where it is packed; `width` columns of each of its rows are read. `ahead`: k cache lines that are wanted
-  // soon, and are brought into the second-level cache meanwhile; `b`: none are.
-  void (*tile)(int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c, int64_t ldc,
-               int64_t rows, int64_t columns, tfc_gemm_mode mode);
+  // B, `width` where it is packed; `width` columns of each of its rows are read. `ahead`: count * k cache lines that
+  // are wanted soon, and are brought into the second-level cache meanwhile; `b`: none are. A sum of `count` products
+  // with k terms each, one behind the other in `a` and `b`, is added up one by one, from the left; 1 to continue
+  // chains.
+  void (*tile)(int64_t count, int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c,
+               int64_t ldc, int64_t rows, int64_t columns, tfc_gemm_mode mode);
   // c[8, columns] = the product, B packed, the 8 rows of A where they lie, in `pieces` of `length` elements each:
   // `rows` [pieces, 8].
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,

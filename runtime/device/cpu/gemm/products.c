@@ -24,7 +24,7 @@ enum {
 };
 
 struct job {
-  bool joined; // as of tfc_gemm_product
+  bool as_one, joined; // the right sides are packed as one; as of tfc_gemm_product
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
   const struct tfc_product *given;
   int64_t count, total_k, m, n;
@@ -133,9 +133,9 @@ static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   return p->k * lines <= used * ways / 2;
 }
 
-// May the products be one chain over all of their k, and will every B be packed here?
-static bool can_join(const struct tfc_kernel_ctx *ctx, const struct job *job) {
-  bool can = ctx && ctx->rounding && job->count > 1;
+// A sum whose every B is packed here: they are packed as one.
+static bool pack_as_one(const struct job *job) {
+  bool can = job->count > 1;
   for (int64_t i = 0; i < job->count && can; i++) {
     const struct tfc_product *p = &job->given[i];
     can = !p->packed_b && !p->source && !read_in_place(p, job->m, job->n);
@@ -151,14 +151,14 @@ static size_t lay_out(const struct job *job, size_t *offsets) {
     const struct tfc_product *p = &job->given[i];
     offsets[i] = at;
     if (p->packed_b) continue;
-    if (job->joined) {
+    if (job->as_one) {
       at += (size_t)(p->k * width); // of the first panel
       continue;
     }
     int64_t panels = read_in_place(p, job->m, job->n) ? job->n % width != 0 : tfc_gemm_panels(job->n);
     at += ((size_t)(panels * p->k * width) + 15) / 16 * 16;
   }
-  if (job->joined) at *= (size_t)tfc_gemm_panels(job->n);
+  if (job->as_one) at *= (size_t)tfc_gemm_panels(job->n);
   return (at + (size_t)(8 * width)) * sizeof(float);
 }
 
@@ -180,7 +180,7 @@ static void pack_pieces(void *arg, int64_t begin, int64_t end) {
     if (begin < pieces && !p->packed_b) {
       const int64_t first = begin > 0 ? begin * PACKED_ROWS : 0, last = end < pieces ? end * PACKED_ROWS : p->k;
       float *memory = packing->memory + packing->offsets[i];
-      if (job->joined)
+      if (job->as_one)
         tfc_gemm_pack_part(p->b, job->total_k, job->n, first, last, 0, panels, memory);
       else if (!read_in_place(p, job->m, job->n))
         tfc_gemm_pack_part(p->b, p->k, job->n, first, last, 0, panels, memory);
@@ -194,7 +194,8 @@ static void pack_pieces(void *arg, int64_t begin, int64_t end) {
 // Fills job->products. `ctx` NULL: on this thread alone.
 static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   size_t offsets[TFC_PRODUCTS_MOST];
-  job->joined = can_join(ctx, job);
+  job->as_one = pack_as_one(job);
+  job->joined = job->as_one && ctx && ctx->rounding; // one chain over all of their k
   float *memory = tfc_thread_scratch(TFC_SCRATCH_B, lay_out(job, offsets));
   if (!memory) return false;
   struct packing packing = {job, memory, offsets};
@@ -207,7 +208,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
     *q = (struct tfc_gemm_product){
         .a = p->a, .source = p->source, .packed_b = p->packed_b, .k = p->k, .joined = job->joined};
     if (p->packed_b) continue;
-    if (!job->joined && read_in_place(p, job->m, job->n)) {
+    if (!job->as_one && read_in_place(p, job->m, job->n)) {
       q->b = p->b.data, q->b_row = p->b.row, q->tail = memory + offsets[i];
       needed += job->n % tfc_gemm_panel() ? p->k : 0;
     } else {
@@ -215,6 +216,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
       needed += p->k * panels;
     }
   }
+  for (int64_t i = 0; i < job->count && job->as_one; i++) job->products[i].panel_rows = job->total_k;
   if (!needed) return true;
   if (ctx && needed * tfc_gemm_panel() > 16384)
     tfc_kernel_parallel_for(ctx, pieces, 1, pack_pieces, &packing);
