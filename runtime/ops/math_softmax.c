@@ -7,28 +7,28 @@
 
 enum { lanes = 16 };
 
-OPS_CLONES float ops_softmax_max(const float *x, int64_t n) {
-  float most[lanes], bad[lanes];
-  for (int l = 0; l < lanes; l++) most[l] = -__builtin_inff(), bad[l] = 0;
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    for (int l = 0; l < lanes; l++) {
-      float v = x[i + l];
-      most[l] = v > most[l] ? v : most[l];
-      bad[l] = v != v ? v : bad[l];
-    }
-  for (; i < n; i++) {
-    most[0] = x[i] > most[0] ? x[i] : most[0];
-    bad[0] = x[i] != x[i] ? x[i] : bad[0];
-  }
-  float max = most[0];
-  for (int l = 1; l < lanes; l++) max = most[l] > max ? most[l] : max;
-  for (int l = 0; l < lanes; l++) max = bad[l] != bad[l] ? bad[l] : max;
-  return max;
-}
-
 typedef float floats __attribute__((vector_size(lanes * sizeof(float)), aligned(4)));
+typedef int32_t masks __attribute__((vector_size(lanes * sizeof(int32_t))));
 typedef double doubles __attribute__((vector_size(lanes * sizeof(double))));
+
+// Vectors by hand: the loop over lanes, each with the largest and a NaN, was compiled to one element at a time.
+OPS_CLONES float ops_softmax_max(const float *x, int64_t n) {
+  floats most = (floats){0} - __builtin_inff();
+  masks bad = {0};
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    floats v = *(const floats *)(x + i);
+    masks larger = v > most;
+    most = (floats)(((masks)v & larger) | ((masks)most & ~larger));
+    bad |= v != v;
+  }
+  float max = most[0], nan = 0;
+  for (int l = 1; l < lanes; l++) max = most[l] > max ? most[l] : max;
+  for (int64_t j = i; j < n; j++) max = x[j] > max ? x[j] : max;
+  for (int l = 0; l < lanes; l++) i = bad[l] ? 0 : i; // somewhere in what was done
+  for (; i < n; i++) nan = x[i] != x[i] ? x[i] : nan;
+  return nan != nan ? nan : max;
+}
 
 OPS_CLONES double ops_softmax_sum(const float *x, float max, float *y, int64_t n) {
   doubles sums = {0};
