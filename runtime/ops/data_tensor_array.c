@@ -1,6 +1,8 @@
 // TensorArray: tensors by index, written once and read, within one step. Its gradient is a TensorArray of its own that
-// adds up what is written to one place; the forward array keeps it, by the name of the gradient computation.
+// adds up what is written to one place; the forward array keeps it, by the name of the gradient computation. The ops of
+// versions 1 and 2 hand around two strings instead of a handle; the step keeps the array under them.
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
@@ -57,8 +59,40 @@ static tfc_status array_new(tfc_dtype dtype, const struct tfc_shape *shape, int6
   return NULL;
 }
 
+// --- Handles -----------------------------------------------------------------------------------------------------
+#define CONTAINER "_tensor_arrays"
+static tfc_status hand_over(void *arg, struct tfc_object **out) {
+  tfc_object_retain(*out = arg);
+  return NULL;
+}
+// Output 0 is the handle of `a`. Where that is two strings the step keeps `a` under FIRST@LAST or FIRST_LAST.
+static tfc_status give_handle(struct tfc_kernel_ctx *ctx, struct tensor_array *a, tfc_str first, char between,
+                              tfc_str last) {
+  struct tfc_object *kept = NULL;
+  struct tfc_tensor *y = NULL;
+  struct tfc_text text = {0};
+  if (ctx->graph->output_dtypes[ctx->node->output_begin] == TFC_RESOURCE) {
+    tfc_object_retain(&a->object);
+    return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, &a->object);
+  }
+  tfc_text_printf(&text, "%.*s%c%.*s", TFC_STR_ARG(first), between, TFC_STR_ARG(last));
+  tfc_str name = {text.data, text.size};
+  tfc_status s = text.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  if (!s)
+    s = tfc_resources_find_or_create(ctx->env->step_resources, TFC_STR(CONTAINER), name, &array_type, hand_over, a,
+                                     &kept);
+  tfc_object_release(kept);
+  if (!s) s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y);
+  if (!s && (!tfc_tensor_set_string(y, 0, TFC_STR(CONTAINER)) || !tfc_tensor_set_string(y, 1, name)))
+    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_text_deinit(&text);
+  return s;
+}
+
 static tfc_status create(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "element_shape");
+  static _Atomic uint64_t made; // a node makes a new array each time that it runs
+  char number[24];
   struct tensor_array *a = NULL;
   struct tfc_tensor *flow = NULL;
   TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "TensorArray size must be scalar, but had shape: %s",
@@ -69,7 +103,11 @@ static tfc_status create(struct tfc_kernel_ctx *ctx) {
   a->dynamic = tfc_node_attr_bool(ctx->graph, ctx->node, "dynamic_size", false);
   a->clear_after_read = tfc_node_attr_bool(ctx->graph, ctx->node, "clear_after_read", true);
   a->identical = tfc_node_attr_bool(ctx->graph, ctx->node, "identical_element_shapes", false);
-  TFC_RETURN_IF_ERROR(tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, &a->object));
+  snprintf(number, sizeof number, "%llu", (unsigned long long)made++);
+  tfc_status s = give_handle(ctx, a, ctx->node->name, '_', tfc_str_from(number));
+  tfc_object_release(&a->object);
+  if (s) return s;
+  if (ctx->output_count == 1) return NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, TFC_FLOAT, &TFC_SHAPE_SCALAR, &flow));
   *(float *)flow->data = 0;
   return NULL;
@@ -77,7 +115,16 @@ static tfc_status create(struct tfc_kernel_ctx *ctx) {
 
 static tfc_status array_of(struct tfc_kernel_ctx *ctx, struct tensor_array **out) {
   struct tfc_object *o = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &array_type, &o));
+  const struct tfc_tensor *h = ctx->inputs[0];
+  if (h->dtype == TFC_STRING) {
+    TFC_KERNEL_CHECK(tfc_tensor_elements(h) == 2, "Tensor array handle must be 2-element vector, but had shape: %s",
+                     tfc_shape_show(&h->shape, (char[TFC_SHAPE_TEXT]){0}));
+    TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->step_resources, tfc_tensor_get_string(h, 0),
+                                           tfc_tensor_get_string(h, 1), &array_type, &o));
+    tfc_object_release(o); // the step keeps it
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &array_type, &o));
+  }
   *out = (struct tensor_array *)o;
   TFC_KERNEL_CHECK(!(*out)->closed, "TensorArray has already been closed.");
   return NULL;
@@ -122,8 +169,9 @@ static tfc_status gradient_of(struct tfc_kernel_ctx *ctx) {
   }
   pthread_mutex_unlock(&a->lock);
   if (s) return s;
-  tfc_object_retain(&g->object);
-  TFC_RETURN_IF_ERROR(tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, &g->object));
+  tfc_str forward = ctx->inputs[0]->dtype == TFC_STRING ? tfc_tensor_get_string(ctx->inputs[0], 1) : TFC_STR("");
+  TFC_RETURN_IF_ERROR(give_handle(ctx, g, forward, '@', source));
+  if (ctx->output_count == 1) return NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, TFC_FLOAT, &TFC_SHAPE_SCALAR, &flow));
   *(float *)flow->data = *(const float *)ctx->inputs[1]->data;
   return NULL;
@@ -316,15 +364,16 @@ static struct tfc_shape attr_shape(struct tfc_kernel_ctx *ctx, const char *name)
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, name);
   return a && a->kind == TFC_ATTR_SHAPE ? *a->shape : TFC_SHAPE_UNKNOWN;
 }
-// (handle, indices, flow_in)
+// (handle, indices, flow_in); Pack: (handle, flow_in), all of them
 static tfc_status gather(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL;
   struct tfc_tensor *t = NULL;
   int64_t n = 0;
   struct tfc_shape asked = attr_shape(ctx, "element_shape");
   TFC_RETURN_IF_ERROR(array_of(ctx, &a));
-  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "Expected indices to be a vector");
-  TFC_RETURN_IF_ERROR(read_many(ctx, a, ctx->inputs[1], &t, &n));
+  const struct tfc_tensor *indices = ctx->input_count == 3 ? ctx->inputs[1] : NULL;
+  TFC_KERNEL_CHECK(!indices || indices->shape.rank == 1, "Expected indices to be a vector");
+  TFC_RETURN_IF_ERROR(read_many(ctx, a, indices, &t, &n));
   tfc_status s = gather_elements(ctx, a, t, n, &asked);
   release_all(t, n);
   return s;
@@ -377,25 +426,39 @@ static tfc_status concat(struct tfc_kernel_ctx *ctx) {
   release_all(t, n);
   return s;
 }
-// (handle, indices, value, flow_in)
-static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
+// Row i of `value` goes to indices[i], or to i.
+static tfc_status scatter_rows(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *indices,
+                               const struct tfc_tensor *value) {
   struct tensor_array *a = NULL;
-  const struct tfc_tensor *indices = ctx->inputs[1], *value = ctx->inputs[2];
-  TFC_RETURN_IF_ERROR(array_of(ctx, &a));
-  TFC_KERNEL_CHECK(indices->shape.rank == 1, "Expected indices to be a vector");
-  TFC_KERNEL_CHECK(value->shape.rank >= 1, "Expected value to be at least a vector, but received shape: []");
-  int64_t n = tfc_tensor_elements(indices);
-  TFC_KERNEL_CHECK(n == value->shape.dims[0], "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld",
-                   (long long)n, (long long)value->shape.dims[0]);
   tfc_status s = NULL;
+  TFC_RETURN_IF_ERROR(array_of(ctx, &a));
+  TFC_KERNEL_CHECK(value->shape.rank >= 1, "Expected value to be at least a vector, but received shape: []");
+  int64_t n = value->shape.dims[0];
   pthread_mutex_lock(&a->lock);
+  if (!indices && !a->dynamic && n != (int64_t)a->elements.count)
+    s = tfc_status_make(TFC_INVALID_ARGUMENT,
+                        "Input value must have first dimension equal to the array size (%lld vs. %zu)", (long long)n,
+                        a->elements.count);
   for (int64_t i = 0; !s && i < n; i++) {
     struct tfc_tensor row = {0};
     s = tfc_data_row(ctx, value, i, &row);
-    if (!s) s = write_at(ctx, a, tfc_tensor_int(indices, i), &row);
+    if (!s) s = write_at(ctx, a, indices ? tfc_tensor_int(indices, i) : i, &row);
   }
   pthread_mutex_unlock(&a->lock);
-  return s ? s : pass_flow(ctx, 3);
+  return s ? s : pass_flow(ctx, ctx->input_count - 1);
+}
+// (handle, indices, value, flow_in)
+static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *indices = ctx->inputs[1], *value = ctx->inputs[2];
+  TFC_KERNEL_CHECK(indices->shape.rank == 1, "Expected indices to be a vector");
+  int64_t n = tfc_tensor_elements(indices), rows = value->shape.rank < 1 ? n : value->shape.dims[0];
+  TFC_KERNEL_CHECK(n == rows, "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld", (long long)n,
+                   (long long)rows);
+  return scatter_rows(ctx, indices, value);
+}
+// (handle, value, flow_in)
+static tfc_status unpack(struct tfc_kernel_ctx *ctx) {
+  return scatter_rows(ctx, NULL, ctx->inputs[1]);
 }
 // (handle, value, lengths, flow_in)
 static tfc_status split(struct tfc_kernel_ctx *ctx) {
@@ -464,8 +527,14 @@ static struct tfc_handle_info held(const struct tfc_shape_ctx *ctx) {
   const struct tfc_handle_info *h = ctx->input_handles ? ctx->input_handles[0] : NULL;
   return h && h->dtype != TFC_DTYPE_NONE ? *h : (struct tfc_handle_info){TFC_DTYPE_NONE, TFC_SHAPE_UNKNOWN};
 }
+// A handle of two strings; TensorFlow knows that of version 2 alone.
+static tfc_status shape_strings(struct tfc_shape_ctx *ctx) {
+  if (tfc_str_ends(ctx->node->op, "V2")) ctx->outputs[0] = TFC_SHAPE(2);
+  return NULL;
+}
 static tfc_status shape_create(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "element_shape");
+  if (ctx->node->output_count == 1) return shape_strings(ctx);
   ctx->outputs[0] = tfc_data_handle_shape();
   ctx->outputs[1] = TFC_SHAPE_SCALAR;
   if (ctx->output_handles && a && a->kind == TFC_ATTR_SHAPE &&
@@ -476,6 +545,7 @@ static tfc_status shape_create(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_gradient(struct tfc_shape_ctx *ctx) {
+  if (ctx->node->output_count == 1) return shape_strings(ctx);
   ctx->outputs[0] = tfc_data_handle_shape();
   ctx->outputs[1] = TFC_SHAPE_SCALAR;
   if (ctx->output_handles && ctx->input_handles && ctx->input_handles[0] && ctx->node->input_count == 2)
@@ -485,7 +555,7 @@ static tfc_status shape_gradient(struct tfc_shape_ctx *ctx) {
 static tfc_status shape_write(struct tfc_shape_ctx *ctx) {
   struct tfc_handle_info h = held(ctx);
   struct tfc_shape merged;
-  if (tfc_str_is(ctx->node->op, "TensorArrayWriteV3"))
+  if (tfc_str_starts(ctx->node->op, "TensorArrayWrite"))
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&h.shape, ctx->inputs[2], &merged));
   ctx->outputs[0] = TFC_SHAPE_SCALAR;
   return NULL;
@@ -510,6 +580,14 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
+// A node of the forward node's version of the ops.
+static struct tfc_output add(const struct tfc_grad_ctx *c, const char *op, const struct tfc_output *inputs,
+                             uint32_t count, const struct tfc_attr *attrs, uint32_t attr_count) {
+  tfc_str forward = tfc_builder_node(c->builder, c->node)->op;
+  char name[32];
+  snprintf(name, sizeof name, "%s%s", op, tfc_str_ends(forward, "V3") ? "V3" : tfc_str_ends(forward, "V2") ? "V2" : "");
+  return tfc_add(c->builder, name, NULL, inputs, count, attrs, attr_count);
+}
 // The gradient's array, and its flow in *flow. Arrays of one gradient computation are told from those of another by the
 // part of the incoming gradient's name that ends in its "gradients…" scope.
 static struct tfc_output gradient_array(const struct tfc_grad_ctx *c, struct tfc_output named_by,
@@ -526,9 +604,8 @@ static struct tfc_output gradient_array(const struct tfc_grad_ctx *c, struct tfc
     end = slash == SIZE_MAX ? 0 : slash;
   }
   struct tfc_attr attr = tfc_attr_string("source", source);
-  struct tfc_output g =
-      tfc_add(c->builder, "TensorArrayGradV3", NULL, TFC_OUTPUTS(tfc_grad_input(c, 0), *flow), &attr, 1);
-  *flow = (struct tfc_output){g.node, 1};
+  struct tfc_output g = add(c, "TensorArrayGrad", TFC_OUTPUTS(tfc_grad_input(c, 0), *flow), &attr, 1);
+  if (tfc_grad_input_dtype(c, 0) == TFC_RESOURCE) *flow = (struct tfc_output){g.node, 1};
   return g;
 }
 static struct tfc_output flow_input(const struct tfc_grad_ctx *c) {
@@ -536,150 +613,183 @@ static struct tfc_output flow_input(const struct tfc_grad_ctx *c) {
 }
 static tfc_status grad_of_read(struct tfc_grad_ctx *c) {
   struct tfc_output flow = flow_input(c), g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] = tfc_add(c->builder, "TensorArrayWriteV3", NULL,
-                              TFC_OUTPUTS(g, tfc_grad_input(c, 1), c->grad_outputs[0], flow), NULL, 0);
+  c->grad_inputs[2] =
+      add(c, "TensorArrayWrite", TFC_OUTPUTS(g, tfc_grad_input(c, 1), c->grad_outputs[0], flow), NULL, 0);
   return tfc_grad_status(c);
 }
 static struct tfc_output read_back(const struct tfc_grad_ctx *c, const char *op, struct tfc_output g,
                                    const struct tfc_output *indices, struct tfc_output flow, tfc_dtype dtype) {
   struct tfc_attr attr = tfc_attr_type("dtype", dtype);
-  if (indices) return tfc_add(c->builder, op, NULL, TFC_OUTPUTS(g, *indices, flow), &attr, 1);
-  return tfc_add(c->builder, op, NULL, TFC_OUTPUTS(g, flow), &attr, 1);
+  if (indices) return add(c, op, TFC_OUTPUTS(g, *indices, flow), &attr, 1);
+  return add(c, op, TFC_OUTPUTS(g, flow), &attr, 1);
 }
 static tfc_status grad_of_write(struct tfc_grad_ctx *c) {
   struct tfc_output flow = c->grad_outputs[0], index = tfc_grad_input(c, 1);
   struct tfc_output g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] = read_back(c, "TensorArrayReadV3", g, &index, flow, tfc_grad_input_dtype(c, 2));
+  c->grad_inputs[2] = read_back(c, "TensorArrayRead", g, &index, flow, tfc_grad_input_dtype(c, 2));
   c->grad_inputs[3] = c->grad_outputs[0];
   return tfc_grad_status(c);
 }
 static tfc_status grad_of_gather(struct tfc_grad_ctx *c) {
   struct tfc_output flow = flow_input(c), g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] = tfc_add(c->builder, "TensorArrayScatterV3", NULL,
-                              TFC_OUTPUTS(g, tfc_grad_input(c, 1), c->grad_outputs[0], flow), NULL, 0);
+  c->grad_inputs[2] =
+      add(c, "TensorArrayScatter", TFC_OUTPUTS(g, tfc_grad_input(c, 1), c->grad_outputs[0], flow), NULL, 0);
   return tfc_grad_status(c);
 }
 static tfc_status grad_of_scatter(struct tfc_grad_ctx *c) {
   struct tfc_output flow = c->grad_outputs[0], indices = tfc_grad_input(c, 1);
   struct tfc_output g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] = read_back(c, "TensorArrayGatherV3", g, &indices, flow, tfc_grad_input_dtype(c, 2));
+  c->grad_inputs[2] = read_back(c, "TensorArrayGather", g, &indices, flow, tfc_grad_input_dtype(c, 2));
   c->grad_inputs[3] = c->grad_outputs[0];
   return tfc_grad_status(c);
 }
 static tfc_status grad_of_concat(struct tfc_grad_ctx *c) {
   struct tfc_output flow = flow_input(c), g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[1] = tfc_add(c->builder, "TensorArraySplitV3", NULL,
-                              TFC_OUTPUTS(g, c->grad_outputs[0], tfc_grad_output(c, 1), flow), NULL, 0);
+  c->grad_inputs[1] =
+      add(c, "TensorArraySplit", TFC_OUTPUTS(g, c->grad_outputs[0], tfc_grad_output(c, 1), flow), NULL, 0);
   return tfc_grad_status(c);
 }
 static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
   struct tfc_output flow = c->grad_outputs[0], g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[1] = read_back(c, "TensorArrayConcatV3", g, NULL, flow, tfc_grad_input_dtype(c, 1));
+  c->grad_inputs[1] = read_back(c, "TensorArrayConcat", g, NULL, flow, tfc_grad_input_dtype(c, 1));
   c->grad_inputs[3] = c->grad_outputs[0];
   return tfc_grad_status(c);
 }
 
-// The handle and the flow are in host memory; values are on the device.
+// What all versions share, HANDLE being the handle's type and V the ending of the names. The handle and the flow are in
+// host memory; values are on the device.
+#define KEEPS .flags = TFC_OP_STATEFUL
+#define STOPS .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE
+#define VERSION(v, handle_)                                                                                            \
+  {.name = "TensorArrayWrite" v,                                                                                       \
+   .inputs = "handle: " handle_ ", index: int32, value: T, flow_in: float",                                            \
+   .outputs = "flow_out: float",                                                                                       \
+   .attrs = "T: type",                                                                                                 \
+   KEEPS,                                                                                                              \
+   .host_inputs = 11,                                                                                                  \
+   .host_outputs = 1,                                                                                                  \
+   .shape = shape_write,                                                                                               \
+   .gradient = grad_of_write,                                                                                          \
+   .kernel = write},                                                                                                   \
+      {.name = "TensorArrayRead" v,                                                                                    \
+       .inputs = "handle: " handle_ ", index: int32, flow_in: float",                                                  \
+       .outputs = "value: dtype",                                                                                      \
+       .attrs = "dtype: type",                                                                                         \
+       KEEPS,                                                                                                          \
+       .host_inputs = 7,                                                                                               \
+       .shape = shape_read,                                                                                            \
+       .gradient = grad_of_read,                                                                                       \
+       .kernel = read},                                                                                                \
+      {.name = "TensorArrayGather" v,                                                                                  \
+       .inputs = "handle: " handle_ ", indices: int32, flow_in: float",                                                \
+       .outputs = "value: dtype",                                                                                      \
+       .attrs = "dtype: type, element_shape: shape = unknown",                                                         \
+       KEEPS,                                                                                                          \
+       .host_inputs = 7,                                                                                               \
+       .shape = shape_gather,                                                                                          \
+       .gradient = grad_of_gather,                                                                                     \
+       .kernel = gather},                                                                                              \
+      {.name = "TensorArrayScatter" v,                                                                                 \
+       .inputs = "handle: " handle_ ", indices: int32, value: T, flow_in: float",                                      \
+       .outputs = "flow_out: float",                                                                                   \
+       .attrs = "T: type",                                                                                             \
+       KEEPS,                                                                                                          \
+       .host_inputs = 11,                                                                                              \
+       .host_outputs = 1,                                                                                              \
+       .shape = shape_write,                                                                                           \
+       .gradient = grad_of_scatter,                                                                                    \
+       .kernel = scatter},                                                                                             \
+      {.name = "TensorArrayConcat" v,                                                                                  \
+       .inputs = "handle: " handle_ ", flow_in: float",                                                                \
+       .outputs = "value: dtype, lengths: int64",                                                                      \
+       .attrs = "dtype: type, element_shape_except0: shape = unknown",                                                 \
+       KEEPS,                                                                                                          \
+       .host_inputs = 3,                                                                                               \
+       .host_outputs = 2,                                                                                              \
+       .shape = shape_concat,                                                                                          \
+       .gradient = grad_of_concat,                                                                                     \
+       .kernel = concat},                                                                                              \
+      {.name = "TensorArraySplit" v,                                                                                   \
+       .inputs = "handle: " handle_ ", value: T, lengths: int64, flow_in: float",                                      \
+       .outputs = "flow_out: float",                                                                                   \
+       .attrs = "T: type",                                                                                             \
+       KEEPS,                                                                                                          \
+       .host_inputs = 13,                                                                                              \
+       .host_outputs = 1,                                                                                              \
+       .shape = shape_write,                                                                                           \
+       .gradient = grad_of_split,                                                                                      \
+       .kernel = split},                                                                                               \
+      {.name = "TensorArraySize" v,                                                                                    \
+       .inputs = "handle: " handle_ ", flow_in: float",                                                                \
+       .outputs = "size: int32",                                                                                       \
+       STOPS,                                                                                                          \
+       .host_inputs = 3,                                                                                               \
+       .host_outputs = 1,                                                                                              \
+       .shape = tfc_nn_shape_scalar,                                                                                   \
+       .kernel = size},                                                                                                \
+      {.name = "TensorArrayClose" v,                                                                                   \
+       .inputs = "handle: " handle_,                                                                                   \
+       STOPS,                                                                                                          \
+       .host_inputs = 1,                                                                                               \
+       .shape = tfc_nn_shape_none,                                                                                     \
+       .kernel = close_},
+#define CREATE STOPS, .host_inputs = 1, .host_outputs = 3, .shape = shape_create, .kernel = create
+#define GRADIENT(inputs_)                                                                                              \
+  STOPS, .attrs = "source: string", .host_inputs = inputs_, .host_outputs = 3, .shape = shape_gradient,                \
+         .kernel = gradient_of
+
 static const struct tfc_op_def data_tensor_array_rows[] = {
+    {.name = "TensorArray",
+     .inputs = "size: int32",
+     .outputs = "handle: Ref(string)",
+     .attrs = "dtype: type, dynamic_size: bool = false, clear_after_read: bool = true, tensor_array_name: string = '', "
+              "element_shape: shape = unknown",
+     CREATE},
+    {.name = "TensorArrayV2",
+     .inputs = "size: int32",
+     .outputs = "handle: string",
+     .attrs = "dtype: type, element_shape: shape = unknown, dynamic_size: bool = false, clear_after_read: bool = "
+              "true, tensor_array_name: string = ''",
+     CREATE},
     {.name = "TensorArrayV3",
      .inputs = "size: int32",
      .outputs = "handle: resource, flow: float",
      .attrs = "dtype: type, element_shape: shape = unknown, dynamic_size: bool = false, clear_after_read: bool = "
               "true, identical_element_shapes: bool = false, tensor_array_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
-     .host_inputs = 1,
-     .host_outputs = 3,
-     .shape = shape_create,
-     .kernel = create},
+     CREATE},
+    {.name = "TensorArrayGrad",
+     .inputs = "handle: string, flow_in: float",
+     .outputs = "grad_handle: Ref(string)",
+     GRADIENT(3)},
+    {.name = "TensorArrayGradV2",
+     .inputs = "handle: string, flow_in: float",
+     .outputs = "grad_handle: string",
+     GRADIENT(3)},
     {.name = "TensorArrayGradV3",
      .inputs = "handle: resource, flow_in: float",
      .outputs = "grad_handle: resource, flow_out: float",
-     .attrs = "source: string",
-     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
-     .host_inputs = 3,
-     .host_outputs = 3,
-     .shape = shape_gradient,
-     .kernel = gradient_of},
+     GRADIENT(3)},
     {.name = "TensorArrayGradWithShape",
      .inputs = "handle: resource, flow_in: float, shape_to_prepend: int32",
      .outputs = "grad_handle: resource, flow_out: float",
-     .attrs = "source: string",
-     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
-     .host_inputs = 7,
-     .host_outputs = 3,
-     .shape = shape_gradient,
-     .kernel = gradient_of},
-    {.name = "TensorArrayWriteV3",
-     .inputs = "handle: resource, index: int32, value: T, flow_in: float",
-     .outputs = "flow_out: float",
-     .attrs = "T: type",
-     .flags = TFC_OP_STATEFUL,
-     .host_inputs = 11,
-     .host_outputs = 1,
-     .shape = shape_write,
-     .gradient = grad_of_write,
-     .kernel = write},
-    {.name = "TensorArrayReadV3",
-     .inputs = "handle: resource, index: int32, flow_in: float",
-     .outputs = "value: dtype",
-     .attrs = "dtype: type",
-     .flags = TFC_OP_STATEFUL,
-     .host_inputs = 7,
-     .shape = shape_read,
-     .gradient = grad_of_read,
-     .kernel = read},
-    {.name = "TensorArrayGatherV3",
-     .inputs = "handle: resource, indices: int32, flow_in: float",
+     GRADIENT(7)},
+    VERSION("", "Ref(string)") VERSION("V2", "string") VERSION("V3", "resource") //
+    {.name = "TensorArrayPack",
+     .inputs = "handle: Ref(string), flow_in: float",
      .outputs = "value: dtype",
      .attrs = "dtype: type, element_shape: shape = unknown",
-     .flags = TFC_OP_STATEFUL,
-     .host_inputs = 7,
-     .shape = shape_gather,
-     .gradient = grad_of_gather,
+     KEEPS,
+     .host_inputs = 3,
+     .shape = tfc_nn_shape_unknown,
      .kernel = gather},
-    {.name = "TensorArrayScatterV3",
-     .inputs = "handle: resource, indices: int32, value: T, flow_in: float",
+    {.name = "TensorArrayUnpack",
+     .inputs = "handle: Ref(string), value: T, flow_in: float",
      .outputs = "flow_out: float",
      .attrs = "T: type",
-     .flags = TFC_OP_STATEFUL,
-     .host_inputs = 11,
+     KEEPS,
+     .host_inputs = 5,
      .host_outputs = 1,
      .shape = shape_write,
-     .gradient = grad_of_scatter,
-     .kernel = scatter},
-    {.name = "TensorArrayConcatV3",
-     .inputs = "handle: resource, flow_in: float",
-     .outputs = "value: dtype, lengths: int64",
-     .attrs = "dtype: type, element_shape_except0: shape = unknown",
-     .flags = TFC_OP_STATEFUL,
-     .host_inputs = 3,
-     .host_outputs = 2,
-     .shape = shape_concat,
-     .gradient = grad_of_concat,
-     .kernel = concat},
-    {.name = "TensorArraySplitV3",
-     .inputs = "handle: resource, value: T, lengths: int64, flow_in: float",
-     .outputs = "flow_out: float",
-     .attrs = "T: type",
-     .flags = TFC_OP_STATEFUL,
-     .host_inputs = 13,
-     .host_outputs = 1,
-     .shape = shape_write,
-     .gradient = grad_of_split,
-     .kernel = split},
-    {.name = "TensorArraySizeV3",
-     .inputs = "handle: resource, flow_in: float",
-     .outputs = "size: int32",
-     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
-     .host_inputs = 3,
-     .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
-     .kernel = size},
-    {.name = "TensorArrayCloseV3",
-     .inputs = "handle: resource",
-     .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
-     .host_inputs = 1,
-     .shape = tfc_nn_shape_none,
-     .kernel = close_},
+     .kernel = unpack},
 };
 TFC_REGISTER_OPS(data_tensor_array_rows);

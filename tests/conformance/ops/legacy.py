@@ -1,0 +1,86 @@
+"""What older graphs call their ops: TensorArrays of versions 1 and 2."""
+
+import numpy as np
+import tensorflow.compat.v1 as tf1
+
+I32, I64 = np.int32, np.int64
+
+
+def cases(f):
+    # TensorFlow takes these ops from graphs only that say they are as old.
+    old = tf1.GraphDef()
+    old.versions.producer = 8
+    with f.graph.as_default():
+        tf1.import_graph_def(old, name="")
+        for version in ("", "V2"):
+            tensor_arrays(f, version)
+        packed_arrays(f)
+
+
+def tensor_arrays(f, version):
+    v = f.values
+
+    def op(name, inputs, **attrs):
+        return f.node("TensorArray" + name + version, inputs, **attrs)
+
+    def array(d, size, **attrs):
+        return op("", [np.array(size, I32)], dtype=d, element_shape=None, tensor_array_name="", **attrs)
+
+    zero = np.float32(0)
+    for d in ("float32", "int64", "string", "bool"):
+        f.case("TensorArray" + version, d)
+        with f.scope():
+            handle, flow = array(d, 3, dynamic_size=True, clear_after_read=False), zero
+            for i in (0, 2, 1, 3):
+                flow = op("Write", [handle, np.array(i, I32), v(d, [2, 2], salt=i), flow])
+            read = op("Read", [handle, np.array(2, I32), flow], dtype=d)
+            gathered = op("Gather", [handle, np.array([3, 0], I32), flow], dtype=d, element_shape=None)
+            joined = op("Concat", [handle, flow], dtype=d, element_shape_except0=None)
+            got = [read, op("Size", [handle, flow]), gathered, joined]
+        f.run(got + [handle] if version and d == "int64" else got, tolerance="shape" if version and d == "int64" else None)
+        f.case("TensorArrayScatter" + version, d)
+        with f.scope():
+            handle = array(d, 3, clear_after_read=False)
+            flow = op("Scatter", [handle, np.array([2, 0, 1], I32), v(d, [3, 2]), zero])
+            f.run(op("Gather", [handle, np.array([0, 1, 2], I32), flow], dtype=d, element_shape=[2]))
+        f.case("TensorArraySplit" + version, d)
+        with f.scope():
+            handle = array(d, 2, clear_after_read=False)
+            flow = op("Split", [handle, v(d, [5, 2]), np.array([2, 3], I64), zero])
+            reads = [op("Read", [handle, np.array(i, I32), flow], dtype=d) for i in (0, 1)]
+            with tf1.control_dependencies(reads):
+                closed = op("Close", [handle])
+            f.run(reads, targets=closed)
+    f.case("TensorArrayGrad" + version, "float32")
+    with f.scope():
+        handle = array("float32", 2, clear_after_read=False)
+        flow = op("Scatter", [handle, np.array([0, 1], I32), v("float32", [2, 3]), zero])
+        # asked for twice, it is one array
+        first, again = (f.node("TensorArrayGrad" + version, [handle, flow], source="gradients") for _ in (0, 1))
+        for i, salt, grad in ((0, 1, first), (1, 2, again), (0, 3, again)):  # writing twice adds up
+            flow = op("Write", [grad, np.array(i, I32), v("float32", [3], salt=salt), flow])
+        f.run(op("Gather", [first, np.array([0, 1], I32), flow], dtype="float32", element_shape=None))
+    f.case("TensorArrayRead" + version, "float32", tag="twice", expect_error=True)
+    with f.scope():
+        handle = array("float32", 2)
+        flow = op("Write", [handle, np.array(0, I32), v("float32", [2]), zero])
+        with tf1.control_dependencies([op("Read", [handle, np.array(0, I32), flow], dtype="float32")]):
+            f.run(op("Read", [handle, np.array(0, I32), flow], dtype="float32"))
+    f.case("TensorArrayWrite" + version, "float32", tag="closed", expect_error=True)
+    with f.scope():
+        handle = array("float32", 2)
+        with tf1.control_dependencies([op("Close", [handle])]):
+            f.run(op("Write", [handle, np.array(0, I32), v("float32", [2]), zero]))
+
+
+def packed_arrays(f):
+    for tag, size, dynamic in (("", 3, False), ("dynamic", 1, True)):
+        f.case("TensorArrayPack", "float32", tag=tag)
+        with f.scope():
+            handle = f.node("TensorArray", [np.array(size, I32)], dtype="float32", element_shape=None, dynamic_size=dynamic)
+            flow = f.node("TensorArrayUnpack", [handle, f.values("float32", [3, 2]), np.float32(0)])
+            f.run(f.node("TensorArrayPack", [handle, flow], dtype="float32", element_shape=None))
+    f.case("TensorArrayUnpack", "float32", tag="size", expect_error=True)
+    with f.scope():
+        handle = f.node("TensorArray", [np.array(2, I32)], dtype="float32", element_shape=None)
+        f.run(f.node("TensorArrayUnpack", [handle, f.values("float32", [3, 2]), np.float32(0)]))
