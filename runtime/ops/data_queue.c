@@ -22,7 +22,7 @@ struct waiter {
   struct waiter *next;
   struct tfc_kernel_ctx *ctx;
   bool enqueue, many, up_to;
-  int64_t wanted;  // elements
+  int64_t wanted;  // elements; of who peeks: where
   tuples elements; // enqueue: those still to go in, from `at`; dequeue: those taken so far
   size_t at;
   tfc_status result;
@@ -45,7 +45,7 @@ struct tfc_queue {
   bool closed;
   tuples items;
   size_t head; // of items: those before are gone
-  struct line enqueues, dequeues;
+  struct line enqueues, dequeues, peeks;
 };
 
 static void tuple_free(struct tfc_queue *q, struct tuple *t) {
@@ -82,6 +82,7 @@ static struct tfc_queue *queue_new(enum kind kind) {
   pthread_mutex_init(&q->lock, NULL);
   q->enqueues.last = &q->enqueues.first;
   q->dequeues.last = &q->dequeues.first;
+  q->peeks.last = &q->peeks.first;
   q->kind = kind;
   q->capacity = -1;
   return q;
@@ -334,6 +335,29 @@ static bool try_dequeue(struct tfc_queue *q, struct line *done) {
   return true;
 }
 
+// Everybody who peeks at what is there gets it.
+static void try_peeks(struct tfc_queue *q, struct line *done) {
+  struct line keep = {.last = &keep.first};
+  while (q->peeks.first) {
+    struct waiter *w = shift(&q->peeks);
+    if (w->wanted >= held(q) && !cancelled(w)) {
+      append(&keep, w);
+      continue;
+    }
+    struct tuple t = {.parts = cancelled(w) ? NULL : calloc(q->parts + 1, sizeof *t.parts)};
+    if (cancelled(w))
+      w->result = tfc_status_make(TFC_CANCELLED, "Peek operation was cancelled");
+    else if (!t.parts || !tfc_array_push(&w->elements, t))
+      w->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (uint32_t i = 0; !w->result && i < q->parts; i++)
+      tfc_tensor_share(&q->items.data[q->head + (size_t)w->wanted].parts[i], &t.parts[i]);
+    if (w->result && t.parts) free(t.parts);
+    append(done, w);
+  }
+  q->peeks.first = keep.first;
+  q->peeks.last = keep.first ? keep.last : &q->peeks.first;
+}
+
 static void waiter_free(struct tfc_queue *q, struct waiter *w) {
   for (size_t i = 0; i < w->elements.count; i++) tuple_free(q, &w->elements.data[i]);
   tfc_array_free(&w->elements);
@@ -357,6 +381,7 @@ static void flush(struct tfc_queue *q) {
   pthread_mutex_lock(&q->lock);
   for (bool going = true; going;) {
     going = try_enqueue(q, &done);
+    try_peeks(q, &done); // before what came is gone
     going |= try_dequeue(q, &done);
   }
   pthread_mutex_unlock(&q->lock);
@@ -587,6 +612,17 @@ tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q)
 }
 tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
   return start_take(ctx, q, false, false, 1);
+}
+tfc_status tfc_queue_peek(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t index) {
+  TFC_KERNEL_CHECK(index >= 0, "index %lld is negative", (long long)index);
+  struct waiter *w = calloc(1, sizeof *w);
+  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *w = (struct waiter){.ctx = ctx, .wanted = index};
+  pthread_mutex_lock(&q->lock);
+  append(&q->peeks, w);
+  pthread_mutex_unlock(&q->lock);
+  flush(q);
+  return NULL;
 }
 void tfc_queue_clear(struct tfc_queue *q) {
   pthread_mutex_lock(&q->lock);

@@ -31,6 +31,8 @@ TFC_MUST_USE tfc_status tfc_queue_create_fifo(tfc_str name, int64_t capacity, ui
                                               struct tfc_queue **out);
 TFC_MUST_USE tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);
 TFC_MUST_USE tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);
+// The tuple at `index`, which stays there; waits until there is one.
+TFC_MUST_USE tfc_status tfc_queue_peek(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t index);
 void tfc_queue_clear(struct tfc_queue *q);
 TFC_MUST_USE tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel);
 

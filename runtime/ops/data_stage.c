@@ -1,5 +1,6 @@
-// Staging areas: Stage puts a tuple in, Unstage takes the oldest out, across steps; both wait where they cannot. An
-// area belongs to the session and is named by container and shared_name, else by the node.
+// Staging areas: Stage puts a tuple in, Unstage takes the oldest out, across steps; both wait where they cannot.
+// StagePeek leaves it there. An area belongs to the session and is named by container and shared_name, else by the
+// node.
 #include <stdlib.h>
 
 #include "runtime/ops/data_queue.h"
@@ -42,7 +43,7 @@ static tfc_status area_make(void *arg, struct tfc_object **out) {
   return NULL;
 }
 
-enum what { PUT, TAKE, SIZE, CLEAR };
+enum what { PUT, TAKE, PEEK, SIZE, CLEAR };
 static tfc_status on_area(struct tfc_kernel_ctx *ctx, enum what what) {
   struct tfc_object *o = NULL;
   struct tfc_tensor *y = NULL;
@@ -54,6 +55,7 @@ static tfc_status on_area(struct tfc_kernel_ctx *ctx, enum what what) {
   switch (what) {
   case PUT: s = tfc_queue_put_inputs(ctx, q); break;
   case TAKE: s = tfc_queue_take_one(ctx, q); break;
+  case PEEK: s = tfc_queue_peek(ctx, q, tfc_nn_int(ctx->inputs[0])); break;
   case CLEAR: tfc_queue_clear(q); break;
   case SIZE:
     s = tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE_SCALAR, &y);
@@ -67,6 +69,9 @@ static tfc_status stage(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status unstage(struct tfc_kernel_ctx *ctx) {
   return on_area(ctx, TAKE);
+}
+static tfc_status stage_peek(struct tfc_kernel_ctx *ctx) {
+  return on_area(ctx, PEEK);
 }
 static tfc_status stage_size(struct tfc_kernel_ctx *ctx) {
   return on_area(ctx, SIZE);
@@ -92,6 +97,13 @@ static const struct tfc_op_def data_stage_rows[] = {
      .flags = FLAGS | TFC_OP_ASYNC,
      .shape = tfc_nn_shape_unknown,
      .kernel = unstage},
+    {.name = "StagePeek",
+     .inputs = "index: int32",
+     .outputs = "values: dtypes",
+     .attrs = ATTRS(" >= 1"),
+     .flags = FLAGS | TFC_OP_ASYNC,
+     .shape = tfc_nn_shape_unknown,
+     .kernel = stage_peek},
     {.name = "StageSize",
      .outputs = "size: int32",
      .attrs = ATTRS(""),

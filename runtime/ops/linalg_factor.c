@@ -378,5 +378,12 @@ static const struct tfc_op_def linalg_factor_rows[] = {
      .gradient = gradient_MatrixSolveLs,
      .samples = "double[3,2]=[2,0.5,0.5,1,1,2], double[3,2], double[]=0.5; "
                 "double[2,3]=[2,0.5,0.5,1,1,2], double[2,2], double[]=0.25"},
+    {.name = "BatchMatrixSolveLs",
+     .inputs = "matrix: T, rhs: T, l2_regularizer: double",
+     .outputs = "output: T",
+     .attrs = "T: {double, float}, fast: bool = true",
+     ROW(shape_solve_ls, solve_ls),
+     .host_inputs = 1 << 2,
+     .gradient = gradient_MatrixSolveLs},
 };
 TFC_REGISTER_OPS(linalg_factor_rows);

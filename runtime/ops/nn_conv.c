@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/ops/blas.h"
-#include "runtime/ops/nn_window.h"
+#include "runtime/ops/nn_conv.h"
 
 enum { BLOCK_ELEMENTS = 1 << 17, MAX_STRIPES = 8 };
 
@@ -184,22 +184,20 @@ static tfc_status sizes_of_input(const struct tfc_window *w, const struct tfc_te
   return NULL;
 }
 
-static tfc_status conv(struct tfc_kernel_ctx *ctx) {
-  const struct conv_state *st = ctx->state;
-  const struct tfc_window *win = &st->window;
-  const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1], *dy = st->role == FORWARD ? NULL : ctx->inputs[2];
+static tfc_status convolve(struct tfc_kernel_ctx *ctx, const struct tfc_window *win, enum role role,
+                           const struct tfc_tensor *a, const struct tfc_tensor *b, const struct tfc_tensor *dy) {
   struct tfc_shape xs = a->shape, ws = b->shape, ys;
   struct tfc_tensor *out = NULL;
   struct tfc_buffer *scratch[4] = {0};
   struct conv c;
   struct tfc_image xi, yi, wi;
   tfc_status s = NULL;
-  if (st->role == BACKWARD_INPUT) TFC_RETURN_IF_ERROR(sizes_of_input(win, a, &b->shape, &dy->shape, &xs));
-  if (st->role == BACKWARD_FILTER) TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(b, &ws));
+  if (role == BACKWARD_INPUT) TFC_RETURN_IF_ERROR(sizes_of_input(win, a, &b->shape, &dy->shape, &xs));
+  if (role == BACKWARD_FILTER) TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(b, &ws));
   TFC_RETURN_IF_ERROR(describe(win, &xs, &ws, dy ? &dy->shape : NULL, &c));
   ys = tfc_image_shape(win, c.batch, c.out, c.filters);
-  tfc_dtype dtype = st->role == BACKWARD_INPUT ? b->dtype : a->dtype;
-  const struct tfc_shape *shape = st->role == FORWARD ? &ys : st->role == BACKWARD_INPUT ? &xs : &ws;
+  tfc_dtype dtype = role == BACKWARD_INPUT ? b->dtype : a->dtype;
+  const struct tfc_shape *shape = role == FORWARD ? &ys : role == BACKWARD_INPUT ? &xs : &ws;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, dtype, shape, &out));
   if (tfc_tensor_elements(out) == 0) return NULL;
   if (tfc_shape_elements(&xs) == 0 || tfc_shape_elements(&ys) == 0) { // nothing to add up
@@ -210,11 +208,11 @@ static tfc_status conv(struct tfc_kernel_ctx *ctx) {
   tfc_image_of(win, &ys, &yi);
   wi = image_of_filter(&ws);
   struct work w = {.conv = &c};
-  const struct tfc_tensor *tx = st->role == BACKWARD_INPUT ? out : a, *tw = st->role == BACKWARD_FILTER ? out : b;
-  const struct tfc_tensor *ty = st->role == FORWARD ? out : dy;
+  const struct tfc_tensor *tx = role == BACKWARD_INPUT ? out : a, *tw = role == BACKWARD_FILTER ? out : b;
+  const struct tfc_tensor *ty = role == FORWARD ? out : dy;
   TFC_TRY(s, plain_of(ctx, tx, &xi, &scratch[0], tx != out, &w.x));
   TFC_TRY(s, plain_of(ctx, ty, &yi, &scratch[1], ty != out, &w.y));
-  if (st->role != BACKWARD_FILTER) {
+  if (role != BACKWARD_FILTER) {
     TFC_TRY(s, plain_of(ctx, tw, &wi, &scratch[2], true, &w.w));
   } else {
     size_t each = wide(dtype) ? sizeof(double) : sizeof(float);
@@ -223,7 +221,7 @@ static tfc_status conv(struct tfc_kernel_ctx *ctx) {
   }
   int64_t total = c.batch * c.out[0] * c.out[1] * c.out[2];
   bool d = wide(dtype);
-  switch (st->role) {
+  switch (role) {
   case FORWARD:
     tfc_kernel_parallel_for(ctx, (total + c.block - 1) / c.block, 1, d ? forward_f64 : forward_f32, &w);
     break;
@@ -237,32 +235,48 @@ static tfc_status conv(struct tfc_kernel_ctx *ctx) {
     break;
   }
   if (atomic_load(&w.failed)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the patches of a convolution");
-  void *result = st->role == FORWARD ? w.y : st->role == BACKWARD_INPUT ? w.x : w.w;
+  void *result = role == FORWARD ? w.y : role == BACKWARD_INPUT ? w.x : w.w;
   if (result != out->data)
-    convert(dtype, out->data, st->role == FORWARD ? &yi : st->role == BACKWARD_INPUT ? &xi : &wi, result, false);
+    convert(dtype, out->data, role == FORWARD ? &yi : role == BACKWARD_INPUT ? &xi : &wi, result, false);
 out:
   for (int i = 0; i < 4; i++) tfc_buffer_release(scratch[i]);
   return s;
 }
 
+static tfc_status conv(struct tfc_kernel_ctx *ctx) {
+  const struct conv_state *st = ctx->state;
+  return convolve(ctx, &st->window, st->role, ctx->inputs[0], ctx->inputs[1],
+                  st->role == FORWARD ? NULL : ctx->inputs[2]);
+}
+tfc_status tfc_conv_forward(struct tfc_kernel_ctx *ctx, const struct tfc_window *w, const struct tfc_tensor *x,
+                            const struct tfc_tensor *filter) {
+  return convolve(ctx, w, FORWARD, x, filter, NULL);
+}
+
 // --- Shapes ------------------------------------------------------------------------------------------------------
-static tfc_status shape_conv(struct tfc_shape_ctx *ctx) {
-  struct tfc_window w;
-  struct tfc_shape x, f;
-  int rank = rank_of(ctx->node);
-  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, rank, &f));
-  int64_t out[3] = {1, 1, 1}, depth = f.dims[rank - 2], channels = x.dims[tfc_window_channel_axis(&w)];
+tfc_status tfc_conv_infer(struct tfc_shape_ctx *ctx, const struct tfc_window *w, const struct tfc_shape *x,
+                          uint32_t filter) {
+  struct tfc_shape f;
+  int rank = x->rank;
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, filter, rank, &f));
+  int64_t out[3] = {1, 1, 1}, depth = f.dims[rank - 2], channels = x->dims[tfc_window_channel_axis(w)];
   if (depth > 0 && channels >= 0 && channels % depth)
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "Depth of input (%lld) is not a multiple of input depth of filter "
                            "(%lld)",
                            (long long)channels, (long long)depth);
-  for (int k = 3 - w.spatial; k < 3; k++)
-    TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - (3 - w.spatial)], &out[k]));
-  ctx->outputs[0] = tfc_image_shape(&w, x.dims[0], out, f.dims[rank - 1]);
+  for (int k = 3 - w->spatial; k < 3; k++)
+    TFC_RETURN_IF_ERROR(tfc_window_infer(w, k, x->dims[tfc_window_axis(w, k)], f.dims[k - (3 - w->spatial)], &out[k]));
+  ctx->outputs[0] = tfc_image_shape(w, x->dims[0], out, f.dims[rank - 1]);
   return NULL;
+}
+static tfc_status shape_conv(struct tfc_shape_ctx *ctx) {
+  struct tfc_window w;
+  struct tfc_shape x;
+  int rank = rank_of(ctx->node);
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
+  return tfc_conv_infer(ctx, &w, &x, 1);
 }
 static tfc_status shape_backward_input(struct tfc_shape_ctx *ctx) {
   int rank = rank_of(ctx->node);

@@ -149,6 +149,8 @@ FAMILY(serialized, 0)
 FAMILY(pooling, 0)
 FAMILY(quantized, 0)
 FAMILY(spectral, 0)
+FAMILY(legacy, 0)
+FAMILY(uncommon, 0)
 FAMILY(staging, 0)
 FAMILY(control_flow, 3) // SymbolicGradient has no kernel: it runs lowered (below), and so do programs
 
@@ -172,6 +174,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(family_edges),        cmocka_unit_test(family_sparse),     cmocka_unit_test(family_features),
       cmocka_unit_test(family_control_flow), cmocka_unit_test(family_files),      cmocka_unit_test(family_serialized),
       cmocka_unit_test(family_pooling),      cmocka_unit_test(family_quantized),  cmocka_unit_test(family_spectral),
-      cmocka_unit_test(family_staging),      cmocka_unit_test(lowered_functions)};
+      cmocka_unit_test(family_legacy),       cmocka_unit_test(family_uncommon),   cmocka_unit_test(family_staging),
+      cmocka_unit_test(lowered_functions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

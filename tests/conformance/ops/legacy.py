@@ -1,7 +1,11 @@
-"""What older graphs call their ops: TensorArrays of versions 1 and 2."""
+"""What older graphs call their ops: TensorArrays of versions 1 and 2, batches of matrices, batch normalisation."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf1
+
+from cases import relative
+from ops.random import stream
+from ops.uncommon import drawn
 
 I32, I64 = np.int32, np.int64
 
@@ -15,6 +19,10 @@ def cases(f):
         for version in ("", "V2"):
             tensor_arrays(f, version)
         packed_arrays(f)
+        matrices(f)
+        batch_norm(f)
+        drawn(f, [("StatefulStandardNormal", d) for d in ("float32", "float64")])
+        stream(f, "RandomPoisson", "float32", [np.array([20], I32), np.array([0.5, 3.0, 25.0], np.float32)], "exact", seed=4, seed2=5)
 
 
 def tensor_arrays(f, version):
@@ -84,3 +92,47 @@ def packed_arrays(f):
     with f.scope():
         handle = f.node("TensorArray", [np.array(2, I32)], dtype="float32", element_shape=None)
         f.run(f.node("TensorArrayUnpack", [handle, f.values("float32", [3, 2]), np.float32(0)]))
+
+
+def matrices(f):
+    v = f.values
+    floats = ("float32", "float64")
+
+    def square(d):
+        a = v(d, [2, 3, 3])
+        return (a @ a.transpose(0, 2, 1) + 2 * np.eye(3)).astype(d)
+
+    def lower(d):
+        return np.linalg.cholesky(square("float64")).astype(d)
+
+    near = relative(1e-5)
+    f.sweep("BatchCholesky", lambda d: [([square(d)], {})], near, dtypes=floats)
+    f.sweep("BatchMatrixDeterminant", lambda d: [([square(d)], {})], near, dtypes=floats)
+    f.sweep("BatchMatrixInverse", lambda d: [([square(d)], {}), ([square(d)], {"adjoint": True})], near, dtypes=floats)
+    f.sweep("BatchMatrixSolve", lambda d: [([square(d), v(d, [2, 3, 2])], {})], near, dtypes=floats)
+    f.sweep("BatchMatrixTriangularSolve", lambda d: [([square(d), v(d, [2, 3, 2])], a) for a in ({}, {"lower": False, "adjoint": True})], near, dtypes=floats)
+    f.sweep("BatchMatrixSolveLs", lambda d: [([v(d, [2, 4, 3]), v(d, [2, 4, 2]), np.array(0.25)], {})], near, dtypes=floats)
+    for op, attr in (("BatchSvd", "compute_uv"), ("BatchSelfAdjointEigV2", "compute_v")):
+        for d in floats:
+            f.case(op, d, near(d))
+            with f.scope():
+                f.run(f.node(op, [square(d)], **{attr: False})[0])
+    for op in ("CholeskyGrad", "BatchCholeskyGrad"):
+        f.sweep(op, lambda d: [([lower(d), v(d, [2, 3, 3], salt=1)], {}), ([lower(d)[0], v(d, [3, 3], salt=2)], {}), ([np.zeros([0, 2, 2], d)] * 2, {})], near, dtypes=floats)
+    for d in ("float32", "int64", "bool"):
+        f.simple("BatchMatrixBandPart", d, [([v(d, [2, 3, 4]), np.array(1, I64), np.array(-1, I64)], {})])
+        f.simple("BatchMatrixDiag", d, [([v(d, [2, 3])], {})])
+        f.simple("BatchMatrixDiagPart", d, [([v(d, [2, 3, 4])], {})])
+        f.simple("BatchMatrixSetDiag", d, [([v(d, [2, 3, 4]), v(d, [2, 3], salt=1)], {})])
+
+
+def batch_norm(f):
+    v = f.values
+    for d in ("float32", "float64"):
+        statistics = [v(d, [3], salt=1), np.array([0.5, 2, 0.01], d)]
+        for scaled in (True, False):
+            attrs = {"variance_epsilon": 0.001, "scale_after_normalization": scaled}
+            tag = "" if scaled else "unscaled"
+            x, dy = v(d, [2, 4, 3, 3]), v(d, [2, 4, 3, 3], salt=2)
+            f.simple("BatchNormWithGlobalNormalization", d, [([x] + statistics + [v(d, [3], salt=3), v(d, [3], salt=4)], attrs)], relative(1e-5)(d), tag=tag)
+            f.simple("BatchNormWithGlobalNormalizationGrad", d, [([x] + statistics + [v(d, [3], salt=4), dy], attrs)], relative(1e-5)(d), tag=tag)
