@@ -50,7 +50,7 @@ static tfc_status describe(const struct conv *st, const struct tfc_shape *x, con
                    "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)s->channels,
                    (long long)depth);
   s->groups = s->channels / depth;
-  TFC_KERNEL_CHECK(s->filters % s->groups == 0 && s->filters > 0,
+  TFC_KERNEL_CHECK(s->filters % s->groups == 0,
                    "output depth %lld must be evenly divisible by the number of groups %lld", (long long)s->filters,
                    (long long)s->groups);
   for (int k = 0; k < 3; k++) {

@@ -191,22 +191,27 @@ static tfc_status launch_sparse(struct tfc_cuda_launch *l) {
   return NULL;
 }
 
+// A shape of at most two dimensions with ones in front.
+static struct tfc_shape matrix_of(const struct tfc_shape *s) {
+  return s->rank == 2 ? *s : TFC_SHAPE(1, s->rank == 1 ? s->dims[0] : 1);
+}
 static tfc_status launch_dense(struct tfc_cuda_launch *l) {
   const struct tfc_tensor *x = l->ctx->inputs[0], *labels = l->ctx->inputs[1];
   struct tfc_tensor *loss = NULL, *back = NULL;
-  struct tfc_shape shape;
-  TFC_KERNEL_CHECK(x->shape.rank == 2 && labels->shape.rank == 2, "logits and labels must be 2-dimensional");
+  struct tfc_shape shape, xs = matrix_of(&x->shape), ls = matrix_of(&labels->shape);
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&x->shape, &labels->shape, &shape));
+  TFC_KERNEL_CHECK(shape.rank == 2,
+                   "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, x->dtype, &TFC_SHAPE(shape.dims[0]), &loss));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 1, x->dtype, &shape, &back));
   if (shape.dims[0] == 0) return NULL;
   TFC_KERNEL_CHECK(shape.dims[1] > 0, "Must have at least one class");
   struct tfc_cuda_dense_rows r = {.rows = shape.dims[0],
                                   .n = shape.dims[1],
-                                  .logits_row = x->shape.dims[0] == 1 ? 0 : x->shape.dims[1],
-                                  .logits_column = x->shape.dims[1] == 1 ? 0 : 1,
-                                  .labels_row = labels->shape.dims[0] == 1 ? 0 : labels->shape.dims[1],
-                                  .labels_column = labels->shape.dims[1] == 1 ? 0 : 1};
+                                  .logits_row = xs.dims[0] == 1 ? 0 : xs.dims[1],
+                                  .logits_column = xs.dims[1] == 1 ? 0 : 1,
+                                  .labels_row = ls.dims[0] == 1 ? 0 : ls.dims[1],
+                                  .labels_column = ls.dims[1] == 1 ? 0 : 1};
   TFC_CUDA_LAUNCHED(
       l, tfc_cuda_cross_entropy((int)x->dtype, &r, x->data, labels->data, loss->data, back->data, l->stream));
   return NULL;
