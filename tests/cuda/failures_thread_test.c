@@ -90,6 +90,22 @@ static void out_of_memory(void **state) {
   assert_ok(d->driver->allocate(d, 50 << 20, &b[2])); // what was cached goes back first
   tfc_buffer_release(b[2]);
   tfc_devices_close(&set);
+  // What is kept counts too: other devices of the same GPU want their share.
+  const struct tfc_memory_limit limit = {"gpu:*", 40 << 20};
+  assert_ok(tfc_devices_open("gpu:0", &limit, 1, &set));
+  d = set.devices[0];
+  assert_ok(d->driver->allocate(d, 16 << 20, &b[0]));
+  tfc_buffer_release(b[0]);
+  assert_ok(d->driver->allocate(d, 20 << 20, &b[1]));
+  assert_int_equal(tfc_cuda_fake_bytes(), 36 << 20);
+  assert_ok(d->driver->allocate(d, 16 << 20, &b[0])); // again
+  assert_int_equal(tfc_cuda_fake_bytes(), 36 << 20);
+  tfc_buffer_release(b[0]);
+  assert_ok(d->driver->allocate(d, 8 << 20, &b[2]));
+  assert_int_equal(tfc_cuda_fake_bytes(), 28 << 20);
+  tfc_buffer_release(b[1]);
+  tfc_buffer_release(b[2]);
+  tfc_devices_close(&set);
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
   rig_open(&r, "gpu:0-1", false);
   assert_ok(rig_step(&r, &r.loss));

@@ -1,5 +1,6 @@
 // Sizes up to 1 GiB are rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger
-// ones go back at once. When CUDA has no more, or a limit is near, the cache goes back first.
+// ones go back at once. When CUDA has no more, or more would be held and kept than the limit, the cache goes back
+// first.
 #include "runtime/device/cuda/memory.h"
 
 #include <stdlib.h>
@@ -72,11 +73,21 @@ static struct tfc_cuda_block *take_cached(struct tfc_cuda_memory *m, uint16_t cl
   return b;
 }
 
+// Virtual devices share one GPU: what one of them keeps beyond its limit, another one lacks.
+static bool keeps_too_much(struct tfc_cuda_memory *m) {
+  uint64_t held = atomic_load_explicit(&m->held, memory_order_relaxed); // the request included
+  pthread_mutex_lock(&m->lock);
+  bool too_much = m->cached && (held >= m->limit || m->cached > m->limit - held);
+  pthread_mutex_unlock(&m->lock);
+  return too_much;
+}
+
 // What CUDA gives, the cache given back first if need be.
 static struct tfc_cuda_block *make_block(struct tfc_cuda_memory *m, size_t capacity, int *out_error) {
   struct tfc_cuda_block *b = calloc(1, sizeof *b);
   *out_error = TFC_CUDA_OUT_OF_MEMORY;
   if (!b) return NULL;
+  if (keeps_too_much(m)) tfc_cuda_memory_trim(m);
   *out_error = tfc_cuda_enter(m->api, m->ordinal);
   for (int attempt = 0; !*out_error && attempt < 2; attempt++) {
     *out_error = m->api->allocate(&b->memory, capacity);
