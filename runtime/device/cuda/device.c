@@ -8,11 +8,10 @@ enum { WORK_SPIN_NS = 50000, END_SPIN_NS = 50000 };
 
 // --- Errors ------------------------------------------------------------------------------------------------------
 tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing) {
-  if (error == TFC_CUDA_OUT_OF_MEMORY) {
-    (void)d->api->last_error();
+  (void)d->api->last_error(); // libraries ask for it after their own launches
+  if (error == TFC_CUDA_OUT_OF_MEMORY)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory %s (%s)", d->base.info.name, doing,
                            d->api->error_name(error));
-  }
   bool sticky = tfc_cuda_error_is_sticky(error);
   int none = 0;
   if (sticky) (void)atomic_compare_exchange_strong(&d->dead, &none, error);

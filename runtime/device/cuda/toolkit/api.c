@@ -99,6 +99,7 @@ static int split_equally(CUdevResource *groups, uint32_t count, const CUdevResou
     unsigned int made = count;
     CUdevResource rest;
     int error = (int)driver.split(groups, &made, all, &rest, 0, each); // CUresult and cudaError_t have the same values
+    if (error == (int)CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) continue; // so many are not to be had of this size
     if (error || made == count) return error;
   }
   return (int)cudaErrorInvalidValue;
@@ -113,7 +114,7 @@ static uint64_t id_of(CUgreenCtx green) {
 }
 
 static int split(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total) {
-  CUdevResource all, *groups = NULL;
+  CUdevResource all = {0}, *groups = NULL; // older drivers fill in less
   CUdevice handle;
   int error = 0;
   pthread_once(&driver_once, find_driver);
