@@ -6,6 +6,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/graph/import.h"
+#include "tests/common/source.h"
 
 static const struct {
   const char *descr;
@@ -46,8 +47,8 @@ tfc_status example_load(const char *name, struct example *out) {
   tfc_status s = NULL;
   *out = (struct example){0};
   json_error_t error;
-  char *path = tfc_format("%s/examples/%s.pb", TFC_SOURCE_DIR, name);
-  char *golden = tfc_format("%s/examples/golden/%s/golden.json", TFC_SOURCE_DIR, name), *file = NULL;
+  char *path = tfc_format("%s/examples/%s.pb", test_source_dir(), name);
+  char *golden = tfc_format("%s/examples/golden/%s/golden.json", test_source_dir(), name), *file = NULL;
   json_t *root = NULL;
   TFC_TRY(s, tfc_graph_load(path, NULL, &out->graph));
   root = json_load_file(golden, 0, &error);
@@ -68,7 +69,7 @@ tfc_status example_load(const char *name, struct example *out) {
     json_object_foreach(json_array_get(sets, out->set_count), key, value) {
       TFC_TRY(s, tfc_graph_parse_output(out->graph, tfc_str_from(key), &out->feeds[i]));
       free(file);
-      file = tfc_format("%s/examples/golden/%s/%s", TFC_SOURCE_DIR, name, json_string_value(value));
+      file = tfc_format("%s/examples/golden/%s/%s", test_source_dir(), name, json_string_value(value));
       TFC_TRY(s, read_npy(file, &out->values[out->set_count][i]));
       out->shapes[i] = out->values[out->set_count][i].shape;
       i++;

@@ -185,7 +185,8 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
   tfc_text_deinit(&want);
   tfc_snapshot_free(start);
   tfc_session_free(session);
-  for (uint32_t d = 0; d < set.count; d++) assert_true(set.devices[d]->driver->in_use(set.devices[d]) == 0);
+  for (uint32_t d = 0; d < set.count; d++) // (a GPU keeps its kernels' scratch memory)
+    assert_true(strstr(set.devices[d]->info.kind, "gpu") || set.devices[d]->driver->in_use(set.devices[d]) == 0);
   tfc_devices_close(&set);
   example_deinit(&e);
 }

@@ -1,5 +1,7 @@
 // Under random placements over four CPU and four emulated devices a step gives the same bits; the trace shows each
 // operation where it was placed and each cut tensor moved once; memory of tensors that cross is not reused too early.
+//
+//   placement_thread_test vgpu:0-3 mlp rnnlm      those examples over those devices, with and without rewrites
 #include "tests/common/test.h"
 
 #include "tests/common/same_bits.h"
@@ -44,7 +46,22 @@ static void nmt(void **state) {
 #endif
 }
 
-int main(void) {
+static const char *devices, *example;
+static void given(void **state) {
+  (void)state;
+  tfc_same_bits(example, devices, MANY, 12, false);
+  tfc_same_bits(example, devices, FEW, 13, true);
+}
+
+int main(int argc, char **argv) {
+  int failed = 0;
+  if (argc > 1) devices = argv[1];
+  for (int i = 2; i < argc; i++) {
+    const struct CMUnitTest one[] = {cmocka_unit_test(given)};
+    example = argv[i];
+    failed += cmocka_run_group_tests_name(example, one, NULL, NULL);
+  }
+  if (argc > 1) return failed != 0;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mlp_cpu),     cmocka_unit_test(mlp_emulated), cmocka_unit_test(mlp_oversubscribed),
       cmocka_unit_test(ridge_mixed), cmocka_unit_test(rnnlm),        cmocka_unit_test(nmt),

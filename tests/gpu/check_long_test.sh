@@ -17,6 +17,7 @@ root=$(mktemp -d)
 mkdir -p "$root/build/gpu/lib" "$root/bin"
 cp -r "$source/scripts" "$root/"
 mkdir "$root/tests" && cp -r "$source/tests/gpu" "$root/tests/"
+ln -s "$source/tests/conformance" "$root/tests/"
 ln -s "$source/examples" "$root/examples"
 ln -s "$build/bin" "$root/build/gpu/bin"
 ln -s "$build/tests" "$root/build/gpu/tests"

@@ -28,9 +28,9 @@ inline void __syncthreads() {
 
 namespace tfc {
 template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block) {
+  tfc_host_begin(); // nobody else's kernel runs from here on
   gridDim = {blocks, 1, 1};
   blockDim = {threads, 1, 1};
-  tfc_host_begin();
   for (unsigned b = 0; b < blocks; b++) {
     blockIdx = {b, 0, 0};
     run_block();
