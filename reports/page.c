@@ -354,6 +354,50 @@ static void add_devices(struct page *p) {
   add_idle(p);
 }
 
+// Virtual devices share one GPU's memory bandwidth and cache: what each type of operation takes alone, and with others
+// at work: under the answer, or where that is one device, under the placement that uses the most of them.
+static const char sql_beside[] =
+    "WITH own AS (SELECT o.placement_id, o.node_id, o.op, o.device_id, o.median_us FROM v_op_total o JOIN v_device d"
+    " USING (run_id, device_id) WHERE o.run_id = :run AND d.label = 'virtual'),"
+    " shared AS (SELECT placement_id, COUNT(DISTINCT device_id) AS devices FROM own GROUP BY placement_id HAVING"
+    " devices > 1),"
+    " chosen AS (SELECT placement_id, placement, devices FROM shared JOIN v_result USING (placement_id) WHERE run_id ="
+    " :run ORDER BY placement_id = :placement DESC, devices DESC, step_median_us LIMIT 1),"
+    " alone AS (SELECT node_id, MIN(median_us) AS us FROM own JOIN v_result USING (placement_id) WHERE run_id = :run"
+    " AND placement LIKE 'single:%' GROUP BY node_id)"
+    " SELECT own.op, COUNT(*) AS operations, SUM(alone.us) AS alone_us, SUM(own.median_us) AS beside_us,"
+    " SUM(own.median_us) / SUM(alone.us) AS factor, chosen.placement, chosen.devices FROM own JOIN chosen USING"
+    " (placement_id) JOIN alone USING (node_id) GROUP BY own.op ORDER BY beside_us DESC, own.op LIMIT 20";
+static tfc_status add_beside(struct page *p) {
+  struct tfc_table t = {0};
+  char a[32], b[32];
+  TFC_RETURN_IF_ERROR(tfc_table_query(p->store, sql_beside, &p->args, &t));
+  if (t.row_count) {
+    add(p,
+        "<section id=\"beside\"><h2>Alone and beside others</h2>\n<p class=\"caption\">Virtual devices share one GPU. "
+        "Medians of the same operations, summed by type: on one of them while the others stand still, and under <b>");
+    add_escaped(p, tfc_table_text(&t, 0, "placement"));
+    add(p,
+        "</b> with %.0f of them at work.</p>\n<table><thead><tr><th>operation</th><th class=\"n\">number</th>"
+        "<th class=\"n\">alone</th><th class=\"n\">beside others</th><th class=\"n\">factor</th></tr></thead><tbody>\n",
+        tfc_table_number(&t, 0, "devices"));
+    for (uint32_t r = 0; r < t.row_count; r++) {
+      add(p, "<tr><td>");
+      add_escaped(p, tfc_table_text(&t, r, "op"));
+      add(p,
+          "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td "
+          "class=\"n\">%.2f</td></tr>\n",
+          tfc_table_number(&t, r, "operations"), time_text(a, tfc_table_number(&t, r, "alone_us")),
+          time_text(b, tfc_table_number(&t, r, "beside_us")), tfc_table_number(&t, r, "factor"));
+    }
+    add(p, "</tbody></table>\n<details><summary>The query behind this table</summary><pre>");
+    add_escaped(p, tfc_str_from(sql_beside));
+    add(p, "</pre></details></section>\n");
+  }
+  tfc_table_deinit(&t);
+  return NULL;
+}
+
 struct path_part {
   tfc_str name;
   double us;
@@ -491,7 +535,10 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
     TFC_TRY(s, add_plot(&p, plots[i]));
     if (i == 0 && has_streams(&p)) TFC_TRY(s, add_plot(&p, "streams"));
-    if (i == 0) add_devices(&p);
+    if (i == 0) {
+      add_devices(&p);
+      TFC_TRY(s, add_beside(&p));
+    }
     if (i == 2) TFC_TRY(s, add_path(&p, placement));
   }
   add_reasons(&p, placement);

@@ -211,9 +211,38 @@ static void test_streams(void **state) {
   tfc_store_close(gpu);
 }
 
+// Virtual devices slow each other down: by how much, for each type of operation. Others have no such table.
+static void test_beside(void **state) {
+  (void)state;
+  if (strstr(html.data, "id=\"beside\"")) fail_msg("devices that share nothing are compared");
+  char with[120], command[256], text[128], alone[32], beside[32];
+  struct tfc_store *gpu = NULL;
+  struct tfc_text page = {0};
+  snprintf(with, sizeof with, "%s/virtual.db", folder);
+  snprintf(command, sizeof command, "cp %s %s", path, with);
+  assert_int_equal(system(command), 0);
+  assert_ok(tfc_store_open(with, &(struct tfc_store_options){.write = true}, &gpu));
+  static const char virtual[] = "UPDATE device SET label = 'virtual'";
+  assert_int_equal(sqlite3_exec(tfc_store_handle(gpu), virtual, NULL, NULL, NULL), SQLITE_OK);
+  assert_ok(tfc_report_html(gpu, sample.run_id, &page));
+  const char *section = strstr(page.data, "id=\"beside\"");
+  assert_non_null(section);
+  double us = number("SELECT SUM(median_us) FROM v_op_total WHERE placement = 'answer' AND op = 'MatMul'");
+  double least = number("SELECT SUM(us) FROM (SELECT MIN(median_us) AS us FROM v_op_total WHERE placement LIKE"
+                        " 'single:%' AND op = 'MatMul' GROUP BY node_id)");
+  assert_true(least > 0);
+  snprintf(text, sizeof text, "<td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%.2f</td>",
+           tfc_show_us(alone, least), tfc_show_us(beside, us), us / least);
+  const char *found = strstr(section, "<td>MatMul</td>");
+  if (!found || !(found = strstr(found, text)) || found > strstr(section, "</table>")) fail_msg("no %s", text);
+  tfc_text_deinit(&page);
+  tfc_store_close(gpu);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_beside),
       cmocka_unit_test(test_speedup_from_steps),
       cmocka_unit_test(test_busy_from_operations),
       cmocka_unit_test(test_bytes_from_transfers),
