@@ -1,8 +1,8 @@
 // Batch normalisation (Ioffe and Szegedy 2015) and local response normalisation (Krizhevsky et al. 2012).
 //
-// Batch: sums of each channel in pieces, then one thread per channel joins the pieces and writes what the last pass
-// needs, then that pass over all elements. Squares of float32 are exact in float64, so that one reading gives mean and
-// variance.
+// Batch: sums of each channel in pieces, then a few threads per channel join the pieces and one writes what the last
+// pass needs, then that pass over all elements. Squares of float32 are exact in float64, so that one reading gives mean
+// and variance.
 #include "runtime/device/cuda/kernels/image.h"
 #include "runtime/device/cuda/kernels/reduce.cuh"
 
@@ -69,23 +69,18 @@ __global__ void sums_kernel(tfc_cuda_reduction r, const T *x, const T *dy, const
     if (channel < r.outputs && !g.lane) partial[piece * r.outputs + channel] = sums;
   }
 }
-TFC_HD two_sums sums_of(const two_sums *partial, int64_t pieces, int64_t channels, int64_t c) {
-  two_sums s = partial[c];
-  for (int64_t p = 1; p < pieces; p++) s = add_two()(s, partial[p * channels + c]);
-  return s;
-}
-
 // What the last pass needs of each channel.
 struct line {
   float factor, center, less, slope;
 };
 
-__global__ void forward_lines(tfc_cuda_norm n, int64_t pieces, const two_sums *partial, line *lines) {
-  const double rest = (double)(n.outer * n.inner);
-  for (int64_t c = first(); c < n.channels; c += stride()) {
+struct forward_line {
+  tfc_cuda_norm n;
+  line *lines;
+  TFC_HD void operator()(int64_t c, two_sums s) const {
+    const double rest = (double)(n.outer * n.inner);
     double mean, variance;
     if (n.training) {
-      two_sums s = sums_of(partial, pieces, n.channels, c);
       mean = s.a / rest;
       variance = s.b / rest - mean * mean;
       variance = variance > 0 || variance != variance ? variance : 0;
@@ -103,11 +98,12 @@ __global__ void forward_lines(tfc_cuda_norm n, int64_t pieces, const two_sums *p
     line l = {(float)((double)n.scale[c] / sqrt(variance + (double)n.epsilon)), (float)mean, n.offset[c], 0};
     lines[c] = l;
   }
-}
-__global__ void backward_lines(tfc_cuda_norm n, int64_t pieces, const two_sums *partial, line *lines) {
-  const double rest = (double)(n.outer * n.inner);
-  for (int64_t c = first(); c < n.channels; c += stride()) {
-    two_sums s = sums_of(partial, pieces, n.channels, c);
+};
+struct backward_line {
+  tfc_cuda_norm n;
+  line *lines;
+  TFC_HD void operator()(int64_t c, two_sums s) const {
+    const double rest = (double)(n.outer * n.inner);
     double r = 1 / sqrt((double)n.variance[c] + (double)n.epsilon);
     n.dscale[c] = (float)(s.b * r);
     n.doffset[c] = (float)s.a;
@@ -115,6 +111,13 @@ __global__ void backward_lines(tfc_cuda_norm n, int64_t pieces, const two_sums *
               n.training ? (float)(r * r * s.b / rest) : 0};
     lines[c] = l;
   }
+};
+template <class Line>
+__global__ void join_lines(tfc_cuda_norm n, int64_t pieces, const two_sums *partial, line *lines) {
+  __shared__ two_sums shared[THREADS];
+  const two_sums none = {0, 0};
+  Line made = {n, lines};
+  join_pieces(n.channels, pieces, partial, none, shared, add_two(), made);
 }
 
 // y = (x - center) factor + less; dx = factor (dy - less - (x - center) slope), or factor dy where statistics were
@@ -146,9 +149,11 @@ template <class T, bool backward> int norm(const tfc_cuda_norm *n, void *scratch
     failed = launch_shared(sums_kernel<T, backward>, blocks_for(blocks, 1), THREADS, stream, r, (const T *)n->x,
                            (const T *)n->dy, n->mean, partial);
   }
+  int64_t pieces = backward || n->training ? r.pieces : 0; // nothing was summed where statistics were given
   if (!failed)
-    failed = launch(backward ? backward_lines : forward_lines, blocks_for(n->channels), THREADS, stream, *n, r.pieces,
-                    (const two_sums *)partial, lines);
+    failed =
+        launch_shared(backward ? join_lines<backward_line> : join_lines<forward_line>, join_blocks(n->channels, pieces),
+                      THREADS, stream, *n, pieces, (const two_sums *)partial, lines);
   int64_t total = n->outer * n->channels * n->inner;
   if (!failed)
     failed = launch(lines_kernel<T, backward>, blocks_for(total), THREADS, stream, n->training, total, n->channels,

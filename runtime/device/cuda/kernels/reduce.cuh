@@ -155,14 +155,41 @@ __global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *
   }
 }
 
-// y [outputs] of partial [pieces, outputs]
-template <class Op, class T> __global__ void join_kernel(tfc_cuda_reduction r, const typename Op::A *partial, T *y) {
-  for (int64_t o = first(); o < r.outputs; o += stride()) {
-    Op join;
-    typename Op::A a = partial[o];
-    for (int64_t p = 1; p < r.pieces; p++) a = join(a, partial[p * r.outputs + o]);
-    y[o] = put<T>(finished(a, r.finish, r.count));
+// Threads that join the pieces of one output.
+TFC_HD int join_lanes(int64_t pieces) {
+  int lanes = 1;
+  while (lanes < (int)THREADS && lanes * 4 < pieces) lanes *= 2;
+  return lanes;
+}
+inline unsigned join_blocks(int64_t outputs, int64_t pieces) {
+  return blocks_for(outputs, THREADS / join_lanes(pieces));
+}
+// Calls made(output, joined) on one thread for each output of partial [pieces, outputs].
+template <class A, class J, class F>
+__device__ __forceinline__ void join_pieces(int64_t outputs, int64_t pieces, const A *partial, A none, A *shared,
+                                            J join, F made) {
+  int local, lanes = join_lanes(pieces);
+  group g = group_of((int)threadIdx.x, lanes, false, &local);
+  int64_t width = THREADS / lanes;
+  for (int64_t b = blockIdx.x; b < (outputs + width - 1) / width; b += gridDim.x) {
+    int64_t output = b * width + local;
+    A a = none;
+    for (int64_t p = g.lane; output < outputs && p < pieces; p += lanes) a = join(a, partial[p * outputs + output]);
+    a = join_group(a, shared, g, join);
+    if (output < outputs && !g.lane) made(output, a);
   }
+}
+
+// y [outputs] of partial [pieces, outputs]
+template <class Op, class T> struct put_joined {
+  tfc_cuda_reduction r;
+  T *y;
+  TFC_HD void operator()(int64_t output, typename Op::A a) const { y[output] = put<T>(finished(a, r.finish, r.count)); }
+};
+template <class Op, class T> __global__ void join_kernel(tfc_cuda_reduction r, const typename Op::A *partial, T *y) {
+  __shared__ typename Op::A shared[THREADS];
+  put_joined<Op, T> made = {r, y};
+  join_pieces(r.outputs, r.pieces, partial, Op::none(), shared, Op(), made);
 }
 
 template <class Op, class T>
@@ -172,7 +199,8 @@ int reduce(const tfc_cuda_reduction *r, const void *x, void *y, void *scratch, v
   int failed = launch_shared(reduce_kernel<Op, T>, blocks_for(blocks, 1), THREADS, stream, *r, (const T *)x,
                              (A *)scratch, (T *)y);
   if (failed || r->pieces <= 1) return failed;
-  return launch(join_kernel<Op, T>, blocks_for(r->outputs), THREADS, stream, *r, (const A *)scratch, (T *)y);
+  return launch_shared(join_kernel<Op, T>, join_blocks(r->outputs, r->pieces), THREADS, stream, *r, (const A *)scratch,
+                       (T *)y);
 }
 
 } // namespace tfc
