@@ -120,6 +120,11 @@ static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_conditio
   return condition != TFC_NONE32 && nexts == merges;
 }
 
+static void keep_input(struct tfc_dnode *n, uint32_t slot) {
+  n->kept_inputs |= 1u << slot;
+  n->reusable_inputs &= ~n->kept_inputs;
+}
+
 static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, struct tfc_arena *arena) {
   struct tfc_dynamic *d = x->d;
   struct tfc_dloop *loop = TFC_ARENA_NEW(arena, struct tfc_dloop);
@@ -142,7 +147,7 @@ static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, st
   }
   for (uint32_t e = 0; e < d->edge_count; e++)
     if (is_enter(&d->nodes[x->source[e]]) && d->nodes[d->edges[e].to].frame == f && d->nodes[x->source[e]].is_constant)
-      d->nodes[d->edges[e].to].kept_inputs |= 1u << d->edges[e].slot;
+      keep_input(&d->nodes[d->edges[e].to], d->edges[e].slot);
   d->frames[f].loop = loop;
   return NULL;
 }

@@ -79,8 +79,8 @@ static tfc_status feed(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_
   out->live = true;
   out->location = TFC_ON_HOST;
   if (!t->buffer) return tfc_tensor_clone(t, &out->t); // the caller's memory: it may not outlive the step
-  if (r->nested && atomic_load_explicit(&t->buffer->references, memory_order_acquire) == 1) {
-    out->t = *t; // only the caller holds it: it can be computed in
+  if (r->nested) {
+    out->t = *t; // gone after its last reader, and where nobody else holds it, it can be computed in
     ((struct tfc_tensor *)(uintptr_t)t)->buffer = NULL;
     return NULL;
   }

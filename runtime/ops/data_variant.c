@@ -234,7 +234,14 @@ static tfc_status object_zeros(struct tfc_kernel_ctx *ctx, struct tfc_object *x,
     struct tfc_list *made = NULL;
     TFC_RETURN_IF_ERROR(tfc_list_create(list->dtype, &list->element_shape, list->count, &made));
     made->most = list->most;
-    for (int64_t i = 0; !s && i < list->count; i++) s = value_zeros(ctx, tfc_list_at(list, i), tfc_list_at(made, i));
+    for (int64_t i = 0; !s && i < list->count; i++) { // elements of one kind share their zeros
+      const struct tfc_tensor *t = tfc_list_at(list, i), *before = i ? tfc_list_at(made, i - 1) : NULL;
+      if (before && tfc_dtype_is_plain(t->dtype) && before->dtype == t->dtype &&
+          tfc_shape_equal(&before->shape, &t->shape))
+        tfc_tensor_share(before, tfc_list_at(made, i));
+      else
+        s = value_zeros(ctx, t, tfc_list_at(made, i));
+    }
     *out = &made->object;
   } else if (x && x->type == &tfc_optional_type) {
     const struct tfc_optional *o = (const struct tfc_optional *)x;

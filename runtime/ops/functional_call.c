@@ -51,6 +51,19 @@ static tfc_status attr_func(struct tfc_kernel_ctx *ctx, const char *name, const 
   return NULL;
 }
 
+// An input for a function: taken over where the executor wants it no longer, so that it is gone after its last reader
+// in there.
+static void pass_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor *out) {
+  struct tfc_tensor *in = (struct tfc_tensor *)(uintptr_t)ctx->inputs[i];
+  bool whose = i < 32 ? ctx->reusable >> i & 1 : ctx->reusable == UINT32_MAX;
+  if (!whose || !in->buffer) {
+    tfc_tensor_share(in, out);
+    return;
+  }
+  *out = *in;
+  in->buffer = NULL;
+}
+
 // Calls with inputs [first, input_count) and makes the results the outputs.
 static tfc_status call(struct tfc_kernel_ctx *ctx, const struct tfc_func_attr *func, uint32_t first) {
   tfc_status s = NULL;
@@ -59,7 +72,7 @@ static tfc_status call(struct tfc_kernel_ctx *ctx, const struct tfc_func_attr *f
   struct tfc_tensor *outputs = calloc(ctx->output_count + 1, sizeof *outputs);
   if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "function '%.*s' cannot be called here", TFC_STR_ARG(func->name));
   if (!inputs || !outputs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < n; i++) tfc_tensor_share(ctx->inputs[first + i], &inputs[i]);
+  for (uint32_t i = 0; i < n; i++) pass_input(ctx, first + i, &inputs[i]);
   TFC_TRY(s, ctx->env->call(ctx->env, func, inputs, n, outputs, ctx->output_count));
   for (uint32_t i = 0; i < ctx->output_count; i++) TFC_TRY(s, tfc_kernel_set_output(ctx, i, &outputs[i]));
 out:
@@ -106,7 +119,7 @@ static tfc_status while_(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *now = calloc(2 * (size_t)n + 1, sizeof *now), *next = now ? now + n : NULL, go = {0};
   if (!now) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "function '%.*s' cannot be called here", TFC_STR_ARG(body->name));
-  for (uint32_t i = 0; i < n; i++) tfc_tensor_share(ctx->inputs[i], &now[i]);
+  for (uint32_t i = 0; i < n; i++) pass_input(ctx, i, &now[i]);
   for (;;) {
     if (ctx->env->cancelled && ctx->env->cancelled(ctx->env)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
     for (uint32_t i = 0; i < n; i++) tfc_tensor_share(&now[i], &next[i]); // the condition takes nothing over
