@@ -38,6 +38,9 @@ void tfc_run_loop(struct tfc_run *r) {
       struct tfc_run_item item = r->updates.data[r->updates_begin++];
       if (r->updates_begin == r->updates.count) r->updates_begin = r->updates.count = 0;
       tfc_run_process(r, &item);
+    } else if (r->last.count) {
+      struct tfc_run_item item = r->last.data[--r->last.count];
+      tfc_run_process(r, &item);
     } else if (r->in_flight) {
       if (r->partial && tfc_run_at_work(r) == 0 && tfc_partial_has_all(r->partial)) return;
       tfc_run_wait(r);
@@ -99,6 +102,7 @@ void tfc_run_end(struct tfc_run *r) {
   if (r->mailbox) tfc_run_mailbox_leave(r->mailbox);
   tfc_array_free(&r->ready);
   tfc_array_free(&r->updates);
+  tfc_array_free(&r->last);
 }
 
 static tfc_status run_plan(struct tfc_run *r) {

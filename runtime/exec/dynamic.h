@@ -26,6 +26,13 @@ typedef enum tfc_dnode_kind {
   TFC_DNODE_LOOP, // a frame that runs iteration by iteration
 } tfc_dnode_kind;
 
+// When a node that is ready runs, in the outermost frame.
+typedef enum tfc_dturn {
+  TFC_TURN_ANY,
+  TFC_TURN_UPDATE, // when nothing of the first kind is ready
+  TFC_TURN_LAST,   // when nothing else is
+} tfc_dturn;
+
 struct tfc_dedge {
   uint32_t to;    // dnode
   int32_t output; // TFC_CONTROL: control
@@ -47,6 +54,7 @@ struct tfc_dnode {
   uint32_t enters;  // the frame that an Enter leads into
   uint32_t ordered; // 1 + its number among those of its frame that run in the order of iterations (generators), or 0
   bool is_constant; // Enter: the value is the same in every iteration
+  tfc_dturn turn;
   bool is_async, is_trigger, is_exit;
   bool wants_index;          // Merge: somebody reads its second output
   bool keeps_reference;      // a pass that hands a reference on
@@ -97,12 +105,20 @@ struct tfc_dynamic {
 // `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
+// Sets the turns of nodes. after [nodes]: the dnode that one has to wait for although it reads nothing of it, or
+// TFC_NONE32. Edges in any order; sources: the dnodes that they leave.
+TFC_MUST_USE tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct tfc_dynamic *d,
+                                              const struct tfc_dedge *edges, const uint32_t *sources,
+                                              uint32_t edge_count, uint32_t *after);
+// Lets pushes onto stacks keep shapes where nobody reads more.
+TFC_MUST_USE tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const struct tfc_graph *g,
+                                                const struct tfc_session *session);
 // Sets the loops of frames that run iteration by iteration. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
 // Instead of AddV2 and of AddN. Inputs: what is added to, A, B; their node is the product's.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 
-// Runs a function of the library: env->call. An input whose buffer nobody else holds is taken over, and left without.
+// Runs a function of the library: env->call. Inputs that have a buffer are taken over, and left without.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
                                          const struct tfc_tensor *inputs, uint32_t input_count,
                                          struct tfc_tensor *outputs, uint32_t output_count);

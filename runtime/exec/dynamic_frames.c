@@ -110,9 +110,10 @@ void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
     return;
   }
   struct tfc_run_item item = {n, f, it, dead};
-  bool update = n->kind == TFC_DNODE_OP && n->def->flags & TFC_OP_UPDATE && f == r->root;
-  if (!(update ? tfc_array_push(&r->updates, item) : tfc_array_push(&r->ready, item)))
-    tfc_run_fail(r, tfc_run_no_memory());
+  bool pushed = n->turn == TFC_TURN_ANY || f != r->root ? tfc_array_push(&r->ready, item)
+                : n->turn == TFC_TURN_UPDATE            ? tfc_array_push(&r->updates, item)
+                                                        : tfc_array_push(&r->last, item);
+  if (!pushed) tfc_run_fail(r, tfc_run_no_memory());
 }
 
 static void share(const struct tfc_run_value *from, struct tfc_run_value *to) {

@@ -74,6 +74,12 @@ static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k
   return k ? tfc_node_inputs(m->g, &m->g->nodes[m->product[id]])[k - 1] : in[in[0].node == m->product[id]];
 }
 
+// Bits of inputs in whose memory an output may be computed, or which a function may take over.
+static uint32_t reusable_inputs(const struct tfc_op_def *def) {
+  if (def->flags & (TFC_OP_INPLACE | TFC_OP_FUNCTIONAL)) return UINT32_MAX;
+  return def->flags & TFC_OP_INPLACE_FIRST || strcmp(def->name, "SparseSoftmaxCrossEntropyWithLogits") == 0;
+}
+
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
   const bool adds_product = m->product[id] != TFC_NONE32;
@@ -94,10 +100,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
       out->reference_inputs |= 1u << k;
   if (out->kind == TFC_DNODE_OP && !session->devices[out->device]->info.address_space)
-    out->reusable_inputs = (def->flags & TFC_OP_INPLACE         ? UINT32_MAX
-                            : def->flags & TFC_OP_INPLACE_FIRST ? 1
-                                                                : 0) &
-                           ~out->reference_inputs;
+    out->reusable_inputs = reusable_inputs(def) & ~out->reference_inputs;
   out->keeps_reference = n->output_count && tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]);
   if (out->kind == TFC_DNODE_CONST) out->constant = tfc_node_attr(m->g, n, "value")->tensor;
   if (def->flags & TFC_OP_ENTER) out->is_constant = tfc_node_attr_bool(m->g, n, "is_constant", false);
@@ -207,6 +210,19 @@ static tfc_status control_edges(struct maker *m, uint32_t to, uint32_t of) {
   return NULL;
 }
 
+static tfc_status make_waits(struct maker *m) {
+  struct tfc_dynamic *d = m->d;
+  uint32_t *after = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 1);
+  if (!after) return TFC_PLAN_NO_MEMORY();
+  TFC_RETURN_IF_ERROR(tfc_dynamic_find_late(m->b, d, m->edges.data, m->sources.data, (uint32_t)m->edges.count, after));
+  for (uint32_t i = 0; i < d->node_count; i++) {
+    if (after[i] == TFC_NONE32) continue;
+    TFC_RETURN_IF_ERROR(add_edge(m, after[i], (struct tfc_dedge){.to = i, .output = TFC_CONTROL}));
+    d->nodes[i].control_count++;
+  }
+  return NULL;
+}
+
 static tfc_status make_edges(struct maker *m) {
   struct tfc_dynamic *d = m->d;
   for (uint32_t i = 0; i < d->node_count; i++) {
@@ -225,6 +241,7 @@ static tfc_status make_edges(struct maker *m) {
     TFC_RETURN_IF_ERROR(control_edges(m, i, n->node));
     if (m->product[n->node] != TFC_NONE32) TFC_RETURN_IF_ERROR(control_edges(m, i, m->product[n->node]));
   }
+  TFC_RETURN_IF_ERROR(make_waits(m));
   // By source, then by output; stable.
   uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 2);
   d->edges = TFC_ARENA_ARRAY(m->arena, struct tfc_dedge, m->edges.count + 1);
@@ -497,6 +514,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, check_places(&m));
   TFC_TRY(s, find_frames(&m));
   TFC_TRY(s, lay_out_frames(&m));
+  if (!plan->session->options.no_rewrites) TFC_TRY(s, tfc_dynamic_find_unread(m.d, m.g, plan->session));
   TFC_TRY(s, prepare(&m));
   if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena));
   TFC_TRY(s, make_info(&m));

@@ -80,6 +80,7 @@ struct tfc_run {
   // value where no edge says which comes first.
   TFC_ARRAY(struct tfc_run_item) updates;
   size_t updates_begin;
+  TFC_ARRAY(struct tfc_run_item) last; // the last one first, when there are no updates either
   uint32_t in_flight, root_done, parked;
   uint32_t waiting; // of those in flight: kernels that wait for the outside
   struct tfc_run_flight *flights;

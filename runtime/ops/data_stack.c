@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/ops/data_stack.h"
 #include "runtime/ops/data_variant.h"
 
 struct stack {
@@ -81,14 +82,17 @@ static tfc_status stack_of(struct tfc_kernel_ctx *ctx, struct stack **out) {
   return NULL;
 }
 
-static tfc_status stack_push(struct tfc_kernel_ctx *ctx) {
+static tfc_status push(struct tfc_kernel_ctx *ctx, bool shape_only) {
   struct stack *st = NULL;
   struct tfc_tensor kept = {0};
   const struct tfc_tensor *x = ctx->inputs[1];
   TFC_RETURN_IF_ERROR(stack_of(ctx, &st));
   TFC_KERNEL_CHECK(x->dtype == st->dtype, "Must have type %s but got %s", tfc_dtype_name(st->dtype),
                    tfc_dtype_name(x->dtype));
-  TFC_RETURN_IF_ERROR(tfc_data_keep(ctx, x, &kept));
+  if (shape_only)
+    kept.dtype = x->dtype, kept.shape = x->shape, kept.size = x->size;
+  else
+    TFC_RETURN_IF_ERROR(tfc_data_keep(ctx, x, &kept));
   tfc_status s = NULL;
   pthread_mutex_lock(&st->lock);
   if (st->closed)
@@ -102,6 +106,13 @@ static tfc_status stack_push(struct tfc_kernel_ctx *ctx) {
   pthread_mutex_unlock(&st->lock);
   tfc_tensor_release(&kept);
   return s ? s : tfc_kernel_set_output(ctx, 0, x);
+}
+
+static tfc_status stack_push(struct tfc_kernel_ctx *ctx) {
+  return push(ctx, false);
+}
+static tfc_status stack_push_shape(struct tfc_kernel_ctx *ctx) {
+  return push(ctx, true);
 }
 
 static tfc_status stack_pop(struct tfc_kernel_ctx *ctx) {
@@ -139,6 +150,15 @@ static tfc_status shape_create(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = tfc_data_handle_shape();
   return NULL;
 }
+const struct tfc_op_def tfc_stack_push_shape_def = {.name = "_StackPushShape",
+                                                    .inputs = "handle: resource, elem: T",
+                                                    .outputs = "output: T",
+                                                    .attrs = "T: type, swap_memory: bool = false",
+                                                    .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
+                                                    .host_inputs = 1,
+                                                    .shape = shape_push,
+                                                    .kernel = stack_push_shape};
+
 static const struct tfc_op_def data_stack_rows[] = {
     {.name = "StackV2",
      .inputs = "max_size: int32",
