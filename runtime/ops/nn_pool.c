@@ -1,7 +1,8 @@
 // Maximum and average pooling of two and three dimensions, and their gradients.
 //
 // Padding never counts: an average is over the cells inside the image. Of equal maxima the first one in the image gets
-// the gradient. A maximum begins with the least finite number and takes what is greater, so that NaN is passed over.
+// the gradient, of three dimensions each of them does. A maximum begins with the least finite number and takes what is
+// greater, so that NaN is passed over.
 #include <float.h>
 
 #include "runtime/ops/nn_window.h"
@@ -35,9 +36,11 @@ static tfc_status pool_prepare(struct tfc_prepare_ctx *ctx) {
   return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), w);
 }
 
-// Over channels TensorFlow pools only in windows that lie side by side and nothing else.
-static tfc_status output_shape(const struct tfc_window *w, const struct tfc_shape *x, int64_t *before,
+// Over channels TensorFlow pools only in windows that lie side by side and nothing else; its kernel then keeps every
+// row and column, whatever their strides.
+static tfc_status output_shape(struct tfc_window *w, const struct tfc_shape *x, int64_t *before,
                                struct tfc_shape *out) {
+  for (int k = 0; k < 3 && w->channel_size > 1; k++) w->stride[k] = 1;
   int64_t size[3] = {1, 1, 1}, channels = x->dims[tfc_window_channel_axis(w)];
   for (int k = 3 - w->spatial; k < 3; k++) {
     int64_t in = x->dims[tfc_window_axis(w, k)];
@@ -214,28 +217,54 @@ static tfc_status max_pool_with_argmax(struct tfc_kernel_ctx *ctx) {
 // --- Gradients as ops --------------------------------------------------------------------------------------------
 struct max_grad {
   struct pool pool;
-  const void *dy;
+  const void *y, *dy;
   void *dx;
   bool inverse; // MaxPoolGradGrad: picks the gradient of the image at each maximum
 };
-// Images [begin, end): each maximum's place gets the output's gradient, or gives the image's.
+// Images [begin, end): cells that equal orig_output, as TensorFlow has it here. Each gets the output's gradient, or the
+// first gives the image's; where there is none, as of NaN, that is 0.
+static void match_images(void *arg, int64_t begin, int64_t end) {
+  const struct max_grad *m = arg;
+  const struct pool *p = &m->pool;
+  const int64_t per_image = p->y.size[0] * p->y.size[1] * p->y.size[2], deep = p->w.channel_size;
+  TFC_REAL_CASES(p->dtype, {
+    const S *x = p->in, *y = m->y, *dy = m->dy;
+    S *dx = m->dx;
+    const int64_t size = m->inverse ? p->y.batch_stride : p->x.batch_stride;
+    memset(dx + begin * size, 0, (size_t)((end - begin) * size) * sizeof(S));
+    for (int64_t row = begin * per_image; row < end * per_image; row++) {
+      int64_t n, at[3], lo[3], hi[3];
+      position(p, row, &n, at);
+      window_at(p, at, lo, hi);
+      for (int64_t c = 0; c < p->y.channels; c++) {
+        const int64_t to = place(&p->y, n, at) + c * p->y.channel_stride;
+        const C value = TFC_GET(y[to]);
+        bool found = false;
+        EACH_CELL(cell, lo, hi) for (int64_t d = 0; d < deep; d++) {
+          const int64_t i = place(&p->x, n, cell) + (c * deep + d) * p->x.channel_stride;
+          if (found || TFC_GET(x[i]) != value) continue;
+          if (m->inverse)
+            dx[to] = dy[i], found = true;
+          else
+            TFC_PUT(dx[i], TFC_GET(dx[i]) + TFC_GET(dy[to]));
+        }
+      }
+    }
+  })
+}
+// Images [begin, end): each maximum's place gets the output's gradient.
 static void route_images(void *arg, int64_t begin, int64_t end) {
   struct max_grad *m = arg;
   struct pool *p = &m->pool;
   argmax_images(p, begin, end);
   const int64_t out_image = p->y.batch_stride, in_image = p->x.batch_stride;
-  for (int64_t n = begin; n < end; n++)
-    TFC_REAL_CASES(p->dtype, {
-      const S *dy = m->dy;
-      S *dx = m->dx;
-      if (m->inverse) {
-        for (int64_t i = n * out_image; i < (n + 1) * out_image; i++) dx[i] = dy[p->argmax[i]];
-      } else {
-        memset(dx + n * in_image, 0, (size_t)in_image * sizeof(S));
-        for (int64_t i = n * out_image; i < (n + 1) * out_image; i++)
-          if (p->argmax[i] >= 0) TFC_PUT(dx[p->argmax[i]], TFC_GET(dx[p->argmax[i]]) + TFC_GET(dy[i]));
-      }
-    })
+  TFC_REAL_CASES(p->dtype, {
+    const S *dy = m->dy;
+    S *dx = m->dx;
+    memset(dx + begin * in_image, 0, (size_t)((end - begin) * in_image) * sizeof(S));
+    for (int64_t i = begin * out_image; i < end * out_image; i++)
+      if (p->argmax[i] >= 0) TFC_PUT(dx[p->argmax[i]], TFC_GET(dx[p->argmax[i]]) + TFC_GET(dy[i]));
+  })
 }
 
 // Channels last: all channels of a window at once. Each maximum's cell in the window is found, then every cell takes
@@ -299,11 +328,15 @@ static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, inverse ? &ys : &x->shape, &out));
   if (tfc_tensor_elements(out) == 0) return NULL;
   m.pool.in = x->data;
+  m.y = y->data;
   m.dy = g->data;
   m.dx = out->data;
+  if (inverse || m.pool.w.spatial == 3) {
+    tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, match_images, &m);
+    return NULL;
+  }
   bool floats = x->dtype == TFC_FLOAT || x->dtype == TFC_DOUBLE || x->dtype == TFC_HALF || x->dtype == TFC_BFLOAT16;
-  if (!inverse && floats && m.pool.w.channel_size == 1 && m.pool.x.channel_stride == 1 &&
-      m.pool.y.channel_stride == 1) {
+  if (floats && m.pool.w.channel_size == 1 && m.pool.x.channel_stride == 1 && m.pool.y.channel_stride == 1) {
     tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, route_channels, &m);
     return NULL;
   }

@@ -141,6 +141,19 @@ def pooling(f):
         with f.scope():
             x = v("float32", [1, 4, 4, 5, 2], -90, 90)
             f.run(f.node("MaxPool3DGrad", [x, f.node("MaxPool3D", [x], **three), v("float32", [1, 2, 4, 3, 2], salt=1)], **three))
+    # Many equal maxima, and an orig_output that is none.
+    for d in ("float32", "bfloat16"):
+        f.case("MaxPool3DGrad", d, "relative:1e-6:4" if d == "float32" else "relative:1.6e-2:4", tag="equal")
+        with f.graph.as_default(), f.scope():
+            x, g = v(d, [1, 4, 4, 5, 2], -1, 1).round(), v(d, [1, 2, 4, 3, 2], salt=1)
+            f.run([f.node("MaxPool3DGrad", [x, y, g], **three) for y in (f.node("MaxPool3D", [x], **three), v(d, [1, 2, 4, 3, 2], -1, 1, salt=2).round())])
+    for op, a, x, s in (("MaxPoolGradGrad", dict(ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding="SAME"), [2, 5, 4, 3], [2, 3, 2, 3]), ("MaxPool3DGradGrad", three, [1, 4, 4, 5, 2], [1, 2, 4, 3, 2])):
+        pool = "MaxPool3D" if "3D" in op else "MaxPool"
+        for d in ("float32", "bfloat16"):
+            f.case(op, d)
+            with f.graph.as_default(), f.scope():
+                few, g = v(d, x, -1, 1).round(), v(d, x, salt=1)
+                f.run([f.node(op, [few, y, g], **a) for y in (f.node(pool, [few], **a), v(d, s, -1, 1, salt=2).round())])
     f.sweep("ExtractImagePatches", lambda d: [([v(d, [1, 5, 6, 2])], {"ksizes": [1, 2, 3, 1], "strides": [1, 2, 1, 1], "rates": [1, r, 1, 1], "padding": p})
                                               for r, p in ((1, "VALID"), (2, "SAME"))], dtypes=LIGHT + ["uint8"])
 

@@ -240,7 +240,8 @@ static tfc_status launch_max_grad(struct tfc_cuda_launch *l) { // orig_input, or
                    "orig_output and grad do not have the shape of the pool's result");
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &dx));
   if (!dx->size) return NULL;
-  TFC_CUDA_LAUNCHED(l, tfc_cuda_max_pool_grad((int)x->dtype, &s, x->data, y->data, g->data, dx->data, l->stream));
+  TFC_CUDA_LAUNCHED(
+      l, tfc_cuda_max_pool_grad((int)x->dtype, x->shape.rank == 5, &s, x->data, y->data, g->data, dx->data, l->stream));
   return NULL;
 }
 static tfc_status launch_average_grad(struct tfc_cuda_launch *l) {

@@ -17,11 +17,11 @@ struct tfc_cuda_slide {
   int64_t filters, groups; // of convolutions
 };
 
-// Padding never counts; of equal maxima the first one in the image gets the gradient. Deterministic.
+// Padding never counts; of equal maxima the first one in the image gets the gradient, or each. Deterministic.
 TFC_CUDA_API int tfc_cuda_pool(int type, bool average, const struct tfc_cuda_slide *s, const void *x, void *y,
                                void *stream);
-TFC_CUDA_API int tfc_cuda_max_pool_grad(int type, const struct tfc_cuda_slide *s, const void *x, const void *y,
-                                        const void *dy, void *dx, void *stream);
+TFC_CUDA_API int tfc_cuda_max_pool_grad(int type, bool each, const struct tfc_cuda_slide *s, const void *x,
+                                        const void *y, const void *dy, void *dx, void *stream);
 TFC_CUDA_API int tfc_cuda_average_pool_grad(int type, const struct tfc_cuda_slide *s, const void *dy, void *dx,
                                             void *stream);
 

@@ -47,8 +47,10 @@ TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, i
   }
 }
 
+// Of equals the first one in the window gets the gradient, or each.
 template <class T>
-__global__ void max_grad_kernel(tfc_cuda_slide s, int64_t total, const T *x, const T *y, const T *dy, T *dx) {
+__global__ void max_grad_kernel(bool each, tfc_cuda_slide s, int64_t total, const T *x, const T *y, const T *dy,
+                                T *dx) {
   typedef typename number<T>::C C;
   for (int64_t i = first(); i < total; i += stride()) {
     spot at = spot_of(i, s.x, s.channels);
@@ -62,11 +64,11 @@ __global__ void max_grad_kernel(tfc_cuda_slide s, int64_t total, const T *x, con
         for (int64_t c = from[2]; c < to[2]; c++) {
           const int64_t window[3] = {a, b, c}, out = place_in(s.y, at.image, a, b, c, at.channel);
           if (get(y[out]) != v) continue;
-          // The first of equals: is there an earlier one in the window?
+          // Is there an earlier one in the window?
           int64_t lo[3], hi[3];
           bool mine = true;
           window_of(s, window, lo, hi);
-          for (int64_t d = lo[0]; d <= at.cell[0] && mine; d++)
+          for (int64_t d = lo[0]; d <= at.cell[0] && mine && !each; d++)
             for (int64_t e = lo[1]; e < hi[1] && mine; e++)
               for (int64_t f = lo[2]; f < hi[2] && mine; f++) {
                 if (d == at.cell[0] && (e > at.cell[1] || (e == at.cell[1] && f >= at.cell[2]))) break;
@@ -113,14 +115,14 @@ TFC_CUDA_API int tfc_cuda_pool(int type, bool average, const tfc_cuda_slide *s, 
   }
 }
 
-TFC_CUDA_API int tfc_cuda_max_pool_grad(int type, const tfc_cuda_slide *s, const void *x, const void *y, const void *dy,
-                                        void *dx, void *stream) {
+TFC_CUDA_API int tfc_cuda_max_pool_grad(int type, bool each, const tfc_cuda_slide *s, const void *x, const void *y,
+                                        const void *dy, void *dx, void *stream) {
   using namespace tfc;
   int64_t total = elements_of(*s, s->x, s->channels);
   switch (type) {
 #define MAX_CASE(t, ...)                                                                                               \
   case TFC_CUDA_##t:                                                                                                   \
-    return launch(max_grad_kernel<t>, blocks_for(total), THREADS, stream, *s, total, (const t *)x, (const t *)y,       \
+    return launch(max_grad_kernel<t>, blocks_for(total), THREADS, stream, each, *s, total, (const t *)x, (const t *)y, \
                   (const t *)dy, (t *)dx);
     TFC_CUDA_FLOATS(MAX_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
