@@ -24,6 +24,9 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
   struct plan p = {.version = tfc_str_ends(n->op, "V2") ? 2 : tfc_str_is(n->op, "ParseSingleExample") ? 0 : 1};
   const struct tfc_attr *a = list_of(g, n, "sparse_types", &p.sparse);
   p.sparse_types = p.sparse ? a->types : NULL;
+  // Both name outputs: as many of the one as of the other.
+  if (tfc_node_attr_int(g, n, p.version == 1 ? "Nsparse" : "num_sparse", 0) != p.sparse)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "len(sparse_keys) != len(sparse_types)");
   a = list_of(g, n, "Tdense", &p.dense);
   p.dense_types = p.dense ? a->types : NULL;
   a = list_of(g, n, "dense_shapes", &shapes);
@@ -37,6 +40,8 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
   p.ragged_types = values ? a->types : NULL;
   a = list_of(g, n, "ragged_split_types", &splits);
   p.split_types = splits ? a->types : NULL;
+  if (p.version == 1 && tfc_node_attr_int(g, n, "Ndense", 0) != p.dense)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "len(dense_keys) != len(dense_types)");
   if (values != splits) return tfc_status_make(TFC_INVALID_ARGUMENT, "ragged types differ in number");
   p.ragged = values;
   if (p.version == 0) {

@@ -62,7 +62,18 @@ static tfc_status part_of(const struct tfc_graph *g, const struct tfc_node *n, c
 }
 static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, struct plan *out) {
   TFC_RETURN_IF_ERROR(part_of(g, n, "context", "Tcontext_dense", &out->context));
-  return part_of(g, n, "feature_list", "feature_list_dense_types", &out->lists);
+  TFC_RETURN_IF_ERROR(part_of(g, n, "feature_list", "feature_list_dense_types", &out->lists));
+  const struct {
+    const char *attr;
+    uint32_t count;
+  } numbers[] = {{"Ncontext_sparse", out->context.sparse},
+                 {"Nfeature_list_sparse", out->lists.sparse},
+                 {"Nfeature_list_dense", out->lists.dense}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) // both name outputs
+    if (tfc_node_attr_int(g, n, numbers[i].attr, 0) != numbers[i].count)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s must match the number of its types, %u", numbers[i].attr,
+                             numbers[i].count);
+  return NULL;
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------------

@@ -123,6 +123,34 @@ static void contradictions_name_the_node(void **state) {
   tfc_graph_release(g);
 }
 
+// Outputs that one attribute counts and another gives types must be as many.
+static void counts_agree(void **state) {
+  (void)state;
+  static const char *const nodes[] = {
+      "op: 'ParseSingleExample' attr { key: 'num_sparse' value { i: 3 } } attr { key: 'sparse_keys' value { list { s: "
+      "'a' "
+      "} } } attr { key: 'dense_keys' value { list { } } } attr { key: 'Tdense' value { list { } } } attr { key: "
+      "'dense_shapes' value { list { } } } attr { key: 'sparse_types' value { list { type: DT_FLOAT } } } input: 's'",
+      "op: 'ParseSequenceExampleV2' attr { key: 'Nfeature_list_dense' value { i: 2 } } input: ['s', 'k', 'k', 'k', "
+      "'k', "
+      "'k', 'k', 'k', 'b']"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    struct tfc_graph *g = NULL;
+    struct tfc_shapes shapes = {0};
+    char *text = tfc_format(
+        "node { name: 's' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'shape' value "
+        "{ "
+        "shape { } } } } node { name: 'k' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } } node { "
+        "name: 'b' op: 'Placeholder' attr { key: 'dtype' value { type: DT_BOOL } } } node { name: 'parse' %s }",
+        nodes[i]);
+    assert_ok(tfc_graph_parse(tfc_str_from(text), "text", NULL, &g));
+    assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_INVALID_ARGUMENT, "node 'parse'");
+    tfc_shapes_deinit(&shapes);
+    tfc_graph_release(g);
+    free(text);
+  }
+}
+
 static void pruning_stops_at_feeds(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -146,9 +174,8 @@ static void pruning_stops_at_feeds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(agrees_with_tensorflow),
-      cmocka_unit_test(symbols_survive),
-      cmocka_unit_test(contradictions_name_the_node),
+      cmocka_unit_test(agrees_with_tensorflow),       cmocka_unit_test(symbols_survive),
+      cmocka_unit_test(contradictions_name_the_node), cmocka_unit_test(counts_agree),
       cmocka_unit_test(pruning_stops_at_feeds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
