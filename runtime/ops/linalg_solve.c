@@ -76,8 +76,7 @@
       int64_t i = forward ? step : n - 1 - step;                                                                       \
       for (int64_t k = forward ? 0 : i + 1; k < (forward ? i : n); k++) {                                              \
         ops_##t f = adjoint ? CONJ_##t(a[k * n + i]) : a[i * n + k];                                                   \
-        if (f != 0)                                                                                                    \
-          for (int64_t j = 0; j < m; j++) x[i * m + j] -= f * x[k * m + j];                                            \
+        for (int64_t j = 0; j < m; j++) x[i * m + j] -= f * x[k * m + j];                                              \
       }                                                                                                                \
       if (unit) continue;                                                                                              \
       ops_##t d = adjoint ? CONJ_##t(a[i * n + i]) : a[i * n + i];                                                     \

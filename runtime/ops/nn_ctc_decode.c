@@ -20,8 +20,8 @@ static tfc_status check_inputs(struct tfc_kernel_ctx *ctx) {
                    "len(sequence_length) != batch_size. len(sequence_length): %lld batch_size: %lld",
                    (long long)lengths->shape.dims[0], (long long)x->shape.dims[1]);
   for (int64_t b = 0; b < lengths->shape.dims[0]; b++)
-    TFC_KERNEL_CHECK(tfc_tensor_int(lengths, b) >= 0 && tfc_tensor_int(lengths, b) <= x->shape.dims[0],
-                     "sequence_length(%lld) is %lld, not between 0 and max_time %lld", (long long)b,
+    TFC_KERNEL_CHECK(tfc_tensor_int(lengths, b) <= x->shape.dims[0],
+                     "sequence_length(%lld) is %lld, more than max_time %lld", (long long)b,
                      (long long)tfc_tensor_int(lengths, b), (long long)x->shape.dims[0]);
   return NULL;
 }
@@ -359,8 +359,8 @@ static tfc_status edit_distance(struct tfc_kernel_ctx *ctx) {
   struct tfc_buffer *held = NULL;
   struct tfc_shape shape = {.rank = 0};
   tfc_status s = NULL;
-  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, true, &a));
-  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 3, 4, 5, true, &b));
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, false, &a));
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 3, 4, 5, false, &b));
   TFC_KERNEL_CHECK(a.rank == b.rank && a.rank >= 1,
                    "Expected hypothesis_shape and truth_shape of one rank, got %d and %d", a.rank, b.rank);
   bool normalize = tfc_node_attr_bool(ctx->graph, ctx->node, "normalize", true);
@@ -374,7 +374,12 @@ static tfc_status edit_distance(struct tfc_kernel_ctx *ctx) {
     int c = i == a.count ? 1 : j == b.count ? -1 : ops_sparse_compare(a.at + i * a.rank, b.at + j * b.rank, groups);
     const int64_t *group = c <= 0 ? a.at + i * a.rank : b.at + j * b.rank;
     int64_t n = 0, m = 0, to = 0;
-    for (int d = 0; d < groups; d++) to = to * shape.dims[d] + group[d];
+    for (int d = 0; d < groups; d++) { // within the larger one of both shapes
+      if (group[d] < 0 || group[d] >= shape.dims[d])
+        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "index %lld is out of bounds: not in [0, %lld) in dimension %d",
+                 (long long)group[d], (long long)shape.dims[d], d);
+      to = to * shape.dims[d] + group[d];
+    }
     if (c <= 0)
       while (i + n < a.count && ops_sparse_compare(group, a.at + (i + n) * a.rank, groups) == 0) n++;
     if (c >= 0)
@@ -387,6 +392,7 @@ static tfc_status edit_distance(struct tfc_kernel_ctx *ctx) {
       out[to] = normalize ? 1 : (float)m;
     i += n, j += m;
   }
+out:
   tfc_buffer_release(held);
   return s;
 }

@@ -61,10 +61,11 @@ static tfc_status reshape(struct tfc_kernel_ctx *ctx) {
     int64_t id = 0;
     for (int d = 0; d < x.rank; d++)
       id = (int64_t)((uint64_t)id * (uint64_t)x.dims[d] + (uint64_t)x.at[i * x.rank + d]);
-    for (int d = rank - 1; d >= 0; d--) {
+    for (int d = rank - 1; d > 0; d--) {
       at[i * rank + d] = id % dims[d];
       id /= dims[d];
     }
+    if (rank) at[i * rank] = id; // that of an element which lies outside stays so
   }
   return NULL;
 }
@@ -256,7 +257,8 @@ static tfc_status concat(struct tfc_kernel_ctx *ctx) {
                      p);
     for (int d = 0; d < x.rank; d++) {
       if (d == axis)
-        dims[d] += part.dims[d];
+        TFC_KERNEL_CHECK(part.dims[d] >= 0 && !__builtin_add_overflow(dims[d], part.dims[d], &dims[d]),
+                         "Encountered overflow from large input shape.");
       else
         TFC_KERNEL_CHECK(part.dims[d] == x.dims[d],
                          "Input shapes must match: expected %lld for dimension %d but got %lld at position %u",
@@ -301,7 +303,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
 // --- SparseSplit -----------------------------------------------------------------------------------------------------
 static tfc_status split(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "split_dim should be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "split_dim should be a scalar");
   TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 1, 2, 3, true, &x));
   int64_t axis = tfc_tensor_int(ctx->inputs[0], 0), parts = ctx->output_count / 3, dims[TFC_MAX_RANK], from = 0;
   TFC_KERNEL_CHECK(axis >= -x.rank && axis < x.rank, "Input axis should be in range [%d, %d), got %lld", -x.rank,

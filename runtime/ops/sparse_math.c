@@ -360,6 +360,8 @@ static tfc_status softmax(struct tfc_kernel_ctx *ctx) { // of each row of the la
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, false, &x));
   TFC_KERNEL_CHECK(x.rank >= 2, "Input should have rank >= 2, but received rank %d", x.rank);
+  for (int d = 0; d < x.rank; d++)
+    TFC_KERNEL_CHECK(x.dims[d] >= 0, "Expected shape dimensions to be non-negative, got %lld", (long long)x.dims[d]);
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x.values, &y));
   for (int64_t begin = 0, end; begin < x.count; begin = end) {
     end = begin + 1;

@@ -192,6 +192,13 @@ class Family:
                 self.problems.append("%s: %s" % (self.current["name"], str(error).splitlines()[0][:160]))
                 del self.cases[count:]
 
+    def refused(self, op, dtype, inputs, tag="refused", kind="InvalidArgumentError", **attrs):
+        """A case of one node whose inputs' shapes are not known before the run, which then fails."""
+        with self.graph.as_default():
+            self.case(op, dtype, tag=tag, expect_error=kind)
+            with self.scope():
+                self.run(self.node(op, inputs, dynamic=True, **attrs))
+
     def sweep(self, op, make, tolerance="exact", dtypes=None, attr="T", tag="", dynamic=None):
         """One simple case per dtype that has a CPU kernel; make(dtype) returns the variants."""
         available = kernel_dtypes(op, attr)

@@ -11,12 +11,6 @@ DIMS = np.array([4, 3], I64)
 NONE = np.zeros([0, 2], I64)
 
 
-def refused(f, op, dtype, inputs, tag, **attrs):
-    f.case(op, dtype, tag=tag, expect_error="InvalidArgumentError")
-    with f.graph.as_default(), f.scope():
-        f.run(f.node(op, inputs, dynamic=True, **attrs))
-
-
 def cases(f):
     layout(f)
     arithmetic(f)
@@ -25,22 +19,26 @@ def cases(f):
     ragged(f)
     text(f)
     v = f.values("float32", [4])
-    refused(f, "SparseReshape", "int64", [AT, DIMS, np.array([5, -1], I64)], "multiple")
-    refused(f, "SparseReshape", "int64", [AT, DIMS, np.array([-1, -1], I64)], "unknown")
-    refused(f, "SparseReshape", "int64", [AT, DIMS, np.array([5, 5], I64)], "size")
-    refused(f, "SparseFillEmptyRows", "float32", [AT, v, np.array([3, 3], I64), np.float32(1)], "row")
-    refused(f, "SparseFillEmptyRows", "float32", [AT, v, np.array([0, 3], I64), np.float32(1)], "no_rows")
-    refused(f, "SparseFillEmptyRowsGrad", "float32", [np.array([0, 7], I64), v], "index")
-    refused(f, "SparseAdd", "float32", [AT, v, DIMS, AT, v, np.array([4, 4], I64), np.float32(0)], "shapes")
-    refused(f, "SparseReduceSum", "float32", [AT, v, DIMS, np.array([2], I32)], "axis")
-    refused(f, "SparseDenseCwiseMul", "float32", [AT, v, DIMS, f.values("float32", [2])], "broadcast")
-    refused(f, "SparseTensorDenseAdd", "float32", [AT, v, DIMS, f.values("float32", [3, 4])], "shapes")
-    refused(f, "SparseSplit", "float32", [np.array(1, I64), AT, v, DIMS], "parts", num_split=4)
-    refused(f, "SparseConcat", "float32", [[AT, AT], [v, v], [DIMS, np.array([5, 3], I64)]], "shapes", concat_dim=1)
+    f.refused("SparseReshape", "int64", [AT, DIMS, np.array([5, -1], I64)], "multiple")
+    f.refused("SparseReshape", "int64", [AT, DIMS, np.array([-1, -1], I64)], "unknown")
+    f.refused("SparseReshape", "int64", [AT, DIMS, np.array([5, 5], I64)], "size")
+    f.refused("SparseFillEmptyRows", "float32", [AT, v, np.array([3, 3], I64), np.float32(1)], "row")
+    f.refused("SparseFillEmptyRows", "float32", [AT, v, np.array([0, 3], I64), np.float32(1)], "no_rows")
+    f.refused("SparseFillEmptyRowsGrad", "float32", [np.array([0, 7], I64), v], "index")
+    f.refused("SparseAdd", "float32", [AT, v, DIMS, AT, v, np.array([4, 4], I64), np.float32(0)], "shapes")
+    f.refused("SparseReduceSum", "float32", [AT, v, DIMS, np.array([2], I32)], "axis")
+    f.refused("SparseDenseCwiseMul", "float32", [AT, v, DIMS, f.values("float32", [2])], "broadcast")
+    f.refused("SparseTensorDenseAdd", "float32", [AT, v, DIMS, f.values("float32", [3, 4])], "shapes")
+    f.refused("SparseSplit", "float32", [np.array(1, I64), AT, v, DIMS], "parts", num_split=4)
+    f.refused("SparseConcat", "float32", [[AT, AT], [v, v], [DIMS, np.array([5, 3], I64)]], "shapes", concat_dim=1)
+    f.refused("SparseConcat", "float32", [[AT, AT], [v, v], [np.array([3, -4], I64), DIMS]], "negative", concat_dim=1)
+    f.refused("SparseSoftmax", "float32", [AT, v, np.array([3, -4], I64)], "negative")
+    f.refused("SparseSplit", "float32", [np.array([1], I64), AT, v, DIMS], "axis", num_split=2)
 
 
 def layout(f):
     f.simple("SparseReshape", "int64", [([AT, DIMS, np.array(s, I64)], {}) for s in ([3, 4], [2, -1, 2], [12], [4, 3], [-1])] + [([NONE, DIMS, np.array([12], I64)], {})])
+    f.simple("SparseReshape", "int64", [([AT + [[3, 0]], DIMS, np.array(s, I64)], {}) for s in ([2, 3, 2], [12], [4, 3])], tag="outside")
     twisted = AT[[2, 0, 3, 1]]
     for d in ALL + ["string"]:
         v = f.values(d, [4])
@@ -98,14 +96,18 @@ def sequences(f):
         f.simple("CTCGreedyDecoder", d, [([scores, lengths], {"merge_repeated": m}) for m in (False, True)] + [([scores, lengths], {"blank_index": 0})], "ulp:4")
         f.simple("CTCBeamSearchDecoder", d, [([scores, np.array([7, 4, 2], I32)], {"beam_width": w, "top_paths": p, "merge_repeated": m})
                                              for w, p, m in ((4, 1, True), (10, 3, False), (2, 2, True))], "relative:1e-5")
-    refused(f, "CTCGreedyDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 8, 1], I32)], "length")
-    refused(f, "CTCGreedyDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 1], I32)], "batch")
-    refused(f, "CTCBeamSearchDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 3, 0], I32)], "paths", beam_width=3, top_paths=2)
+    f.simple("CTCGreedyDecoder", "float32", [([f.values("float32", [7, 3, 5]), np.array([7, -1, -9], I32)], {})], "ulp:4", tag="negative")
+    f.refused("CTCGreedyDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 8, 1], I32)], "length")
+    f.refused("CTCGreedyDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 1], I32)], "batch")
+    f.refused("CTCBeamSearchDecoder", "float32", [f.values("float32", [7, 3, 5]), np.array([7, 3, 0], I32)], "paths", beam_width=3, top_paths=2)
     at, dims = np.array([[0, 0], [0, 1], [1, 0], [3, 0], [3, 1], [3, 2]], I64), np.array([4, 3], I64)
     other, wider = np.array([[0, 0], [0, 1], [2, 0], [3, 0], [3, 1]], I64), np.array([5, 2], I64)
     for d in ("int32", "int64", "float32", "uint8", "string"):
         a, b = f.values(d, [6], 0, 2), f.values(d, [5], 0, 2, salt=1)
         f.simple("EditDistance", d, [([at, a, dims, other, b, wider], {"normalize": n}) for n in (False, True)])
+    a, b = f.values("int32", [6], 0, 2), f.values("int32", [5], 0, 2, salt=1)  # within the larger shape: outside of their own
+    f.simple("EditDistance", "int32", [([at, a, dims, other, b, np.array([2, 2], I64)], {}), ([at, a, dims, other, b, np.array([9, 1], I64)], {})], tag="larger")
+    f.refused("EditDistance", "int32", [at, a, np.array([2, 3], I64), other, b, np.array([3, 2], I64)], "outside")
 
 
 def ragged(f):
@@ -124,10 +126,10 @@ def ragged(f):
     for d in ("float32", "float64", "int32", "int64"):
         f.simple("RaggedRange", d, [([np.array(a, d), np.array(b, d), np.array(c, d)], {"Tsplits": t}) for t in ("int32", "int64") for a, b, c in (([0, 5, 8], [3, 0, 8], [1, -2, 1]), (0, [2, 5], 2), (7, 1, -3))]
                  + ([([np.array([0.1, 2], d), np.array([1.05, 1], d), np.array([0.3, -0.25], d)], {})] if d.startswith("float") else []))
-    refused(f, "RaggedRange", "int32", [np.array([0], I32), np.array([3], I32), np.array([0], I32)], "delta")
-    refused(f, "RaggedGather", "float32", [[splits], f.values("float32", [5]), np.array([3], I32)], "index", OUTPUT_RAGGED_RANK=1)
-    refused(f, "RaggedTensorToTensor", "float32", [np.array(-1, I64), f.values("float32", [5]), np.float32(0), [np.array([0, 3, 2, 5], I64)]], "splits", row_partition_types=["ROW_SPLITS"])
-    refused(f, "RaggedTensorToTensor", "float32", [np.array([3], I64), f.values("float32", [5]), np.float32(0), [splits]], "rank", row_partition_types=["ROW_SPLITS"])
+    f.refused("RaggedRange", "int32", [np.array([0], I32), np.array([3], I32), np.array([0], I32)], "delta")
+    f.refused("RaggedGather", "float32", [[splits], f.values("float32", [5]), np.array([3], I32)], "index", OUTPUT_RAGGED_RANK=1)
+    f.refused("RaggedTensorToTensor", "float32", [np.array(-1, I64), f.values("float32", [5]), np.float32(0), [np.array([0, 3, 2, 5], I64)]], "splits", row_partition_types=["ROW_SPLITS"])
+    f.refused("RaggedTensorToTensor", "float32", [np.array([3], I64), f.values("float32", [5]), np.float32(0), [splits]], "rank", row_partition_types=["ROW_SPLITS"])
 
 
 def text(f):
