@@ -167,6 +167,10 @@ tfc_status tfc_column_dense(struct tfc_kernel_ctx *ctx, const struct tfc_column 
   bool padded = shape->rank > 0 && shape->dims[0] < 0;
   struct tfc_shape full = *shape;
   struct tfc_tensor *y = NULL;
+  TFC_KERNEL_CHECK(padded ? tfc_tensor_elements(otherwise) == 1
+                          : tfc_tensor_elements(otherwise) == 0 || tfc_shape_equal(&otherwise->shape, shape),
+                   "Key: %.*s: a default of shape %s does not fit the feature's", TFC_STR_ARG(c->key),
+                   tfc_shape_show(&otherwise->shape, (char[TFC_SHAPE_TEXT]){0}));
   for (int d = padded; d < shape->rank; d++) each *= shape->dims[d];
   for (int64_t m = 0; m < batch; m++) {
     int64_t n = length_of(c, m);
@@ -188,8 +192,6 @@ tfc_status tfc_column_dense(struct tfc_kernel_ctx *ctx, const struct tfc_column 
   if (padded) {
     full.dims[0] = longest;
     each *= longest;
-    TFC_KERNEL_CHECK(messages < 0 || tfc_tensor_elements(otherwise) == 1,
-                     "Key: %.*s: the default of a feature of variable length must be one value", TFC_STR_ARG(c->key));
   }
   if (messages >= 0) {
     memmove(full.dims + 1, full.dims, (size_t)full.rank * sizeof *full.dims);

@@ -26,7 +26,7 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *tensor = NULL;
   struct tfc_tensor copy = {0};
   tfc_status s = NULL;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(x) == 1, "Expected `serialized` to be a scalar, got shape: %s",
+  TFC_KERNEL_CHECK(x->shape.rank == 0, "Expected `serialized` to be a scalar, got shape: %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   s = tfc_graph_parse_tensor(tfc_tensor_get_string(x, 0), type, "serialized", &g, &tensor);
   if (s) {

@@ -37,7 +37,7 @@ static tfc_status count_one(const struct tfc_kernel_ctx *ctx, const struct count
 static tfc_status start(struct tfc_kernel_ctx *ctx, uint32_t values, int64_t rows, struct count *c) {
   const struct tfc_tensor *size = ctx->inputs[values + (ctx->input_count == 5 ? 2 : 1)];
   *c = (struct count){.values = ctx->inputs[values], .weights = ctx->inputs[ctx->input_count - 1]};
-  TFC_KERNEL_CHECK(tfc_tensor_elements(size) == 1, "Shape must be rank 0: size");
+  TFC_KERNEL_CHECK(size->shape.rank == 0, "Shape must be rank 0: size");
   c->size = tfc_tensor_int(size, 0);
   c->binary = tfc_node_attr_bool(ctx->graph, ctx->node, "binary_output", false);
   TFC_KERNEL_CHECK(c->size >= 0, "size (%lld) must be non-negative", (long long)c->size);
@@ -69,10 +69,8 @@ static tfc_status ragged_bincount(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(ends[0] == 0 && ends[rows] == n, "Splits must start with 0 and end with the number of values, %lld",
                    (long long)n);
   TFC_RETURN_IF_ERROR(start(ctx, 1, rows, &c));
-  for (int64_t row = 0; row < rows; row++) {
-    TFC_KERNEL_CHECK(ends[row + 1] >= ends[row] && ends[row + 1] <= n, "Splits must not fall");
-    for (int64_t i = ends[row]; i < ends[row + 1]; i++) TFC_RETURN_IF_ERROR(count_one(ctx, &c, row, i));
-  }
+  for (int64_t row = 0, i = 0; row < rows; row++) // a row whose end lies before the last one's has none
+    for (; i < ends[row + 1] && i < n; i++) TFC_RETURN_IF_ERROR(count_one(ctx, &c, row, i));
   return NULL;
 }
 static tfc_status shape_counts(struct tfc_shape_ctx *ctx, bool sparse) {

@@ -19,7 +19,7 @@ struct column {
 struct rule {
   bool hashed, seeded, keyed;
   uint64_t seed, key[2]; // what the mixed hash starts with; of a keyed hash of texts
-  int64_t buckets;       // 0: all of int64
+  int64_t buckets;       // none above 0: all of int64
   tfc_str between;
 };
 
@@ -59,7 +59,7 @@ static tfc_status put_cross(const struct rule *rule, const struct column *column
       }
       hash = c == 0 && !rule->seeded ? one : mix(hash, one);
     }
-    ((int64_t *)y->data)[at] = (int64_t)(hash % (rule->buckets ? (uint64_t)rule->buckets : (uint64_t)INT64_MAX));
+    ((int64_t *)y->data)[at] = (int64_t)(hash % (rule->buckets > 0 ? (uint64_t)rule->buckets : (uint64_t)INT64_MAX));
     return NULL;
   }
   struct tfc_text text = {0};
@@ -204,12 +204,11 @@ static tfc_status ragged_cross(struct tfc_kernel_ctx *ctx) {
   tfc_str order = tfc_node_attr_string(ctx->graph, ctx->node, "input_order", "");
   tfc_dtype out = ctx->graph->output_dtypes[ctx->node->output_begin],
             splits_type = ctx->graph->output_dtypes[ctx->node->output_begin + 1];
-  struct rule rule = {.hashed = tfc_node_attr_bool(ctx->graph, ctx->node, "hashed_output", false),
+  struct rule rule = {.hashed = out == TFC_INT64,
                       .seeded = true,
                       .seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "hash_key", 0),
                       .buckets = tfc_node_attr_int(ctx->graph, ctx->node, "num_buckets", 0),
                       .between = TFC_STR("_X_")};
-  TFC_KERNEL_CHECK(rule.hashed == (out == TFC_INT64), "out_values_type does not fit hashed_output");
   TFC_KERNEL_CHECK(order.size == count && ctx->input_count == 2 * ragged + 3 * sparse + dense &&
                        items_of(ctx, "ragged_splits_types") == ragged,
                    "input_order '%.*s' does not fit %u columns", TFC_STR_ARG(order), count);
@@ -257,27 +256,28 @@ static tfc_status shape_ragged_cross(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-static void counts_of(const struct tfc_graph *g, const struct tfc_node *n, uint32_t *sparse, uint32_t *dense) {
-  const struct tfc_attr *d = tfc_node_attr(g, n, "dense_types");
-  *sparse = (uint32_t)tfc_node_attr_int(g, n, "N", 0);
-  *dense = d ? d->count : 0;
+static tfc_status counts_of(const struct tfc_kernel_ctx *ctx, uint32_t *sparse, uint32_t *dense) {
+  *sparse = items_of(ctx, "sparse_types");
+  *dense = items_of(ctx, "dense_types");
+  TFC_KERNEL_CHECK(tfc_node_attr_int(ctx->graph, ctx->node, "N", 0) == *sparse,
+                   "N is not the number of sparse_types, %u", *sparse);
+  return NULL;
 }
 
 static tfc_status sparse_cross(struct tfc_kernel_ctx *ctx) {
   uint32_t sparse, dense;
-  counts_of(ctx->graph, ctx->node, &sparse, &dense);
-  struct rule rule = {.hashed = tfc_node_attr_bool(ctx->graph, ctx->node, "hashed_output", false),
+  TFC_RETURN_IF_ERROR(counts_of(ctx, &sparse, &dense));
+  // The type says whether values are hashed; hashed_output is not looked at.
+  struct rule rule = {.hashed = tfc_node_attr_type(ctx->graph, ctx->node, "out_type", TFC_INT64) == TFC_INT64,
                       .seeded = true,
                       .seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "hash_key", 0),
                       .buckets = tfc_node_attr_int(ctx->graph, ctx->node, "num_buckets", 0),
                       .between = TFC_STR("_X_")};
-  tfc_dtype out = tfc_node_attr_type(ctx->graph, ctx->node, "out_type", TFC_INT64);
-  TFC_KERNEL_CHECK(rule.hashed == (out == TFC_INT64), "out_type does not fit hashed_output");
   return cross(ctx, &rule, sparse, dense);
 }
 static tfc_status sparse_cross_v2(struct tfc_kernel_ctx *ctx) {
   uint32_t sparse, dense;
-  counts_of(ctx->graph, ctx->node, &sparse, &dense);
+  TFC_RETURN_IF_ERROR(counts_of(ctx, &sparse, &dense));
   const struct tfc_tensor *between = ctx->inputs[3 * sparse + dense];
   TFC_KERNEL_CHECK(between->shape.rank == 0, "Input separator should be a scalar.");
   struct rule rule = {.between = tfc_tensor_get_string(between, 0)};
@@ -285,7 +285,7 @@ static tfc_status sparse_cross_v2(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status sparse_cross_hashed(struct tfc_kernel_ctx *ctx) {
   uint32_t sparse, dense;
-  counts_of(ctx->graph, ctx->node, &sparse, &dense);
+  TFC_RETURN_IF_ERROR(counts_of(ctx, &sparse, &dense));
   const struct tfc_tensor *const *more = ctx->inputs + 3 * sparse + dense;
   TFC_KERNEL_CHECK(more[0]->shape.rank == 0, "Input num_buckets should be a scalar.");
   TFC_KERNEL_CHECK(more[1]->shape.rank == 0, "Input strong_hash should be a scalar.");
@@ -293,7 +293,6 @@ static tfc_status sparse_cross_hashed(struct tfc_kernel_ctx *ctx) {
   uint64_t a = (uint64_t)tfc_tensor_int(more[2], 0), b = (uint64_t)tfc_tensor_int(more[2], 1);
   struct rule rule = {
       .hashed = true, .keyed = *(const bool *)more[1]->data, .key = {a, b}, .buckets = tfc_tensor_int(more[0], 0)};
-  TFC_KERNEL_CHECK(rule.buckets >= 0, "num_buckets is %lld", (long long)rule.buckets);
   return cross(ctx, &rule, sparse, dense);
 }
 static tfc_status shape_cross(struct tfc_shape_ctx *ctx) {

@@ -91,6 +91,8 @@ static tfc_status ngrams(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_ngrams(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape data;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &data));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &ctx->outputs[1]));
   ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN);
   return NULL;

@@ -50,6 +50,7 @@ def tensors(f):
     f.simple("ParseTensor", "float32", [([np.array(repeated, object)], {"out_type": "float32"})], tag="repeated")
     for tag, message in (("type", repeated), ("broken", b"zzz")):
         f.simple("ParseTensor", "int32", [([np.array(message, object)], {"out_type": "int32"})], tag=tag, expect_error="InvalidArgumentError")
+    f.refused("ParseTensor", "float32", [np.array([repeated], object)], "vector", out_type="float32")
 
 
 def serialized(value, dtype):
@@ -88,6 +89,12 @@ def parsing(f):
     f.simple("ParseExampleV2", "string", [([np.array([MESSAGES[0][:-3]], object), none] + full, missing)], tag="broken", expect_error="InvalidArgumentError")
     one = [np.array(k, object) for k in (b"i", b"s", b"f", b"d")]
     f.simple("ParseExample", "string", [([some, none, one[:2], one[2:], default], {"dense_shapes": [[2], [2]], "sparse_types": [tf.int64, tf.string]})], dynamic=False)
+    sparse_one = {"num_sparse": 0, "sparse_keys": [], "sparse_types": []}
+    for tag, d, shape in (("few", [1], [2]), ("rank", [[1, 2]], [2]), ("scalar", 1, [1]), ("pads", [1, 2], [None]), ("no_pad", [], [None])):  # defaults that do not fit
+        d = np.array(d, np.int64)
+        f.refused("ParseSingleExample", "string", [np.array(MESSAGES[0], object), [d]], tag, dense_shapes=[shape], dense_keys=["d" if shape == [2] else "i"], **sparse_one)
+        f.refused("ParseExampleV2", "string", [some, none, keys(), keys(b"d" if shape == [2] else b"i"), keys(), [d]], tag + "_default", **{**padded, "Tdense": [tf.int64], "dense_shapes": [shape]})
+    f.simple("ParseSingleExample", "string", [([np.array(MESSAGES[0], object), [np.array(d, np.int64)]], {"dense_shapes": [[None]], "dense_keys": [k], **sparse_one}) for d in ([7], 7) for k in ("i", "absent")], tag="padded", dynamic=False)
     f.simple("ParseSingleExample", "string", [([np.array(m, object), default], {"dense_shapes": [[2], [2]], "sparse_keys": ["i", "s"], "dense_keys": ["f", "d"], "num_sparse": 2, "sparse_types": [tf.int64, tf.string]}) for m in some], dynamic=False)
 
 
@@ -143,6 +150,9 @@ def crosses(f):
             inputs = columns + [[dense] + [numbers] * hashed]
             f.simple("SparseCross", "int64" if hashed else "string", [(inputs, attrs)], tag="%d" % buckets, dynamic=False)
     columns[1][1] = b[1]
+    # The type alone says whether values are hashed.
+    f.simple("SparseCross", "int64", [(columns + [[dense, numbers]], {"hashed_output": False, "num_buckets": 10, "hash_key": 3, "out_type": tf.int64, "internal_type": tf.int64})], tag="by_type", dynamic=False)
+    f.simple("SparseCrossHashed", "int64", [(columns + [[dense], np.int64(-5), np.array(False), np.array([137, 173], np.int64)], {})], tag="negative", dynamic=False)
     f.simple("SparseCrossV2", "string", [(columns + [[dense, numbers], np.array(b"--", object)], {})], dynamic=False)
     for strong in (False, True):
         for buckets in (0, 12):
@@ -182,6 +192,10 @@ def counts(f):
             f.simple("SparseBincount", t, [([at, values.astype(index), dims, index(5), w], a) for a, w in some], tag=tag)
             f.simple("SparseBincount", t, [([at[:3, 1:], values[:3].astype(index), dims[1:], index(4), w[:3]], a) for a, w in some], tag=tag + ".vector")
             f.simple("RaggedBincount", t, [([np.array([0, 3, 3, 5], np.int64), values.astype(index), index(5), w], a) for a, w in some], tag=tag)
+    falls = [([np.array(s, np.int64), values.astype(np.int32), np.int32(5), np.zeros(0, np.float32)], {}) for s in ([0, 5, 3, 5], [0, 2, -1, 4, 5], [0, 9, 5])]
+    f.simple("RaggedBincount", "float32", falls, tag="falling")
+    f.refused("RaggedBincount", "float32", [np.array([0, 5], np.int64), values.astype(np.int32), np.array([5], np.int32), np.zeros(0, np.float32)], "size")
+    f.refused("SparseBincount", "float32", [at, values.astype(np.int32), dims, np.array([5], np.int32), np.zeros(0, np.float32)], "size")
 
 
 def variants(f):
