@@ -15,7 +15,7 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
   const struct tfc_graph *g = ctx->graph;
   struct tfc_tensor image = {0}, converted = {0};
   tfc_status s = NULL;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "`contents` must be scalar but got shape%s",
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "`contents` must be scalar but got shape%s",
                    tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   tfc_str file = tfc_tensor_get_string(ctx->inputs[0], 0);
   tfc_dtype dtype = g->output_dtypes[ctx->node->output_begin];
@@ -119,14 +119,14 @@ static tfc_status encode_jpeg(struct tfc_kernel_ctx *ctx) {
   return encode_jpeg_of(ctx, (int)tfc_node_attr_int(ctx->graph, ctx->node, "quality", 95));
 }
 static tfc_status encode_jpeg_quality(struct tfc_kernel_ctx *ctx) {
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "quality must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "quality must be a scalar");
   return encode_jpeg_of(ctx, *(const int32_t *)ctx->inputs[1]->data);
 }
 
 static tfc_status jpeg_shape(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   int64_t dims[3];
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "contents must be scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "contents must be scalar");
   TFC_RETURN_IF_ERROR(tfc_jpeg_shape(tfc_tensor_get_string(ctx->inputs[0], 0), dims));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &TFC_SHAPE(3), &y));
   for (int i = 0; i < 3; i++)

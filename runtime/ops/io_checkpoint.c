@@ -8,8 +8,7 @@
 
 static tfc_status sharded_filename(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
-  for (uint32_t i = 0; i < 3; i++)
-    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[i]) == 1, "input %u must be a scalar", i);
+  for (uint32_t i = 0; i < 3; i++) TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "input %u must be a scalar", i);
   struct tfc_text text = {0};
   tfc_text_add(&text, tfc_tensor_get_string(ctx->inputs[0], 0));
   tfc_text_printf(&text, "-%05lld-of-%05lld", (long long)tfc_nn_int(ctx->inputs[1]),
@@ -23,6 +22,7 @@ static tfc_status sharded_filename(struct tfc_kernel_ctx *ctx) {
 static tfc_status sharded_filespec(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   struct tfc_text text = {0};
+  for (uint32_t i = 0; i < 2; i++) TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "input %u must be a scalar", i);
   tfc_text_add(&text, tfc_tensor_get_string(ctx->inputs[0], 0));
   tfc_text_printf(&text, "-?\?\?\?\?-of-%05lld", (long long)tfc_nn_int(ctx->inputs[1]));
   tfc_status s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
@@ -266,7 +266,7 @@ static tfc_status merge_v2(struct tfc_kernel_ctx *ctx) {
   tfc_status s = NULL;
   const struct tfc_tensor *parts = ctx->inputs[0];
   TFC_KERNEL_CHECK(parts->shape.rank == 1, "Input checkpoint_prefixes should be an 1-D tensor");
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "Input destination_prefix should be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "Input destination_prefix should be a scalar");
   size_t n = (size_t)tfc_tensor_elements(parts);
   char **prefixes = calloc(n + 1, sizeof *prefixes), *to = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[1], 0));
   for (size_t i = 0; prefixes && to && i < n; i++)

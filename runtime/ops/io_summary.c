@@ -203,21 +203,22 @@ static tfc_status audio_summary_of(struct tfc_kernel_ctx *ctx, float rate) {
   const struct tfc_tensor *x = ctx->inputs[1];
   struct tfc_text summary = {0};
   int64_t most = tfc_node_attr_int(ctx->graph, ctx->node, "max_outputs", 3);
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "Tag must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Tag must be a scalar");
   TFC_KERNEL_CHECK(x->shape.rank == 2 || x->shape.rank == 3, "Tensor must be 3-D or 2-D, got: %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_KERNEL_CHECK(rate > 0, "sample_rate must be > 0");
   int64_t frames = x->shape.dims[1], channels = x->shape.rank == 3 ? x->shape.dims[2] : 1;
   TFC_KERNEL_CHECK(frames * channels < INT64_C(1) << 30, "the sound is too long for a WAV file");
   TFC_KERNEL_CHECK(channels > 0 || x->shape.dims[0] == 0, "channels must be positive");
-  long whole = lrintf(fminf(rate, 4e9f));
+  TFC_KERNEL_CHECK(x->shape.dims[0] == 0 || rate < 0x1p32f, "sample_rate must be in (0, 2^32), got: %g", (double)rate);
+  const uint32_t whole = x->shape.dims[0] ? (uint32_t)lrintf(rate) : 1;
   for (int64_t i = 0; i < x->shape.dims[0] && i < most; i++) {
     struct tfc_text item = {0}, audio = {0}, wav = {0};
     put_tag(&item, tfc_tensor_get_string(ctx->inputs[0], 0), "audio", i, most);
     tfc_wire_put_float(&audio, 1, rate);
     if (channels) tfc_wire_put_varint(&audio, 2 << 3), tfc_wire_put_varint(&audio, (uint64_t)channels);
     if (frames) tfc_wire_put_varint(&audio, 3 << 3), tfc_wire_put_varint(&audio, (uint64_t)frames);
-    put_wav(&wav, (const float *)x->data + i * frames * channels, frames, channels, whole ? (uint32_t)whole : 1);
+    put_wav(&wav, (const float *)x->data + i * frames * channels, frames, channels, whole ? whole : 1);
     tfc_wire_put_bytes(&audio, 4, tfc_text_view(&wav));
     tfc_wire_put_bytes(&audio, 5, TFC_STR("audio/wav"));
     tfc_wire_put_bytes(&item, 6, tfc_text_view(&audio));
@@ -278,12 +279,14 @@ static tfc_status image_summary(struct tfc_kernel_ctx *ctx) {
   struct tfc_text summary = {0};
   tfc_status s = NULL;
   int64_t most = tfc_node_attr_int(ctx->graph, ctx->node, "max_images", 3);
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "Tags must be a scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Tags must be a scalar");
   TFC_KERNEL_CHECK(x->shape.rank == 4 && (x->shape.dims[3] == 1 || x->shape.dims[3] == 3 || x->shape.dims[3] == 4),
                    "Tensor must be 4-D with last dim 1, 3, or 4, not %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   const int64_t *d = x->shape.dims;
   TFC_KERNEL_CHECK(d[1] < INT32_MAX && d[2] < INT32_MAX, "the images are too large");
+  TFC_KERNEL_CHECK(d[1] && d[2], "input tensor must have non-zero dims. Found: %s",
+                   tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   if (color && color->kind == TFC_ATTR_TENSOR) {
     TFC_KERNEL_CHECK(color->tensor->dtype == TFC_UINT8 && tfc_tensor_elements(color->tensor) >= d[3],
                      "bad_color must be uint8 with a value for each channel");

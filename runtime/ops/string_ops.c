@@ -4,25 +4,12 @@
 #include <wctype.h>
 
 #include "runtime/ops/nn_common.h"
+#include "runtime/ops/string_utf8.h"
 
 static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// One code point out of UTF-8; bytes that are none stand for themselves.
-static size_t decode(const char *p, size_t left, uint32_t *out) {
-  const unsigned char *u = (const unsigned char *)p;
-  size_t n = u[0] < 0x80 ? 1 : u[0] >> 5 == 6 ? 2 : u[0] >> 4 == 14 ? 3 : u[0] >> 3 == 30 ? 4 : 0;
-  *out = u[0];
-  if (n < 2 || n > left) return 1;
-  uint32_t v = u[0] & (0xffu >> (n + 1));
-  for (size_t i = 1; i < n; i++) {
-    if (u[i] >> 6 != 2) return 1;
-    v = v << 6 | (u[i] & 63u);
-  }
-  *out = v;
-  return n;
-}
 static size_t encode(uint32_t v, char out[4]) {
   if (v < 0x80) return out[0] = (char)v, 1;
   size_t n = v < 0x800 ? 2 : v < 0x10000 ? 3 : 4;
@@ -31,22 +18,18 @@ static size_t encode(uint32_t v, char out[4]) {
   return n;
 }
 // Upper or lower case of every letter of any alphabet. Each stays one letter, but for sharp s, whose capital is SS.
+// What is no character becomes U+FFFD.
 static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct tfc_text *text) {
   for (size_t i = 0; i < from.size;) {
-    uint32_t v;
-    size_t n = decode(from.data + i, from.size - i, &v);
-    if (n == 1) {
-      char c = from.data[i];
-      c = upper ? (c >= 'a' && c <= 'z' ? (char)(c - 32) : c) : (c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
-      tfc_text_add(text, (tfc_str){&c, 1});
-    } else if (upper && v == 0xdf) {
+    uint32_t v = ops_next_utf8((const uint8_t *)from.data, from.size, &i);
+    if (v == UINT32_MAX) v = 0xfffd;
+    if (upper && v == 0xdf) {
       tfc_text_add(text, TFC_STR("SS"));
     } else {
       char out[4];
       v = (uint32_t)(upper ? towupper_l((wint_t)v, locale) : towlower_l((wint_t)v, locale));
       tfc_text_add(text, (tfc_str){out, encode(v, out)});
     }
-    i += n;
   }
   return text->failed ? no_memory() : NULL;
 }
@@ -245,10 +228,12 @@ static tfc_status substr(struct tfc_kernel_ctx *ctx) {
     int64_t at = broadcast_index(&shape, &pos->shape, i);
     int64_t from = tfc_tensor_int(pos, at), n = tfc_tensor_int(len, at);
     int64_t size = utf8 ? characters(s) : (int64_t)s.size;
-    TFC_KERNEL_CHECK(from <= size && from >= -size, "pos %lld out of range for string '%.*s' at index %lld",
-                     (long long)from, TFC_STR_ARG(s), (long long)i);
+    // In bytes a negative length takes all, in characters none.
+    TFC_KERNEL_CHECK(from <= size && from >= -size && !(utf8 && from < 0 && n < 0),
+                     "pos %lld out of range for string '%.*s' at index %lld", (long long)from, TFC_STR_ARG(s),
+                     (long long)i);
     if (from < 0) from += size;
-    int64_t to = n < 0 ? from : n > size - from ? size : from + n;
+    int64_t to = n < 0 ? (utf8 ? from : size) : n > size - from ? size : from + n;
     tfc_str part = utf8 ? tfc_str_sub(s, offset_of_character(s, from), offset_of_character(s, to))
                         : tfc_str_sub(s, (size_t)from, (size_t)to);
     if (!tfc_tensor_set_string(y, i, part)) return no_memory();
@@ -258,17 +243,14 @@ static tfc_status substr(struct tfc_kernel_ctx *ctx) {
 
 // Pieces of one string; calls `got` for each.
 static void split_one(tfc_str s, tfc_str separator, int64_t most, void (*got)(void *arg, tfc_str piece), void *arg) {
-  if (separator.size == 0) { // runs of white space
+  if (separator.size == 0 && most != 0) { // runs of white space
     size_t at = 0;
     for (int64_t pieces = 0;; pieces++) {
       while (at < s.size && is_space(s.data[at])) at++;
+      if (pieces == most) return got(arg, tfc_str_sub(s, at, s.size)); // the rest, also where there is none
       if (at == s.size) return;
       size_t end = at;
-      if (most >= 0 && pieces == most) {
-        end = s.size;
-      } else {
-        while (end < s.size && !is_space(s.data[end])) end++;
-      }
+      while (end < s.size && !is_space(s.data[end])) end++;
       got(arg, tfc_str_sub(s, at, end));
       at = end;
     }

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/math_row.h"
 #include "runtime/ops/splits.h"
+#include "runtime/ops/string_utf8.h"
 
 enum encoding { UTF_8, UTF_16_BE, UTF_32_BE, OTHER };
 struct unicode {
@@ -41,23 +42,6 @@ static bool is_character(uint32_t v) {
 // Not one of those that Unicode will never give a meaning.
 static bool is_assignable(uint32_t v) {
   return is_character(v) && (v < 0xfdd0 || (v > 0xfdef && (v & 0xfffe) != 0xfffe));
-}
-// The character at s[*at], behind which *at is moved; UINT32_MAX: none starts there.
-static uint32_t next_utf8(const uint8_t *s, size_t size, size_t *at) {
-  uint8_t lead = s[(*at)++], low = 0x80, high = 0xbf;
-  if (lead < 0x80) return lead;
-  int more = lead >= 0xc2 && lead <= 0xdf ? 1 : lead >= 0xe0 && lead <= 0xef ? 2 : lead >= 0xf0 && lead <= 0xf4 ? 3 : 0;
-  if (more == 0) return UINT32_MAX;
-  if (lead == 0xe0) low = 0xa0;
-  if (lead == 0xed) high = 0x9f;
-  if (lead == 0xf0) low = 0x90;
-  if (lead == 0xf4) high = 0x8f;
-  uint32_t v = lead & (0x3fu >> more);
-  for (; more > 0; more--, low = 0x80, high = 0xbf) {
-    if (*at == size || s[*at] < low || s[*at] > high) return UINT32_MAX;
-    v = v << 6 | (s[(*at)++] & 0x3fu);
-  }
-  return v;
 }
 static uint32_t next_wide(const uint8_t *s, size_t size, size_t *at, size_t unit) {
   uint32_t v = 0;
@@ -97,8 +81,8 @@ static tfc_status decode(const struct unicode *u, tfc_str text, struct character
   const uint8_t *s = (const uint8_t *)text.data;
   for (size_t at = 0; at < text.size;) {
     size_t start = at;
-    uint32_t v =
-        u->from == UTF_8 ? next_utf8(s, text.size, &at) : next_wide(s, text.size, &at, u->from == UTF_16_BE ? 2 : 4);
+    uint32_t v = u->from == UTF_8 ? ops_next_utf8(s, text.size, &at)
+                                  : next_wide(s, text.size, &at, u->from == UTF_16_BE ? 2 : 4);
     if (v == UINT32_MAX) {
       TFC_KERNEL_CHECK(!u->strict, "Invalid formatting on input string");
       if (u->ignore) continue;

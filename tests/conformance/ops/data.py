@@ -23,12 +23,18 @@ def strings(f):
     w = words("Hello World", "", "  spaced\t", "ÄÖÜ ß".encode(), "123", "a,b,,c")
     for op in ("StringLower", "StringUpper"):
         f.simple(op, "string", [([w], {"encoding": e}) for e in ("", "utf-8")])
+    broken = np.array([b"\xff\xfe", b"a\xe4\xb8c", b"\xed\xa0\x80Z", b"\xc0\xafq", b"\xf0\x9f\x98", b"\xf5\x80\x80\x80a", b"\xe4b\xb8"], object)
+    for op in ("StringLower", "StringUpper"):
+        f.simple(op, "string", [([broken], {"encoding": e}) for e in ("", "utf-8")], tag="broken")
     f.simple("StringStrip", "string", [([w], {})])
     f.simple("StringLength", "string", [([w], {"unit": u}) for u in ("BYTE", "UTF8_CHAR")])
     f.simple("StringJoin", "string", [([[w, words(*"abcdef"), np.array(b"!", object)]], {"separator": s}) for s in ("", ", ")], dynamic=False)
     f.simple("ReduceJoin", "string", [([w.reshape(2, 3), np.array(a, I32)], {"separator": "-", "keep_dims": k}) for a, k in (([1], False), ([0], True), ([0, 1], False), ([1, 0], False))])
     f.simple("Substr", "string", [([w[:1], np.array([2], t), np.array([4], t)], {"unit": "BYTE"}) for t in (I32, I64)] + [([words("abcdef", "xyz123"), np.array([1, -3], I32), np.array([2, 9], I32)], {})])
+    f.simple("Substr", "string", [([words("abcdef", "xyz123"), np.array(p, I32), np.array(n, I32)], {"unit": u}) for u, p, n in (("BYTE", [1, -3], [-1, -9]), ("UTF8_CHAR", [1, 6], [-1, -9]))], tag="negative")
+    f.refused("Substr", "string", [words("abcdef"), np.array([-1], I32), np.array([-1], I32)], unit="UTF8_CHAR")
     f.simple("StringSplitV2", "string", [([w, np.array(s, object)], {"maxsplit": m}) for s, m in ((b"", -1), (b",", -1), (b" ", 1))])
+    f.simple("StringSplitV2", "string", [([words(" a  b c ", "", "x", ",,y"), np.array(s, object)], {"maxsplit": m}) for s in (b"", b",") for m in (-2, 0, 1, 2)], tag="most")
     f.simple("StringToHashBucketFast", "string", [([w], {"num_buckets": n}) for n in (10, 2 ** 40)])
     f.simple("DecodePaddedRaw", "string", [([words(b"abcdefgh", b"xy", b""), np.array(4, I32)], {"out_type": o, "little_endian": e}) for o in ("uint8", "int16", "int32", "float32") for e in (True, False)])
     with f.graph.as_default():
@@ -52,6 +58,10 @@ def strings(f):
     for d, a in (("float32", {}), ("float32", {"precision": 3}), ("int64", {"width": 8, "fill": "0"}), ("bool", {}), ("float64", {"scientific": True}), ("float32", {"shortest": True}), ("int32", {}), ("complex64", {})):
         f.simple("AsString", d, [([f.values(d, [5], -100, 100)], a)], tag="_".join(sorted(a)))
     f.simple("ShardedFilename", "string", [([np.array(b"model", object), np.array(3, I32), np.array(12, I32)], {})])
+    name, number = np.array(b"model", object), np.array(3, I32)
+    for tag, inputs in (("name", [words("model"), number, number]), ("number", [name, np.array([3], I32), number])):
+        f.refused("ShardedFilename", "string", inputs, tag)
+    f.refused("ShardedFilespec", "string", [name, np.array([3], I32)])
 
 
 def tables(f):
