@@ -112,7 +112,10 @@ static tfc_status eig(struct tfc_kernel_ctx *ctx) {
   cplx *t = held->data, *u = t + n * n, *x = u + n * n, *vs = x + n * n, *es = vs + n * n;
   for (int64_t b = 0; b < tfc_tensor_elements(e) / n; b++) {
     ops_linalg_to_complex(a, b * n * n, n * n, t);
-    if (!eigen(n, t, u, x, es, vs)) {
+    if (n == 1 && tfc_dtype_is_complex(a->dtype)) { // whatever it is
+      es[0] = t[0];
+      vs[0] = 1;
+    } else if (!eigen(n, t, u, x, es, vs)) {
       s = tfc_status_make(TFC_INVALID_ARGUMENT,
                           "Eigen decomposition was not successful. The input might not be valid.");
       break;

@@ -3,6 +3,7 @@
 #include "runtime/ops/math_integrals.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -192,7 +193,11 @@ double ops_betainc(double a, double b, double x) {
 
 // A sample x at a fixed quantile P(a, x) moves with a by -∂P/∂a over the density.
 double ops_random_gamma_grad(double a, double x) {
+  if (x == 0) return 0; // whatever a is
   if (isnan(a) || isnan(x) || a <= 0 || x < 0) return NAN;
-  if (x == 0) return 0;
-  return -ops_igamma_grad_a(a, x) / exp((a - 1) * log(x) - x - ops_lgamma(a));
+  if (isinf(a)) return 0;
+  const double lg = ops_lgamma(a);
+  if (isinf(x) || x - a * log(x) + lg > log(DBL_MAX))
+    return x > 1 && x > a ? -0.0 : 0; // as in TensorFlow, where nothing is left
+  return -ops_igamma_grad_a(a, x) / exp((a - 1) * log(x) - x - lg);
 }

@@ -47,6 +47,8 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, enum tfc_random_kind kind) {
   struct tfc_tensor *y = NULL;
   struct tfc_random_request request = {.kind = kind};
   uint32_t rest;
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 1, "shape must be a vector of {int32,int64}, got shape %s",
+                   tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
   TFC_RETURN_IF_ERROR(tfc_random_of_inputs(ctx, &request.generator, &rest));
   if (kind == TFC_RANDOM_UNIFORM_INT) {

@@ -204,6 +204,12 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
                        (long long)needed, (long long)from[d]);
     }
   }
+  int64_t outer = 1, read = 1; // transforms of the last dimension; what is read
+  for (int d = 0; d < s->rank; d++) {
+    read *= s->dims[d];
+    if (d < s->rank - 1) outer *= state->inverse && d >= first ? sizes[d - first] : s->dims[d];
+  }
+  TFC_KERNEL_CHECK(!state->real || sizes[rank - 1] > 0 || read == 0 || outer == 0, "no zero-sized FFTs");
   memcpy(half, sizes, sizeof half);
   if (state->real && sizes[rank - 1] > 0) half[rank - 1] = sizes[rank - 1] / 2 + 1;
   int64_t batches = 1, in_block = 1, full = 1, half_block = 1, longest = 1;

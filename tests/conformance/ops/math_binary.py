@@ -61,6 +61,9 @@ def cases(f):
     for op in ("Igamma", "Igammac"):
         f.sweep(op, lambda d: pairs(f, d, 0.25, 5, special=False), relative(1e-5, 1), dtypes=["float32", "float64"])
     f.sweep("RandomGammaGrad", lambda d: pairs(f, d, 0.25, 5, 0.25, 5, special=False), relative(1e-5, 1), dtypes=["float32", "float64"])
+    tails = [np.array([-1, 0, 0.125, 0.5, 1, 2, 30, 1e5, np.inf, np.nan]), np.array([[np.inf], [1e30], [0], [-1], [np.nan]])]
+    for d in ("float32", "float64"):
+        f.simple("RandomGammaGrad", d, [([t.astype(d) for t in tails], {})], tag="tails")
     one = lambda d, v: np.array(v, npdtype(d))  # noqa: E731
     f.sweep("Betainc", lambda d: [([f.values(d, s, 0.25, 5), f.values(d, s, 0.25, 5, 1), f.values(d, s, 0, 1, 2)], {}) for s in ([3, 5], [], [0, 2])]
             + [([one(d, 2.5), f.values(d, [7], 0.25, 9), one(d, 0.25)], {}), ([one(d, -1), one(d, 2), f.values(d, [3], 0, 1)], {})], relative(1e-5, 1), dtypes=["float32", "float64"])

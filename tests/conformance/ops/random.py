@@ -128,6 +128,9 @@ def parametrised(f):
         f.simple("StatelessRandomPoisson", d, [([shape, seed, number(0.25, 9.5, 11, 60)], {"dtype": o}) for o in (d, "int32", "int64")])
         f.simple("StatelessRandomBinomial", d, [([shape, seed, number(0, 7, 50, 200), number(0.5, 0.125, 0.75, 0.5)], {"dtype": o}) for o in (d, "int32", "int64")]
                  + [([shape, seed, np.array(90, d), number(0.125, 0.875, 0, 1)], {"dtype": d})])
+    for op in ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"):
+        f.refused(op, "float32", [np.array(5, I32), seed])
+        f.refused(op + "V2", "float32", [np.array(5, I32), key, counter, np.array(1, I32)])
     f.simple("StatelessRandomPoisson", "float32", [([shape, seed, np.ones(3, np.float32)], {"dtype": "float32"})], tag="shape", expect_error="InvalidArgumentError")
     for d in ("float32", "int32", "string"):
         f.simple("StatelessShuffle", d, [([f.values(d, s), key, counter, np.array(1, I32)], {}) for s in ([9, 2], [1], [0, 3], [130])])

@@ -36,7 +36,7 @@ def eigen(f, d):
         f.simple("Eig", d, [([plain[2][:0]], {"Tout": out}), ([plain[2][:, :0, :0]], {"Tout": out}), ([np.diag([3, -1, 2]).astype(d)], {"Tout": out})], tag="plain")
         f.case("Eig", d, rule(d), tag="values")
         with f.scope():
-            f.run([f.node("Eig", [a], compute_v=False, Tout=out)[0] for a in plain])  # TensorFlow leaves the vectors undefined
+            f.run([f.node("Eig", [a], compute_v=False, Tout=out)[0] for a in plain + [np.array([[[v]] for v in (complex(np.nan, 1), np.inf, -2j)], d)]])  # TensorFlow leaves the vectors undefined
     else:  # in no order: sums of powers know none
         f.case("Eig", d, rule(d), tag="values")
         with f.scope():
