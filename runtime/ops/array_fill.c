@@ -256,13 +256,11 @@ static tfc_status shape_broadcast_to(struct tfc_shape_ctx *ctx) {
   if (x->rank > to.rank)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Rank of input (%d) must be no greater than rank of output shape (%d)",
                            x->rank, to.rank);
-  if (!tfc_shape_is_static(&to)) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(x, &to, &joined));
-  for (int d = 0; d < x->rank; d++) {
-    int64_t have = x->dims[d], want = to.dims[d + to.rank - x->rank];
-    if (tfc_dim_known(have) && have != 1 && have != want)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "a dimension of %lld cannot become %lld", (long long)have,
-                             (long long)want);
+  for (int d = 0; d < x->rank; d++) { // what is more than 1 stays as it is
+    int64_t *want = &ctx->outputs[0].dims[d + to.rank - x->rank];
+    if (tfc_dim_known(x->dims[d]) && x->dims[d] > 1) TFC_RETURN_IF_ERROR(tfc_dim_merge(x->dims[d], *want, want));
+    if (x->dims[d] == 0 && tfc_dim_known(*want) && *want != 0)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "a dimension of 0 cannot become %lld", (long long)*want);
   }
   return NULL;
 }

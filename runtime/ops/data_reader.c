@@ -318,35 +318,49 @@ static tfc_status shape_scalars(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE_SCALAR;
   return NULL;
 }
+static tfc_status shape_pair(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = TFC_SHAPE(2);
+  return NULL;
+}
 static tfc_status shape_vectors(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
   return NULL;
 }
 
 #define FLAGS TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE
-#define READER(op, attrs_)                                                                                             \
+// Each of both versions: handles were references to two strings.
+#define READER_OF(op, handle, attrs_, shape_)                                                                          \
   {                                                                                                                    \
-    .name = op, .outputs = "reader_handle: resource",                                                                  \
+    .name = op, .outputs = "reader_handle: " handle,                                                                   \
     .attrs = attrs_ "container: string = '', shared_name: string = ''", .flags = FLAGS, .host_outputs = 1,             \
-    .shape = tfc_nn_shape_scalar, .kernel = create                                                                     \
+    .shape = shape_, .kernel = create                                                                                  \
   }
-#define ON(op, more, outputs_, flags_, shape_, kernel_)                                                                \
+#define READER(op, old_attrs, attrs)                                                                                   \
+  READER_OF(op, "Ref(string)", old_attrs, shape_pair), READER_OF(op "V2", "resource", attrs, tfc_nn_shape_scalar)
+#define ON_OF(op, inputs_, outputs_, flags_, shape_, kernel_)                                                          \
   {                                                                                                                    \
-    .name = op, .inputs = "reader_handle: resource" more, .outputs = outputs_, .flags = FLAGS | (flags_),              \
-    .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_                          \
+    .name = op, .inputs = inputs_, .outputs = outputs_, .flags = FLAGS | (flags_), .host_inputs = UINT32_MAX,          \
+    .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_                                                     \
   }
+#define ON(op, queue, more, ...)                                                                                       \
+  ON_OF(op, "reader_handle: Ref(string)" queue("Ref(string)") more, __VA_ARGS__),                                      \
+      ON_OF(op "V2", "reader_handle: resource" queue("resource") more, __VA_ARGS__)
+#define QUEUE(handle) ", queue_handle: " handle
+#define ALONE(handle)
+#define FIXED "header_bytes: int = 0, record_bytes: int, footer_bytes: int = 0, hop_bytes: int = 0, "
+#define LINES "skip_header_lines: int = 0, "
+#define PACKED "compression_type: string = '', "
 static const struct tfc_op_def data_reader_rows[] = {
-    READER("TextLineReaderV2", "skip_header_lines: int = 0, "),
-    READER("FixedLengthRecordReaderV2", "header_bytes: int = 0, record_bytes: int, footer_bytes: int = 0, "
-                                        "hop_bytes: int = 0, encoding: string = '', "),
-    READER("TFRecordReaderV2", "compression_type: string = '', "),
-    READER("WholeFileReaderV2", ""),
-    READER("IdentityReaderV2", ""),
-    ON("ReaderReadV2", ", queue_handle: resource", "key: string, value: string", TFC_OP_ASYNC, shape_scalars, read_one),
-    ON("ReaderReadUpToV2", ", queue_handle: resource, num_records: int64", "keys: string, values: string", TFC_OP_ASYNC,
-       shape_vectors, read_up_to),
-    ON("ReaderNumRecordsProducedV2", "", "records_produced: int64", 0, tfc_nn_shape_scalar, num_records),
-    ON("ReaderNumWorkUnitsCompletedV2", "", "units_completed: int64", 0, tfc_nn_shape_scalar, num_work_units),
-    ON("ReaderResetV2", "", NULL, 0, tfc_nn_shape_none, reset),
+    READER("TextLineReader", LINES, LINES),
+    READER("FixedLengthRecordReader", FIXED, FIXED "encoding: string = '', "),
+    READER("TFRecordReader", PACKED, PACKED),
+    READER("WholeFileReader", "", ""),
+    READER("IdentityReader", "", ""),
+    ON("ReaderRead", QUEUE, "", "key: string, value: string", TFC_OP_ASYNC, shape_scalars, read_one),
+    ON("ReaderReadUpTo", QUEUE, ", num_records: int64", "keys: string, values: string", TFC_OP_ASYNC, shape_vectors,
+       read_up_to),
+    ON("ReaderNumRecordsProduced", ALONE, "", "records_produced: int64", 0, tfc_nn_shape_scalar, num_records),
+    ON("ReaderNumWorkUnitsCompleted", ALONE, "", "units_completed: int64", 0, tfc_nn_shape_scalar, num_work_units),
+    ON("ReaderReset", ALONE, "", NULL, 0, tfc_nn_shape_none, reset),
 };
 TFC_REGISTER_OPS(data_reader_rows);

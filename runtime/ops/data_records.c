@@ -6,32 +6,34 @@
 
 #include "runtime/io/crc32c.h"
 
-static tfc_status inflate_all(struct tfc_records *r, int compression) {
+tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression, char **out, size_t *out_size) {
   tfc_status s = NULL;
-  z_stream z = {.next_in = (Bytef *)(uintptr_t)r->file.data, .avail_in = (uInt)r->file.size};
+  z_stream z = {.next_in = (Bytef *)(uintptr_t)packed.data, .avail_in = (uInt)packed.size};
+  char *inflated = NULL;
   size_t capacity = 0, size = 0;
   int code = Z_OK;
-  if (r->file.size > UINT32_MAX || inflateInit2(&z, compression == TFC_RECORDS_GZIP ? 31 : 15) != Z_OK)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: too large to be inflated", r->name);
+  if (packed.size > UINT32_MAX || inflateInit2(&z, compression == TFC_RECORDS_GZIP ? 31 : 15) != Z_OK)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: too large to be inflated", name);
   while (code == Z_OK) {
     if (size == capacity) {
-      capacity = capacity ? 2 * capacity : 4 * r->file.size + 4096;
-      char *grown = realloc(r->inflated, capacity);
-      if (!grown) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory reading %s", r->name);
-      r->inflated = grown;
+      capacity = capacity ? 2 * capacity : 4 * packed.size + 4096;
+      char *grown = realloc(inflated, capacity);
+      if (!grown) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory reading %s", name);
+      inflated = grown;
     }
-    z.next_out = (Bytef *)r->inflated + size;
+    z.next_out = (Bytef *)inflated + size;
     z.avail_out = capacity - size > UINT32_MAX ? UINT32_MAX : (uInt)(capacity - size);
     uInt room = z.avail_out;
     code = inflate(&z, Z_NO_FLUSH);
     size += room - z.avail_out;
     if (code == Z_STREAM_END && z.avail_in > 0) code = inflateReset(&z); // files put one behind the other
   }
-  if (code != Z_STREAM_END && !(code == Z_BUF_ERROR && r->file.size == 0))
-    TFC_FAIL(s, TFC_DATA_LOSS, "%s: it is damaged, or not compressed so", r->name);
-  r->data = r->inflated;
-  r->size = size;
+  if (code != Z_STREAM_END && !(code == Z_BUF_ERROR && packed.size == 0))
+    TFC_FAIL(s, TFC_DATA_LOSS, "%s: it is damaged, or not compressed so", name);
+  *out = inflated, inflated = NULL;
+  *out_size = size;
 out:
+  free(inflated);
   inflateEnd(&z);
   return s;
 }
@@ -57,7 +59,10 @@ tfc_status tfc_records_open(const struct tfc_records_format *f, tfc_str name, st
     TFC_TRY(s, tfc_file_map(r.name, &r.file));
     r.data = (const char *)r.file.data;
     r.size = r.file.size;
-    if (f->compression != TFC_RECORDS_PLAIN) TFC_TRY(s, inflate_all(&r, f->compression));
+    if (f->compression != TFC_RECORDS_PLAIN) {
+      TFC_TRY(s, tfc_records_inflate(r.name, (tfc_str){r.data, r.size}, f->compression, &r.inflated, &r.size));
+      r.data = r.inflated;
+    }
   }
   for (; f->kind == TFC_RECORDS_LINES && r.number < f->skip; r.number++)
     if (!next_line(&r, &line)) break;

@@ -25,6 +25,9 @@ struct tfc_records { // an open file
 TFC_MUST_USE tfc_status tfc_records_open(const struct tfc_records_format *format, tfc_str name,
                                          struct tfc_records *out);
 void tfc_records_close(struct tfc_records *r); // zeroed is fine
+// What TFC_RECORDS_ZLIB or _GZIP packed; freed by the caller. DATA_LOSS: names `name`.
+TFC_MUST_USE tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression, char **out,
+                                            size_t *out_size);
 // The next record: its key is written to `key` (which is emptied), `value` points into the file. *found false: there is
 // none left. DATA_LOSS: a record is damaged.
 TFC_MUST_USE tfc_status tfc_records_next(const struct tfc_records_format *format, struct tfc_records *r,

@@ -267,6 +267,39 @@ static void from_cmyk(const uint8_t *in, uint8_t *out, size_t width, bool invert
       out[3 * x + (size_t)k] = (uint8_t)(inverted ? black * c / 255 : (255 - black) * (255 - c) / 255);
     }
 }
+// A part of the image. Where the library can leave the columns beside it out it does, as TensorFlow's does: colours at
+// the edges are then smoothed within the part.
+static tfc_status read_window(struct jpeg_decompress_struct *c, struct jpeg *io, const struct tfc_jpeg_choice *choice,
+                              bool four, int channels) {
+  const int32_t *w = choice->window;
+  const int64_t high = c->output_height, wide = c->output_width;
+  if (w[0] < 0 || w[1] < 0 || w[2] <= 0 || w[3] <= 0 || w[0] > high - w[2] || w[1] > wide - w[3])
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "Invalid crop window: x=%d, y=%d, w=%d, h=%d for image_width: %lld and image_height: %lld",
+                           w[1], w[0], w[3], w[2], (long long)wide, (long long)high);
+  JDIMENSION left = 0, width = c->output_width;
+#ifdef LIBJPEG_TURBO_VERSION_NUMBER
+  left = (JDIMENSION)w[1], width = (JDIMENSION)w[3];
+  jpeg_crop_scanline(c, &left, &width);
+#endif
+  const size_t pixel = four ? 4 : (size_t)channels, row = (size_t)(w[3] * channels);
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(w[2], w[3], channels), &io->made));
+  if (!(io->line = malloc((size_t)wide * pixel))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  const uint8_t *from = io->line + ((JDIMENSION)w[1] - left) * pixel;
+  for (int64_t y = 0; y < w[0] + w[2]; y++) {
+    JSAMPROW line = io->line;
+    if (jpeg_read_scanlines(c, &line, 1) != 1) break;
+    uint8_t *to = (uint8_t *)io->made.data + (size_t)(y - w[0]) * row;
+    if (y < w[0]) continue;
+    if (four)
+      from_cmyk(from, to, (size_t)w[3], c->saw_Adobe_marker);
+    else
+      memcpy(to, from, row);
+  }
+  if (io->ended_early && !choice->try_recover_truncated)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid JPEG data: it ends early");
+  return NULL;
+}
 static tfc_status read_jpeg(struct jpeg_decompress_struct *c, struct jpeg *io, tfc_str file,
                             const struct tfc_jpeg_choice *choice) {
   open_jpeg(c, file);
@@ -283,8 +316,9 @@ static tfc_status read_jpeg(struct jpeg_decompress_struct *c, struct jpeg *io, t
   size_t width = c->output_width, height = c->output_height;
   if (!width || !height || width >= MOST_PIXELS / height)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the JPEG image is too large");
-  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)height, (int64_t)width, channels), &io->made));
   four &= channels == 3;
+  if (choice->window) return read_window(c, io, choice, four, channels);
+  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)height, (int64_t)width, channels), &io->made));
   if (four && !(io->line = malloc(width * 4))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   while (c->output_scanline < c->output_height) {
     uint8_t *to = (uint8_t *)io->made.data + (size_t)c->output_scanline * width * (size_t)channels;

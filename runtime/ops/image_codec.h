@@ -21,6 +21,7 @@ TFC_MUST_USE tfc_status tfc_jpeg_write(const uint8_t *pixels, int64_t height, in
 struct tfc_jpeg_choice { // of what is read
   int channels, ratio;   // channels 0: as many as the file has; ratio: 1, 2, 4 or 8 times smaller
   bool fancy_upscaling, try_recover_truncated, accurate;
+  const int32_t *window; // NULL: all of it; else y, x, height, width of what is read
 };
 TFC_MUST_USE tfc_status tfc_jpeg_read(tfc_str file, const struct tfc_jpeg_choice *choice, struct tfc_tensor *out);
 // Without the pixels: [height, width, channels].

@@ -106,6 +106,8 @@ static tfc_status shape_crop(struct tfc_shape_ctx *ctx) {
   int n = 0;
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &image));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 2, &boxes));
+  if (ctx->inputs[2]->rank == 1)
+    TFC_RETURN_IF_ERROR(tfc_dim_merge(boxes.dims[0], ctx->inputs[2]->dims[0], &boxes.dims[0]));
   bool known = ops_known_ints(ctx, 3, size, 2, &n) && n == 2;
   ctx->outputs[0] =
       TFC_SHAPE(boxes.dims[0], known ? size[0] : TFC_DIM_UNKNOWN, known ? size[1] : TFC_DIM_UNKNOWN, image.dims[3]);

@@ -1,5 +1,5 @@
-// Image files as operations: DecodePng, DecodeJpeg, DecodeImage, EncodePng, EncodeJpeg, ExtractJpegShape. The files are
-// image_codec.h's.
+// Image files as operations: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeImage, EncodePng, EncodeJpeg,
+// ExtractJpegShape. The files are image_codec.h's.
 #include "runtime/ops/image_codec.h"
 #include "runtime/ops/nn_common.h"
 
@@ -22,7 +22,7 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
   int channels = (int)tfc_node_attr_int(g, ctx->node, "channels", 0);
   TFC_KERNEL_CHECK(channels == 0 || channels == 1 || channels == 3 || channels == 4,
                    "`channels` must be 0, 1, 3 or 4 but got %d", channels);
-  if (is_jpeg(file)) {
+  if (ctx->input_count == 2 || is_jpeg(file)) {
     TFC_KERNEL_CHECK(channels != 4, "JPEG does not support 4 channels");
     struct tfc_jpeg_choice choice = {
         .channels = channels,
@@ -30,6 +30,11 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
         .fancy_upscaling = tfc_node_attr_bool(g, ctx->node, "fancy_upscaling", true),
         .try_recover_truncated = tfc_node_attr_bool(g, ctx->node, "try_recover_truncated", false),
         .accurate = tfc_str_is(tfc_node_attr_string(g, ctx->node, "dct_method", ""), "INTEGER_ACCURATE")};
+    if (ctx->input_count == 2) {
+      TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1 && ctx->inputs[1]->shape.dims[0] == 4,
+                       "crop_window must have four elements: y, x, height and width");
+      choice.window = ctx->inputs[1]->data;
+    }
     TFC_TRY(s, tfc_jpeg_read(file, &choice, &image));
   } else if (is_png(file)) {
     TFC_TRY(s, tfc_png_read(file, channels, dtype == TFC_UINT8 ? TFC_UINT8 : TFC_UINT16, &image));
@@ -148,6 +153,12 @@ static tfc_status shape_decode(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, TFC_DIM_UNKNOWN, channels ? channels : TFC_DIM_UNKNOWN);
   return NULL;
 }
+static tfc_status shape_crop(struct tfc_shape_ctx *ctx) {
+  const struct tfc_tensor *w = ctx->input_values ? ctx->input_values[1] : NULL;
+  TFC_RETURN_IF_ERROR(shape_decode(ctx));
+  for (int d = 0; w && tfc_tensor_elements(w) == 4 && d < 2; d++) ctx->outputs[0].dims[d] = tfc_tensor_int(w, 2 + d);
+  return NULL;
+}
 static tfc_status shape_encode_png(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = *ctx->inputs[0];
   if (ctx->outputs[0].rank >= 3)
@@ -172,6 +183,10 @@ static const struct tfc_op_def image_files_rows[] = {
      .attrs = "channels: int = 0, ratio: int = 1, fancy_upscaling: bool = true, try_recover_truncated: bool = false, "
               "acceptable_fraction: float = 1.0, dct_method: string = ''",
      ROW("contents: string", "image: uint8", shape_decode, decode)},
+    {.name = "DecodeAndCropJpeg",
+     .attrs = "channels: int = 0, ratio: int = 1, fancy_upscaling: bool = true, try_recover_truncated: bool = false, "
+              "acceptable_fraction: float = 1.0, dct_method: string = ''",
+     ROW("contents: string, crop_window: int32", "image: uint8", shape_crop, decode)},
     {.name = "DecodeImage",
      .attrs = "channels: int = 0, dtype: {uint8, uint16, float} = uint8, expand_animations: bool = true",
      ROW("contents: string", "image: dtype", shape_decode, decode)},

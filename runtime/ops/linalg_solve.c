@@ -1,4 +1,5 @@
-// Square systems: Cholesky, MatrixDeterminant, MatrixInverse, MatrixSolve, MatrixTriangularSolve; and Cross.
+// Square systems: Cholesky, MatrixDeterminant, MatrixInverse, MatrixSolve, MatrixTriangularSolve,
+// BandedTriangularSolve; and Cross.
 //
 // Real types are computed in float64, complex ones in complex128, and rounded once. LU has partial pivoting.
 #include <complex.h>
@@ -223,7 +224,21 @@ static int64_t batch_index(const struct tfc_shape *batch, const struct tfc_shape
   return at;
 }
 
-static tfc_status solve_system(struct tfc_kernel_ctx *ctx, bool triangular) {
+// The bands of a triangular matrix [bands, n] as the matrix [n, n]: the diagonal is the first row of what is lower, the
+// last of what is upper; element j of a row lies in row j of the matrix.
+static void spread_bands(const char *bands, int64_t count, int64_t n, bool lower, size_t size, char *matrix) {
+  memset(matrix, 0, (size_t)(n * n) * size);
+  for (int64_t k = 0; k < count; k++)
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t column = lower ? j - k : j + count - 1 - k;
+      if (column >= 0 && column < n)
+        memcpy(matrix + (size_t)(j * n + column) * size, bands + (size_t)(k * n + j) * size, size);
+    }
+}
+
+enum system { SYSTEM_SQUARE, SYSTEM_TRIANGULAR, SYSTEM_BANDED };
+static tfc_status solve_system(struct tfc_kernel_ctx *ctx, enum system what) {
+  const bool triangular = what != SYSTEM_SQUARE, banded = what == SYSTEM_BANDED;
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
   const struct solve_state *state = ctx->state;
   struct tfc_tensor *y = NULL;
@@ -231,7 +246,14 @@ static tfc_status solve_system(struct tfc_kernel_ctx *ctx, bool triangular) {
   tfc_status s = NULL;
   int64_t n = 0, batches = 0;
   if (!(OPS_BITS(OPS_FLOATS_COMPLEX) & TFC_TYPE_BIT(a->dtype))) return ops_unsupported_type(ctx, a->dtype);
-  TFC_RETURN_IF_ERROR(check_square(a, &n, &batches));
+  if (banded) {
+    TFC_KERNEL_CHECK(a->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 0, "In[0] must have bands: %s",
+                     tfc_shape_show(&a->shape, (char[TFC_SHAPE_TEXT]){0}));
+    n = a->shape.dims[a->shape.rank - 1];
+  } else {
+    TFC_RETURN_IF_ERROR(check_square(a, &n, &batches));
+  }
+  const int64_t bands = banded ? a->shape.dims[a->shape.rank - 2] : 0;
   TFC_KERNEL_CHECK(b->shape.rank >= 2 && b->shape.dims[b->shape.rank - 2] == n,
                    "Input matrix and rhs are incompatible: %lld rows", (long long)n);
   int64_t m = b->shape.dims[b->shape.rank - 1];
@@ -246,13 +268,19 @@ static tfc_status solve_system(struct tfc_kernel_ctx *ctx, bool triangular) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, a->dtype, &shape, &y));
   bool is_complex = tfc_dtype_is_complex(a->dtype);
   size_t size = is_complex ? 16 : 8;
-  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(n * n + 2 * n * m + 2 * n + 2) * size, &held));
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(n * n + 2 * n * m + 2 * n + 2 + bands * n) * size, &held));
   char *matrix = held->data, *rhs = matrix + (size_t)(n * n) * size, *x = rhs + (size_t)(n * m) * size;
   char *work = x + (size_t)(n * m) * size;
   int64_t *perm = (int64_t *)(work + (size_t)(n + 1) * size);
+  char *band = work + (size_t)(2 * n + 2) * size;
   batches = tfc_shape_elements(&batch);
   for (int64_t i = 0; i < batches; i++) {
-    ops_linalg_widen(a, batch_index(&batch, &ba, i) * n * n, n * n, matrix);
+    if (banded) {
+      ops_linalg_widen(a, batch_index(&batch, &ba, i) * bands * n, bands * n, band);
+      spread_bands(band, bands, n, state->lower, size, matrix);
+    } else {
+      ops_linalg_widen(a, batch_index(&batch, &ba, i) * n * n, n * n, matrix);
+    }
     ops_linalg_widen(b, batch_index(&batch, &bb, i) * n * m, n * m, rhs);
     bool ok;
     if (triangular) {
@@ -274,10 +302,13 @@ out:
   return s;
 }
 static tfc_status matrix_solve(struct tfc_kernel_ctx *ctx) {
-  return solve_system(ctx, false);
+  return solve_system(ctx, SYSTEM_SQUARE);
 }
 static tfc_status triangular_solve(struct tfc_kernel_ctx *ctx) {
-  return solve_system(ctx, true);
+  return solve_system(ctx, SYSTEM_TRIANGULAR);
+}
+static tfc_status banded_solve(struct tfc_kernel_ctx *ctx) {
+  return solve_system(ctx, SYSTEM_BANDED);
 }
 
 // --- Shapes and costs ------------------------------------------------------------------------------------------------
@@ -454,6 +485,39 @@ OPS_GRADIENT(Cross) {
   return NULL;
 }
 
+// Of the right side B: the solution for the adjoint; of A's bands: those of -dB X', or of -X dB' of the adjoint.
+OPS_GRADIENT(BandedTriangularSolve) {
+  const bool lower = tfc_grad_attr_bool(g, "lower", true), adjoint = tfc_grad_attr_bool(g, "adjoint", false);
+  struct tfc_attr attrs[2] = {tfc_attr_bool("lower", lower), tfc_attr_bool("adjoint", !adjoint)};
+  struct tfc_output in[2] = {X, G}, gb = tfc_add(g->builder, "BandedTriangularSolve", "", in, 2, attrs, 2);
+  struct tfc_output left = adjoint ? Y : gb, right = adjoint ? gb : Y;
+  struct tfc_attr adj = tfc_attr_bool("adj_y", true);
+  struct tfc_output pair[2] = {left, right};
+  struct tfc_output full = grad_op1(g, "Neg", tfc_add(g->builder, "BatchMatMulV2", "", pair, 2, &adj, 1));
+  struct tfc_output none = tfc_add_i32(g->builder, 0);
+  struct tfc_output most = grad_op2(g, "Sub", grad_item(g, grad_op1(g, "Shape", X), -2), tfc_add_i32(g->builder, 1));
+  struct tfc_output ends[2] = {lower ? grad_op1(g, "Neg", most) : none, lower ? none : most};
+  struct tfc_attr align = tfc_attr_string("align", TFC_STR("LEFT_RIGHT"));
+  struct tfc_output band[3] = {full, grad_pack(g, ends, 2, 0), grad_const(g, X, 0)};
+  g->grad_inputs[0] = tfc_add(g->builder, "MatrixDiagPartV3", "", band, 3, &align, 1);
+  g->grad_inputs[1] = gb;
+  return NULL;
+}
+static tfc_status shape_banded(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape a, b, joined;
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &a));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
+  if (a.rank < 0 || b.rank < 0) return NULL;
+  int64_t n, m = b.dims[b.rank - 1];
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[a.rank - 1], b.dims[b.rank - 2], &n));
+  a.rank -= 2, b.rank -= 2;
+  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &joined));
+  joined.dims[joined.rank++] = n;
+  joined.dims[joined.rank++] = m;
+  ctx->outputs[0] = joined;
+  return NULL;
+}
+
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define ROW(s, run, grad)                                                                                              \
   .types = OPS_BITS(OPS_FLOATS_COMPLEX), .shape = s, .cost = ops_cost_cubic, .prepare = prepare, .kernel = run,        \
@@ -490,6 +554,17 @@ static const struct tfc_op_def linalg_solve_rows[] = {
      .attrs = "lower: bool = true, adjoint: bool = false, T: {bfloat16, double, float, half, complex64, complex128}",
      ROW(shape_solve, triangular_solve, MatrixTriangularSolve),
      .samples = "double[2,2]=[2,0.5,0.5,1], double[2,3]; float[2,2]=[2,0.5,0.5,1], float[2,3] {lower=false}"},
+    {.name = "BandedTriangularSolve",
+     .inputs = "matrix: T, rhs: T",
+     .outputs = "output: T",
+     .attrs = "lower: bool = true, adjoint: bool = false, T: {double, float, half, complex64, complex128}",
+     .types = OPS_BITS(OPS_FLOATS_COMPLEX),
+     .shape = shape_banded,
+     .cost = ops_cost_cubic,
+     .prepare = prepare,
+     .kernel = banded_solve,
+     .gradient = gradient_BandedTriangularSolve,
+     .samples = "double[2,4]=[2,3,2,1,0.5,0.25,1,2], double[4,3]"},
     {.name = "BatchCholesky",
      .inputs = "input: T",
      .outputs = "output: T",

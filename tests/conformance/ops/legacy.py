@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf1
 
 from cases import relative
+from ops.files import records
 from ops.random import stream
 from ops.uncommon import drawn
 
@@ -21,6 +22,7 @@ def cases(f):
         packed_arrays(f)
         matrices(f)
         batch_norm(f)
+        readers(f)
         drawn(f, [("StatefulStandardNormal", d) for d in ("float32", "float64")])
         stream(f, "RandomPoisson", "float32", [np.array([20], I32), np.array([0.5, 3.0, 25.0], np.float32)], "exact", seed=4, seed2=5)
 
@@ -136,3 +138,28 @@ def batch_norm(f):
             x, dy = v(d, [2, 4, 3, 3]), v(d, [2, 4, 3, 3], salt=2)
             f.simple("BatchNormWithGlobalNormalization", d, [([x] + statistics + [v(d, [3], salt=3), v(d, [3], salt=4)], attrs)], relative(1e-5)(d), tag=tag)
             f.simple("BatchNormWithGlobalNormalizationGrad", d, [([x] + statistics + [v(d, [3], salt=4), dy], attrs)], relative(1e-5)(d), tag=tag)
+
+
+def readers(f):
+    text = lambda v: np.array(v, object)
+    folder = b"/tmp/tfc-conformance-readers/old."
+    framed = records(b"abc", b"", b"x" * 30)
+    for name, contents, attrs in (("TextLineReader", [b"one\ntwo", b"three"], {"skip_header_lines": 0}), ("WholeFileReader", [b"all of it"], {}), ("IdentityReader", [b"", b""], {}), ("TFRecordReader", [framed], {})):
+        for many in (None, 2):
+            names = [folder + ("%s%d" % (name, i)).encode() for i in range(len(contents))]
+            f.case(name, "string", tag="up_to" if many else "")
+            with f.scope():
+                writes = [f.node("WriteFile", [text(n), text(c)], name="write%d" % i) for i, (n, c) in enumerate(zip(names, contents))]
+                r = f.node(name, shared_name=f.current["name"], container="", name="reader", **attrs)
+                q = f.node("FIFOQueue", component_types=["string"], shapes=[[]], capacity=-1, shared_name=f.current["name"] + ".q", container="", name="queue")
+                put = f.node("QueueEnqueueMany", [q, [text(names)]], name="put", timeout_ms=-1)
+                read = f.node("ReaderReadUpTo", [r, q, np.int64(many)], name="read") if many else f.node("ReaderRead", [r, q], name="read")
+                counts = [f.node("ReaderNumRecordsProduced", [r], name="records"), f.node("ReaderNumWorkUnitsCompleted", [r], name="units")]
+                reset = f.node("ReaderReset", [r], name="reset")
+            f.run(targets=writes)
+            f.run(targets=[put])
+            for _ in range(1 if name == "WholeFileReader" else 2):
+                f.run(read)
+                f.run(counts)
+            f.run(targets=[reset])
+            f.run(counts)

@@ -1,5 +1,8 @@
 """Ops that few graphs have: sparse counts, fused padding, glimpses, peeking, generators that draw themselves."""
 
+import gzip
+import zlib
+
 import numpy as np
 
 from cases import relative
@@ -15,6 +18,11 @@ def cases(f):
         glimpses(f)
         peeks(f)
         generators(f)
+        sound(f)
+        regression(f)
+        packed(f)
+        bands(f)
+        crops(f)
 
 
 def refused(f, op, dtype, inputs, tag, dynamic=True, **attrs):
@@ -115,3 +123,51 @@ def drawn(f, kinds):
         for y in numbers:
             f.run(y)
             f.run(read)
+
+
+def sound(f):
+    x = f.values("float32", [400, 2])
+    f.simple("AudioSpectrogram", "float32", [([x], {"window_size": w, "stride": s, "magnitude_squared": q}) for w, s in ((16, 16), (25, 10), (200, 80), (401, 1)) for q in (False, True)], "relative:1e-5")
+    power = np.square(f.values("float32", [2, 3, 129]))
+    f.simple("Mfcc", "float32", [([power, np.array(16000, I32)], a) for a in ({}, {"upper_frequency_limit": 7600.0, "lower_frequency_limit": 125.0, "filterbank_channel_count": 20, "dct_coefficient_count": 20}, {"filterbank_channel_count": 60})] + [([power[:, :, :33] * 0, np.array(44100, I32)], {})], "relative:1e-5")
+    f.simple("Mfcc", "float32", [([power, np.array(4000, I32)], {})], tag="limit")
+    wave = f.node("EncodeWav", [x * np.float32(0.4), np.array(8000, I32)], name="wave")
+    f.case("EncodeWav", "float32")
+    with f.scope():
+        f.run([f.node("EncodeWav", [v, np.array(r, I32)]) for v, r in ((x * np.float32(0.4), 8000), (x[:3, :1] * 9, 44100))])
+    f.case("DecodeWav", "float32")
+    with f.scope():
+        f.run([t for a in ({}, {"desired_channels": 1}, {"desired_channels": 3, "desired_samples": 500}, {"desired_samples": 10}) for t in f.node("DecodeWav", [wave], **a)])
+    for tag, contents in (("letters", b"RIFX0000WAVE"), ("short", b"RIFF\x10\0\0\0WAVEfmt \x10\0\0\0"), ("empty", b"")):
+        refused(f, "DecodeWav", "float32", [np.array(contents, object)], tag)
+
+
+def regression(f):
+    for d, to in (("float32", "float32"), ("float64", "float64"), ("int32", "float64")):
+        f.simple("IsotonicRegression", d, [([x], {"output_dtype": to}) for x in ((9 * np.sin(np.arange(27) ** 2)).reshape(3, 9).astype(d), f.values(d, [1]), np.array([3, 3, 2, 2, 5, 5, 1], d))], "relative:1e-6")
+
+
+def packed(f):
+    text = [b"hello hello hello", b"", b"\0\1\2" * 50]
+    for kind, pack in (("ZLIB", zlib.compress), ("GZIP", lambda t: gzip.compress(t, mtime=0)), ("", bytes)):
+        f.simple("DecodeCompressed", "string", [([np.array([pack(t) for t in text], object)], {"compression_type": kind})], tag=kind.lower())
+
+
+def bands(f):
+    for d in ("float32", "float64"):
+        wide = [np.abs(f.values(d, [k, 5], salt=k)) + 1 for k in (1, 2, 3, 5)]
+        kinds = [{"lower": low, "adjoint": a} for low in (True, False) for a in (True, False)]
+        f.simple("BandedTriangularSolve", d, [([b.astype(d), f.values(d, [5, 2])], k) for b in wide for k in kinds], relative(1e-4)(d))
+        f.simple("BandedTriangularSolve", d, [([np.stack([wide[1]] * 2).astype(d), f.values(d, [2, 5, 2])], kinds[0]), ([wide[1].astype(d), f.values(d, [2, 5, 2])], kinds[3])], relative(1e-4)(d), tag="batch")
+
+
+def crops(f):
+    x = (np.add.outer(np.arange(33) * 5, np.arange(41) * 3)[..., None] + np.array([0, 40, 90])).astype(np.uint8)
+    for shape, name in ((x, "colour"), (x[..., :1], "grey")):
+        file = f.node("EncodeJpeg", [shape], name=name)
+        f.case("DecodeAndCropJpeg", "uint8", tag=name)
+        with f.scope():
+            f.run([f.node("DecodeAndCropJpeg", [file, np.array(w, I32)]) for w in ([0, 0, 33, 41], [3, 16, 9, 11], [8, 8, 16, 16])])
+        f.case("DecodeAndCropJpeg", "uint8", tag=name + ".outside", expect_error="InvalidArgumentError")
+        with f.scope():
+            f.run(f.node("DecodeAndCropJpeg", [file, np.array([20, 20, 20, 20], I32)]))

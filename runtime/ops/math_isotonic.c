@@ -1,0 +1,63 @@
+// IsotonicRegression: of each row x the closest y (least squares) that never rises. Neighbours that would rise are
+// pooled to their mean until none do (Ayer et al. 1955); every pool is a segment.
+#include "runtime/ops/nn_common.h"
+
+struct pool {
+  double sum;
+  int64_t count;
+};
+
+// input [..., n] -> output [..., n], segments [..., n]: the number of each element's pool
+static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0];
+  struct tfc_tensor *y = NULL, *segments = NULL;
+  struct tfc_buffer *scratch = NULL;
+  TFC_KERNEL_CHECK(x->shape.rank >= 1, "input must be at least a vector");
+  const int64_t n = x->shape.dims[x->shape.rank - 1], total = tfc_tensor_elements(x);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &x->shape, &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, TFC_INT32, &x->shape, &segments));
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(n + 1) * sizeof(struct pool), &scratch));
+  struct pool *pools = scratch->data;
+  for (int64_t at = 0; at < total; at += n) {
+    int64_t count = 0;
+    TFC_REAL_CASES(x->dtype, {
+      for (int64_t i = 0; i < n; i++) {
+        pools[count++] = (struct pool){(double)TFC_GET(((const S *)x->data)[at + i]), 1};
+        for (; count > 1; count--) {
+          const struct pool *a = &pools[count - 2], *b = &pools[count - 1];
+          if (a->sum / (double)a->count >= b->sum / (double)b->count) break;
+          pools[count - 2] = (struct pool){a->sum + b->sum, a->count + b->count};
+        }
+      }
+    })
+    TFC_FLOAT_CASES(y->dtype, {
+      int64_t i = at;
+      for (int64_t p = 0; p < count; p++)
+        for (int64_t k = 0; k < pools[p].count; k++, i++) {
+          TFC_PUT(((S *)y->data)[i], (C)(pools[p].sum / (double)pools[p].count));
+          ((int32_t *)segments->data)[i] = (int32_t)p;
+        }
+    })
+  }
+  tfc_buffer_release(scratch);
+  return NULL;
+}
+static tfc_status shape_isotonic(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = ctx->outputs[1] = *ctx->inputs[0];
+  return NULL;
+}
+TFC_COST_PER_ELEMENT(cost_isotonic, 6)
+
+static const struct tfc_op_def math_isotonic_rows[] = {
+    {.name = "IsotonicRegression",
+     .inputs = "input: T",
+     .outputs = "output: output_dtype, segments: int32",
+     .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, "
+              "output_dtype: {half, bfloat16, float, double} = float",
+     .types = TFC_TYPES_REAL,
+     .shape = shape_isotonic,
+     .cost = cost_isotonic,
+     .kernel = isotonic,
+     .samples = "float[2,5]=[3,1,2,4,0,5,5,1,2,3]"},
+};
+TFC_REGISTER_OPS(math_isotonic_rows);
