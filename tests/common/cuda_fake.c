@@ -10,11 +10,12 @@
 #include "runtime/base/random.h"
 #include "runtime/device/runner.h"
 
-enum { WORK, COPY, SET, RECORD, WAIT, ARGUMENT = 128 };
+enum { WORK, COPY, SET, RECORD, WAIT };
 struct work {
   int kind, value;
   void (*fn)(void *argument);
-  char argument[ARGUMENT];
+  void *argument; // its own
+  size_t size;
   void *to;
   const void *from;
   size_t bytes;
@@ -219,6 +220,10 @@ static int free_block(void *p) {
   pthread_mutex_unlock(&lock);
   return b ? 0 : 1;
 }
+static int release(void *p) { // as cudaFree: when the device has done what it was given
+  tfc_cuda_fake_idle();
+  return free_block(p);
+}
 static int allocate(void **out, size_t bytes) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_ALLOCATE);
@@ -260,6 +265,11 @@ static void run(struct work *w) { // without the lock
   }
 }
 
+static void free_work(struct work *w) {
+  free(w->argument);
+  free(w);
+}
+
 static void *stream_thread(void *arg) {
   struct CUstream_st *s = arg;
   pthread_mutex_lock(&lock);
@@ -291,7 +301,7 @@ static void *stream_thread(void *arg) {
       w->event->when = tfc_now_ns();
     }
     s->busy = false;
-    free(w);
+    free_work(w);
     pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&lock);
@@ -350,9 +360,15 @@ static int stream_synchronize(tfc_cuda_stream s) {
 
 static int push(struct CUstream_st *s, const struct work *work) { // under the lock
   struct work *w = malloc(sizeof *w);
-  if (!w) return 2;
+  void *argument = work->size ? malloc(work->size) : NULL;
+  if (!w || (work->size && !argument)) {
+    free(w);
+    free(argument);
+    return 2;
+  }
   *w = *work;
   w->next = NULL;
+  w->argument = work->size ? memcpy(argument, work->argument, work->size) : NULL;
   if (s->capture) {
     *s->capture->end = w;
     s->capture->end = &w->next;
@@ -366,9 +382,7 @@ static int push(struct CUstream_st *s, const struct work *work) { // under the l
 }
 
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size) {
-  struct work w = {.kind = WORK, .fn = fn};
-  if (size > ARGUMENT) return 1;
-  memcpy(w.argument, argument, size);
+  const struct work w = {.kind = WORK, .fn = fn, .argument = (void *)(uintptr_t)argument, .size = size};
   pthread_mutex_lock(&lock);
   int error = sticky ? sticky : push(stream, &w);
   pthread_mutex_unlock(&lock);
@@ -462,7 +476,7 @@ static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
 static int graph_destroy(tfc_cuda_graph g) {
   for (struct work *w = g->first, *next; w; w = next) {
     next = w->next;
-    free(w);
+    free_work(w);
   }
   free(g);
   return 0;
@@ -538,7 +552,7 @@ const struct tfc_cuda_api tfc_cuda_fake_api = {
     .properties = properties,
     .enter = enter,
     .allocate = allocate,
-    .release = free_block,
+    .release = release,
     .allocate_host = allocate_host,
     .release_host = free_block,
     .memory_info = memory_info,

@@ -43,7 +43,7 @@ uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
 uint64_t tfc_cuda_fake_violations(void);
 void tfc_cuda_fake_reset(void); // after a sticky error: a new process
 
-// What a kernel launch is here: `fn` with a copy of `argument` (size bytes, at most 128) on the stream's thread.
+// What a kernel launch is here: `fn` with a copy of `argument` (size bytes) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
 void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads
 void tfc_cuda_fake_idle(void);                        // returns when every stream has done what it was given

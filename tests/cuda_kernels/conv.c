@@ -60,27 +60,30 @@ static void patches(const struct tfc_cuda_slide *s, float *x, float *p, bool bac
         }
 }
 
-tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *xv, void *wv,
-                             void *yv, void *scratch) {
-  const struct tfc_cuda_slide *s = &plan->c.slide;
-  float *x = xv, *w = wv, *y = yv;
+struct run {
+  const struct tfc_cuda_conv_plan *plan;
+  float *x, *w, *y;
+};
+static void run(void *argument) {
+  const struct run *r = argument;
+  const struct tfc_cuda_slide *s = &r->plan->c.slide;
+  const int32_t role = r->plan->c.role;
   int rows = (int)(s->y.size[1] * s->y.size[2]), inner = (int)(s->size[1] * s->size[2] * s->channels);
   int filters = (int)s->filters;
   float *p = malloc((size_t)rows * (size_t)inner * sizeof *p);
   if (!p) abort();
-  (void)l, (void)scratch;
   tfc_host_begin();
   for (int64_t n = 0; n < s->batch; n++) {
-    float *image = x + n * s->x.batch_stride, *out = y + n * s->y.batch_stride;
-    if (plan->c.role != TFC_CUDA_CONV_INPUT) patches(s, image, p, false);
-    if (plan->c.role == TFC_CUDA_CONV_FORWARD)
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, filters, inner, 1, p, inner, w, filters, 0, out,
+    float *image = r->x + n * s->x.batch_stride, *out = r->y + n * s->y.batch_stride;
+    if (role != TFC_CUDA_CONV_INPUT) patches(s, image, p, false);
+    if (role == TFC_CUDA_CONV_FORWARD)
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, filters, inner, 1, p, inner, r->w, filters, 0, out,
                   filters);
-    if (plan->c.role == TFC_CUDA_CONV_FILTER)
+    if (role == TFC_CUDA_CONV_FILTER)
       cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, filters, rows, 1, p, inner, out, filters, n ? 1 : 0,
-                  w, filters);
-    if (plan->c.role == TFC_CUDA_CONV_INPUT) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, inner, filters, 1, out, filters, w, filters, 0, p,
+                  r->w, filters);
+    if (role == TFC_CUDA_CONV_INPUT) {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, inner, filters, 1, out, filters, r->w, filters, 0, p,
                   inner);
       memset(image, 0, (size_t)s->x.batch_stride * sizeof *image);
       patches(s, image, p, true);
@@ -88,5 +91,12 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
   }
   tfc_host_end();
   free(p);
-  return NULL;
+}
+
+tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
+                             void *y, void *scratch) {
+  const struct run r = {plan, x, w, y};
+  (void)scratch;
+  int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
+  return error ? tfc_cuda_status(l, error) : NULL;
 }

@@ -46,6 +46,13 @@ void tfc_host_end(void) {
   if (cuda_host_leave) cuda_host_leave();
 }
 
+int (*cuda_host_enqueue)(void *stream, void (*run)(void *argument), const void *argument, size_t size);
+int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argument, size_t size) {
+  if (cuda_host_enqueue) return cuda_host_enqueue(stream, run, argument, size);
+  run((void *)(uintptr_t)argument);
+  return 0;
+}
+
 // --- Blocks ------------------------------------------------------------------------------------------------------
 // Fibers are made once and run one body after another. ucontext makes their stacks; _setjmp and _longjmp switch, as
 // swapcontext asks the kernel for the signal mask each time. The address sanitizer knows swapcontext only.

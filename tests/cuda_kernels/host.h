@@ -13,11 +13,14 @@ void tfc_host_barrier(void);
 void tfc_host_begin(void);
 void tfc_host_end(void);
 void tfc_host_fibers(unsigned threads, void (*run)(void *arg), void *arg);
+int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 
 // Memory that host code cannot touch but between tfc_host_begin and tfc_host_end. All of it is free after a reset.
 void *cuda_host_allocate(size_t bytes);
 void cuda_host_reset(void);
 extern void (*cuda_host_enter)(void), (*cuda_host_leave)(void); // around every kernel; NULL: nothing
+// What a launch becomes; NULL: it runs at once.
+extern int (*cuda_host_enqueue)(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 
 // The rows of all families, in no order.
 typedef void cuda_host_row_fn(void *arg, const struct tfc_cuda_kernel *row);

@@ -65,16 +65,20 @@ static void float_product(const struct tfc_cuda_product *p, const float *a, cons
               n, k, 1, a, p->transpose_a ? m : k, b, p->transpose_b ? k : n, 0, c, n);
 }
 
-tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
-                                const void *b, void *c, void *scratch) {
-  const struct tfc_cuda_product *p = &plan->p;
+struct run {
+  struct tfc_cuda_product p;
+  const void *a, *b;
+  void *c;
+};
+static void run(void *argument) {
+  const struct run *r = argument;
+  const struct tfc_cuda_product *p = &r->p;
   size_t size = tfc_dtype_size(p->type);
-  (void)l, (void)scratch;
   tfc_host_begin();
   for (int64_t batch = 0; batch < p->batch; batch++) {
-    const char *x = (const char *)a + (size_t)(batch * p->stride_a) * size;
-    const char *y = (const char *)b + (size_t)(batch * p->stride_b) * size;
-    char *z = (char *)c + (size_t)(batch * p->stride_c) * size;
+    const char *x = (const char *)r->a + (size_t)(batch * p->stride_a) * size;
+    const char *y = (const char *)r->b + (size_t)(batch * p->stride_b) * size;
+    char *z = (char *)r->c + (size_t)(batch * p->stride_c) * size;
     if (p->type == TFC_FLOAT) {
       float_product(p, (const float *)x, (const float *)y, (float *)z);
       continue;
@@ -89,5 +93,12 @@ tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda
       }
   }
   tfc_host_end();
-  return NULL;
+}
+
+tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
+                                const void *b, void *c, void *scratch) {
+  const struct run r = {plan->p, a, b, c};
+  (void)scratch;
+  int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
+  return error ? tfc_cuda_status(l, error) : NULL;
 }

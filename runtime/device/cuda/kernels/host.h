@@ -1,7 +1,10 @@
 // CUDA on the CPU, for tests: a grid runs as loops. Kernels with shared memory and barriers run with the threads of one
-// block as fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c).
+// block as fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once, or, where a
+// test has streams, when its stream gets there: with copies of its arguments, as on a GPU.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
+
+#include <type_traits>
 
 #define __global__
 #define __device__
@@ -19,6 +22,8 @@ extern "C" void tfc_host_barrier(void);
 // Around everything that touches device memory.
 extern "C" void tfc_host_begin(void);
 extern "C" void tfc_host_end(void);
+// Runs `run` with a copy of `argument` in the order of the stream; a cudaError_t.
+extern "C" int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 // Runs body(arg) once per thread of a block, all of them alive at once.
 extern "C" void tfc_host_fibers(unsigned threads, void (*body)(void *arg), void *arg);
 
@@ -27,6 +32,13 @@ inline void __syncthreads() {
 }
 
 namespace tfc {
+template <class F> void host_call(void *f) {
+  (*(F *)f)();
+}
+template <class F> int host_enqueue(void *stream, F work) {
+  static_assert(std::is_trivially_copyable<F>::value, "what a kernel takes is copied");
+  return tfc_host_enqueue(stream, host_call<F>, &work, sizeof work);
+}
 template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block) {
   tfc_host_begin(); // nobody else's kernel runs from here on
   gridDim = {blocks, 1, 1};
@@ -37,25 +49,25 @@ template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block
   }
   tfc_host_end();
 }
-template <class... P, class... A> int launch(void (*kernel)(P...), unsigned blocks, int64_t count, void *, A... args) {
+template <class... P, class... A>
+int launch(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A... args) {
   unsigned threads = (unsigned)count;
-  host_grid(blocks, threads, [&] {
-    for (unsigned t = 0; t < threads; t++) {
-      threadIdx = {t, 0, 0};
-      kernel(args...);
-    }
+  return host_enqueue(stream, [=] {
+    host_grid(blocks, threads, [&] {
+      for (unsigned t = 0; t < threads; t++) {
+        threadIdx = {t, 0, 0};
+        kernel(args...);
+      }
+    });
   });
-  return 0;
-}
-template <class F> void host_call(void *f) {
-  (*(F *)f)();
 }
 template <class... P, class... A>
-int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t count, void *, A... args) {
+int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A... args) {
   unsigned threads = (unsigned)count;
-  auto body = [&] { kernel(args...); };
-  host_grid(blocks, threads, [&] { tfc_host_fibers(threads, host_call<decltype(body)>, &body); });
-  return 0;
+  return host_enqueue(stream, [=] {
+    auto body = [&] { kernel(args...); };
+    host_grid(blocks, threads, [&] { tfc_host_fibers(threads, host_call<decltype(body)>, &body); });
+  });
 }
 } // namespace tfc
 

@@ -11,11 +11,11 @@ TFC_CUDA_API int tfc_cuda_copy_bytes(void *to, const void *from, size_t bytes, v
 #ifdef __CUDACC__
   return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream);
 #else
-  (void)stream;
-  tfc_host_begin();
-  memmove(to, from, bytes);
-  tfc_host_end();
-  return 0;
+  return tfc::host_enqueue(stream, [=] {
+    tfc_host_begin();
+    memmove(to, from, bytes);
+    tfc_host_end();
+  });
 #endif
 }
 
@@ -24,10 +24,10 @@ TFC_CUDA_API int tfc_cuda_clear_bytes(void *to, size_t bytes, void *stream) {
 #ifdef __CUDACC__
   return (int)cudaMemsetAsync(to, 0, bytes, (cudaStream_t)stream);
 #else
-  (void)stream;
-  tfc_host_begin();
-  memset(to, 0, bytes);
-  tfc_host_end();
-  return 0;
+  return tfc::host_enqueue(stream, [=] {
+    tfc_host_begin();
+    memset(to, 0, bytes);
+    tfc_host_end();
+  });
 #endif
 }
