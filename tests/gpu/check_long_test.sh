@@ -32,6 +32,8 @@ cd "$root" || exit 1
 OUT=$root/out bash scripts/gpu_check "$@"
 code=$?
 build/gpu/tests/gpu_probe_test basic graphs green libraries peers || code=1
+# What only seems to be in order is not.
+FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3 mlp || code=1
 for file in gpu_check.log gpu_check.tar.gz; do
   [ -s "$root/out/$file" ] || { echo "there is no $file"; code=1; }
 done

@@ -1,10 +1,11 @@
 // Every op with sample inputs, on a device beside the CPU: within 1e-4 of a tensor's largest magnitude, integers alike;
 // and the small examples' losses beside TensorFlow's. Which ops ran on the host for want of a kernel is printed.
 //
-//   gpu_numerics_long_test gpu:0 [op...] [-pattern...] [seconds=N]
+//   gpu_numerics_long_test gpu:0 [op...] [-pattern...] [seconds=N] [losses=all]
 //
 // With -pattern all ops but those; after N seconds no op is begun any more, and it says how far it came. Either way
-// without the losses.
+// without the losses. losses=all: those of the large examples too, which take minutes where there is no GPU;
+// losses=NAME: of one example, and no ops.
 //
 // The work is done in processes of their own: an op that loses the device, or hangs, is counted and the next process
 // goes on behind it. Without a GPU it says so and passes; asked for a device by name that is not there it fails (4).
@@ -208,7 +209,10 @@ static void samples(void **state) {
 static const struct loss {
   const char *name;
   struct train_options options;
-} losses[] = {{"mlp", {0}}, {"mlp", {.dynamic = true}}, {"rnnlm", {.steps = 20}}};
+  bool large;
+} losses[] = {{"mlp", {0}, false},        {"mlp", {.dynamic = true}, false}, {"rnnlm", {.steps = 20}, false},
+              {"nmt", {0}, true},         {"nmt_while", {0}, true},          {"nmt_while_v2", {0}, true},
+              {"transformer", {0}, true}, {"resnet50", {0}, true},           {"inception_v3", {0}, true}};
 enum { LOSSES = sizeof losses / sizeof *losses };
 static size_t loss_index;
 static void loss(void **state) {
@@ -259,9 +263,17 @@ static int start(char **argv, const char *what) { // its exit status; 128 and mo
 
 static int parent(int argc, char **argv) {
   size_t count = 0;
+  const char *wanted_losses = "";
+  bool plain = true; // all ops, to the end
   int code = 0, failed = 0;
+  for (int i = 2; i < argc; i++)
+    if (!strncmp(argv[i], "losses=", 7))
+      wanted_losses = argv[i] + 7;
+    else
+      plain = false;
+  bool one = *wanted_losses && strcmp(wanted_losses, "all");
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  while (progress->next < count) {
+  while (progress->next < count && !one) {
     size_t from = progress->next;
     code = start(argv, "samples");
     if (code == NO_DEVICE && from == 0) return argc > 1 ? NO_DEVICE : 0;
@@ -273,17 +285,19 @@ static int parent(int argc, char **argv) {
     }
   }
   if (code == 1 && !progress->wrong) progress->wrong++;
-  print_message("%d ops, %d samples on %s: %d differ, %d ops ran on the host, %d convolutions through cuDNN%s\n",
-                progress->ops, progress->ran, device_name, progress->wrong, progress->on_host, progress->convolutions,
-                progress->late ? "; time was up before the last op" : "");
-  for (size_t i = 0; i < LOSSES && argc <= 2; i++) {
+  if (!one)
+    print_message("%d ops, %d samples on %s: %d differ, %d ops ran on the host, %d convolutions through cuDNN%s\n",
+                  progress->ops, progress->ran, device_name, progress->wrong, progress->on_host, progress->convolutions,
+                  progress->late ? "; time was up before the last op" : "");
+  for (size_t i = 0; i < LOSSES && plain; i++) {
+    if (one ? strcmp(losses[i].name, wanted_losses) != 0 : losses[i].large && !*wanted_losses) continue;
     char text[16];
     snprintf(text, sizeof text, "%zu", i);
     code = start(argv, text);
     if (code) print_error("%s: exit %d\n", losses[i].name, code);
     failed += code != 0;
   }
-  return progress->wrong || failed || !progress->ran;
+  return progress->wrong || failed || (!progress->ran && !one);
 }
 
 int main(int argc, char **argv) {
