@@ -53,7 +53,7 @@ static tfc_status slices_of(struct tfc_kernel_ctx *ctx, const struct affine *a, 
                      "%s must have as many elements as there are slices, %lld; its shape is %s",
                      i == 1 ? "min_range" : "max_range", (long long)out->count,
                      tfc_shape_show(&ctx->inputs[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
-  if (a->mode == MIN_FIRST && out->count != 1)
+  if (a->mode == MIN_FIRST && out->count != 1) // TensorFlow's refusal, in its words
     return tfc_status_make(TFC_UNIMPLEMENTED, "MIN_FIRST mode is not implemented with axis != -1.");
   return NULL;
 }
