@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tfc beside TensorFlow 2.15: the same training graphs and feeds, in turns.
 
-    peers.py [--python VENV/bin/python] [--steps N] [--blocks N] [--save FILE.json] [--table] [graph ...]
+    peers.py [--python VENV/bin/python] [--steps N] [--blocks N] [--save FILE.json] [--table] [--placed FILE] [graph ...]
 
 Each side is a process of its own on the same cores; they train in turns, a block of steps each (A B C A B C ...), while
 the others sleep. TensorFlow is as its users have it: oneDNN and grappler on, threads for all cores that it may use.
@@ -115,6 +115,13 @@ def all_bytes(name, options, cores):
         side.close()
 
 
+def print_placed(name, side, theirs):
+    """What tfc-place found for several devices, beside TensorFlow on the same cores (wanted for nmt: 0.6)."""
+    ours = quartiles(side.times)
+    print("%-13s placed tfc %9.2f ms [%.2f, %.2f]  TensorFlow %9.2f ms [%.2f, %.2f]  ratio %.3f  (%d steps)"
+          % (name, ours[1] / 1e3, ours[0] / 1e3, ours[2] / 1e3, theirs[1] / 1e3, theirs[0] / 1e3, theirs[2] / 1e3, ours[1] / theirs[1], len(side.times)), flush=True)
+
+
 def measure(name, options):
     """One graph: {column: ...} for 1 and 4 cores."""
     allowed, result = sorted(os.sched_getaffinity(0)), {}
@@ -129,6 +136,8 @@ def measure(name, options):
         sides = {"tf": Side([options.python, os.path.abspath(__file__), "--tensorflow", name], on)}
         for column, rewrites in columns:
             sides[column] = Side([bench, name, rewrites], on)
+        if options.placed and cores > 1:
+            sides["placed"] = Side([bench, name, "exact", options.placed], on)
         try:
             warm = {k: side.run(3) for k, side in sides.items()}
             steps = options.steps or min(200, max(5, int(2e5 / warm["tf"][-1])))
@@ -136,6 +145,9 @@ def measure(name, options):
                 for side in sides.values():
                     side.times += side.run(steps)
             about = {k: json.loads(side.ask("info")) for k, side in sides.items()}
+            placed_off = abs(about["placed"]["loss"] / about["tf"]["loss"] - 1) if "placed" in about else 0
+            if not placed_off <= 1e-4:
+                sys.exit("%s: first loss of the placement %.9g, TensorFlow's %.9g" % (name, about["placed"]["loss"], about["tf"]["loss"]))
         finally:
             for side in sides.values():
                 side.close()
@@ -153,6 +165,8 @@ def measure(name, options):
             print("%-13s %-6s tfc %9.2f ms [%.2f, %.2f]  TensorFlow %9.2f ms [%.2f, %.2f]  ratio %.3f  floor %.3f  bytes %.1f MB, %.2f of %.1f MB (large ones %.1f)  (%d steps)"
                   % (name, column, ours[1] / 1e3, ours[0] / 1e3, ours[2] / 1e3, theirs[1] / 1e3, theirs[0] / 1e3, theirs[2] / 1e3, result[column]["ratio"],
                      result[column]["floor_ratio"], about[column]["peak_bytes"] / 1e6, result[column]["bytes_ratio"], held / 1e6, about["tf"]["peak_bytes"] / 1e6, len(sides[column].times)), flush=True)
+        if "placed" in sides:
+            print_placed(name, sides["placed"], theirs)
     return result
 
 
@@ -185,6 +199,7 @@ def main():
     parser.add_argument("--steps", type=int, default=0, help="steps of a block (default: 0.2 s of TensorFlow, at least 5)")
     parser.add_argument("--blocks", type=int, default=3, help="blocks of each side (default 3)")
     parser.add_argument("--cores", type=int, default=0, help="only this number of cores (1 or 4)")
+    parser.add_argument("--placed", metavar="FILE", help="with one graph: a placement of it by tfc-place, measured too, beside TensorFlow on all cores")
     parser.add_argument("--save", metavar="FILE", help="keep results there, with those of earlier calls")
     parser.add_argument("--table", action="store_true", help="print the table of what --save has")
     parser.add_argument("--tensorflow", metavar="GRAPH", help=argparse.SUPPRESS)
@@ -192,6 +207,8 @@ def main():
     options = parser.parse_args()
     if options.tensorflow:
         return tensorflow(options.tensorflow)
+    if options.placed and len(options.graphs) != 1:
+        sys.exit("peers: --placed goes with one graph: peers --placed nmt.placement.json nmt")
     rows = {}
     if options.save and os.path.exists(options.save):
         with open(options.save) as f:
