@@ -273,11 +273,16 @@ tfc_status tfc_products_run_split(const struct tfc_split_product *products, int6
                                   bool accumulate, float *c, bool *out_fits) {
   struct tfc_split_product ready[TFC_PRODUCTS_MOST];
   size_t bytes = 0, at = 0;
+  int64_t total_k = 0;
   const int64_t panels = tfc_split_sides(n);
+  const uint64_t begin = tfc_split_clock();
   void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
   if (!scratch) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   bool first = m > TFC_SPLIT_ROWS, fits = true; // else each B is packed once anyway
-  for (int64_t i = 0; i < count; i++) bytes += products[i].packed_b ? 0 : tfc_split_packed_bytes(products[i].k, n);
+  for (int64_t i = 0; i < count; i++) {
+    bytes += products[i].packed_b ? 0 : tfc_split_packed_bytes(products[i].k, n);
+    total_k += products[i].k;
+  }
   char *packed = first && bytes ? tfc_thread_scratch(TFC_SCRATCH_B, bytes) : NULL;
   if (first && bytes && !packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int64_t i = 0; i < count; i++) {
@@ -288,6 +293,7 @@ tfc_status tfc_products_run_split(const struct tfc_split_product *products, int6
     at += tfc_split_packed_bytes(ready[i].k, n);
   }
   *out_fits = tfc_split_run(ready, count, n, c, n, accumulate, 0, m, 0, panels, scratch) && fits;
+  tfc_split_took(true, 2.0 * (double)m * (double)n * (double)total_k, begin);
   return NULL;
 }
 
@@ -407,11 +413,21 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
 }
 
+static double flop_of(const struct tfc_product *products, int64_t count, int64_t m, int64_t n) {
+  int64_t k = 0;
+  for (int64_t i = 0; i < count; i++) k += products[i].k;
+  return 2.0 * (double)m * (double)n * (double)k;
+}
+
 tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                             int64_t n, bool accumulate, float *c) {
   bool done = false;
   if (m && n) TFC_RETURN_IF_ERROR(try_split(tfc_products_may_split(ctx), products, count, m, n, accumulate, c, &done));
-  return done ? NULL : run(ctx, products, count, m, n, accumulate, c);
+  if (done) return NULL;
+  const uint64_t begin = tfc_split_clock();
+  TFC_RETURN_IF_ERROR(run(ctx, products, count, m, n, accumulate, c));
+  if (tfc_products_may_split(ctx)) tfc_split_took(false, flop_of(products, count, m, n), begin);
+  return NULL;
 }
 
 tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n, bool split,

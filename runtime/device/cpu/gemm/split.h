@@ -32,6 +32,10 @@ bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready)
 // Does the unit of the core that calls run at its speed just now? Where it is available only. An answer holds for half
 // a millisecond; a new one costs two or three microseconds.
 bool tfc_split_is_fast(void);
+// The calling thread is done with a product that it began at `since`, by the clock below: what that took is held
+// against the unit, or for it, in the next answers.
+void tfc_split_took(bool on_unit, double flop, uint64_t since);
+uint64_t tfc_split_clock(void);
 void tfc_split_suppose_fast(bool always); // for tests of products on the unit: it is not asked
 void tfc_split_configure(void);           // eight tiles of 16 rows of 64 bytes, for this thread until it releases them
 

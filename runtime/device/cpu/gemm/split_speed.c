@@ -1,6 +1,10 @@
 // The tile unit of a core is shared with whoever else computes on it, and then falls to less than half of its speed,
 // for milliseconds or for minutes: slower than multiply-adds elsewhere. So a thread times a few products of tiles, by
 // the core's own clock, and believes what it saw for a part of a millisecond; three times in a row it has to be fast.
+//
+// Where the phases are as short as the products, the answer is out of date when the product runs. So both ways are
+// timed, too: after a product on the unit that took longer than by the last products without it, nobody asks for a
+// while, twice as long each time.
 #include "runtime/device/cpu/gemm/split.h"
 
 #include <stdatomic.h>
@@ -22,7 +26,15 @@ enum {
   FACTORS = 64,           // a chain of integer multiplications, 3 cycles each
   BELIEVED = 1000 * 1000, // ticks: about half a millisecond
   TRUSTED = 3,
+  FIRST_PAUSE = 4 * BELIEVED,
+  LONGEST_PAUSE = 400 * BELIEVED,
+  TELLING = 2000000, // FLOP of a product whose time says something
 };
+static _Thread_local struct {
+  uint64_t asked, again, pause; // when it was asked, may be asked again, and for how long it was not, the last time
+  int fast;                     // answers in a row
+  float without;                // FLOP of a tick without the unit, as of late; 0: not known
+} unit;
 
 static uint64_t ticks_of_products(void) {
   uint64_t start = __rdtsc();
@@ -62,19 +74,44 @@ static bool ask(void) {
 }
 
 bool tfc_split_is_fast(void) {
-  static _Thread_local uint64_t asked;
-  static _Thread_local int fast; // answers in a row
   if (atomic_load_explicit(&supposed, memory_order_relaxed)) return true;
   uint64_t now = __rdtsc();
-  if (!asked || now - asked > BELIEVED) {
-    fast = ask() ? fast + 1 : 0;
-    asked = now;
+  if (now < unit.again) return false;
+  if (!unit.asked || now - unit.asked > BELIEVED) {
+    unit.fast = ask() ? unit.fast + 1 : 0;
+    unit.asked = now;
   }
-  return fast >= TRUSTED;
+  return unit.fast >= TRUSTED;
+}
+
+uint64_t tfc_split_clock(void) {
+  return __rdtsc();
+}
+
+void tfc_split_took(bool on_unit, double flop, uint64_t since) {
+  if (flop < TELLING) return;
+  uint64_t now = __rdtsc();
+  float rate = (float)(flop / (double)(now - since + 1));
+  if (!on_unit) {
+    unit.without = unit.without > 0 ? 0.75f * unit.without + 0.25f * rate : rate;
+  } else if (rate < unit.without) {
+    unit.pause = unit.pause ? 2 * unit.pause : FIRST_PAUSE;
+    if (unit.pause > LONGEST_PAUSE) unit.pause = LONGEST_PAUSE;
+    unit.again = now + unit.pause;
+    unit.fast = 0;
+  } else {
+    unit.pause /= 2;
+  }
 }
 
 #else
 bool tfc_split_is_fast(void) {
   return false;
+}
+uint64_t tfc_split_clock(void) {
+  return 0;
+}
+void tfc_split_took(bool on_unit, double flop, uint64_t since) {
+  (void)on_unit, (void)flop, (void)since;
 }
 #endif
