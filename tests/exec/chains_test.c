@@ -1,4 +1,4 @@
-// A bias and what follows it in one pass over memory: the same bits as operation by operation, channels last or second.
+// Element-wise operations in one pass over memory, and what leads to it: the same bits as operation by operation.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -86,6 +86,19 @@ static struct tfc_output normalised(struct tfc_builder *b, struct tfc_output a) 
   return tfc_add2(b, "AddV2", tfc_add2(b, "Mul", product, y), tfc_add2(b, "Mul", less, product));
 }
 
+// The gradient of a sum over rows, as builders of gradients write it: repeated to the full shape, then times what was
+// summed, and times a row. Where the repeated tensor meets no other of the full shape it has to be made.
+static struct tfc_output repeated(struct tfc_builder *b, struct tfc_output a) {
+  struct tfc_output factor = tfc_add1(b, "Exp", mean_of_rows(b, a));
+  struct tfc_output times = tfc_add_i32_vector(b, (int32_t[]){1, SIDE}, 2);
+  struct tfc_output shape = tfc_add_i32_vector(b, (int32_t[]){SIDE, SIDE}, 2);
+  struct tfc_output tiled = tfc_add2(b, "Tile", factor, times), spread = tfc_add2(b, "BroadcastTo", factor, shape);
+  struct tfc_output row = tfc_add2(b, "Maximum", tfc_add_scalar(b, TFC_FLOAT, 0.25f), a);
+  struct tfc_output x = tfc_add2(b, "Mul", tfc_add1(b, "Tanh", a), tiled);
+  struct tfc_output y = tfc_add2(b, "SquaredDifference", tfc_add2(b, "Sub", spread, a), row);
+  return tfc_add2(b, "AddV2", tfc_add2(b, "AddV2", x, y), tfc_add2(b, "MatMul", a, tfc_add1(b, "Sqrt", tiled)));
+}
+
 static uint32_t run_twice(struct tfc_output (*build)(struct tfc_builder *b, struct tfc_output a), bool no_rewrites,
                           float *out, uint64_t *out_peak) {
   struct tfc_builder *b = NULL;
@@ -137,8 +150,77 @@ static void multiples_are_computed_again(void **state) {
   assert_true(plain > peak);
 }
 
+// y = tanh(x + o) * (x - o), o [..] repeated over x [3, 4, 5, 48].
+static uint32_t run_repeated(const struct tfc_shape *shape, bool no_rewrites, float *out) {
+  enum { X = 3 * 4 * 5 * 48 };
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor values[2] = {{0}}, y = {0};
+  struct tfc_shape shapes[2] = {TFC_SHAPE(3, 4, 5, 48), *shape};
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output feeds[2] = {tfc_add_placeholder(b, "x", TFC_FLOAT, &shapes[0]),
+                                tfc_add_placeholder(b, "o", TFC_FLOAT, &shapes[1])};
+  struct tfc_output sum = tfc_add1(b, "Tanh", tfc_add2(b, "AddV2", feeds[0], feeds[1]));
+  struct tfc_output fetch = tfc_add2(b, "Mul", sum, tfc_add2(b, "Sub", feeds[1], feeds[0]));
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  for (int k = 0; k < 2; k++) {
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &shapes[k], &values[k]));
+    for (int64_t i = 0; i < tfc_shape_elements(&shapes[k]); i++)
+      ((float *)values[k].data)[i] = (float)(i * 37 % 1001 - 500) * (k ? 0.0031f : 0.0027f);
+  }
+  struct tfc_run_spec spec = {
+      .feeds = feeds, .feed_count = 2, .feed_shapes = shapes, .fetches = &fetch, .fetch_count = 1};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_plan_run(plan, values, &y, NULL));
+  uint32_t count = tfc_plan_info(plan)->op_count;
+  assert_int_equal(y.size, X * sizeof(float));
+  memcpy(out, y.data, y.size);
+  tfc_tensor_release(&y);
+  for (int k = 0; k < 2; k++) tfc_tensor_release(&values[k]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
+  return count;
+}
+
+static void rows_may_stand_for_several(void **state) {
+  (void)state;
+  const struct tfc_shape joins[] = {TFC_SHAPE(3, 1, 1, 48), TFC_SHAPE(4, 1, 48),    TFC_SHAPE(1, 4, 5, 48),
+                                    TFC_SHAPE(5, 48),       TFC_SHAPE(3, 4, 1, 48), TFC_SHAPE(48),
+                                    TFC_SHAPE(1, 4, 1, 1),  TFC_SHAPE(4, 5, 1),     TFC_SHAPE(3, 1, 1, 1),
+                                    TFC_SHAPE(3, 4, 5, 1),  TFC_SHAPE(1, 1, 1),     TFC_SHAPE(3, 4, 5, 48)};
+  static float one_by_one[3 * 4 * 5 * 48], fused[3 * 4 * 5 * 48];
+  for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+    assert_int_equal(run_repeated(&joins[i], true, one_by_one), 4);
+    assert_int_equal(run_repeated(&joins[i], false, fused), 1);
+    assert_memory_equal(one_by_one, fused, sizeof fused);
+  }
+  assert_int_equal(run_repeated(&TFC_SHAPE(3, 1, 5, 48), true, one_by_one), 4);
+  assert_int_equal(run_repeated(&TFC_SHAPE(3, 1, 5, 48), false, fused), 3); // rows in a way that two numbers cannot say
+  assert_memory_equal(one_by_one, fused, sizeof fused);
+}
+
+static void repeated_tensors_are_read_as_they_are(void **state) {
+  (void)state;
+  static float one_by_one[SIDE * SIDE], fused[SIDE * SIDE];
+  uint64_t plain, peak;
+  assert_int_equal(run_twice(repeated, true, one_by_one, &plain), 13);
+  // The mean, its exponential, Tile for its root, that, the product, a chain before it and what is added after it.
+  assert_int_equal(run_twice(repeated, false, fused, &peak), 7);
+  assert_memory_equal(one_by_one, fused, sizeof fused);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bias_joins_what_follows),
-                                     cmocka_unit_test(multiples_are_computed_again)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bias_joins_what_follows), cmocka_unit_test(multiples_are_computed_again),
+      cmocka_unit_test(rows_may_stand_for_several), cmocka_unit_test(repeated_tensors_are_read_as_they_are)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

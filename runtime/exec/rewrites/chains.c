@@ -48,11 +48,34 @@ static struct space space_of(const struct tfc_shape *shape) {
   return (struct space){columns > 0 ? elements / columns : 0, columns};
 }
 
-// How an operand lies in the space; false where two strides cannot say it.
+// Rows of an operand that stand for several of the space: its dimensions but the last are 1, then equal to the whole's,
+// then 1 again.
+static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *whole, struct tfc_chain_operand *out) {
+  enum { BEHIND, EQUAL, BEFORE } part = BEHIND;
+  out->each = out->cycle = 1;
+  if (operand->rank > whole->rank) return false;
+  for (int i = 1; i < whole->rank; i++) {
+    int64_t all = whole->dims[whole->rank - 1 - i], own = i < operand->rank ? operand->dims[operand->rank - 1 - i] : 1;
+    if (own != all && own != 1) return false;
+    if (all == 1) continue;
+    if (own == all) {
+      if (part == BEFORE) return false;
+      part = EQUAL;
+      out->cycle *= all;
+    } else if (part == BEHIND) {
+      out->each *= all;
+    } else {
+      part = BEFORE;
+    }
+  }
+  return true;
+}
+
+// How an operand lies in the space; false where strides cannot say it.
 static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole, struct space space,
                  struct tfc_chain_operand *out) {
   int64_t elements = tfc_shape_elements(operand), last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
-  out->offset = 0;
+  out->offset = out->each = out->cycle = 0;
   if (elements == 1) {
     out->row = out->column = 0;
   } else if (last == space.columns && elements == space.rows * space.columns) {
@@ -61,6 +84,9 @@ static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole,
     out->row = 0, out->column = 1;
   } else if (last == 1 && elements == space.rows && operand->rank == whole->rank) {
     out->row = 1, out->column = 0;
+  } else if ((last == space.columns || last == 1) && elements > 0) {
+    out->row = last, out->column = last == space.columns;
+    return repeats(operand, whole, out);
   } else {
     return false;
   }
@@ -90,15 +116,13 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   out->binary = op->input_count == 2 && loops->binary ? loops->binary[TFC_FLOAT] : NULL;
   if (!out->unary && !out->binary) return;
   out->space = space_of(&value->shape);
-  bool whole = false;
   for (uint32_t i = 0; i < op->input_count; i++) {
     struct tfc_chain_operand operand;
     const struct tfc_shape *shape = shape_of(ir, &op->inputs[i]);
     if (!plain_float(ir, op->inputs[i].value) || !tfc_shape_is_static(shape)) return;
     if (!lies(shape, &value->shape, out->space, &operand)) return;
-    whole |= is_whole(shape, out->space);
   }
-  out->eligible = whole;
+  out->eligible = true;
 }
 
 // --- Levels and groups ---------------------------------------------------------------------------------------------
@@ -292,7 +316,9 @@ static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const 
   }
   for (uint16_t i = 0; i < r->chain.operand_count; i++) {
     const struct tfc_chain_operand *o = &r->chain.operands[i];
-    if (o->tensor == operand.tensor && o->row == operand.row && o->column == operand.column) return (int16_t)i;
+    if (o->tensor == operand.tensor && o->row == operand.row && o->column == operand.column &&
+        o->each == operand.each && o->cycle == operand.cycle)
+      return (int16_t)i;
   }
   if (r->chain.operand_count == TFC_CHAIN_OPERANDS) return -1;
   r->chain.operands[r->chain.operand_count] = operand;
@@ -356,7 +382,7 @@ static uint32_t inputs_to_overwrite(const struct running *r, uint32_t output) {
   for (uint32_t i = 0; i < c->operand_count; i++) {
     const struct tfc_chain_operand *o = &c->operands[i];
     if (o->tensor >= TFC_CHAIN_OPERANDS) continue;
-    bool late = o->row != c->columns || o->column != 1;
+    bool late = o->row != c->columns || o->column != 1 || o->each;
     for (uint32_t k = written + 1; k < c->step_count; k++)
       late = late || c->steps[k].a == (int16_t)i || (c->steps[k].binary && c->steps[k].b == (int16_t)i);
     if (late) refused |= 1u << o->tensor;

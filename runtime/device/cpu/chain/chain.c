@@ -5,7 +5,7 @@
 enum { widest = 8 }; // bytes of an element
 
 static bool continues(const struct tfc_chain_operand *o, int64_t columns) {
-  return (o->column == 1 && o->row == columns) || (o->column == 0 && o->row == 0);
+  return !o->each && ((o->column == 1 && o->row == columns) || (o->column == 0 && o->row == 0));
 }
 
 void tfc_chain_flatten(struct tfc_chain *chain) {
@@ -35,7 +35,7 @@ static void run_block(const struct tfc_chain *chain, void *const *tensors, int64
   struct place places[TFC_CHAIN_OPERANDS];
   for (uint16_t i = 0; i < chain->operand_count; i++) {
     const struct tfc_chain_operand *o = &chain->operands[i];
-    int64_t at = o->offset + row * o->row + column * o->column;
+    int64_t at = o->offset + (o->each ? row / o->each % o->cycle : row) * o->row + column * o->column;
     places[i] = (struct place){i == turned ? to : (char *)tensors[o->tensor] + at * o->size, o->column};
   }
   for (uint16_t i = 0; i < chain->step_count; i++) {

@@ -5,7 +5,8 @@
 // the result has the bits of the operations run one by one, and only what is needed outside is written.
 //
 // An operand is addressed by two strides, which covers whole tensors, rows that repeat (a bias), columns that repeat (a
-// factor per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated).
+// factor per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated); and some rows
+// that stand for several others (a query beside all keys of its example).
 //
 // A chain is immutable once built; any number of threads may run disjoint parts of it.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
@@ -21,6 +22,7 @@ struct tfc_chain_operand { // in memory
   int64_t offset;          // elements to the first
   int64_t row;             // elements from row to row, 0: every row is the same
   int64_t column;          // 1, or 0: one value for the whole row
+  int64_t each, cycle;     // row r is the operand's row r / each % cycle; each 0: it is the operand's row r
 };
 
 // Where a step reads and writes: an operand (>= 0) or a register (-1 - r).

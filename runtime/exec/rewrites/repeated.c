@@ -1,0 +1,60 @@
+// A tensor that is repeated (Tile, BroadcastTo: the gradient of a sum or a mean) only to meet another one of the full
+// shape in an operation that broadcasts is read as it is: the operation repeats it. Exact.
+#include <string.h>
+
+#include "runtime/exec/rewrite.h"
+
+static bool broadcasts(const struct tfc_ir_op *op) {
+  static const char *const names[] = {"Mul", "AddV2", "Add",     "Sub",     "RealDiv",
+                                      "Div", "Pow",   "Maximum", "Minimum", "SquaredDifference"};
+  if (op->dead || op->joint || op->prepared || !op->def || op->input_count != 2 || op->output_count != 1) return false;
+  if (op->outputs[0] == TFC_NONE32) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(op->def->name, names[i]) == 0) return true;
+  return false;
+}
+
+static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
+  return input->view ? input->view : &ir->values.data[input->value].shape;
+}
+
+// What `input` is made of by repeating it along dimensions of size 1, or NULL.
+static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
+  if (input->value == TFC_NONE32 || input->view || input->variable != TFC_NONE32) return NULL;
+  const struct tfc_ir_value *v = &ir->values.data[input->value];
+  if (v->kind != TFC_IR_OP || v->op == TFC_NONE32) return NULL;
+  const struct tfc_ir_op *made = &ir->ops.data[v->op];
+  if (made->dead || made->prepared || !made->def) return NULL;
+  if (strcmp(made->def->name, "Tile") != 0 && strcmp(made->def->name, "BroadcastTo") != 0) return NULL;
+  const struct tfc_ir_input *from = &made->inputs[0];
+  if (from->value == TFC_NONE32 || from->variable != TFC_NONE32) return NULL;
+  if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL; // it may be another one by then
+  const struct tfc_shape *a = shape_of(ir, from), *b = &v->shape;
+  if (!tfc_shape_is_static(a) || !tfc_shape_is_static(b) || a->rank > b->rank) return NULL;
+  for (int i = 1; i <= a->rank; i++)
+    if (a->dims[a->rank - i] != 1 && a->dims[a->rank - i] != b->dims[b->rank - i]) return NULL;
+  return from;
+}
+
+static tfc_status read_unrepeated(struct tfc_ir *ir) {
+  for (size_t i = 0; i < ir->ops.count; i++) {
+    struct tfc_ir_op *op = &ir->ops.data[i];
+    if (!broadcasts(op)) continue;
+    const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
+    if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) continue;
+    const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
+    for (uint32_t k = 0; k < 2; k++) {
+      const struct tfc_ir_input *from = unrepeated(ir, &op->inputs[k]);
+      struct tfc_shape together;
+      if (!from || !tfc_shape_is_static(shape_of(ir, &op->inputs[!k]))) continue;
+      tfc_status s = tfc_shape_broadcast(shape_of(ir, from), shape_of(ir, &op->inputs[!k]), &together);
+      if (s) return s;
+      if (tfc_shape_equal(&together, whole)) op->inputs[k] = *from;
+    }
+  }
+  return NULL;
+}
+
+// Before operations that nobody reads any more are dropped.
+static const struct tfc_rewrite rows[] = {{"repeated tensors", 4, true, read_unrepeated}};
+TFC_REWRITES(rows);
