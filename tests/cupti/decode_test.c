@@ -71,6 +71,40 @@ static void kernels(void **state) {
   assert_int_equal(strlen(w->name), TFC_ACTIVITY_NAME - 1);
 }
 
+static void names(void **state) {
+  (void)state;
+  static const struct {
+    const char *mangled, *shown;
+  } cases[] = {{"_ZN3tfcL13binary_kernelINS_55_GLOBAL__N__2de34b98_22_elementwise_compare_cu_"
+                "2065037112GreaterEqualIfEEfbEEv18tfc_"
+                "cuda_broadcastPKT0_S7_PT1_T_",
+                "binary_kernel GreaterEqual"},
+               {"_ZN3tfc48_GLOBAL__N__ff3fa7c2_15_update_dense_cu_47b5c6d9L12dense_kernelINS_"
+                "10AdaMaxRuleIfEEfLi2ELi5EEEv15tfc_cuda_"
+                "update",
+                "dense_kernel AdaMaxRule"},
+               {"_ZN3tfcL12unary_kernelINS_53_GLOBAL__N__8427d71a_20_elementwise_unary_cu_dc6e5de13AbsINS_3f16EEES3_S3_"
+                "EEv18tfc_cuda_"
+                "broadcastPKT0_PT1_T_",
+                "unary_kernel Abs f16"},
+               {"_ZN7cutlass7Kernel2I66cutlass_80_simt_sgemm_128x64_8x5_nn_align1_of_a_long_name_indeedEEvNT_6ParamsE",
+                "cutlass Kernel2 cutlass_80_simt_sgemm_128x64_8x5_nn_align1_of_a"},
+               {"sm90_xmma_gemm", "sm90_xmma_gemm"},
+               {"_Z", "_Z"},
+               {"_Z9cut", "_Z9cut"},
+               {"_Z99999999999999999999x", "_Z99999999999999999999x"},
+               {"_ZLb", "_ZLb"},
+               {"", ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    CUpti_ActivityKernel10 k = kernel(1, 1, 2);
+    k.name = cases[i].mangled;
+    decode(&k);
+    assert_ok(tfc_activity_take(a, 1, &r));
+    assert_int_equal(r.works.count, 1);
+    assert_string_equal(r.works.data[0].name, cases[i].shown);
+  }
+}
+
 static void copies(void **state) {
   (void)state;
   CUpti_ActivityMemcpy6 c;
@@ -247,6 +281,7 @@ static void buffer(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(kernels, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(names, set_up, tear_down),
       cmocka_unit_test_setup_teardown(copies, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down),

@@ -7,6 +7,41 @@ static uint32_t count_of(int32_t x) {
   return x > 0 ? (uint32_t)x : 0;
 }
 
+static size_t number_at(const char **at) {
+  size_t n = 0;
+  while (**at >= '0' && **at <= '9' && n < 100000) n = 10 * n + (size_t)(*(*at)++ - '0');
+  return n;
+}
+// The names in a mangled C++ name, without where they are declared: "binary_kernel GreaterEqual". As it stands the
+// beginning, which is all that is kept, would say little more than the source file.
+static void name_of(const char *name, char out[TFC_ACTIVITY_NAME]) {
+  size_t used = 0;
+  out[0] = 0;
+  if (strncmp(name, "_Z", 2) != 0) {
+    snprintf(out, TFC_ACTIVITY_NAME, "%s", name);
+    return;
+  }
+  const char *end = name + strlen(name);
+  for (const char *at = name + 2; at < end;) {
+    if (*at >= '0' && *at <= '9') {
+      size_t n = number_at(&at);
+      if (n > (size_t)(end - at)) break;
+      bool place = !strncmp(at, "_GLOBAL__N", 10) || !strncmp(at, "tfc_", 4) || (n == 3 && !strncmp(at, "tfc", 3));
+      if (!place && used < TFC_ACTIVITY_NAME - 1)
+        used += (size_t)snprintf(out + used, TFC_ACTIVITY_NAME - used, "%s%.*s", used ? " " : "", (int)n, at);
+      at += n;
+    } else if (*at == 'L' && at[1] >= 'a' && at[1] <= 'z') { // a number as a template's argument
+      at += strcspn(at, "E");
+    } else if (*at == 'S' || *at == 'T') { // something that was named before
+      at++;
+      while ((*at >= '0' && *at <= '9') || (*at >= 'A' && *at <= 'Z')) at++;
+    } else {
+      at++;
+    }
+  }
+  if (!used) snprintf(out, TFC_ACTIVITY_NAME, "%s", name);
+}
+
 static void decode_kernel(struct tfc_activity *activity, const CUpti_ActivityKernel10 *k) {
   struct tfc_activity_work w = {.kind = TFC_ACTIVITY_KERNEL,
                                 .start_ns = (int64_t)k->start,
@@ -19,7 +54,7 @@ static void decode_kernel(struct tfc_activity *activity, const CUpti_ActivityKer
                                 .block = {count_of(k->blockX), count_of(k->blockY), count_of(k->blockZ)},
                                 .registers = k->registersPerThread,
                                 .shared = count_of(k->staticSharedMemory) + count_of(k->dynamicSharedMemory)};
-  snprintf(w.name, sizeof w.name, "%s", k->name ? k->name : "");
+  name_of(k->name ? k->name : "", w.name);
   tfc_activity_add(activity, &w);
 }
 
