@@ -210,8 +210,8 @@ def torch_time(name, mode, timeout):
 def bench(options):
     """tfc and PyTorch as it comes for every model first; its compiled mode takes a minute each, in the time that is left."""
     models, rows, begin = torch_models(), {}, time.time()
-    for name, (graph, batch) in models.NAMES.items():
-        document = attempt(name, tfc_run, options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch))
+    for name, (graph, batch, more) in models.NAMES.items():
+        document = attempt(name, tfc_run, options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch), *more)
         for lost in document["fallbacks"] if document else []:
             print("      on the host:", json.dumps(lost)[:200])
         ours, eager = median_of(document) if document else float("nan"), torch_time(name, "eager", 60)

@@ -9,8 +9,9 @@ graph and the batch that both sides use. Timed with CUDA events, as PyTorch's us
 import statistics
 import sys
 
-# name: (tfc's graph, batch)
-NAMES = {"rnnlm_large": ("rnnlm_large", 16), "transformer": ("transformer", 32), "resnet50": ("resnet50", 32), "alexnet": ("alexnet", 128)}
+# name: (tfc's graph, batch, what tfc-run wants beside: forward only, where a name ends so)
+NAMES = {"nmt": ("nmt", 32, ()), "rnnlm_large": ("rnnlm_large", 16, ()), "transformer": ("transformer", 32, ()), "resnet50": ("resnet50", 32, ()),
+         "alexnet": ("alexnet", 128, ()), "alexnet_forward": ("alexnet", 128, ("--fetch", "loss:0"))}
 
 
 def lstm():
@@ -33,6 +34,34 @@ def lstm():
     words = torch.randint(5000, (16, 20), device="cuda")
     targets = torch.randint(5000, (320,), device="cuda")
     return model, (words,), targets, torch.optim.SGD(model.parameters(), 1.0), 10.0
+
+
+def nmt():
+    import torch
+    from torch import nn
+    batch, length, vocabulary, width = NAMES["nmt"][1], 20, 8000, 512
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.source, self.target = nn.Embedding(vocabulary, 256), nn.Embedding(vocabulary, 256)
+            self.encoder, self.decoder = (nn.LSTM(256, width, num_layers=2, batch_first=True) for _ in range(2))
+            self.memory, self.query, self.combine = (nn.Linear(n, width, bias=False) for n in (width, width, 2 * width))
+            self.score = nn.Parameter(torch.empty(width).uniform_(-0.08, 0.08))
+            self.out = nn.Linear(width, vocabulary)
+
+        def forward(self, source, target):
+            memory, state = self.encoder(self.source(source))
+            query, _ = self.decoder(self.target(target), state)
+            # [batch, target, source, width]; the graph's decoder attends to each target word in turn
+            scores = (self.score * torch.tanh(self.memory(memory)[:, None] + self.query(query)[:, :, None])).sum(-1)
+            context = torch.softmax(scores, -1) @ memory
+            return self.out(torch.tanh(self.combine(torch.cat([context, query], -1)))).reshape(-1, vocabulary)
+
+    model = Model().cuda()
+    words = tuple(torch.randint(vocabulary, (batch, length), device="cuda") for _ in range(2))
+    targets = torch.randint(vocabulary, (batch * length,), device="cuda")
+    return model, words, targets, torch.optim.Adam(model.parameters(), 1e-3), 5.0
 
 
 def transformer():
@@ -146,10 +175,15 @@ def main():
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     name, mode = sys.argv[1], sys.argv[2]
-    model, inputs, targets, optimizer, clip = {"rnnlm_large": lstm, "transformer": transformer, "resnet50": resnet50, "alexnet": alexnet}[name]()
+    models = {"nmt": nmt, "rnnlm_large": lstm, "transformer": transformer, "resnet50": resnet50, "alexnet": alexnet, "alexnet_forward": alexnet}
+    model, inputs, targets, optimizer, clip = models[name]()
     forward = torch.compile(model) if mode == "compiled" else model
 
-    def step():
+    @torch.no_grad()
+    def look():
+        torch.nn.functional.cross_entropy(forward(*inputs), targets)
+
+    def train():
         optimizer.zero_grad(set_to_none=True)
         loss = torch.nn.functional.cross_entropy(forward(*inputs), targets)
         loss.backward()
@@ -157,6 +191,7 @@ def main():
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
 
+    step = look if name.endswith("_forward") else train
     for _ in range(10):
         step()
     torch.cuda.synchronize()
