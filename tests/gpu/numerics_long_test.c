@@ -1,11 +1,11 @@
 // Every op with sample inputs, on a device beside the CPU: within 1e-4 of a tensor's largest magnitude, integers alike;
 // and the small examples' losses beside TensorFlow's. Which ops ran on the host for want of a kernel is printed.
 //
-//   gpu_numerics_long_test gpu:0 [op...] [-pattern...] [seconds=N] [losses=all]
+//   gpu_numerics_long_test gpu:0 [op...] [-pattern...] [seconds=N]
+//   gpu_numerics_long_test gpu:0 losses=NAME
 //
 // With -pattern all ops but those; after N seconds no op is begun any more, and it says how far it came. Either way
-// without the losses. losses=all: those of the large examples too, which take minutes where there is no GPU;
-// losses=NAME: of one example, and no ops.
+// without the losses. The second form is the losses of one example alone, a large one maybe.
 //
 // The work is done in processes of their own: an op that loses the device, or hangs, is counted and the next process
 // goes on behind it. Without a GPU it says so and passes; asked for a device by name that is not there it fails (4).
@@ -234,17 +234,22 @@ static bool open_devices(void) {
   return false;
 }
 
+static void close_devices(void) {
+  tfc_devices_close(&gpu);
+  tfc_devices_close(&cpu);
+}
+
 static int child(const char *what) {
+  if (!open_devices()) return NO_DEVICE;
   if (strcmp(what, "samples") != 0) { // opens its own
+    close_devices();
     loss_index = (size_t)atoi(what);
     const struct CMUnitTest tests[] = {cmocka_unit_test(loss)};
     return cmocka_run_group_tests_name(losses[loss_index].name, tests, NULL, NULL) ? 1 : 0;
   }
-  if (!open_devices()) return NO_DEVICE;
   const struct CMUnitTest tests[] = {cmocka_unit_test(samples)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  tfc_devices_close(&gpu);
-  tfc_devices_close(&cpu);
+  close_devices();
   return failed ? 1 : 0;
 }
 
@@ -263,17 +268,16 @@ static int start(char **argv, const char *what) { // its exit status; 128 and mo
 
 static int parent(int argc, char **argv) {
   size_t count = 0;
-  const char *wanted_losses = "";
+  const char *example = NULL;
   bool plain = true; // all ops, to the end
-  int code = 0, failed = 0;
+  int code = 0, failed = 0, ran = 0;
   for (int i = 2; i < argc; i++)
     if (!strncmp(argv[i], "losses=", 7))
-      wanted_losses = argv[i] + 7;
+      example = argv[i] + 7;
     else
       plain = false;
-  bool one = *wanted_losses && strcmp(wanted_losses, "all");
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  while (progress->next < count && !one) {
+  while (progress->next < count && !example) {
     size_t from = progress->next;
     code = start(argv, "samples");
     if (code == NO_DEVICE && from == 0) return argc > 1 ? NO_DEVICE : 0;
@@ -285,19 +289,22 @@ static int parent(int argc, char **argv) {
     }
   }
   if (code == 1 && !progress->wrong) progress->wrong++;
-  if (!one)
+  if (!example)
     print_message("%d ops, %d samples on %s: %d differ, %d ops ran on the host, %d convolutions through cuDNN%s\n",
                   progress->ops, progress->ran, device_name, progress->wrong, progress->on_host, progress->convolutions,
                   progress->late ? "; time was up before the last op" : "");
+  ran = progress->ran;
   for (size_t i = 0; i < LOSSES && plain; i++) {
-    if (one ? strcmp(losses[i].name, wanted_losses) != 0 : losses[i].large && !*wanted_losses) continue;
+    if (example ? strcmp(losses[i].name, example) != 0 : losses[i].large) continue;
     char text[16];
     snprintf(text, sizeof text, "%zu", i);
     code = start(argv, text);
+    if (code == NO_DEVICE && !ran) return NO_DEVICE;
+    ran++;
     if (code) print_error("%s: exit %d\n", losses[i].name, code);
     failed += code != 0;
   }
-  return progress->wrong || failed || (!progress->ran && !one);
+  return progress->wrong || failed || !ran;
 }
 
 int main(int argc, char **argv) {
