@@ -12,6 +12,7 @@
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/units.h"
+#include "runtime/device/settle.h"
 
 enum { MOST_IN_FLIGHT = 1024, MOST_WINDOWS = 64 };
 
@@ -212,14 +213,31 @@ static tfc_status adapt(struct batch *b, struct run *r) {
   return NULL;
 }
 
+static bool is_traced(const struct batch *b, uint32_t block) {
+  return b->rules.trace == TFC_TRACE_MODE_ALL || (b->rules.trace == TFC_TRACE_MODE_ALTERNATE && block % 2 == 0);
+}
+
+static bool works_on_its_own(const struct run *r) {
+  const struct tfc_device_set *set = &r->side->set;
+  for (uint32_t d = 0; d < set->count; d++)
+    if (set->devices[d]->driver->on_its_own) return true;
+  return false;
+}
+
 static tfc_status warm_up(struct batch *b, struct run *r) {
   uint64_t last = UINT64_MAX, now = 0;
+  uint32_t least = b->rules.warmup;
+  bool traced = b->rules.settle;
   r->warm = true;
   TFC_RETURN_IF_ERROR(adapt(b, r));
   if (r->in_lanes) return NULL;
-  for (uint32_t i = 0; i < (b->rules.settle ? 10 : b->rules.warmup) && !r->ended; i++) {
-    TFC_RETURN_IF_ERROR(step(b, r, 0, b->rules.settle, true, &now));
-    if (b->rules.settle && (late(b) || (i + 1 >= b->rules.warmup && now == last))) break;
+  if (works_on_its_own(r)) { // capturing is over, and traced as the first block is
+    if (least <= TFC_RUNS_BEFORE_CAPTURE) least = TFC_RUNS_BEFORE_CAPTURE + 1;
+    traced = traced || is_traced(b, 0);
+  }
+  for (uint32_t i = 0; i < (b->rules.settle ? 10 : least) && !r->ended; i++) {
+    TFC_RETURN_IF_ERROR(step(b, r, 0, traced, true, &now));
+    if (b->rules.settle && (late(b) || (i + 1 >= least && now == last))) break;
     last = now;
   }
   return NULL;
@@ -269,7 +287,7 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
   }
   if (!r->warm) TFC_RETURN_IF_ERROR(warm_up(b, r));
   size_t from = r->steps.count;
-  bool traced = b->rules.trace == TFC_TRACE_MODE_ALL || (b->rules.trace == TFC_TRACE_MODE_ALTERNATE && number % 2 == 0);
+  bool traced = is_traced(b, number);
   if (r->in_lanes) traced = false; // a trace has one operation of a device at any time
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
     if (i >= 2 && late(b)) break; // steps that are slow: the time is kept, the number of steps says so

@@ -1,7 +1,9 @@
 // The measuring worker on a fake of the CUDA calls: what its device runs on the host for want of a kernel comes back
-// with the reason. (The fake's driver has no kernels but assignments.) The test's own binary is the worker.
+// with the reason, and steps are timed when captures are over. (The fake's driver has no kernels but assignments.) The
+// test's own binary is the worker.
 #include "tests/common/test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,43 @@
 #include "placer/measure/measure.h"
 #include "profiler/gpu.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/settle.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/step.h"
 #include "tests/common/cuda_fake.h"
+
+// A segment is captured, or captured anew for a profiler, before steps are timed.
+static tfc_status warmed_up(void *user, const struct tfc_measured *m) {
+  uint32_t warm = 0, traced = 0, timed = 0;
+  assert_int_equal(m->state, TFC_RESULT_OK);
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    warm = m->steps[i].warmup ? warm + 1 : warm;
+    traced += m->steps[i].warmup && m->steps[i].traced;
+    timed += !m->steps[i].warmup;
+  }
+  assert_int_equal(timed, 5);
+  assert_true(traced > TFC_RUNS_BEFORE_CAPTURE && warm >= traced);
+  *(uint32_t *)user += 1;
+  return NULL;
+}
+static void measure(struct tfc_measurer *m) {
+  const uint32_t nodes = tfc_measurer_info(m)->node_count;
+  uint32_t seen = 0;
+  uint16_t *one = calloc(nodes, sizeof *one), *both = calloc(nodes, sizeof *both);
+  struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = both}};
+  struct tfc_measure_batch batch = {.entries = entries,
+                                    .count = 2,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 5,
+                                    .blocks = 1,
+                                    .trace = TFC_TRACE_MODE_ALL,
+                                    .best_us = (double)NAN};
+  assert_ok(tfc_measurer_run(m, &batch, warmed_up, &seen));
+  assert_int_equal(seen, 2);
+  free(one);
+  free(both);
+}
 
 static void fallbacks(void **state) {
   (void)state;
@@ -58,6 +94,7 @@ static void fallbacks(void **state) {
     products |= tfc_str_is(g->nodes[info->fallbacks[i].node].op, "MatMul");
   }
   assert_true(products);
+  measure(m);
   tfc_measurer_free(m);
   for (uint32_t i = 0; i < step.feed_count; i++) tfc_tensor_release(&values[i]);
   tfc_step_spec_deinit(&step);

@@ -10,8 +10,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/settle.h"
 
-enum { WARM_RUNS = 2, MOST_CAPTURES = 8 };
+enum { MOST_CAPTURES = 8 };
 
 struct tfc_cuda_piece { // of a segment
   uint32_t begin, end;  // calls
@@ -269,7 +270,7 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   if (all->at == all->count || all->pieces[all->at].begin != from) return NULL;
   struct tfc_cuda_piece *c = &all->pieces[all->at];
   if (c->state == REFUSED) return NULL;
-  if (c->state == WARMING && c->runs++ < WARM_RUNS) return NULL;
+  if (c->state == WARMING && c->runs++ < TFC_RUNS_BEFORE_CAPTURE) return NULL;
   TFC_RETURN_IF_ERROR(check_reads(p, c));
   if (c->state == READY && (c->scratch_generation != d->scratch_generation || !sign(p, c, true))) c->state = WARMING;
   bool profiled = sink && sink->op_begin;
