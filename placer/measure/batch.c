@@ -285,10 +285,13 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
     r->seconds += 1e-9 * (double)(tfc_now_ns() - begin);
     return NULL;
   }
-  if (!r->warm) TFC_RETURN_IF_ERROR(warm_up(b, r));
-  size_t from = r->steps.count;
+  bool first = !r->warm;
+  if (first) TFC_RETURN_IF_ERROR(warm_up(b, r));
   bool traced = is_traced(b, number);
   if (r->in_lanes) traced = false; // a trace has one operation of a device at any time
+  // Another entry's block may have moved variables to other devices and back: segments are captured anew.
+  if (!first && !r->ended && works_on_its_own(r)) TFC_RETURN_IF_ERROR(step(b, r, number, traced, true, NULL));
+  size_t from = r->steps.count;
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
     if (i >= 2 && late(b)) break; // steps that are slow: the time is kept, the number of steps says so
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, false, NULL));

@@ -232,6 +232,26 @@ static void captured(void **state) {
   for (size_t i = 0; i < LENGTH; i++) assert_int_equal(records[i].id, i);
   d->driver->release(d, p);
 
+  // Memory that moves now and then, as where placements are measured in turns: it is captured anew for as long as that
+  // pays, and given up where it moves all the time.
+  make("TestAdd", memory[0]);
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  launches = 0;
+  for (int i = 0; i < 2; i++) assert_true(run(p, NULL) == LENGTH);
+  for (int i = 0; i < 20 * 3; i++) {
+    place(memory[i / 3 % 2]);
+    assert_true(run(p, NULL) == LENGTH);
+  }
+  assert_int_equal(launches, 22 * LENGTH);
+  replays = tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH);
+  for (int i = 0; i < 20; i++) {
+    place(memory[i % 2]);
+    assert_true(run(p, NULL) == LENGTH);
+  }
+  assert_int_equal(launches, 42 * LENGTH);
+  assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, 8);
+  d->driver->release(d, p);
+
   make("TestAdd", memory[0]); // capturing fails: launched one by one
   assert_ok(d->driver->prepare(d, &segment, &p));
   tfc_cuda_fake_fail(TFC_CUDA_FAKE_CAPTURE, 1, 100, 901);

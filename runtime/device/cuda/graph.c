@@ -1,7 +1,8 @@
 // Captured segments. Runs of operations that need nothing from the host but addresses are captured as CUDA graphs when
 // they have run a few times (modules are loaded, libraries have chosen), and replayed with one launch from then on, as
-// long as every address is the one that was captured; where one has moved they are captured anew. What lies between
-// (random numbers whose seeds the host draws, operations that the host runs) is launched one by one.
+// long as every address is the one that was captured; where one has moved they are captured anew, and given up where
+// that happens all the time. What lies between (random numbers whose seeds the host draws, operations that the host
+// runs) is launched one by one.
 //
 // They are captured on a stream of their own, so that copies that look at the compute stream meanwhile are not drawn
 // in. Memory that kernels ask for while they are captured stays with the graph. Which of its nodes came from which
@@ -12,12 +13,12 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/settle.h"
 
-enum { MOST_CAPTURES = 8 };
+enum { MOST_CAPTURES = 8, WORTH = 2 }; // captures in a row that were replayed less often than that
 
 struct tfc_cuda_piece { // of a segment
   uint32_t begin, end;  // calls
   enum { WARMING, REFUSED, READY } state;
-  uint32_t runs, captures;
+  uint32_t runs, captures, replays; // captures that were not worth it; replays of the last one
   tfc_cuda_graph graph;
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
@@ -277,7 +278,9 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   if (c->state == READY && profiled && c->named && !c->traced) c->state = WARMING;
   if (c->state == WARMING) {
     c->traced = profiled;
-    tfc_status s = c->captures++ < MOST_CAPTURES ? capture(d, p, c) : NULL;
+    c->captures = c->replays < WORTH ? c->captures + 1 : 1;
+    c->replays = 0;
+    tfc_status s = c->captures <= MOST_CAPTURES ? capture(d, p, c) : NULL;
     if (s || c->state != READY) {
       c->state = REFUSED;
       drop_graph(d, c);
@@ -297,6 +300,7 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all of them: the first one's
     tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end, 0);
   atomic_fetch_add(&d->replays, 1);
+  c->replays++;
   *out_next = c->end;
   return NULL;
 }
