@@ -144,6 +144,7 @@ void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool faile
   } else {
     tfc_plan_free(a->plan);
     a->plan = NULL;
+    plan->refit = true;
   }
 }
 

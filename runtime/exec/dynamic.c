@@ -153,6 +153,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
     step.step_resources = own;
   }
   pthread_mutex_lock(&session->run_lock);
+  tfc_session_note_dynamic(session);
   for (size_t i = 0; i < plan->ir.variables.count && !s; i++) {
     const struct tfc_ir_variable *v = &plan->ir.variables.data[i];
     if (v->variable->device != v->device) s = tfc_session_move_variable(session, v->variable, v->device);

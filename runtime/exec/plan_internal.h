@@ -47,6 +47,7 @@ struct tfc_session {
   struct tfc_resources *resources;
   struct tfc_session_arena *arenas; // [device_count + 1]
   pthread_mutex_t run_lock;         // one static step at a time; arenas
+  uint32_t dynamic_steps;           // since the last static one; under run_lock
   pthread_mutex_t lock;             // what follows
   TFC_ARRAY(struct tfc_session_graph) graphs;
   TFC_ARRAY(struct tfc_variable *) variables; // that plans of this session use, one reference each
@@ -229,6 +230,7 @@ struct tfc_plan {
   const uint32_t *sequence;             // static: what tfc_order_make said
   uint32_t sequence_count;
   uint64_t *most_bytes; // [devices] what its second way may need; NULL: the devices' limits
+  bool refit;           // its second way was dropped: arenas become as large as it needs
   const struct tfc_plan_fetch *fetch_values;
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
@@ -273,6 +275,8 @@ TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const 
 void tfc_plan_static_deinit(struct tfc_plan *plan);
 // Puts slots with places where the arenas are now, making those large enough. Under run_lock, or the plan's own.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
+// A step in ready order begins. After some of them in a row arenas are given back. Under run_lock.
+void tfc_session_note_dynamic(struct tfc_session *session);
 
 // The rest of a static plan, from its ir.
 TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,

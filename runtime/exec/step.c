@@ -28,6 +28,13 @@ static tfc_status fit_arena(const struct tfc_session *session, struct tfc_sessio
   return NULL;
 }
 
+void tfc_session_note_dynamic(struct tfc_session *session) {
+  enum { ENOUGH = 2 }; // sessions that alternate keep their arenas
+  if (session->dynamic_steps < ENOUGH && ++session->dynamic_steps == ENOUGH)
+    for (uint32_t l = 0; l <= session->device_count; l++)
+      tfc_status_free(fit_arena(session, &session->arenas[l], l, 0, true)); // that cannot fail
+}
+
 // Whose result takes most of what an arena has no memory for.
 static tfc_status blame(const struct tfc_plan *plan, uint32_t location, tfc_status s) {
   const struct tfc_ir_value *most = NULL;
@@ -49,10 +56,11 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   struct tfc_session *session = plan->session;
   struct tfc_session_arena *arenas = plan->own_arenas ? plan->own_arenas : session->arenas;
   bool moved = false;
+  if (!plan->own_arenas) session->dynamic_steps = 0;
   for (uint32_t l = 0; l <= session->device_count; l++) {
     struct tfc_session_arena *arena = &arenas[l];
-    bool exact = false;
-    if (l < session->device_count) { // what an earlier plan needed must not be missing for variables
+    bool exact = plan->refit;
+    if (l < session->device_count && !exact) { // what an earlier plan needed must not be missing for variables
       uint64_t limit = session->devices[l]->info.memory, variables = plan->info.peak_bytes[l] - plan->arena_size[l];
       exact = limit != UINT64_MAX && arena->size > plan->arena_size[l] && arena->size + variables > limit;
     }
@@ -61,6 +69,7 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
     moved |= plan->arena_generation[l] != arena->generation + 1;
     plan->arena_generation[l] = arena->generation + 1; // 0: never settled
   }
+  plan->refit = false;
   if (!moved) return NULL;
   for (uint32_t i = 0; i < plan->place_count; i++) {
     const struct tfc_place *p = &plan->places[i];
