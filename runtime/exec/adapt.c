@@ -2,8 +2,9 @@
 // run the same operations is made:
 //
 // - on one device of several cores, side by side in lanes. Where their schedule promises enough, they are laid out as a
-//   second plan from the same ir, the next steps run that, and the faster of the two ways stays. Steps with a trace run
-//   one operation at a time: a trace has one operation of a device at any time.
+//   second plan from the same ir, the next steps run both in turns (a machine is disturbed for some steps at a time),
+//   and the faster of the two ways stays. Steps with a trace run one operation at a time: a trace has one operation of
+//   a device at any time.
 // - on several devices, in another order. A device runs its operations in a fixed order and waits for whoever comes
 //   next, so that an order made of other times than these leaves it idle. The best order by these times is laid out;
 //   what a replay of them says is within a per cent of the step, so that nothing has to be tried.
@@ -111,35 +112,36 @@ out:
   return s;
 }
 
-// Up to this step operations are timed.
-static uint32_t timed_steps(const struct tfc_adaptation *a) {
-  return a->lanes ? TFC_ADAPT_STEPS / 2 : TFC_ADAPT_ORDER_STEPS;
+// Is the next step, of those that are looked at, of the other way? Until then operations are timed.
+static bool tries_other(const struct tfc_adaptation *a) {
+  return a->steps >= TFC_ADAPT_ORDER_STEPS && (!a->lanes || (a->steps - TFC_ADAPT_ORDER_STEPS) % 2 == 0);
 }
 
 struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_run_options *options) {
   struct tfc_adaptation *a = plan->adaptation;
   a->ran = false;
   if (a->lanes && options && options->trace) return plan;
-  if (!a->settled && a->steps == timed_steps(a)) {
+  if (!a->settled && !a->plan && a->steps == TFC_ADAPT_ORDER_STEPS) {
     // What cannot be laid out (for want of memory, say) is not run: that is no error of the step's.
     if (a->always || a->first_us > shortest_us)
       tfc_status_free(a->lanes ? into_lanes(plan, a) : in_another_order(plan, a));
-    if (!a->plan || !a->lanes) settle(plan, a);
+    if (!a->plan || !a->lanes || a->always) settle(plan, a);
     if (a->plan && !a->lanes) plan->info = a->plan->info; // that plan stays as long as this one
+    if (a->plan && a->lanes && a->settled) plan->info.peak_bytes = a->plan->info.peak_bytes;
   }
-  a->ran = a->plan && (a->settled || a->steps >= timed_steps(a));
+  a->ran = a->plan && (a->settled || tries_other(a));
   return a->ran ? a->plan : plan;
 }
 
 void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed) {
   struct tfc_adaptation *a = plan->adaptation;
   plan->last_step_us = used->last_step_us;
-  if (failed || a->settled || used->last_step_us <= 0 || (a->steps >= timed_steps(a)) != (used != plan)) return;
+  if (failed || a->settled || used->last_step_us <= 0 || tries_other(a) != (used != plan)) return;
   double *best = used == plan ? &a->first_us : &a->second_us;
   if (*best == 0 || used->last_step_us < *best) *best = used->last_step_us;
   if (++a->steps < TFC_ADAPT_STEPS || !a->lanes) return;
   settle(plan, a);
-  if (a->always || a->second_us < worth * a->first_us) {
+  if (a->second_us < worth * a->first_us) {
     plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan stays as long as this one
   } else {
     tfc_plan_free(a->plan);

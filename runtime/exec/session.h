@@ -46,8 +46,8 @@ typedef enum tfc_adapt {
   TFC_ADAPT_ALWAYS, // as soon as there are times (tests)
 } tfc_adapt;
 enum {
-  TFC_ADAPT_STEPS = 4,       // untraced steps of one device after which it is known which way is faster
-  TFC_ADAPT_ORDER_STEPS = 2, // steps of several devices after which the order is changed
+  TFC_ADAPT_STEPS = 6,       // untraced steps of one device after which it is known which way is faster
+  TFC_ADAPT_ORDER_STEPS = 2, // steps whose operations are timed; of several devices the order is changed then
 };
 
 struct tfc_run_spec {
