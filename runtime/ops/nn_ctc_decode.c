@@ -365,6 +365,9 @@ static tfc_status edit_distance(struct tfc_kernel_ctx *ctx) {
                    "Expected hypothesis_shape and truth_shape of one rank, got %d and %d", a.rank, b.rank);
   bool normalize = tfc_node_attr_bool(ctx->graph, ctx->node, "normalize", true);
   int groups = a.rank - 1;
+  for (int d = 0; d < a.rank; d++)
+    TFC_KERNEL_CHECK(a.dims[d] >= 0 && b.dims[d] >= 0, "Dimension %d must be >= 0: %lld, %lld", d, (long long)a.dims[d],
+                     (long long)b.dims[d]);
   for (int d = 0; d < groups; d++) shape.dims[shape.rank++] = a.dims[d] > b.dims[d] ? a.dims[d] : b.dims[d];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &y));
   float *out = y->data;

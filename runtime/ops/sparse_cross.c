@@ -250,19 +250,20 @@ out:
   free(chosen);
   return s;
 }
+// As many rows as any column has.
 static tfc_status shape_ragged_cross(struct tfc_shape_ctx *ctx) {
-  // As many rows as any of the ragged or dense inputs has.
-  const struct tfc_attr *ragged = tfc_node_attr(ctx->graph, ctx->node, "ragged_values_types"),
-                        *dense = tfc_node_attr(ctx->graph, ctx->node, "dense_types");
-  const uint32_t rags = ragged ? ragged->count : 0, n = ctx->node->input_count, tail = dense ? dense->count : 0;
-  int64_t splits = TFC_DIM_UNKNOWN;
-  for (uint32_t i = rags; i < 2 * rags; i++)
-    if (ctx->inputs[i]->rank == 1) TFC_RETURN_IF_ERROR(tfc_dim_merge(splits, ctx->inputs[i]->dims[0], &splits));
-  for (uint32_t i = n - tail; i < n; i++)
-    if (ctx->inputs[i]->rank == 2 && tfc_dim_known(ctx->inputs[i]->dims[0]))
-      TFC_RETURN_IF_ERROR(tfc_dim_merge(splits, ctx->inputs[i]->dims[0] + 1, &splits));
-  ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN);
-  ctx->outputs[1] = TFC_SHAPE(splits);
+  const struct tfc_attr *splits = tfc_node_attr(ctx->graph, ctx->node, "ragged_splits_types");
+  const struct tfc_attr *types = tfc_node_attr(ctx->graph, ctx->node, "dense_types");
+  const uint32_t ragged = splits ? splits->count : 0, dense = types ? types->count : 0, n = ctx->node->input_count;
+  int64_t rows = TFC_DIM_UNKNOWN;
+  ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  if (n < 2 * ragged + dense) return tfc_status_make(TFC_INVALID_ARGUMENT, "there are %u inputs", n);
+  for (uint32_t i = 0; i < ragged + dense; i++) {
+    const struct tfc_shape *s = ctx->inputs[i < ragged ? ragged + i : n - dense + i - ragged];
+    if (s->rank != (i < ragged ? 1 : 2) || s->dims[0] < 0) continue;
+    TFC_RETURN_IF_ERROR(tfc_dim_merge(rows, s->dims[0] - (i < ragged), &rows));
+  }
+  if (rows >= 0) ctx->outputs[1] = TFC_SHAPE(rows + 1);
   return NULL;
 }
 

@@ -362,12 +362,13 @@ static tfc_status slice(struct tfc_kernel_ctx *ctx) {
   const int64_t *start = ctx->inputs[3]->data, *size = ctx->inputs[4]->data;
   int64_t dims[TFC_MAX_RANK], n = 0, *at = NULL;
   struct tfc_tensor *y = NULL;
-  for (int d = 0; d < x.rank; d++)
+  for (int d = 0; d < x.rank; d++) {
     TFC_KERNEL_CHECK(x.dims[d] >= 0, "Expected shape dimensions to be non-negative, got %lld", (long long)x.dims[d]);
+    TFC_KERNEL_CHECK(size[d] >= 0, "Expected a non-negative size, got %lld", (long long)size[d]);
+  }
   for (int d = 0; d < x.rank; d++) {
     int64_t left = start[d] < x.dims[d] ? x.dims[d] - start[d] : 0;
     dims[d] = size[d] < left ? size[d] : left;
-    if (dims[d] < 0) dims[d] = 0;
   }
   for (int64_t i = 0; i < x.count; i++) n += within(x.at + i * x.rank, start, size, x.rank);
   TFC_RETURN_IF_ERROR(ops_sparse_output(ctx, 0, n, x.rank, x.values->dtype, &at, &y));

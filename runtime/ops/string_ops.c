@@ -153,7 +153,6 @@ static tfc_status reduce_join(struct tfc_kernel_ctx *ctx) {
   tfc_str separator = tfc_node_attr_string(ctx->graph, ctx->node, "separator", "");
   bool keep = tfc_node_attr_bool(ctx->graph, ctx->node, "keep_dims", false), reduced[TFC_MAX_RANK] = {0};
   int axes[TFC_MAX_RANK], count = 0, rank = x->shape.rank;
-  TFC_KERNEL_CHECK(indices->shape.rank <= 1, "reduction_indices must be a vector or a scalar");
   for (int64_t i = 0; i < tfc_tensor_elements(indices); i++) {
     int64_t axis = tfc_tensor_int(indices, i);
     TFC_KERNEL_CHECK(axis >= -rank && axis < rank, "Invalid reduction dimension %lld for input with %d dimension(s)",
@@ -357,6 +356,8 @@ static tfc_status shape_reduce_join(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *x = ctx->inputs[0];
   bool keep = tfc_node_attr_bool(ctx->graph, ctx->node, "keep_dims", false), reduced[TFC_MAX_RANK] = {0};
   ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
+  if (ctx->inputs[1]->rank > 1)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "reduction_indices must be a vector or a scalar");
   if (!indices || x->rank < 0) return NULL;
   for (int64_t i = 0; i < tfc_tensor_elements(indices); i++) {
     int64_t axis = tfc_tensor_int(indices, i);

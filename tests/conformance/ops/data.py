@@ -30,6 +30,9 @@ def strings(f):
     f.simple("StringLength", "string", [([w], {"unit": u}) for u in ("BYTE", "UTF8_CHAR")])
     f.simple("StringJoin", "string", [([[w, words(*"abcdef"), np.array(b"!", object)]], {"separator": s}) for s in ("", ", ")], dynamic=False)
     f.simple("ReduceJoin", "string", [([w.reshape(2, 3), np.array(a, I32)], {"separator": "-", "keep_dims": k}) for a, k in (([1], False), ([0], True), ([0, 1], False), ([1, 0], False))])
+    f.case("ReduceJoin", "string", tag="matrix")
+    with f.graph.as_default(), f.scope():  # its kernel takes them in any shape
+        f.run(f.node("ReduceJoin", [w.reshape(2, 3), np.array([[1], [0]], I32)], dynamic=True))
     f.simple("Substr", "string", [([w[:1], np.array([2], t), np.array([4], t)], {"unit": "BYTE"}) for t in (I32, I64)] + [([words("abcdef", "xyz123"), np.array([1, -3], I32), np.array([2, 9], I32)], {})])
     f.simple("Substr", "string", [([words("abcdef", "xyz123"), np.array(p, I32), np.array(n, I32)], {"unit": u}) for u, p, n in (("BYTE", [1, -3], [-1, -9]), ("UTF8_CHAR", [1, 6], [-1, -9]))], tag="negative")
     f.refused("Substr", "string", [words("abcdef"), np.array([-1], I32), np.array([-1], I32)], unit="UTF8_CHAR")

@@ -32,6 +32,7 @@ def cases(f):
     f.refused("SparseSplit", "float32", [np.array(1, I64), AT, v, DIMS], "parts", num_split=4)
     f.refused("SparseConcat", "float32", [[AT, AT], [v, v], [DIMS, np.array([5, 3], I64)]], "shapes", concat_dim=1)
     f.refused("SparseConcat", "float32", [[AT, AT], [v, v], [np.array([3, -4], I64), DIMS]], "negative", concat_dim=1)
+    f.refused("SparseSlice", "float32", [AT, v, DIMS, np.array([0, 0], I64), np.array([2, -1], I64)], "negative")
     f.refused("SparseSoftmax", "float32", [AT, v, np.array([3, -4], I64)], "negative")
     f.refused("SparseSplit", "float32", [np.array([1], I64), AT, v, DIMS], "axis", num_split=2)
 
@@ -108,6 +109,7 @@ def sequences(f):
     a, b = f.values("int32", [6], 0, 2), f.values("int32", [5], 0, 2, salt=1)  # within the larger shape: outside of their own
     f.simple("EditDistance", "int32", [([at, a, dims, other, b, np.array([2, 2], I64)], {}), ([at, a, dims, other, b, np.array([9, 1], I64)], {})], tag="larger")
     f.refused("EditDistance", "int32", [at, a, np.array([2, 3], I64), other, b, np.array([3, 2], I64)], "outside")
+    f.refused("EditDistance", "int32", [at, a, np.array([4, -3], I64), other, b, wider], "negative")
 
 
 def ragged(f):
