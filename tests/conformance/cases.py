@@ -45,6 +45,12 @@ def kernel_dtypes(op, attr="T"):
     return found
 
 
+def producer(graph_def):
+    """The newest version of graphs in which all these ops still are."""
+    definitions = [op_def_registry.get(op) for op in {n.op for n in graph_def.node}]
+    return min([tf.version.GRAPH_DEF_VERSION] + [d.deprecation.version - 1 for d in definitions if d is not None and d.deprecation.version])
+
+
 def _attr_value(value):
     kind = value.WhichOneof("value")
     if kind == "list":

@@ -39,6 +39,7 @@ def tensorflow(path, fetches):
     graph_def = tf1.GraphDef()
     with open(path, "rb") as f:
         graph_def.ParseFromString(f.read())
+    graph_def.versions.producer = cases.producer(graph_def)
     graph = tf.Graph()
     config = tf1.ConfigProto(allow_soft_placement=True, intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
