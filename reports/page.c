@@ -383,12 +383,13 @@ static tfc_status add_beside(struct page *p) {
         tfc_table_number(&t, 0, "devices"));
     for (uint32_t r = 0; r < t.row_count; r++) {
       add(p, "<tr><td>");
+      double factor = tfc_table_number(&t, r, "factor");
       add_escaped(p, tfc_table_text(&t, r, "op"));
-      add(p,
-          "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td "
-          "class=\"n\">%.2f</td></tr>\n",
+      add(p, "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">",
           tfc_table_number(&t, r, "operations"), time_text(a, tfc_table_number(&t, r, "alone_us")),
-          time_text(b, tfc_table_number(&t, r, "beside_us")), tfc_table_number(&t, r, "factor"));
+          time_text(b, tfc_table_number(&t, r, "beside_us")));
+      if (factor == factor) add(p, "%.2f", factor);
+      add(p, "</td></tr>\n");
     }
     add(p, "</tbody></table>\n<details><summary>The query behind this table</summary><pre>");
     add_escaped(p, tfc_str_from(sql_beside));

@@ -20,7 +20,9 @@ struct work {
   const void *from;
   size_t bytes;
   struct CUevent_st *event;
-  uint64_t number; // of the event's record
+  uint64_t number;      // of the event's record
+  uint32_t correlation; // of the launch
+  uint64_t node;        // of a captured graph
   struct work *next;
 };
 struct CUevent_st {
@@ -35,6 +37,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   struct work *first, **end;
   size_t count;
+  uint64_t first_node;
 };
 struct CUstream_st {
   pthread_t thread;
@@ -42,6 +45,7 @@ struct CUstream_st {
   bool busy, stop;
   struct CUgraphExec_st *capture;
   uint64_t green; // of the partition, 0: none
+  uint32_t id;
   int device;
   struct CUstream_st *next;
 };
@@ -65,6 +69,9 @@ static uint64_t work_number, work_fails;
 static int64_t delay_ns;
 static bool shuffled;
 static struct tfc_random shuffle;
+static uint32_t stream_count;
+static uint64_t graph_count;
+static const struct tfc_cuda_fake_watcher *watcher;
 
 // --- Control -----------------------------------------------------------------------------------------------------
 void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *o) {
@@ -265,6 +272,27 @@ static void run(struct work *w) { // without the lock
   }
 }
 
+void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *w) {
+  pthread_mutex_lock(&lock);
+  watcher = w;
+  pthread_mutex_unlock(&lock);
+}
+static void run_seen(const struct CUstream_st *s, struct work *w) {
+  const int64_t start = tfc_now_ns();
+  run(w);
+  if (!watcher || !w->correlation) return;
+  watcher->ran(&(struct tfc_cuda_fake_seen){.kind = w->kind == WORK   ? TFC_CUDA_FAKE_KERNEL
+                                                    : w->kind == COPY ? TFC_CUDA_FAKE_COPIED
+                                                                      : TFC_CUDA_FAKE_FILLED,
+                                            .start_ns = start,
+                                            .end_ns = tfc_now_ns(),
+                                            .context = s->green ? (uint32_t)s->green : 1,
+                                            .stream = s->id,
+                                            .correlation = w->correlation,
+                                            .graph_node = w->node,
+                                            .bytes = w->bytes});
+}
+
 static void free_work(struct work *w) {
   free(w->argument);
   free(w);
@@ -294,7 +322,7 @@ static void *stream_thread(void *arg) {
     bool skip = sticky != 0;
     pthread_mutex_unlock(&lock);
     if (real && ns) tfc_sleep_ns(ns);
-    if (real && !skip) run(w);
+    if (real && !skip) run_seen(s, w);
     pthread_mutex_lock(&lock);
     if (w->kind == RECORD && w->number > w->event->reached) {
       w->event->reached = w->number;
@@ -317,6 +345,7 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   s->device = current_device;
   if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
   pthread_mutex_lock(&lock);
+  s->id = 13 + stream_count++;
   s->next = streams;
   streams = s;
   pthread_mutex_unlock(&lock);
@@ -370,11 +399,13 @@ static int push(struct CUstream_st *s, const struct work *work) { // under the l
   w->next = NULL;
   w->argument = work->size ? memcpy(argument, work->argument, work->size) : NULL;
   if (s->capture) {
+    w->node = s->capture->first_node + s->capture->count;
     *s->capture->end = w;
     s->capture->end = &w->next;
     s->capture->count++;
     return 0;
   }
+  if (watcher && w->kind <= SET && !w->correlation) w->correlation = watcher->launched();
   *s->end = w;
   s->end = &w->next;
   pthread_cond_broadcast(&changed);
@@ -396,7 +427,8 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   if (!error && pageable && s->capture) error = 900;
   if (!error && pageable) {
     wait_idle(s);
-    if (!(error = sticky)) run(&w);
+    if (watcher) w.correlation = watcher->launched();
+    if (!(error = sticky)) run_seen(s, &w);
   } else if (!error) {
     error = push(s, &w);
   }
@@ -487,6 +519,7 @@ static int capture_begin(tfc_cuda_stream s) {
   if (!error) {
     s->capture = calloc(1, sizeof *s->capture);
     s->capture->end = &s->capture->first;
+    s->capture->first_node = 100 + (graph_count++ << 20);
   }
   pthread_mutex_unlock(&lock);
   return error;
@@ -507,7 +540,8 @@ static int capture_end(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, siz
     return error;
   }
   *out_count = g->count;
-  for (size_t i = 0; i < g->count && i < capacity; i++) nodes[i] = (struct tfc_cuda_graph_node){.id = 100 + i};
+  for (size_t i = 0; i < g->count && i < capacity; i++)
+    nodes[i] = (struct tfc_cuda_graph_node){.id = g->first_node + i};
   *out = g;
   return 0;
 }
@@ -521,7 +555,11 @@ static void capture_abort(tfc_cuda_stream s) {
 static int graph_launch(tfc_cuda_graph g, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_GRAPH_LAUNCH);
-  for (const struct work *w = g->first; w && !error; w = w->next) error = push(s, w);
+  const uint32_t correlation = watcher ? watcher->launched() : 0;
+  for (struct work *w = g->first; w && !error; w = w->next) {
+    w->correlation = correlation;
+    error = push(s, w);
+  }
   pthread_mutex_unlock(&lock);
   return error;
 }

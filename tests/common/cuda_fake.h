@@ -43,6 +43,20 @@ uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
 uint64_t tfc_cuda_fake_violations(void);
 void tfc_cuda_fake_reset(void); // after a sticky error: a new process
 
+// What a profiler sees: a correlation for each launch, asked for on the launching thread (a captured graph's launch has
+// one for all its nodes), and each piece of work when its stream has done it.
+struct tfc_cuda_fake_seen {
+  enum { TFC_CUDA_FAKE_KERNEL, TFC_CUDA_FAKE_COPIED, TFC_CUDA_FAKE_FILLED } kind;
+  int64_t start_ns, end_ns;
+  uint32_t context, stream, correlation;
+  uint64_t graph_node, bytes;
+};
+struct tfc_cuda_fake_watcher {
+  uint32_t (*launched)(void);
+  void (*ran)(const struct tfc_cuda_fake_seen *seen);
+};
+void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: nobody; it stays
+
 // What a kernel launch is here: `fn` with a copy of `argument` (size bytes) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
 void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads

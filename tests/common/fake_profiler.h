@@ -1,5 +1,4 @@
-// A GPU profiler that is made up: every marked region is one piece of work that ran while it was marked. Who includes
-// this says what the work is in `pop`.
+// What profilers that are made up share: the mark of a launching thread, and records with a correlation of their own.
 #ifndef TFC_TESTS_COMMON_FAKE_PROFILER_H
 #define TFC_TESTS_COMMON_FAKE_PROFILER_H
 
@@ -23,7 +22,7 @@ static void fake_push(uint64_t external) {
   fake_marked_at = tfc_now_ns();
 }
 // Records `work` of the region that ends, with a correlation of its own.
-static void fake_add(struct tfc_activity_work *work) {
+static inline void fake_add(struct tfc_activity_work *work) {
   if (!atomic_load(&fake_recording)) return;
   work->correlation = atomic_fetch_add(&fake_correlations, 1) + 1;
   tfc_activity_correlate(fake_activity, work->correlation, fake_marked);

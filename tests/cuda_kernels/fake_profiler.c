@@ -1,21 +1,43 @@
-// libtfc_cupti.so beside fake_plugin.c's libtfc_cuda.so: every marked region is one kernel, or one copy, that ran while
-// it was marked.
-#include "tests/common/fake_profiler.h"
-
+// libtfc_cupti.so beside fake_plugin.c's libtfc_cuda.so: every piece of work that the fake's streams do is recorded
+// when it ran, under the correlation of its launch, and under its node where it was captured. As from CUPTI.
 #include <stdio.h>
 
+#include "tests/common/cuda_fake.h"
+#include "tests/common/fake_profiler.h"
+
 static void pop(void) {
-  bool copy = fake_marked & TFC_TRACE_UID_TRANSFER;
-  struct tfc_activity_work w = {.kind = copy ? TFC_ACTIVITY_COPY : TFC_ACTIVITY_KERNEL,
-                                .start_ns = fake_marked_at,
-                                .end_ns = tfc_now_ns(),
-                                .context = 1 + (uint32_t)(fake_marked >> 32 & 0xff),
-                                .stream = copy ? 14 : 13,
-                                .bytes = copy ? 4 : 0};
-  snprintf(w.name, sizeof w.name, "%s", copy ? "copy DtoD" : "fake kernel");
-  snprintf(w.direction, sizeof w.direction, "%s", copy ? "DtoD" : "");
-  fake_add(&w);
+  fake_marked = 0;
 }
+
+static uint32_t launched(void) {
+  const uint32_t correlation = atomic_fetch_add(&fake_correlations, 1) + 1;
+  if (fake_marked && fake_activity && atomic_load(&fake_recording))
+    tfc_activity_correlate(fake_activity, correlation, fake_marked);
+  return correlation;
+}
+
+static void ran(const struct tfc_cuda_fake_seen *seen) {
+  static const struct {
+    tfc_activity_kind kind;
+    const char *name, *direction;
+  } kinds[] = {[TFC_CUDA_FAKE_KERNEL] = {TFC_ACTIVITY_KERNEL, "fake kernel", ""},
+               [TFC_CUDA_FAKE_COPIED] = {TFC_ACTIVITY_COPY, "copy DtoD", "DtoD"},
+               [TFC_CUDA_FAKE_FILLED] = {TFC_ACTIVITY_SET, "fill", ""}};
+  if (!fake_activity || !atomic_load(&fake_recording)) return;
+  struct tfc_activity_work w = {.kind = kinds[seen->kind].kind,
+                                .start_ns = seen->start_ns,
+                                .end_ns = seen->end_ns,
+                                .context = seen->context,
+                                .stream = seen->stream,
+                                .correlation = seen->correlation,
+                                .graph_node = seen->graph_node,
+                                .bytes = seen->bytes};
+  snprintf(w.name, sizeof w.name, "%s", kinds[seen->kind].name);
+  snprintf(w.direction, sizeof w.direction, "%s", kinds[seen->kind].direction);
+  tfc_activity_add(fake_activity, &w);
+}
+
+const struct tfc_cuda_fake_watcher tfc_fake_watcher = {launched, ran}; // fake_plugin.c looks for it
 
 const struct tfc_gpu_profiler tfc_gpu_profiler = {.name = "a fake profiler",
                                                   .start = fake_start,
