@@ -19,10 +19,18 @@ static int64_t covered(const struct tfc_step_profile *p, uint32_t device, int64_
   return sum;
 }
 
+// Is there no other device that one could have waited for?
+static bool one_device(const struct tfc_step_profile *p) {
+  for (size_t i = 1; i < p->ops.count; i++)
+    if (p->ops.data[i].device != p->ops.data[0].device) return false;
+  return true;
+}
+
 static void cut_gap(const struct tfc_step_profile *p, uint32_t device, int64_t begin, int64_t end, int64_t launched,
-                    struct tfc_idle *out) {
+                    bool alone, struct tfc_idle *out) {
   int64_t launch = launched < 0 ? 0 : clamp(launched - begin, 0, end - begin);
   int64_t transfer = covered(p, device, begin + launch, end);
+  if (alone) launch = end - begin - transfer; // from the launch to the start, too
   out->launch_ns += launch;
   out->transfer_ns += transfer;
   out->dependency_ns += end - begin - launch - transfer;
@@ -32,6 +40,7 @@ static void cut_gap(const struct tfc_step_profile *p, uint32_t device, int64_t b
 
 tfc_status tfc_idle_find(struct tfc_step_profile *p) {
   size_t devices = p->busy.count;
+  const bool alone = one_device(p);
   int64_t *at = calloc(devices + 1, sizeof *at);
   if (!at) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t d = 0; d < devices; d++) p->busy.data[d].idle = (struct tfc_idle){0};
@@ -41,7 +50,7 @@ tfc_status tfc_idle_find(struct tfc_step_profile *p) {
     struct tfc_idle *idle = &p->busy.data[o->device].idle;
     int64_t start = clamp(o->start_ns, at[o->device], p->duration_ns);
     int64_t end = clamp(o->start_ns + o->duration_ns, start, p->duration_ns);
-    if (start > at[o->device]) cut_gap(p, o->device, at[o->device], start, o->launched_ns, idle);
+    if (start > at[o->device]) cut_gap(p, o->device, at[o->device], start, o->launched_ns, alone, idle);
     idle->work_ns += end - start;
     at[o->device] = end;
   }

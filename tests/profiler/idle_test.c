@@ -37,6 +37,24 @@ static void causes(void **state) {
   assert_int_equal(idle[0]->launch_ns, 0);
 }
 
+// One device waits for no other: what is no transfer is the way from the host to the device.
+static void alone(void **state) {
+  (void)state;
+  struct tfc_profile_op ops[] = {{10, 90, 0, 1, 5, 2}, {150, 50, 1, 1, 5, 20}};
+  struct tfc_profile_transfer transfers[] = {{110, 20, 8, 0, 1}};
+  struct tfc_profile_busy busy[2];
+  struct tfc_step_profile p = {.duration_ns = 200};
+  p.ops.data = ops, p.ops.count = 2;
+  p.transfers.data = transfers, p.transfers.count = 1;
+  p.busy.data = busy, p.busy.count = 2;
+  assert_ok(tfc_idle_find(&p));
+  assert_int_equal(busy[1].idle.work_ns, 140);
+  assert_int_equal(busy[1].idle.launch_ns, 10 + 30);
+  assert_int_equal(busy[1].idle.transfer_ns, 20);
+  assert_int_equal(busy[1].idle.dependency_ns, 0);
+  assert_int_equal(busy[0].idle.end_ns, 200);
+}
+
 static void nothing(void **state) {
   (void)state;
   struct tfc_profile_busy busy[1];
@@ -48,6 +66,6 @@ static void nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(causes), cmocka_unit_test(nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(causes), cmocka_unit_test(alone), cmocka_unit_test(nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
