@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/map.h"
+
 // Stamps of two clocks (multiprocessors, copy engines) are brought to one: neighbours in a stream may seem to overlap
 // by so much. Branches of a captured graph do overlap.
 enum { OVERLAP_NS = 2000 };
@@ -13,21 +15,13 @@ struct link { // correlation → external
   uint32_t order; // the innermost of nested marks comes last and counts
   uint64_t external;
 };
-struct mapped {
-  uint64_t graph_node;
-  uint32_t uid;
-};
-struct cloned {
-  uint64_t clone, original;
-};
 struct tfc_activity {
   pthread_mutex_t lock;
   TFC_ARRAY(struct tfc_activity_work) works;
   TFC_ARRAY(struct link) links;
-  TFC_ARRAY(struct mapped) nodes;
-  TFC_ARRAY(struct cloned) clones;
   TFC_ARRAY(struct tfc_activity_call) calls;
-  bool nodes_sorted, clones_sorted;
+  struct tfc_intmap nodes;  // of captured graphs: node → uid; a long run has millions
+  struct tfc_intmap clones; // clone → original
   uint64_t dropped;
 };
 
@@ -43,8 +37,8 @@ void tfc_activity_free(struct tfc_activity *a) {
   if (!a) return;
   tfc_array_free(&a->works);
   tfc_array_free(&a->links);
-  tfc_array_free(&a->nodes);
-  tfc_array_free(&a->clones);
+  tfc_intmap_deinit(&a->nodes);
+  tfc_intmap_deinit(&a->clones);
   tfc_array_free(&a->calls);
   pthread_mutex_destroy(&a->lock);
   free(a);
@@ -75,18 +69,22 @@ void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *c
   pthread_mutex_unlock(&a->lock);
 }
 
-void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid) {
+static void put(struct tfc_activity *a, struct tfc_intmap *map, uint64_t key, uint64_t value) {
   pthread_mutex_lock(&a->lock);
-  if (!tfc_array_push(&a->nodes, (struct mapped){graph_node, uid})) a->dropped++;
-  a->nodes_sorted = false;
+  uint64_t *at = tfc_intmap_put(map, key, value, NULL);
+  if (at)
+    *at = value;
+  else
+    a->dropped++;
   pthread_mutex_unlock(&a->lock);
 }
 
+void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid) {
+  put(a, &a->nodes, graph_node, uid);
+}
+
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone) {
-  pthread_mutex_lock(&a->lock);
-  if (!tfc_array_push(&a->clones, (struct cloned){clone, original})) a->dropped++;
-  a->clones_sorted = false;
-  pthread_mutex_unlock(&a->lock);
+  put(a, &a->clones, clone, original);
 }
 
 static void forget(struct tfc_activity *a) { // under the lock
@@ -112,10 +110,6 @@ static int by_correlation(const void *a, const void *b) {
   const struct link *x = a, *y = b;
   if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;
   return (x->order > y->order) - (x->order < y->order);
-}
-static int by_graph_node(const void *a, const void *b) {
-  const struct mapped *x = a, *y = b;
-  return (x->graph_node > y->graph_node) - (x->graph_node < y->graph_node);
 }
 static int by_stream(const void *a, const void *b) {
   const struct tfc_activity_work *x = a, *y = b;
@@ -146,20 +140,11 @@ static const struct link *find_link(const struct tfc_activity *a, uint32_t corre
   return low && a->links.data[low - 1].correlation == correlation ? &a->links.data[low - 1] : NULL;
 }
 
-static int by_clone(const void *a, const void *b) {
-  const struct cloned *x = a, *y = b;
-  return (x->clone > y->clone) - (x->clone < y->clone);
-}
-
-static const struct mapped *find_node(const struct tfc_activity *a, uint64_t graph_node) {
-  for (int depth = 0; a->nodes.count && depth < 4; depth++) { // a clone of a clone
-    struct mapped key = {graph_node, 0};
-    const struct mapped *m = bsearch(&key, a->nodes.data, a->nodes.count, sizeof key, by_graph_node);
-    struct cloned wanted = {graph_node, 0};
-    if (m || a->clones.count == 0) return m;
-    const struct cloned *c = bsearch(&wanted, a->clones.data, a->clones.count, sizeof wanted, by_clone);
-    if (!c) return NULL;
-    graph_node = c->original;
+static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_node) { // its uid
+  for (int depth = 0; depth < 4; depth++) {                                           // a clone of a clone
+    const uint64_t *uid = tfc_intmap_get(&a->nodes, graph_node), *original = NULL;
+    if (uid || !(original = tfc_intmap_get(&a->clones, graph_node))) return uid;
+    graph_node = *original;
   }
   return NULL;
 }
@@ -171,10 +156,10 @@ static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_ac
   const struct link *l = find_link(a, w->correlation);
   if (!l) return true;
   if ((l->external >> 40) != (step & 0xffffff)) return false;
-  const struct mapped *m = w->graph_node ? find_node(a, w->graph_node) : NULL;
-  if (w->graph_node && !m) return true; // the launch of a graph is not a node
+  const uint64_t *uid = w->graph_node ? find_node(a, w->graph_node) : NULL;
+  if (w->graph_node && !uid) return true; // the launch of a graph is not a node
   w->device = (uint16_t)(l->external >> 32 & 0xff);
-  w->uid = m ? m->uid : (uint32_t)l->external;
+  w->uid = uid ? (uint32_t)*uid : (uint32_t)l->external;
   return true;
 }
 
@@ -203,10 +188,6 @@ static bool begins_early(const struct tfc_activity_work *x, const struct tfc_act
 static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
   TFC_RETURN_IF_ERROR(take_calls(a, out));
   if (a->links.count) qsort(a->links.data, a->links.count, sizeof *a->links.data, by_correlation);
-  if (a->nodes.count && !a->nodes_sorted) qsort(a->nodes.data, a->nodes.count, sizeof *a->nodes.data, by_graph_node);
-  a->nodes_sorted = true;
-  if (a->clones.count && !a->clones_sorted) qsort(a->clones.data, a->clones.count, sizeof *a->clones.data, by_clone);
-  a->clones_sorted = true;
   for (size_t i = 0; i < a->works.count; i++) {
     struct tfc_activity_work w = a->works.data[i];
     if (!attribute(a, step, &w)) {
