@@ -290,7 +290,8 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
   bool traced = is_traced(b, number);
   if (r->in_lanes) traced = false; // a trace has one operation of a device at any time
   // Another entry's block may have moved variables to other devices and back: segments are captured anew.
-  if (!first && !r->ended && works_on_its_own(r)) TFC_RETURN_IF_ERROR(step(b, r, number, traced, true, NULL));
+  if (!first && !r->ended && !late(b) && works_on_its_own(r))
+    TFC_RETURN_IF_ERROR(step(b, r, number, traced, true, NULL));
   size_t from = r->steps.count;
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
     if (i >= 2 && late(b)) break; // steps that are slow: the time is kept, the number of steps says so
