@@ -113,6 +113,8 @@ TFC_MUST_USE tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct 
 // Lets pushes onto stacks keep shapes where nobody reads more.
 TFC_MUST_USE tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const struct tfc_graph *g,
                                                 const struct tfc_session *session);
+// The same for lists that a function's body pushes to.
+void tfc_dynamic_find_unread_lists(struct tfc_dynamic *d, const struct tfc_graph *g, const struct tfc_session *session);
 // Sets the loops of frames that run iteration by iteration. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
 // Instead of AddV2 and of AddN. Inputs: what is added to, A, B; their node is the product's.

@@ -515,6 +515,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, find_frames(&m));
   TFC_TRY(s, lay_out_frames(&m));
   if (!plan->session->options.no_rewrites) TFC_TRY(s, tfc_dynamic_find_unread(m.d, m.g, plan->session));
+  if (!plan->session->options.no_rewrites) tfc_dynamic_find_unread_lists(m.d, m.g, plan->session);
   TFC_TRY(s, prepare(&m));
   if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena));
   TFC_TRY(s, make_info(&m));

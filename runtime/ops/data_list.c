@@ -1,4 +1,6 @@
 // TensorList…: lists of tensors as values (loops of TensorFlow 2 build their outputs and gradients with them).
+#include "runtime/ops/data_list.h"
+
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/state_common.h"
 
@@ -123,8 +125,9 @@ static tfc_status check_element(const struct tfc_list *list, const struct tfc_te
                    tfc_shape_show(&list->element_shape, (char[TFC_SHAPE_TEXT]){0}));
   return NULL;
 }
-static tfc_status push_back(struct tfc_kernel_ctx *ctx) {
+static tfc_status push(struct tfc_kernel_ctx *ctx, bool shape_only) {
   struct tfc_list *list = NULL, *made = NULL;
+  const struct tfc_tensor *t = ctx->inputs[1];
   TFC_RETURN_IF_ERROR(list_of(ctx, 0, &list));
   TFC_RETURN_IF_ERROR(check_element(list, ctx->inputs[1]));
   TFC_KERNEL_CHECK(list->most < 0 || list->count < list->most,
@@ -132,7 +135,16 @@ static tfc_status push_back(struct tfc_kernel_ctx *ctx) {
                    "max_num_elements: %lld",
                    (long long)list->count, (long long)list->most);
   TFC_RETURN_IF_ERROR(tfc_list_change(list, list->count + 1, list->count, &made));
-  return give(ctx, tfc_data_keep(ctx, ctx->inputs[1], tfc_list_at(made, list->count)), &made);
+  struct tfc_tensor *to = tfc_list_at(made, list->count);
+  if (!shape_only) return give(ctx, tfc_data_keep(ctx, t, to), &made);
+  to->dtype = t->dtype, to->shape = t->shape, to->size = t->size;
+  return give(ctx, NULL, &made);
+}
+static tfc_status push_back(struct tfc_kernel_ctx *ctx) {
+  return push(ctx, false);
+}
+static tfc_status push_back_shape(struct tfc_kernel_ctx *ctx) {
+  return push(ctx, true);
 }
 // What an element that was never written reads as: zeros, where all that is known gives a shape.
 static tfc_status unwritten(struct tfc_kernel_ctx *ctx, const struct tfc_list *list, const struct tfc_tensor *asked,
@@ -614,6 +626,12 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
 
 #define LIST(hosts_in, hosts_out, shape_, grad_, kernel_)                                                              \
   .host_inputs = hosts_in, .host_outputs = hosts_out, .shape = shape_, .gradient = grad_, .kernel = kernel_
+const struct tfc_op_def tfc_list_push_shape_def = {.name = "_TensorListPushShape",
+                                                   .inputs = "input_handle: variant, tensor: element_dtype",
+                                                   .outputs = "output_handle: variant",
+                                                   .attrs = "element_dtype: type",
+                                                   LIST(1, 1, shape_push, NULL, push_back_shape)};
+
 static const struct tfc_op_def data_list_rows[] = {
     {.name = "EmptyTensorList",
      .inputs = "element_shape: shape_type, max_num_elements: int32",
