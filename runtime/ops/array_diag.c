@@ -237,6 +237,23 @@ static tfc_status shape_matrix_diag(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
+// What is before the diagonals is before the matrices. Where k is not known TensorFlow takes it for one diagonal.
+static tfc_status shape_matrix_set_diag(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape x, diagonal;
+  int64_t k[2] = {0};
+  int n = 0;
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 1, &diagonal));
+  const bool many = ctx->node->input_count == 3 && ctx->input_values && ctx->input_values[2] &&
+                    ctx->input_values[2]->shape.rank == 1 && ops_known_ints(ctx, 2, k, 2, &n) && n == 2 && k[0] != k[1];
+  ctx->outputs[0] = x;
+  if (diagonal.rank < 0 || tfc_shape_is_static(&x)) return NULL;
+  diagonal.rank += many ? 0 : 1;
+  if (diagonal.rank < 2 || diagonal.rank > TFC_MAX_RANK) return NULL;
+  diagonal.dims[diagonal.rank - 1] = diagonal.dims[diagonal.rank - 2] = TFC_DIM_UNKNOWN;
+  return tfc_shape_merge(&x, &diagonal, &ctx->outputs[0]);
+}
+
 // --- MatrixSetDiag ---------------------------------------------------------------------------------------------------
 static tfc_status matrix_set_diag(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *diag = ctx->inputs[1];
@@ -399,7 +416,8 @@ OPS_GRADIENT(DiagPart) {
   .prepare = prepare_align, .shape = shape_matrix_diag_part, .kernel = matrix_diag_part,                               \
   .gradient = gradient_MatrixDiagPart
 #define SET                                                                                                            \
-  .prepare = prepare_align, .shape = ops_shape_same, .kernel = matrix_set_diag, .gradient = gradient_MatrixSetDiag
+  .prepare = prepare_align, .shape = shape_matrix_set_diag, .kernel = matrix_set_diag,                                 \
+  .gradient = gradient_MatrixSetDiag
 static const struct tfc_op_def array_diag_rows[] = {
     {.name = "Diag",
      .inputs = "diagonal: T",
@@ -452,7 +470,7 @@ static const struct tfc_op_def array_diag_rows[] = {
      .outputs = "output: T",
      .attrs = "T: type",
      .prepare = prepare_align,
-     .shape = ops_shape_same,
+     .shape = shape_matrix_set_diag,
      .kernel = matrix_set_diag},
     {.name = "MatrixDiag",
      .inputs = "diagonal: T",

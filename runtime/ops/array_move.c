@@ -160,6 +160,8 @@ static tfc_status shape_tile(struct tfc_shape_ctx *ctx) {
   if (times.rank >= 0 && times.rank != rank)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "%d multiples for rank %d", times.rank, rank);
   struct tfc_shape out = tfc_shape_unknown_of_rank(rank);
+  for (int d = 0; d < rank && times.rank == rank; d++)
+    if (times.dims[d] == 0) out.dims[d] = 0;
   for (int d = 0; d < rank && x->rank >= 0 && times.rank >= 0; d++) {
     if (times.dims[d] == 1)
       out.dims[d] = x->dims[d];
@@ -167,6 +169,8 @@ static tfc_status shape_tile(struct tfc_shape_ctx *ctx) {
       out.dims[d] = x->dims[d] * times.dims[d];
     else if (x->dims[d] == 1)
       out.dims[d] = times.dims[d];
+    else if (x->dims[d] == 0 || times.dims[d] == 0)
+      out.dims[d] = 0;
   }
   ctx->outputs[0] = out;
   return NULL;

@@ -138,6 +138,8 @@ static tfc_status shape_reshape(struct tfc_shape_ctx *ctx) {
         return tfc_status_make(TFC_INVALID_ARGUMENT, "cannot reshape %s to %s: %lld is not a multiple of %lld",
                                tfc_shape_show(x, a), tfc_shape_show(&out, b), (long long)total, (long long)known);
       out.dims[unknown] = total / known;
+    } else if (rest == 0 && known > 0) {
+      out.dims[unknown] = 0;
     } else if (symbols == 1 && rest == known && rest > 0) {
       out.dims[unknown] = symbol;
     }

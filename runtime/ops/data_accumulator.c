@@ -352,7 +352,7 @@ static tfc_status count(struct tfc_kernel_ctx *ctx) {
 
 // --- Shapes ------------------------------------------------------------------------------------------------------
 static tfc_status shape_handle(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_str_starts(ctx->node->op, "Resource") ? TFC_SHAPE_SCALAR : TFC_SHAPE(2);
+  ctx->outputs[0] = TFC_SHAPE(2); // TensorFlow says so of the resource, too
   return NULL;
 }
 static tfc_status shape_take(struct tfc_shape_ctx *ctx) {

@@ -1,5 +1,6 @@
-// Image files as operations: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeImage, EncodePng, EncodeJpeg,
-// ExtractJpegShape. The files are image_codec.h's.
+// Image files as operations: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage, EncodePng,
+// EncodeJpeg, ExtractJpegShape. The files are image_codec.h's and image_bitmap.h's.
+#include "runtime/ops/image_bitmap.h"
 #include "runtime/ops/image_codec.h"
 #include "runtime/ops/nn_common.h"
 
@@ -8,6 +9,13 @@ static bool is_png(tfc_str file) {
 }
 static bool is_jpeg(tfc_str file) {
   return tfc_str_starts(file, "\377\330\377");
+}
+
+static bool is_gif(tfc_str file) {
+  return tfc_str_starts(file, "GIF8");
+}
+static bool is_bmp(tfc_str file) {
+  return tfc_str_starts(file, "BM");
 }
 
 // DecodeImage and DecodePng take either kind, as TensorFlow's kernels do.
@@ -38,8 +46,17 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
     TFC_TRY(s, tfc_jpeg_read(file, &choice, &image));
   } else if (is_png(file)) {
     TFC_TRY(s, tfc_png_read(file, channels, dtype == TFC_UINT8 ? TFC_UINT8 : TFC_UINT16, &image));
+  } else if (is_gif(file)) {
+    // Pictures that follow one another are kept by DecodeGif, and by DecodeImage where it is told to.
+    const bool whole =
+        tfc_str_is(ctx->node->op, "DecodeGif") ||
+        (tfc_str_is(ctx->node->op, "DecodeImage") && tfc_node_attr_bool(g, ctx->node, "expand_animations", true));
+    TFC_KERNEL_CHECK(channels == 0 || channels == 3, "channels must be 0 or 3 for GIF, got %d", channels);
+    TFC_TRY(s, tfc_gif_read(file, !whole, &image));
+  } else if (is_bmp(file)) {
+    TFC_TRY(s, tfc_bmp_read(file, channels, &image));
   } else {
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Unknown image file format: PNG and JPEG are read");
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Unknown image file format: PNG, JPEG, GIF and BMP are read");
   }
   if (dtype != image.dtype) { // what TensorFlow makes of 16 bits of a PNG file and of 8 of a JPEG file
     int64_t n = tfc_tensor_elements(&image);
@@ -153,6 +170,10 @@ static tfc_status shape_decode(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, TFC_DIM_UNKNOWN, channels ? channels : TFC_DIM_UNKNOWN);
   return NULL;
 }
+static tfc_status shape_gif(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, TFC_DIM_UNKNOWN, TFC_DIM_UNKNOWN, 3);
+  return NULL;
+}
 static tfc_status shape_crop(struct tfc_shape_ctx *ctx) {
   const struct tfc_tensor *w = ctx->input_values ? ctx->input_values[1] : NULL;
   TFC_RETURN_IF_ERROR(shape_decode(ctx));
@@ -187,6 +208,8 @@ static const struct tfc_op_def image_files_rows[] = {
      .attrs = "channels: int = 0, ratio: int = 1, fancy_upscaling: bool = true, try_recover_truncated: bool = false, "
               "acceptable_fraction: float = 1.0, dct_method: string = ''",
      ROW("contents: string, crop_window: int32", "image: uint8", shape_crop, decode)},
+    {.name = "DecodeGif", ROW("contents: string", "image: uint8", shape_gif, decode)},
+    {.name = "DecodeBmp", .attrs = "channels: int = 0", ROW("contents: string", "image: uint8", shape_decode, decode)},
     {.name = "DecodeImage",
      .attrs = "channels: int = 0, dtype: {uint8, uint16, float} = uint8, expand_animations: bool = true",
      ROW("contents: string", "image: dtype", shape_decode, decode)},

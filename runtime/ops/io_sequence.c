@@ -1,5 +1,7 @@
-// tf.SequenceExample messages into tensors: ParseSequenceExampleV2. A message has a context, which is read as an
-// Example is, and lists of features: a row for each step, of which a column keeps where they end, over all messages.
+// tf.SequenceExample messages into tensors: ParseSequenceExampleV2, and the older ParseSequenceExample, whose keys are
+// attributes, and ParseSingleSequenceExample, whose keys are inputs one by one. A message has a context, which is read
+// as an Example is, and lists of features: a row for each step, of which a column keeps where they end, over all
+// messages.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +22,12 @@ struct part { // the context, or the lists
   const tfc_dtype *sparse_types, *dense_types, *ragged_types, *split_types;
   const struct tfc_shape *shapes; // [dense]
 };
+enum form { BY_VECTORS, BY_ATTRIBUTES, ONE_BY_ONE }; // how keys are given
 struct plan {
   struct part context, lists;
+  enum form form;
+  uint32_t defaults; // the first input that is a default
 };
-enum { DEFAULTS = 9 }; // the first input that is a default
 
 // --- What is asked for -----------------------------------------------------------------------------------------------
 static const struct tfc_attr *list_of(const struct tfc_graph *g, const struct tfc_node *n, const char *part,
@@ -63,12 +67,20 @@ static tfc_status part_of(const struct tfc_graph *g, const struct tfc_node *n, c
 static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, struct plan *out) {
   TFC_RETURN_IF_ERROR(part_of(g, n, "context", "Tcontext_dense", &out->context));
   TFC_RETURN_IF_ERROR(part_of(g, n, "feature_list", "feature_list_dense_types", &out->lists));
+  out->form = tfc_str_ends(n->op, "V2")                   ? BY_VECTORS
+              : tfc_str_is(n->op, "ParseSequenceExample") ? BY_ATTRIBUTES
+                                                          : ONE_BY_ONE;
+  out->defaults = out->form == BY_VECTORS ? 9
+                  : out->form == BY_ATTRIBUTES
+                      ? 2
+                      : 2 + out->context.sparse + out->context.dense + out->lists.sparse + out->lists.dense;
   const struct {
     const char *attr;
     uint32_t count;
   } numbers[] = {{"Ncontext_sparse", out->context.sparse},
                  {"Nfeature_list_sparse", out->lists.sparse},
-                 {"Nfeature_list_dense", out->lists.dense}};
+                 {out->form == BY_ATTRIBUTES ? "Ncontext_dense" : "Nfeature_list_dense",
+                  out->form == BY_ATTRIBUTES ? out->context.dense : out->lists.dense}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) // both name outputs
     if (tfc_node_attr_int(g, n, numbers[i].attr, 0) != numbers[i].count)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "%s must match the number of its types, %u", numbers[i].attr,
@@ -77,18 +89,51 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------------
-static tfc_status set_column(struct tfc_kernel_ctx *ctx, const struct part *p, uint32_t keys_at, uint32_t i,
+// The key of feature `index` of a kind: 0 sparse, 1 dense, 2 ragged, of `count`.
+static tfc_status key_of(const struct tfc_kernel_ctx *ctx, const struct plan *plan, const struct part *p, uint32_t kind,
+                         uint32_t index, uint32_t count, tfc_str *out) {
+  const bool lists = p == &plan->lists;
+  const struct part *c = &plan->context;
+  if (plan->form == ONE_BY_ONE) {
+    const uint32_t first = 2 + (lists ? c->sparse + c->dense : 0) + (kind ? p->sparse : 0);
+    *out = tfc_tensor_get_string(ctx->inputs[first + index], 0);
+  } else if (plan->form == BY_ATTRIBUTES) {
+    uint32_t listed;
+    const struct tfc_attr *keys = list_of(ctx->graph, ctx->node, lists ? "feature_list" : "context",
+                                          kind ? "dense_keys" : "sparse_keys", &listed);
+    TFC_KERNEL_CHECK(listed == count, "there are %u keys for %u features", listed, count);
+    *out = keys->strings[index];
+  } else {
+    const uint32_t input = (lists ? 5 : 2) + kind;
+    const struct tfc_tensor *keys = ctx->inputs[input];
+    TFC_KERNEL_CHECK(tfc_tensor_elements(keys) == count, "input %u has %lld keys", input,
+                     (long long)tfc_tensor_elements(keys));
+    *out = tfc_tensor_get_string(keys, index);
+  }
+  return NULL;
+}
+// May messages be without the list of dense feature `index`?
+static bool may_lack(const struct tfc_kernel_ctx *ctx, const struct plan *plan, uint32_t index, tfc_str key) {
+  if (plan->form == BY_VECTORS) return ((const bool *)ctx->inputs[8]->data)[index];
+  const struct tfc_attr *named = tfc_node_attr(ctx->graph, ctx->node, "feature_list_dense_missing_assumed_empty");
+  const bool one = plan->form == ONE_BY_ONE;
+  const int64_t n = one ? tfc_tensor_elements(ctx->inputs[1]) : named ? named->count : 0;
+  for (int64_t i = 0; i < n; i++)
+    if (tfc_str_equal(one ? tfc_tensor_get_string(ctx->inputs[1], i) : named->strings[i], key)) return true;
+  return false;
+}
+
+static tfc_status set_column(struct tfc_kernel_ctx *ctx, const struct plan *plan, const struct part *p, uint32_t i,
                              int64_t batch, struct tfc_column *c) {
   uint32_t d = i - p->sparse, r = d - p->dense, input = i < p->sparse ? 0 : d < p->dense ? 1 : 2;
   uint32_t index = input == 0 ? i : input == 1 ? d : r;
-  const struct tfc_tensor *keys = ctx->inputs[keys_at + input];
   c->kind = input == 0 ? TFC_COLUMN_SPARSE : input == 1 ? TFC_COLUMN_DENSE : TFC_COLUMN_RAGGED;
   c->dtype = input == 0 ? p->sparse_types[i] : input == 1 ? p->dense_types[d] : p->ragged_types[r];
-  TFC_KERNEL_CHECK(tfc_tensor_elements(keys) == (input == 0   ? p->sparse
-                                                 : input == 1 ? p->dense
-                                                              : p->ragged),
-                   "input %u has %lld keys", keys_at + input, (long long)tfc_tensor_elements(keys));
-  c->key = tfc_tensor_get_string(keys, index);
+  TFC_RETURN_IF_ERROR(key_of(ctx, plan, p, input, index,
+                             input == 0   ? p->sparse
+                             : input == 1 ? p->dense
+                                          : p->ragged,
+                             &c->key));
   c->ends = calloc((size_t)batch + 1, sizeof *c->ends);
   c->there = calloc((size_t)batch + 1, sizeof *c->there);
   return c->ends && c->there ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -174,8 +219,9 @@ static tfc_status sparse_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, 
   *out = longest;
   return tfc_column_copy(&l->c, 0, count, values, 0);
 }
+// lengths_at UINT32_MAX: they are not told
 static tfc_status dense_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, const struct tfc_shape *shape,
-                             bool may_lack, int64_t messages, uint32_t output, uint32_t lengths_at) {
+                             bool lacking, int64_t messages, uint32_t output, uint32_t lengths_at) {
   struct tfc_tensor *y = NULL, *lengths = NULL;
   int64_t batch = messages < 0 ? 1 : messages, each = tfc_shape_elements(shape);
   struct tfc_shape full = {0};
@@ -183,15 +229,16 @@ static tfc_status dense_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, c
   full.dims[full.rank++] = l->most;
   for (int d = 0; d < shape->rank; d++) full.dims[full.rank++] = shape->dims[d];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, output, l->c.dtype, &full, &y));
-  TFC_RETURN_IF_ERROR(
-      tfc_kernel_output(ctx, lengths_at, TFC_INT64, messages < 0 ? &TFC_SHAPE_SCALAR : &TFC_SHAPE(batch), &lengths));
+  if (lengths_at != UINT32_MAX)
+    TFC_RETURN_IF_ERROR(
+        tfc_kernel_output(ctx, lengths_at, TFC_INT64, messages < 0 ? &TFC_SHAPE_SCALAR : &TFC_SHAPE(batch), &lengths));
   if (y->dtype != TFC_STRING && y->size) memset(y->data, 0, y->size);
   for (int64_t m = 0; m < batch; m++) {
-    TFC_KERNEL_CHECK(l->c.there[m] || may_lack,
+    TFC_KERNEL_CHECK(l->c.there[m] || lacking,
                      "Name: <unknown>, Feature list '%.*s' is required but could not be found.  Did you mean to "
                      "include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?",
                      TFC_STR_ARG(l->c.key));
-    ((int64_t *)lengths->data)[m] = l->last[m] - first_row(l, m);
+    if (lengths) ((int64_t *)lengths->data)[m] = l->last[m] - first_row(l, m);
     for (int64_t row = first_row(l, m); row < l->last[m]; row++) {
       int64_t n = l->ends.data[row] - row_begin(l, row);
       TFC_KERNEL_CHECK(n == each,
@@ -219,16 +266,17 @@ static tfc_status ragged_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, 
   return tfc_column_copy(&l->c, 0, count, values, 0);
 }
 
-static tfc_status context_outputs(struct tfc_kernel_ctx *ctx, const struct part *p, const struct tfc_column *columns,
+static tfc_status context_outputs(struct tfc_kernel_ctx *ctx, const struct plan *plan, const struct tfc_column *columns,
                                   int64_t messages) {
+  const struct part *p = &plan->context;
   for (uint32_t i = 0; i < p->sparse + p->dense + p->ragged; i++) {
     uint32_t d = i - p->sparse, r = d - p->dense, at = 3 * p->sparse + p->dense + r;
     struct tfc_tensor *split = NULL;
     if (columns[i].kind == TFC_COLUMN_SPARSE) {
       TFC_RETURN_IF_ERROR(tfc_column_sparse(ctx, &columns[i], messages, i, p->sparse));
     } else if (columns[i].kind == TFC_COLUMN_DENSE) {
-      TFC_RETURN_IF_ERROR(
-          tfc_column_dense(ctx, &columns[i], &p->shapes[d], ctx->inputs[DEFAULTS + d], messages, 3 * p->sparse + d));
+      TFC_RETURN_IF_ERROR(tfc_column_dense(ctx, &columns[i], &p->shapes[d], ctx->inputs[plan->defaults + d], messages,
+                                           3 * p->sparse + d));
     } else {
       TFC_RETURN_IF_ERROR(tfc_column_ragged(ctx, &columns[i], messages, p->split_types[r], at, at + p->ragged));
       if (messages >= 0) continue;
@@ -242,14 +290,13 @@ static tfc_status list_outputs(struct tfc_kernel_ctx *ctx, const struct plan *pl
                                int64_t messages) {
   const struct part *c = &plan->context, *p = &plan->lists;
   const uint32_t first = 3 * c->sparse + c->dense + 2 * c->ragged;
-  const struct tfc_tensor *may_lack = ctx->inputs[8];
   for (uint32_t i = 0; i < p->sparse + p->dense + p->ragged; i++) {
     uint32_t d = i - p->sparse, r = d - p->dense, dense = first + 3 * p->sparse, ragged = dense + 2 * p->dense;
     if (lists[i].c.kind == TFC_COLUMN_SPARSE)
       TFC_RETURN_IF_ERROR(sparse_rows(ctx, &lists[i], messages, first + i, p->sparse));
     else if (lists[i].c.kind == TFC_COLUMN_DENSE)
-      TFC_RETURN_IF_ERROR(dense_rows(ctx, &lists[i], &p->shapes[d], ((const bool *)may_lack->data)[d], messages,
-                                     dense + d, dense + p->dense + d));
+      TFC_RETURN_IF_ERROR(dense_rows(ctx, &lists[i], &p->shapes[d], may_lack(ctx, plan, d, lists[i].c.key), messages,
+                                     dense + d, plan->form == ONE_BY_ONE ? UINT32_MAX : dense + p->dense + d));
     else
       TFC_RETURN_IF_ERROR(ragged_rows(ctx, &lists[i], messages, p->split_types[r], ragged + r, p->ragged));
   }
@@ -264,15 +311,15 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   const int64_t batch = tfc_tensor_elements(serialized), messages = serialized->shape.rank == 0 ? -1 : batch;
   tfc_status s = NULL;
   TFC_KERNEL_CHECK(serialized->shape.rank <= 1, "Expected serialized to be a scalar or vector");
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[8]) == l->dense,
+  TFC_KERNEL_CHECK(plan->form != BY_VECTORS || tfc_tensor_elements(ctx->inputs[8]) == l->dense,
                    "feature_list_dense_missing_assumed_empty must have %u elements", l->dense);
   struct tfc_column *columns = calloc(contexts + 1, sizeof *columns);
   struct rows *rows = calloc(lists + 1, sizeof *rows);
   tfc_str *found = calloc(contexts + lists + 1, sizeof *found);
   if (!columns || !rows || !found) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < contexts; i++) TFC_TRY(s, set_column(ctx, c, 2, i, batch, &columns[i]));
+  for (uint32_t i = 0; i < contexts; i++) TFC_TRY(s, set_column(ctx, plan, c, i, batch, &columns[i]));
   for (uint32_t i = 0; i < lists; i++) {
-    TFC_TRY(s, set_column(ctx, l, 5, i, batch, &rows[i].c));
+    TFC_TRY(s, set_column(ctx, plan, l, i, batch, &rows[i].c));
     rows[i].last = calloc((size_t)batch + 1, sizeof *rows[i].last);
     if (!rows[i].last) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
@@ -281,7 +328,7 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
     TFC_TRY(s, tfc_columns_read_example(columns, contexts, found, example, m));
     TFC_TRY(s, read_lists(rows, lists, found, example, m));
   }
-  TFC_TRY(s, context_outputs(ctx, c, columns, messages));
+  TFC_TRY(s, context_outputs(ctx, plan, columns, messages));
   TFC_TRY(s, list_outputs(ctx, plan, rows, messages));
 out:
   for (uint32_t i = 0; columns && i < contexts; i++)
@@ -301,7 +348,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
 // --- Shapes ----------------------------------------------------------------------------------------------------------
 // `before` dimensions stand in front of a feature's own: the batch, the steps.
 static void part_shapes(struct tfc_shape_ctx *ctx, const struct part *p, int64_t batch, bool batched, bool steps,
-                        uint32_t *at) {
+                        bool lengths, uint32_t *at) {
   int64_t rank = 1 + batched + steps;
   for (uint32_t i = 0; i < p->sparse; i++) {
     ctx->outputs[*at + i] = TFC_SHAPE(TFC_DIM_UNKNOWN, rank);
@@ -315,9 +362,9 @@ static void part_shapes(struct tfc_shape_ctx *ctx, const struct part *p, int64_t
     if (steps) full.dims[full.rank++] = TFC_DIM_UNKNOWN;
     for (int d = 0; d < p->shapes[i].rank; d++) full.dims[full.rank++] = p->shapes[i].dims[d];
     ctx->outputs[*at + i] = full;
-    if (steps) ctx->outputs[*at + p->dense + i] = batched ? TFC_SHAPE(batch) : TFC_SHAPE_SCALAR;
+    if (steps && lengths) ctx->outputs[*at + p->dense + i] = batched ? TFC_SHAPE(batch) : TFC_SHAPE_SCALAR;
   }
-  *at += steps ? 2 * p->dense : p->dense;
+  *at += steps && lengths ? 2 * p->dense : p->dense;
   for (uint32_t i = 0; i < p->ragged; i++) {
     ctx->outputs[*at + i] = TFC_SHAPE(TFC_DIM_UNKNOWN);
     ctx->outputs[*at + p->ragged + i] = batched ? TFC_SHAPE(batch < 0 ? TFC_DIM_UNKNOWN : batch + 1) : TFC_SHAPE_SCALAR;
@@ -330,16 +377,29 @@ static tfc_status shape_parse(struct tfc_shape_ctx *ctx) {
   uint32_t at = 0;
   const struct tfc_shape *in = ctx->inputs[0];
   TFC_RETURN_IF_ERROR(plan_of(ctx->graph, ctx->node, &p));
-  if (in->rank < 0) return NULL;
+  if (in->rank < 0 && p.form != ONE_BY_ONE) return NULL;
   if (in->rank > 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "serialized must be a scalar or a vector");
-  int64_t batch = in->rank ? in->dims[0] : TFC_DIM_UNKNOWN;
-  part_shapes(ctx, &p.context, batch, in->rank == 1, false, &at);
-  part_shapes(ctx, &p.lists, batch, in->rank == 1, true, &at);
+  int64_t batch = in->rank == 1 ? in->dims[0] : TFC_DIM_UNKNOWN;
+  part_shapes(ctx, &p.context, batch, in->rank == 1, false, false, &at);
+  part_shapes(ctx, &p.lists, batch, in->rank == 1, true, p.form != ONE_BY_ONE, &at);
   return NULL;
 }
 
 #define TYPES "list({float, int64, string}) >= 0 = []"
 #define SPLITS "list({int32, int64}) >= 0 = []"
+// Of the older two.
+#define OUTPUTS                                                                                                        \
+  "context_sparse_indices: Ncontext_sparse * int64, context_sparse_values: context_sparse_types, "                     \
+  "context_sparse_shapes: Ncontext_sparse * int64, context_dense_values: Tcontext_dense, "                             \
+  "feature_list_sparse_indices: "                                                                                      \
+  "Nfeature_list_sparse * int64, feature_list_sparse_values: feature_list_sparse_types, feature_list_sparse_shapes: "  \
+  "Nfeature_list_sparse * int64, feature_list_dense_values: feature_list_dense_types"
+#define COUNTS                                                                                                         \
+  "Ncontext_sparse: int >= 0 = 0, Ncontext_dense: int >= 0 = 0, Nfeature_list_sparse: int >= 0 = 0, "                  \
+  "Nfeature_list_dense: int >= 0 = 0, context_sparse_types: " TYPES ", Tcontext_dense: " TYPES                         \
+  ", feature_list_dense_types: " TYPES                                                                                 \
+  ", context_dense_shapes: list(shape) >= 0 = [], feature_list_sparse_types: " TYPES                                   \
+  ", feature_list_dense_shapes: list(shape) >= 0 = []"
 static const struct tfc_op_def io_sequence_rows[] = {
     {.name = "ParseSequenceExampleV2",
      .inputs = "serialized: string, debug_name: string, context_sparse_keys: string, context_dense_keys: string, "
@@ -361,6 +421,27 @@ static const struct tfc_op_def io_sequence_rows[] = {
               "Nfeature_list_dense: int >= 0 = 0, feature_list_dense_types: " TYPES
               ", feature_list_sparse_types: " TYPES ", feature_list_ragged_value_types: " TYPES
               ", feature_list_ragged_split_types: " SPLITS ", feature_list_dense_shapes: list(shape) >= 0 = []",
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = shape_parse,
+     .prepare = prepare,
+     .kernel = parse},
+    {.name = "ParseSequenceExample",
+     .inputs = "serialized: string, debug_name: string, context_dense_defaults: Tcontext_dense",
+     .outputs = OUTPUTS ", feature_list_dense_lengths: Nfeature_list_dense * int64",
+     .attrs = "feature_list_dense_missing_assumed_empty: list(string) >= 0, context_sparse_keys: list(string) >= 0, "
+              "context_dense_keys: list(string) >= 0, feature_list_sparse_keys: list(string) >= 0, "
+              "feature_list_dense_keys: list(string) >= 0, " COUNTS,
+     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = shape_parse,
+     .prepare = prepare,
+     .kernel = parse},
+    {.name = "ParseSingleSequenceExample",
+     .inputs = "serialized: string, feature_list_dense_missing_assumed_empty: string, context_sparse_keys: "
+               "Ncontext_sparse * string, context_dense_keys: Ncontext_dense * string, feature_list_sparse_keys: "
+               "Nfeature_list_sparse * string, feature_list_dense_keys: Nfeature_list_dense * string, "
+               "context_dense_defaults: Tcontext_dense, debug_name: string",
+     .outputs = OUTPUTS,
+     .attrs = COUNTS,
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      .shape = shape_parse,
      .prepare = prepare,

@@ -56,7 +56,12 @@ static tfc_status cholesky_grad(struct tfc_kernel_ctx *ctx) { // l, grad
   return NULL;
 }
 static tfc_status shape_gradient(struct tfc_shape_ctx *ctx) {
-  return ops_with_rank_at_least(ctx, 1, 2, &ctx->outputs[0]);
+  struct tfc_shape *y = &ctx->outputs[0];
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, y));
+  if (y->rank < 0) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(y->dims[y->rank - 2], y->dims[y->rank - 1], &y->dims[y->rank - 1]));
+  y->dims[y->rank - 2] = y->dims[y->rank - 1];
+  return NULL;
 }
 
 #define ROW                                                                                                            \

@@ -273,12 +273,19 @@ static tfc_status shape_einsum(struct tfc_shape_ctx *ctx) {
   if ((uint32_t)e.inputs != ctx->node->input_count)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the equation has %d operands, the node %u", e.inputs,
                            ctx->node->input_count);
-  for (int i = 0; i < e.inputs; i++)
-    if (ctx->inputs[i]->rank < 0) {
+  struct tfc_shape ranked[2]; // the subscripts say the ranks that are not known
+  const struct tfc_shape *shapes[2];
+  for (int i = 0; i < e.inputs; i++) {
+    shapes[i] = ctx->inputs[i];
+    if (shapes[i]->rank >= 0) continue;
+    if (e.in[i].ellipsis >= 0) {
       if (e.out.ellipsis < 0) ctx->outputs[0] = tfc_shape_unknown_of_rank(e.out.count);
       return NULL;
     }
-  TFC_RETURN_IF_ERROR(resolve(&e, ctx->inputs, sizes));
+    ranked[i] = tfc_shape_unknown_of_rank(e.in[i].count);
+    shapes[i] = &ranked[i];
+  }
+  TFC_RETURN_IF_ERROR(resolve(&e, shapes, sizes));
   if (e.out.count > TFC_MAX_RANK) return tfc_status_make(TFC_INVALID_ARGUMENT, "the result has too many dimensions");
   struct tfc_shape out = {0};
   for (int d = 0; d < e.out.count; d++) out.dims[out.rank++] = sizes[e.out.labels[d]];

@@ -298,7 +298,9 @@ static tfc_status shape_solve_ls(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a, b;
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &a));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
-  if (a.rank < 0 || b.rank < 0) return NULL;
+  if (a.rank < 0 && b.rank < 0) return NULL;
+  if (a.rank < 0) a = tfc_shape_unknown_of_rank(b.rank);
+  if (b.rank < 0) b = tfc_shape_unknown_of_rank(a.rank);
   if (a.rank != b.rank) return tfc_status_make(TFC_INVALID_ARGUMENT, "matrix and rhs must have the same rank");
   int64_t m;
   TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[a.rank - 2], b.dims[b.rank - 2], &m));

@@ -290,10 +290,16 @@ static tfc_status shape_batch(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
   TFC_RETURN_IF_ERROR(product_shape(ctx, tfc_node_attr_bool(ctx->graph, ctx->node, "adj_x", false),
                                     tfc_node_attr_bool(ctx->graph, ctx->node, "adj_y", false), &a, &b, &m, &n));
-  if (a.rank < 0 || b.rank < 0) return NULL;
+  const bool same = tfc_str_is(ctx->node->op, "BatchMatMul"); // nothing is broadcast: one says the other's batch
+  if ((a.rank < 0 && b.rank < 0) || (!same && (a.rank < 0 || b.rank < 0))) return NULL;
+  if (a.rank < 0) a = tfc_shape_unknown_of_rank(b.rank);
+  if (b.rank < 0) b = tfc_shape_unknown_of_rank(a.rank);
   a.rank -= 2;
   b.rank -= 2;
-  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &batch));
+  if (same)
+    TFC_RETURN_IF_ERROR(tfc_shape_merge(&a, &b, &batch));
+  else
+    TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &batch));
   if (batch.rank + 2 > TFC_MAX_RANK) return tfc_status_make(TFC_INVALID_ARGUMENT, "too many dimensions");
   batch.dims[batch.rank++] = m;
   batch.dims[batch.rank++] = n;

@@ -101,7 +101,7 @@ static tfc_status shape_qr(struct tfc_shape_ctx *ctx) {
   if (a.rank < 0) return NULL;
   int64_t m = a.dims[a.rank - 2], n = a.dims[a.rank - 1];
   int64_t k = tfc_node_attr_bool(ctx->graph, ctx->node, "full_matrices", false) ? m : TFC_DIM_UNKNOWN;
-  if (k < 0 && m >= 0 && n >= 0) k = m < n ? m : n;
+  if (k < 0 && ((m >= 0 && n >= 0) || m == 0 || n == 0)) k = m == 0 || n == 0 ? 0 : m < n ? m : n;
   ctx->outputs[0] = ctx->outputs[1] = a;
   ctx->outputs[0].dims[a.rank - 1] = k;
   ctx->outputs[1].dims[a.rank - 2] = k;

@@ -337,12 +337,18 @@ static tfc_status shape_solve(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a, b, batch;
   TFC_RETURN_IF_ERROR(square_shape(ctx, &a));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
-  if (a.rank < 0 || b.rank < 0) return NULL;
+  const bool same = !tfc_str_ends(ctx->node->op, "TriangularSolve"); // nothing is broadcast
+  if ((a.rank < 0 && b.rank < 0) || (!same && (a.rank < 0 || b.rank < 0))) return NULL;
+  if (a.rank < 0) a = tfc_shape_unknown_of_rank(b.rank);
+  if (b.rank < 0) b = tfc_shape_unknown_of_rank(a.rank);
   int64_t n, m = b.dims[b.rank - 1];
   TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[a.rank - 1], b.dims[b.rank - 2], &n));
   a.rank -= 2;
   b.rank -= 2;
-  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &batch));
+  if (same)
+    TFC_RETURN_IF_ERROR(tfc_shape_merge(&a, &b, &batch));
+  else
+    TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&a, &b, &batch));
   batch.dims[batch.rank++] = n;
   batch.dims[batch.rank++] = m;
   ctx->outputs[0] = batch;

@@ -248,7 +248,7 @@ static tfc_status shape_svd(struct tfc_shape_ctx *ctx) {
   if (!vectors) ctx->outputs[1] = ctx->outputs[2] = TFC_SHAPE(0);
   if (a.rank < 0) return NULL;
   int64_t m = a.dims[a.rank - 2], n = a.dims[a.rank - 1];
-  int64_t k = m < 0 || n < 0 ? TFC_DIM_UNKNOWN : m < n ? m : n;
+  int64_t k = m == 0 || n == 0 ? 0 : m < 0 || n < 0 ? TFC_DIM_UNKNOWN : m < n ? m : n;
   struct tfc_shape s = a, u = a, v = a;
   s.rank--;
   s.dims[s.rank - 1] = k;

@@ -87,12 +87,16 @@ static tfc_status prepare_equality(struct tfc_prepare_ctx *ctx) {
 
 static tfc_status shape_equality(struct tfc_shape_ctx *ctx) {
   if (tfc_node_attr_bool(ctx->graph, ctx->node, "incompatible_shape_error", true)) return ops_shape_broadcast(ctx);
+  // Shapes that do not broadcast give a scalar. Where one dimension is not known and the other not 1, they may or may
+  // not, and nothing is said.
+  const struct tfc_shape *a = ctx->inputs[0], *b = ctx->inputs[1];
   struct tfc_shape joined;
-  tfc_status s = tfc_shape_broadcast(ctx->inputs[0], ctx->inputs[1], &joined);
-  if (s || !tfc_shape_is_static(ctx->inputs[0]) || !tfc_shape_is_static(ctx->inputs[1])) {
-    ctx->outputs[0] = s ? TFC_SHAPE_SCALAR : TFC_SHAPE_UNKNOWN;
-    tfc_status_free(s);
-    return NULL;
+  tfc_status s = tfc_shape_broadcast(a, b, &joined);
+  if (s) joined = TFC_SHAPE_SCALAR;
+  tfc_status_free(s);
+  for (int i = 1; a->rank >= i && b->rank >= i; i++) {
+    const int64_t x = a->dims[a->rank - i], y = b->dims[b->rank - i];
+    if (tfc_dim_known(x) != tfc_dim_known(y) && x != 1 && y != 1) joined = TFC_SHAPE_UNKNOWN;
   }
   ctx->outputs[0] = joined;
   return NULL;

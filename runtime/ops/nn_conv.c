@@ -291,6 +291,7 @@ static tfc_status shape_backward_input(struct tfc_shape_ctx *ctx) {
     sizes = tfc_image_shape(&w, dy.dims[0], spatial, f.dims[rank - 2]);
   }
   if (sizes.rank < 0) sizes = tfc_shape_unknown_of_rank(rank);
+  if (rank == 4 && sizes.rank == rank && !tfc_dim_known(sizes.dims[0])) sizes.dims[0] = dy.dims[0];
   if (sizes.rank != rank) return tfc_status_make(TFC_INVALID_ARGUMENT, "input_sizes must describe %d dimensions", rank);
   ctx->outputs[0] = sizes;
   return NULL;

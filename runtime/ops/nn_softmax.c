@@ -235,8 +235,12 @@ static tfc_status shape_softmax(struct tfc_shape_ctx *ctx) {
   return tfc_nn_shape_first(ctx);
 }
 static tfc_status shape_cross_entropy(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape shape;
-  TFC_RETURN_IF_ERROR(tfc_shape_broadcast(ctx->inputs[0], ctx->inputs[1], &shape));
+  struct tfc_shape shape; // the same, or else broadcast
+  tfc_status s = tfc_shape_merge(ctx->inputs[0], ctx->inputs[1], &shape);
+  if (s) {
+    tfc_status_free(s);
+    TFC_RETURN_IF_ERROR(tfc_shape_broadcast(ctx->inputs[0], ctx->inputs[1], &shape));
+  }
   if (shape.rank < 0) shape = tfc_shape_unknown_of_rank(2);
   if (shape.rank != 2)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "logits and labels must be 2-dimensional, but are %s",

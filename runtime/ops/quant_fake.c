@@ -168,7 +168,10 @@ static tfc_status shape_vars_gradient(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_channels_gradient(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_shape_merge(ctx->inputs[0], ctx->inputs[1], &ctx->outputs[0]));
+  struct tfc_shape most;
   TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, 1, &ctx->outputs[1]));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 3, 1, &most));
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(ctx->outputs[1].dims[0], most.dims[0], &ctx->outputs[1].dims[0]));
   ctx->outputs[2] = ctx->outputs[1];
   return NULL;
 }

@@ -126,7 +126,7 @@ static tfc_status shape_skip(struct tfc_shape_ctx *ctx) {
   if (!ctx->node->output_count) return NULL;
   int64_t algorithm; // 2, ThreeFry, has one word less of state
   bool known = ops_known_int(ctx, 1, &algorithm);
-  ctx->outputs[0] = TFC_SHAPE(!known ? TFC_DIM_UNKNOWN : algorithm == 2 ? 2 : 3);
+  ctx->outputs[0] = TFC_SHAPE(known && algorithm == 2 ? 2 : 3);
   return NULL;
 }
 

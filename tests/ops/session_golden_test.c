@@ -39,6 +39,7 @@ static bool is_the_hosts(const char *name) {
 
 struct family {
   struct tfc_graph *graph, *expected;
+  struct tfc_shapes shapes; // of the graph; none where its functions were lowered
   struct tfc_device_set devices;
 };
 
@@ -48,6 +49,25 @@ static const char *text_of(const json_t *object, const char *key) {
 }
 
 enum { MOST = 160 };
+
+// Every dimension that TensorFlow knows of a fetch is known here, and equal. `want`: null, or its dimensions or nulls.
+static bool shape_agrees(const struct tfc_shape *have, const json_t *want) {
+  bool same = !json_is_array(want) || have->rank == (int)json_array_size(want);
+  for (size_t d = 0; same && d < json_array_size(want); d++)
+    same = json_is_null(json_array_get(want, d)) || have->dims[d] == json_integer_value(json_array_get(want, d));
+  return same;
+}
+
+static void check_shape(const struct family *f, struct tfc_output o, const json_t *told, size_t number, char *why,
+                        size_t room) {
+  const struct tfc_node *n = &f->graph->nodes[o.node];
+  const struct tfc_shape *have = &f->shapes.shapes[n->output_begin + (uint32_t)o.index];
+  if (shape_agrees(have, told)) return;
+  char *want = json_dumps(told, JSON_ENCODE_ANY | JSON_COMPACT);
+  snprintf(why, room, "run %zu, %.*s:%d: inferred %s, TensorFlow %s", number, TFC_STR_ARG(n->name), o.index,
+           tfc_shape_show(have, (char[TFC_SHAPE_TEXT]){0}), want);
+  free(want);
+}
 
 // One run of a case: targets, then fetches, compared with what TensorFlow gave.
 static tfc_status run_once(const struct family *f, struct tfc_session *session, const char *name, size_t number,
@@ -77,6 +97,9 @@ static tfc_status run_once(const struct family *f, struct tfc_session *session, 
     const struct tfc_attr *want =
         id == TFC_NO_NODE ? NULL : tfc_node_attr(f->expected, &f->expected->nodes[id], "value");
     if (!want) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
+    const json_t *told = json_array_get(json_object_get(run, "shapes"), k);
+    if (f->shapes.shapes && shape_agrees(&want->tensor->shape, told)) // what TensorFlow tells may be wrong
+      check_shape(f, outputs[k], told, number, why, room);
     if (golden_compare(&got[k], want->tensor, rule, difference, sizeof difference)) continue;
     if (!device || !golden_compare(&got[k], want->tensor, rule_of_devices(got[k].dtype), difference, sizeof difference))
       snprintf(why, room, "run %zu, %s: %s", number, json_string_value(json_array_get(fetches, k)), difference);
@@ -132,6 +155,7 @@ static int run_family(const char *family, const char *filter, bool lowered, int 
     tfc_graph_release(f.graph);
     f.graph = flat;
   }
+  if (!lowered) assert_ok(tfc_infer_fed_shapes(f.graph, NULL, 0, &f.shapes));
   snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/expected.pb", test_source_dir(), family);
   assert_ok(tfc_graph_load(path, NULL, &f.expected));
   snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/cases.json", test_source_dir(), family);
@@ -152,6 +176,7 @@ static int run_family(const char *family, const char *filter, bool lowered, int 
   print_message("%s: %d passed, %d failed, %d not supported\n", family, passed, failures, unsupported);
   *out_unsupported = unsupported;
   json_decref(document);
+  tfc_shapes_deinit(&f.shapes);
   tfc_graph_release(f.graph);
   tfc_graph_release(f.expected);
   tfc_devices_close(&f.devices);

@@ -1,9 +1,12 @@
 """Ops that few graphs have: sparse counts, fused padding, glimpses, peeking, generators that draw themselves."""
 
 import gzip
+import struct
 import zlib
 
 import numpy as np
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from cases import relative
 from ops.state import Variable
@@ -23,6 +26,9 @@ def cases(f):
         packed(f)
         bands(f)
         crops(f)
+        bitmaps(f)
+        partial_shapes(f)
+        sequences(f)
 
 
 def refused(f, op, dtype, inputs, tag, dynamic=True, **attrs):
@@ -171,3 +177,130 @@ def crops(f):
         f.case("DecodeAndCropJpeg", "uint8", tag=name + ".outside", expect_error="InvalidArgumentError")
         with f.scope():
             f.run(f.node("DecodeAndCropJpeg", [file, np.array([20, 20, 20, 20], I32)]))
+
+
+def bmp(pixels, upside_down=False):
+    high, wide, channels = pixels.shape
+    rows = (pixels if upside_down else pixels[::-1])[..., [2, 1, 0] + [3] * (channels == 4)] if channels > 1 else pixels[::-1]
+    body = b"".join(r.tobytes() + b"\0" * (-wide * channels % 4) for r in rows)
+    return struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 54 + len(body), 0, 0, 54, 40, wide, -high if upside_down else high, 1, 8 * channels, 0, len(body), 0, 0, 0, 0) + body
+
+
+def lzw(indices, bits):
+    """Packed as GIF packs them."""
+    table, out, held, width = {(i,): i for i in range(1 << bits)}, 0, 0, bits + 1
+    clear, data, word = 1 << bits, [], ()
+    def put(code):
+        nonlocal out, held
+        out |= code << held
+        held += width
+        while held >= 8:
+            data.append(out & 255)
+            out >>= 8
+            held -= 8
+    put(clear)
+    following = clear + 2
+    for i in indices:
+        if word + (i,) in table:
+            word += (i,)
+            continue
+        put(table[word])
+        if following < 4096:
+            table[word + (i,)] = following
+            following += 1
+            if following - 1 == 1 << width and width < 12:
+                width += 1
+        word = (i,)
+    put(table[word])
+    put(clear + 1)
+    data.append(out & 255)
+    blocks = b"".join(bytes([len(data[k:k + 255])]) + bytes(data[k:k + 255]) for k in range(0, len(data), 255))
+    return bytes([bits]) + blocks + b"\0"
+
+
+def gif(size, frames, interlaced=False):
+    """frames: (left, top, indices [height, width], transparent index or None); 16 colours."""
+    colors = b"".join(bytes([16 * i, 255 - 9 * i, i * i]) for i in range(16))
+    out = b"GIF89a" + struct.pack("<HHBBB", size[1], size[0], 0x80 | 3, 0, 0) + colors
+    for left, top, x, clear in frames:
+        if clear is not None:
+            out += b"\x21\xf9\x04" + bytes([1, 0, 0, clear]) + b"\0"
+        rows = [r for a, b in ((0, 8), (4, 8), (2, 4), (1, 2)) for r in range(a, len(x), b)] if interlaced else range(len(x))
+        out += b"\x2c" + struct.pack("<HHHHB", left, top, x.shape[1], x.shape[0], 0x40 if interlaced else 0) + lzw([int(v) for r in rows for v in x[r]], 4)
+    return out + b"\x3b"
+
+
+def bitmaps(f):
+    text = lambda v: np.array(v, object)
+    color = np.random.RandomState(3).randint(0, 256, [5, 7, 4]).astype(np.uint8)
+    for k in (1, 3, 4):
+        f.simple("DecodeBmp", "uint8", [([text(bmp(color[..., :k]))], {"channels": c}) for c in (0, 3, 4)], tag="channels%d" % k)
+    f.simple("DecodeBmp", "uint8", [([text(bmp(color[..., :3], True))], {})], tag="upside_down")
+    for tag, broken in (("short", bmp(color)[:-20]), ("head", bmp(color)[:30])):
+        refused(f, "DecodeBmp", "uint8", [text(broken)], tag)
+    refused(f, "DecodeBmp", "uint8", [text(bmp(color))], "channels", channels=1)
+    x = np.random.RandomState(4).randint(0, 16, [40, 60]) * (np.arange(60) % 7 > 1)
+    films = [gif([40, 60], [(0, 0, x, None)]), gif([40, 60], [(0, 0, x, None), (5, 7, x[:20, :30] % 5, 0), (0, 0, x[::-1], None)]), gif([40, 60], [(0, 0, x, None)], True)]
+    f.simple("DecodeGif", "uint8", [([text(g)], {}) for g in films])
+    refused(f, "DecodeGif", "uint8", [text(films[0][:500])], "short")
+    f.simple("DecodeImage", "float32", [([text(films[1])], {"dtype": "float32", "expand_animations": e}) for e in (True, False)] + [([text(bmp(color))], {"dtype": "float32"})], tag="bitmaps")
+
+
+def sequences(f):
+    feature = {"floats": lambda v: tf.train.Feature(float_list=tf.train.FloatList(value=v)), "ints": lambda v: tf.train.Feature(int64_list=tf.train.Int64List(value=v)),
+               "texts": lambda v: tf.train.Feature(bytes_list=tf.train.BytesList(value=v))}
+
+    def message(steps, lacks=()):
+        context = {"size": feature["ints"]([steps, -steps]), "tags": feature["texts"]([b"t%d" % k for k in range(steps)])}
+        lists = {"points": [feature["floats"]([k, k + 0.5]) for k in range(steps)], "ids": [feature["ints"](range(k % 3)) for k in range(steps)], "words": [feature["texts"]([b"w%d" % k]) for k in range(steps)]}
+        return tf.train.SequenceExample(context=tf.train.Features(feature={k: v for k, v in context.items() if k not in lacks}),
+                                        feature_lists=tf.train.FeatureLists(feature_list={k: tf.train.FeatureList(feature=v) for k, v in lists.items() if k not in lacks})).SerializeToString()
+
+    text = lambda *k: np.array(k, object)
+    attrs = {"Ncontext_sparse": 1, "context_sparse_types": [tf.string], "Tcontext_dense": [tf.int64], "context_dense_shapes": [[2]], "Nfeature_list_sparse": 1, "feature_list_sparse_types": [tf.int64],
+             "Nfeature_list_dense": 2, "feature_list_dense_types": [tf.float32, tf.string], "feature_list_dense_shapes": [[2], []], "Ncontext_dense": 1}
+    named = {**attrs, "context_sparse_keys": ["tags"], "context_dense_keys": ["size"], "feature_list_sparse_keys": ["ids"], "feature_list_dense_keys": ["points", "words"]}
+    default = [np.array([7, 8], I64)]
+    for tag, batch in (("", [message(2), message(0), message(3)]), ("lacks", [message(1, ("size", "tags", "points")), message(2, ("ids",))])):
+        f.simple("ParseSequenceExample", "string", [([text(*batch), text(), default], {**named, "feature_list_dense_missing_assumed_empty": ["points"]})], dynamic=False, tag=tag)
+    f.simple("ParseSequenceExample", "string", [([text(message(1, ("points",))), text(), default], {**named, "feature_list_dense_missing_assumed_empty": ["words"]})], tag="missing", expect_error="InvalidArgumentError")
+
+    def one(m, may_lack):
+        return [np.array(m, object), text(*may_lack), [np.array(b"tags", object)], [np.array(b"size", object)], [np.array(b"ids", object)], [np.array(k, object) for k in (b"points", b"words")], default, np.array(b"", object)]
+
+    f.simple("ParseSingleSequenceExample", "string", [(one(m, [b"points"]), attrs) for m in (message(3), message(0), message(2, ("size", "points", "ids")))], dynamic=False)
+    f.simple("ParseSingleSequenceExample", "string", [(one(message(2, ("words",)), [b"points"]), attrs)], tag="missing", expect_error="InvalidArgumentError")
+
+
+def partial_shapes(f):
+    """What is told of results when only some dimensions of the inputs are known."""
+    v = f.values
+
+    def some(d, shape, known=None):
+        return tf1.placeholder_with_default(v(d, shape), known and [n if k else None for n, k in zip(shape, known)])
+
+    def case(op, *variants, d="float32", rule="relative:1e-5"):
+        f.case(op, d, rule, "partial")
+        with f.scope():
+            f.run([f.node(op, inputs, name="v%d" % i, **attrs) for i, (inputs, attrs) in enumerate(variants)])
+
+    ints = lambda *k: np.array(k, I32)
+    loose = {"incompatible_shape_error": False}
+    for op in ("Equal", "NotEqual"):
+        case(op, ([some("float32", [2, 3], [0, 1]), np.float32(1)], loose), ([some("float32", [2, 3], [0, 1]), some("float32", [3], [1])], loose), ([some("float32", [2, 3], [0, 1]), some("float32", [2, 3], [0, 1])], loose),
+             ([some("float32", [2], [0]), some("float32", [1], [1])], loose), ([some("float32", [3], [0]), some("float32", [3], [1])], loose), ([some("float32", [3]), np.float32(1)], loose), ([some("float32", [4], [1]), some("float32", [3], [1])], loose))
+    case("SoftmaxCrossEntropyWithLogits", ([some("float32", [4, 5]), some("float32", [4, 5], [1, 1])], {}), ([some("float32", [1, 5], [0, 1]), some("float32", [1, 5], [1, 0])], {}), ([some("float32", [4, 5], [1, 1]), some("float32", [1, 5], [1, 1])], {}))
+    case("BroadcastTo", ([v("float32", [3]), tf1.shape(some("float32", [3, 2], [0, 0]))[:1]], {}), ([v("float32", [1]), tf1.shape(some("float32", [3, 2], [0, 0]))], {}))
+    case("CropAndResize", ([v("float32", [2, 4, 4, 1]), some("float32", [3, 4], [0, 1]), ints(0, 1, 1), ints(2, 3)], {}))
+    case("Einsum", ([[some("float32", [2, 3, 4]), v("float32", [4, 5])]], {"equation": "btd,de->bte"}), ([[some("float32", [2, 3, 4]), v("float32", [4, 5])]], {"equation": "...d,de->...e"}))
+    case("BatchMatMul", ([some("float32", [2, 3, 4]), some("float32", [2, 4, 5], [1, 0, 1])], {}), ([some("float32", [2, 3, 4], [1, 1, 0]), some("float32", [2, 4, 5])], {}))
+    case("Conv2DBackpropInput", ([some("int32", [4]) * 0 + ints(1, 5, 5, 2), v("float32", [3, 3, 2, 5]), v("float32", [1, 5, 5, 5])], {"strides": [1, 1, 1, 1], "padding": "SAME"}))
+    case("MatrixSetDiag", ([some("float32", [2, 3, 4], [0, 0, 1]), some("float32", [2, 3], [1, 0])], {}), ([some("float32", [2, 3, 4], [0, 1, 1]), v("float32", [2, 3])], {}))
+    case("Tile", ([some("float32", [3], [0]), ints(0)], {}), ([some("float32", [3]), ints(0)], {}), ([some("float32", [3, 2], [0, 1]), ints(1, 2)], {}))
+    case("Reshape", ([some("float32", [0, 3], [1, 0]), ints(3, -1)], {}), ([some("float32", [4, 6], [0, 1]), ints(-1, 3)], {}))
+    case("UniqueV2", ([some("int32", [4], [1]), np.zeros([0], I64)], {}), ([v("int32", [4, 2]), np.array([0], I64)], {}), d="int32")
+    case("FakeQuantWithMinMaxVarsPerChannelGradient", ([v("float32", [2, 3]), v("float32", [2, 3]), some("float32", [3]) - 9, some("float32", [3], [1]) + 9], {}))
+    eye = np.eye(3, dtype=np.float32) * 2
+    case("MatrixSolve", ([eye, some("float32", [3, 2])], {}), ([tf1.placeholder_with_default(eye, [None, 3]), some("float32", [3, 2], [0, 1])], {}))
+    case("Qr", ([some("float32", [0, 3], [1, 0])], {}))
+    case("Svd", ([some("float32", [0, 3], [1, 0])], {}))

@@ -1,0 +1,12 @@
+// BMP and GIF files in memory, decoded here. Pixels are bytes, [height, width, channels], rows from the top.
+#ifndef TFC_RUNTIME_OPS_IMAGE_BITMAP_H
+#define TFC_RUNTIME_OPS_IMAGE_BITMAP_H
+
+#include "runtime/graph/tensor.h"
+
+// channels 0: as many as the file has (1, 3 or 4).
+TFC_MUST_USE tfc_status tfc_bmp_read(tfc_str file, int channels, struct tfc_tensor *out);
+// All frames, each over the one before: [frames, height, width, 3]. `first_only`: [height, width, 3] of the first.
+TFC_MUST_USE tfc_status tfc_gif_read(tfc_str file, bool first_only, struct tfc_tensor *out);
+
+#endif
