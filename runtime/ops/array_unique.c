@@ -156,8 +156,9 @@ static tfc_status shape_unique_v2(struct tfc_shape_ctx *ctx) {
   if (ctx->node->output_count == 3) ctx->outputs[2] = tfc_shape_unknown_of_rank(1);
   int axis = 0;
   const struct tfc_shape *given = ctx->inputs[1];
-  if (!axes && given->rank == 1 && given->dims[0] == 0) ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
-  if (!axes && given->rank == 1 && given->dims[0] == 1 && x->rank >= 0)
+  if (!axes && given->rank == 1 && given->dims[0] == 0)
+    ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
+  else if (!axes && x->rank >= 0)
     ctx->outputs[0] = tfc_shape_unknown_of_rank(x->rank);
   if (x->rank < 0 || !axes) return NULL;
   if (tfc_tensor_elements(axes) > 1)

@@ -216,6 +216,7 @@ static tfc_status shape_sparse_counts(struct tfc_shape_ctx *ctx) {
                  : !sparse                   ? (ctx->inputs[0]->rank >= 0 ? ctx->inputs[0]->rank : TFC_DIM_UNKNOWN)
                  : ctx->inputs[2]->rank == 1 ? ctx->inputs[2]->dims[0]
                                              : TFC_DIM_UNKNOWN;
+  if (sparse && ctx->inputs[0]->rank == 2) TFC_RETURN_IF_ERROR(tfc_dim_merge(rank, ctx->inputs[0]->dims[1], &rank));
   ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, rank);
   ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
   ctx->outputs[2] = TFC_SHAPE(rank);

@@ -179,6 +179,7 @@ static tfc_status shape_fill(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = TFC_SHAPE(TFC_DIM_UNKNOWN, at.dims[1] >= 0 ? at.dims[1] : dims.dims[0]);
   ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
   ctx->outputs[2] = TFC_SHAPE(dense.rank > 0 ? dense.dims[0] : TFC_DIM_UNKNOWN);
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(at.dims[0], values.dims[0], &at.dims[0]));
   ctx->outputs[3] = TFC_SHAPE(at.dims[0]);
   return NULL;
 }
@@ -293,8 +294,10 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
   int64_t rows = 0;
   TFC_RETURN_IF_ERROR(ops_shape_sparse(ctx, 0, 2 * n, true));
   for (uint32_t i = 0; i < n && rows >= 0; i++) {
-    const struct tfc_shape *at = ctx->inputs[i];
-    rows = at->rank == 2 && at->dims[0] >= 0 ? rows + at->dims[0] : TFC_DIM_UNKNOWN;
+    const struct tfc_shape *at = ctx->inputs[i], *values = ctx->inputs[n + i];
+    int64_t own = at->rank == 2 ? at->dims[0] : TFC_DIM_UNKNOWN;
+    if (values->rank == 1) TFC_RETURN_IF_ERROR(tfc_dim_merge(own, values->dims[0], &own));
+    rows = own >= 0 ? rows + own : TFC_DIM_UNKNOWN;
   }
   ctx->outputs[0].dims[0] = ctx->outputs[1].dims[0] = rows;
   return NULL;

@@ -358,6 +358,7 @@ static tfc_status shape_reduce_join(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
   if (ctx->inputs[1]->rank > 1)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "reduction_indices must be a vector or a scalar");
+  if (!indices && keep && x->rank >= 0) ctx->outputs[0] = tfc_shape_unknown_of_rank(x->rank);
   if (!indices || x->rank < 0) return NULL;
   for (int64_t i = 0; i < tfc_tensor_elements(indices); i++) {
     int64_t axis = tfc_tensor_int(indices, i);

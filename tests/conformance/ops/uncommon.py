@@ -302,5 +302,9 @@ def partial_shapes(f):
     case("FakeQuantWithMinMaxVarsPerChannelGradient", ([v("float32", [2, 3]), v("float32", [2, 3]), some("float32", [3]) - 9, some("float32", [3], [1]) + 9], {}))
     eye = np.eye(3, dtype=np.float32) * 2
     case("MatrixSolve", ([eye, some("float32", [3, 2])], {}), ([tf1.placeholder_with_default(eye, [None, 3]), some("float32", [3, 2], [0, 1])], {}))
+    case("SparseConcat", ([[tf1.placeholder_with_default(np.array([[0, 1], [1, 0]], I64), [None, 2])] * 2, [v("float32", [2])] * 2, [np.array([2, 2], I64)] * 2], {"concat_dim": 0}))
+    case("SparseFillEmptyRows", ([tf1.placeholder_with_default(np.array([[0, 1], [2, 0]], I64), [None, 2]), v("float32", [2]), np.array([3, 2], I64), np.float32(7)], {}))
+    case("ReduceJoin", ([v("string", [2, 3]), tf1.placeholder_with_default(ints(1), [1])], {"keep_dims": True}), d="string")
+    case("SparseCountSparseOutput", ([np.array([[0], [2]], I64), ints(3, 1), tf1.placeholder_with_default(np.array([4], I64), [None]), np.zeros([0], np.float32)], {"binary_output": False}))
     case("Qr", ([some("float32", [0, 3], [1, 0])], {}))
     case("Svd", ([some("float32", [0, 3], [1, 0])], {}))
