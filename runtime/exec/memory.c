@@ -3,8 +3,7 @@
 //
 // Devices run at their own pace, so "freed" has a condition: a clock (for each queue, how many items must have ended).
 // An item may use a free range only where its own clock covers the range's condition: reuse never adds a wait. A range
-// whose condition nobody covers is kept to the end of the step. Where everything runs on one queue, places are chosen
-// again with all lifetimes known.
+// whose condition nobody covers is kept to the end of the step. Then places are chosen again with all lifetimes known.
 #include <stdlib.h>
 
 #include "runtime/exec/plan_internal.h"
@@ -21,8 +20,9 @@ struct block { // memory of one value or copy, or of several that were computed 
   uint16_t location;
   bool placed, kept;
   bool reused;         // an output was computed in it
+  bool freed;          // behind its last reader
   uint32_t readers;    // reads that are still to come
-  uint32_t from, to;   // items that it lives from and to, both included
+  uint32_t from;       // the item that it lives from
   uint32_t inside;     // of the block that it was computed in, TFC_NONE32: a place of its own
   uint32_t *condition; // [queues] of the reads so far
 };
@@ -100,7 +100,7 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
 
 static tfc_status release(struct planner *p, struct block *b) {
   if (!b->placed || b->kept) return NULL;
-  b->to = p->now;
+  b->freed = true;
   range_list *list = &p->free[b->location];
   size_t low = 0, high = list->count;
   while (low < high) {
@@ -110,8 +110,9 @@ static tfc_status release(struct planner *p, struct block *b) {
     else
       high = middle;
   }
-  if (!insert(list, low, (struct range){b->offset, b->size, b->condition})) return TFC_PLAN_NO_MEMORY();
-  b->condition = NULL;
+  uint32_t *condition = TFC_ARENA_ARRAY(p->arena, uint32_t, p->a->queue_count);
+  if (!condition || !insert(list, low, (struct range){b->offset, b->size, condition})) return TFC_PLAN_NO_MEMORY();
+  memcpy(condition, b->condition, p->a->queue_count * sizeof *condition);
   return NULL;
 }
 
@@ -130,7 +131,7 @@ static struct block *block_read(const struct planner *p, const struct tfc_ir_op 
 static tfc_status new_block(struct planner *p, uint64_t bytes, uint16_t location, uint32_t *out) {
   struct block *b = &p->blocks[p->block_count];
   uint64_t size = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-  *b = (struct block){.size = size, .location = location, .to = UINT32_MAX, .inside = TFC_NONE32};
+  *b = (struct block){.size = size, .location = location, .inside = TFC_NONE32};
   b->condition = TFC_ARENA_ARRAY(p->arena, uint32_t, p->a->queue_count);
   if (!b->condition) return TFC_PLAN_NO_MEMORY();
   *out = p->block_count++;
@@ -197,7 +198,6 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
       b->placed = true;
       b->from = index;
       b->inside = (uint32_t)(same - p->blocks);
-      same->to = index;
       same->reused = true;
     } else {
       TFC_RETURN_IF_ERROR(allocate(p, b, clock));
@@ -221,14 +221,24 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
 }
 
 // --- With all lifetimes known ----------------------------------------------------------------------------------------
-// Where one queue runs everything, the largest blocks choose their places first; that leaves fewer gaps than choosing
-// in the order of the items. Taken where it needs less.
-enum { MOST_BLOCKS = 6000 };
+// The largest blocks choose their places first; that leaves fewer gaps than choosing in the order of the items. Two may
+// lie in one place where one begins when all that read the other have ended. Taken where it needs less.
+enum { MOST_BLOCKS = 6000, MOST_ON_SEVERAL = 3000 };
 
 static int by_size(const void *a, const void *b) {
   const struct block *x = *(struct block *const *)a, *y = *(struct block *const *)b;
   if (x->size != y->size) return x->size < y->size ? 1 : -1;
   return x->from != y->from ? (x->from > y->from ? 1 : -1) : (x > y) - (x < y);
+}
+
+static uint32_t place_of(const struct planner *p, uint32_t block) {
+  while (p->blocks[block].inside != TFC_NONE32) block = p->blocks[block].inside;
+  return block;
+}
+
+static bool begins_after(const struct planner *p, const struct block *b, const struct block *other) {
+  uint32_t n = p->a->queue_count;
+  return !other->kept && covers(p->a->clocks + (size_t)b->from * n, other->condition, n);
 }
 
 static tfc_status place_by_size(struct planner *p, uint16_t location) {
@@ -241,11 +251,6 @@ static tfc_status place_by_size(struct planner *p, uint16_t location) {
     struct block *b = &p->blocks[i];
     if (b->location == location && b->placed && b->inside == TFC_NONE32) blocks[count++] = b;
   }
-  for (uint32_t i = 0; i < p->block_count; i++) {
-    uint32_t root = i;
-    while (p->blocks[root].inside != TFC_NONE32) root = p->blocks[root].inside;
-    if (p->blocks[i].placed && p->blocks[i].to > p->blocks[root].to) p->blocks[root].to = p->blocks[i].to;
-  }
   qsort(blocks, count, sizeof *blocks, by_size);
   for (uint32_t i = 0; i < count; i++) {
     struct block *b = blocks[i];
@@ -253,10 +258,10 @@ static tfc_status place_by_size(struct planner *p, uint16_t location) {
     uint32_t k = 0;
     for (; k < placed_count; k++) {
       const struct block *other = placed[k];
-      if (other->from > b->to || b->from > other->to) continue;
       uint64_t offset = offsets[other - p->blocks];
+      if (offset + other->size <= at || begins_after(p, other, b) || begins_after(p, b, other)) continue;
       if (offset >= at + b->size) break;
-      if (offset + other->size > at) at = offset + other->size;
+      at = offset + other->size;
     }
     offsets[b - p->blocks] = at;
     if (at + b->size > top) top = at + b->size;
@@ -265,18 +270,22 @@ static tfc_status place_by_size(struct planner *p, uint16_t location) {
   }
   if (top >= p->plan->size[location]) return NULL;
   p->plan->size[location] = top;
-  for (uint32_t i = 0; i < p->block_count; i++) {
-    uint32_t root = i;
-    while (p->blocks[root].inside != TFC_NONE32) root = p->blocks[root].inside;
-    if (p->blocks[i].placed && p->blocks[i].location == location) p->blocks[i].offset = offsets[root];
-  }
+  for (uint32_t i = 0; i < p->block_count; i++)
+    if (p->blocks[i].placed && p->blocks[i].location == location) p->blocks[i].offset = offsets[place_of(p, i)];
   return NULL;
 }
 
 static tfc_status place_again(struct planner *p) {
-  for (uint32_t i = 0; i < p->a->item_count; i++)
-    if (p->a->items[i].queue != p->a->items[0].queue) return NULL;
-  if (p->block_count > MOST_BLOCKS) return NULL;
+  bool one = true;
+  for (uint32_t i = 0; i < p->a->item_count; i++) one = one && p->a->items[i].queue == p->a->items[0].queue;
+  if (p->block_count > (one ? MOST_BLOCKS : MOST_ON_SEVERAL)) return NULL;
+  for (uint32_t i = 0; i < p->block_count; i++) { // a place is held until all that was computed in it was read
+    const struct block *b = &p->blocks[i];
+    struct block *place = &p->blocks[place_of(p, i)];
+    place->kept |= b->kept || (!b->freed && !b->reused);
+    for (uint32_t q = 0; q < p->a->queue_count; q++)
+      if (b->placed && b->condition[q] > place->condition[q]) place->condition[q] = b->condition[q];
+  }
   for (uint16_t l = 0; l <= p->ir->device_count; l++) TFC_RETURN_IF_ERROR(place_by_size(p, l));
   for (size_t v = 0; v < p->ir->values.count; v++)
     if (p->plan->value_offset[v] != UINT64_MAX) p->plan->value_offset[v] = p->blocks[p->block_of_value[v]].offset;
