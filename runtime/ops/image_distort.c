@@ -138,7 +138,7 @@ static tfc_status sample(struct tfc_kernel_ctx *ctx) {
     TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "min_object_covered must be 0-D");
     least = *(const float *)ctx->inputs[2]->data;
   }
-  TFC_KERNEL_CHECK(least >= 0 && least <= 1, "min_object_covered must be in [0, 1], it is %g", (double)least);
+  TFC_KERNEL_CHECK(least >= 0, "min_object_covered must be non-negative, it is %g", (double)least);
   int64_t attempts = tfc_node_attr_int(ctx->graph, ctx->node, "max_attempts", 100);
   TFC_KERNEL_CHECK(attempts > 0 && attempts <= INT32_MAX, "max_attempts must be positive: %lld", (long long)attempts);
   TFC_RETURN_IF_ERROR(two_floats(ctx, "aspect_ratio_range", 0.75f, 1.33f, wish.aspect));

@@ -93,7 +93,7 @@ static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
                    tfc_shape_show(&diagonals->shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(&want, (char[TFC_SHAPE_TEXT]){0}));
   if (tfc_node_attr_bool(ctx->graph, ctx->node, "perturb_singular", false))
-    return tfc_status_make(TFC_UNIMPLEMENTED, "perturb_singular");
+    return tfc_status_make(TFC_UNIMPLEMENTED, "perturb_singular is not supported");
   bool pivot = tfc_node_attr_bool(ctx->graph, ctx->node, "partial_pivoting", true);
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   if (tfc_tensor_elements(x) == 0) return NULL;

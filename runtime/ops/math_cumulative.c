@@ -32,12 +32,12 @@ typedef void scan_fn(const void *x, void *y, int64_t n, int64_t step, const stru
       acc = next;                                                                                                      \
     }                                                                                                                  \
   }
-// ln (e^a + e^b)
+// ln (e^a + e^b). A b that is NaN counts as another a, and two infinities are NaN, as TensorFlow's minimum and maximum
+// have it.
 #define LOG_ADD(t)                                                                                                     \
   static inline ops_##t log_add_##t(ops_##t a, ops_##t b) {                                                            \
-    ops_##t most = a > b ? a : b, least = a > b ? b : a;                                                               \
-    if (a != a || b != b) return a + b;                                                                                \
-    return most == (ops_##t) - INFINITY ? most : most == (ops_##t)INFINITY ? most : most + log1p(exp(least - most));   \
+    ops_##t most = a < b ? b : a, least = b < a ? b : a;                                                               \
+    return most == (ops_##t) - INFINITY ? most : most + log1p(exp(least - most));                                      \
   }
 LOG_ADD(f32)
 LOG_ADD(f64)

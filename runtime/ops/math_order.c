@@ -219,7 +219,7 @@ static tfc_status nth_element(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   struct tfc_buffer *held = NULL;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[1]) == 1, "N must be scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "N must be scalar");
   TFC_KERNEL_CHECK(x->shape.rank >= 1, "Input must be >= 1-D");
   int64_t which = tfc_tensor_int(ctx->inputs[1], 0), n = x->shape.dims[x->shape.rank - 1];
   TFC_KERNEL_CHECK(which >= 0, "n must be non-negative but is %lld", (long long)which);
@@ -402,7 +402,8 @@ static tfc_status count_into(struct tfc_kernel_ctx *ctx, const struct tfc_tensor
   int64_t rows = matrix ? x->shape.dims[0] : 1, n = tfc_tensor_elements(x) / (rows > 0 ? rows : 1);
   struct tfc_shape shape = matrix ? TFC_SHAPE(rows, size) : TFC_SHAPE(size);
   if (weights && tfc_tensor_elements(weights) == 0) weights = NULL;
-  TFC_KERNEL_CHECK(!weights || tfc_tensor_elements(weights) == tfc_tensor_elements(x),
+  TFC_KERNEL_CHECK(!weights || (negatives ? tfc_tensor_elements(weights) == tfc_tensor_elements(x)
+                                          : tfc_shape_equal(&weights->shape, &x->shape)),
                    "`weights` must be the same shape as `arr` or a length-0 `Tensor`");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &shape, &y));
   memset(y->data, 0, y->size);

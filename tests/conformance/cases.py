@@ -333,7 +333,10 @@ def mismatch(expected, actual, rule):
     expected, actual = np.asarray(expected), np.asarray(actual)
     if expected.shape != actual.shape:
         return "shape %s, not %s" % (actual.shape, expected.shape)
-    if expected.dtype == object or expected.dtype.kind in "SU":
+    strings = expected.dtype == object or expected.dtype.kind in "SU"
+    if rule == "shape" and strings:
+        return None if actual.dtype.kind in "OSU" else "dtype %s, not strings" % actual.dtype
+    if strings:
         a, e = actual.astype("S").ravel(), expected.astype("S").ravel()
         wrong = np.nonzero(a != e)[0]
         return "element %d is %r, not %r" % (wrong[0], a[wrong[0]], e[wrong[0]]) if len(wrong) else None

@@ -402,6 +402,8 @@ UNCHECKED = {"AvgPoolGrad": "Expected grad shape", "ResizeBicubicGrad": "same ba
              "LSTMBlockCell": "peephole", "LSTMBlockCellGrad": "peephole", "BlockLSTM": "peephole", "BlockLSTMV2": "peephole", "BlockLSTMGrad": "peephole", "BlockLSTMGradV2": "peephole",
              "SparseSegmentSqrtNGrad": "out of range", "SparseSegmentMeanGrad": "out of range", "SparseSegmentSumGrad": "out of range",
              "DepthwiseConv2dNativeBackpropInput": "attribute 'dilations'", "DepthwiseConv2dNativeBackpropFilter": "attribute 'dilations'",
+             "InplaceSub": "x has no rows", "InplaceAdd": "x has no rows", "InplaceUpdate": "x has no rows",
+             "DiagPart": "even and non-zero rank", "Conv2D": "number of groups 0",
              "FractionalAvgPoolGrad": "larger batch or depth", "MaxPoolGradGradV2": "must be positive", "RaggedGather": "Final value of ragged splits", "RaggedCross": "indices", "RaggedTensorToTensor": "the row partitions are of", "RaggedBincount": "`weights` must",
              "SparseCross": "out of bounds", "SparseCrossV2": "out of bounds", "SparseCrossHashed": "out of bounds",
              "SparseReduceSumSparse": "out of bounds", "SparseReduceMaxSparse": "out of bounds",
@@ -426,7 +428,7 @@ def wide(a):
 def undecided(family, graph_def):
     """Linear algebra of numbers that are not finite, or whose squares are not, and of squares of matrices that are singular but for
     rounding: what comes of them follows from the order of the arithmetic alone. And a negative class of DenseBincount, which TensorFlow
-    counts in the row before; and the order of boxes with equal scores, and of beams with equal chances; and which parts of a complex NaN's
+    counts in the row before; and complex numbers divided by infinite ones; and the order of boxes with equal scores, and of beams with equal chances; and which parts of a complex NaN's
     sign are NaN, which changes with its place in the tensor; the loss of no labels, where TensorFlow's backward variables begin with a 0 that
     it writes in front of the last step's, into the one before; what is left of metadata that is no message; transforms of nothing into
     something, which TensorFlow does not write; and seeds that are not given."""
@@ -447,6 +449,8 @@ def undecided(family, graph_def):
         return values[0].size == 0
     if node.op == "DenseBincount":
         return any(v.dtype.kind == "i" and v.ndim == 2 and (v < 0).any() for v in values[:1])
+    if node.op in ("Div", "RealDiv", "Xdivy", "DivNoNan") and values[1].dtype.kind == "c":  # in vectors NaN, one by one 0
+        return not np.isfinite(values[1]).all()
     if node.op == "Sign" and values[0].dtype.kind == "c":
         return bool(np.isnan(values[0]).any())
     if node.op == "CombinedNonMaxSuppression":  # the order of equal scores is that of its heap and its sort
@@ -592,5 +596,8 @@ def judge(group, directory, program, report, tf1, cases, last_line):
         blamed = group[named[0] if named else culprit]
         reason = UNCHECKED.get(node_of(blamed[1]).op)
         refusal = code == 3 and (blamed[3] is None or (reason and reason in errors))
-        report.ok(blamed[0]) if refusal else report.fail(blamed[0], "tfc-run ended with %s: %s" % (code, last_line(errors)))
+        if code == 3 and errors.strip().endswith("is not supported"):
+            report.lacks(blamed[0], last_line(errors))
+        else:
+            report.ok(blamed[0]) if refusal else report.fail(blamed[0], "tfc-run ended with %s: %s" % (code, last_line(errors)))
         group = [g for g in group[culprit:] if g is not blamed]

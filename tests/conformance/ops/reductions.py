@@ -47,6 +47,10 @@ def cases(f):
                                 {"exclusive": e, "reverse": r}) for a, t, e, r in
                                ((0, I32, False, False), (1, I32, True, False), (-1, I64, False, True), (2, I32, True, True))],
                 relative(2e-6, 20), dtypes=numeric)
+    n, i = np.nan, np.inf
+    odd = np.array([[n, 1, 2, 3], [1, n, 2, 3], [1, 2, n, n], [-i, n, 1, 2], [i, n, 1, -i], [n, n, n, n], [-i, -i, 1, 2], [i, i, 1, i], [1, i, -i, 2], [1, -i, i, n]])
+    for d in ("float32", "float64", "float16"):
+        f.simple("CumulativeLogsumexp", d, [([odd.astype(d), np.array(a, I32)], {"exclusive": e}) for a in (0, 1) for e in (False, True)], relative(1e-5, 1)(d), tag="special")
     f.sweep("CumulativeLogsumexp", lambda d: [([f.values(d, [3, 4]), np.array(a, I32)], {"exclusive": e, "reverse": r})
                                               for a, e, r in ((0, False, False), (1, True, False), (-1, False, True), (1, True, True))],
             relative(4e-6, 4), dtypes=["float32", "float64"])
@@ -100,6 +104,8 @@ def counting(f):
     f.sweep("HistogramFixedWidth", lambda d: [([f.values(d, [30], -6, 6), f.values(d, [2], 0, 0) + np.array([-4, 4]).astype(f.values(d, [1]).dtype),
                                                 np.array(5, I32)], {"dtype": t}) for t in ("int32", "int64")],
             "exact", dtypes=LIGHT)
+    f.refused("NthElement", "float32", [f.values("float32", [3, 7]), np.array([2], I32)])
+    f.refused("DenseBincount", "float32", [np.array([[1], [2]], I32), np.array(4, I32), f.values("float32", [2])])
     f.sweep("NthElement", lambda d: [([f.values(d, [3, 7]), np.array(n, I32)], {"reverse": r}) for n, r in ((0, False), (3, False), (1, True))],
             "exact", dtypes=[d for d in FLOATS + INTS])
     # Values without ties apart from one row: TensorFlow takes the lower index first.
