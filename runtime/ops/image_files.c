@@ -38,6 +38,8 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
         .fancy_upscaling = tfc_node_attr_bool(g, ctx->node, "fancy_upscaling", true),
         .try_recover_truncated = tfc_node_attr_bool(g, ctx->node, "try_recover_truncated", false),
         .accurate = tfc_str_is(tfc_node_attr_string(g, ctx->node, "dct_method", ""), "INTEGER_ACCURATE")};
+    TFC_KERNEL_CHECK(choice.ratio == 1 || choice.ratio == 2 || choice.ratio == 4 || choice.ratio == 8,
+                     "ratio must be 1, 2, 4, or 8, got %d", choice.ratio);
     if (ctx->input_count == 2) {
       TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1 && ctx->inputs[1]->shape.dims[0] == 4,
                        "crop_window must have four elements: y, x, height and width");

@@ -202,7 +202,8 @@ static tfc_status shape_decode(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_encode(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape splits;
+  struct tfc_shape values, splits;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &values));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &splits));
   ctx->outputs[0] = TFC_SHAPE(splits.dims[0] > 0 ? splits.dims[0] - 1 : TFC_DIM_UNKNOWN);
   return NULL;

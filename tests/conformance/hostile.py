@@ -404,7 +404,7 @@ UNCHECKED = {"AvgPoolGrad": "Expected grad shape", "ResizeBicubicGrad": "same ba
              "DepthwiseConv2dNativeBackpropInput": "attribute 'dilations'", "DepthwiseConv2dNativeBackpropFilter": "attribute 'dilations'",
              "InplaceSub": "x has no rows", "InplaceAdd": "x has no rows", "InplaceUpdate": "x has no rows",
              "DiagPart": "even and non-zero rank", "Conv2D": "number of groups 0",
-             "FractionalAvgPoolGrad": "larger batch or depth", "MaxPoolGradGradV2": "must be positive", "RaggedGather": "Final value of ragged splits", "RaggedCross": "indices", "RaggedTensorToTensor": "the row partitions are of", "RaggedBincount": "`weights` must",
+             "FractionalAvgPoolGrad": "larger batch or depth", "MaxPoolGradGradV2": "must be positive", "RaggedGather": "Final value of ragged splits", "RaggedCross": "indices", "RaggedTensorToTensor": "the row partitions are of", "RaggedBincount": "must", "RaggedTensorToSparse": "row splits must be a vector",
              "SparseCross": "out of bounds", "SparseCrossV2": "out of bounds", "SparseCrossHashed": "out of bounds",
              "SparseReduceSumSparse": "out of bounds", "SparseReduceMaxSparse": "out of bounds",
              "StatelessShuffle": "counter must have", "StatelessRandomUniformV2": "counter must have", "StatelessRandomNormalV2": "counter must have",
@@ -434,7 +434,7 @@ def undecided(family, graph_def):
     something, which TensorFlow does not write; and seeds that are not given."""
     node, values = node_of(graph_def), inputs_of(graph_def)
     if node.op == "CTCBeamSearchDecoder":  # where a step tells no class from another
-        return bool(values[0].size and (values[0].max(-1) == values[0].min(-1)).any())
+        return bool(values[0].size and (np.isnan(values[0]).any() or (values[0].max(-1) == values[0].min(-1)).any()))
     if node.op == "CTCLoss" and values[0].ndim == 3 and values[1].shape == (values[2].size, 2):
         return len(set(values[1][values[2].ravel() < values[0].shape[2] - 1, 0])) < values[0].shape[1]
     if node.op == "TensorSummaryV2":

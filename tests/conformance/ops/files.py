@@ -57,6 +57,8 @@ def images(f):
     f.simple("DecodeJpeg", "uint8", [([text(files["jpeg"][:100])], {})], tag="cut", expect_error="InvalidArgumentError")
     f.simple("DecodeImage", "uint8", [([text(b"GIF or what")], {})], tag="unknown", expect_error="InvalidArgumentError")
     f.simple("DecodeJpeg", "uint8", [([text(files["jpeg"])], {"channels": 4})], tag="channels", expect_error="InvalidArgumentError")
+    for ratio in (0, 3, 16):
+        f.refused("DecodeJpeg", "uint8", [text(files["jpeg"])], "ratio%d" % ratio, ratio=ratio)
     for op, name in (("DecodePng", "png3"), ("DecodeImage", "png3"), ("DecodeJpeg", "jpeg"), ("ExtractJpegShape", "jpeg")):
         f.refused(op, "uint8", [np.array([files[name]], object)], "vector")
     f.refused("EncodeJpegVariableQuality", "uint8", [noise, np.array([30], np.int32)])
