@@ -16,8 +16,14 @@ static tfc_status decode_compressed(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0, n = tfc_tensor_elements(x); i < n; i++) {
     char *plain = NULL;
     size_t size = 0;
-    TFC_RETURN_IF_ERROR(tfc_records_inflate("a compressed string", tfc_tensor_get_string(x, i),
-                                            gzip ? TFC_RECORDS_GZIP : TFC_RECORDS_ZLIB, &plain, &size));
+    tfc_status s = tfc_records_inflate("a compressed string", tfc_tensor_get_string(x, i),
+                                       gzip ? TFC_RECORDS_GZIP : TFC_RECORDS_ZLIB, &plain, &size);
+    if (tfc_status_code(s) == TFC_DATA_LOSS) { // an input like any other: no file is damaged
+      tfc_status_free(s);
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "string %lld is not compressed by %.*s, or damaged", (long long)i,
+                             TFC_STR_ARG(how));
+    }
+    TFC_RETURN_IF_ERROR(s);
     const bool ok = tfc_tensor_set_string(y, i, (tfc_str){plain, size});
     free(plain);
     if (!ok) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

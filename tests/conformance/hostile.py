@@ -392,9 +392,10 @@ def compare(options, program, report):
 
 
 # TensorFlow's import refuses these before their kernels could run them: EnsureShape(unknown) by a slip, the others where
-# the sizes of their inputs are found out while they run, the last one for strides over channels, which its kernel never reads.
+# the sizes of their inputs are found out while they run, the last one for strides over channels, which its kernel never reads,
+# or, of padded convolutions, by "Shape must be rank -1".
 KNOWS_LESS = {("EnsureShape", "construct"), ("ParallelConcat", "construct"), ("SoftmaxCrossEntropyWithLogits", "construct"), ("Substr", "construct"),
-              ("MaxPoolGradGradV2", "construct")}
+              ("MaxPoolGradGradV2", "construct"), ("FusedPadConv2D", "construct"), ("FusedResizeAndPadConv2D", "construct")}
 # What TensorFlow does not look at before it reads or writes beyond a tensor's end, or leaves a part of it out (sizes of
 # gradients that do not fit, of peephole weights, rows and classes that are not there, counters cut short, indices beyond
 # a sparse tensor's shape), and attributes that its kernel never reads. tfc refuses, or leaves what is not there out.
@@ -455,7 +456,8 @@ def undecided(family, graph_def):
         return bool(np.isnan(values[0]).any())
     if node.op == "CombinedNonMaxSuppression":  # the order of equal scores is that of its heap and its sort
         return np.unique(values[1]).size < values[1].size
-    if family not in ("linalg", "spectral") and node.op not in ("Cholesky", "MatrixSquareRoot"):
+    old = family == "legacy" and re.match("Batch(Matrix|Cholesky|Svd|Self)", node.op)
+    if family not in ("linalg", "spectral") and node.op not in ("Cholesky", "CholeskyGrad", "MatrixSquareRoot") and not old:
         return False
     if node.op == "Eig" and values[0].shape[-1:] == (1,):  # whatever it is
         return False
@@ -479,6 +481,7 @@ def undecided(family, graph_def):
 # Outputs that TensorFlow does not write (they are what lay in memory).
 UNDEFINED = {(op, i) for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3") for i in (3, 4)} | {("FusedBatchNormV3", 5)}
 # Reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
+UNDEFINED |= {("TensorArrayV2", 0)}  # a name that counts what its process made before
 UNDEFINED |= {("DynamicStitch", 0), ("ParallelDynamicStitch", 0)}  # rows that no index names
 
 
@@ -546,9 +549,10 @@ def decomposition(graph_def, values, found):
     """Singular and eigenvectors are free up to a phase, and more where values meet or are 0: the pairs to compare then are the values,
     the products of the factors, and each factor's with itself. None: the node is no such one, or its input is not finite."""
     node = graph_def.node[-1]
-    if node.op not in ("Svd", "SelfAdjointEigV2"):
+    svd = node.op in ("Svd", "BatchSvd")
+    if not svd and node.op not in ("SelfAdjointEigV2", "BatchSelfAdjointEigV2"):
         return None
-    vectors = node.attr["compute_uv" if node.op == "Svd" else "compute_v"]
+    vectors = node.attr["compute_uv" if svd else "compute_v"]
     if not (vectors.b or not vectors.HasField("b")):  # TensorFlow leaves these outputs as they are
         return [(values[0], found[0])]
     if not all(np.isfinite(v).all() for v in values) or any(v.shape != f.shape for v, f in zip(values, found)):
@@ -556,7 +560,7 @@ def decomposition(graph_def, values, found):
 
     def products(outputs):
         s, u = np.asarray(outputs[0]), outputs[1]
-        v, k = outputs[2] if node.op == "Svd" else u, s.shape[-1]
+        v, k = outputs[2] if svd else u, s.shape[-1]
         turned = [np.conj(np.swapaxes(m, -1, -2)) for m in (u, v)]
         return [s, (u[..., :k] * s[..., None, :].astype(u.dtype)) @ turned[1][..., :k, :], turned[0] @ u, turned[1] @ v]
 
