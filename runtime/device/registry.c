@@ -22,7 +22,9 @@ static tfc_status load_plugin(const char *symbol, const struct tfc_device_driver
   void *library = beside ? dlopen(beside, RTLD_NOW) : NULL;
   free(beside);
   if (!library) library = dlopen("libtfc_cuda.so", RTLD_NOW);
-  if (!library) return tfc_status_make(TFC_UNAVAILABLE, "no GPU driver: %s", dlerror());
+  if (!library)
+    return tfc_status_make(TFC_UNAVAILABLE, "no GPU: this build has no CUDA plug-in, or it cannot be loaded: %s",
+                           dlerror());
   const struct tfc_device_driver *driver = dlsym(library, symbol);
   if (!driver) return tfc_status_make(TFC_UNAVAILABLE, "the GPU plug-in has no %s", symbol);
   *out = driver;

@@ -1,5 +1,6 @@
 // Functions of the library that kernels call: a plan for each body and device, run inside of the step.
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/exec/dynamic_run.h"
 
@@ -59,6 +60,24 @@ out:
   return s;
 }
 
+// Calls within calls run on one thread and its stack: a recursion that does not end is an error before that is full.
+#ifdef TFC_SANITIZED
+enum { DEEPEST_CALL = 200, NAMED_CALLS = 4, SHOWN = 400 }; // frames are larger
+#else
+enum { DEEPEST_CALL = 2000, NAMED_CALLS = 4, SHOWN = 400 };
+#endif
+static _Thread_local int depth;
+
+// Of an error that came a long way up, without all the nodes on it.
+static tfc_status shortened(tfc_status s) {
+  const char *message = s ? tfc_status_message(s) : "";
+  const size_t size = strlen(message);
+  if (size <= SHOWN) return s;
+  tfc_status end = tfc_status_make(tfc_status_code(s), "... %s", message + size - SHOWN);
+  tfc_status_free(s);
+  return end;
+}
+
 tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
                             const struct tfc_tensor *inputs, uint32_t input_count, struct tfc_tensor *outputs,
                             uint32_t output_count) {
@@ -71,8 +90,15 @@ tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_at
                            "function '%.*s' has %u parameters and %u results, called with %u and %u",
                            TFC_STR_ARG(func->name), fn->arg_count, fn->ret_count, input_count, output_count);
   TFC_RETURN_IF_ERROR(function_plan(r, fn, env->device->index, &plan));
+  if (depth == DEEPEST_CALL)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "function '%.*s': functions call each other %d deep; a recursion has to end before that",
+                           TFC_STR_ARG(func->name), DEEPEST_CALL);
   struct tfc_dynamic_parent parent = r->self;
   parent.run = r;
-  return tfc_status_annotate(tfc_plan_run_inside(plan, &parent, inputs, outputs), "function '%.*s'",
-                             TFC_STR_ARG(func->name));
+  depth++;
+  tfc_status s = tfc_plan_run_inside(plan, &parent, inputs, outputs);
+  depth--;
+  if (depth >= NAMED_CALLS) return depth == NAMED_CALLS ? shortened(s) : s;
+  return tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(func->name));
 }

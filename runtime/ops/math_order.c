@@ -25,7 +25,7 @@ struct type_state {
 };
 
 // --- ArgMax, ArgMin ------------------------------------------------------------------------------------------------
-// The first of equals wins.
+// The first of equals wins, and whatever is a number wins over a NaN at the beginning, as in TensorFlow.
 #define ARG(t, ...)                                                                                                    \
   static int64_t arg_##t(const void *xv, int64_t n, int64_t step, bool least) {                                        \
     const ops_##t *x = xv;                                                                                             \
@@ -33,7 +33,7 @@ struct type_state {
     ops_##t##_c value = OPS_GET_##t(x[0]);                                                                             \
     for (int64_t i = 1; i < n; i++) {                                                                                  \
       const ops_##t##_c v = OPS_GET_##t(x[i * step]);                                                                  \
-      if (least ? v < value : v > value) value = v, best = i;                                                          \
+      if ((least ? v < value : v > value) || (value != value && v == v)) value = v, best = i;                          \
     }                                                                                                                  \
     return best;                                                                                                       \
   }

@@ -162,6 +162,8 @@ void tfc_cupti_decode(struct tfc_activity *activity, const CUpti_Activity *recor
 
 void tfc_cupti_decode_buffer(struct tfc_activity *activity, uint8_t *buffer, size_t valid_bytes) {
   CUpti_Activity *record = NULL;
-  while (valid_bytes && cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS)
+  CUptiResult result = CUPTI_ERROR_MAX_LIMIT_REACHED; // the end of the buffer
+  while (valid_bytes && (result = cuptiActivityGetNextRecord(buffer, valid_bytes, &record)) == CUPTI_SUCCESS)
     tfc_cupti_decode(activity, record);
+  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) tfc_activity_drop(activity, 1); // what comes behind it cannot be read
 }

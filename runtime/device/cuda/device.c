@@ -32,9 +32,13 @@ static tfc_status count_gpus(int *out) {
   if (!api) return tfc_status_make(TFC_UNAVAILABLE, "no GPU: CUDA is not there");
   int error = api->device_count(out);
   if (!error && *out > 0) return NULL;
-  if (!error) return tfc_status_make(TFC_UNAVAILABLE, "no GPU: CUDA sees none");
+  if (!error) return tfc_status_make(TFC_UNAVAILABLE, "no GPU: CUDA sees none (is CUDA_VISIBLE_DEVICES set?)");
   if (error == TFC_CUDA_NO_DEVICE || error == TFC_CUDA_INSUFFICIENT_DRIVER)
-    return tfc_status_make(TFC_UNAVAILABLE, "no GPU: %s (%s)", api->error_text(error), api->error_name(error));
+    return tfc_status_make(
+        TFC_UNAVAILABLE,
+        "no GPU: there is no NVIDIA driver, or it is older than the CUDA toolkit of this build: %s (%s); "
+        "'--devices cpu:0' and '--devices 4' use processors",
+        api->error_text(error), api->error_name(error));
   return tfc_status_make(TFC_UNAVAILABLE, "no GPU can be used: %s (%s)", api->error_text(error),
                          api->error_name(error));
 }
