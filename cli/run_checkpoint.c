@@ -46,6 +46,7 @@ tfc_status run_save(struct run_setup *setup, const char *prefix) {
   const struct tfc_graph *g = setup->graph;
   struct tfc_checkpoint_item *items = calloc(g->node_count + 1u, sizeof *items);
   struct tfc_tensor *values = calloc(g->node_count + 1u, sizeof *values);
+  struct tfc_arena arena = {0};
   size_t count = 0;
   if (!items || !values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -60,11 +61,13 @@ tfc_status run_save(struct run_setup *setup, const char *prefix) {
     items[count] = (struct tfc_checkpoint_item){.name = name, .tensor = &values[count]};
     count++;
   }
+  TFC_TRY(s, tfc_checkpoint_join_parts(items, count, &arena));
   TFC_TRY(s, tfc_checkpoint_write(prefix, items, count));
   tfc_say("%s: %zu variables saved", prefix, count);
 out:
   for (size_t i = 0; values && i < count; i++) tfc_tensor_release(&values[i]);
   free(items);
   free(values);
+  tfc_arena_deinit(&arena);
   return s;
 }

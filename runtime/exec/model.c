@@ -155,6 +155,66 @@ static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g,
   return s;
 }
 
+// Item `i` is a part: finds all parts of its whole, in order of their numbers. How many; 0: one is missing or does not
+// fit, or there are more than `most`.
+static uint32_t find_parts(const struct tfc_checkpoint_item *items, size_t count, size_t i, size_t begin, size_t end,
+                           uint32_t *parts, uint32_t most) {
+  const tfc_str name = items[i].name;
+  uint32_t n = 0;
+  bool seen = false;
+  for (bool found = true; found && n < most; n += found) {
+    char *wanted = tfc_format("%.*s/part_%u%.*s", (int)begin, name.data, n, (int)(name.size - end), name.data + end);
+    found = false;
+    for (size_t k = 0; wanted && k < count && !found; k++) {
+      found = !items[k].whole && tfc_str_is(items[k].name, wanted);
+      if (found) parts[n] = (uint32_t)k, seen = seen || k == i;
+    }
+    free(wanted);
+  }
+  for (uint32_t k = 1; k < n; k++)
+    if (items[parts[k]].tensor->dtype != items[parts[0]].tensor->dtype ||
+        items[parts[k]].tensor->shape.rank != items[parts[0]].tensor->shape.rank)
+      return 0;
+  return seen && n < most && items[i].tensor->shape.rank > 0 ? n : 0;
+}
+
+tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t count, struct tfc_arena *arena) {
+  enum { MOST_PARTS = 4096 };
+  uint32_t *parts = TFC_ARENA_ARRAY(arena, uint32_t, MOST_PARTS);
+  if (!parts) return no_memory();
+  for (size_t i = 0; i < count; i++) {
+    size_t begin, end;
+    if (items[i].whole || !find_part(items[i].name, &begin, &end)) continue;
+    const uint32_t n = find_parts(items, count, i, begin, end, parts, MOST_PARTS);
+    if (!n) continue;
+    const tfc_str name = items[i].name;
+    const struct tfc_shape *first = &items[parts[0]].tensor->shape;
+    struct tfc_shape *whole = TFC_ARENA_NEW(arena, struct tfc_shape);
+    int64_t *offsets = TFC_ARENA_ARRAY(arena, int64_t, (size_t)n * TFC_MAX_RANK);
+    tfc_str joined =
+        tfc_arena_printf(arena, "%.*s%.*s", (int)begin, name.data, (int)(name.size - end), name.data + end);
+    if (!whole || !offsets || !joined.data) return no_memory();
+    int axis = 0, differing = 0;
+    for (int d = 0; d < first->rank; d++) {
+      bool differs = false;
+      for (uint32_t k = 1; k < n; k++) differs |= items[parts[k]].tensor->shape.dims[d] != first->dims[d];
+      if (differs) axis = d, differing++;
+    }
+    if (differing > 1) continue; // no parts of one tensor
+    *whole = *first;
+    whole->dims[axis] = 0;
+    for (uint32_t k = 0; k < n; k++) {
+      offsets[(size_t)k * TFC_MAX_RANK + axis] = whole->dims[axis];
+      whole->dims[axis] += items[parts[k]].tensor->shape.dims[axis];
+    }
+    for (uint32_t k = 0; k < n; k++) {
+      struct tfc_checkpoint_item *item = &items[parts[k]];
+      item->name = joined, item->whole = whole, item->offsets = offsets + (size_t)k * TFC_MAX_RANK;
+    }
+  }
+  return NULL;
+}
+
 tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *g, const char *prefix,
                                        struct tfc_restored *out) {
   tfc_status s = NULL;

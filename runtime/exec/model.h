@@ -2,7 +2,9 @@
 #ifndef TFC_RUNTIME_EXEC_MODEL_H
 #define TFC_RUNTIME_EXEC_MODEL_H
 
+#include "runtime/base/arena.h"
 #include "runtime/exec/session.h"
+#include "runtime/io/checkpoint.h"
 
 // Loads the SavedModel that the session's graph came from (nothing happens for another graph): its variables
 // (unless `variables` is false: they come from elsewhere) by its own restore operation, then its initialiser, with its
@@ -17,5 +19,10 @@ struct tfc_restored {
 };
 TFC_MUST_USE tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *graph,
                                                     const char *prefix, struct tfc_restored *out);
+// The other way round: items "w/part_0", "w/part_1" ... become slices of "w", as TensorFlow's Saver writes partitioned
+// variables, along the dimension in which they differ, else the first one, TensorFlow's default. What is made of them
+// lives in the arena.
+TFC_MUST_USE tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t count,
+                                                  struct tfc_arena *arena);
 
 #endif
