@@ -49,6 +49,10 @@ def cases(f):
                 relative(2e-6, 20), dtypes=numeric)
     n, i = np.nan, np.inf
     odd = np.array([[n, 1, 2, 3], [1, n, 2, 3], [1, 2, n, n], [-i, n, 1, 2], [i, n, 1, -i], [n, n, n, n], [-i, -i, 1, 2], [i, i, 1, i], [1, i, -i, 2], [1, -i, i, n]])
+    nans = np.array([[n, 1, 3, 2], [n, n, 2, 1], [1, n, 3, 0], [3, n, 1, n], [n, n, n, n], [n, 3, 3, n]])
+    for op in ("ArgMax", "ArgMin"):
+        for d in ("float32", "float64", "float16"):
+            f.simple(op, d, [([nans.astype(d), np.array(a, I32)], {"output_type": "int64"}) for a in (0, 1)], "exact", tag="special")
     for d in ("float32", "float64", "float16"):
         f.simple("CumulativeLogsumexp", d, [([odd.astype(d), np.array(a, I32)], {"exclusive": e}) for a in (0, 1) for e in (False, True)], relative(1e-5, 1)(d), tag="special")
     f.sweep("CumulativeLogsumexp", lambda d: [([f.values(d, [3, 4]), np.array(a, I32)], {"exclusive": e, "reverse": r})
