@@ -253,8 +253,10 @@ tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_a
 }
 
 tfc_status tfc_activity_trust(const struct tfc_activity_result *r) {
-  if (!r->dropped && !r->zero_stamped && !r->out_of_order) return NULL;
-  return tfc_status_make(
-      TFC_ABORTED, "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order: no measurement",
-      (unsigned long long)r->dropped, (unsigned long long)r->zero_stamped, (unsigned long long)r->out_of_order);
+  if (!r->dropped && !r->zero_stamped && !r->out_of_order && !r->late) return NULL;
+  return tfc_status_make(TFC_ABORTED,
+                         "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order, %llu of other "
+                         "steps, which lacked them: no measurement",
+                         (unsigned long long)r->dropped, (unsigned long long)r->zero_stamped,
+                         (unsigned long long)r->out_of_order, (unsigned long long)r->late);
 }

@@ -79,7 +79,7 @@ struct tfc_activity_result {
 };
 void tfc_activity_result_deinit(struct tfc_activity_result *r);
 TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);
-// ABORTED with the counts when records were dropped, have no stamps or contradict each other.
+// ABORTED with the counts when records were dropped, have no stamps, contradict each other or are of other steps.
 TFC_MUST_USE tfc_status tfc_activity_trust(const struct tfc_activity_result *r);
 
 #endif

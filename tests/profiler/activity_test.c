@@ -69,6 +69,7 @@ static void other_steps(void **state) {
   assert_int_equal(r.works.count, 1);
   assert_int_equal(r.works.data[0].uid, 2);
   assert_int_equal(r.late, 1);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 of other steps");
 }
 
 static void graphs(void **state) {
