@@ -31,7 +31,7 @@ static void products_are_chains(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 7);
-  for (int round = 0; round < 120; round++) {
+  for (int round = 0; round < 60; round++) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, 70), n = 1 + (int64_t)tfc_random_below(&r, 200);
     int64_t count = 1 + (int64_t)tfc_random_below(&r, 4), total_k = 0;
     bool accumulate = tfc_random_below(&r, 2);
