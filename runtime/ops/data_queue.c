@@ -127,12 +127,8 @@ out:
   return s;
 }
 
-static tfc_status queue_create(struct tfc_kernel_ctx *ctx) {
+tfc_status tfc_queue_of_node(struct tfc_kernel_ctx *ctx) {
   return tfc_named_make(ctx, &queue_type, queue_make);
-}
-// Retained.
-static tfc_status queue_of(struct tfc_kernel_ctx *ctx, struct tfc_queue **out) {
-  return tfc_named_get(ctx, &queue_type, (struct tfc_object **)out);
 }
 
 // --- What is inside, under the lock ------------------------------------------------------------------------------
@@ -425,7 +421,7 @@ static void queue_describe(struct tfc_object *self, struct tfc_text *out) {
   pthread_mutex_unlock(&q->lock);
 }
 
-// --- Kernels -----------------------------------------------------------------------------------------------------
+// --- Elements that come and go -----------------------------------------------------------------------------------
 static tfc_status check_part(const struct tfc_queue *q, uint32_t i, const struct tfc_tensor *t, int skip) {
   TFC_KERNEL_CHECK(t->dtype == q->dtypes[i], "Type mismatch in tuple component %u. Expected %s, got %s", i,
                    tfc_dtype_name(q->dtypes[i]), tfc_dtype_name(t->dtype));
@@ -454,7 +450,7 @@ static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q,
   return NULL;
 }
 
-static tfc_status start_enqueue(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many, uint32_t first) {
+tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many, uint32_t first) {
   int64_t n = 1;
   TFC_KERNEL_CHECK(ctx->input_count - first == q->parts, "Wrong number of components in tuple. Expected %u, got %u",
                    q->parts, ctx->input_count - first);
@@ -513,31 +509,7 @@ static tfc_status start_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bo
   return NULL;
 }
 
-static tfc_status with_queue(struct tfc_kernel_ctx *ctx, int what) {
-  struct tfc_queue *q = NULL;
-  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  tfc_status s = what < 2 ? start_enqueue(ctx, q, what, 1)
-                          : start_take(ctx, q, what > 2, what == 4, what > 2 ? tfc_nn_int(ctx->inputs[1]) : 1);
-  tfc_object_release(&q->object);
-  return s;
-}
-static tfc_status enqueue(struct tfc_kernel_ctx *ctx) {
-  return with_queue(ctx, 0);
-}
-static tfc_status enqueue_many(struct tfc_kernel_ctx *ctx) {
-  return with_queue(ctx, 1);
-}
-static tfc_status dequeue(struct tfc_kernel_ctx *ctx) {
-  return with_queue(ctx, 2);
-}
-static tfc_status dequeue_many(struct tfc_kernel_ctx *ctx) {
-  return with_queue(ctx, 3);
-}
-static tfc_status dequeue_up_to(struct tfc_kernel_ctx *ctx) {
-  return with_queue(ctx, 4);
-}
-
-// --- For barriers and staging areas ------------------------------------------------------------------------------
+// --- For kernels -------------------------------------------------------------------------------------------------
 static tfc_status create(enum kind kind, tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
                          const struct tfc_shape *shapes, struct tfc_queue **out) {
   struct tfc_queue *q = queue_new(kind);
@@ -578,6 +550,13 @@ int64_t tfc_queue_size(struct tfc_queue *q) {
   return n;
 }
 
+bool tfc_queue_is_closed(struct tfc_queue *q) {
+  pthread_mutex_lock(&q->lock);
+  bool closed = q->closed;
+  pthread_mutex_unlock(&q->lock);
+  return closed;
+}
+
 tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values) {
   return check_part(q, part, values, 1);
 }
@@ -606,9 +585,6 @@ tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64
 
 tfc_status tfc_queue_of_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_queue **out) {
   return tfc_named_input(ctx, i, &queue_type, (struct tfc_object **)out);
-}
-tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
-  return start_enqueue(ctx, q, false, 0);
 }
 tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
   return start_take(ctx, q, false, false, 1);
@@ -649,183 +625,3 @@ tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel) {
   flush(q);
   return s;
 }
-static tfc_status close_(struct tfc_kernel_ctx *ctx) {
-  struct tfc_queue *q = NULL;
-  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  tfc_status s = tfc_queue_close(q, tfc_node_attr_bool(ctx->graph, ctx->node, "cancel_pending_enqueues", false));
-  tfc_object_release(&q->object);
-  return s;
-}
-
-static tfc_status size(struct tfc_kernel_ctx *ctx) {
-  struct tfc_queue *q = NULL;
-  struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  int64_t n = tfc_queue_size(q);
-  tfc_object_release(&q->object);
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE_SCALAR, &y));
-  *(int32_t *)y->data = (int32_t)n;
-  return NULL;
-}
-static tfc_status is_closed(struct tfc_kernel_ctx *ctx) {
-  struct tfc_queue *q = NULL;
-  struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(queue_of(ctx, &q));
-  pthread_mutex_lock(&q->lock);
-  bool closed = q->closed;
-  pthread_mutex_unlock(&q->lock);
-  tfc_object_release(&q->object);
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_BOOL, &TFC_SHAPE_SCALAR, &y));
-  *(bool *)y->data = closed;
-  return NULL;
-}
-
-// --- Shapes ------------------------------------------------------------------------------------------------------
-static tfc_status shape_ref(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = TFC_SHAPE(2);
-  return NULL;
-}
-static tfc_status shape_many(struct tfc_shape_ctx *ctx) { // the components' shapes are the queue's, not known here
-  return tfc_nn_shape_unknown(ctx);
-}
-
-#define QUEUE(kernel_) .host_outputs = 1, .shape = tfc_nn_shape_scalar, .kernel = kernel_
-#define REF .host_outputs = 1, .shape = shape_ref, .kernel = queue_create
-#define ON(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
-static const struct tfc_op_def data_queue_rows[] = {
-    {.name = "FIFOQueueV2",
-     .outputs = "handle: resource",
-     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
-              "= '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     QUEUE(queue_create)},
-    {.name = "FIFOQueue",
-     .outputs = "handle: Ref(string)",
-     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
-              "= '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     REF},
-    {.name = "PaddingFIFOQueueV2",
-     .outputs = "handle: resource",
-     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
-              "= '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     QUEUE(queue_create)},
-    {.name = "PaddingFIFOQueue",
-     .outputs = "handle: Ref(string)",
-     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, container: string "
-              "= '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     REF},
-    {.name = "RandomShuffleQueueV2",
-     .outputs = "handle: resource",
-     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, min_after_dequeue: "
-              "int = 0, seed: int = 0, seed2: int = 0, container: string = '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     QUEUE(queue_create)},
-    {.name = "RandomShuffleQueue",
-     .outputs = "handle: Ref(string)",
-     .attrs = "component_types: list(type) >= 1, shapes: list(shape) >= 0 = [], capacity: int = -1, min_after_dequeue: "
-              "int = 0, seed: int = 0, seed2: int = 0, container: string = '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     REF},
-    {.name = "PriorityQueueV2",
-     .outputs = "handle: resource",
-     .attrs = "component_types: list(type) >= 0 = [], shapes: list(shape) >= 0, capacity: int = -1, container: string "
-              "= '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     QUEUE(queue_create)},
-    {.name = "PriorityQueue",
-     .outputs = "handle: Ref(string)",
-     .attrs = "component_types: list(type) >= 0 = [], shapes: list(shape) >= 0, capacity: int = -1, container: string "
-              "= '', shared_name: string = ''",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     REF},
-    {.name = "QueueEnqueueV2",
-     .inputs = "handle: resource, components: Tcomponents",
-     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue)},
-    {.name = "QueueEnqueue",
-     .inputs = "handle: Ref(string), components: Tcomponents",
-     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue)},
-    {.name = "QueueEnqueueManyV2",
-     .inputs = "handle: resource, components: Tcomponents",
-     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue_many)},
-    {.name = "QueueEnqueueMany",
-     .inputs = "handle: Ref(string), components: Tcomponents",
-     .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue_many)},
-    {.name = "QueueDequeueV2",
-     .inputs = "handle: resource",
-     .outputs = "components: component_types",
-     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(shape_many, dequeue)},
-    {.name = "QueueDequeue",
-     .inputs = "handle: Ref(string)",
-     .outputs = "components: component_types",
-     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(shape_many, dequeue)},
-    {.name = "QueueDequeueManyV2",
-     .inputs = "handle: resource, n: int32",
-     .outputs = "components: component_types",
-     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(shape_many, dequeue_many)},
-    {.name = "QueueDequeueMany",
-     .inputs = "handle: Ref(string), n: int32",
-     .outputs = "components: component_types",
-     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(shape_many, dequeue_many)},
-    {.name = "QueueDequeueUpToV2",
-     .inputs = "handle: resource, n: int32",
-     .outputs = "components: component_types",
-     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(shape_many, dequeue_up_to)},
-    {.name = "QueueDequeueUpTo",
-     .inputs = "handle: Ref(string), n: int32",
-     .outputs = "components: component_types",
-     .attrs = "component_types: list(type) >= 1, timeout_ms: int = -1",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(shape_many, dequeue_up_to)},
-    {.name = "QueueCloseV2",
-     .inputs = "handle: resource",
-     .attrs = "cancel_pending_enqueues: bool = false",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, close_)},
-    {.name = "QueueClose",
-     .inputs = "handle: Ref(string)",
-     .attrs = "cancel_pending_enqueues: bool = false",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, close_)},
-    {.name = "QueueSizeV2",
-     .inputs = "handle: resource",
-     .outputs = "size: int32",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, size)},
-    {.name = "QueueSize",
-     .inputs = "handle: Ref(string)",
-     .outputs = "size: int32",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, size)},
-    {.name = "QueueIsClosedV2",
-     .inputs = "handle: resource",
-     .outputs = "is_closed: bool",
-     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, is_closed)},
-    {.name = "QueueIsClosed",
-     .inputs = "handle: Ref(string)",
-     .outputs = "is_closed: bool",
-     .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, is_closed)},
-};
-TFC_REGISTER_OPS(data_queue_rows);

@@ -25,15 +25,20 @@ TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *pa
 TFC_MUST_USE tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to);
 // The queue behind input `i`. Returned with a reference.
 TFC_MUST_USE tfc_status tfc_queue_of_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_queue **out);
-// For staging areas: first in, first out, at most `capacity` tuples (-1: any). The kernel's inputs become one tuple,
-// when there is room; one tuple becomes its outputs, when there is one. Both complete the kernel later.
+// The kernel's output is a handle to the queue that its node describes, made when it is not there yet.
+TFC_MUST_USE tfc_status tfc_queue_of_node(struct tfc_kernel_ctx *ctx);
+// For staging areas: first in, first out, at most `capacity` tuples (-1: any).
 TFC_MUST_USE tfc_status tfc_queue_create_fifo(tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
                                               struct tfc_queue **out);
-TFC_MUST_USE tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);
+// The kernel's inputs from `first` on become one tuple (`many`: one for each of their rows), when there is room; one
+// tuple becomes its outputs, when there is one. Both complete the kernel later.
+TFC_MUST_USE tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many,
+                                             uint32_t first);
 TFC_MUST_USE tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);
 // The tuple at `index`, which stays there; waits until there is one.
 TFC_MUST_USE tfc_status tfc_queue_peek(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t index);
 void tfc_queue_clear(struct tfc_queue *q);
 TFC_MUST_USE tfc_status tfc_queue_close(struct tfc_queue *q, bool cancel);
+bool tfc_queue_is_closed(struct tfc_queue *q);
 
 #endif

@@ -53,7 +53,7 @@ static tfc_status on_area(struct tfc_kernel_ctx *ctx, enum what what) {
                                                    name_of(ctx), &area_type, area_make, ctx, &o));
   struct tfc_queue *q = ((struct area *)o)->queue;
   switch (what) {
-  case PUT: s = tfc_queue_put_inputs(ctx, q); break;
+  case PUT: s = tfc_queue_put_inputs(ctx, q, false, 0); break;
   case TAKE: s = tfc_queue_take_one(ctx, q); break;
   case PEEK: s = tfc_queue_peek(ctx, q, tfc_nn_int(ctx->inputs[0])); break;
   case CLEAR: tfc_queue_clear(q); break;
