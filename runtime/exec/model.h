@@ -19,7 +19,10 @@ struct tfc_restored {
 };
 TFC_MUST_USE tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *graph,
                                                     const char *prefix, struct tfc_restored *out);
-// The other way round: items "w/part_0", "w/part_1" ... become slices of "w", as TensorFlow's Saver writes partitioned
+// Writes every variable that has a value, as what tfc_checkpoint_join_parts says.
+TFC_MUST_USE tfc_status tfc_session_save_checkpoint(struct tfc_session *session, const struct tfc_graph *graph,
+                                                    const char *prefix, size_t *out_saved);
+// Items "w/part_0", "w/part_1" ... become slices of "w", as TensorFlow's Saver writes partitioned
 // variables, along the dimension in which they differ, else the first one, TensorFlow's default. What is made of them
 // lives in the arena.
 TFC_MUST_USE tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t count,
