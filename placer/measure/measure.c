@@ -240,9 +240,11 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   if (!m) return no_memory();
   m->fd = -1, m->cancel = o->cancel;
   m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
+  // Loading and initialising a graph gives no sign until it is done, unlike steps.
+  m->setup_seconds = fmax(m->hang_seconds, 60);
   // Preparing a graph for a GPU measures its convolutions, which takes minutes where there are hundreds of shapes.
   bool gpu = (o->devices && strstr(o->devices, "gpu")) || access("/dev/nvidiactl", F_OK) == 0;
-  m->setup_seconds = gpu ? 5 * m->hang_seconds : m->hang_seconds;
+  if (gpu) m->setup_seconds *= 5;
   m->end_s = o->end_s;
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -41,7 +41,7 @@ struct tfc_measure_options {
   bool all_rewrites, no_captures; // as --rewrites all, --cuda-graphs off
   const char *tuning;             // what drivers measured before (struct tfc_device_driver), or NULL
   uint64_t seed;
-  double hang_seconds;       // nothing heard for so long: the worker hangs; 0: 60
+  double hang_seconds;       // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least
   double end_s;              // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
   const char *lock;          // file of the machine-wide lock; NULL: the usual one
   const atomic_bool *cancel; // may be NULL
