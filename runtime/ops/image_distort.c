@@ -7,7 +7,7 @@
 #include "runtime/ops/nn_common.h"
 #include "runtime/ops/random_philox.h"
 
-struct rectangle { // empty where a maximum is not above its minimum
+struct rectangle { // of an object: also with a maximum below its minimum, as TensorFlow takes it
   int64_t x0, y0, x1, y1;
 };
 static float area_of(struct rectangle r) {
@@ -83,9 +83,6 @@ static tfc_status read_objects(const struct tfc_tensor *boxes, int64_t width, in
     TFC_KERNEL_CHECK(b[0] >= 0 && b[1] >= 0 && b[2] <= 1 && b[3] <= 1 && b[0] <= 1 && b[1] <= 1 && b[2] >= 0 &&
                          b[3] >= 0,
                      "All bounding box coordinates must be in [0.0, 1.0]: box %lld is %g %g %g %g", (long long)i,
-                     (double)b[0], (double)b[1], (double)b[2], (double)b[3]);
-    TFC_KERNEL_CHECK(b[0] < b[2] && b[1] < b[3],
-                     "Bounding box coordinates must have minima below maxima: box %lld is %g %g %g %g", (long long)i,
                      (double)b[0], (double)b[1], (double)b[2], (double)b[3]);
     out[i] = (struct rectangle){(int32_t)(b[1] * (float)width), (int32_t)(b[0] * (float)height),
                                 (int32_t)(b[3] * (float)width), (int32_t)(b[2] * (float)height)};

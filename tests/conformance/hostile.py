@@ -446,6 +446,10 @@ def undecided(family, graph_def):
             return True
     if node.op in ("FractionalMaxPool", "FractionalAvgPool"):  # seeds of its own
         return not any(node.attr[a].i for a in ("seed", "seed2") if a in node.attr)
+    if node.op == "StatelessRandomBinomial":  # whole numbers of NaN
+        return any(np.isnan(wide(v)).any() for v in values[2:])
+    if node.op.startswith("Stateless") and len(values) > 2 and values[2].dtype == np.uint64:  # a counter read beyond its end
+        return values[2].size < 2
     if node.op in ("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D"):
         return values[0].size == 0
     if node.op == "DenseBincount":

@@ -115,6 +115,7 @@ def stateless(f):
         with f.scope():
             f.run([f.node("StatelessMultinomial", [f.values("float32", [3, 5]), np.array(n, I32), np.array(s, t)], output_dtype=o) for n in (7, 20) for s, t in (([1, 2], I32), ([-5, 2 ** 40], I64)) for o in ("int32", "int64")])
     parametrised(f)
+    bounded(f)
 
 
 def parametrised(f):
@@ -136,6 +137,35 @@ def parametrised(f):
         f.simple("StatelessShuffle", d, [([f.values(d, s), key, counter, np.array(1, I32)], {}) for s in ([9, 2], [1], [0, 3], [130])])
 
 
+def bounded(f):
+    """Normal numbers within bounds: proposals of all three kinds, bounds on one side, mirrored ones, many batches."""
+    inf = np.inf
+    ranges = [(0, 1, -1, 4), (0, 1, -0.5, 0.25), (0, 2, 3, inf), (1, 0.5, -inf, -1), (5, 1, -2, 0), (0, 1, 1, 1.125), (-3, 4, -inf, 2), (0, 1, 0.5, 9), (2, 0.25, -7, 2)]
+    for d in ("float32", "float64", "float16"):
+        near = "ulp:2" if d == "float32" else "ulp:1" if d == "float16" else "ulp:4"
+        number = lambda v: np.array(v, d)  # noqa: E731,B023
+        for k, r in enumerate(ranges):
+            stream(f, "ParameterizedTruncatedNormal", d, [np.array([9, 25], I32 if k % 2 else I64)] + [number(v) for v in r], near, tag="range%d" % k, seed=87654321, seed2=17, dtype=d)
+        columns = [number(c) for c in zip(*ranges)]
+        stream(f, "ParameterizedTruncatedNormal", d, [np.array([len(ranges), 3, 7], I32)] + columns, near, tag="batches", seed=5, seed2=0, dtype=d, times=3)
+        for tag, shape, inputs in (("scalar_bounds", [9, 2], columns[:1] + [number([2.0]), number(-20), number(20)]), ("one", [1], [number([0]), number([1]), number([-1]), number([1])]),
+                                   ("empty", [0, 3], [number(0), number(1), number(-1), number(1)]), ("none", [3, 0], [number(0), number(1), number(-1), number(1)]), ("long", [1031], [number([0]), number(1), number(-1), number(1)])):
+            stream(f, "ParameterizedTruncatedNormal", d, [np.array(shape, I32)] + inputs, near, tag=tag, seed=0, seed2=9, dtype=d)
+        f.simple("StatelessParameterizedTruncatedNormal", d,
+                 [([np.array(shape, t), np.array(seed, t2)] + inputs, {}) for t, t2, seed in ((I32, I64, [7, -2]), (I64, I32, [-5, 3]))
+                  for shape, inputs in (([6, len(ranges)], columns), ([31], [number(v) for v in ranges[0]]), ([4, len(ranges)], [number(0), number(1), columns[2], columns[3]]),
+                                        ([5, 2, 3], [number([[0], [4]]), number([1, 2, 3]), number(-2), number([[9], [6]])]), ([0, 3], [number([0, 1, 2]), number(1), number(-1), number(1)]),
+                                        ([2, 1, 3, 1], [number(np.zeros([1, 1])), number(1), number(-1), number(np.ones([1, 3, 1]))]), ([0], [number(0), number(-1), number(3), number(1)]))], near)
+    for tag, shape, inputs in (("deviation", [3], [0, -1, -1, 1]), ("order", [3], [0, 1, 1, 1]), ("infinite", [3], [0, 1, -inf, inf]), ("nan", [3], [0, 1, -1, np.nan]), ("lengths", [3, 2], [[0, 1], 1, -1, 1]), ("rank", [3, 1], [[[0]], 1, -1, 1])):
+        inputs = [np.array(v, np.float32) for v in inputs]
+        f.refused("ParameterizedTruncatedNormal", "float32", [np.array(shape, I32)] + inputs, tag="refused_" + tag)
+        if tag not in ("rank", "lengths"):
+            f.refused("StatelessParameterizedTruncatedNormal", "float32", [np.array(shape, I32), np.array([1, 2], I64)] + inputs, tag="refused_" + tag)
+    for tag, shape, means, low in (("ends", [3, 2], [0, 1, 2], -1), ("pairs", [2, 3], [0, 1, 2], [-1, -2])):
+        f.refused("StatelessParameterizedTruncatedNormal", "float32", [np.array(shape, I32), np.array([1, 2], I64)] + [np.array(v, np.float32) for v in (means, 1, low, 4)], tag="refused_" + tag)
+    f.refused("ParameterizedTruncatedNormal", "float32", [np.zeros([0], I32)] + [np.array(v, np.float32) for v in (0, 1, -1, 1)], tag="refused_scalar")
+
+
 def parts_of_images(f):
     """Random parts of images: drawn from a stream, and of a seed."""
     box, two = np.array([[[0.1, 0.2, 0.8, 0.9]]], np.float32), np.array([[[0.05, 0.1, 0.4, 0.3], [0.5, 0.5, 1, 1]]], np.float32)
@@ -146,6 +176,8 @@ def parts_of_images(f):
         stream(f, "SampleDistortedBoundingBoxV2", d, [np.array([299, 180, 3], d), boxes, least], "exact", seed=5, seed2=6, **more)
     for d in ("int32", "int64"):
         f.simple("StatelessSampleDistortedBoundingBox", d, [([np.array([33, 64, 3], d), b, least, np.array(s, t)], m) for b, m in ((box, {}), (two, tall)) for s, t in (([1, 2], I32), ([-5, 2 ** 40], I64))])
+    turned = np.array([[[0.9, 0.8, 0.1, 0.2]], [[0.5, 0.25, 0.5, 0.75]], [[0.1, 0.9, 0.8, 0.2]], [[0.3, 0.3, 0.5, 0.6]]], np.float32)  # no objects but the last
+    f.simple("StatelessSampleDistortedBoundingBox", "int32", [([np.array([33, 64, 3], I32), turned[i:j], np.array(c, np.float32), np.array([3, 1], I64)], {}) for i, j in ((0, 4), (0, 1), (1, 2), (2, 3)) for c in (0, 0.5)], tag="turned")
     for tag, inputs in (("none", [np.array([40, 57, 3], I32), none, least]), ("outside", [np.array([40, 57, 3], I32), box * 2, least]), ("sizes", [np.array([40, 57], I32), box, least])):
         f.case("SampleDistortedBoundingBoxV2", "int32", tag=tag, expect_error="InvalidArgumentError")
         with f.graph.as_default(), f.scope():
