@@ -1,4 +1,4 @@
-// Ops that order or count values: ArgMax, ArgMin, TopKV2, NthElement, LowerBound, UpperBound, Bucketize, Bincount,
+// Ops that order or count values: ArgMax, ArgMin, NthElement, LowerBound, UpperBound, Bucketize, Bincount,
 // DenseBincount, HistogramFixedWidth.
 #include <limits.h>
 #include <math.h>
@@ -95,7 +95,7 @@ static tfc_status shape_arg(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// --- TopKV2, NthElement ----------------------------------------------------------------------------------------------
+// --- NthElement ------------------------------------------------------------------------------------------------------
 // Positions sorted by value; equal values by position.
 struct ranked {
   double value; // exact for every type but 64-bit integers, which have `exact`
@@ -136,83 +136,6 @@ static void rank_row(const struct tfc_tensor *x, int64_t from, int64_t n, struct
   default: break;
   }
   qsort(out, (size_t)n, sizeof *out, larger_first);
-}
-
-static tfc_status top_k(struct tfc_kernel_ctx *ctx) {
-  const struct tfc_tensor *x = ctx->inputs[0];
-  const struct type_state *state = ctx->state;
-  struct tfc_tensor *values = NULL, *indices = NULL;
-  struct tfc_buffer *held = NULL;
-  int64_t k = state->number;
-  if (ctx->input_count == 2) {
-    TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "k must be scalar");
-    k = tfc_tensor_int(ctx->inputs[1], 0);
-  }
-  TFC_KERNEL_CHECK(x->shape.rank >= 1, "input must be >= 1-D");
-  int64_t n = x->shape.dims[x->shape.rank - 1];
-  TFC_KERNEL_CHECK(k >= 0, "Need k >= 0, got %lld", (long long)k);
-  TFC_KERNEL_CHECK(n >= k, "input must have at least k columns. Had %lld, needed %lld", (long long)n, (long long)k);
-  if (!(OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(x->dtype))) return ops_unsupported_type(ctx, x->dtype);
-  struct tfc_shape shape = x->shape;
-  shape.dims[shape.rank - 1] = k;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &values));
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, state->type, &shape, &indices));
-  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)n * sizeof(struct ranked) + 1, &held));
-  struct ranked *order = held->data;
-  int64_t rows = n ? tfc_tensor_elements(x) / n : 0;
-  size_t size = tfc_dtype_size(x->dtype);
-  for (int64_t r = 0; r < rows; r++) {
-    rank_row(x, r * n, n, order);
-    for (int64_t i = 0; i < k; i++) {
-      memcpy((char *)values->data + (size_t)(r * k + i) * size,
-             (const char *)x->data + (size_t)(r * n + order[i].at) * size, size);
-      put_int(indices, r * k + i, order[i].at);
-    }
-  }
-  tfc_buffer_release(held);
-  return NULL;
-}
-static tfc_status prepare_top_k(struct tfc_prepare_ctx *ctx) {
-  OPS_PREPARE_STATE(ctx, struct type_state, state);
-  state->type = tfc_node_attr_type(ctx->graph, ctx->node, "index_type", TFC_INT32);
-  state->number = tfc_node_attr_int(ctx->graph, ctx->node, "k", 0);
-  return NULL;
-}
-static tfc_status shape_top_k(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape x;
-  int64_t k = TFC_DIM_UNKNOWN;
-  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, &x));
-  if (x.rank < 0) return NULL;
-  if (ctx->node->input_count == 1)
-    k = tfc_node_attr_int(ctx->graph, ctx->node, "k", 0);
-  else if (!ops_known_int(ctx, 1, &k))
-    k = TFC_DIM_UNKNOWN;
-  if (tfc_dim_known(k) && tfc_dim_known(x.dims[x.rank - 1]) && x.dims[x.rank - 1] < k)
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "input must have last dimension >= k = %lld but is %lld", (long long)k,
-                           (long long)x.dims[x.rank - 1]);
-  x.dims[x.rank - 1] = k;
-  ctx->outputs[0] = ctx->outputs[1] = x;
-  return NULL;
-}
-// The gradient goes back to where the values came from: rows flattened, positions numbered through.
-OPS_GRADIENT(TopKV2) {
-  struct tfc_builder *b = g->builder;
-  struct tfc_output zero = tfc_add_i32(b, 0), first = tfc_add_i32_vector(b, (int32_t[]){0}, 1);
-  struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32);
-  struct tfc_output index_shape = grad_shape(g, grad_out(g, 1), g->output_shapes[1], TFC_INT32);
-  struct tfc_output lengths[2] = {grad_item(g, shape, -1), grad_item(g, index_shape, -1)};
-  struct tfc_output flat[2] = {tfc_add_i32(b, -1), lengths[1]};
-  struct tfc_output indices = g_reshape(g, grad_cast(g, grad_out(g, 1), TFC_INT32), grad_pack(g, flat, 2, 0));
-  struct tfc_output rows = grad_item(g, grad_shape(g, indices, NULL, TFC_INT32), 0);
-  struct tfc_output starts = grad_op3(g, "Range", zero, g_mul(g, rows, lengths[0]), lengths[0]);
-  struct tfc_output through = g_add(g, indices, grad_op2(g, "ExpandDims", starts, tfc_add_i32(b, -1)));
-  struct tfc_output all = tfc_add_i32_vector(b, (int32_t[]){-1}, 1);
-  struct tfc_output total = grad_op2(g, "Prod", shape, first);
-  struct tfc_output at = grad_op2(g, "ExpandDims", g_reshape(g, through, all), tfc_add_i32(b, -1));
-  struct tfc_output spread =
-      grad_op3(g, "ScatterNd", at, g_reshape(g, G, all), g_reshape(g, total, tfc_add_i32_vector(b, (int32_t[]){1}, 1)));
-  g->grad_inputs[0] = g_reshape(g, spread, shape);
-  return NULL;
 }
 
 static tfc_status nth_element(struct tfc_kernel_ctx *ctx) {
@@ -288,6 +211,11 @@ static tfc_status in_top_k(struct tfc_kernel_ctx *ctx) {
     }
     ((bool *)y->data)[r] = can_say && above < k;
   }
+  return NULL;
+}
+static tfc_status prepare_in_top_k(struct tfc_prepare_ctx *ctx) {
+  OPS_PREPARE_STATE(ctx, struct type_state, state);
+  state->number = tfc_node_attr_int(ctx->graph, ctx->node, "k", 0);
   return NULL;
 }
 static tfc_status shape_in_top_k(struct tfc_shape_ctx *ctx) {
@@ -538,37 +466,13 @@ static const struct tfc_op_def math_order_rows[] = {
      .prepare = prepare_arg,
      .kernel = arg_min,
      .samples = "float[3,4], int32[]=1; int32[5], int32[]=0"},
-    {.name = "TopKV2",
-     .inputs = "input: T, k: Tk",
-     .outputs = "values: T, indices: index_type",
-     .attrs = "sorted: bool = true, T: " OPS_TYPES_REAL
-              ", Tk: {int16, int32, int64} = int32, index_type: {int16, int32, int64} = int32",
-     .types = OPS_BITS(OPS_REALS),
-     .host_inputs = 2,
-     .shape = shape_top_k,
-     .cost = ops_cost_inputs,
-     .prepare = prepare_top_k,
-     .kernel = top_k,
-     .gradient = gradient_TopKV2,
-     .samples = "float[3,4], int32[]=2; int32[5], int32[]=5"},
-    {.name = "TopK",
-     .inputs = "input: T",
-     .outputs = "values: T, indices: int32",
-     .attrs = "k: int >= 0, sorted: bool = true, T: " OPS_TYPES_REAL,
-     .types = OPS_BITS(OPS_REALS),
-     .shape = shape_top_k,
-     .cost = ops_cost_inputs,
-     .prepare = prepare_top_k,
-     .kernel = top_k,
-     .gradient = gradient_TopKV2,
-     .samples = "float[3,4] {k=2}"},
     {.name = "InTopK",
      .inputs = "predictions: float, targets: T",
      .outputs = "precision: bool",
      .attrs = "k: int, T: {int32, int64} = int32",
      COUNTS,
      .shape = shape_in_top_k,
-     .prepare = prepare_top_k,
+     .prepare = prepare_in_top_k,
      .kernel = in_top_k,
      .samples = "float[3,4], int32[3]=[0,3,1] {k=2}"},
     {.name = "InTopKV2",
@@ -578,7 +482,7 @@ static const struct tfc_op_def math_order_rows[] = {
      COUNTS,
      .host_inputs = 4,
      .shape = shape_in_top_k,
-     .prepare = prepare_top_k,
+     .prepare = prepare_in_top_k,
      .kernel = in_top_k,
      .samples = "float[3,4], int32[3]=[0,3,1], int32[]=2"},
     {.name = "NthElement",

@@ -115,6 +115,16 @@ def counting(f):
     # Values without ties apart from one row: TensorFlow takes the lower index first.
     f.sweep("TopKV2", lambda d: [([f.values(d, [3, 9], -100, 100), np.array(k, I32)], {"sorted": True}) for k in (1, 4, 9, 0)]
             + [([f.values(d, [9]), np.array(2, I32)], {"sorted": True})], "exact", dtypes=FLOATS + INTS)
+    # What cannot be compared, and what comes out where no order is asked for: which and where follow from the search.
+    for d in FLOATS + ["int32"]:
+        made = []
+        for n, ks in ((5, (1, 2, 5)), (19, (1, 3, 19)), (45, (1, 7, 45)), (130, (1, 20, 130))):
+            x = f.values(d, [4, n], -20, 20)
+            if d in FLOATS:
+                x[1, n // 2] = x[2, 0] = x[2, n - 1] = np.nan
+                x[3, f.rng(n).uniform(size=n) < 0.4] = np.nan
+            made += [([x, np.array(k, I32)], {"sorted": s}) for k in ks for s in (True, False)]
+        f.simple("TopKV2", d, made, tag="order")
     x = f.values("float32", [5, 6], -10, 10)
     x[3, 2] = np.nan
     targets = np.array([0, 5, 2, 1, 9], I32)
