@@ -121,24 +121,20 @@ struct tfc_op_time {
   uint64_t split; // of `wall`: in loops that the device's cores share
   uint64_t work;  // of all cores in those loops
 };
-// Lanes: operations of one segment side by side, each lane in its own order. A step of a lane runs an operation, once
-// the lanes that it waits for have got so far, or helps another lane with one until that has ended. Whatever the lanes
-// do, running the operations one by one in the order of the segment is right, too.
-struct tfc_lane_wait {
-  uint32_t lane, ended; // so many operations of that lane
-};
+// Lanes: operations of one segment side by side. Each is planned on a lane and split over so many; a lane that has
+// nothing that is ready takes what is planned on others. An operation may start when all that come before it have
+// ended. Running the operations one by one in the order of the segment is right, too.
 struct tfc_lane_step {
-  uint32_t op;                     // index in the segment
-  uint32_t lane;                   // whose operation it is: this one's, or the one that is helped
-  uint32_t ended;                  // how many of its operations have ended with this one
-  uint32_t threads;                // that the operation is split over
-  uint32_t wait_begin, wait_count; // own operations only
+  uint32_t op;                       // index in the segment; UINT32_MAX: nothing is run, others wait for it
+  uint16_t lane, threads;            // as planned
+  bool open;                         // of one lane: others may help that would be idle
+  uint32_t before;                   // so many steps must have ended
+  uint32_t after_begin, after_count; // in `after`: steps that wait for it
 };
 struct tfc_lanes {
-  uint32_t count;
-  const uint32_t *begin; // [count + 1] in `steps`
-  const struct tfc_lane_step *steps;
-  const struct tfc_lane_wait *waits;
+  uint32_t count, step_count;
+  const struct tfc_lane_step *steps; // in the planned order
+  const uint32_t *after;
 };
 struct tfc_segment {
   const struct tfc_graph *graph;

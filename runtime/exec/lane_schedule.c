@@ -10,6 +10,8 @@
 #include "runtime/exec/plan_internal.h"
 
 enum { MOST_LANES = 16, MOST_OPS_TRIED = 20000 };
+// Whoever is idle may help with what is this long alone, and loses no more of all cores' time when split.
+static const double worth_helping_us = 100, helped_well = 0.75;
 
 struct scheduler {
   const struct tfc_ir *ir;
@@ -26,6 +28,7 @@ struct scheduler {
   uint32_t *sequence, count;
   uint16_t *lane;
   uint32_t *helpers;
+  bool *open;
 };
 struct manner {
   uint32_t widest;   // lanes of one operation
@@ -199,7 +202,9 @@ static tfc_status make_room(struct scheduler *s) {
   s->sequence = malloc((n + 1) * sizeof *s->sequence);
   s->lane = calloc(n + 1, sizeof *s->lane);
   s->helpers = calloc(n + 1, sizeof *s->helpers);
-  bool room = s->took && s->rank && s->topological && s->waiting && heaps && s->sequence && s->lane && s->helpers;
+  s->open = calloc(n + 1, sizeof *s->open);
+  bool room =
+      s->took && s->rank && s->topological && s->waiting && heaps && s->sequence && s->lane && s->helpers && s->open;
   return room ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
@@ -237,8 +242,13 @@ tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_t
   }
   shortest = simulate(&sch, best);
   if (sch.count != sch.wanted) TFC_FAIL(s, TFC_INTERNAL, "operations could not be ordered");
-  *out = (struct tfc_lane_schedule){sch.lanes, sch.sequence, sch.count, sch.lane, sch.helpers, shortest, one_by_one};
-  sch.sequence = NULL, sch.lane = NULL, sch.helpers = NULL;
+  for (uint32_t i = 0; i < ir->ops.count; i++) {
+    double alone = took(&sch, i, 1), together = sch.lanes * took(&sch, i, sch.lanes);
+    sch.open[i] = alone > worth_helping_us && alone > helped_well * together;
+  }
+  *out = (struct tfc_lane_schedule){sch.lanes,   sch.sequence, sch.count, sch.lane,
+                                    sch.helpers, sch.open,     shortest,  one_by_one};
+  sch.sequence = NULL, sch.lane = NULL, sch.helpers = NULL, sch.open = NULL;
 out:
   tfc_order_graph_deinit(&sch.graph);
   free(sch.took);
@@ -250,6 +260,7 @@ out:
   free(sch.sequence);
   free(sch.lane);
   free(sch.helpers);
+  free(sch.open);
   return s;
 }
 
@@ -257,5 +268,6 @@ void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s) {
   free(s->sequence);
   free(s->lane);
   free(s->helpers);
+  free(s->open);
   *s = (struct tfc_lane_schedule){0};
 }

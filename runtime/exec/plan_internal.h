@@ -8,6 +8,7 @@
 //   idle.c      sequence          packed weights where a device would wait
 //   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
 //   memory.c    items → places    the arena of each device
+//   lane_steps.c  → lanes         what each operation in lanes waits for
 //   segments.c  → prepared segments and what is submitted each step
 //   step.c      runs it
 #ifndef TFC_RUNTIME_EXEC_PLAN_INTERNAL_H
@@ -125,6 +126,7 @@ struct tfc_lane_schedule {
   uint32_t sequence_count;
   uint16_t *lane;       // [ops]
   uint32_t *helpers;    // [ops] a bit for each lane
+  bool *open;           // [ops] others may help that would be idle
   double predicted_us;  // of the step
   double one_by_one_us; // by the same times
 };
@@ -185,6 +187,11 @@ struct tfc_memory_plan {
 };
 TFC_MUST_USE tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
                                              struct tfc_arena *arena, struct tfc_memory_plan *out);
+
+// Of one device, for a plan with lanes: in the arena.
+TFC_MUST_USE tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
+                                            const struct tfc_memory_plan *memory, const struct tfc_lane_schedule *by,
+                                            struct tfc_arena *arena, const struct tfc_lanes **out);
 
 // --- Plan --------------------------------------------------------------------------------------------------------
 struct tfc_place { // a slot with a place in an arena

@@ -233,7 +233,8 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   return NULL;
 }
 
-// The item that reads an unplanned value last, where all its readers are on its producer's queue.
+// The item that reads an unplanned value last, where all its readers are on its producer's queue; with lanes, whose
+// order says nothing, where there is one reader.
 static void find_last_readers(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   enum { SEVERAL = UINT32_MAX - 1 };
@@ -247,59 +248,27 @@ static void find_last_readers(struct maker *m) {
     if (m->a->items[i].op == TFC_NONE32) continue;
     const struct tfc_ir_op *op = &ir->ops.data[m->a->items[i].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
-      uint32_t v = op->inputs[k].value, from = ir->values.data[v].op;
+      uint32_t v = op->inputs[k].value;
       uint32_t *last = &m->last_reader[v];
-      bool elsewhere = m->lanes && from != TFC_NONE32 && m->a->items[i].queue != m->lanes->lane[from];
-      if (elsewhere) *last = SEVERAL;
+      if (m->lanes && *last != TFC_NONE32 && *last != i) *last = SEVERAL;
       if (*last != SEVERAL) *last = i;
     }
   }
 }
 
-// One segment in the order of the sequence, and what each lane does of it.
+// One segment in the order of the sequence, run by lanes.
 static tfc_status prepare_lanes(struct maker *m) {
   struct tfc_plan *plan = m->plan;
   const struct tfc_arrangement *a = m->a;
-  const struct tfc_lane_schedule *by = m->lanes;
-  uint32_t count = by->lanes, steps = a->item_count, waits = 0;
-  for (uint32_t i = 0; i < a->item_count; i++) {
-    steps += (uint32_t)__builtin_popcount(by->helpers[a->items[i].op]);
-    waits += a->items[i].wait_count;
-  }
-  struct tfc_lanes *lanes = TFC_ARENA_NEW(m->arena, struct tfc_lanes);
-  struct tfc_lane_step *step = TFC_ARENA_ARRAY(m->arena, struct tfc_lane_step, steps + 1);
-  struct tfc_lane_wait *wait = TFC_ARENA_ARRAY(m->arena, struct tfc_lane_wait, waits + 1);
-  uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, count + 1);
+  const struct tfc_lanes *lanes = NULL;
+  TFC_RETURN_IF_ERROR(tfc_lane_steps_make(m->ir, a, m->memory, m->lanes, m->arena, &lanes));
   plan->segments = TFC_ARENA_ARRAY(m->arena, struct tfc_segment, 1);
   plan->submissions = TFC_ARENA_ARRAY(m->arena, struct tfc_submission, 1);
   plan->points = TFC_ARENA_ARRAY(m->arena, struct tfc_point, 1);
   plan->timepoints = TFC_ARENA_ARRAY(m->arena, struct tfc_timepoint, 1);
   struct tfc_segment_op *ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, a->item_count + 1);
-  if (!lanes || !step || !wait || !begin || !plan->segments || !plan->submissions || !plan->points ||
-      !plan->timepoints || !ops)
-    return TFC_PLAN_NO_MEMORY();
+  if (!plan->segments || !plan->submissions || !plan->points || !plan->timepoints || !ops) return TFC_PLAN_NO_MEMORY();
   for (uint32_t i = 0; i < a->item_count; i++) TFC_RETURN_IF_ERROR(make_segment_op(m, i, &ops[i]));
-  uint32_t n = 0, w = 0;
-  for (uint32_t l = 0; l < count; l++) {
-    begin[l] = n;
-    for (uint32_t i = 0; i < a->item_count; i++) {
-      const struct tfc_item *item = &a->items[i];
-      bool own = item->queue == l;
-      if (!own && !(by->helpers[item->op] >> l & 1)) continue;
-      step[n++] = (struct tfc_lane_step){.op = i,
-                                         .lane = item->queue,
-                                         .ended = item->position + 1,
-                                         .threads = 1 + (uint32_t)__builtin_popcount(by->helpers[item->op]),
-                                         .wait_begin = w,
-                                         .wait_count = own ? item->wait_count : 0};
-      for (uint32_t k = 0; own && k < item->wait_count; k++) {
-        const struct tfc_wait *from = &a->waits[item->wait_begin + k];
-        wait[w++] = (struct tfc_lane_wait){from->queue, from->position + 1};
-      }
-    }
-  }
-  begin[count] = n;
-  *lanes = (struct tfc_lanes){count, begin, step, wait};
   plan->segments[0] = (struct tfc_segment){.graph = m->ir->graph,
                                            .ops = ops,
                                            .op_count = a->item_count,

@@ -1,6 +1,10 @@
 // Every lane has a team of its own, without threads: other lanes come to help with an operation that is split. Lanes
-// are taken by whoever of the device's threads comes; a lane that was begun has its thread until it ends, and each step
-// of a lane waits only for steps that come before it in the segment's order, so that somebody can always go on.
+// are taken by whoever of the device's threads comes.
+//
+// The plan says which lane runs what, and in which order. But cores of a shared machine are never as fast as when they
+// were timed, so a lane waits for nobody: of its own operations it runs the first that is ready, and where none is, it
+// helps with one that is split, or takes the first that is ready on any lane. What comes before a lane's own next
+// operation in the plan and is being split is helped with first.
 #include "runtime/device/cpu/lanes.h"
 
 #include <sched.h>
@@ -9,8 +13,14 @@
 #include "runtime/base/clock.h"
 #include "runtime/device/wait.h"
 
+static const uint32_t NONE = UINT32_MAX;
+
 struct lane {
-  _Alignas(64) _Atomic uint32_t ended; // operations of this step of the plan, UINT32_MAX: it has failed
+  _Alignas(64) _Atomic uint32_t ended; // operations that it has split and that have ended
+  _Atomic uint32_t splits;             // the step that it splits, NONE: none
+  _Atomic uint64_t *ready;             // a bit for each of its steps: may be taken
+  const uint32_t *steps;               // [step_count]
+  uint32_t step_count;
   struct tfc_team team;
   struct tfc_kernel_env env[TFC_CPU_MOST_LANES]; // by threads - 1
 };
@@ -20,6 +30,13 @@ struct tfc_cpu_lanes {
   const struct tfc_lanes *plan;
   struct tfc_step *step;
   struct lane *lanes;
+  _Atomic uint64_t *ready; // of all lanes
+  uint32_t ready_words;
+  uint32_t *steps;                    // lane by lane
+  uint32_t *bit;                      // [steps] where in its lane
+  _Atomic uint32_t *before;           // [steps] how many of those that come before it have not ended
+  uint32_t *next;                     // [steps] chains of steps that run nothing and are to end
+  _Alignas(64) _Atomic uint32_t left; // steps that have not ended
 };
 
 static void split(struct tfc_kernel_env *env, int64_t total, int64_t grain,
@@ -29,69 +46,162 @@ static void split(struct tfc_kernel_env *env, int64_t total, int64_t grain,
 
 static void release(void *own) {
   struct tfc_cpu_lanes *l = own;
-  if (l) free(l->lanes);
+  if (!l) return;
+  free(l->lanes);
+  free((void *)l->ready);
+  free(l->steps);
+  free(l->bit);
+  free((void *)l->before);
+  free(l->next);
   free(l);
+}
+
+static bool make_room(struct tfc_cpu_lanes *l) {
+  const struct tfc_lanes *plan = l->plan;
+  size_t n = plan->step_count + 1u;
+  l->ready_words = plan->step_count / 64 + plan->count;
+  l->lanes = aligned_alloc(64, plan->count * sizeof *l->lanes);
+  l->ready = calloc(l->ready_words, sizeof *l->ready);
+  l->steps = malloc(n * sizeof *l->steps);
+  l->bit = malloc(n * sizeof *l->bit);
+  l->before = calloc(n, sizeof *l->before);
+  l->next = malloc(n * sizeof *l->next);
+  return l->lanes && l->ready && l->steps && l->bit && l->before && l->next;
 }
 
 tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p) {
   const struct tfc_lanes *plan = tfc_runner_segment(p)->lanes;
-  struct tfc_cpu_lanes *l = calloc(1, sizeof *l);
-  if (l) l->lanes = aligned_alloc(64, plan->count * sizeof *l->lanes);
-  if (!l || !l->lanes || plan->count > TFC_CPU_MOST_LANES) {
+  struct tfc_cpu_lanes *l = aligned_alloc(64, sizeof *l);
+  if (l) *l = (struct tfc_cpu_lanes){.runner = r, .prepared = p, .plan = plan};
+  if (!l || plan->count > TFC_CPU_MOST_LANES || !make_room(l)) {
     release(l);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: no memory for %u lanes", r->device->info.name, plan->count);
   }
-  memset(l->lanes, 0, plan->count * sizeof *l->lanes);
-  l->runner = r;
-  l->prepared = p;
-  l->plan = plan;
-  for (uint32_t i = 0; i < plan->count; i++) l->lanes[i].team.index = (int)i;
-  for (uint32_t i = 0; i < plan->count; i++)
+  memset((void *)l->lanes, 0, plan->count * sizeof *l->lanes);
+  for (uint32_t i = 0, at = 0, word = 0; i < plan->count; i++) {
+    struct lane *lane = &l->lanes[i];
+    lane->team.index = (int)i;
+    lane->steps = l->steps + at;
+    lane->ready = l->ready + word;
+    for (uint32_t k = 0; k < plan->step_count; k++) {
+      if (plan->steps[k].op == NONE || plan->steps[k].lane != i) continue;
+      l->bit[k] = lane->step_count++;
+      l->steps[at++] = k;
+    }
+    word += (lane->step_count + 63) / 64;
     for (uint32_t k = 0; k < plan->count; k++) {
-      struct tfc_kernel_env *env = &l->lanes[i].env[k];
+      struct tfc_kernel_env *env = &lane->env[k];
       *env = r->env;
       env->threads = (int)k + 1;
       env->parallel_for = split;
-      env->stream = &l->lanes[i].team; // a CPU device has no streams
+      env->stream = &lane->team; // a CPU device has no streams
     }
-  for (uint32_t i = 0; i < plan->begin[plan->count]; i++) {
-    const struct tfc_lane_step *s = &plan->steps[i];
-    tfc_runner_set_environment(p, s->op, &l->lanes[s->lane].env[s->threads - 1]);
   }
   tfc_runner_attach(p, l, release);
   return NULL;
 }
 
-static void wait_for(const struct lane *lane, uint32_t ended) {
-  enum { SPINS = 20000 };
-  for (uint32_t i = 0; atomic_load_explicit(&lane->ended, memory_order_acquire) < ended; i++) {
-    if (i < SPINS)
-      tfc_pause();
-    else
-      sched_yield(); // the other's core may not be its own just now
+static void make_ready(struct tfc_cpu_lanes *l, uint32_t step) {
+  uint32_t bit = l->bit[step];
+  atomic_fetch_or_explicit(&l->lanes[l->plan->steps[step].lane].ready[bit / 64], UINT64_C(1) << bit % 64,
+                           memory_order_release);
+}
+
+// A step has ended, and with it those that only waited for it and run nothing.
+static void end(struct tfc_cpu_lanes *l, uint32_t step) {
+  const struct tfc_lanes *plan = l->plan;
+  uint32_t chain = NONE, count = 0;
+  for (;;) {
+    const struct tfc_lane_step *s = &plan->steps[step];
+    for (uint32_t k = s->after_begin; k < s->after_begin + s->after_count; k++) {
+      uint32_t other = plan->after[k];
+      if (atomic_fetch_sub_explicit(&l->before[other], 1, memory_order_acq_rel) != 1) continue;
+      if (plan->steps[other].op != NONE)
+        make_ready(l, other);
+      else
+        l->next[other] = chain, chain = other;
+    }
+    count++;
+    if (chain == NONE) break;
+    step = chain, chain = l->next[step];
   }
+  atomic_fetch_sub_explicit(&l->left, count, memory_order_acq_rel);
+}
+
+// The first step of a lane that is ready, NONE: none.
+static uint32_t first_ready(const struct lane *lane) {
+  for (uint32_t w = 0; w * 64 < lane->step_count; w++) {
+    uint64_t bits = atomic_load_explicit(&lane->ready[w], memory_order_relaxed);
+    if (bits) return lane->steps[w * 64 + (uint32_t)__builtin_ctzll(bits)];
+  }
+  return NONE;
+}
+
+static bool take(struct tfc_cpu_lanes *l, uint32_t step) {
+  uint64_t mask = UINT64_C(1) << l->bit[step] % 64;
+  _Atomic uint64_t *word = &l->lanes[l->plan->steps[step].lane].ready[l->bit[step] / 64];
+  return atomic_fetch_and_explicit(word, ~mask, memory_order_acquire) & mask;
+}
+
+// Helps the lane that splits the first step before `limit`.
+static bool help(struct tfc_cpu_lanes *l, uint32_t index, uint32_t limit) {
+  struct lane *other = NULL;
+  uint32_t ended = 0;
+  for (uint32_t i = 0; i < l->plan->count; i++) {
+    if (i == index) continue;
+    uint32_t seen =
+        atomic_load_explicit(&l->lanes[i].ended, memory_order_acquire); // first: it ends after `splits` does
+    uint32_t step = atomic_load_explicit(&l->lanes[i].splits, memory_order_acquire);
+    if (step < limit) other = &l->lanes[i], ended = seen, limit = step;
+  }
+  if (other) tfc_team_help(&other->team, (int)index, &other->ended, ended + 1);
+  return other;
+}
+
+// Works in a loop of another lane's operation, if one is open: `loops` are those that it worked in last.
+static bool help_once(struct tfc_cpu_lanes *l, uint32_t index, uint32_t *loops) {
+  for (uint32_t i = 0; i < l->plan->count; i++)
+    if (i != index && tfc_team_help_once(&l->lanes[i].team, (int)index, &loops[i])) return true;
+  return false;
+}
+
+static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
+  const struct tfc_lane_step *s = &l->plan->steps[step];
+  uint32_t threads = s->threads == 1 && s->open ? l->plan->count : s->threads;
+  own->team.size = (int)threads;
+  tfc_runner_set_environment(l->prepared, s->op, &own->env[threads - 1]);
+  if (s->threads == 1) return tfc_runner_run_one(l->prepared, s->op, l->step);
+  atomic_store_explicit(&own->splits, step, memory_order_release);
+  bool good = tfc_runner_run_one(l->prepared, s->op, l->step);
+  atomic_store_explicit(&own->splits, NONE, memory_order_relaxed);
+  atomic_fetch_add_explicit(&own->ended, 1, memory_order_release);
+  return good;
 }
 
 static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
-  const struct tfc_lanes *plan = l->plan;
+  enum { SPINS = 20000 };
   struct lane *own = &l->lanes[index];
-  for (uint32_t i = plan->begin[index]; i < plan->begin[index + 1]; i++) {
-    const struct tfc_lane_step *s = &plan->steps[i];
-    if (s->lane != index) {
-      struct lane *other = &l->lanes[s->lane];
-      tfc_team_help(&other->team, (int)index, &other->ended, s->ended);
+  uint32_t idle = 0, loops[TFC_CPU_MOST_LANES] = {0};
+  while (atomic_load_explicit(&l->left, memory_order_acquire) && !tfc_step_stopped(l->step)) {
+    uint32_t step = first_ready(own);
+    if (help(l, index, step)) {
+      idle = 0;
       continue;
     }
-    for (uint32_t w = 0; w < s->wait_count; w++) {
-      const struct tfc_lane_wait *wait = &plan->waits[s->wait_begin + w];
-      wait_for(&l->lanes[wait->lane], wait->ended);
+    for (uint32_t i = 0, other; step == NONE && i < l->plan->count; i++)
+      if ((other = first_ready(&l->lanes[i])) < step) step = other;
+    if (step != NONE) {
+      idle = 0;
+      if (!take(l, step)) continue;
+      if (!run(l, own, step)) return;
+      end(l, step);
+    } else if (help_once(l, index, loops)) {
+      idle = 0;
+    } else if (++idle < SPINS) {
+      tfc_pause();
+    } else {
+      sched_yield(); // the others' cores may not be their own just now
     }
-    own->team.size = (int)s->threads;
-    if (!tfc_runner_run_one(l->prepared, s->op, l->step)) { // the others shall see that, not wait
-      atomic_store_explicit(&own->ended, UINT32_MAX, memory_order_release);
-      return;
-    }
-    atomic_store_explicit(&own->ended, s->ended, memory_order_release);
   }
 }
 
@@ -99,20 +209,36 @@ static void run_lanes(void *arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) run_lane(arg, (uint32_t)i);
 }
 
-void tfc_cpu_lanes_run(struct tfc_runner *r, struct tfc_team *team, struct tfc_prepared *p, struct tfc_step *step) {
-  struct tfc_cpu_lanes *l = tfc_runner_attached(p);
+static void begin_step(struct tfc_cpu_lanes *l, struct tfc_step *step) {
   const struct tfc_lanes *plan = l->plan;
-  if (tfc_step_stopped(step)) return;
   l->step = step;
   for (uint32_t i = 0; i < plan->count; i++) {
-    atomic_store_explicit(&l->lanes[i].ended, 0, memory_order_relaxed);
+    atomic_store_explicit(&l->lanes[i].splits, NONE, memory_order_relaxed);
     for (uint32_t k = 0; k < plan->count; k++) tfc_runner_enter(&l->lanes[i].env[k], step);
   }
+  for (uint32_t w = 0; w < l->ready_words; w++) atomic_store_explicit(&l->ready[w], 0, memory_order_relaxed);
+  for (uint32_t k = 0; k < plan->step_count; k++)
+    atomic_store_explicit(&l->before[k], plan->steps[k].before, memory_order_relaxed);
+  atomic_store_explicit(&l->left, plan->step_count, memory_order_relaxed);
+  for (uint32_t k = 0; k < plan->step_count; k++) {
+    if (plan->steps[k].before) continue;
+    if (plan->steps[k].op == NONE)
+      end(l, k);
+    else
+      make_ready(l, k);
+  }
+}
+
+void tfc_cpu_lanes_run(struct tfc_runner *r, struct tfc_team *team, struct tfc_prepared *p, struct tfc_step *step) {
+  struct tfc_cpu_lanes *l = tfc_runner_attached(p);
+  if (tfc_step_stopped(step)) return;
+  begin_step(l, step);
   uint64_t begin = tfc_ticks();
-  if (!tfc_team_try_for(team, plan->count, 1, run_lanes, l)) {
-    for (uint32_t i = 0; i < plan->count; i++) l->lanes[i].team.size = 1;
-    for (uint32_t i = 0; i < tfc_runner_segment(p)->op_count; i++)
+  if (!tfc_team_try_for(team, l->plan->count, 1, run_lanes, l)) {
+    for (uint32_t i = 0; i < tfc_runner_segment(p)->op_count; i++) {
+      tfc_runner_set_environment(p, i, &l->lanes[0].env[0]);
       if (!tfc_runner_run_one(p, i, step)) break;
+    }
   }
   if (step->spans) {
     struct tfc_span *span = &step->spans[r->device->index];

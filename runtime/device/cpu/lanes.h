@@ -1,5 +1,5 @@
 // Lanes of a CPU device: independent operations of a segment side by side, each on one core or on a few. The threads
-// of the device's team take a lane each; who waits for another lane spins on how many operations of it have ended.
+// of the device's team take a lane each.
 #ifndef TFC_RUNTIME_DEVICE_CPU_LANES_H
 #define TFC_RUNTIME_DEVICE_CPU_LANES_H
 

@@ -121,6 +121,14 @@ void tfc_team_help(struct tfc_team *t, int index, const _Atomic uint32_t *ended,
   }
 }
 
+bool tfc_team_help_once(struct tfc_team *t, int index, uint32_t *loop) {
+  uint32_t s = atomic_load_explicit(&t->state, memory_order_relaxed);
+  if (!(s & OPEN) || (s & ~(uint32_t)COUNT) == *loop || !join(t, loop)) return false;
+  work(t, index);
+  atomic_fetch_sub(&t->state, 1);
+  return true;
+}
+
 static void run_alone(int64_t total, int64_t grain, int64_t pieces, void (*fn)(void *arg, int64_t begin, int64_t end),
                       void *arg) {
   for (int64_t p = 0; p < pieces; p++) {

@@ -57,5 +57,7 @@ bool tfc_team_try_for(struct tfc_team *t, int64_t total, int64_t grain,
                       void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 // A thread that is not of the team works in its loops, as its thread `index`, until *ended is at least `value`.
 void tfc_team_help(struct tfc_team *t, int index, const _Atomic uint32_t *ended, uint32_t value);
+// The same for one loop, where one is open that is not *loop, which it then is. False: there is none.
+bool tfc_team_help_once(struct tfc_team *t, int index, uint32_t *loop);
 
 #endif
