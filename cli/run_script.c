@@ -6,7 +6,8 @@
 // instead of a run there may be {"together": [run, ...]}: those begin at the same time, each on a thread of its own;
 // what the k-th of them fetches goes to DIR/<index>/<k>. Runs with the same "partial":
 // "name" are pieces of one step: each feed is given once, each fetch taken once, and what was computed stays for the
-// pieces that follow.
+// pieces that follow. "comment" and "expected" are for whoever writes and compares, and not read here; any other key is
+// an error before the first run begins.
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -401,6 +402,48 @@ out:
   return s;
 }
 
+// Every key is one of these; `where` names the object.
+static tfc_status only_keys(const char *path, const char *where, const json_t *object, const char *const *allowed) {
+  const char *key;
+  const json_t *value;
+  if (!json_is_object(object)) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: %s: not an object", path, where);
+  json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+    (void)value;
+    size_t i = 0;
+    while (allowed[i] && strcmp(allowed[i], key) != 0) i++;
+    if (allowed[i]) continue;
+    struct tfc_text list = {0};
+    for (i = 0; allowed[i]; i++) tfc_text_printf(&list, "%s%s", i ? ", " : "", allowed[i]);
+    tfc_status s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s: %s: unknown key '%s' (there are %s)", path, where, key,
+                                   list.data ? list.data : "others");
+    tfc_text_deinit(&list);
+    return s;
+  }
+  return NULL;
+}
+static tfc_status check_keys(const char *path, const json_t *document) {
+  static const char *const top[] = {"runs", "comment", NULL};
+  static const char *const run[] = {"feeds",   "fetches",  "targets", "deadline_ms", "error",
+                                    "partial", "expected", "comment", NULL};
+  static const char *const alone[] = {"feeds", "fetches",  "targets", "deadline_ms",
+                                      "error", "expected", "comment", NULL};
+  static const char *const group[] = {"together", "comment", NULL};
+  TFC_RETURN_IF_ERROR(only_keys(path, "the script", document, top));
+  const json_t *runs = json_object_get(document, "runs"), *entry, *member;
+  size_t i, k;
+  json_array_foreach(runs, i, entry) {
+    const json_t *together = json_object_get(entry, "together");
+    char where[64];
+    snprintf(where, sizeof where, "run %zu", i);
+    TFC_RETURN_IF_ERROR(only_keys(path, where, entry, together ? group : run));
+    json_array_foreach(together, k, member) {
+      snprintf(where, sizeof where, "run %zu, together %zu", i, k);
+      TFC_RETURN_IF_ERROR(only_keys(path, where, member, alone));
+    }
+  }
+  return NULL;
+}
+
 static tfc_status load(const char *path, json_t **out) {
   json_error_t error;
   errno = 0;
@@ -414,8 +457,12 @@ static tfc_status load(const char *path, json_t **out) {
     json_decref(document);
     return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: 'runs' is not a list", path);
   }
-  *out = document;
-  return NULL;
+  tfc_status s = check_keys(path, document);
+  if (s)
+    json_decref(document);
+  else
+    *out = document;
+  return s;
 }
 
 tfc_status run_script(struct run_setup *setup) {

@@ -62,6 +62,8 @@ struct tfc_timepoint {
 struct tfc_span {
   _Alignas(64) uint64_t begin;
   uint64_t end;
+  // Where it was when it saw that the step was over: the node that ran last, and the next one. 1 + id; 0: nothing seen.
+  _Atomic uint32_t last, next;
 };
 
 // One step in flight. A failing kernel records the first status here; after that every segment of the step is skipped
@@ -71,6 +73,7 @@ struct tfc_step {
   _Atomic bool failed;
   _Atomic bool cancelled;
   tfc_status status;               // the first failure, owned; read when the step has ended
+  int64_t limit_ns;                // that it was given, for messages; 0: none
   struct tfc_span *spans;          // by device index, NULL: not wanted
   struct tfc_trace_sink *trace;    // NULL: not traced
   struct tfc_resources *resources; // of the session
@@ -86,6 +89,14 @@ void tfc_step_fail(struct tfc_step *step, tfc_status status); // takes it; only 
 static inline bool tfc_step_stopped(const struct tfc_step *step) {
   return atomic_load_explicit(&step->failed, memory_order_relaxed) ||
          atomic_load_explicit(&step->cancelled, memory_order_relaxed);
+}
+
+// A device leaves the rest of a segment out: `last` ran, `next` would have been next (ids + 1, 0: none). The first one
+// counts.
+static inline void tfc_step_note_stop(struct tfc_step *step, uint16_t device, uint32_t last, uint32_t next) {
+  uint32_t none = 0;
+  if (step->spans && atomic_compare_exchange_strong(&step->spans[device].next, &none, next))
+    atomic_store(&step->spans[device].last, last);
 }
 
 // A variable that an operation reads by value (its read op is elided): it must be initialised when the operation runs.

@@ -30,9 +30,20 @@ struct tfc_prepared {
   void (*release_own)(void *own);
 };
 
+static const struct tfc_shape *declared_shape(const struct tfc_graph *g, struct tfc_output o) {
+  static const struct tfc_shape unknown = {.rank = -1};
+  for (int hops = 0; hops < 8; hops++) { // over Identity, Switch, reads
+    const struct tfc_node *n = &g->nodes[o.node];
+    const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
+    if (shape && shape->kind == TFC_ATTR_SHAPE) return shape->shape;
+    if (n->input_count == 0) break;
+    o = tfc_node_inputs(g, n)[0];
+  }
+  return &unknown;
+}
+
 tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const struct tfc_node *node,
                         const struct tfc_device *device, const struct tfc_tensor *const *inputs, uint32_t input_count) {
-  (void)graph;
   struct tfc_text text = {0};
   char shape[TFC_SHAPE_TEXT];
   for (uint32_t i = 0; inputs && i < input_count; i++) {
@@ -41,8 +52,14 @@ tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const 
       break;
     }
     if (!inputs[i]) continue;
-    tfc_text_printf(&text, "%s%s%s", text.size ? ", " : "", tfc_dtype_name(inputs[i]->dtype),
-                    tfc_shape_show(&inputs[i]->shape, shape));
+    tfc_dtype type = inputs[i]->dtype;
+    const struct tfc_shape *of = &inputs[i]->shape;
+    if (type == TFC_DTYPE_NONE && i < node->input_count) { // a variable without a value: as it was declared
+      struct tfc_output from = tfc_node_inputs(graph, node)[i];
+      type = tfc_dtype_base(tfc_output_dtype(graph, from));
+      of = declared_shape(graph, from);
+    }
+    tfc_text_printf(&text, "%s%s%s", text.size ? ", " : "", tfc_dtype_name(type), tfc_shape_show(of, shape));
   }
   status = tfc_status_annotate(status, "node '%.*s' (%.*s) on %s, inputs (%s)", TFC_STR_ARG(node->name),
                                TFC_STR_ARG(node->op), device->info.name, text.data ? text.data : "");
@@ -313,8 +330,11 @@ void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct t
 }
 
 bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step) {
-  if (tfc_step_stopped(step)) return false;
   struct call *c = &p->calls[index];
+  if (tfc_step_stopped(step)) {
+    tfc_step_note_stop(step, p->runner->device->index, 0, c->node + 1);
+    return false;
+  }
   tfc_status s = run_call(p->runner, c);
   if (__builtin_expect(s == NULL, 1)) return true;
   tfc_step_fail(step, call_error(p->runner, p, c, s));
@@ -337,6 +357,7 @@ static tfc_status run_timed(struct tfc_runner *r, struct call *c, struct tfc_op_
 void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
                     uint64_t waited_from, uint64_t waited_to) {
   if (tfc_step_stopped(step) || p->call_count == 0) {
+    if (p->call_count) tfc_step_note_stop(step, r->device->index, 0, p->calls[0].node + 1);
     if (fail) tfc_step_fail(step, fail);
     return;
   }
@@ -355,7 +376,10 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
     tfc_trace_add(buffer, TFC_TRACE_TRANSFER, p->segment->arrivals[i], device->index, waited_from, waited_to, 0);
   struct call *end = p->calls + p->call_count;
   for (struct call *c = p->calls; c < end; c++) {
-    if (tfc_step_stopped(step)) break;
+    if (tfc_step_stopped(step)) {
+      tfc_step_note_stop(step, device->index, c > p->calls ? c[-1].node + 1 : 0, c->node + 1);
+      break;
+    }
     if (buffer && sink->op_begin) sink->op_begin(sink, device->index, c->node);
     tfc_status s = __builtin_expect(times != NULL, 0) ? run_timed(r, c, &times[c - p->calls]) : run_call(r, c);
     if (buffer) {

@@ -13,9 +13,16 @@ void tfc_run_check_time(struct tfc_run *r) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
   } else if (r->deadline && tfc_now_ns() >= r->deadline) {
     struct tfc_text text = {0};
-    tfc_run_name_waiting(r, &text);
-    tfc_run_fail(r, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end in time%s%s", text.size ? ": " : "",
-                                    text.size ? text.data : ""));
+    if (!r->root)
+      tfc_text_printf(&text, "it had not begun");
+    else if (!r->flights && r->at)
+      tfc_text_printf(&text, "'%.*s' (%s) on %s was running", TFC_STR_ARG(r->plan->ir.graph->nodes[r->at->node].name),
+                      r->at->def->name, r->session->devices[r->at->device]->info.name);
+    else
+      tfc_run_name_waiting(r, &text);
+    tfc_run_fail(r,
+                 tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %g ms%s%s",
+                                 (double)r->step->limit_ns * 1e-6, text.size ? ": " : "", text.size ? text.data : ""));
     tfc_text_deinit(&text);
   } else if (r->nested && tfc_step_stopped(r->step)) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
@@ -25,7 +32,7 @@ void tfc_run_check_time(struct tfc_run *r) {
 void tfc_run_loop(struct tfc_run *r) {
   for (uint32_t turn = 0;; turn++) {
     if (r->in_flight && atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) tfc_run_collect(r);
-    if (turn % CHECK_EVERY == CHECK_EVERY - 1) tfc_run_check_time(r);
+    if (r->deadline || turn % CHECK_EVERY == CHECK_EVERY - 1) tfc_run_check_time(r);
     if (r->failed) {
       if (!r->in_flight) return;
       tfc_run_wait(r);
@@ -145,7 +152,10 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
                       .feeds = feeds,
                       .fetches = fetches,
                       .cancel = options ? options->cancel : NULL};
-  if (options && options->deadline_ns) r.deadline = tfc_now_ns() + options->deadline_ns;
+  if (options && options->deadline_ns) {
+    step.limit_ns = options->deadline_ns;
+    r.deadline = tfc_now_ns() + options->deadline_ns;
+  }
   r.self = (struct tfc_dynamic_parent){&step, r.deadline, r.cancel, NULL};
   for (uint32_t i = 0; fetches && i < plan->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
   if (plan->uses_step_resources) {

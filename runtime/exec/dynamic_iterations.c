@@ -112,7 +112,7 @@ void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
     }
     if (goes_on == 0) break;
     if (!run_list(r, item, loop->body, loop->body_count)) return;
-    if (turn % CHECK_EVERY == 0) tfc_run_check_time(r);
+    if (r->deadline || turn % CHECK_EVERY == 0) tfc_run_check_time(r);
     if (r->failed) return;
     if (!r->in_flight || !atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) continue;
     tfc_run_make_ready(r, item->node, item->frame, item->iteration, false); // after what has arrived

@@ -65,6 +65,17 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
   return NULL;
 }
 
+// The same, and an error names the node.
+static tfc_status take_inputs_named(struct tfc_run *r, const struct tfc_run_item *item,
+                                    const struct tfc_tensor **inputs, struct tfc_variable **variables) {
+  const struct tfc_dnode *n = item->node;
+  const struct tfc_graph *g = r->plan->ir.graph;
+  tfc_status s = take_inputs(r, item, inputs, variables);
+  if (__builtin_expect(s == NULL, 1)) return NULL;
+  for (uint32_t k = 0; k < n->input_count; k++) inputs[k] = &item->iteration->values[n->input_begin + k].t;
+  return tfc_op_error(s, g, &g->nodes[n->node], r->session->devices[n->device], inputs, n->input_count);
+}
+
 static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *outs,
                                 struct tfc_variable **output_variables) {
   const struct tfc_graph *g = r->plan->ir.graph;
@@ -140,7 +151,8 @@ tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, st
   const struct tfc_tensor *inputs[TFC_RUN_FEW];
   struct tfc_variable *variables[2 * TFC_RUN_FEW]; // of inputs and outputs that there are
   struct tfc_tensor *outputs[TFC_RUN_FEW];
-  TFC_RETURN_IF_ERROR(take_inputs(r, item, inputs, variables));
+  r->at = n;
+  TFC_RETURN_IF_ERROR(take_inputs_named(r, item, inputs, variables));
   for (uint32_t i = 0; i < n->output_count; i++) {
     outputs[i] = &outs[i].t;
     variables[TFC_RUN_FEW + i] = NULL;
@@ -196,7 +208,7 @@ static void run_flight(struct tfc_task *task) { // on the device's thread, or th
   bool waits = n->is_async;
   if (atomic_load(&r->stopped))
     f->status = tfc_status_make(TFC_CANCELLED, "the step was cancelled");
-  else if (!(f->status = take_inputs(r, &f->item, f->inputs, f->variables))) {
+  else if (!(f->status = take_inputs_named(r, &f->item, f->inputs, f->variables))) {
     tfc_status s = launch(r, n, &f->ctx); // a kernel that waits may have arrived, and `f` be gone, when this returns
     if (waits && !s) return;
     f->status = s;

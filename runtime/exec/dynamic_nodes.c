@@ -1,4 +1,5 @@
 // What each kind of node does when its inputs have come.
+#include "runtime/device/runner.h"
 #include "runtime/exec/dynamic_run.h"
 
 tfc_status tfc_run_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out) {
@@ -9,10 +10,16 @@ tfc_status tfc_run_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *ou
   return NULL;
 }
 
-static tfc_status named(struct tfc_run *r, const struct tfc_dnode *n, tfc_status s) {
-  if (!s || n->kind == TFC_DNODE_FETCH || n->kind == TFC_DNODE_FEED) return s;
-  const struct tfc_node *node = &r->plan->ir.graph->nodes[n->node];
-  return tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(node->name), TFC_STR_ARG(node->op));
+// The node that failed, or whose output could not be fetched.
+static tfc_status named(struct tfc_run *r, const struct tfc_dnode *n, const struct tfc_run_value *in, tfc_status s) {
+  const struct tfc_graph *g = r->plan->ir.graph;
+  const struct tfc_tensor *inputs[TFC_RUN_FEW + 1] = {0};
+  uint32_t count = n->input_count < TFC_RUN_FEW ? n->input_count : TFC_RUN_FEW;
+  if (n->kind == TFC_DNODE_FEED) return s;
+  if (n->kind == TFC_DNODE_FETCH)
+    return in->reference ? tfc_fetch_error(s, r->session, g, r->plan->fetch_outputs[n->node], in->reference) : s;
+  for (uint32_t k = 0; k < count; k++) inputs[k] = &in[k].t;
+  return tfc_op_error(s, g, &g->nodes[n->node], r->session->devices[n->device], inputs, count);
 }
 
 static tfc_status pass(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *in,
@@ -51,6 +58,7 @@ tfc_status tfc_run_fetch_late(struct tfc_run *r) {
     struct tfc_run_value v = {.reference = r->late[i], .live = true, .location = TFC_ON_HOST};
     if (!v.reference) continue;
     s = tfc_run_dereference(r, &v);
+    if (s) s = tfc_fetch_error(s, r->session, r->plan->ir.graph, r->plan->fetch_outputs[i], r->late[i]);
     if (!s) s = tfc_run_bring(r, &v, TFC_ON_HOST);
     if (!s) s = tfc_tensor_clone(&v.t, &r->fetches[i]);
     if (v.t.buffer) tfc_buffer_release(v.t.buffer);
@@ -119,7 +127,7 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
   case TFC_DNODE_FEED: s = feed(r, n, &outs[0]); break;
   case TFC_DNODE_FETCH: s = fetch(r, n, &in[0]); break;
   }
-  return s ? named(r, n, s) : NULL;
+  return s ? named(r, n, in, s) : NULL;
 }
 
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {

@@ -72,6 +72,7 @@ struct tfc_run {
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
+  const struct tfc_dnode *at; // the last that began on this thread
   const _Atomic bool *cancel;
   struct tfc_run_frame *root, *frames;
   struct tfc_run_iteration **pools;     // [frame_count]

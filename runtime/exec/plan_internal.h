@@ -300,6 +300,10 @@ TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct
                                              struct tfc_tensor *fetches, const struct tfc_run_options *options);
 void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
 
+// What is fetched is a variable's value, and it has none: as the node's own error.
+TFC_MUST_USE tfc_status tfc_fetch_error(tfc_status s, const struct tfc_session *session, const struct tfc_graph *g,
+                                        struct tfc_output o, const struct tfc_variable *v);
+
 // Arithmetic that rounds otherwise is for a device that is alone: cores that work side by side share the tile unit, and
 // four of them were 1.7 times as slow with it as without.
 static inline bool tfc_rounding_welcome(const struct tfc_ir *ir) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/device/runner.h"
 #include "runtime/exec/plan_internal.h"
 
 static pthread_mutex_t submit_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -139,8 +140,26 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
 
 enum { POLL_NS = 5000000 };
 
+// What ran, or was to run next, on each device when the time was over; read when all of them have stopped.
+static tfc_status too_late(const struct tfc_plan *plan, const struct tfc_step *step) {
+  const struct tfc_graph *g = plan->ir.graph;
+  struct tfc_text text = {0};
+  for (uint32_t d = 0; d < plan->ir.device_count; d++) {
+    uint32_t last = atomic_load(&plan->spans[d].last), next = atomic_load(&plan->spans[d].next);
+    if (!next) continue;
+    const struct tfc_node *n = &g->nodes[(last ? last : next) - 1];
+    tfc_text_printf(&text, "%s'%.*s' (%.*s) on %s %s", text.size ? ", " : ": ", TFC_STR_ARG(n->name),
+                    TFC_STR_ARG(n->op), plan->ir.devices[d]->info.name, last ? "was running" : "was waiting");
+  }
+  tfc_status s = tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %g ms%s",
+                                 (double)step->limit_ns * 1e-6, text.size ? text.data : "");
+  tfc_text_deinit(&text);
+  return s;
+}
+
 static void wait_end(struct tfc_plan *plan, struct tfc_step *step, const struct tfc_run_options *options,
                      int64_t deadline) {
+  bool late = false;
   bool watch = deadline || (options && options->cancel);
   for (uint32_t q = 0; q < plan->queue_count; q++) {
     if (!plan->queue_items[q]) continue;
@@ -156,15 +175,21 @@ static void wait_end(struct tfc_plan *plan, struct tfc_step *step, const struct 
       if (!s) break;
       tfc_status_free(s);
       if (deadline && tfc_now_ns() >= deadline) {
-        if (!atomic_exchange(&step->cancelled, true))
-          tfc_step_fail(step, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %.3f ms",
-                                              (double)options->deadline_ns * 1e-6));
+        late |= !atomic_exchange(&step->cancelled, true);
       } else if (options->cancel && atomic_load(options->cancel)) {
         if (!atomic_exchange(&step->cancelled, true))
           tfc_step_fail(step, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
       }
     }
   }
+  if (late) tfc_step_fail(step, too_late(plan, step));
+}
+
+tfc_status tfc_fetch_error(tfc_status s, const struct tfc_session *session, const struct tfc_graph *g,
+                           struct tfc_output o, const struct tfc_variable *v) {
+  static const struct tfc_tensor none;
+  const struct tfc_node *n = &g->nodes[o.node];
+  return tfc_op_error(s, g, n, session->devices[v->device], (const struct tfc_tensor *[]){&none}, n->input_count > 0);
 }
 
 static tfc_status fetch(struct tfc_plan *plan, uint32_t i, struct tfc_tensor *out) {
@@ -174,7 +199,11 @@ static tfc_status fetch(struct tfc_plan *plan, uint32_t i, struct tfc_tensor *ou
   struct tfc_tensor t = {0};
   for (size_t v = 0; v < plan->ir.variables.count; v++) {
     const struct tfc_variable *variable = plan->ir.variables.data[v].variable;
-    if (slot == &variable->value) TFC_RETURN_IF_ERROR(tfc_variable_check(variable));
+    if (slot != &variable->value) continue;
+    s = tfc_variable_check(variable);
+    if (s && i < plan->spec.fetch_count)
+      s = tfc_fetch_error(s, plan->session, plan->ir.graph, plan->spec.fetches[i], variable);
+    if (s) return s;
   }
   if (tfc_location_on_host(&plan->ir, location)) {
     bool private_buffer = slot->buffer && location != plan->ir.device_count;
@@ -235,6 +264,7 @@ static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, str
                           .seed = session->options.seed,
                           .spans = plan->spans,
                           .stream = plan->stream};
+  step.limit_ns = options ? options->deadline_ns : 0;
   int64_t deadline = options && options->deadline_ns ? tfc_now_ns() + options->deadline_ns : 0;
   uint32_t fetched = 0;
   if (options && options->cancel && atomic_load(options->cancel)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");

@@ -202,8 +202,22 @@ static void failures(void **state) {
   RUN(3, "there is no node 'nobody'", "{\"fetches\": [\"nobody:0\"]}", "");
   RUN(3, "'fetches' is not a list", "{\"fetches\": \"y:0\"}", "");
   RUN(3, "is not a list of runs", "{\"together\": 3}", "");
+  // Before anything runs, wherever it is.
+  RUN(3, "run 1: unknown key 'fetch' (there are feeds, fetches,", "{\"targets\": [\"no\"]}, {\"fetch\": [\"y:0\"]}",
+      "");
+  RUN(3, "run 0, together 1: unknown key 'partial'",
+      "{\"together\": [{\"fetches\": [\"y:0\"]}, {\"partial\": \"p\", \"fetches\": [\"y:0\"]}]}", "");
+  RUN(3, "run 0: unknown key 'targets'", "{\"together\": [{\"fetches\": [\"y:0\"]}], \"targets\": [\"no\"]}", "");
+  RUN(3, "run 1: not an object", "{\"fetches\": [\"y:0\"]}, 3", "");
+  command_put(folder, "s.json", "{\"runs\": [], \"run\": []}");
+  assert_exit(3, "s.json: the script: unknown key 'run'", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out",
+              folder, folder, folder);
+  RUN(0, "",
+      "{\"comment\": \"c\", \"expected\": {\"y:0\": \"y.npy\"}, \"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": "
+      "[\"y:0\"]}",
+      "");
   RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // nobody feeds it
-  RUN(1, "did not end in time", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
+  RUN(1, "did not end within 1e-06 ms: it had not begun", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
   RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", ""); // cancelled, but not by a signal
   command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"y:0\"]]}");
   assert_exit(3, "s.json: line 1", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out", folder, folder, folder);
@@ -222,7 +236,7 @@ static void expected_errors(void **state) {
       "");
   assert_true(number("4/read_0", 0) == 1);
   RUN(1, "it succeeded", "{\"targets\": [\"init\"], \"error\": \"x\"}", "");
-  RUN(1, "an error with 'y' is expected, this one came", "{\"fetches\": [\"read:0\"], \"error\": \"y\"}", "");
+  RUN(1, "an error with 'zz' is expected, this one came", "{\"fetches\": [\"read:0\"], \"error\": \"zz\"}", "");
 }
 
 static void side_by_side(void **state) {

@@ -101,6 +101,25 @@ static void slow_transfers(void **state) { // what a queue took before it refuse
   rig_close(&r);
 }
 
+static void too_late(void **state) { // what ran or waited is named, and the limit
+  (void)state;
+  static struct rig r;
+  rig_open(&r, "emu:0-1", false);
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  for (int d = 0; d < 2; d++) tfc_emulated_delay(r.set.devices[d], &(struct tfc_emulated_delay){.run_ns = 30000000});
+  struct tfc_tensor got = {0};
+  tfc_status s = tfc_plan_run(r.plan, r.e.values[0], &got, &(struct tfc_run_options){.deadline_ns = 10000000});
+  const char *said = s ? tfc_status_message(s) : "";
+  if (!strstr(said, "the step did not end within 10 ms: '") || !strstr(said, ") on emu:0 was ") ||
+      !strstr(said, ") on emu:1 was waiting"))
+    fail_msg("not what ran: %s", said);
+  tfc_status_free(s);
+  for (int d = 0; d < 2; d++) tfc_emulated_delay(r.set.devices[d], &(struct tfc_emulated_delay){0});
+  again(&r);
+  rig_close(&r);
+}
+
 static void plans(void **state) { // preparing and allocating fail while a plan is made
   (void)state;
   static struct rig r;
@@ -121,7 +140,7 @@ static void plans(void **state) { // preparing and allocating fail while a plan 
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_call), cmocka_unit_test(in_ready_order),
-                                     cmocka_unit_test(delayed), cmocka_unit_test(slow_transfers),
-                                     cmocka_unit_test(plans)};
+                                     cmocka_unit_test(delayed),    cmocka_unit_test(slow_transfers),
+                                     cmocka_unit_test(too_late),   cmocka_unit_test(plans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,8 +254,12 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
   if (times->timings) s = time_op(d, times, 0);
   uint64_t last = tfc_ticks();
   bool graphs = d->graphs && !times->timings;
-  for (uint32_t i = 0, next = 0; i < p->call_count && !s && !tfc_step_stopped(step); i++) {
+  for (uint32_t i = 0, next = 0; i < p->call_count && !s; i++) {
     struct tfc_cuda_call *c = &p->calls[i];
+    if (tfc_step_stopped(step)) {
+      tfc_step_note_stop(step, index, i ? p->calls[i - 1].node + 1 : 0, c->node + 1);
+      break;
+    }
     if (graphs && (s = tfc_cuda_graph_run(d, p, step, i, &next))) break;
     if (graphs && next > i) {
       i = next - 1;
