@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/array_index.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -17,7 +18,7 @@ struct gather_job {
   const struct tfc_tensor *params, *indices;
   struct tfc_tensor *y;
   int64_t outer, count, axis, inner; // count: indices of one batch
-  _Atomic int64_t bad;               // an index out of range, or -1
+  _Atomic int64_t bad;               // the first index out of range, or -1
   _Atomic bool failed;
 };
 static void gather_piece(void *arg, int64_t begin, int64_t end) {
@@ -28,7 +29,9 @@ static void gather_piece(void *arg, int64_t begin, int64_t end) {
     int64_t i = k % j->count, row = k / j->count, batch = row / j->outer;
     int64_t at = tfc_tensor_int(j->indices, batch * j->count + i);
     if (at < 0 || at >= j->axis) {
-      atomic_store_explicit(&j->bad, batch * j->count + i, memory_order_relaxed);
+      int64_t seen = atomic_load_explicit(&j->bad, memory_order_relaxed), mine = batch * j->count + i;
+      while ((seen < 0 || mine < seen) && !atomic_compare_exchange_weak(&j->bad, &seen, mine)) {
+      }
       continue;
     }
     if (plain) {
@@ -76,9 +79,7 @@ static tfc_status gather_along(struct tfc_kernel_ctx *ctx, int64_t given_axis, i
   tfc_kernel_parallel_for(ctx, total, OPS_GRAIN_CHEAP / (job.inner + 1) + 1, gather_piece, &job);
   if (job.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   int64_t bad = job.bad;
-  TFC_KERNEL_CHECK(bad < 0, "indices[%lld] = %lld is not in [0, %lld)", (long long)bad,
-                   (long long)tfc_tensor_int(indices, bad), (long long)job.axis);
-  return NULL;
+  return bad < 0 ? NULL : ops_bad_index(indices, bad, job.axis);
 }
 static tfc_status prepare_batch_dims(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, int64_t, batch_dims);
@@ -255,18 +256,6 @@ static int64_t nd_offset(const struct nd_plan *p, const struct tfc_tensor *indic
   }
   return at;
 }
-static tfc_status bad_nd(const struct nd_plan *p, const struct tfc_tensor *indices, int64_t i) {
-  int64_t d = 0, v = 0;
-  for (; d < p->depth; d++) {
-    v = tfc_tensor_int(indices, i * p->depth + d);
-    if (v < 0 || v >= p->dims[d]) break;
-  }
-  return tfc_status_make(TFC_INVALID_ARGUMENT,
-                         "indices[%lld] does not index into the tensor: component %lld is %lld, "
-                         "the dimension has %lld",
-                         (long long)i, (long long)d, (long long)v, (long long)(d < p->depth ? p->dims[d] : 0));
-}
-
 static tfc_status gather_nd(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *params = ctx->inputs[0], *indices = ctx->inputs[1];
   struct nd_plan p;
@@ -280,12 +269,15 @@ static tfc_status gather_nd(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, params->dtype, &shape, &y));
   TFC_KERNEL_CHECK(p.count == 0 || p.slice == 0 || tfc_tensor_elements(params) > 0,
                    "Requested more than 0 entries, but params is empty.");
+  int64_t bad = -1; // the last one, which TensorFlow names
   for (int64_t i = 0; i < p.count; i++) {
     int64_t at = nd_offset(&p, indices, i);
-    if (at < 0) return bad_nd(&p, indices, i);
-    TFC_RETURN_IF_ERROR(ops_copy_elements(y, i * p.slice, params, at, p.slice));
+    if (at < 0)
+      bad = i;
+    else
+      TFC_RETURN_IF_ERROR(ops_copy_elements(y, i * p.slice, params, at, p.slice));
   }
-  return NULL;
+  return bad < 0 ? NULL : ops_bad_slice(indices, bad, "param shape", &params->shape);
 }
 static tfc_status shape_gather_nd(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *p = ctx->inputs[0], *i = ctx->inputs[1];
@@ -365,7 +357,7 @@ static tfc_status scatter_into(struct tfc_kernel_ctx *ctx, struct tfc_tensor *y,
   size_t size = tfc_dtype_size(y->dtype);
   for (int64_t i = 0; i < p.count; i++) {
     int64_t at = nd_offset(&p, indices, i);
-    if (at < 0) return bad_nd(&p, indices, i);
+    if (at < 0) return ops_bad_slice(indices, i, "shape", &y->shape);
     if (how == SCATTER_SET)
       TFC_RETURN_IF_ERROR(ops_copy_elements(y, at, updates, i * p.slice, p.slice));
     else

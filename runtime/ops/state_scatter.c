@@ -2,6 +2,7 @@
 //
 // var [rows, row...], indices [any], updates [indices..., row...] or a scalar. Indices that occur more than once are
 // worked off in order.
+#include "runtime/ops/array_index.h"
 #include "runtime/ops/state_common.h"
 
 enum operation { UPDATE, ADD, SUB, MUL, DIV, MIN, MAX };
@@ -82,10 +83,18 @@ static tfc_status scatter_prepare(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-static tfc_status check_index(int64_t index, int64_t limit, int64_t at) {
-  if (index >= 0 && index < limit) return NULL;
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "indices[%lld] = %lld is not in [0, %lld)", (long long)at,
-                         (long long)index, (long long)limit);
+static bool inside(int64_t index, int64_t limit) {
+  return index >= 0 && index < limit;
+}
+// The element at which vector `i` of the indices begins, in rows; -1: it is outside.
+static int64_t row_of(const struct tfc_shape *shape, const struct tfc_tensor *indices, int64_t depth, int64_t i) {
+  int64_t at = 0;
+  for (int k = 0; k < depth; k++) {
+    int64_t index = tfc_tensor_int(indices, i * depth + k);
+    if (!inside(index, shape->dims[k])) return -1;
+    at = at * shape->dims[k] + index;
+  }
+  return at;
 }
 
 static tfc_status scatter_into(struct tfc_variable *v, enum operation op, const struct tfc_tensor *indices,
@@ -100,12 +109,13 @@ static tfc_status scatter_into(struct tfc_variable *v, enum operation op, const 
     for (int i = 1; fits && i < vs->rank; i++) fits = updates->shape.dims[indices->shape.rank + i - 1] == vs->dims[i];
     TFC_KERNEL_CHECK(fits,
                      "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-                     "updates %s, indices %s, params %s",
+                     "updates.shape %s, indices.shape %s, params.shape %s",
                      tfc_shape_show(&updates->shape, (char[TFC_SHAPE_TEXT]){0}),
                      tfc_shape_show(&indices->shape, (char[TFC_SHAPE_TEXT]){0}),
                      tfc_shape_show(vs, (char[TFC_SHAPE_TEXT]){0}));
   }
-  for (int64_t i = 0; i < n; i++) TFC_RETURN_IF_ERROR(check_index(tfc_tensor_int(indices, i), rows, i));
+  for (int64_t i = 0; i < n; i++)
+    if (!inside(tfc_tensor_int(indices, i), rows)) return ops_bad_index(indices, i, rows);
   size_t size = tfc_dtype_size(v->dtype);
   for (int64_t i = 0; i < n; i++) {
     int64_t at = tfc_tensor_int(indices, i) * row, from = scalar ? 0 : i * row;
@@ -138,12 +148,8 @@ static tfc_status scatter_nd_into(struct tfc_variable *v, enum operation op, con
                    tfc_shape_show(is, (char[TFC_SHAPE_TEXT]){0}), tfc_shape_show(vs, (char[TFC_SHAPE_TEXT]){0}));
   size_t size = tfc_dtype_size(v->dtype);
   for (int64_t i = 0; i < n; i++) {
-    int64_t at = 0;
-    for (int k = 0; k < depth; k++) {
-      int64_t index = tfc_tensor_int(indices, i * depth + k);
-      TFC_RETURN_IF_ERROR(check_index(index, vs->dims[k], i * depth + k));
-      at = at * vs->dims[k] + index;
-    }
+    int64_t at = row_of(vs, indices, depth, i);
+    if (at < 0) return ops_bad_slice(indices, i, "shape", vs);
     at *= row;
     if (v->dtype == TFC_STRING)
       TFC_RETURN_IF_ERROR(copy_strings(&v->value, at, updates, i * row, row, 1));
@@ -222,7 +228,7 @@ static tfc_status resource_gather(struct tfc_kernel_ctx *ctx) {
   for (int64_t b = 0; b < batches; b++)
     for (int64_t i = 0; i < n; i++) {
       int64_t index = tfc_tensor_int(indices, b * n + i);
-      TFC_RETURN_IF_ERROR(check_index(index, rows, b * n + i));
+      if (!inside(index, rows)) return ops_bad_index(indices, b * n + i, rows);
       TFC_RETURN_IF_ERROR(copy_elements(y, (b * n + i) * row, &v->value, (b * rows + index) * row, row));
     }
   return NULL;
@@ -245,16 +251,15 @@ static tfc_status resource_gather_nd(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(append_dims(&shape, vs, (int)depth));
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, v->dtype, &shape, &y));
+  int64_t bad = -1; // the last one, which TensorFlow names
   for (int64_t i = 0; i < n; i++) {
-    int64_t at = 0;
-    for (int k = 0; k < depth; k++) {
-      int64_t index = tfc_tensor_int(indices, i * depth + k);
-      TFC_RETURN_IF_ERROR(check_index(index, vs->dims[k], i * depth + k));
-      at = at * vs->dims[k] + index;
-    }
-    TFC_RETURN_IF_ERROR(copy_elements(y, i * row, &v->value, at * row, row));
+    int64_t at = row_of(vs, indices, depth, i);
+    if (at < 0)
+      bad = i;
+    else
+      TFC_RETURN_IF_ERROR(copy_elements(y, i * row, &v->value, at * row, row));
   }
-  return NULL;
+  return bad < 0 ? NULL : ops_bad_slice(indices, bad, "param shape", vs);
 }
 
 // --- Shapes and gradients ----------------------------------------------------------------------------------------
