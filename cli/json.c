@@ -18,6 +18,11 @@ json_t *cli_json_string(const char *text) {
   return value;
 }
 
+json_t *cli_json_error(tfc_status status) {
+  return json_pack("{s:s, s:o}", "code", tfc_code_name(tfc_status_code(status)), "message",
+                   cli_json_string(tfc_status_message(status)));
+}
+
 json_t *cli_json_table(const struct tfc_table *table) {
   json_t *rows = json_array();
   for (uint32_t r = 0; r < table->row_count; r++) {
@@ -39,11 +44,17 @@ json_t *cli_json_table(const struct tfc_table *table) {
   return rows;
 }
 
+static bool printed;
+bool cli_json_printed(void) {
+  return printed;
+}
+
 tfc_status cli_json_print(const json_t *document) {
   char *text = document ? json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
   if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   fputs(text, stdout);
   fputc('\n', stdout);
+  printed = true;
   free(text);
   return NULL;
 }

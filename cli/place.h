@@ -48,6 +48,10 @@ bool place_is_json(const char *path);
 // found out before anything is measured. NOT_FOUND, INVALID_ARGUMENT or DATA_LOSS, with the path.
 TFC_MUST_USE tfc_status place_check_files(const struct place_options *options);
 
+// Prints why there is no placement, with --json also as a document: {"format", "version", "graph", "feasible" (false
+// where nothing fits), "error": {"code", "message"}}. Takes the status; the exit code.
+int place_fail(const struct place_options *options, tfc_status status);
+
 // "<graph>.placement.json" beside the graph; free() it. NULL when memory is out.
 char *place_default_path(const char *graph, const char *suffix);
 

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/json.h"
 #include "cli/place.h"
+#include "cli/program.h"
 #include "placer/placement.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/import.h"
@@ -97,4 +99,18 @@ out:
   free(out);
   free(report);
   return s;
+}
+
+int place_fail(const struct place_options *o, tfc_status status) {
+  int code = tfc_exit_code(status);
+  json_t *document = NULL, *file = o->common.json ? cli_json_string(o->graph) : NULL;
+  if (file) {
+    document = json_pack("{s:s, s:i, s:{s:o}, s:o}", "format", "tfc-placement", "version", 1, "graph", "file", file,
+                         "error", cli_json_error(status));
+    if (document && code == 5) json_object_set_new(document, "feasible", json_false());
+  }
+  tfc_program_fail(status);
+  tfc_status s = document ? cli_json_print(document) : NULL;
+  json_decref(document);
+  return s ? tfc_program_fail(s) : code;
 }

@@ -293,7 +293,7 @@ int place_local(const struct place_options *o) {
   code = outcome.exit_code;
   if (tfc_status_code(s) == TFC_UNAVAILABLE) s = tfc_status_annotate(s, "--devices %s", options.devices);
   if (s) {
-    int from_status = tfc_program_fail(s);
+    int from_status = outcome.placement ? tfc_program_fail(s) : place_fail(o, s);
     if (code == 0 || from_status == 130) code = from_status;
     s = NULL;
   }
@@ -320,7 +320,7 @@ int place_local(const struct place_options *o) {
   }
   write_report(o, &outcome, &code);
 out:
-  if (s) code = tfc_program_fail(s);
+  if (s) code = outcome.placement ? tfc_program_fail(s) : place_fail(o, s);
   for (uint32_t i = 0; limits && i < o->limits.count; i++) free((char *)limits[i].pattern);
   free(limits);
   free(values);

@@ -91,7 +91,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
   tfc_status wrong = place_check_files(o);
-  if (wrong) return tfc_program_fail(wrong);
+  if (wrong) return place_fail(o, wrong);
   if (!o->evaluate) tfc_progress_begin("search");
   tfc_program_close_stdout();
   tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, &outcome);
@@ -99,7 +99,10 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
   if (!o->evaluate && !s) tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
   if (s) {
-    tfc_program_fail(s);
+    if (outcome.placement)
+      tfc_program_fail(s);
+    else
+      place_fail(o, s);
     s = NULL;
   }
   if (!outcome.placement) goto out;

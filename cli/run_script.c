@@ -353,10 +353,7 @@ static json_t *run_json(const struct one_run *r) {
                         json_pack("{s:s, s:o}", "dtype", tfc_dtype_name(r->results[i].dtype), "shape", dims));
   }
   json_t *made = json_pack("{s:s, s:f, s:o}", "folder", r->folder, "wall_us", r->wall_us, "fetches", fetches);
-  if (r->status)
-    json_object_set_new(made, "error",
-                        json_pack("{s:s, s:s}", "code", tfc_code_name(tfc_status_code(r->status)), "message",
-                                  tfc_status_message(r->status)));
+  if (r->status) json_object_set_new(made, "error", cli_json_error(r->status));
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/device_list.h"
+#include "cli/json.h"
 #include "cli/program.h"
 #include "cli/run.h"
 
@@ -175,7 +176,15 @@ int main(int argc, char **argv) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
     code = check(&o);
   }
-  if (code < 0) code = tfc_program_finish(tfc_program_fail(run(&o)));
+  if (code < 0) {
+    tfc_status s = run(&o);
+    if (s && o.common.json && !cli_json_printed()) {
+      json_t *document = json_pack("{s:o, s:o}", "graph", cli_json_string(o.graph), "error", cli_json_error(s));
+      s = tfc_status_join(s, cli_json_print(document));
+      json_decref(document);
+    }
+    code = tfc_program_finish(tfc_program_fail(s));
+  }
   free(o.fetches.items), free(o.targets.items), free(o.inits.items), free(o.feeds.items);
   return code;
 }

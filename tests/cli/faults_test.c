@@ -143,8 +143,17 @@ static void test_steps_that_fail(void **state) {
       "key: "
       "\"dtype\" value { type: DT_FLOAT } } }\n"
       "node { name: \"y\" op: \"Relu\" input: \"big\"" TYPE_FLOAT "}\n");
-  for (size_t i = 0; i < 3; i++)
+  for (size_t i = 0; i < 3; i++) {
     assert_exit(5, "float32[2000000,2000000] of node 'big'", "cd %s && %s --graph static.pbtxt", folder, programs[i]);
+    const struct command_result *r = command("cd %s && %s --graph static.pbtxt --json", folder, programs[i]);
+    assert_int_equal(r->code, 5);
+    json_t *d = json_loads(r->out, 0, NULL); // also where nothing was measured
+    const json_t *error = json_object_get(d, "error");
+    assert_string_equal(json_string_value(json_object_get(error, "code")), "out of memory");
+    assert_non_null(strstr(json_string_value(json_object_get(error, "message")), "node 'big'"));
+    assert_true(i == 0 || json_is_false(json_object_get(d, "feasible")));
+    json_decref(d);
+  }
 }
 
 // A step that waits for what nobody brings says so at once.
