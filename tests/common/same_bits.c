@@ -180,7 +180,14 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
     if (!same) fail_msg("%s on %s: placement %d gives other bits", name, devices, i);
     tfc_text_deinit(&got);
   }
-  if (no_rewrites && strcmp(name, "ridge")) assert_true(overlaps > 0); // ridge is a chain, more or less
+  // (A machine with other work may run the threads of two devices in turns for a while. ridge is a chain, more or
+  // less.)
+  for (int again = 0; no_rewrites && !overlaps && strcmp(name, "ridge"); again++) {
+    struct tfc_text got = {0};
+    overlaps += run(session, start, &e, &spec, true, set.count, &got);
+    tfc_text_deinit(&got);
+    assert_true(overlaps > 0 || again < 500);
+  }
   free(placement);
   tfc_text_deinit(&want);
   tfc_snapshot_free(start);
