@@ -43,7 +43,7 @@ static double number(const char *sql) {
 static void test_place(void **state) {
   (void)state;
   const struct command_result *r =
-      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 40s --db t.db", folder, GRAPH);
+      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 20s --db t.db", folder, GRAPH);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err); // whether it is faster is the machine's
   assert_non_null(strstr(r->out, "whole"));
   assert_non_null(strstr(r->out, "single:cpu:0"));
@@ -113,7 +113,7 @@ static void test_resume(void **state) {
       130, "--resume 1", // interrupted once the profile is done, whenever that is
       "cd %s && cp %s g.pb && rm -f t.db && : >shown && { { n=0; until grep -q '^profile ' shown || [ $n = 900 ]; "
       "do n=$((n + 1)); sleep 0.1; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-place "
-      "--graph g.pb --devices 2 --time 12s --db t.db --report none 2>shown'; } ; code=$?; cat shown >&2; "
+      "--graph g.pb --devices 2 --time 100s --db t.db --report none 2>shown'; } ; code=$?; cat shown >&2; "
       "exit $code",
       folder, GRAPH);
   assert_exit(3, "measured on cpu:0 (", "cd %s && tfc-place --graph g.pb --devices 1 --db t.db --resume 1", folder);
@@ -158,7 +158,7 @@ static void test_throughput(void **state) {
 // Steps that update no variables are measured with several of them in flight.
 static void test_in_flight(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 24s "
+  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 15s "
                                            "--fetch loss:0 --objective throughput --db t.db --report none --json",
                                            folder, GRAPH);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
@@ -179,7 +179,7 @@ static void test_in_flight(void **state) {
 // No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
 static void test_too_large_for_one(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time 25s "
+  const struct command_result *r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time 15s "
                                            "--memory 'cpu:*=7MB' --db l.db --report none",
                                            folder, GRAPH);
   if (r->code != 0) fail_msg("exit %d: %s", r->code, r->err);

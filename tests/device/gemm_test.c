@@ -16,11 +16,19 @@ static float *random_floats(struct tfc_random *r, int64_t count) {
   return p;
 }
 
+#ifdef TFC_SANITIZED
+enum { CHAINS = 30, WHOLE = 48, SPLIT = 36 }; // rounds
+#else
+enum { CHAINS = 60, WHOLE = 104, SPLIT = 90 };
+#endif
+
+static bool fused;
+
 static float chain(struct tfc_matrix a, struct tfc_matrix b, int64_t i, int64_t j, int64_t k) {
   float c = 0;
   for (int64_t z = 0; z < k; z++) {
     float x = a.data[i * a.row + z * a.column], y = b.data[z * b.row + j * b.column];
-    c = strcmp(tfc_gemm_name(), "generic") == 0 ? c + x * y : fmaf(x, y, c);
+    c = fused ? fmaf(x, y, c) : c + x * y;
   }
   return c;
 }
@@ -31,7 +39,7 @@ static void products_are_chains(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 7);
-  for (int round = 0; round < 60; round++) {
+  for (int round = 0; round < CHAINS; round++) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, 70), n = 1 + (int64_t)tfc_random_below(&r, 200);
     int64_t count = 1 + (int64_t)tfc_random_below(&r, 4), total_k = 0;
     bool accumulate = tfc_random_below(&r, 2);
@@ -89,7 +97,7 @@ static void operands_may_lie_as_they_like(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 11);
-  for (int round = 0; round < 104; round++) {
+  for (int round = 0; round < WHOLE; round++) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, 120), n = 1 + (int64_t)tfc_random_below(&r, 300);
     int64_t k = 1 + (int64_t)tfc_random_below(&r, 260);
     if (round % 8 == 0) n = m;
@@ -138,7 +146,7 @@ static void split_products_are_as_accurate(void **state) {
   tfc_random_init(&r, 5);
   double split_error = 0, chain_error = 0;
   void *scratch = aligned_alloc(64, TFC_SPLIT_SCRATCH);
-  for (int round = 0; round < 90; round++) {
+  for (int round = 0; round < SPLIT; round++) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, round % 9 ? 90 : 600), n = 1 + (int64_t)tfc_random_below(&r, 150);
     int64_t count = 1 + (int64_t)tfc_random_below(&r, 5);
     bool accumulate = tfc_random_below(&r, 2);
@@ -224,6 +232,7 @@ static void split_products_know_their_range(void **state) {
 }
 
 int main(void) {
+  fused = strcmp(tfc_gemm_name(), "generic") != 0;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_chains), cmocka_unit_test(operands_may_lie_as_they_like),
       cmocka_unit_test(split_products_are_as_accurate), cmocka_unit_test(split_products_know_their_range)};

@@ -83,9 +83,9 @@ static void test_examples(void **state) {
 static void test_random_graphs(void **state) {
   (void)state;
 #ifdef TFC_SANITIZED
-  enum { GRAPHS = 20 };
+  enum { GRAPHS = 15 };
 #else
-  enum { GRAPHS = 150 };
+  enum { GRAPHS = 60 };
 #endif
   if (several_cores()) assert_int_equal(random_graphs_differ_adapted("cpu:0", 1, GRAPHS), 0);
   assert_int_equal(random_graphs_differ_adapted("cpu:0-3", 1, GRAPHS), 0);

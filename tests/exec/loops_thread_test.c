@@ -14,6 +14,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
+#include "tests/common/control_case.h"
 #include "tests/common/golden.h"
 
 #ifdef TFC_SANITIZED
@@ -23,11 +24,6 @@ enum { STRIDE = 6, PLACEMENTS = 2 };
 #endif
 enum { MOST = 8 };
 static const char *filter = "";
-
-static const char *text_of(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
 
 // What works on a variable is where the variable is: device 0. Everything else may be anywhere.
 static void scatter(const struct tfc_graph *g, uint32_t devices, struct tfc_random *random, uint16_t *placement) {
@@ -49,7 +45,7 @@ static tfc_status run(const struct tfc_graph *g, const struct tfc_device_set *se
   uint32_t target = tfc_graph_find(g, tfc_str_from(init));
   struct tfc_run_spec prepare = {.targets = &target, .target_count = 1, .placement = placement};
   struct tfc_run_spec step = {.fetches = fetches, .fetch_count = count, .placement = placement};
-  struct tfc_run_options options = {.deadline_ns = 30 * (int64_t)1000000000};
+  struct tfc_run_options options = {.deadline_ns = 200 * (int64_t)1000000000};
   TFC_TRY(s, tfc_session_create(g, &(struct tfc_session_options){.devices = set}, &session));
   TFC_TRY(s, tfc_session_run(session, &prepare, NULL, NULL, NULL));
   s = tfc_session_run(session, &step, NULL, out, &options);
@@ -58,30 +54,27 @@ out:
   return s;
 }
 
-static tfc_status run_case(const struct tfc_graph *forward, const json_t *item, const struct tfc_device_set *one,
+static tfc_status run_case(const struct whole *whole, const json_t *item, const struct tfc_device_set *one,
                            const struct tfc_device_set *many, const char *rule, struct tfc_random *random) {
   const json_t *names = json_object_get(item, "xs");
   uint32_t count = (uint32_t)json_array_size(names), fetched = 1;
   struct tfc_output xs[MOST], y, w, grads[MOST], fetches[MOST + 1];
   struct tfc_tensor expected[MOST + 1] = {{0}}, got[MOST + 1] = {{0}};
-  struct tfc_graph *more = NULL;
+  struct tfc_graph *forward = NULL, *more = NULL;
   uint16_t *placement = NULL;
   tfc_status s = NULL;
   if (count > MOST) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many inputs");
-  TFC_TRY(s, tfc_graph_parse_output(forward, tfc_str_from(text_of(item, "y")), &y));
-  TFC_TRY(s, tfc_graph_parse_output(forward, tfc_str_from(text_of(item, "weight")), &w));
-  for (uint32_t i = 0; i < count; i++)
-    TFC_TRY(s, tfc_graph_parse_output(forward, tfc_str_from(json_string_value(json_array_get(names, i))), &xs[i]));
+  TFC_TRY(s, control_case_load(whole, item, &forward, &y, &w, xs));
   TFC_TRY(s, tfc_gradients(forward, &y, 1, xs, count, &w, &more, grads));
   fetches[0] = y;
   for (uint32_t i = 0; i < count; i++)
     if (tfc_output_valid(grads[i])) fetches[fetched++] = grads[i];
   if (!(placement = calloc(more->node_count + 1u, sizeof *placement)))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, run(more, one, NULL, text_of(item, "init"), fetches, fetched, expected));
+  TFC_TRY(s, run(more, one, NULL, control_case_text(item, "init"), fetches, fetched, expected));
   for (int k = 0; k < PLACEMENTS; k++) {
     scatter(more, many->count, random, placement);
-    TFC_TRY(s, run(more, many, placement, text_of(item, "init"), fetches, fetched, got));
+    TFC_TRY(s, run(more, many, placement, control_case_text(item, "init"), fetches, fetched, got));
     for (uint32_t i = 0; i < fetched; i++) {
       char why[300];
       if (!golden_compare(&got[i], &expected[i], rule, why, sizeof why))
@@ -93,35 +86,38 @@ out:
   for (uint32_t i = 0; i <= MOST; i++) tfc_tensor_release(&got[i]), tfc_tensor_release(&expected[i]);
   free(placement);
   tfc_graph_release(more);
+  tfc_graph_release(forward);
   return s;
 }
 
 static void over(const char *devices, const char *rule, uint64_t seed) {
-  struct tfc_graph *forward = NULL;
+  struct whole forward;
   struct tfc_device_set one = {0}, many = {0};
   struct tfc_random random;
   int passed = 0, failed = 0;
   tfc_random_init(&random, seed);
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &one));
   assert_ok(tfc_devices_open(devices, NULL, 0, &many));
-  assert_ok(tfc_graph_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/graph.pb", NULL, &forward));
+  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/graph.pb", &forward));
   json_t *document = json_load_file(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/cases.json", 0, NULL);
   assert_non_null(document);
   const json_t *cases = json_object_get(document, "cases");
   for (size_t i = seed % STRIDE; i < json_array_size(cases); i += *filter ? 1 : STRIDE) {
     const json_t *item = json_array_get(cases, i);
     // A call stays in the graph there, to a function that it names itself.
-    if (!strstr(text_of(item, "name"), filter) || strstr(text_of(item, "name"), "function_with_gradient")) continue;
-    tfc_status s = run_case(forward, item, &one, &many, rule, &random);
+    if (!strstr(control_case_text(item, "name"), filter) ||
+        strstr(control_case_text(item, "name"), "function_with_gradient"))
+      continue;
+    tfc_status s = run_case(&forward, item, &one, &many, rule, &random);
     if (s)
-      failed++, print_message("FAILED %s on %s: %s\n", text_of(item, "name"), devices, tfc_status_message(s));
+      failed++, print_message("FAILED %s on %s: %s\n", control_case_text(item, "name"), devices, tfc_status_message(s));
     else
       passed++;
     tfc_status_free(s);
   }
   print_message("%s: %d passed, %d failed\n", devices, passed, failed);
   json_decref(document);
-  tfc_graph_release(forward);
+  whole_deinit(&forward);
   tfc_devices_close(&many);
   tfc_devices_close(&one);
   assert_true(passed > 0);

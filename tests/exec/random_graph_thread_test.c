@@ -14,7 +14,7 @@
 #ifdef TFC_SANITIZED
 enum { GRAPHS = 20 };
 #else
-enum { GRAPHS = 300 };
+enum { GRAPHS = 120 };
 #endif
 
 static void test_random_graphs(void **state) {

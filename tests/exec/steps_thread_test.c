@@ -206,7 +206,7 @@ static void errors_end_the_step(const char *devices, bool spread) {
   assert_ok(run("put", 5, NULL, NULL));
   assert_ok(run("take:0", 0, &got, NULL));
   assert_true(got == 5);
-  struct tfc_run_options soon = {.deadline_ns = 30000000};
+  struct tfc_run_options soon = {.deadline_ns = 300000000};
   assert_fails(run("after:0", 0, NULL, &soon), TFC_DEADLINE_EXCEEDED, "'take' (QueueDequeueV2)");
   assert_fails(run("take_two:0", 0, NULL, &soon), TFC_DEADLINE_EXCEEDED, "waits for FIFOQueue 'q' (0 elements");
   assert_fails(run("mean:0", 0, NULL, &soon), TFC_DEADLINE_EXCEEDED, "accumulator 'accumulator'");

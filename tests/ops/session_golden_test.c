@@ -88,7 +88,7 @@ static tfc_status run_once(const struct family *f, struct tfc_session *session, 
     nodes[spec.target_count] = tfc_graph_find(f->graph, tfc_str_from(target));
     if (nodes[spec.target_count++] == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no target %s", target);
   }
-  struct tfc_run_options options = {.deadline_ns = 20 * (int64_t)1000000000};
+  struct tfc_run_options options = {.deadline_ns = 200 * (int64_t)1000000000};
   TFC_TRY(s, tfc_session_run(session, &spec, NULL, got, &options));
   for (uint32_t k = 0; k < spec.fetch_count && !*why; k++) {
     char node[256], difference[300];

@@ -72,7 +72,12 @@ static void test_clusters(void **state) {
   (void)state;
   uint32_t found = 0;
   double worst = 0;
-  for (uint64_t number = 0; number < 12; number++) {
+#ifdef TFC_SANITIZED
+  enum { STRIDE = 4 };
+#else
+  enum { STRIDE = 1 };
+#endif
+  for (uint64_t number = 0; number < 12; number += STRIDE) {
     struct tfc_random r;
     struct tfc_simulator *sim = NULL;
     struct tfc_search_outcome out = {0};
@@ -97,8 +102,8 @@ static void test_clusters(void **state) {
     instance_free(&i);
     free(home);
   }
-  print_message("%u of 12 as good as planted, within 2 %%; at worst %.4f\n", found, worst);
-  assert_true(found >= 11 && worst < 1.15);
+  print_message("%u of %d as good as planted, within 2 %%; at worst %.4f\n", found, 12 / STRIDE, worst);
+  assert_true(found >= 12 / STRIDE - 1 && worst < 1.15);
 }
 
 // Three sets of eight units, all joined to all in each, one edge between two sets. With `pinned`, half of the first set

@@ -6,6 +6,12 @@
 #include "placer/pack.h"
 #include "tests/placer/instances.h"
 
+#ifdef TFC_SANITIZED
+enum { SEEDS = 1, LARGE = 60, BINS = 40, FULL = 4 };
+#else
+enum { SEEDS = 2, LARGE = 200, BINS = 120, FULL = 8 };
+#endif
+
 // Parts of `size` nodes each that hang together, in any order; device d has room for exactly part d. `thin`: also edges
 // between one part and the next, few.
 static struct instance planted(struct tfc_random *r, uint32_t parts, uint32_t size, uint32_t thin,
@@ -77,10 +83,10 @@ static void check_planted(uint32_t parts, uint32_t size, uint32_t thin, uint64_t
 
 static void test_parts(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 2; seed++) {
+  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
     check_planted(4, 20, 0, seed, 1);
     check_planted(8, 20, 0, seed, 1);
-    if (seed == 1) check_planted(6, 200, 0, seed, 1);
+    if (seed == 1) check_planted(6, LARGE, 0, seed, 1);
   }
 }
 
@@ -97,7 +103,7 @@ static bool half_of_them(const void *user, uint32_t item, uint32_t bin) {
 static void test_bins(void **state) {
   (void)state;
   uint32_t packed = 0, count = 0;
-  for (uint64_t number = 0; number < 120; number++) {
+  for (uint64_t number = 0; number < BINS; number++) {
     struct tfc_random r;
     uint64_t size[60], limit[6] = {0}, total = 0;
     tfc_device_id bin[60], was[60];
@@ -151,7 +157,7 @@ static void test_too_much(void **state) {
 // 60 nodes that are tied to nothing, in four devices that have just enough room.
 static void test_full(void **state) {
   (void)state;
-  for (uint64_t number = 0; number < 10; number++) {
+  for (uint64_t number = 0; number < FULL; number++) {
     struct tfc_random r;
     struct instance i = {0};
     struct tfc_cost_builder *b = NULL;

@@ -35,7 +35,7 @@ static void test_orders(void **state) {
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   for (uint64_t seed = 1; seed <= 3; seed++) {
     struct tfc_search_outcome out = {0};
-    struct tfc_search_options options = {.seconds = 1, .seed = seed, .threads = 1};
+    struct tfc_search_options options = {.evaluations = 20000, .seed = seed, .threads = 1};
     assert_ok(tfc_search(i.problem, &options, &out));
     if (out.value != 3800000)
       fail_msg("seed %llu: %lld ps, not 3800000", (unsigned long long)seed, (long long)out.value);
