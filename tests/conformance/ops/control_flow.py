@@ -38,6 +38,11 @@ def primitives(f):
     with f.scope():
         off, on = f.node("Switch", [v("float32", [2]), np.array(True)], dynamic=True)
         f.run(f.node("Neg", [off]))
+    f.case("Switch", "float32", tag="several_outputs")
+    with f.scope():
+        for index in (0, 1, 2, 3, -1):  # the last two: the last output
+            outs = f.node("_SwitchN", [v("float32", [2]), np.array(index, np.int32)], dynamic=True, num_outs=3)
+            f.run(f.node("Merge", [[f.node("Neg", [outs[0]]), f.node("Identity", [outs[1]]), f.node("Sin", [outs[2]])]]))
     f.case("ControlTrigger", "bool")
     with f.scope():
         trigger = f.node("ControlTrigger")
