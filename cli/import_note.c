@@ -46,11 +46,10 @@ void cli_import_describe(const struct tfc_graph *g, struct tfc_text *out) {
   else
     tfc_text_printf(out, ", no device strings");
   tfc_text_printf(out, ", %u colocated nodes\n", colocated);
-  for (size_t i = 0; i < unknown.capacity; i++) {
-    const struct tfc_strmap_slot *slot = &unknown.slots[i];
-    if (!slot->key.data) continue;
-    tfc_text_printf(out, "not supported: %.*s, %u of them, first '%.*s'\n", TFC_STR_ARG(slot->key),
-                    (uint32_t)slot->value, TFC_STR_ARG(g->nodes[slot->value >> 32].name));
+  for (size_t i = 0; i < unknown.count; i++) {
+    const struct tfc_strmap_entry *e = &unknown.entries[i];
+    tfc_text_printf(out, "not supported: %.*s, %u of them, first '%.*s'\n", TFC_STR_ARG(e->key), (uint32_t)e->value,
+                    TFC_STR_ARG(g->nodes[e->value >> 32].name));
   }
   tfc_strmap_deinit(&types);
   tfc_strmap_deinit(&devices);

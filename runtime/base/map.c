@@ -8,19 +8,30 @@ uint64_t tfc_hash_bytes(const void *data, size_t size) {
   return XXH3_64bits(data, size);
 }
 
+// --- Strings ---------------------------------------------------------------------------------------------------------
+// A slot holds 32 bits of the key's hash above the number of its entry plus one, 0: free. Slots are few bytes, and
+// entries lie in the order in which they were put: who looks up names near each other (the inputs of a graph's nodes)
+// stays near in memory, too.
+static size_t most_entries(size_t capacity) {
+  return capacity / 4 * 3;
+}
+
 bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count) {
+  if (count <= most_entries(map->capacity)) return true;
   size_t capacity = map->capacity ? map->capacity : 16;
-  while (capacity / 4 * 3 < count) {
-    if (capacity > SIZE_MAX / 4) return false;
+  while (most_entries(capacity) < count) {
+    if (capacity > (size_t)1 << 31) return false;
     capacity *= 2;
   }
-  if (capacity == map->capacity) return true;
-  struct tfc_strmap_slot *slots = calloc(capacity, sizeof *slots);
+  struct tfc_strmap_entry *entries = realloc(map->entries, most_entries(capacity) * sizeof *entries);
+  if (!entries) return false;
+  map->entries = entries;
+  uint64_t *slots = calloc(capacity, sizeof *slots);
   if (!slots) return false;
   for (size_t i = 0; i < map->capacity; i++) {
-    if (!map->slots[i].key.data) continue;
-    size_t at = map->slots[i].hash & (capacity - 1);
-    while (slots[at].key.data) at = (at + 1) & (capacity - 1);
+    if (!map->slots[i]) continue;
+    size_t at = map->slots[i] >> 32 & (capacity - 1);
+    while (slots[at]) at = (at + 1) & (capacity - 1);
     slots[at] = map->slots[i];
   }
   free(map->slots);
@@ -29,39 +40,45 @@ bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count) {
   return true;
 }
 
-static struct tfc_strmap_slot *find(const struct tfc_strmap *map, tfc_str key, uint64_t hash) {
-  size_t at = hash & (map->capacity - 1);
-  for (;; at = (at + 1) & (map->capacity - 1)) {
-    struct tfc_strmap_slot *slot = &map->slots[at];
-    if (!slot->key.data || (slot->hash == hash && tfc_str_equal(slot->key, key))) return slot;
+// The slot that has the key, or the free one where it belongs.
+static uint64_t *find(const struct tfc_strmap *map, tfc_str key, uint64_t hash) {
+  for (size_t at = hash & (map->capacity - 1);; at = (at + 1) & (map->capacity - 1)) {
+    uint64_t slot = map->slots[at];
+    if (!slot || (slot >> 32 == hash && tfc_str_equal(map->entries[(uint32_t)slot - 1].key, key)))
+      return &map->slots[at];
   }
+}
+
+static uint64_t hash_of(tfc_str key) {
+  return tfc_hash_bytes(key.data, key.size) >> 32;
 }
 
 uint64_t *tfc_strmap_put(struct tfc_strmap *map, tfc_str key, uint64_t value, bool *out_found) {
   if (!tfc_strmap_reserve(map, map->count + 1)) return NULL;
   if (!key.data) key = TFC_STR("");
-  uint64_t hash = tfc_hash_bytes(key.data, key.size);
-  struct tfc_strmap_slot *slot = find(map, key, hash);
-  if (out_found) *out_found = slot->key.data != NULL;
-  if (!slot->key.data) {
-    *slot = (struct tfc_strmap_slot){key, hash, value};
-    map->count++;
+  uint64_t hash = hash_of(key), *slot = find(map, key, hash);
+  if (out_found) *out_found = *slot != 0;
+  if (!*slot) {
+    map->entries[map->count++] = (struct tfc_strmap_entry){key, value};
+    *slot = hash << 32 | map->count;
   }
-  return &slot->value;
+  return &map->entries[(uint32_t)*slot - 1].value;
 }
 
 const uint64_t *tfc_strmap_get(const struct tfc_strmap *map, tfc_str key) {
   if (!map->count) return NULL;
   if (!key.data) key = TFC_STR("");
-  struct tfc_strmap_slot *slot = find(map, key, tfc_hash_bytes(key.data, key.size));
-  return slot->key.data ? &slot->value : NULL;
+  uint64_t slot = *find(map, key, hash_of(key));
+  return slot ? &map->entries[(uint32_t)slot - 1].value : NULL;
 }
 
 void tfc_strmap_deinit(struct tfc_strmap *map) {
+  free(map->entries);
   free(map->slots);
   *map = (struct tfc_strmap){0};
 }
 
+// --- Numbers ---------------------------------------------------------------------------------------------------------
 static uint64_t mix(uint64_t x) { // splitmix64's finaliser
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;

@@ -5,13 +5,15 @@
 
 #include "runtime/base/str.h"
 
-struct tfc_strmap_slot {
-  tfc_str key; // data == NULL: free
-  uint64_t hash, value;
+struct tfc_strmap_entry {
+  tfc_str key;
+  uint64_t value;
 };
 struct tfc_strmap {
-  struct tfc_strmap_slot *slots;
-  size_t count, capacity; // capacity: a power of two, or 0
+  struct tfc_strmap_entry *entries; // in the order in which they were put
+  size_t count;
+  uint64_t *slots; // hash and number of an entry
+  size_t capacity; // of slots: a power of two, or 0
 };
 bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count);
 // Finds the key or adds it with `value`; *out_found (optional) says which. Returns the value's place, valid until the
