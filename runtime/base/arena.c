@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { alignment = 16, default_block = 64 * 1024 };
+#include "runtime/base/pages.h"
+
+enum { alignment = 16, default_block = 64 * 1024, largest_block = 16 << 20 };
 
 struct tfc_arena_block {
   struct tfc_arena_block *next;
@@ -30,9 +32,12 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
   size = (size + alignment - 1) & ~(size_t)(alignment - 1);
   if (!arena->next || size > (size_t)(arena->end - arena->next)) {
     size_t block_size = arena->block_size ? arena->block_size : default_block;
+    size_t grown = arena->used / 2 < largest_block ? arena->used / 2 : largest_block; // much asks for more
+    if (grown > block_size) block_size = grown;
     size_t capacity = size > block_size ? size : block_size;
     struct tfc_arena_block *b = malloc(sizeof *b + capacity);
     if (!b) return NULL;
+    tfc_pages_advise(b, sizeof *b + capacity);
     b->size = capacity;
     if (size > block_size && arena->blocks) { // a large one goes behind the block in use
       b->next = arena->blocks->next;
