@@ -272,6 +272,17 @@ static tfc_status make_consumers(struct tfc_graph *g) {
   return NULL;
 }
 
+// Does every edge come from a node further up? Then there is no cycle.
+static bool is_sorted(const struct tfc_graph *g) {
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
+      if (in[k].node >= i) return false;
+  }
+  return true;
+}
+
 tfc_status tfc_graph_finish(struct tfc_graph *g) {
   tfc_status s = NULL;
   uint32_t *order = NULL;
@@ -284,6 +295,7 @@ tfc_status tfc_graph_finish(struct tfc_graph *g) {
     }
   }
   TFC_TRY(s, make_consumers(g));
+  if (is_sorted(g)) goto out;
   order = malloc(((size_t)g->node_count + 1) * sizeof *order);
   if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a graph of %u nodes", g->node_count);
   TFC_TRY(s, tfc_graph_topological(g, order));

@@ -392,3 +392,33 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
   }
   return w.error ? bad(w.error) : NULL;
 }
+
+// Nearly all attributes are a name and one short value, as protocol buffers write them.
+static bool read_short(tfc_str bytes, struct tfc_attr *out) {
+  const uint8_t *p = (const uint8_t *)bytes.data;
+  enum { KEY = 1 << 3 | TFC_WIRE_BYTES, VALUE = 2 << 3 | TFC_WIRE_BYTES, FIRST_LONG = 0x80 };
+  if (bytes.size < 6 || p[0] != KEY || p[1] >= FIRST_LONG || (size_t)p[1] + 6 > bytes.size) return false;
+  out->name = (tfc_str){bytes.data + 2, p[1]};
+  p += 2 + p[1]; // tag and size of the value, then tag and number (or size) of what is in it
+  size_t size = bytes.size - 4 - out->name.size;
+  if (p[0] != VALUE || p[1] != size || p[1] >= FIRST_LONG || p[3] >= FIRST_LONG) return false;
+  out->count = 0;
+  switch (p[2]) {
+  case 2 << 3 | TFC_WIRE_BYTES:
+    out->kind = TFC_ATTR_STRING, out->s = (tfc_str){(const char *)p + 4, p[3]};
+    return size == 2u + p[3];
+  case 3 << 3 | TFC_WIRE_VARINT: out->kind = TFC_ATTR_INT, out->i = p[3]; return size == 2;
+  case 5 << 3 | TFC_WIRE_VARINT: out->kind = TFC_ATTR_BOOL, out->i = 0, out->b = p[3] != 0; return size == 2;
+  case 6 << 3 | TFC_WIRE_VARINT: out->kind = TFC_ATTR_TYPE, out->i = 0, out->type = (tfc_dtype)p[3]; return size == 2;
+  default: return false;
+  }
+}
+
+tfc_status tfc_read_attr(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out) {
+  tfc_str value;
+  if (read_short(bytes, out)) return NULL;
+  out->name = TFC_STR("");
+  tfc_status s = tfc_read_entry(bytes, &out->name, &value);
+  if (!s) s = tfc_read_attr_value(r, value, out);
+  return tfc_status_annotate(s, "attribute '%.*s'", TFC_STR_ARG(out->name));
+}

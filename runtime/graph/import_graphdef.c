@@ -7,14 +7,33 @@ static tfc_status out_of_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
 }
 
-// Where the node's fields lie, one pass over its bytes; values of attributes are read behind it.
+// Empty lists say nothing of their kind in the file: the op's definition does.
+static void name_empty_lists(const struct tfc_node *n, struct tfc_attr *attrs) {
+  const struct tfc_op_def *def = tfc_op_find(n->op);
+  const struct tfc_op_signature *sig = def ? tfc_op_signature(def) : NULL;
+  for (uint32_t k = 0; sig && k < n->attr_count; k++)
+    for (uint32_t j = 0; attrs[k].kind == TFC_ATTR_LIST_INT && !attrs[k].count && j < sig->attr_count; j++)
+      if (tfc_str_equal(sig->attrs[j].name, attrs[k].name) && sig->attrs[j].kind >= TFC_ATTR_LIST_INT)
+        attrs[k].kind = sig->attrs[j].kind;
+}
+
+static struct tfc_known_attrs *known_attrs(struct tfc_node_reader *r, const struct tfc_node *n, tfc_str bytes) {
+  return &r->known[(tfc_hash_bytes(n->op.data, n->op.size) + bytes.size) % TFC_KNOWN_ATTRS];
+}
+
+// Where the node's fields lie, one pass over its bytes. Attributes come last (`rest`, with what is not read): a node
+// that has the same as one before shares its.
 static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct tfc_node *n) {
+  enum { LARGE = 4096 }; // a constant's value: not worth comparing
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
+  tfc_str rest = {0};
+  bool empty_list = false;
   while (tfc_wire_next(&w, &f)) {
     if (f.number > 5) continue; // experimental_debug_info, experimental_type, whatever comes
     if (f.type != TFC_WIRE_BYTES)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "field %u has the wrong wire type", f.number);
+    if (f.number != 5) rest.size = 0;
     switch (f.number) {
     case 1: n->name = f.bytes; break;
     case 2: n->op = f.bytes; break;
@@ -31,11 +50,17 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
       break;
     case 4: n->device = f.bytes; break;
     case 5: {
-      struct tfc_attr attr = {0};
-      tfc_str value;
-      tfc_status s = tfc_read_entry(f.bytes, &attr.name, &value);
-      if (!s) s = tfc_read_attr_value(&r->attr_reader, value, &attr);
-      if (s) return tfc_status_annotate(s, "attribute '%.*s'", TFC_STR_ARG(attr.name));
+      if (!n->attr_count) {
+        rest = (tfc_str){(const char *)f.start, (size_t)(w.end - f.start)};
+        const struct tfc_known_attrs *known = known_attrs(r, n, rest);
+        if (tfc_str_equal(known->bytes, rest)) {
+          n->attr_begin = known->begin, n->attr_count = known->count;
+          return NULL;
+        }
+      }
+      struct tfc_attr attr;
+      TFC_RETURN_IF_ERROR(tfc_read_attr(&r->attr_reader, f.bytes, &attr));
+      empty_list |= attr.kind == TFC_ATTR_LIST_INT && !attr.count;
       if (!tfc_array_push(&r->attrs, attr)) return out_of_memory();
       n->attr_count++;
       break;
@@ -44,6 +69,10 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
     }
   }
   if (w.error) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s (field %u)", w.error, f.number);
+  if (empty_list)
+    name_empty_lists(n, r->attrs.data + n->attr_begin);
+  else if (rest.size && rest.size < LARGE)
+    *known_attrs(r, n, rest) = (struct tfc_known_attrs){rest, n->attr_begin, n->attr_count};
   return NULL;
 }
 
@@ -69,22 +98,6 @@ void tfc_node_reader_deinit(struct tfc_node_reader *r) {
   tfc_array_free(&r->inputs);
 }
 
-// Empty lists say nothing of their kind in the file: the op's definition does.
-static void name_empty_lists(struct tfc_graph *g) {
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    for (uint32_t k = n->attr_begin; k < n->attr_begin + n->attr_count; k++) {
-      struct tfc_attr *a = &g->attrs[k];
-      if (a->kind != TFC_ATTR_LIST_INT || a->count) continue;
-      const struct tfc_op_def *def = n->def ? n->def : tfc_op_find(n->op);
-      const struct tfc_op_signature *sig = def ? tfc_op_signature(def) : NULL;
-      for (uint32_t j = 0; sig && j < sig->attr_count; j++)
-        if (tfc_str_equal(sig->attrs[j].name, a->name) && sig->attrs[j].kind >= TFC_ATTR_LIST_INT)
-          a->kind = sig->attrs[j].kind;
-    }
-  }
-}
-
 tfc_status tfc_node_reader_hand_over(struct tfc_node_reader *r, struct tfc_graph *g) {
   g->node_count = (uint32_t)r->nodes.count;
   g->edge_count = (uint32_t)r->inputs.count;
@@ -94,10 +107,7 @@ tfc_status tfc_node_reader_hand_over(struct tfc_node_reader *r, struct tfc_graph
   r->nodes.data = NULL;
   r->attrs.data = NULL;
   bool nodes = tfc_graph_own(g, g->nodes), attrs = tfc_graph_own(g, g->attrs);
-  if (nodes && attrs && g->inputs) {
-    name_empty_lists(g);
-    return NULL;
-  }
+  if (nodes && attrs && g->inputs) return NULL;
   g->node_count = g->edge_count = 0;
   g->nodes = NULL;
   g->attrs = NULL;
@@ -111,7 +121,7 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
   struct tfc_wire w = tfc_wire_of(bytes), v;
   struct tfc_field f, e;
   // A guess that spares most of the growing: nodes are rarely shorter.
-  if (!tfc_array_reserve(&r.nodes, bytes.size / 400 + 16) || !tfc_array_reserve(&r.attrs, bytes.size / 60 + 64) ||
+  if (!tfc_array_reserve(&r.nodes, bytes.size / 400 + 16) || !tfc_array_reserve(&r.attrs, bytes.size / 40 + 64) ||
       !tfc_array_reserve(&r.inputs, bytes.size / 200 + 32))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
   while (tfc_wire_next(&w, &f)) {

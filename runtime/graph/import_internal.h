@@ -24,12 +24,19 @@ struct tfc_attr_reader {
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
 TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
 TFC_MUST_USE tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *out);
+// An entry of a map of attributes: name and value.
+TFC_MUST_USE tfc_status tfc_read_attr(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
 // A map entry (key = 1, value = 2).
 TFC_MUST_USE tfc_status tfc_read_entry(tfc_str bytes, tfc_str *out_key, tfc_str *out_value);
 
+enum { TFC_KNOWN_ATTRS = 256 };
 // Reads nodes one by one into growing arrays, then hands them to the graph.
 struct tfc_node_reader {
   struct tfc_attr_reader attr_reader;
+  struct tfc_known_attrs {
+    tfc_str bytes;
+    uint32_t begin, count;
+  } known[TFC_KNOWN_ATTRS]; // by op and size, the last one: many nodes have the same attributes, and share them
   TFC_ARRAY(struct tfc_node) nodes;
   TFC_ARRAY(struct tfc_attr) attrs;
   TFC_ARRAY(tfc_str) inputs; // as text

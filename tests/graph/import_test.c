@@ -56,6 +56,51 @@ static void unknown_ops_load(void **state) {
   tfc_graph_release(g);
 }
 
+static struct tfc_text two_attrs(const char *first, uint64_t second) { // of nodes: a string and a number
+  struct tfc_text all = {0}, value = {0}, entry = {0};
+  tfc_wire_put_bytes(&value, 2, tfc_str_from(first));
+  tfc_wire_put_bytes(&entry, 1, TFC_STR("text"));
+  tfc_wire_put_bytes(&entry, 2, tfc_text_view(&value));
+  tfc_wire_put_bytes(&all, 5, tfc_text_view(&entry));
+  value.size = entry.size = 0;
+  tfc_wire_put_int(&value, 3, second);
+  tfc_wire_put_bytes(&entry, 1, TFC_STR("number"));
+  tfc_wire_put_bytes(&entry, 2, tfc_text_view(&value));
+  tfc_wire_put_bytes(&all, 5, tfc_text_view(&entry));
+  tfc_text_deinit(&value);
+  tfc_text_deinit(&entry);
+  return all;
+}
+
+// Nodes whose attributes are the same to the byte share them; what follows the attributes counts, too.
+static void equal_attributes_are_shared(void **state) {
+  (void)state;
+  struct tfc_text t = {0}, same = two_attrs("a", 7), other = two_attrs("b", 300), named = two_attrs("a", 7);
+  struct tfc_graph *g = NULL;
+  tfc_wire_put_bytes(&named, 4, TFC_STR("/cpu:1")); // a device behind the attributes
+  put_node(&t, "x", "X", "", NULL, tfc_text_view(&same));
+  put_node(&t, "y", "X", "x", NULL, tfc_text_view(&same));
+  put_node(&t, "z", "X", "x", NULL, tfc_text_view(&other));
+  put_node(&t, "device", "X", "", NULL, tfc_text_view(&named));
+  put_node(&t, "again", "X", "", NULL, tfc_text_view(&named));
+  put_node(&t, "last", "X", "x", NULL, tfc_text_view(&same));
+  assert_ok(parse(&t, &g));
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    bool is_other = tfc_str_is(n->name, "z");
+    assert_int_equal(n->attr_count, 2);
+    assert_true(tfc_str_is(tfc_node_attr_string(g, n, "text", ""), is_other ? "b" : "a"));
+    assert_int_equal(tfc_node_attr_int(g, n, "number", 0), is_other ? 300 : 7);
+    assert_true(tfc_str_is(n->device, i == 3 || i == 4 ? "/cpu:1" : ""));
+  }
+  assert_int_equal(g->nodes[1].attr_begin, g->nodes[0].attr_begin);
+  assert_int_equal(g->nodes[4].input_count, 0);
+  tfc_graph_release(g);
+  tfc_text_deinit(&same);
+  tfc_text_deinit(&other);
+  tfc_text_deinit(&named);
+}
+
 static void bad_graphs_name_the_culprit(void **state) {
   (void)state;
   struct tfc_graph *g = NULL;
@@ -255,6 +300,7 @@ static int remove_directory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(unknown_ops_load),
+      cmocka_unit_test(equal_attributes_are_shared),
       cmocka_unit_test(bad_graphs_name_the_culprit),
       cmocka_unit_test(text_reads),
       cmocka_unit_test(containers_keep_the_graph),
