@@ -255,6 +255,9 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   for (size_t i = 0; i < ir->ops.count; i++) a.item_of_op[i] = TFC_NONE32;
   TFC_TRY(s, find_transfers(&r));
   TFC_TRY(s, edges_by_end(ir, arena, &edges));
+  if (!tfc_array_reserve(&r.items, count + r.transfers.count) ||
+      !tfc_array_reserve(&r.clocks, (count + r.transfers.count) * q))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t v = 0; v < ir->values.count; v++) { // what is there when the step begins
     const struct tfc_ir_value *value = &ir->values.data[v];
     if (r.first[v] == TFC_NONE32) continue;

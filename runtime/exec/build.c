@@ -732,6 +732,10 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   w.leads = calloc(g->node_count + 1u, sizeof *w.leads);
   if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!tfc_array_reserve(&ir->ops, 2 * b->order_count) ||
+      !tfc_array_reserve(&ir->values, b->order_count + b->order_count / 2) ||
+      !tfc_array_reserve(&ir->edges, b->order_count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE32;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE32;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) TFC_TRY(s, make_feed(&w, i));

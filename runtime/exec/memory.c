@@ -34,6 +34,8 @@ struct planner {
   range_list *free; // [location], by offset
   struct block *blocks;
   uint32_t *block_of_value, *block_of_copy;
+  uint32_t *first_read, *reads; // [items] where in `reads` an operation's inputs begin; blocks, or TFC_NONE32
+  uint32_t *conditions;         // of the blocks
   uint32_t block_count;
   uint32_t now; // item
 };
@@ -116,26 +118,48 @@ static tfc_status release(struct planner *p, struct block *b) {
   return NULL;
 }
 
-static struct block *block_read(const struct planner *p, const struct tfc_ir_op *op, uint32_t input) {
+static uint32_t block_of_input(const struct planner *p, const struct tfc_ir_op *op, uint32_t input) {
   uint32_t v = op->inputs[input].value;
-  if (v == TFC_NONE32 || op->inputs[input].variable != TFC_NONE32) return NULL;
-  uint32_t t = tfc_find_copy(p->a, p->ir, v, tfc_input_location(p->ir, op, input));
-  uint32_t b;
-  if (t != TFC_NONE32 && p->ir->values.data[v].kind != TFC_IR_CONST)
-    b = p->block_of_copy[t];
-  else
-    b = p->block_of_value[v];
+  if (v == TFC_NONE32 || op->inputs[input].variable != TFC_NONE32) return TFC_NONE32;
+  uint32_t t = p->a->first_copy[v] == TFC_NONE32 ? TFC_NONE32
+                                                 : tfc_find_copy(p->a, p->ir, v, tfc_input_location(p->ir, op, input));
+  return t != TFC_NONE32 && p->ir->values.data[v].kind != TFC_IR_CONST ? p->block_of_copy[t] : p->block_of_value[v];
+}
+
+// Finds what each operation reads, and how many read each block.
+static tfc_status find_reads(struct planner *p) {
+  const struct tfc_ir *ir = p->ir;
+  size_t total = 0;
+  for (uint32_t i = 0; i < p->a->item_count; i++)
+    if (p->a->items[i].op != TFC_NONE32) total += ir->ops.data[p->a->items[i].op].input_count;
+  p->first_read = tfc_arena_alloc(p->arena, (p->a->item_count + 1u) * sizeof *p->first_read);
+  p->reads = tfc_arena_alloc(p->arena, (total + 1) * sizeof *p->reads);
+  if (!p->first_read || !p->reads) return TFC_PLAN_NO_MEMORY();
+  total = 0;
+  for (uint32_t i = 0; i < p->a->item_count; i++) {
+    p->first_read[i] = (uint32_t)total;
+    if (p->a->items[i].op == TFC_NONE32) continue;
+    const struct tfc_ir_op *op = &ir->ops.data[p->a->items[i].op];
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      uint32_t b = p->reads[total++] = block_of_input(p, op, k);
+      if (b != TFC_NONE32) p->blocks[b].readers++;
+    }
+  }
+  return NULL;
+}
+
+// What input `input` of the operation at work is read from; NULL: nothing that has a place.
+static struct block *block_read(const struct planner *p, uint32_t input) {
+  uint32_t b = p->reads[p->first_read[p->now] + input];
   return b == TFC_NONE32 ? NULL : &p->blocks[b];
 }
 
-static tfc_status new_block(struct planner *p, uint64_t bytes, uint16_t location, uint32_t *out) {
+static void new_block(struct planner *p, uint64_t bytes, uint16_t location, uint32_t *out) {
   struct block *b = &p->blocks[p->block_count];
   uint64_t size = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
   *b = (struct block){.size = size, .location = location, .inside = TFC_NONE32};
-  b->condition = TFC_ARENA_ARRAY(p->arena, uint32_t, p->a->queue_count);
-  if (!b->condition) return TFC_PLAN_NO_MEMORY();
+  b->condition = p->conditions + (size_t)p->block_count * p->a->queue_count;
   *out = p->block_count++;
-  return NULL;
 }
 
 static void done_by(const struct planner *p, struct block *b, const struct tfc_item *item) {
@@ -152,13 +176,13 @@ static struct block *in_place(const struct planner *p, const struct tfc_ir_op *o
   else if (output == 0)
     candidates = op->def->flags & TFC_OP_INPLACE ? all : op->def->flags & TFC_OP_INPLACE_FIRST ? all & 1 : 0;
   for (uint32_t k = 0; k < op->input_count && k < 32; k++) {
-    struct block *b = candidates >> k & 1 ? block_read(p, op, k) : NULL;
+    struct block *b = candidates >> k & 1 ? block_read(p, k) : NULL;
     if (!b || !b->placed || b->kept || b->reused || b->location != out->location || b->size != out->size) continue;
     if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[output]].bytes) continue;
     uint32_t own = 0;
     bool refused = false; // by another input that lies there too
     for (uint32_t m = 0; m < op->input_count; m++) {
-      if (block_read(p, op, m) != b) continue;
+      if (block_read(p, m) != b) continue;
       own++;
       refused = refused || m >= 32 || !(candidates >> m & 1);
     }
@@ -206,7 +230,7 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
     done_by(p, b, item);
   }
   for (uint32_t k = 0; k < op->input_count; k++) {
-    struct block *b = block_read(p, op, k);
+    struct block *b = block_read(p, k);
     if (!b) continue;
     done_by(p, b, item);
     if (--b->readers == 0 && !b->reused) TFC_RETURN_IF_ERROR(release(p, b));
@@ -307,17 +331,18 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   plan.size = TFC_ARENA_ARRAY(arena, uint64_t, locations);
   p.free = TFC_ARENA_ARRAY(&scratch, range_list, locations);
   p.blocks = TFC_ARENA_ARRAY(&scratch, struct block, values + a->transfer_count + 1);
+  p.conditions = TFC_ARENA_ARRAY(&scratch, uint32_t, (values + a->transfer_count + 1) * a->queue_count);
   p.block_of_value = TFC_ARENA_ARRAY(&scratch, uint32_t, values + 1);
   p.block_of_copy = TFC_ARENA_ARRAY(&scratch, uint32_t, a->transfer_count + 1);
-  if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.blocks || !p.block_of_value ||
-      !p.block_of_copy)
+  if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.blocks || !p.conditions ||
+      !p.block_of_value || !p.block_of_copy)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t v = 0; v < values; v++) {
     const struct tfc_ir_value *value = &ir->values.data[v];
     plan.value_offset[v] = UINT64_MAX;
     p.block_of_value[v] = TFC_NONE32;
     if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || !value->planned) continue;
-    TFC_TRY(s, new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]));
+    new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]);
     p.blocks[p.block_of_value[v]].kept = value->fetched;
   }
   for (size_t v = 0; v < values; v++) { // a view that runs reads and keeps its input's memory
@@ -333,17 +358,10 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
     if (copy->item == TFC_NONE32) continue;
     bool placed = value->kind == TFC_IR_OP ? value->planned
                                            : tfc_shape_is_static(&value->shape) && tfc_dtype_is_plain(value->dtype);
-    if (placed) TFC_TRY(s, new_block(&p, value->bytes, copy->target, &p.block_of_copy[t]));
+    if (placed) new_block(&p, value->bytes, copy->target, &p.block_of_copy[t]);
     if (p.block_of_value[copy->value] != TFC_NONE32) p.blocks[p.block_of_value[copy->value]].readers++;
   }
-  for (uint32_t i = 0; i < a->item_count; i++) {
-    if (a->items[i].op == TFC_NONE32) continue;
-    const struct tfc_ir_op *op = &ir->ops.data[a->items[i].op];
-    for (uint32_t k = 0; k < op->input_count; k++) {
-      struct block *b = block_read(&p, op, k);
-      if (b) b->readers++;
-    }
-  }
+  TFC_TRY(s, find_reads(&p));
   for (uint32_t i = 0; i < a->item_count; i++) TFC_TRY(s, plan_item(&p, i));
   TFC_TRY(s, place_again(&p));
   *out = plan;

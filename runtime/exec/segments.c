@@ -34,10 +34,7 @@ static struct tfc_tensor *new_slot(struct maker *m) {
 
 static tfc_status place(struct maker *m, struct tfc_tensor *slot, tfc_dtype dtype, const struct tfc_shape *shape,
                         uint64_t bytes, uint16_t location, uint64_t offset) {
-  struct tfc_shape *copy = TFC_ARENA_NEW(m->arena, struct tfc_shape);
-  if (!copy) return TFC_PLAN_NO_MEMORY();
-  *copy = *shape;
-  struct tfc_place p = {slot, offset, location, bytes, dtype, copy};
+  struct tfc_place p = {slot, offset, location, bytes, dtype, shape}; // shapes of values and views stay with the ir
   return tfc_array_push(&m->places, p) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
@@ -148,24 +145,31 @@ static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32
   return NULL;
 }
 
+static void *carve(char **at, size_t count, size_t size) {
+  void *piece = *at;
+  *at += count * size;
+  return piece;
+}
+
 static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_segment_op *out) {
   const struct tfc_ir *ir = m->ir;
   const struct tfc_ir_op *op = &ir->ops.data[m->a->items[item].op];
   uint32_t n = op->input_count, k = op->output_count;
-  struct tfc_arena *arena = m->arena;
-  const struct tfc_tensor **inputs = TFC_ARENA_ARRAY(arena, const struct tfc_tensor *, n + 1);
-  struct tfc_tensor **outputs = TFC_ARENA_ARRAY(arena, struct tfc_tensor *, k + 1);
-  struct tfc_variable **variables = TFC_ARENA_ARRAY(arena, struct tfc_variable *, n + 1);
-  struct tfc_variable **output_variables = TFC_ARENA_ARRAY(arena, struct tfc_variable *, k + 1);
-  struct tfc_shape *input_shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, n + 1);
-  struct tfc_shape *output_shapes = TFC_ARENA_ARRAY(arena, struct tfc_shape, k + 1);
-  tfc_dtype *dtypes = TFC_ARENA_ARRAY(arena, tfc_dtype, n + 1);
-  const struct tfc_tensor **values = TFC_ARENA_ARRAY(arena, const struct tfc_tensor *, n + 1);
-  struct tfc_variable_read *reads = TFC_ARENA_ARRAY(arena, struct tfc_variable_read, n + 1);
-  struct tfc_tensor **releases = TFC_ARENA_ARRAY(arena, struct tfc_tensor *, n + k + 1);
-  if (!inputs || !outputs || !variables || !output_variables || !input_shapes || !output_shapes || !dtypes || !values ||
-      !reads || !releases)
-    return TFC_PLAN_NO_MEMORY();
+  // One piece of memory for all its arrays: operations are many, and most have few inputs.
+  const size_t shapes_size = (n + k) * sizeof(struct tfc_shape);
+  const size_t size = (2 * n + k + n + k) * sizeof(struct tfc_tensor *) + (n + k) * sizeof(struct tfc_variable *) +
+                      n * (sizeof(struct tfc_variable_read) + sizeof(tfc_dtype));
+  char *at = tfc_arena_alloc(m->arena, shapes_size + size);
+  if (!at) return TFC_PLAN_NO_MEMORY();
+  memset(at + shapes_size, 0, size);
+  struct tfc_shape *input_shapes = carve(&at, n, sizeof *input_shapes);
+  struct tfc_shape *output_shapes = carve(&at, k, sizeof *output_shapes);
+  const struct tfc_tensor **inputs = carve(&at, n, sizeof *inputs), **values = carve(&at, n, sizeof *values);
+  struct tfc_tensor **outputs = carve(&at, k, sizeof *outputs), **releases = carve(&at, n + k, sizeof *releases);
+  struct tfc_variable **variables = carve(&at, n, sizeof *variables);
+  struct tfc_variable **output_variables = carve(&at, k, sizeof *output_variables);
+  struct tfc_variable_read *reads = carve(&at, n, sizeof *reads);
+  tfc_dtype *dtypes = carve(&at, n, sizeof *dtypes);
   *out = (struct tfc_segment_op){.node = op->node,
                                  .def = op->def,
                                  .inputs = inputs,
@@ -427,6 +431,8 @@ static tfc_status make_edges(struct maker *m, struct tfc_plan_edges *edges) {
   uint32_t *begin = calloc(n + 2, sizeof *begin), *sources = malloc((ir->edges.count + 1) * sizeof *sources);
   uint32_t *seen = malloc((n + 1) * sizeof *seen);
   if (!begin || !sources || !seen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!tfc_array_reserve(&edges->list, 2 * n + ir->edges.count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t i = 0; i < n; i++) seen[i] = TFC_NONE32;
   for (size_t i = 0; i < ir->edges.count; i++) begin[ir->edges.data[i].to + 2]++;
   for (size_t i = 1; i <= n; i++) begin[i + 1] += begin[i];
@@ -570,6 +576,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   memcpy(plan->arena_size, memory.size, locations * sizeof *memory.size);
   plan->queue_count = queues;
   for (uint32_t q = 0; q < queues; q++) TFC_TRY(s, tfc_semaphore_create(&plan->semaphores[q]));
+  if (!tfc_array_reserve(&m.places, values)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t v = 0; v < values; v++) TFC_TRY(s, make_value_slot(&m, v));
   for (uint32_t t = 0; t < a.transfer_count; t++) TFC_TRY(s, make_copy_slot(&m, t));
   find_last_readers(&m);

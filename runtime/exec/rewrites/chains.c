@@ -18,10 +18,16 @@ struct space {
 
 struct candidate { // by op
   bool eligible;
+  uint8_t whole; // a bit for each input that another operation makes, as large as the space
+  uint16_t device;
+  uint32_t level, parent; // union-find over ops
   struct space space;
   tfc_unary_loop *unary;
   tfc_binary_loop *binary;
-  uint32_t level, parent; // union-find over ops
+};
+
+struct edges { // ordering edges by where they come from, CSR
+  uint32_t *begin, *to;
 };
 
 struct fusion {
@@ -30,7 +36,9 @@ struct fusion {
   struct candidate *ops;
   uint32_t op_count;
   struct tfc_ir_readers readers;
-  uint32_t *order; // ops, producers first
+  struct edges edges;
+  uint32_t *producer; // [values] or TFC_NONE32
+  uint32_t *order;    // ops, producers first
 };
 
 static tfc_status out_of_memory(void) {
@@ -106,7 +114,6 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   if (op->dead || op->joint || op->prepared || !op->def || !op->def->elementwise || op->output_count != 1) return;
   const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
   if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) return;
-  if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[op->node], "data_format", ""), "NC")) return;
   if (op->outputs[0] == TFC_NONE32 || op->input_count < 1 || op->input_count > 2) return;
   const struct tfc_ir_value *value = &ir->values.data[op->outputs[0]];
   if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE32) return;
@@ -121,7 +128,11 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
     const struct tfc_shape *shape = shape_of(ir, &op->inputs[i]);
     if (!plain_float(ir, op->inputs[i].value) || !tfc_shape_is_static(shape)) return;
     if (!lies(shape, &value->shape, out->space, &operand)) return;
+    bool made = ir->values.data[op->inputs[i].value].kind == TFC_IR_OP;
+    out->whole = (uint8_t)(out->whole | (made && is_whole(shape, out->space)) << i);
   }
+  if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[op->node], "data_format", ""), "NC")) return;
+  out->device = op->device;
   out->eligible = true;
 }
 
@@ -131,11 +142,11 @@ static uint32_t producer_of(const struct tfc_ir *ir, uint32_t value) {
   return v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE ? v->op : TFC_NONE32;
 }
 
-static bool inside(const struct fusion *f, uint32_t from, uint32_t to, const struct tfc_ir_input *input) {
+// Can the edge to input `k` of an operation be inside a chain?
+static bool inside(const struct fusion *f, uint32_t from, uint32_t to, uint32_t k) {
   const struct candidate *a = &f->ops[from], *b = &f->ops[to];
-  return a->eligible && b->eligible && f->ir->ops.data[from].device == f->ir->ops.data[to].device &&
-         a->space.rows == b->space.rows && a->space.columns == b->space.columns &&
-         f->ir->values.data[input->value].kind == TFC_IR_OP && is_whole(shape_of(f->ir, input), b->space);
+  return a->eligible && b->eligible && b->whole >> k & 1 && a->device == b->device && a->space.rows == b->space.rows &&
+         a->space.columns == b->space.columns;
 }
 
 static uint32_t find(struct fusion *f, uint32_t op) {
@@ -143,48 +154,53 @@ static uint32_t find(struct fusion *f, uint32_t op) {
   return op;
 }
 
+static tfc_status find_edges(struct fusion *f) {
+  const struct tfc_ir *ir = f->ir;
+  f->edges.begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, f->op_count + 2);
+  f->edges.to = tfc_arena_alloc(&f->arena, (ir->edges.count + 1) * sizeof *f->edges.to);
+  f->producer = tfc_arena_alloc(&f->arena, (ir->values.count + 1) * sizeof *f->producer);
+  if (!f->edges.begin || !f->edges.to || !f->producer) return out_of_memory();
+  uint32_t *begin = f->edges.begin;
+  for (size_t e = 0; e < ir->edges.count; e++) begin[ir->edges.data[e].from + 2]++;
+  for (uint32_t i = 2; i < f->op_count + 2; i++) begin[i] += begin[i - 1];
+  for (size_t e = 0; e < ir->edges.count; e++) f->edges.to[begin[ir->edges.data[e].from + 1]++] = ir->edges.data[e].to;
+  for (uint32_t v = 0; v < ir->values.count; v++) f->producer[v] = producer_of(ir, v);
+  return NULL;
+}
+
 // Kahn's algorithm over data and ordering edges; levels on the way.
 static tfc_status sort_and_level(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
   uint32_t n = f->op_count, done = 0, next = 0;
   uint32_t *missing = TFC_ARENA_ARRAY(&f->arena, uint32_t, n);
-  uint32_t *edge_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 2);
-  uint32_t *edge_to = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->edges.count + 1);
   uint32_t *made_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 2);
-  uint32_t *made = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->values.count + 1);
-  f->order = TFC_ARENA_ARRAY(&f->arena, uint32_t, n);
-  if (!missing || !edge_begin || !edge_to || !made_begin || !made || !f->order) return out_of_memory();
+  uint32_t *made = tfc_arena_alloc(&f->arena, (ir->values.count + 1) * sizeof *made);
+  f->order = tfc_arena_alloc(&f->arena, (n + 1) * sizeof *f->order);
+  if (!missing || !made_begin || !made || !f->order) return out_of_memory();
   for (uint32_t v = 0; v < ir->values.count; v++)
-    if (producer_of(ir, v) != TFC_NONE32) made_begin[producer_of(ir, v) + 2]++;
+    if (f->producer[v] != TFC_NONE32) made_begin[f->producer[v] + 2]++;
   for (uint32_t i = 2; i < n + 2; i++) made_begin[i] += made_begin[i - 1];
   for (uint32_t v = 0; v < ir->values.count; v++)
-    if (producer_of(ir, v) != TFC_NONE32) made[made_begin[producer_of(ir, v) + 1]++] = v;
-  for (size_t e = 0; e < ir->edges.count; e++) edge_begin[ir->edges.data[e].from + 2]++;
-  for (uint32_t i = 2; i < n + 2; i++) edge_begin[i] += edge_begin[i - 1];
-  for (size_t e = 0; e < ir->edges.count; e++) {
-    edge_to[edge_begin[ir->edges.data[e].from + 1]++] = ir->edges.data[e].to;
-    missing[ir->edges.data[e].to]++;
-  }
+    if (f->producer[v] != TFC_NONE32) made[made_begin[f->producer[v] + 1]++] = v;
+  for (size_t e = 0; e < ir->edges.count; e++) missing[ir->edges.data[e].to]++;
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
-    if (op->dead) continue;
-    for (uint32_t k = 0; k < op->input_count; k++) missing[i] += producer_of(ir, op->inputs[k].value) != TFC_NONE32;
-  }
-  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; !op->dead && k < op->input_count; k++)
+      missing[i] += f->producer[op->inputs[k].value] != TFC_NONE32;
     if (!missing[i]) f->order[done++] = i;
+  }
   for (; next < done; next++) {
-    uint32_t id = f->order[next];
+    uint32_t id = f->order[next], level = f->ops[id].level;
     const struct tfc_ir_op *op = &ir->ops.data[id];
-    if (!op->dead)
-      for (uint32_t k = 0; k < op->input_count; k++) {
-        uint32_t from = producer_of(ir, op->inputs[k].value);
-        if (from == TFC_NONE32) continue;
-        uint32_t level = f->ops[from].level + !inside(f, from, id, &op->inputs[k]);
-        if (level > f->ops[id].level) f->ops[id].level = level;
-      }
-    for (uint32_t e = edge_begin[id]; e < edge_begin[id + 1]; e++) {
-      uint32_t to = edge_to[e];
-      if (f->ops[id].level + 1 > f->ops[to].level) f->ops[to].level = f->ops[id].level + 1;
+    for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
+      uint32_t from = f->producer[op->inputs[k].value];
+      uint32_t least = from == TFC_NONE32 ? 0 : f->ops[from].level + !inside(f, from, id, k);
+      if (least > level) level = least;
+    }
+    f->ops[id].level = level;
+    for (uint32_t e = f->edges.begin[id]; e < f->edges.begin[id + 1]; e++) {
+      uint32_t to = f->edges.to[e];
+      if (level + 1 > f->ops[to].level) f->ops[to].level = level + 1;
       if (--missing[to] == 0) f->order[done++] = to;
     }
     for (uint32_t m = made_begin[id]; m < made_begin[id + 1]; m++) {
@@ -199,46 +215,36 @@ static tfc_status sort_and_level(struct fusion *f) {
 
 // Operations that come from what is there anyway (a weight times its decay) have low levels; they rise to that of their
 // first reader, where they can be inside the same chain. Not where two temporaries would have to be kept for it.
-static tfc_status raise_levels(struct fusion *f) {
+static void raise_levels(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
-  uint32_t *edge_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->ops.count + 2);
-  uint32_t *edge_to = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->edges.count + 1);
-  if (!edge_begin || !edge_to) return out_of_memory();
-  for (size_t e = 0; e < ir->edges.count; e++) edge_begin[ir->edges.data[e].from + 2]++;
-  for (size_t i = 2; i < ir->ops.count + 2; i++) edge_begin[i] += edge_begin[i - 1];
-  for (size_t e = 0; e < ir->edges.count; e++) edge_to[edge_begin[ir->edges.data[e].from + 1]++] = ir->edges.data[e].to;
   for (uint32_t at = f->op_count; at-- > 0;) {
-    uint32_t id = f->order[at], highest = TFC_NONE32, temporaries = 0;
+    uint32_t id = f->order[at], highest = TFC_NONE32;
     const struct tfc_ir_op *op = &ir->ops.data[id];
-    if (op->dead || !f->ops[id].eligible || ir->values.data[op->outputs[0]].fetched) continue;
-    for (uint32_t k = 0; k < op->input_count; k++)
-      temporaries += ir->values.data[op->inputs[k].value].kind == TFC_IR_OP &&
-                     is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space);
-    if (temporaries > 1) continue;
+    if (!f->ops[id].eligible || ir->values.data[op->outputs[0]].fetched) continue;
+    if (f->ops[id].whole & (f->ops[id].whole - 1)) continue; // two temporaries
     uint32_t v = op->outputs[0];
     bool joins = true;
     for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1] && joins; r++) {
       uint32_t to = f->readers.ops[r];
       for (uint32_t k = 0; k < ir->ops.data[to].input_count; k++)
-        joins &= ir->ops.data[to].inputs[k].value != v || inside(f, id, to, &ir->ops.data[to].inputs[k]);
+        joins &= ir->ops.data[to].inputs[k].value != v || inside(f, id, to, k);
       if (f->ops[to].level < highest) highest = f->ops[to].level;
     }
     if (!joins || highest == TFC_NONE32) continue;
-    for (uint32_t e = edge_begin[id]; e < edge_begin[id + 1]; e++) joins &= f->ops[edge_to[e]].level > highest;
+    for (uint32_t e = f->edges.begin[id]; e < f->edges.begin[id + 1]; e++)
+      joins &= f->ops[f->edges.to[e]].level > highest;
     if (joins) f->ops[id].level = highest;
   }
-  return NULL;
 }
 
 static void join(struct fusion *f) {
   for (uint32_t at = 0; at < f->op_count; at++) {
     uint32_t id = f->order[at];
     const struct tfc_ir_op *op = &f->ir->ops.data[id];
-    if (op->dead || !f->ops[id].eligible) continue;
+    if (!f->ops[id].eligible) continue;
     for (uint32_t k = 0; k < op->input_count; k++) {
-      uint32_t from = producer_of(f->ir, op->inputs[k].value);
-      if (from == TFC_NONE32 || f->ops[from].level != f->ops[id].level || !inside(f, from, id, &op->inputs[k]))
-        continue;
+      uint32_t from = f->producer[op->inputs[k].value];
+      if (from == TFC_NONE32 || f->ops[from].level != f->ops[id].level || !inside(f, from, id, k)) continue;
       uint32_t a = find(f, from), b = find(f, id);
       if (a != b) f->ops[b].parent = a;
     }
@@ -248,6 +254,8 @@ static void join(struct fusion *f) {
 // --- Building one chain --------------------------------------------------------------------------------------------
 struct running { // a chain being built
   struct tfc_chain chain;
+  struct tfc_chain_step steps[TFC_CHAIN_STEPS];
+  struct tfc_chain_operand operands[TFC_CHAIN_OPERANDS];
   struct tfc_ir_input inputs[TFC_CHAIN_OPERANDS];
   uint32_t outputs[TFC_CHAIN_OPERANDS];
   uint32_t input_count, output_count;
@@ -339,7 +347,10 @@ static int16_t source(struct running *r, const struct tfc_ir *ir, const struct t
 }
 
 static void begin_chain(struct running *r, struct space space) {
-  *r = (struct running){.chain = {.rows = space.rows, .columns = space.columns}};
+  r->chain =
+      (struct tfc_chain){.rows = space.rows, .columns = space.columns, .steps = r->steps, .operands = r->operands};
+  r->input_count = r->output_count = 0;
+  r->cost = 0;
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE32;
 }
 
@@ -395,13 +406,17 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, r->input_count);
   uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
   uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
-  if (!state || !inputs || !outputs || !in_place) return out_of_memory();
+  struct tfc_chain_step *steps = TFC_ARENA_ARRAY(&ir->arena, struct tfc_chain_step, r->chain.step_count);
+  struct tfc_chain_operand *operands = TFC_ARENA_ARRAY(&ir->arena, struct tfc_chain_operand, r->chain.operand_count);
+  if (!state || !inputs || !outputs || !in_place || !steps || !operands) return out_of_memory();
   for (uint32_t i = 0; i < r->output_count; i++) in_place[i] = inputs_to_overwrite(r, i);
   for (uint16_t i = 0; i < r->chain.operand_count; i++)
     if (r->chain.operands[i].tensor >= TFC_CHAIN_OPERANDS)
       r->chain.operands[i].tensor = (uint16_t)(r->chain.operands[i].tensor - TFC_CHAIN_OPERANDS + r->input_count);
   tfc_chain_flatten(&r->chain);
   state->chain = r->chain;
+  state->chain.steps = memcpy(steps, r->steps, r->chain.step_count * sizeof *steps);
+  state->chain.operands = memcpy(operands, r->operands, r->chain.operand_count * sizeof *operands);
   state->input_count = r->input_count, state->output_count = r->output_count;
   memcpy(inputs, r->inputs, r->input_count * sizeof *inputs);
   for (uint32_t i = 0; i < r->output_count; i++) {
@@ -494,33 +509,11 @@ static tfc_status find_groups(struct fusion *f) {
     classify(f->ir, &f->ir->ops.data[i], &f->ops[i]);
   }
   TFC_RETURN_IF_ERROR(tfc_ir_readers(f->ir, &f->arena, &f->readers));
+  TFC_RETURN_IF_ERROR(find_edges(f));
   TFC_RETURN_IF_ERROR(sort_and_level(f));
-  TFC_RETURN_IF_ERROR(raise_levels(f));
+  raise_levels(f);
   join(f);
   return NULL;
-}
-
-static tfc_status fuse_chains(struct tfc_ir *ir) {
-  tfc_status s = NULL;
-  struct fusion f = {.ir = ir};
-  const uint32_t n = (uint32_t)ir->ops.count;
-  uint32_t *size = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1), *begin = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1);
-  uint32_t *members = TFC_ARENA_ARRAY(&f.arena, uint32_t, n + 1);
-  if (!size || !begin || !members) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, find_groups(&f));
-  for (uint32_t at = 0; at < f.op_count; at++) size[find(&f, f.order[at])]++;
-  uint32_t total = 0;
-  for (uint32_t i = 0; i < f.op_count; i++) begin[i] = total, total += size[i], size[i] = 0;
-  for (uint32_t at = 0; at < f.op_count; at++) {
-    uint32_t root = find(&f, f.order[at]);
-    members[begin[root] + size[root]++] = f.order[at];
-  }
-  for (uint32_t i = 0, count = f.op_count; i < count; i++)
-    if (size[i] >= 2 || (size[i] == 1 && f.ops[members[begin[i]]].eligible))
-      TFC_TRY(s, fuse_group(&f, members + begin[i], size[i]));
-out:
-  tfc_arena_deinit(&f.arena);
-  return s;
 }
 
 // --- Computing again ------------------------------------------------------------------------------------------------
@@ -597,8 +590,7 @@ static tfc_status compute_again_for_readers(struct fusion *f, struct copies *cop
     const struct reader *r = &copies->readers.data[i];
     const struct tfc_ir_op *op = &ir->ops.data[r->op];
     at_home = at_home || r->group == home;
-    for (uint32_t k = 0; k < op->input_count; k++)
-      all = all && (op->inputs[k].value != v || inside(f, id, r->like, &op->inputs[k]));
+    for (uint32_t k = 0; k < op->input_count; k++) all = all && (op->inputs[k].value != v || inside(f, id, r->like, k));
   }
   if (!all || !copies->readers.count) return NULL;
   if (!at_home) home = copies->readers.data[0].group;
@@ -615,25 +607,56 @@ static tfc_status compute_again_for_readers(struct fusion *f, struct copies *cop
   return NULL;
 }
 
-static tfc_status compute_again(struct tfc_ir *ir) {
+static tfc_status compute_again(struct fusion *f) {
   tfc_status s = NULL;
-  struct fusion f = {.ir = ir};
   struct copies copies = {0};
-  const size_t values = ir->values.count;
-  TFC_TRY(s, find_groups(&f));
-  copies.first = TFC_ARENA_ARRAY(&f.arena, uint32_t, values + 1);
+  const size_t values = f->ir->values.count;
+  copies.first = TFC_ARENA_ARRAY(&f->arena, uint32_t, values + 1);
   if (!copies.first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t v = 0; v < values; v++) copies.first[v] = TFC_NONE32;
-  for (uint32_t at = f.op_count; at-- > 0;)
-    if (is_cheap(&f, f.order[at])) TFC_TRY(s, compute_again_for_readers(&f, &copies, f.order[at]));
+  for (uint32_t at = f->op_count; at-- > 0;)
+    if (is_cheap(f, f->order[at])) TFC_TRY(s, compute_again_for_readers(f, &copies, f->order[at]));
 out:
   tfc_array_free(&copies.all);
   tfc_array_free(&copies.readers);
   tfc_array_free(&copies.made);
+  return s;
+}
+
+static tfc_status fuse_groups(struct fusion *f) {
+  const uint32_t n = f->op_count;
+  uint32_t *size = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1), *begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
+  uint32_t *members = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
+  if (!size || !begin || !members) return out_of_memory();
+  for (uint32_t at = 0; at < n; at++) size[find(f, f->order[at])]++;
+  uint32_t total = 0;
+  for (uint32_t i = 0; i < n; i++) begin[i] = total, total += size[i], size[i] = 0;
+  for (uint32_t at = 0; at < n; at++) {
+    uint32_t root = find(f, f->order[at]);
+    members[begin[root] + size[root]++] = f->order[at];
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (size[i] >= 2 || (size[i] == 1 && f->ops[members[begin[i]]].eligible))
+      TFC_RETURN_IF_ERROR(fuse_group(f, members + begin[i], size[i]));
+  return NULL;
+}
+
+static tfc_status fuse_chains(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct fusion f = {.ir = ir};
+  const size_t count = ir->ops.count;
+  TFC_TRY(s, find_groups(&f));
+  TFC_TRY(s, compute_again(&f));
+  if (ir->ops.count != count) { // readers read other values now
+    tfc_arena_deinit(&f.arena);
+    f = (struct fusion){.ir = ir};
+    TFC_TRY(s, find_groups(&f));
+  }
+  TFC_TRY(s, fuse_groups(&f));
+out:
   tfc_arena_deinit(&f.arena);
   return s;
 }
 
-static const struct tfc_rewrite rows[] = {{"computing again", 45, true, compute_again},
-                                          {"element-wise chains", 50, true, fuse_chains}};
+static const struct tfc_rewrite rows[] = {{"element-wise chains", 50, true, fuse_chains}};
 TFC_REWRITES(rows);

@@ -56,19 +56,15 @@ static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
                                                      .attrs = "",
                                                      .kernel = packed_product_kernel};
 
-// Products of an operation, and what the i-th reads on its right side: a product alone, or the terms of a sum.
-static uint32_t product_count(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
-  struct tfc_product_form p;
-  if (tfc_is_product_sum(op)) return op->input_count / 2;
-  return tfc_is_product(ir, op, &p);
+// Products of an operation: a product alone, or the terms of a sum.
+static uint32_t products_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_product_form *out) {
+  if (!tfc_is_product_sum(op)) return tfc_is_product(ir, op, out);
+  memcpy(out, ((const struct tfc_product_sum *)op->state)->products, op->input_count / 2 * sizeof *out);
+  return op->input_count / 2;
 }
-static const struct tfc_ir_input *product_at(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t i,
-                                             struct tfc_product_form *out) {
-  if (tfc_is_product_sum(op))
-    *out = ((const struct tfc_product_sum *)op->state)->products[i];
-  else
-    tfc_is_product(ir, op, out);
-  return &op->inputs[op->input_count % 2 + 2 * i + 1];
+// What the i-th of them reads on its right side.
+static uint32_t right_side(const struct tfc_ir_op *op, uint32_t i) {
+  return op->input_count % 2 + 2 * i + 1;
 }
 
 // One operation that packs rows of `b` of product `p`, after those of *value (TFC_NONE32: the first); *value becomes
@@ -135,7 +131,8 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
 
 // `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own; `split[i]`: for the tile
 // unit. Where one of a sum goes there, all do.
-static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *packed, const bool *split) {
+static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_product_form *products,
+                             const uint32_t *packed, const bool *split) {
   struct tfc_ir_op op = ir->ops.data[old];
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
   uint32_t count = op.input_count / 2;
@@ -146,10 +143,10 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *pa
   bool any_split = false;
   for (uint32_t i = 0; i < count; i++) any_split |= packed[i] != TFC_NONE32 && split[i];
   for (uint32_t i = 0; i < count; i++) {
-    product_at(ir, &op, i, &sum->products[i]);
+    sum->products[i] = products[i];
     if (packed[i] == TFC_NONE32 || split[i] != any_split) continue;
     sum->products[i].packed_b = true, sum->products[i].split_b = any_split;
-    inputs[op.input_count % 2 + 2 * i + 1] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
+    inputs[right_side(&op, i)] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
   }
   op.state = tfc_is_product_sum(&op) ? (void *)sum : sum->products;
   if (!tfc_is_product_sum(&op)) op.def = &packed_product_def;
@@ -164,7 +161,6 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const uint32_t *pa
 // A right side that is read from several places. One value seen through different views has different sizes: the
 // first one counts.
 struct shared {
-  uint64_t key; // value, device, transposed
   int64_t k, n;
   uint32_t count, packed;
   bool split;    // all readers do better with the tile unit
@@ -181,37 +177,49 @@ static bool may_split(const struct tfc_ir *ir, uint16_t device) {
          ir->devices[device]->info.cores == 1 && tfc_split_available();
 }
 
-static tfc_status count_readers(const struct tfc_ir *ir, struct tfc_intmap *index, shared_array *all) {
+struct reading { // one product's
+  uint32_t op, shared;
+  struct tfc_product_form form;
+};
+typedef TFC_ARRAY(struct reading) reading_array;
+
+static tfc_status find_readings(const struct tfc_ir *ir, reading_array *readings, shared_array *all) {
+  tfc_status s = NULL;
+  struct tfc_intmap index = {0};
+  struct tfc_product_form forms[TFC_PRODUCTS_MOST];
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
-    for (uint32_t t = 0, terms = product_count(ir, op); t < terms; t++) {
-      struct tfc_product_form p;
-      const struct tfc_ir_input *b = product_at(ir, op, t, &p);
+    for (uint32_t t = 0, terms = products_of(ir, op, forms); t < terms; t++) {
+      const struct tfc_product_form *p = &forms[t];
       bool found;
-      uint64_t *slot = tfc_intmap_put(index, shared_key(op, b, &p), all->count, &found);
-      struct shared fresh = {.k = p.k, .n = p.n, .packed = TFC_NONE32, .split = may_split(ir, op->device)};
-      if (!slot || (!found && !tfc_array_push(all, fresh))) return out_of_memory();
+      uint64_t *slot = tfc_intmap_put(&index, shared_key(op, &op->inputs[right_side(op, t)], p), all->count, &found);
+      struct shared fresh = {.k = p->k, .n = p->n, .packed = TFC_NONE32, .split = may_split(ir, op->device)};
+      if (!slot || (!found && !tfc_array_push(all, fresh)) ||
+          !tfc_array_push(readings, (struct reading){i, (uint32_t)*slot, *p}))
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       struct shared *shared = &all->data[*slot];
-      shared->count += shared->k == p.k && shared->n == p.n;
-      shared->split = shared->split && tfc_split_pays(p.m, p.n, p.k, tfc_split_blocks(p.k), true);
+      shared->count += shared->k == p->k && shared->n == p->n;
+      shared->split = shared->split && tfc_split_pays(p->m, p->n, p->k, tfc_split_blocks(p->k), true);
     }
   }
-  return NULL;
+out:
+  tfc_intmap_deinit(&index);
+  return s;
 }
 
 static tfc_status pack(struct tfc_ir *ir) {
   tfc_status s = NULL;
-  struct tfc_intmap index = {0};
+  reading_array readings = {0};
   shared_array all = {0};
-  TFC_TRY(s, count_readers(ir, &index, &all));
-  for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
+  TFC_TRY(s, find_readings(ir, &readings, &all));
+  for (size_t r = 0; r < readings.count;) {
     bool split[TFC_PRODUCTS_MOST];
-    uint32_t packed[TFC_PRODUCTS_MOST], used = 0, terms = product_count(ir, &ir->ops.data[i]);
-    for (uint32_t t = 0; t < terms; t++) {
-      struct tfc_product_form p;
-      const struct tfc_ir_op *op = &ir->ops.data[i];
-      const struct tfc_ir_input b = *product_at(ir, op, t, &p);
-      struct shared *shared = &all.data[*tfc_intmap_get(&index, shared_key(op, &b, &p))];
+    struct tfc_product_form forms[TFC_PRODUCTS_MOST];
+    uint32_t packed[TFC_PRODUCTS_MOST], used = 0, i = readings.data[r].op;
+    for (uint32_t t = 0; r < readings.count && readings.data[r].op == i; t++, r++) {
+      const struct tfc_ir_input b = ir->ops.data[i].inputs[right_side(&ir->ops.data[i], t)];
+      struct shared *shared = &all.data[readings.data[r].shared];
+      struct tfc_product_form p = forms[t] = readings.data[r].form;
       packed[t] = TFC_NONE32, split[t] = p.split_b = shared->split;
       if (shared->count < 2 || shared->k != p.k || shared->n != p.n) continue;
       if (shared->packed == TFC_NONE32) {
@@ -224,10 +232,10 @@ static tfc_status pack(struct tfc_ir *ir) {
       packed[t] = shared->packed;
       used++;
     }
-    if (used) TFC_TRY(s, use_packed(ir, i, packed, split));
+    if (used) TFC_TRY(s, use_packed(ir, i, forms, packed, split));
   }
 out:
-  tfc_intmap_deinit(&index);
+  tfc_array_free(&readings);
   tfc_array_free(&all);
   return s;
 }

@@ -112,7 +112,7 @@ static tfc_status fuse_updates(struct tfc_ir *ir) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || !op->def || !(op->def->flags & TFC_OP_UPDATE)) continue;
     uint32_t gradient = tfc_apply_gradient(op->def);
-    uint16_t result;
+    uint16_t result = 0;
     if (gradient >= op->input_count) continue;
     const struct tfc_ir_value *v = &ir->values.data[op->inputs[gradient].value];
     if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || !fits(ir, &ir->ops.data[v->op], op, &result)) continue;

@@ -8,7 +8,8 @@
 // factor per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated); and some rows
 // that stand for several others (a query beside all keys of its example).
 //
-// A chain is immutable once built; any number of threads may run disjoint parts of it.
+// A chain is immutable once built, and its steps and operands belong to who built it; any number of threads may run
+// disjoint parts of it.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
 #define TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
 
@@ -36,8 +37,8 @@ struct tfc_chain_step {
 struct tfc_chain {
   int64_t rows, columns;
   uint16_t step_count, operand_count;
-  struct tfc_chain_step steps[TFC_CHAIN_STEPS];
-  struct tfc_chain_operand operands[TFC_CHAIN_OPERANDS];
+  struct tfc_chain_step *steps;
+  struct tfc_chain_operand *operands;
 };
 
 // Joins rows and columns into one long row where every operand allows it. Call it once, when the chain is complete.
