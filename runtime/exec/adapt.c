@@ -65,7 +65,7 @@ static tfc_status lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint3
   made->session = plan->session;
   made->borrows = true;
   made->ir = plan->ir;
-  made->shapes = plan->shapes;
+  made->ground = plan->ground;
   made->feeds = plan->feeds, made->feed_count = plan->feed_count;
   made->feed_dtypes = plan->feed_dtypes, made->feed_shapes = plan->feed_shapes;
   made->fetch_count = plan->fetch_count, made->fetch_values = plan->fetch_values;

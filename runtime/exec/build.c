@@ -1,10 +1,8 @@
 // From a graph to the operations that run.
 //
-// The canonical order: a topological order of the needed nodes, by data and control edges, in which updates of
-// variables come as late as they can and ties go by node id. It does not depend on the placement. Accesses of a
-// variable happen in that order: an operation reads the version that the last update before it wrote, and the next
-// update waits for it. With these edges in place, control edges matter only where something other than a variable is
-// changed (queues, tables, prints, assertions): the others are dropped.
+// Accesses of a variable happen in the canonical order (groundwork.c): an operation reads the version that the last
+// update before it wrote, and the next update waits for it. With these edges in place, control edges matter only where
+// something other than a variable is changed (queues, tables, prints, assertions): the others are dropped.
 //
 // Elided: constants, NoOp, views, variables, handles and reads have no operation. A source says what an output is then.
 // A read of a resource variable has to be a copy when one of its consumers comes after the variable's next update; a
@@ -41,154 +39,17 @@ struct walk {
   TFC_ARRAY(uint32_t) set;           // scratch
 };
 
-// --- Pruning, feeds, order ---------------------------------------------------------------------------------------
-void tfc_build_deinit(struct tfc_build *b) {
-  free(b->needed);
-  free(b->fed);
-  free(b->order);
-  free(b->position);
-  tfc_shapes_deinit(&b->shapes);
-  *b = (struct tfc_build){0};
-}
-
-static bool is_fed(const struct tfc_build *b, struct tfc_output o) {
-  return o.index >= 0 && b->fed[b->graph->nodes[o.node].output_begin + (uint32_t)o.index];
-}
-
-static bool all_fed(const struct tfc_build *b, const struct tfc_node *n) {
-  for (uint32_t i = 0; i < n->output_count; i++)
-    if (!b->fed[n->output_begin + i]) return false;
-  return n->output_count > 0;
-}
-
-static void heap_push(uint64_t *heap, uint32_t *count, uint64_t key) {
-  uint32_t i = (*count)++;
-  for (; i > 0 && heap[(i - 1) / 2] > key; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = key;
-}
-static uint64_t heap_pop(uint64_t *heap, uint32_t *count) {
-  uint64_t top = heap[0], last = heap[--*count];
-  uint32_t i = 0;
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= *count) break;
-    if (child + 1 < *count && heap[child + 1] < heap[child]) child++;
-    if (heap[child] >= last) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = last;
-  return top;
-}
-
-static uint64_t order_key(const struct tfc_graph *g, uint32_t node) {
-  const struct tfc_op_def *def = g->nodes[node].def;
-  return (def && def->flags & TFC_OP_UPDATE ? UINT64_C(1) << 32 : 0) | node;
-}
-
-static tfc_status make_order(struct tfc_build *b) {
-  const struct tfc_graph *g = b->graph;
-  tfc_status s = NULL;
-  uint32_t heap_count = 0;
-  uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
-  uint64_t *heap = malloc((g->node_count + 1u) * sizeof *heap);
-  b->order = malloc((g->node_count + 1u) * sizeof *b->order);
-  b->position = malloc((g->node_count + 1u) * sizeof *b->position);
-  if (!waiting || !heap || !b->order || !b->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  uint32_t needed = 0;
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    if (!b->needed[i]) continue;
-    needed++;
-    const struct tfc_node *n = &g->nodes[i];
-    const struct tfc_output *in = tfc_node_inputs(g, n);
-    bool cut = all_fed(b, n);
-    for (uint32_t k = 0; !cut && k < n->input_count + n->control_count; k++)
-      if (b->needed[in[k].node] && !is_fed(b, in[k])) waiting[i]++;
-    if (!waiting[i]) heap_push(heap, &heap_count, order_key(g, i));
-  }
-  while (heap_count) {
-    uint32_t i = (uint32_t)heap_pop(heap, &heap_count);
-    b->position[i] = b->order_count;
-    b->order[b->order_count++] = i;
-    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
-      const struct tfc_consumer *k = &g->consumers[c];
-      if (!b->needed[k->node] || all_fed(b, &g->nodes[k->node])) continue;
-      if (k->output >= 0 && b->fed[g->nodes[i].output_begin + (uint32_t)k->output]) continue;
-      if (--waiting[k->node] == 0) heap_push(heap, &heap_count, order_key(g, k->node));
-    }
-  }
-  if (b->order_count != needed)
-    for (uint32_t i = 0; i < g->node_count; i++)
-      if (b->needed[i] && waiting[i])
-        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) is on a cycle", TFC_STR_ARG(g->nodes[i].name),
-                 TFC_STR_ARG(g->nodes[i].op));
-out:
-  free(waiting);
-  free(heap);
-  return s;
-}
-
-enum {
-  DYNAMIC_FLAGS = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
-                  TFC_OP_ASYNC | TFC_OP_FUNCTIONAL
-};
-
 tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
-                           struct tfc_build *out, bool *out_static) {
-  tfc_status s = NULL;
-  struct tfc_build b = {.session = session, .graph = graph, .spec = spec};
-  struct tfc_shape_override *overrides = calloc(spec->feed_count + 1u, sizeof *overrides);
-  b.needed = calloc(graph->node_count + 1u, sizeof *b.needed);
-  b.fed = calloc(graph->output_total + 1u, sizeof *b.fed);
-  if (!overrides || !b.needed || !b.fed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t i = 0; i < spec->feed_count; i++) {
-    struct tfc_output o = spec->feeds[i];
-    if (o.node >= graph->node_count || o.index < 0 || (uint32_t)o.index >= graph->nodes[o.node].output_count)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "feed %u is not an output of the graph", i);
-    uint32_t *fed = &b.fed[graph->nodes[o.node].output_begin + (uint32_t)o.index];
-    if (*fed)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s:%d' is fed twice", TFC_STR_ARG(graph->nodes[o.node].name), o.index);
-    *fed = i + 1;
-    overrides[i] = (struct tfc_shape_override){.output = o, .shape = TFC_SHAPE_UNKNOWN};
-    if (spec->feed_shapes) overrides[i].shape = spec->feed_shapes[i];
-    overrides[i].keep_shape = !spec->feed_shapes;
-  }
-  for (uint32_t i = 0; i < spec->fetch_count; i++) {
-    struct tfc_output o = spec->fetches[i];
-    if (o.node >= graph->node_count || o.index < 0 || (uint32_t)o.index >= graph->nodes[o.node].output_count)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "fetch %u is not an output of the graph", i);
-  }
-  for (uint32_t i = 0; i < spec->target_count; i++)
-    if (spec->targets[i] >= graph->node_count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "target %u is not a node", i);
-  TFC_TRY(s, tfc_prune(graph, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
-                       spec->target_count, b.needed));
-  bool is_static = !spec->dynamic, foreign = false;
-  for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
-  for (uint32_t i = 0; i < graph->node_count; i++) {
+                           const struct tfc_groundwork *ground, struct tfc_build *out) {
+  for (uint32_t i = 0; i < graph->node_count && spec->placement; i++) {
     const struct tfc_node *n = &graph->nodes[i];
-    if (!b.needed[i] || all_fed(&b, n)) continue;
-    if (n->function != TFC_NO_NODE) {
-      is_static = false;
-      continue;
-    }
-    if (!n->def)
-      TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-    if (n->def->flags & TFC_OP_PLACEHOLDER)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-    if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;
-    if (n->def->flags & DYNAMIC_FLAGS || !strcmp(n->def->name, "TemporaryVariable")) is_static = false;
-    if (spec->placement && spec->placement[i] >= session->device_count)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),
-               spec->placement[i], session->device_count);
+    bool runs = ground->needed[i] && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n);
+    if (runs && spec->placement[i] >= session->device_count)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),
+                             spec->placement[i], session->device_count);
   }
-  TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, spec->feed_count, &b.shapes));
-  if (is_static) TFC_TRY(s, make_order(&b));
-  *out = b, b = (struct tfc_build){0};
-  *out_static = is_static;
-out:
-  free(overrides);
-  tfc_build_deinit(&b);
-  return s;
+  *out = (struct tfc_build){.session = session, .graph = graph, .spec = spec, .ground = ground};
+  return NULL;
 }
 
 // --- Effects and control edges -----------------------------------------------------------------------------------
@@ -201,7 +62,7 @@ static uint32_t variable_root(const struct tfc_build *b, struct tfc_output o) {
   const struct tfc_graph *g = b->graph;
   for (int depth = 0; depth < 1000; depth++) {
     const struct tfc_node *n = &g->nodes[o.node];
-    if (is_fed(b, o) || !n->def) return TFC_NO_NODE;
+    if (tfc_is_fed(b->ground, o) || !n->def) return TFC_NO_NODE;
     if (n->def->flags & TFC_OP_VARIABLE) return o.node;
     tfc_dtype t = tfc_output_dtype(g, o);
     bool passes = (n->def->flags & TFC_OP_VIEW && n->input_count && (t == TFC_RESOURCE || tfc_dtype_is_ref(t))) ||
@@ -238,19 +99,19 @@ static bool has_effect(const struct tfc_build *b, const struct tfc_node *n) {
 
 static void mark_effects(struct walk *w) {
   const struct tfc_graph *g = w->b->graph;
-  for (uint32_t i = 0; i < w->b->order_count; i++) {
-    uint32_t id = w->b->order[i];
+  for (uint32_t i = 0; i < w->b->ground->order_count; i++) {
+    uint32_t id = w->b->ground->order[i];
     const struct tfc_node *n = &g->nodes[id];
-    if (all_fed(w->b, n)) continue;
+    if (tfc_all_fed(w->b->ground, n)) continue;
     bool effect = has_effect(w->b, n);
     w->leads[id] = effect || n->def->flags & TFC_OP_UPDATE;
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; !effect && k < n->input_count + n->control_count; k++)
-      effect = !is_fed(w->b, in[k]) && w->effects[in[k].node];
+      effect = !tfc_is_fed(w->b->ground, in[k]) && w->effects[in[k].node];
     w->effects[id] = effect;
   }
-  for (uint32_t i = w->b->order_count; i-- > 0;) {
-    uint32_t id = w->b->order[i];
+  for (uint32_t i = w->b->ground->order_count; i-- > 0;) {
+    uint32_t id = w->b->ground->order[i];
     if (!w->leads[id]) continue;
     const struct tfc_node *n = &g->nodes[id];
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) w->leads[tfc_node_inputs(g, n)[k].node] = true;
@@ -292,7 +153,7 @@ static tfc_status elided_after(struct walk *w, uint32_t id) {
   const struct tfc_output *in = tfc_node_inputs(g, n);
   w->set.count = 0;
   for (uint32_t k = 0; k < n->input_count; k++)
-    if (!is_fed(w->b, in[k])) TFC_RETURN_IF_ERROR(add_to_set(w, w->sources[output_number(g, in[k])].after));
+    if (!tfc_is_fed(w->b->ground, in[k])) TFC_RETURN_IF_ERROR(add_to_set(w, w->sources[output_number(g, in[k])].after));
   for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++)
     if (keeps_control(w, in[k].node, id)) TFC_RETURN_IF_ERROR(add_to_set(w, w->after[in[k].node]));
   return joint_of_set(w, id, &w->after[id]);
@@ -305,7 +166,7 @@ static tfc_status value_for_output(struct walk *w, struct tfc_output origin, con
   v.origin = origin;
   v.alias = v.kind == TFC_IR_OP ? v.alias : TFC_NONE32;
   v.dtype = tfc_dtype_base(tfc_output_dtype(g, origin));
-  v.shape = w->b->shapes.shapes[output_number(g, origin)];
+  v.shape = w->b->ground->shapes.shapes[output_number(g, origin)];
   if (v.constant) {
     v.shape = v.constant->shape;
     v.dtype = v.constant->dtype;
@@ -398,8 +259,8 @@ static uint32_t last_use(const struct walk *w, uint32_t node, int32_t index, int
     if (w->b->spec->fetches[i].node == node && w->b->spec->fetches[i].index == index) return UINT32_MAX;
   for (uint32_t c = g->consumer_begin[node]; c < g->consumer_begin[node + 1]; c++) {
     const struct tfc_consumer *k = &g->consumers[c];
-    if (k->output != index || !w->b->needed[k->node] || all_fed(w->b, &g->nodes[k->node])) continue;
-    uint32_t at = w->b->position[k->node];
+    if (k->output != index || !w->b->ground->needed[k->node] || tfc_all_fed(w->b->ground, &g->nodes[k->node])) continue;
+    uint32_t at = w->b->ground->position[k->node];
     if (elidable_view(w->b, &g->nodes[k->node])) {
       if (k->input > 0 && !tfc_str_is(g->nodes[k->node].op, "IdentityN")) continue;
       int32_t out = tfc_str_is(g->nodes[k->node].op, "IdentityN") ? k->input : 0;
@@ -412,7 +273,7 @@ static uint32_t last_use(const struct walk *w, uint32_t node, int32_t index, int
 
 static bool must_copy(const struct walk *w, uint32_t id, uint32_t variable) {
   const struct access *a = &w->accesses.data[variable];
-  uint32_t here = w->b->position[id];
+  uint32_t here = w->b->ground->position[id];
   for (size_t i = 0; i < a->update_positions.count; i++)
     if (a->update_positions.data[i] > here) return last_use(w, id, 0, 0) > a->update_positions.data[i];
   return false;
@@ -434,8 +295,8 @@ static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
   if (n->def->flags & TFC_OP_CHECKS) return false;
   if (keeps_shape(n)) return true;
   // Nobody looks at the elements again: their number must be known to be the same.
-  const struct tfc_shape *in = &b->shapes.shapes[output_number(b->graph, tfc_node_inputs(b->graph, n)[0])];
-  const struct tfc_shape *out = &b->shapes.shapes[n->output_begin];
+  const struct tfc_shape *in = &b->ground->shapes.shapes[output_number(b->graph, tfc_node_inputs(b->graph, n)[0])];
+  const struct tfc_shape *out = &b->ground->shapes.shapes[n->output_begin];
   return tfc_shape_is_static(in) && tfc_shape_is_static(out) && tfc_shape_elements(in) == tfc_shape_elements(out);
 }
 
@@ -447,9 +308,9 @@ static tfc_status elide_view(struct walk *w, uint32_t id) {
   for (uint32_t i = 0; i < count; i++) {
     struct source s = w->sources[output_number(g, in[i])];
     if (!keeps_shape(n) && count == 1 && !tfc_str_is(n->op, "IdentityN"))
-      s.view = &w->b->shapes.shapes[n->output_begin];
+      s.view = &w->b->ground->shapes.shapes[n->output_begin];
     s.after = w->after[id] != TFC_NONE32 ? w->after[id] : s.after;
-    if (!w->b->fed[n->output_begin + i]) w->sources[n->output_begin + i] = s;
+    if (!w->b->ground->fed[n->output_begin + i]) w->sources[n->output_begin + i] = s;
   }
   return NULL;
 }
@@ -483,32 +344,6 @@ static tfc_status writes(struct walk *w, uint32_t op, uint32_t variable) {
   return tfc_ir_add_value(w->ir, &v, &a->version);
 }
 
-static double estimate_us(const struct walk *w, const struct tfc_node *n) {
-  const struct tfc_graph *g = w->b->graph;
-  struct tfc_shape few_in[16], *in = few_in;
-  struct tfc_op_cost cost = {0};
-  double bytes = 0;
-  bool known = n->input_count <= 16;
-  for (uint32_t i = 0; i < n->input_count && known; i++) {
-    uint32_t o = output_number(g, tfc_node_inputs(g, n)[i]);
-    in[i] = w->b->shapes.shapes[o];
-    int64_t count = tfc_shape_elements(&in[i]);
-    known = tfc_shape_is_static(&in[i]);
-    bytes += (double)(count > 0 ? count : 0) * (double)tfc_dtype_size(g->output_dtypes[o]);
-  }
-  for (uint32_t i = 0; i < n->output_count && known; i++) {
-    const struct tfc_shape *s = &w->b->shapes.shapes[n->output_begin + i];
-    int64_t count = tfc_shape_elements(s);
-    known = tfc_shape_is_static(s);
-    bytes += (double)(count > 0 ? count : 0) * (double)tfc_dtype_size(g->output_dtypes[n->output_begin + i]);
-  }
-  if (!known) return 1;
-  cost.bytes = bytes;
-  if (n->def->cost) n->def->cost(g, n, in, &w->b->shapes.shapes[n->output_begin], &cost);
-  double compute = cost.flops / 50e3, memory = cost.bytes / 10e3; // 50 GFLOP/s, 10 GB/s
-  return 0.2 + (compute > memory ? compute : memory);
-}
-
 static tfc_status colocated(struct walk *w, uint32_t id, uint32_t variable) {
   const struct tfc_ir_variable *v = &w->ir->variables.data[variable];
   if (device_of(w, id) == v->device) return NULL;
@@ -531,7 +366,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
                          .device = device_of(w, id),
                          .input_count = n->input_count,
                          .output_count = n->output_count,
-                         .cost_us = estimate_us(w, n)};
+                         .cost_us = w->b->ground->cost_us[id]};
   for (uint32_t i = 0; i < w->b->spec->target_count; i++) op.wanted = op.wanted || w->b->spec->targets[i] == id;
   op.inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, n->input_count + 1);
   op.outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count + 1);
@@ -587,7 +422,8 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
         ir->ops.data[made].output_variables = op.output_variables;
       }
       op.output_variables[i] = reference;
-      if (!w->b->fed[n->output_begin + i]) *s = (struct source){REFERENCE, TFC_NONE32, reference, NULL, TFC_NONE32};
+      if (!w->b->ground->fed[n->output_begin + i])
+        *s = (struct source){REFERENCE, TFC_NONE32, reference, NULL, TFC_NONE32};
       continue;
     }
     struct tfc_ir_value v = {.kind = TFC_IR_OP, .op = made, .output = i, .alias = TFC_NONE32};
@@ -595,7 +431,8 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
     TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &op.outputs[i]));
     if (n->def->flags & TFC_OP_VIEW && n->input_count && ir->values.data[op.outputs[i]].planned)
       ir->values.data[op.outputs[i]].alias = TFC_NONE32; // the kernel copies to a planned place
-    if (!w->b->fed[n->output_begin + i]) *s = (struct source){PLAIN, op.outputs[i], TFC_NONE32, NULL, TFC_NONE32};
+    if (!w->b->ground->fed[n->output_begin + i])
+      *s = (struct source){PLAIN, op.outputs[i], TFC_NONE32, NULL, TFC_NONE32};
   }
   return NULL;
 }
@@ -611,9 +448,9 @@ static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   uint32_t from = output_number(g, tfc_node_inputs(g, n)[0]);
   const struct source *s = &w->sources[from];
   if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
-  const struct tfc_shape *x = &w->b->shapes.shapes[from], *y = &w->b->shapes.shapes[n->output_begin];
+  const struct tfc_shape *x = &w->b->ground->shapes.shapes[from], *y = &w->b->ground->shapes.shapes[n->output_begin];
   // A number has no dimensions: what an unknown axis of one says is looked at when it runs.
-  if (x->rank == 0 && !w->b->shapes.values[output_number(g, tfc_node_inputs(g, n)[1])]) return false;
+  if (x->rank == 0 && !w->b->ground->shapes.values[output_number(g, tfc_node_inputs(g, n)[1])]) return false;
   return tfc_shape_is_static(x) && tfc_shape_is_static(y) && tfc_shape_elements(x) == tfc_shape_elements(y);
 }
 
@@ -630,8 +467,9 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
   for (uint32_t i = 0; i < n->output_count; i++)
-    if (w->b->fed[n->output_begin + i]) TFC_RETURN_IF_ERROR(make_feed(w, w->b->fed[n->output_begin + i] - 1));
-  if (all_fed(w->b, n)) return NULL;
+    if (w->b->ground->fed[n->output_begin + i])
+      TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[n->output_begin + i] - 1));
+  if (tfc_all_fed(w->b->ground, n)) return NULL;
   uint32_t f = n->def->flags;
   bool rewrites = !w->b->session->options.no_rewrites;
   if (f & TFC_OP_VARIABLE) {
@@ -640,13 +478,15 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
   }
   bool folded = rewrites && n->output_count && !(f & (TFC_OP_STATEFUL | TFC_OP_UPDATE));
   for (uint32_t i = 0; i < n->output_count && folded; i++)
-    folded = w->b->shapes.values[n->output_begin + i] && !tfc_dtype_is_ref(g->output_dtypes[n->output_begin + i]);
+    folded =
+        w->b->ground->shapes.values[n->output_begin + i] && !tfc_dtype_is_ref(g->output_dtypes[n->output_begin + i]);
   const struct tfc_attr *value = f & TFC_OP_NOP && n->output_count == 1 ? tfc_node_attr(g, n, "value") : NULL;
   if (folded || (value && value->kind == TFC_ATTR_TENSOR)) {
     TFC_RETURN_IF_ERROR(elided_after(w, id));
     for (uint32_t i = 0; i < n->output_count; i++)
-      if (!w->b->fed[n->output_begin + i])
-        TFC_RETURN_IF_ERROR(make_constant(w, id, i, folded ? w->b->shapes.values[n->output_begin + i] : value->tensor));
+      if (!w->b->ground->fed[n->output_begin + i])
+        TFC_RETURN_IF_ERROR(
+            make_constant(w, id, i, folded ? w->b->ground->shapes.values[n->output_begin + i] : value->tensor));
     return NULL;
   }
   if (f & TFC_OP_NOP && n->output_count == 0) return elided_after(w, id);
@@ -661,7 +501,7 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
       const struct access *a = &w->accesses.data[s->variable];
       // Readers wait for the version's writer; a control edge from this read waits for that writer too.
       if (w->after[id] == TFC_NONE32) w->after[id] = a->writer;
-      if (!w->b->fed[n->output_begin])
+      if (!w->b->ground->fed[n->output_begin])
         w->sources[n->output_begin] = (struct source){PLAIN, a->version, TFC_NONE32, NULL, w->after[id]};
       return NULL;
     }
@@ -671,10 +511,10 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
 
 static tfc_status note_updates(struct walk *w) { // variables must be there before anybody asks
   const struct tfc_graph *g = w->b->graph;
-  for (uint32_t i = 0; i < w->b->order_count; i++) {
-    uint32_t id = w->b->order[i];
+  for (uint32_t i = 0; i < w->b->ground->order_count; i++) {
+    uint32_t id = w->b->ground->order[i];
     const struct tfc_node *n = &g->nodes[id];
-    if (all_fed(w->b, n) || !(n->def->flags & TFC_OP_UPDATE)) continue;
+    if (tfc_all_fed(w->b->ground, n) || !(n->def->flags & TFC_OP_UPDATE)) continue;
     for (uint32_t k = 0; k < n->input_count; k++) {
       struct tfc_output o = tfc_node_inputs(g, n)[k];
       tfc_dtype t = tfc_output_dtype(g, o);
@@ -694,7 +534,7 @@ static tfc_status make_fetches(struct walk *w) {
   if (!w->b->fetches) return TFC_PLAN_NO_MEMORY();
   for (uint32_t i = 0; i < spec->fetch_count; i++) {
     uint32_t number = output_number(w->b->graph, spec->fetches[i]);
-    if (w->b->fed[number]) TFC_RETURN_IF_ERROR(make_feed(w, w->b->fed[number] - 1));
+    if (w->b->ground->fed[number]) TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[number] - 1));
     const struct source *s = &w->sources[number];
     if (s->kind == NOTHING)
       return tfc_status_make(TFC_INTERNAL, "fetch '%.*s' has no source",
@@ -732,21 +572,22 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   w.leads = calloc(g->node_count + 1u, sizeof *w.leads);
   if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  if (!tfc_array_reserve(&ir->ops, 2 * b->order_count) ||
-      !tfc_array_reserve(&ir->values, b->order_count + b->order_count / 2) ||
-      !tfc_array_reserve(&ir->edges, b->order_count))
+  if (!tfc_array_reserve(&ir->ops, 2 * b->ground->order_count) ||
+      !tfc_array_reserve(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||
+      !tfc_array_reserve(&ir->edges, b->ground->order_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE32;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE32;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) TFC_TRY(s, make_feed(&w, i));
   mark_effects(&w);
-  for (uint32_t i = 0; i < b->order_count; i++) { // variables with no inputs of their own come first
-    const struct tfc_node *n = &g->nodes[b->order[i]];
-    if (is_variable(n) && !all_fed(b, n) && !n->control_count) TFC_TRY(s, walk_node(&w, b->order[i]));
+  for (uint32_t i = 0; i < b->ground->order_count; i++) { // variables with no inputs of their own come first
+    const struct tfc_node *n = &g->nodes[b->ground->order[i]];
+    if (is_variable(n) && !tfc_all_fed(b->ground, n) && !n->control_count)
+      TFC_TRY(s, walk_node(&w, b->ground->order[i]));
   }
   TFC_TRY(s, note_updates(&w));
-  for (uint32_t i = 0; i < b->order_count; i++)
-    if (!w.variable_of[b->order[i]]) TFC_TRY(s, walk_node(&w, b->order[i]));
+  for (uint32_t i = 0; i < b->ground->order_count; i++)
+    if (!w.variable_of[b->ground->order[i]]) TFC_TRY(s, walk_node(&w, b->ground->order[i]));
   TFC_TRY(s, make_fetches(&w));
   ir->in_parts = b->spec->in_parts || on_several_devices(ir);
 out:

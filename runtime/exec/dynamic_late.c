@@ -135,7 +135,8 @@ static bool is_before_updates(const struct finder *f, uint32_t node) {
 // --- Before one reader -----------------------------------------------------------------------------------------------
 static uint64_t bytes_of(const struct finder *f, struct tfc_output o) { // 0: not known
   size_t bytes = 0;
-  const struct tfc_shape *shape = &f->b->shapes.shapes[f->b->graph->nodes[o.node].output_begin + (uint32_t)o.index];
+  const struct tfc_shape *shape =
+      &f->b->ground->shapes.shapes[f->b->graph->nodes[o.node].output_begin + (uint32_t)o.index];
   tfc_dtype dtype = tfc_dtype_base(tfc_output_dtype(f->b->graph, o));
   if (!tfc_shape_is_static(shape) || !tfc_dtype_is_plain(dtype)) return 0;
   tfc_status s = tfc_tensor_bytes(dtype, shape, &bytes);

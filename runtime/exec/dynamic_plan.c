@@ -22,11 +22,11 @@ struct maker {
 };
 
 static bool fed(const struct maker *m, struct tfc_output o) {
-  return o.index >= 0 && m->b->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index];
+  return o.index >= 0 && m->b->ground->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 static bool all_fed(const struct maker *m, const struct tfc_node *n) {
   for (uint32_t i = 0; i < n->output_count; i++)
-    if (!m->b->fed[n->output_begin + i]) return false;
+    if (!m->b->ground->fed[n->output_begin + i]) return false;
   return n->output_count > 0;
 }
 
@@ -152,11 +152,11 @@ static bool hands_on(const struct maker *m, uint32_t id) {
 // output may be dead), or where they read what enters a frame or an iteration.
 static void elide(struct maker *m) {
   uint32_t count = m->g->node_count;
-  for (uint32_t i = 0; i < count; i++) m->elided[i] = m->b->needed[i] && hands_on(m, i);
+  for (uint32_t i = 0; i < count; i++) m->elided[i] = m->b->ground->needed[i] && hands_on(m, i);
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_node *n = &m->g->nodes[i];
     const struct tfc_output *in = tfc_node_inputs(m->g, n);
-    for (uint32_t k = n->input_count; m->b->needed[i] && k < n->input_count + n->control_count; k++)
+    for (uint32_t k = n->input_count; m->b->ground->needed[i] && k < n->input_count + n->control_count; k++)
       m->elided[in[k].node] = false;
   }
   for (uint32_t i = 0; i < count; i++) { // no cycle is without a NextIteration
@@ -172,7 +172,7 @@ static uint32_t source_of(const struct maker *m, struct tfc_output o, int32_t *o
   *out_index = o.index;
   if (!fed(m, o)) return m->of_node[o.node];
   *out_index = 0;
-  return m->of_feed[m->b->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index] - 1];
+  return m->of_feed[m->b->ground->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index] - 1];
 }
 
 static tfc_status make_nodes(struct maker *m) {
@@ -186,7 +186,7 @@ static tfc_status make_nodes(struct maker *m) {
   }
   for (uint32_t i = 0; i < m->g->node_count; i++) {
     m->of_node[i] = TFC_NONE32;
-    if (!m->b->needed[i] || all_fed(m, &m->g->nodes[i]) || m->runs_in[i] != i || m->elided[i]) continue;
+    if (!m->b->ground->needed[i] || all_fed(m, &m->g->nodes[i]) || m->runs_in[i] != i || m->elided[i]) continue;
     if (!def_of(&m->g->nodes[i]))
       return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': there is no op '%.*s' and no function of that name",
                              TFC_STR_ARG(m->g->nodes[i].name), TFC_STR_ARG(m->g->nodes[i].op));
@@ -412,12 +412,12 @@ static tfc_status prepare(struct maker *m) {
     for (uint32_t k = 0; k < n->input_count; k++) {
       struct tfc_output o = input_of(m, n->node, k);
       uint32_t number = m->g->nodes[o.node].output_begin + (uint32_t)o.index;
-      shapes[k] = m->b->shapes.shapes[number];
+      shapes[k] = m->b->ground->shapes.shapes[number];
       dtypes[k] = tfc_dtype_base(tfc_output_dtype(m->g, o));
-      if (!fed(m, o)) values[k] = m->b->shapes.values[number];
+      if (!fed(m, o)) values[k] = m->b->ground->shapes.values[number];
     }
     for (uint32_t k = 0; k < n->output_count; k++)
-      shapes[n->input_count + k] = m->b->shapes.shapes[node->output_begin + k];
+      shapes[n->input_count + k] = m->b->ground->shapes.shapes[node->output_begin + k];
     if (n->direct) {
       TFC_RETURN_IF_ERROR(prepare_direct(m, n, shapes, dtypes, values));
       continue;

@@ -19,10 +19,10 @@ struct finder {
 };
 
 static bool fed(const struct finder *f, struct tfc_output o) {
-  return o.index < 0 || f->b->fed[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
+  return o.index < 0 || f->b->ground->fed[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 static const struct tfc_shape *shape_of(const struct finder *f, struct tfc_output o) {
-  return &f->b->shapes.shapes[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
+  return &f->b->ground->shapes.shapes[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 static uint16_t device_of(const struct finder *f, uint32_t node) {
   return f->b->spec->placement ? f->b->spec->placement[node] : 0;
@@ -69,13 +69,13 @@ tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_ses
   for (uint32_t i = 0; i < f.g->node_count; i++) {
     const struct tfc_node *n = &f.g->nodes[i];
     product[i] = TFC_NONE32;
-    if (!b->needed[i]) continue;
+    if (!b->ground->needed[i]) continue;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) f.readers[tfc_node_inputs(f.g, n)[k].node]++;
   }
   for (uint32_t i = 0; i < b->spec->fetch_count; i++) f.readers[b->spec->fetches[i].node]++;
   for (uint32_t i = 0; i < b->spec->target_count; i++) f.readers[b->spec->targets[i]]++;
   for (uint32_t i = 0; i < f.g->node_count && !session->options.no_rewrites; i++) {
-    if (!b->needed[i] || !adds_two(&f, i) || fed(&f, (struct tfc_output){i, 0})) continue;
+    if (!b->ground->needed[i] || !adds_two(&f, i) || fed(&f, (struct tfc_output){i, 0})) continue;
     const struct tfc_output *in = tfc_node_inputs(f.g, &f.g->nodes[i]);
     for (int k = 1; k >= 0 && product[i] == TFC_NONE32; k--)
       if (is_term(&f, i, in[k], in[!k])) product[i] = in[k].node;

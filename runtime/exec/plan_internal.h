@@ -17,6 +17,7 @@
 #include <pthread.h>
 
 #include "runtime/exec/gate.h"
+#include "runtime/exec/groundwork.h"
 #include "runtime/exec/rewrite.h"
 #include "runtime/exec/session.h"
 #include "runtime/pass/pass.h"
@@ -54,6 +55,7 @@ struct tfc_session {
   TFC_ARRAY(struct tfc_variable *) variables; // that plans of this session use, one reference each
   TFC_ARRAY(struct tfc_cached_plan) cache;
   TFC_ARRAY(struct tfc_plan *) function_plans;
+  struct tfc_groundwork *ground; // of the last plan, or NULL
   _Atomic int64_t next_step;
   _Atomic uint32_t next_stream;
   struct tfc_gate gate;
@@ -77,18 +79,13 @@ struct tfc_build {
   struct tfc_session *session;
   const struct tfc_graph *graph;
   const struct tfc_run_spec *spec;
-  bool *needed;       // [node]
-  uint32_t *fed;      // [output] index of the feed + 1, 0: not fed
-  uint32_t *order;    // needed nodes in the canonical order: updates as late as they can be
-  uint32_t *position; // [node] in `order`
-  uint32_t order_count;
-  struct tfc_shapes shapes;
+  const struct tfc_groundwork *ground;
   struct tfc_plan_fetch *fetches; // [fetch_count], arena of the ir
 };
-void tfc_build_deinit(struct tfc_build *b);
-// Prunes, checks what is fed and which ops are known, infers shapes. *out_static: the static path can run it.
+// INVALID_ARGUMENT: a node is placed on no device.
 TFC_MUST_USE tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *graph,
-                                        const struct tfc_run_spec *spec, struct tfc_build *out, bool *out_static);
+                                        const struct tfc_run_spec *spec, const struct tfc_groundwork *ground,
+                                        struct tfc_build *out);
 TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
 
 // --- Order -------------------------------------------------------------------------------------------------------
@@ -224,7 +221,7 @@ struct tfc_plan {
   uint32_t users; // steps that run a cached plan; under session->lock
   struct tfc_arena arena;
   struct tfc_ir ir;
-  struct tfc_shapes shapes; // views and folded constants of the ir point into it
+  struct tfc_groundwork *ground; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
   struct tfc_dynamic *dynamic;          // NULL: static
   struct tfc_run_spec spec;             // static: copies, for the twin

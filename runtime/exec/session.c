@@ -48,6 +48,7 @@ void tfc_session_free(struct tfc_session *session) {
     tfc_status_free(session->devices[d]->driver->synchronize(session->devices[d]));
   tfc_array_free(&session->cache);
   tfc_array_free(&session->function_plans);
+  tfc_groundwork_release(session->ground);
   tfc_resources_free(session->resources);
   for (size_t i = 0; i < session->variables.count; i++) tfc_object_release(&session->variables.data[i]->object);
   tfc_array_free(&session->variables);
@@ -121,7 +122,8 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
   for (uint32_t i = 0; i < spec->feed_count; i++) {
     feeds[i] = spec->feeds[i];
     plan->feed_dtypes[i] = tfc_dtype_base(tfc_output_dtype(b->graph, feeds[i]));
-    plan->feed_shapes[i] = b->shapes.shapes[b->graph->nodes[feeds[i].node].output_begin + (uint32_t)feeds[i].index];
+    plan->feed_shapes[i] =
+        b->ground->shapes.shapes[b->graph->nodes[feeds[i].node].output_begin + (uint32_t)feeds[i].index];
   }
   plan->feeds = feeds;
   plan->feed_count = spec->feed_count;
@@ -153,8 +155,8 @@ static tfc_status check_side_by_side(const struct tfc_build *b, bool is_static) 
   if (!is_static)
     return tfc_status_make(TFC_FAILED_PRECONDITION,
                            "steps side by side need static shapes: this one runs in ready order");
-  for (uint32_t i = 0; i < b->order_count; i++) {
-    const struct tfc_node *n = &b->graph->nodes[b->order[i]];
+  for (uint32_t i = 0; i < b->ground->order_count; i++) {
+    const struct tfc_node *n = &b->graph->nodes[b->ground->order[i]];
     if (n->def && (n->def->flags & TFC_OP_UPDATE))
       return tfc_status_make(TFC_FAILED_PRECONDITION,
                              "steps that update variables follow one another: node '%.*s' (%.*s)", TFC_STR_ARG(n->name),
@@ -185,7 +187,9 @@ tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_gra
   plan->ir.graph = graph;
   plan->ir.devices = session->devices;
   plan->ir.device_count = session->device_count;
-  TFC_TRY(s, tfc_build_begin(session, graph, spec, &b, &is_static));
+  TFC_TRY(s, tfc_groundwork_get(session, graph, spec, &plan->ground));
+  TFC_TRY(s, tfc_build_begin(session, graph, spec, plan->ground, &b));
+  is_static = plan->ground->is_static && !spec->dynamic;
   if (spec->side_by_side) {
     TFC_TRY(s, check_side_by_side(&b, is_static));
     TFC_TRY(s, own_arenas(plan));
@@ -204,15 +208,7 @@ tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_gra
   *out = plan, plan = NULL;
 out:
   if (locked) pthread_mutex_unlock(&session->run_lock);
-  if (plan) {
-    plan->shapes = b.shapes;
-    b.shapes = (struct tfc_shapes){0};
-  } else if (!s) {
-    (*out)->shapes = b.shapes;
-    b.shapes = (struct tfc_shapes){0};
-  }
   tfc_plan_free(plan);
-  tfc_build_deinit(&b);
   return s;
 }
 
@@ -231,7 +227,7 @@ static void free_ir(struct tfc_plan *plan) {
   tfc_array_free(&plan->ir.continued);
   tfc_array_free(&plan->ir.shared);
   tfc_arena_deinit(&plan->ir.arena);
-  tfc_shapes_deinit(&plan->shapes);
+  tfc_groundwork_release(plan->ground);
 }
 
 void tfc_plan_free(struct tfc_plan *plan) {

@@ -3,9 +3,11 @@
 //   import_bench [NODES]      default 50,000
 //
 // read, cold:  a GraphDef of NODES nodes with 10 attributes each (23 MB for 50,000) from a file that the system's cache
-//              has let go of, names and edges resolved; warm: again
-// train:       an unrolled training graph of about NODES nodes with its gradients: read, shapes inferred, planned;
-//              then planned for another placement on two devices
+//              has let go of, names and edges resolved; warm: again, the best of five. All nodes have the same
+//              attributes, as those of a layer have; or no two nodes have
+// train:       an unrolled training graph of NODES nodes or some more with its gradients: read, shapes inferred,
+// planned;
+//              then planned for other placements on two devices, the first and the best of five
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
-enum { ATTRIBUTES = 9, WIDTH = 8 };
+enum { ATTRIBUTES = 9, WIDTH = 8, AGAIN = 5 };
 
 static double since_ms(int64_t begin) {
   return (double)(tfc_now_ns() - begin) / 1e6;
@@ -31,7 +33,7 @@ static void forget(const char *path) { // drops the file from the system's cache
   close(fd);
 }
 
-static tfc_status write_wide(long nodes, const char *path) {
+static tfc_status write_wide(long nodes, bool own, const char *path) {
   tfc_status s = NULL;
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;
@@ -39,14 +41,15 @@ static tfc_status write_wide(long nodes, const char *path) {
   struct tfc_attr attrs[ATTRIBUTES];
   TFC_TRY(s, tfc_builder_create(NULL, &b));
   struct tfc_output y = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE_SCALAR), x = y;
-  snprintf(text, sizeof text, "a value of an attribute");
   for (int k = 0; k < ATTRIBUTES; k++) {
     snprintf(names[k], sizeof names[k], "_attribute_%d", k);
-    attrs[k] = tfc_attr_string(names[k], tfc_str_from(text));
+    attrs[k] = tfc_attr_string(names[k], TFC_STR("a value of an attribute"));
   }
   for (long i = 0; i < nodes; i++) { // and T makes ten
     char name[64];
     snprintf(name, sizeof name, "model/layer_%ld/cell/addition_%ld", i / 100, i);
+    snprintf(text, sizeof text, "its own value: %08ld", i);
+    if (own) attrs[0] = tfc_attr_string(names[0], tfc_str_from(text));
     y = tfc_add(b, "AddV2", name, (struct tfc_output[]){y, x}, 2, attrs, ATTRIBUTES);
   }
   TFC_TRY(s, tfc_builder_finish(b, &g));
@@ -74,7 +77,7 @@ static tfc_status write_training(long nodes, const char *path, uint32_t *out_nod
     weights[k] = tfc_add(b, "VariableV2", name, NULL, 0, attrs, 2);
     reads[k] = tfc_add1(b, "Identity", weights[k]);
   }
-  for (long i = 0; i < nodes / 8; i++)
+  for (long i = 0; i < nodes / 6; i++)
     h = tfc_add1(b, "Tanh", tfc_add2(b, "AddV2", tfc_add2(b, "MatMul", h, reads[i % WEIGHTS]), x));
   struct tfc_output loss = tfc_add2(b, "Sum", h, tfc_add_i32_vector(b, (int32_t[]){0, 1}, 2));
   TFC_TRY(s, tfc_builder_gradients(b, &loss, 1, reads, WEIGHTS, NULL, grads));
@@ -99,6 +102,29 @@ static tfc_status read_ms(const char *path, double *out_ms, struct tfc_graph **o
   return NULL;
 }
 
+static tfc_status bench_reading(long nodes, bool own, const char *path) {
+  struct tfc_graph *g = NULL;
+  double cold = 0, warm = 1e30, ms;
+  TFC_RETURN_IF_ERROR(write_wide(nodes, own, path));
+  forget(path);
+  TFC_RETURN_IF_ERROR(read_ms(path, &cold, &g));
+  for (int i = 0; i < AGAIN; i++) {
+    tfc_graph_release(g), g = NULL;
+    TFC_RETURN_IF_ERROR(read_ms(path, &ms, &g));
+    if (ms < warm) warm = ms;
+  }
+  printf("read %u nodes with 10 attributes each, %s: cold %.1f ms, warm %.1f ms (wanted: 80, 40)\n", g->node_count,
+         own ? "no two the same" : "all the same", cold, warm);
+  tfc_graph_release(g);
+  return NULL;
+}
+
+// Everything behind the first third on the other device, but for `i` nodes; variables stay.
+static void place(const struct tfc_graph *g, uint32_t i, uint16_t *placement) {
+  for (uint32_t n = 0; n < g->node_count; n++)
+    placement[n] = n > g->node_count / 3 + i && g->nodes[n].def && !(g->nodes[n].def->flags & TFC_OP_UPDATE);
+}
+
 int main(int argc, char **argv) {
   long nodes = argc > 1 ? strtol(argv[1], NULL, 10) : 50000;
   if (nodes < 100 || nodes > 10000000) {
@@ -112,23 +138,14 @@ int main(int argc, char **argv) {
   struct tfc_session *session = NULL;
   struct tfc_plan *plan = NULL, *other = NULL;
   uint16_t *placement = NULL;
-  double cold = 0, warm = 1e30, first, infer, planned, again, ms;
+  double first, infer, planned, again = 0, best = 1e30;
   uint32_t made = 0;
   if (!mkdtemp(folder)) return 1;
   snprintf(wide, sizeof wide, "%s/wide.pb", folder);
   snprintf(training, sizeof training, "%s/train.pb", folder);
-  TFC_TRY(s, write_wide(nodes, wide));
+  TFC_TRY(s, bench_reading(nodes, false, wide));
+  TFC_TRY(s, bench_reading(nodes, true, wide));
   TFC_TRY(s, write_training(nodes, training, &made));
-  forget(wide);
-  TFC_TRY(s, read_ms(wide, &cold, &g));
-  for (int i = 0; i < 5; i++) {
-    tfc_graph_release(g), g = NULL;
-    TFC_TRY(s, read_ms(wide, &ms, &g));
-    if (ms < warm) warm = ms;
-  }
-  printf("read %u nodes with 10 attributes each: cold %.1f ms, warm %.1f ms (wanted: 80, 40)\n", g->node_count, cold,
-         warm);
-  tfc_graph_release(g), g = NULL;
   TFC_TRY(s, tfc_devices_open("2", NULL, 0, &set));
   forget(training);
   TFC_TRY(s, read_ms(training, &first, &g));
@@ -149,15 +166,20 @@ int main(int argc, char **argv) {
   planned = since_ms(begin);
   placement = calloc(g->node_count, sizeof *placement);
   if (!placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < g->node_count; i++) // half of the layers on the other device; variables stay
-    placement[i] = i > g->node_count / 3 && g->nodes[i].def && !(g->nodes[i].def->flags & TFC_OP_UPDATE);
   spec.placement = placement;
-  begin = tfc_now_ns();
-  TFC_TRY(s, tfc_plan_create(session, &spec, &other));
-  again = since_ms(begin);
+  for (uint32_t i = 0; i < AGAIN; i++) {
+    tfc_plan_free(other), other = NULL;
+    place(g, i, placement);
+    begin = tfc_now_ns();
+    TFC_TRY(s, tfc_plan_create(session, &spec, &other));
+    double ms = since_ms(begin);
+    if (i == 0) again = ms;
+    if (ms < best) best = ms;
+  }
   printf("training graph of %u nodes, %u operations: read %.1f ms, shapes and plan %.1f ms (shapes alone %.1f ms), "
-         "together %.1f ms (wanted: 400); planned for another placement: %.1f ms (wanted: 100)\n",
-         made, tfc_plan_info(plan)->op_count, first, planned, infer, first + planned, again);
+         "together %.1f ms (wanted: 400); planned for another placement: %.1f ms, the best of %d %.1f ms (wanted: "
+         "100)\n",
+         made, tfc_plan_info(plan)->op_count, first, planned, infer, first + planned, again, AGAIN, best);
 out:
   if (s) fprintf(stderr, "import_bench: %s\n", tfc_status_message(s));
   free(placement);

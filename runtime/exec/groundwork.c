@@ -1,0 +1,246 @@
+// The canonical order is a topological order of the needed nodes, by data and control edges, in which updates of
+// variables come as late as they can and ties go by node id. It does not depend on the placement.
+#include "runtime/exec/groundwork.h"
+
+#include <stdlib.h>
+
+#include "runtime/exec/plan_internal.h"
+
+// --- Order ---------------------------------------------------------------------------------------------------------
+static void heap_push(uint64_t *heap, uint32_t *count, uint64_t key) {
+  uint32_t i = (*count)++;
+  for (; i > 0 && heap[(i - 1) / 2] > key; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+  heap[i] = key;
+}
+static uint64_t heap_pop(uint64_t *heap, uint32_t *count) {
+  uint64_t top = heap[0], last = heap[--*count];
+  uint32_t i = 0;
+  for (;;) {
+    uint32_t child = 2 * i + 1;
+    if (child >= *count) break;
+    if (child + 1 < *count && heap[child + 1] < heap[child]) child++;
+    if (heap[child] >= last) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = last;
+  return top;
+}
+
+static uint64_t order_key(const struct tfc_graph *g, uint32_t node) {
+  const struct tfc_op_def *def = g->nodes[node].def;
+  return (def && def->flags & TFC_OP_UPDATE ? UINT64_C(1) << 32 : 0) | node;
+}
+
+static tfc_status make_order(struct tfc_groundwork *ground) {
+  const struct tfc_graph *g = ground->graph;
+  tfc_status s = NULL;
+  uint32_t heap_count = 0;
+  uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
+  uint64_t *heap = malloc((g->node_count + 1u) * sizeof *heap);
+  ground->order = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->order);
+  ground->position = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->position);
+  if (!waiting || !heap || !ground->order || !ground->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  uint32_t needed = 0;
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    if (!ground->needed[i]) continue;
+    needed++;
+    const struct tfc_node *n = &g->nodes[i];
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    bool cut = tfc_all_fed(ground, n);
+    for (uint32_t k = 0; !cut && k < n->input_count + n->control_count; k++)
+      if (ground->needed[in[k].node] && !tfc_is_fed(ground, in[k])) waiting[i]++;
+    if (!waiting[i]) heap_push(heap, &heap_count, order_key(g, i));
+  }
+  while (heap_count) {
+    uint32_t i = (uint32_t)heap_pop(heap, &heap_count);
+    ground->position[i] = ground->order_count;
+    ground->order[ground->order_count++] = i;
+    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
+      const struct tfc_consumer *k = &g->consumers[c];
+      if (!ground->needed[k->node] || tfc_all_fed(ground, &g->nodes[k->node])) continue;
+      if (k->output >= 0 && ground->fed[g->nodes[i].output_begin + (uint32_t)k->output]) continue;
+      if (--waiting[k->node] == 0) heap_push(heap, &heap_count, order_key(g, k->node));
+    }
+  }
+  if (ground->order_count != needed)
+    for (uint32_t i = 0; i < g->node_count; i++)
+      if (ground->needed[i] && waiting[i])
+        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) is on a cycle", TFC_STR_ARG(g->nodes[i].name),
+                 TFC_STR_ARG(g->nodes[i].op));
+out:
+  free(waiting);
+  free(heap);
+  return s;
+}
+
+static double estimate_us(const struct tfc_groundwork *ground, const struct tfc_node *n) {
+  const struct tfc_graph *g = ground->graph;
+  struct tfc_shape few_in[16], *in = few_in;
+  struct tfc_op_cost cost = {0};
+  double bytes = 0;
+  bool known = n->input_count <= 16;
+  for (uint32_t i = 0; i < n->input_count && known; i++) {
+    struct tfc_output from = tfc_node_inputs(g, n)[i];
+    uint32_t o = g->nodes[from.node].output_begin + (uint32_t)from.index;
+    in[i] = ground->shapes.shapes[o];
+    int64_t count = tfc_shape_elements(&in[i]);
+    known = tfc_shape_is_static(&in[i]);
+    bytes += (double)(count > 0 ? count : 0) * (double)tfc_dtype_size(g->output_dtypes[o]);
+  }
+  for (uint32_t i = 0; i < n->output_count && known; i++) {
+    const struct tfc_shape *s = &ground->shapes.shapes[n->output_begin + i];
+    int64_t count = tfc_shape_elements(s);
+    known = tfc_shape_is_static(s);
+    bytes += (double)(count > 0 ? count : 0) * (double)tfc_dtype_size(g->output_dtypes[n->output_begin + i]);
+  }
+  if (!known) return 1;
+  cost.bytes = bytes;
+  if (n->def->cost) n->def->cost(g, n, in, &ground->shapes.shapes[n->output_begin], &cost);
+  double compute = cost.flops / 50e3, memory = cost.bytes / 10e3; // 50 GFLOP/s, 10 GB/s
+  return 0.2 + (compute > memory ? compute : memory);
+}
+
+// --- What runs -----------------------------------------------------------------------------------------------------
+enum {
+  DYNAMIC_FLAGS = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
+                  TFC_OP_ASYNC | TFC_OP_FUNCTIONAL
+};
+
+static tfc_status copy_signature(struct tfc_groundwork *ground, const struct tfc_run_spec *spec) {
+  struct tfc_output *feeds = TFC_ARENA_ARRAY(&ground->arena, struct tfc_output, spec->feed_count + 1);
+  struct tfc_output *fetches = TFC_ARENA_ARRAY(&ground->arena, struct tfc_output, spec->fetch_count + 1);
+  uint32_t *targets = TFC_ARENA_ARRAY(&ground->arena, uint32_t, spec->target_count + 1);
+  struct tfc_shape *shapes = TFC_ARENA_ARRAY(&ground->arena, struct tfc_shape, spec->feed_count + 1);
+  if (!feeds || !fetches || !targets || !shapes) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < spec->feed_count; i++) feeds[i] = spec->feeds[i];
+  for (uint32_t i = 0; i < spec->fetch_count; i++) fetches[i] = spec->fetches[i];
+  for (uint32_t i = 0; i < spec->target_count; i++) targets[i] = spec->targets[i];
+  for (uint32_t i = 0; i < spec->feed_count && spec->feed_shapes; i++) shapes[i] = spec->feed_shapes[i];
+  ground->spec = (struct tfc_run_spec){.feeds = feeds,
+                                       .feed_count = spec->feed_count,
+                                       .fetches = fetches,
+                                       .fetch_count = spec->fetch_count,
+                                       .targets = targets,
+                                       .target_count = spec->target_count,
+                                       .feed_shapes = spec->feed_shapes ? shapes : NULL};
+  return NULL;
+}
+
+static bool same_outputs(const struct tfc_output *a, const struct tfc_output *b, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (a[i].node != b[i].node || a[i].index != b[i].index) return false;
+  return true;
+}
+
+static bool is_of(const struct tfc_groundwork *ground, const struct tfc_graph *graph, const struct tfc_run_spec *spec) {
+  const struct tfc_run_spec *own = &ground->spec;
+  if (ground->graph != graph || own->feed_count != spec->feed_count || own->fetch_count != spec->fetch_count ||
+      own->target_count != spec->target_count || !own->feed_shapes != !spec->feed_shapes)
+    return false;
+  for (uint32_t i = 0; i < own->feed_count && own->feed_shapes; i++)
+    if (!tfc_shape_equal(&own->feed_shapes[i], &spec->feed_shapes[i])) return false;
+  for (uint32_t i = 0; i < own->target_count; i++)
+    if (own->targets[i] != spec->targets[i]) return false;
+  return same_outputs(own->feeds, spec->feeds, own->feed_count) &&
+         same_outputs(own->fetches, spec->fetches, own->fetch_count);
+}
+
+static tfc_status estimate_costs(struct tfc_groundwork *ground) {
+  ground->cost_us = TFC_ARENA_ARRAY(&ground->arena, double, ground->graph->node_count + 1u);
+  if (!ground->cost_us) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < ground->order_count; i++) {
+    const struct tfc_node *n = &ground->graph->nodes[ground->order[i]];
+    if (!tfc_all_fed(ground, n)) ground->cost_us[ground->order[i]] = estimate_us(ground, n);
+  }
+  return NULL;
+}
+
+static tfc_status make(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
+                       struct tfc_groundwork **out) {
+  tfc_status s = NULL;
+  struct tfc_shape_override *overrides = calloc(spec->feed_count + 1u, sizeof *overrides);
+  struct tfc_groundwork *ground = calloc(1, sizeof *ground);
+  if (!overrides || !ground) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  ground->references = 1;
+  ground->graph = graph;
+  tfc_graph_retain(graph);
+  ground->needed = TFC_ARENA_ARRAY(&ground->arena, bool, graph->node_count + 1u);
+  ground->fed = TFC_ARENA_ARRAY(&ground->arena, uint32_t, graph->output_total + 1u);
+  if (!ground->needed || !ground->fed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  TFC_TRY(s, copy_signature(ground, spec));
+  for (uint32_t i = 0; i < spec->feed_count; i++) {
+    struct tfc_output o = spec->feeds[i];
+    if (o.node >= graph->node_count || o.index < 0 || (uint32_t)o.index >= graph->nodes[o.node].output_count)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "feed %u is not an output of the graph", i);
+    uint32_t *fed = &ground->fed[graph->nodes[o.node].output_begin + (uint32_t)o.index];
+    if (*fed)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s:%d' is fed twice", TFC_STR_ARG(graph->nodes[o.node].name), o.index);
+    *fed = i + 1;
+    overrides[i] = (struct tfc_shape_override){.output = o, .shape = TFC_SHAPE_UNKNOWN};
+    if (spec->feed_shapes) overrides[i].shape = spec->feed_shapes[i];
+    overrides[i].keep_shape = !spec->feed_shapes;
+  }
+  for (uint32_t i = 0; i < spec->fetch_count; i++) {
+    struct tfc_output o = spec->fetches[i];
+    if (o.node >= graph->node_count || o.index < 0 || (uint32_t)o.index >= graph->nodes[o.node].output_count)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "fetch %u is not an output of the graph", i);
+  }
+  for (uint32_t i = 0; i < spec->target_count; i++)
+    if (spec->targets[i] >= graph->node_count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "target %u is not a node", i);
+  TFC_TRY(s, tfc_prune(graph, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
+                       spec->target_count, ground->needed));
+  bool is_static = true, foreign = false;
+  for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
+  for (uint32_t i = 0; i < graph->node_count; i++) {
+    const struct tfc_node *n = &graph->nodes[i];
+    if (!ground->needed[i] || tfc_all_fed(ground, n)) continue;
+    if (n->function != TFC_NO_NODE) {
+      is_static = false;
+      continue;
+    }
+    if (!n->def)
+      TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+    if (n->def->flags & TFC_OP_PLACEHOLDER)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+    if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;
+    if (n->def->flags & DYNAMIC_FLAGS || !strcmp(n->def->name, "TemporaryVariable")) is_static = false;
+  }
+  TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, spec->feed_count, &ground->shapes));
+  if (is_static) {
+    TFC_TRY(s, make_order(ground));
+    TFC_TRY(s, estimate_costs(ground));
+  }
+  ground->is_static = is_static;
+  *out = ground, ground = NULL;
+out:
+  free(overrides);
+  tfc_groundwork_release(ground);
+  return s;
+}
+
+tfc_status tfc_groundwork_get(struct tfc_session *session, const struct tfc_graph *graph,
+                              const struct tfc_run_spec *spec, struct tfc_groundwork **out) {
+  struct tfc_groundwork *ground = NULL;
+  pthread_mutex_lock(&session->lock);
+  if (session->ground && is_of(session->ground, graph, spec)) ground = session->ground, ground->references++;
+  pthread_mutex_unlock(&session->lock);
+  if (!ground) {
+    TFC_RETURN_IF_ERROR(make(session, graph, spec, &ground));
+    pthread_mutex_lock(&session->lock);
+    struct tfc_groundwork *last = session->ground;
+    session->ground = ground, ground->references++;
+    pthread_mutex_unlock(&session->lock);
+    tfc_groundwork_release(last);
+  }
+  *out = ground;
+  return NULL;
+}
+
+void tfc_groundwork_release(struct tfc_groundwork *ground) {
+  if (!ground || atomic_fetch_sub(&ground->references, 1) > 1) return;
+  tfc_shapes_deinit(&ground->shapes);
+  tfc_graph_release(ground->graph);
+  tfc_arena_deinit(&ground->arena);
+  free(ground);
+}

@@ -1,0 +1,39 @@
+// What all plans of a signature (feeds, fetches, targets, shapes of feeds) share, wherever their nodes are placed:
+// which nodes run, in which order, with which shapes, and about how long they take. A session keeps the last one, so
+// that planning for another placement begins there.
+#ifndef TFC_RUNTIME_EXEC_GROUNDWORK_H
+#define TFC_RUNTIME_EXEC_GROUNDWORK_H
+
+#include "runtime/exec/session.h"
+#include "runtime/pass/pass.h"
+
+struct tfc_groundwork { // immutable once made
+  _Atomic uint32_t references;
+  const struct tfc_graph *graph; // retained
+  struct tfc_run_spec spec;      // the signature alone, copies
+  bool is_static;                // the static path can run it
+  bool *needed;                  // [node]
+  uint32_t *fed;                 // [output] index of the feed + 1, 0: not fed
+  uint32_t *order;               // static: needed nodes in the canonical order: updates as late as they can be
+  uint32_t *position;            // static: [node] in `order`
+  double *cost_us;               // static: [node] an estimate
+  uint32_t order_count;
+  struct tfc_shapes shapes;
+  struct tfc_arena arena;
+};
+
+// Prunes, checks what is fed and which ops are known, infers shapes; or takes the session's last. One reference.
+TFC_MUST_USE tfc_status tfc_groundwork_get(struct tfc_session *session, const struct tfc_graph *graph,
+                                           const struct tfc_run_spec *spec, struct tfc_groundwork **out);
+void tfc_groundwork_release(struct tfc_groundwork *ground); // NULL is fine
+
+static inline bool tfc_is_fed(const struct tfc_groundwork *ground, struct tfc_output o) {
+  return o.index >= 0 && ground->fed[ground->graph->nodes[o.node].output_begin + (uint32_t)o.index];
+}
+static inline bool tfc_all_fed(const struct tfc_groundwork *ground, const struct tfc_node *n) {
+  for (uint32_t i = 0; i < n->output_count; i++)
+    if (!ground->fed[n->output_begin + i]) return false;
+  return n->output_count > 0;
+}
+
+#endif
