@@ -31,7 +31,8 @@ struct planner {
   const struct tfc_arrangement *a;
   struct tfc_arena *arena;
   struct tfc_memory_plan *plan;
-  range_list *free; // [location], by offset
+  range_list *free;  // [location], by offset
+  range_list *freed; // [location] since the last allocation: often nobody allocates any more
   struct block *blocks;
   uint32_t *block_of_value, *block_of_copy;
   uint32_t *first_read, *reads; // [items] where in `reads` an operation's inputs begin; blocks, or TFC_NONE32
@@ -58,9 +59,26 @@ static void erase(range_list *list, size_t at) {
   list->count--;
 }
 
+static tfc_status take_freed(range_list *list, range_list *freed) {
+  for (size_t i = 0; i < freed->count; i++) {
+    size_t low = 0, high = list->count;
+    while (low < high) {
+      size_t middle = (low + high) / 2;
+      if (list->data[middle].offset < freed->data[i].offset)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (!insert(list, low, freed->data[i])) return TFC_PLAN_NO_MEMORY();
+  }
+  freed->count = 0;
+  return NULL;
+}
+
 static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *clock) {
   b->from = p->now;
   range_list *list = &p->free[b->location];
+  TFC_RETURN_IF_ERROR(take_freed(list, &p->freed[b->location]));
   uint32_t n = p->a->queue_count;
   uint64_t *top = &p->plan->size[b->location];
   size_t best = SIZE_MAX;
@@ -103,17 +121,9 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
 static tfc_status release(struct planner *p, struct block *b) {
   if (!b->placed || b->kept) return NULL;
   b->freed = true;
-  range_list *list = &p->free[b->location];
-  size_t low = 0, high = list->count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    if (list->data[middle].offset < b->offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
   uint32_t *condition = TFC_ARENA_ARRAY(p->arena, uint32_t, p->a->queue_count);
-  if (!condition || !insert(list, low, (struct range){b->offset, b->size, condition})) return TFC_PLAN_NO_MEMORY();
+  if (!condition || !tfc_array_push(&p->freed[b->location], (struct range){b->offset, b->size, condition}))
+    return TFC_PLAN_NO_MEMORY();
   memcpy(condition, b->condition, p->a->queue_count * sizeof *condition);
   return NULL;
 }
@@ -330,11 +340,12 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   plan.copy_offset = TFC_ARENA_ARRAY(arena, uint64_t, a->transfer_count + 1);
   plan.size = TFC_ARENA_ARRAY(arena, uint64_t, locations);
   p.free = TFC_ARENA_ARRAY(&scratch, range_list, locations);
+  p.freed = TFC_ARENA_ARRAY(&scratch, range_list, locations);
   p.blocks = TFC_ARENA_ARRAY(&scratch, struct block, values + a->transfer_count + 1);
   p.conditions = TFC_ARENA_ARRAY(&scratch, uint32_t, (values + a->transfer_count + 1) * a->queue_count);
   p.block_of_value = TFC_ARENA_ARRAY(&scratch, uint32_t, values + 1);
   p.block_of_copy = TFC_ARENA_ARRAY(&scratch, uint32_t, a->transfer_count + 1);
-  if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.blocks || !p.conditions ||
+  if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.freed || !p.blocks || !p.conditions ||
       !p.block_of_value || !p.block_of_copy)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t v = 0; v < values; v++) {
@@ -366,7 +377,10 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   TFC_TRY(s, place_again(&p));
   *out = plan;
 out:
-  for (uint32_t l = 0; p.free && l < locations; l++) tfc_array_free(&p.free[l]);
+  for (uint32_t l = 0; p.free && p.freed && l < locations; l++) {
+    tfc_array_free(&p.free[l]);
+    tfc_array_free(&p.freed[l]);
+  }
   tfc_arena_deinit(&scratch);
   return s;
 }

@@ -78,6 +78,17 @@ out:
   return s;
 }
 
+// Any topological order.
+static uint32_t sort(const struct tfc_ir *ir, struct tfc_order_graph *g, uint32_t *out) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < ir->ops.count; i++)
+    if (!ir->ops.data[i].dead && !g->waiting[i]) out[count++] = i;
+  for (uint32_t next = 0; next < count; next++)
+    for (uint32_t k = g->begin[out[next]]; k < g->begin[out[next] + 1]; k++)
+      if (--g->waiting[g->to[k]] == 0) out[count++] = g->to[k];
+  return count;
+}
+
 // What rewrites made goes before all that wait for it: a packed weight before its first reader, a chain before the
 // first that reads one of its values.
 static tfc_status before_readers(const struct tfc_ir *ir, struct tfc_order_graph *g, double *keys) {
@@ -87,7 +98,7 @@ static tfc_status before_readers(const struct tfc_ir *ir, struct tfc_order_graph
   uint32_t *topological = malloc((n + 1) * sizeof *topological), *waiting = malloc((n + 1) * sizeof *waiting);
   if (!topological || !waiting) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   memcpy(waiting, g->waiting, n * sizeof *waiting);
-  TFC_TRY(s, by_keys(ir, g, keys, topological, &count));
+  count = sort(ir, g, topological);
   memcpy(g->waiting, waiting, n * sizeof *waiting);
   for (uint32_t i = count; i-- > 0;) {
     uint32_t id = topological[i];
@@ -122,7 +133,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
   if (!remaining || !ready_at || !topological || !waiting || !busy || !ready)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   memcpy(waiting, g->waiting, n * sizeof *waiting);
-  TFC_TRY(s, by_keys(ir, g, remaining, topological, &topological_count)); // keys all 0: any order
+  topological_count = sort(ir, g, topological);
   memcpy(g->waiting, waiting, n * sizeof *waiting);
   for (uint32_t i = topological_count; i-- > 0;) {
     uint32_t id = topological[i];

@@ -18,13 +18,7 @@ tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t
       ir->values.data[op->outputs[i]].op = id;
       ir->values.data[op->outputs[i]].output = i;
     }
-  if (ir->replaced) {
-    TFC_ARRAY(uint32_t) grown = {ir->replaced, ir->replaced_count, ir->replaced_count};
-    bool room = tfc_array_push(&grown, TFC_NONE32);
-    ir->replaced = grown.data;
-    if (!room) return no_memory();
-    ir->replaced_count = grown.count;
-  }
+  if (ir->rewriting && !tfc_array_push(&ir->replaced, TFC_NONE32)) return no_memory();
   *out_id = id;
   return NULL;
 }
@@ -41,15 +35,12 @@ tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to) {
 
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by) {
   ir->ops.data[old].dead = true;
-  ir->replaced[old] = by;
+  ir->replaced.data[old] = by;
 }
 
 tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out) {
-  size_t total = 0;
-  uint32_t *begin = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 2);
-  for (size_t i = 0; i < ir->ops.count; i++) total += ir->ops.data[i].input_count;
-  uint32_t *ops = TFC_ARENA_ARRAY(arena, uint32_t, total + 1);
-  if (!begin || !ops) return no_memory();
+  uint32_t *begin = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 2), *ops = NULL;
+  if (!begin) return no_memory();
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < ir->ops.count; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[i];
@@ -63,6 +54,8 @@ tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, stru
       }
     }
     for (size_t v = 1; pass == 0 && v <= ir->values.count; v++) begin[v + 1] += begin[v];
+    if (pass == 0) ops = tfc_arena_alloc(arena, (begin[ir->values.count + 1] + (size_t)1) * sizeof *ops);
+    if (!ops) return no_memory();
   }
   *out = (struct tfc_ir_readers){begin, ops};
   return NULL;
@@ -79,8 +72,8 @@ static void settle(struct tfc_ir *ir) {
   size_t kept = 0;
   for (size_t i = 0; i < ir->edges.count; i++) {
     struct tfc_ir_edge e = ir->edges.data[i];
-    while (e.from != TFC_NONE32 && ir->ops.data[e.from].dead) e.from = ir->replaced[e.from];
-    while (e.to != TFC_NONE32 && ir->ops.data[e.to].dead) e.to = ir->replaced[e.to];
+    while (e.from != TFC_NONE32 && ir->ops.data[e.from].dead) e.from = ir->replaced.data[e.from];
+    while (e.to != TFC_NONE32 && ir->ops.data[e.to].dead) e.to = ir->replaced.data[e.to];
     if (e.from != e.to && e.from != TFC_NONE32 && e.to != TFC_NONE32) ir->edges.data[kept++] = e;
   }
   ir->edges.count = kept;
@@ -93,10 +86,10 @@ tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
   for (const struct tfc_rewrites *f = __start_tfc_rewrites; f < __stop_tfc_rewrites; f++) count += f->count;
   if (count == 0) return NULL;
   rows = calloc(count, sizeof *rows);
-  ir->replaced = malloc((ir->ops.count + 1) * sizeof *ir->replaced);
-  ir->replaced_count = ir->ops.count;
-  if (!rows || !ir->replaced) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t i = 0; i < ir->replaced_count; i++) ir->replaced[i] = TFC_NONE32;
+  if (!rows || !tfc_array_reserve(&ir->replaced, 2 * ir->ops.count) || !tfc_array_resize(&ir->replaced, ir->ops.count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t i = 0; i < ir->replaced.count; i++) ir->replaced.data[i] = TFC_NONE32;
+  ir->rewriting = true;
   count = 0;
   for (const struct tfc_rewrites *f = __start_tfc_rewrites; f < __stop_tfc_rewrites; f++)
     for (size_t i = 0; i < f->count; i++)
@@ -110,16 +103,16 @@ tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
     }
     settle(ir);
   }
-  for (uint32_t i = 0; i < ir->replaced_count; i++) {
+  for (uint32_t i = 0; i < ir->replaced.count; i++) {
     uint32_t by = i;
-    while (by != TFC_NONE32 && ir->ops.data[by].dead) by = ir->replaced[by];
+    while (by != TFC_NONE32 && ir->ops.data[by].dead) by = ir->replaced.data[by];
     if (by == TFC_NONE32 || ir->ops.data[i].joint || ir->ops.data[by].node == ir->ops.data[i].node) continue;
     if (!tfc_array_push(&ir->fused, (struct tfc_ir_fused){ir->ops.data[i].node, ir->ops.data[by].node}))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   }
 out:
   free(rows);
-  free(ir->replaced);
-  ir->replaced = NULL;
+  tfc_array_free(&ir->replaced);
+  ir->rewriting = false;
   return s;
 }

@@ -101,8 +101,8 @@ struct tfc_ir {
   TFC_ARRAY(struct tfc_ir_fused) fused;
   TFC_ARRAY(struct tfc_plan_continued) continued;
   TFC_ARRAY(struct tfc_plan_shared) shared;
-  uint32_t *replaced; // [ops] by tfc_ir_replace; private
-  size_t replaced_count;
+  TFC_ARRAY(uint32_t) replaced; // [ops] by tfc_ir_replace, while rewrites run; private
+  bool rewriting;
   struct tfc_arena arena; // lives as long as the plan
 };
 
