@@ -1,3 +1,6 @@
+// Records come in any order, from CUPTI's own thread: they are only kept. Put together, judged and summed they are once
+// a step, when all of them are there: correlations are looked up in a sorted list, streams are walked in order. What is
+// broken is counted and left out, never mended: the counts fail the measurement, so that no rule here has to guess.
 #include "profiler/activity.h"
 
 #include <pthread.h>
@@ -9,6 +12,8 @@
 // Stamps of two clocks (multiprocessors, copy engines) are brought to one: neighbours in a stream may seem to overlap
 // by so much. Branches of a captured graph do overlap.
 enum { OVERLAP_NS = 2000 };
+// A GPU's clock is brought to the host's by less than this.
+enum { CLOCKS_NS = 100000 };
 
 struct link { // correlation → external
   uint32_t correlation;
@@ -23,6 +28,7 @@ struct tfc_activity {
   struct tfc_intmap nodes;  // of captured graphs: node → uid; a long run has millions
   struct tfc_intmap clones; // clone → original
   uint64_t dropped;
+  int64_t begin_ns; // of the step
 };
 
 tfc_status tfc_activity_create(struct tfc_activity **out) {
@@ -92,16 +98,18 @@ static void forget(struct tfc_activity *a) { // under the lock
   a->dropped = 0;
 }
 
-size_t tfc_activity_held(struct tfc_activity *a) {
+size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works) {
   pthread_mutex_lock(&a->lock);
-  size_t n = a->works.count ? a->works.count + a->links.count : 0;
+  *out_works = a->works.count;
+  size_t n = a->works.count + a->links.count;
   pthread_mutex_unlock(&a->lock);
   return n;
 }
 
-void tfc_activity_clear(struct tfc_activity *a) {
+void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns) {
   pthread_mutex_lock(&a->lock);
   forget(a);
+  a->begin_ns = begin_ns;
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -111,17 +119,31 @@ static int by_correlation(const void *a, const void *b) {
   if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;
   return (x->order > y->order) - (x->order < y->order);
 }
-static int by_stream(const void *a, const void *b) {
+#define ORDER(field)                                                                                                   \
+  if (x->field != y->field) return x->field < y->field ? -1 : 1
+static int by_stream(const void *a, const void *b) { // 0: one record, twice
   const struct tfc_activity_work *x = a, *y = b;
-  if (x->context != y->context) return x->context < y->context ? -1 : 1;
-  if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-  return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+  ORDER(context);
+  ORDER(stream);
+  ORDER(start_ns);
+  ORDER(end_ns);
+  ORDER(correlation);
+  ORDER(graph_node);
+  ORDER(kind);
+  return 0;
 }
-static int by_time(const void *a, const void *b) {
+static int by_time(const void *a, const void *b) { // 0: one record, twice
   const struct tfc_activity_call *x = a, *y = b;
-  return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+  ORDER(start_ns);
+  ORDER(end_ns);
+  ORDER(kind);
+  ORDER(context);
+  ORDER(stream);
+  ORDER(identity);
+  ORDER(bytes);
+  return strcmp(x->name, y->name);
 }
+#undef ORDER
 static int by_start(const void *a, const void *b) {
   const struct tfc_activity_work *x = a, *y = b;
   if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
@@ -153,6 +175,7 @@ static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_no
 static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_activity_work *w) {
   w->device = UINT16_MAX;
   w->uid = UINT32_MAX;
+  if (w->start_ns > 0 && w->start_ns < a->begin_ns - CLOCKS_NS) return false;
   const struct link *l = find_link(a, w->correlation);
   if (!l) return true;
   if ((l->external >> 40) != (step & 0xffffff)) return false;
@@ -164,17 +187,28 @@ static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_ac
 }
 
 static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_result *out) {
-  for (size_t i = 0; i < a->calls.count; i++) {
-    const struct tfc_activity_call *c = &a->calls.data[i];
-    if (!tfc_array_push(&out->calls, *c)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    if (c->kind == TFC_ACTIVITY_SYNCHRONIZE) {
-      out->synchronizations++;
-      if (c->end_ns > c->start_ns) out->synchronized_ns += c->end_ns - c->start_ns;
-    } else if (c->kind == TFC_ACTIVITY_ALLOCATE) {
-      out->allocations++, out->allocated_bytes += c->bytes;
-    }
-  }
+  for (size_t i = 0; i < a->calls.count; i++)
+    if (!tfc_array_push(&out->calls, a->calls.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (out->calls.count) qsort(out->calls.data, out->calls.count, sizeof *out->calls.data, by_time);
+  size_t kept = 0;
+  for (size_t i = 0; i < out->calls.count; i++) {
+    const struct tfc_activity_call c = out->calls.data[i];
+    if (kept && by_time(&out->calls.data[kept - 1], &c) == 0) {
+      out->twice++;
+      continue;
+    }
+    out->calls.data[kept++] = c;
+    if (c.start_ns <= 0 || c.end_ns <= 0)
+      out->zero_stamped++;
+    else if (c.end_ns < c.start_ns)
+      out->out_of_order++;
+    else if (c.kind == TFC_ACTIVITY_SYNCHRONIZE)
+      out->synchronized_ns += c.end_ns - c.start_ns;
+    out->synchronizations += c.kind == TFC_ACTIVITY_SYNCHRONIZE;
+    out->allocations += c.kind == TFC_ACTIVITY_ALLOCATE;
+    if (c.kind == TFC_ACTIVITY_ALLOCATE) out->allocated_bytes += c.bytes;
+  }
+  out->calls.count = kept;
   return NULL;
 }
 
@@ -183,6 +217,22 @@ static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_r
 static bool begins_early(const struct tfc_activity_work *x, const struct tfc_activity_work *y) {
   return x->kind == TFC_ACTIVITY_KERNEL && y->kind == TFC_ACTIVITY_KERNEL && y->correlation > x->correlation &&
          y->end_ns >= x->end_ns;
+}
+
+// Busy and attributed times of sorted works; each record once.
+static void sum_works(struct tfc_activity_result *out) {
+  size_t kept = 0;
+  for (size_t i = 0; i < out->works.count; i++) {
+    const struct tfc_activity_work w = out->works.data[i];
+    if (kept && by_stream(&out->works.data[kept - 1], &w) == 0) {
+      out->twice++;
+      continue;
+    }
+    out->works.data[kept++] = w;
+    out->busy_ns += w.end_ns - w.start_ns;
+    if (w.uid != UINT32_MAX) out->attributed_ns += w.end_ns - w.start_ns;
+  }
+  out->works.count = kept;
 }
 
 static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
@@ -203,12 +253,11 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
       continue;
     }
     if (!tfc_array_push(&out->works, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    out->busy_ns += w.end_ns - w.start_ns;
-    if (w.uid != UINT32_MAX) out->attributed_ns += w.end_ns - w.start_ns;
   }
   out->dropped = a->dropped;
   if (out->works.count == 0) return NULL;
   qsort(out->works.data, out->works.count, sizeof *out->works.data, by_stream);
+  sum_works(out);
   for (size_t i = 1; i < out->works.count; i++) { // a stream does one thing at a time
     const struct tfc_activity_work *x = &out->works.data[i - 1];
     struct tfc_activity_work *y = &out->works.data[i];
@@ -253,10 +302,11 @@ tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_a
 }
 
 tfc_status tfc_activity_trust(const struct tfc_activity_result *r) {
-  if (!r->dropped && !r->zero_stamped && !r->out_of_order && !r->late) return NULL;
+  if (!r->dropped && !r->zero_stamped && !r->out_of_order && !r->twice && !r->late) return NULL;
   return tfc_status_make(TFC_ABORTED,
-                         "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order, %llu of other "
-                         "steps, which lacked them: no measurement",
+                         "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order, %llu delivered "
+                         "twice, %llu of other steps, which lacked them: no measurement",
                          (unsigned long long)r->dropped, (unsigned long long)r->zero_stamped,
-                         (unsigned long long)r->out_of_order, (unsigned long long)r->late);
+                         (unsigned long long)r->out_of_order, (unsigned long long)r->twice,
+                         (unsigned long long)r->late);
 }

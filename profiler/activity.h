@@ -7,7 +7,7 @@
 // driver has mapped to a uid when it captured. Times are nanoseconds on CLOCK_MONOTONIC_RAW.
 //
 //   tfc_activity_take(a, step, &result);              // when the step's work is done and flushed
-//   TFC_TRY(s, tfc_activity_trust(&result));          // ABORTED: records dropped, without stamps, out of order
+//   TFC_TRY(s, tfc_activity_trust(&result));          // ABORTED: records dropped, without stamps, out of order, ...
 //
 // Any thread may add; one takes, between steps.
 #ifndef TFC_PROFILER_ACTIVITY_H
@@ -46,6 +46,7 @@ struct tfc_activity_call {
   uint32_t kind;            // tfc_activity_call_kind
   uint32_t context, stream; // UINT32_MAX: of no stream
   uint64_t bytes;           // of memory
+  uint64_t identity;        // the memory's address; the wait's correlation
   char name[24];            // "stream", "event", "stream waits for event", "context"; "device", "pinned", ...
 };
 
@@ -65,12 +66,15 @@ void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *c
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
 // Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
-size_t tfc_activity_held(struct tfc_activity *a); // records that came in and were not taken; 0: none of them of work
-void tfc_activity_clear(struct tfc_activity *a);  // what came in so far is of no step that matters
+size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works); // records that were not taken; those of work
+// A step begins at `begin_ns` (CLOCK_MONOTONIC_RAW): what came in so far is of none that matters, and what comes from
+// here on and ran before is not this one's.
+void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns);
 
 struct tfc_activity_result {
   TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
-  uint64_t dropped, zero_stamped, out_of_order;
+  // Broken records, of work and of calls. Twice: delivered again as they were.
+  uint64_t dropped, zero_stamped, out_of_order, twice;
   uint64_t late;                             // work of other steps
   int64_t busy_ns, attributed_ns;            // sums over works; of those with a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
@@ -79,7 +83,8 @@ struct tfc_activity_result {
 };
 void tfc_activity_result_deinit(struct tfc_activity_result *r);
 TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);
-// ABORTED with the counts when records were dropped, have no stamps, contradict each other or are of other steps.
+// ABORTED with the counts when records were dropped, have no stamps, contradict each other, came twice or are of other
+// steps. Records that are missing are the collector's to find: it knows what was launched.
 TFC_MUST_USE tfc_status tfc_activity_trust(const struct tfc_activity_result *r);
 
 #endif

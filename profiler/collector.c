@@ -105,14 +105,16 @@ static tfc_status take(const struct tfc_trace_record *r, struct tfc_collector *c
   if (r->kind == TFC_TRACE_TRANSFER)
     kept = tfc_array_push(&p->transfers, (struct tfc_profile_transfer){begin, duration, r->bytes, r->id, r->device});
   else if (r->kind == TFC_TRACE_OP && c->own && c->own[r->device])
-    kept = tfc_array_push(&c->dispatches,
-                          (struct tfc_profile_op){begin, duration, r->id, r->device, duration, begin + duration});
+    kept = tfc_array_push(
+        &c->dispatches,
+        (struct tfc_dispatch){{begin, duration, r->id, r->device, duration, begin + duration}, r->bytes});
   else if (!async || !async[r->id])
     kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device, -1, -1});
   return kept ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struct tfc_step_profile *p) {
+tfc_status tfc_collector_drain(struct tfc_collector *c, const struct tfc_collector_names *names, const bool *async,
+                               struct tfc_step_profile *p) {
   p->ops.count = p->transfers.count = p->busy.count = p->works.count = p->calls.count = 0;
   p->allocated = 0;
   p->gpu_busy_ns = p->gpu_attributed_ns = 0;
@@ -123,7 +125,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const bool *async, struc
     if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);
     for (size_t k = 0; k < b->count; k++) TFC_RETURN_IF_ERROR(take(&b->records[k], c, async, p));
   }
-  if (c->own) TFC_RETURN_IF_ERROR(tfc_collector_drain_gpu(c, p));
+  if (c->own) TFC_RETURN_IF_ERROR(tfc_collector_drain_gpu(c, names, p));
   for (uint32_t i = 0; c->sink.executions && i < c->device_count; i++) {
     const struct tfc_trace_buffer *b = &c->sink.executions[i];
     if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);

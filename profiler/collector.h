@@ -5,7 +5,7 @@
 //   TFC_TRY(s, tfc_collector_create(device_count, records_per_device, &c));
 //   tfc_collector_reset(c);
 //   TFC_TRY(s, tfc_plan_run(plan, feeds, fetches, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
-//   TFC_TRY(s, tfc_collector_drain(c, NULL, &profile));
+//   TFC_TRY(s, tfc_collector_drain(c, &(struct tfc_collector_names){graph, info}, NULL, &profile));
 //
 // One thread resets and drains; the runtime's threads write while a step runs, each into its own buffer.
 #ifndef TFC_PROFILER_COLLECTOR_H
@@ -77,10 +77,17 @@ struct tfc_step_profile {
 };
 void tfc_step_profile_deinit(struct tfc_step_profile *profile);
 
-// `async[node]` (NULL: none): operations that wait for the outside and hold no device; they are left out. ABORTED:
-// records were dropped, have no stamp, end before they begin, overlap on one device, or there are none: such a step
-// is never a measurement.
-TFC_MUST_USE tfc_status tfc_collector_drain(struct tfc_collector *collector, const bool *async,
-                                            struct tfc_step_profile *out);
+// What records' numbers mean, for messages.
+struct tfc_plan_info;
+struct tfc_collector_names {
+  const struct tfc_graph *graph;
+  const struct tfc_plan_info *plan;
+};
+// `names` (NULL: messages have numbers). `async[node]` (NULL: none): operations that wait for the outside and hold no
+// device; they are left out. ABORTED: records were dropped, have no stamp, end before they begin, came twice, overlap
+// on one device, are missing for what is known to have been launched, or there are none: such a step is never a
+// measurement.
+TFC_MUST_USE tfc_status tfc_collector_drain(struct tfc_collector *collector, const struct tfc_collector_names *names,
+                                            const bool *async, struct tfc_step_profile *out);
 
 #endif

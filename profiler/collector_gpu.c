@@ -69,9 +69,7 @@ const char *tfc_collector_timer(const struct tfc_collector *c) {
 }
 
 tfc_status tfc_collector_rest(struct tfc_collector *c) {
-  if (!c->profiler || !c->profiler->record || c->resting) return NULL;
-  c->resting = true;
-  return c->profiler->record(false);
+  return c->profiler ? tfc_gpu_profiler_record(false) : NULL;
 }
 
 void tfc_collector_reset_gpu(struct tfc_collector *c) {
@@ -79,14 +77,10 @@ void tfc_collector_reset_gpu(struct tfc_collector *c) {
     c->sink.executions[i].count = c->sink.executions[i].dropped = 0;
   if (!c->profiler) return;
   c->step++;
-  if (c->resting && c->profiler->record) {
-    tfc_status s = c->profiler->record(true);
-    if (s) tfc_activity_drop(c->activity, 1); // the step's drain says so
-    tfc_status_free(s);
-  } else {
-    tfc_activity_clear(c->activity);
-  }
-  c->resting = false;
+  tfc_activity_begin(c->activity, tfc_now_ns());
+  tfc_status s = tfc_gpu_profiler_record(true);
+  if (s) tfc_activity_drop(c->activity, 1); // the step's drain says so
+  tfc_status_free(s);
 }
 
 // --- From the profiler -------------------------------------------------------------------------------------------
@@ -115,15 +109,15 @@ static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_
 }
 
 // Records come when everything is done, if need be a little later, and those of one thread's launches after another's:
-// they are all there when asking again brings no more.
+// they are all there when asking again brings no more, and not fewer than were launched.
 static tfc_status wait_for_records(struct tfc_collector *c) {
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
     if (c->own[d]) TFC_RETURN_IF_ERROR(c->set->devices[d]->driver->synchronize(c->set->devices[d]));
-  size_t before = 0;
+  size_t before = 0, works = 0;
   for (int i = 0; i < FLUSHES; i++) {
     TFC_RETURN_IF_ERROR(c->profiler->flush());
-    size_t held = tfc_activity_held(c->activity);
-    if (c->dispatches.count == 0 || (held && held == before)) break;
+    size_t held = tfc_activity_held(c->activity, &works);
+    if (c->dispatches.count == 0 || (works && works >= c->launches && held == before)) break;
     before = held;
     tfc_sleep_ns(FLUSH_NAP_NS);
   }
@@ -134,7 +128,7 @@ static tfc_status wait_for_records(struct tfc_collector *c) {
 static tfc_status distrust(struct tfc_collector *c, tfc_status reason) {
   if (++c->untrusted < MOST_UNTRUSTED) return NULL;
   char *timer = tfc_format("CUDA events: %s cannot be relied on: %s", c->profiler->name, tfc_status_message(reason));
-  tfc_status s = c->profiler->record ? c->profiler->record(false) : NULL;
+  tfc_status s = tfc_gpu_profiler_record(false);
   tfc_status_free(s);
   s = timer ? use_events(c) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (s) {
@@ -150,15 +144,21 @@ static tfc_status distrust(struct tfc_collector *c, tfc_status reason) {
   return NULL;
 }
 
-tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_profile *p) {
+tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_collector_names *names,
+                                   struct tfc_step_profile *p) {
   if (!c->profiler) return NULL;
   struct tfc_activity_result *r = &c->activity_result;
+  c->launches = 0;
+  for (size_t i = 0; i < c->dispatches.count; i++) c->launches += c->dispatches.data[i].launches;
+  for (size_t i = 0; i < p->transfers.count; i++)
+    c->launches += c->own[p->transfers.data[i].device] && p->transfers.data[i].bytes > 0;
   TFC_RETURN_IF_ERROR(wait_for_records(c));
   TFC_RETURN_IF_ERROR(tfc_activity_take(c->activity, c->step, r));
   tfc_status trust = tfc_activity_trust(r);
   if (!trust && c->dispatches.count && r->works.count == 0)
     trust = tfc_status_make(TFC_ABORTED, "GPU trace: no record of the step's %zu operations: no measurement",
                             c->dispatches.count);
+  if (!trust) trust = tfc_collector_check_launches(c, names, p, r);
   if (trust) {
     TFC_RETURN_IF_ERROR(distrust(c, trust));
     return trust;
@@ -196,7 +196,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_prof
 }
 
 // --- Two intervals -----------------------------------------------------------------------------------------------
-static int by_node(const void *a, const void *b) {
+int tfc_collector_by_node(const void *a, const void *b) {
   const struct tfc_profile_op *x = a, *y = b;
   if (x->device != y->device) return x->device < y->device ? -1 : 1;
   if (x->node != y->node) return x->node < y->node ? -1 : 1;
@@ -204,11 +204,12 @@ static int by_node(const void *a, const void *b) {
 }
 
 tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_step_profile *p) {
-  if (p->ops.count) qsort(p->ops.data, p->ops.count, sizeof *p->ops.data, by_node);
-  if (c->dispatches.count) qsort(c->dispatches.data, c->dispatches.count, sizeof *c->dispatches.data, by_node);
+  if (p->ops.count) qsort(p->ops.data, p->ops.count, sizeof *p->ops.data, tfc_collector_by_node);
+  if (c->dispatches.count)
+    qsort(c->dispatches.data, c->dispatches.count, sizeof *c->dispatches.data, tfc_collector_by_node);
   size_t ran = p->ops.count, k = 0;
   for (size_t i = 0; i < c->dispatches.count; i++) {
-    struct tfc_profile_op d = c->dispatches.data[i];
+    struct tfc_profile_op d = c->dispatches.data[i].op;
     while (k < ran &&
            (p->ops.data[k].device < d.device || (p->ops.data[k].device == d.device && p->ops.data[k].node < d.node)))
       k++;

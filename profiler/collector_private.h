@@ -5,6 +5,10 @@
 #include "profiler/collector.h"
 #include "profiler/gpu.h"
 
+struct tfc_dispatch {
+  struct tfc_profile_op op;
+  uint64_t launches; // pieces of work that there have to be records of, at least
+};
 struct tfc_collector {
   struct tfc_trace_sink sink;
   uint32_t device_count;
@@ -14,15 +18,21 @@ struct tfc_collector {
   const struct tfc_gpu_profiler *profiler; // NULL: the devices' events
   struct tfc_activity *activity;
   struct tfc_activity_result activity_result;
-  uint32_t step; // number of the traced step: part of external ids
-  bool resting;
+  uint32_t step;      // number of the traced step: part of external ids
   uint32_t untrusted; // steps in a row whose records were of no use
   const struct tfc_device_set *set;
-  TFC_ARRAY(struct tfc_profile_op) dispatches; // OP records of those devices, of the step that is drained
+  TFC_ARRAY(struct tfc_dispatch) dispatches; // OP records of those devices, of the step that is drained
+  uint64_t launches;                         // sum of theirs, and a copy for each transfer that has bytes
 };
 void tfc_collector_reset_gpu(struct tfc_collector *c);
 // Executions and transfers from the profiler's records. ABORTED: they cannot be trusted.
-tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, struct tfc_step_profile *p);
+tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_collector_names *names,
+                                   struct tfc_step_profile *p);
+// What was launched has its records: ABORTED names an operation or a transfer that lacks some. Sorts dispatches by
+// node, and r->works.
+tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tfc_collector_names *names,
+                                        const struct tfc_step_profile *p, struct tfc_activity_result *r);
+int tfc_collector_by_node(const void *a, const void *b); // of struct tfc_profile_op, or what begins with one
 // Gives operations that ran there their dispatch; those that launched nothing get a place of no length.
 tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_step_profile *p);
 

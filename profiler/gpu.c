@@ -1,3 +1,6 @@
+// One profiler for the process: CUPTI allows one session that gives right correlations, and it wants to be there before
+// CUDA loads its modules, so it is started once, never stopped, and a refusal is kept to be told again. The plug-in is
+// looked for beside this library and not linked, so that the same programs run without it.
 #include "profiler/gpu.h"
 
 #include <dlfcn.h>
@@ -12,6 +15,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool tried;
 static const struct tfc_gpu_profiler *profiler;
 static struct tfc_activity *activity;
+static bool recording = true; // it is started so
 static char *refusal;
 
 static tfc_status load(const struct tfc_gpu_profiler **out) {
@@ -35,6 +39,8 @@ static tfc_status begin(const struct tfc_gpu_profiler *p) {
   if (!p) TFC_RETURN_IF_ERROR(load(&p));
   TFC_RETURN_IF_ERROR(p->start(activity));
   profiler = p;
+  if (!recording && p->record) TFC_RETURN_IF_ERROR(p->record(true)); // as another one was left
+  recording = true;
   return NULL;
 }
 
@@ -62,11 +68,21 @@ tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_
   return s;
 }
 
+tfc_status tfc_gpu_profiler_record(bool on) {
+  tfc_status s = NULL;
+  pthread_mutex_lock(&lock);
+  if (profiler && profiler->record && recording != on) s = profiler->record(on);
+  if (!s) recording = on;
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
 void tfc_gpu_profiler_prepare(const char *devices) {
   const struct tfc_gpu_profiler *p = NULL;
   struct tfc_activity *a = NULL;
   // A number means GPUs where there are any.
-  bool number = devices && *devices && devices[strspn(devices, "0123456789")] == 0;
+  const char after = devices && *devices ? devices[strspn(devices, "0123456789")] : ':';
+  bool number = after == 0 || after == ','; // "4", "4,shared"
   if (devices && (strstr(devices, "gpu") || (number && access("/dev/nvidiactl", F_OK) == 0)))
     tfc_status_free(tfc_gpu_profiler_get(&p, &a));
 }

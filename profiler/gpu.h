@@ -24,6 +24,9 @@ TFC_MUST_USE tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out
 // Starts it early where the devices' names say that there will be a GPU: CUPTI wants to be there before CUDA loads its
 // modules. A refusal is told later, by tfc_gpu_profiler_get.
 void tfc_gpu_profiler_prepare(const char *devices);
+// Recording on or off, in the whole process: several collectors (the devices, the undivided machine) share the session,
+// and one that traces a step must not find it as another left it. Between steps.
+TFC_MUST_USE tfc_status tfc_gpu_profiler_record(bool on);
 // Another one in its place (tests). NULL: none, with this reason.
 void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *profiler, const char *reason);
 

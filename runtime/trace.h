@@ -10,7 +10,8 @@
 
 // kind, text
 #define TFC_TRACE_KINDS(X)                                                                                             \
-  X(OP, "op")             /* id: node; begin..end: running on the device (CPU) or being launched (GPU: dispatch) */    \
+  X(OP, "op")             /* id: node; begin..end: running on the device (CPU) or being launched (GPU: dispatch; */    \
+                          /* bytes: how many pieces of work that launched, at least) */                                \
   X(TRANSFER, "transfer") /* id: transfer of the plan; begin..end on the link */                                       \
   X(ALLOCATE, "allocate") /* id: node; bytes */                                                                        \
   X(EXECUTE, "execute")   /* id: node; begin..end on the device, of devices that work on their own (GPU) */            \

@@ -176,7 +176,8 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
   struct tfc_measured_step m = {block, traced, warmup, before, (int64_t)(us * 1000 + 0.5)};
   if (traced) {
     struct tfc_step_profile profile = {0};
-    s = tfc_collector_drain(r->side->collector, w->async, &profile);
+    s = tfc_collector_drain(r->side->collector, &(struct tfc_collector_names){w->graph, tfc_plan_info(r->plan)},
+                            w->async, &profile);
     if (s && warmup && tfc_status_code(s) == TFC_ABORTED) { // nothing is measured yet; who times may change after it
       tfc_status_free(s);
       s = NULL;

@@ -69,7 +69,7 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
     if (i >= WARM + FEWEST_STEPS && late(end_s)) break;
     tfc_collector_reset(collector);
     TFC_TRY(s, tfc_plan_run(plan, &x, &y, &(struct tfc_run_options){.trace = tfc_collector_sink(collector)}));
-    TFC_TRY(s, tfc_collector_drain(collector, NULL, &profile));
+    TFC_TRY(s, tfc_collector_drain(collector, NULL, NULL, &profile));
     for (size_t k = 1; i >= WARM && k + 1 < profile.ops.count && n < HOPS * STEPS; k++, n++) {
       const struct tfc_profile_op *from = &profile.ops.data[k - 1], *to = &profile.ops.data[k];
       ops[n] = 1e-3 * (double)to->duration_ns;

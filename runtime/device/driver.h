@@ -180,6 +180,7 @@ struct tfc_driver_options {
   uint32_t count;         // how many devices; 0: as many as there are
   const uint64_t *memory; // limits by device, NULL: none
   bool whole;             // the undivided machine as one device
+  bool shared; // virtual and emulated devices are to have one address space: tensors are handed over, not copied
 };
 
 struct tfc_device_settings { // of the sessions that use a device
@@ -232,6 +233,10 @@ struct tfc_device_driver {
   tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);
   tfc_status (*synchronize)(struct tfc_device *device);
 
+  // How many kernels, copies and fills the calling thread has launched so far, at least: what a library launches beyond
+  // its first is not seen. NULL: not counted.
+  uint64_t (*launches)(void);
+
   // Is there a kernel for this op and these types here? `out_reason` (optional): a static text when not.
   bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
   // Before anything is prepared. NULL: there is nothing to set.
@@ -264,8 +269,8 @@ TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_devic
 // Another driver, for its kind or in place of the plug-in's (tests). Before the first look-up; it stays.
 void tfc_driver_add(const struct tfc_device_driver *driver);
 
-// What the user asked for with --devices: "4" or "cpu:0-3,emu:0". Opens them in order. `memory`: limits by device
-// name pattern. Freed by tfc_devices_close.
+// What the user asked for with --devices: "4" or "cpu:0-3,emu:0"; ",shared" behind it: virtual and emulated devices
+// read each other's memory. Opens them in order. `memory`: limits by device name pattern. Freed by tfc_devices_close.
 struct tfc_device_set {
   struct tfc_device **devices;
   uint32_t count;
@@ -280,5 +285,7 @@ TFC_MUST_USE tfc_status tfc_devices_open(const char *spec, const struct tfc_memo
 // The undivided machine as one device of the kind of `like` ("whole:").
 TFC_MUST_USE tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_device_set *out);
 void tfc_devices_close(struct tfc_device_set *set);
+// What a transfer between virtual devices is: "copy on one GPU" or "handed over"; NULL where there are no two of them.
+const char *tfc_virtual_transfers(const struct tfc_device_info *devices, uint32_t count);
 
 #endif

@@ -131,9 +131,10 @@ static tfc_status launch_held(struct tfc_run *r, const struct tfc_dnode *n, stru
   struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
   if (!sink) return device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
   if (sink->op_begin) sink->op_begin(sink, n->device, n->node);
-  uint64_t begin = tfc_ticks();
+  uint64_t (*count)(void) = device->driver->launches, before = count ? count() : 0, begin = tfc_ticks();
   tfc_status s = device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
-  tfc_trace_add(&sink->buffers[n->device], TFC_TRACE_OP, n->node, n->device, begin, tfc_ticks(), 0);
+  tfc_trace_add(&sink->buffers[n->device], TFC_TRACE_OP, n->node, n->device, begin, tfc_ticks(),
+                count ? count() - before : 0);
   if (sink->op_end) sink->op_end(sink, n->device, n->node);
   return s;
 }

@@ -540,8 +540,9 @@ static int capture_end(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, siz
     return error;
   }
   *out_count = g->count;
-  for (size_t i = 0; i < g->count && i < capacity; i++)
-    nodes[i] = (struct tfc_cuda_graph_node){.id = g->first_node + i};
+  const struct work *w = g->first; // kinds of work are numbered as cudaGraphNodeType is
+  for (size_t i = 0; i < g->count && i < capacity; i++, w = w->next)
+    nodes[i] = (struct tfc_cuda_graph_node){.id = g->first_node + i, .kind = w->kind};
   *out = g;
   return 0;
 }

@@ -10,19 +10,46 @@
 #include "tests/common/example.h"
 #include "tests/common/fake_profiler.h"
 
-// --- A profiler: every marked region is one kernel that ran while it was marked -------------------------------------
-static bool breaks;
+// --- A profiler: every marked region is as many kernels as were launched, one behind the other while it was marked ---
+enum { NOTHING, ZERO_STAMPED, OP_MISSING, TRANSFER_MISSING, TWICE, LATE };
+static _Atomic int breaks; // one record, and how
+static _Thread_local uint64_t launched_before;
 
-static void pop(void) {
-  struct tfc_activity_work w = {.kind = TFC_ACTIVITY_KERNEL,
-                                .start_ns = breaks ? 0 : fake_marked_at,
-                                .end_ns = tfc_now_ns(),
-                                .context = (uint32_t)(fake_marked >> 32 & 0xff),
-                                .stream = fake_marked & TFC_TRACE_UID_TRANSFER ? 2 : 1,
-                                .name = "made up"};
-  fake_add(&w);
+static void push(uint64_t external) {
+  launched_before = tfc_cuda_launches();
+  fake_push(external);
 }
-static const struct tfc_gpu_profiler made_up = {"made up", fake_start, fake_push, pop, fake_flush, fake_record};
+static void pop(void) {
+  const bool transfer = fake_marked & TFC_TRACE_UID_TRANSFER;
+  uint64_t count = tfc_cuda_launches() - launched_before;
+  if (count < 1) count = 1;
+  const int64_t each = (tfc_now_ns() - fake_marked_at) / (int64_t)count;
+  for (uint64_t i = 0; i < count; i++) {
+    struct tfc_activity_work w = {.kind = TFC_ACTIVITY_KERNEL,
+                                  .start_ns = fake_marked_at + (int64_t)i * each,
+                                  .end_ns = fake_marked_at + (int64_t)(i + 1) * each,
+                                  .context = (uint32_t)(fake_marked >> 32 & 0xff),
+                                  .stream = transfer ? 2 : 1,
+                                  .name = "made up"};
+    int how = atomic_load(&breaks);
+    bool mine = how == TRANSFER_MISSING ? transfer : how && !transfer && tfc_cuda_launches() > launched_before;
+    if (!mine || !atomic_compare_exchange_strong(&breaks, &how, NOTHING)) how = NOTHING;
+    if (how == ZERO_STAMPED) w.start_ns = 0;
+    if (how == LATE) w.start_ns = 1;
+    if (how != OP_MISSING && how != TRANSFER_MISSING) fake_add(&w);
+    if (how == TWICE) tfc_activity_add(fake_activity, &w); // as it was
+  }
+}
+static const struct tfc_gpu_profiler made_up = {"made up", fake_start, push, pop, fake_flush, fake_record};
+
+static const struct {
+  int how;
+  const char *said;
+} broken[] = {{ZERO_STAMPED, "1 without time stamps"},
+              {OP_MISSING, "GPU trace: node '"},
+              {TRANSFER_MISSING, "the transfer of node '"},
+              {TWICE, "1 delivered twice"},
+              {LATE, "1 of other steps"}};
 
 static void traced(const char *devices, bool profiler, bool graphs) {
   static struct example e;
@@ -56,7 +83,7 @@ static void traced(const char *devices, bool profiler, bool graphs) {
     tfc_collector_reset(c);
     assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
     tfc_tensor_release(&loss);
-    assert_ok(tfc_collector_drain(c, NULL, &p));
+    assert_ok(tfc_collector_drain(c, NULL, NULL, &p));
     assert_int_equal(p.ops.count, info->op_count);
     assert_int_equal(p.transfers.count, info->transfer_count);
     for (size_t i = 0; i < p.ops.count; i++) {
@@ -78,14 +105,19 @@ static void traced(const char *devices, bool profiler, bool graphs) {
     assert_ok(tfc_plan_run(plan, e.values[0], &loss, NULL));
     tfc_tensor_release(&loss);
   }
-  if (profiler) {
+  const struct tfc_collector_names names = {e.graph, info};
+  for (size_t i = 0; profiler && i < 2 * sizeof broken / sizeof *broken; i++) { // every other step is a good one
     struct tfc_tensor loss = {0};
-    breaks = true;
+    if (i % 2 == 0) atomic_store(&breaks, broken[i / 2].how);
     tfc_collector_reset(c);
     assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
     tfc_tensor_release(&loss);
-    assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "without time stamps");
-    breaks = false;
+    if (i % 2)
+      assert_ok(tfc_collector_drain(c, &names, NULL, &p));
+    else
+      assert_fails(tfc_collector_drain(c, &names, NULL, &p), TFC_ABORTED, broken[i / 2].said);
+    assert_int_equal(atomic_load(&breaks), NOTHING);
+    assert_ok(tfc_collector_rest(c));
   }
   tfc_step_profile_deinit(&p);
   tfc_collector_free(c);
@@ -103,6 +135,7 @@ static void by_events(void **state) {
 static void by_profiler(void **state) {
   (void)state;
   traced("vgpu:0-1", true, false);
+  traced("vgpu:0-1,shared", true, false);
   traced("gpu:0,cpu:0", true, false);
 }
 

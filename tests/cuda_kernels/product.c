@@ -100,5 +100,6 @@ tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda
   const struct run r = {plan->p, a, b, c};
   (void)scratch;
   int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
+  if (!error) tfc_cuda_count_launch();
   return error ? tfc_cuda_status(l, error) : NULL;
 }

@@ -157,6 +157,46 @@ static void broken(void **state) {
   assert_int_equal(r.zero_stamped, 1);
   assert_int_equal(r.out_of_order, 2);
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "no measurement");
+  // The same record twice: of work, of a wait, of memory.
+  CUpti_ActivitySynchronization2 wait;
+  CUpti_ActivityMemory4 memory;
+  memset(&wait, 0, sizeof wait);
+  memset(&memory, 0, sizeof memory);
+  wait.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  wait.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE;
+  wait.start = 5, wait.end = 8, wait.correlationId = 9;
+  memory.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  memory.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  memory.bytes = 99, memory.timestamp = 6, memory.address = 0x1000;
+  k = kernel(1, 100, 200);
+  for (int i = 0; i < 2; i++) {
+    decode(&k);
+    decode(&wait);
+    decode(&memory);
+  }
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.twice, 3);
+  assert_int_equal(r.busy_ns, 100);
+  assert_int_equal(r.allocations, 1);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "3 delivered twice");
+  wait.correlationId = 10; // another wait, another piece of memory
+  memory.address = 0x2000;
+  decode(&wait);
+  decode(&memory);
+  wait.correlationId = 11;
+  memory.address = 0x3000;
+  decode(&wait);
+  decode(&memory);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  // Stamps that CUPTI could not get are 0.
+  wait.start = wait.end = 0;
+  decode(&wait);
+  memory.timestamp = 0;
+  decode(&memory);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.zero_stamped, 2);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "2 without time stamps");
   CUpti_ActivityAPI api; // calls are only there for their correlation
   memset(&api, 0, sizeof api);
   api.kind = CUPTI_ACTIVITY_KIND_RUNTIME;

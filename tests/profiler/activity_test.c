@@ -139,29 +139,101 @@ static void broken(void **state) {
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "17 records dropped");
   tfc_activity_drop(a, 17);
-  tfc_activity_clear(a); // of before the step
+  tfc_activity_begin(a, 0); // of before the step
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));
+}
+
+// Delivered again as it was: its time counts once, and the step is no measurement.
+static void twice(void **state) {
+  (void)state;
+  tfc_activity_correlate(a, 1, tfc_activity_external(1, 0, 1));
+  for (int i = 0; i < 2; i++) {
+    add(1, 1, 1000, 1500); // shorter than what clocks differ by
+    add(2, 1, 5000, 9000); // nobody's
+  }
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.twice, 2);
+  assert_int_equal(r.out_of_order, 0);
+  assert_int_equal(r.works.count, 2);
+  assert_int_equal(r.busy_ns, 500 + 4000);
+  assert_int_equal(r.attributed_ns, 500);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "2 delivered twice");
+  // Alike in all but one: of two launches, of two nodes of a graph, on two streams.
+  for (uint32_t i = 0; i < 2; i++) {
+    add(5 + i, 1, 1000, 1000);
+    struct tfc_activity_work w = kernel(9, 1, 2000, 2000);
+    w.graph_node = 7 + i;
+    tfc_activity_add(a, &w);
+    add(9, 2 + i, 3000, 4000);
+  }
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, 6);
+  const struct tfc_activity_call wait = {
+      .kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 350, .identity = 4, .name = "stream"};
+  struct tfc_activity_call other = wait;
+  other.identity = 5;
+  tfc_activity_call(a, &wait);
+  tfc_activity_call(a, &other);
+  tfc_activity_call(a, &wait);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.synchronizations, 2);
+  assert_int_equal(r.synchronized_ns, 500);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 delivered twice");
+}
+
+// What ran before the step began is not this one's, also where the link that says whose it was has gone.
+static void of_before(void **state) {
+  (void)state;
+  enum { BEGIN = 50000000 };
+  tfc_activity_begin(a, BEGIN);
+  add(1, 1, BEGIN - 1000, BEGIN + 1000); // clocks differ by more
+  add(2, 1, BEGIN + 2000, BEGIN + 3000);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  add(3, 1, BEGIN - 10000000, BEGIN - 9000000);
+  add(2, 1, BEGIN + 2000, BEGIN + 3000);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.works.count, 1);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 of other steps");
 }
 
 static void the_rest(void **state) {
   (void)state;
   const struct tfc_activity_call calls[] = {
-      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 300}, // counted, not summed
+      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 450, .name = "event"},
       {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 350, .name = "stream"},
       {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = 90, .end_ns = 90, .bytes = 4096},
       {.kind = TFC_ACTIVITY_RELEASE, .start_ns = 500, .end_ns = 500, .bytes = 4096}};
   for (int i = 0; i < 4; i++) tfc_activity_call(a, &calls[i]);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.synchronizations, 2);
-  assert_int_equal(r.synchronized_ns, 250);
+  assert_int_equal(r.synchronized_ns, 300);
   assert_int_equal(r.allocations, 1);
   assert_int_equal(r.allocated_bytes, 4096);
   assert_int_equal(r.calls.count, 4);
   assert_int_equal(r.calls.data[0].kind, TFC_ACTIVITY_ALLOCATE);
   assert_string_equal(r.calls.data[1].name, "stream");
+  assert_ok(tfc_activity_trust(&r));
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.calls.count, 0);
+
+  const struct {
+    struct tfc_activity_call call;
+    const char *said;
+  } broken_calls[] = {
+      {{.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 0, .end_ns = 0, .name = "stream"}, "1 without time stamps"},
+      {{.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 5, .end_ns = 0, .name = "event"}, "1 without time stamps"},
+      {{.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = 0, .end_ns = 0, .bytes = 8}, "1 without time stamps"},
+      {{.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 300, .name = "stream"}, "1 out of order"}};
+  for (size_t i = 0; i < sizeof broken_calls / sizeof *broken_calls; i++) {
+    tfc_activity_call(a, &broken_calls[i].call);
+    assert_ok(tfc_activity_take(a, 1, &r));
+    assert_int_equal(r.calls.count, 1);
+    assert_int_equal(r.synchronized_ns, 0);
+    assert_fails(tfc_activity_trust(&r), TFC_ABORTED, broken_calls[i].said);
+  }
 }
 
 int main(void) {
@@ -170,6 +242,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(other_steps, set_up, tear_down),
       cmocka_unit_test_setup_teardown(graphs, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(twice, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(of_before, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_rest, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

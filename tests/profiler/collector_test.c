@@ -30,7 +30,7 @@ static void test_a_step(void **state) {
   tfc_trace_add(&tfc_collector_sink(c)->copies[1], TFC_TRACE_TRANSFER, 3, 1, at_us(45), at_us(47), 64);
   tfc_trace_add(&tfc_collector_sink(c)->buffers[2], TFC_TRACE_ALLOCATE, 5, 0, at_us(0), at_us(0), 4096);
   tfc_trace_add(&tfc_collector_sink(c)->buffers[2], TFC_TRACE_STEP, 0, 0, at_us(0), at_us(99), 0);
-  assert_ok(tfc_collector_drain(c, NULL, &p));
+  assert_ok(tfc_collector_drain(c, NULL, NULL, &p));
   assert_int_equal(p.ops.count, 3);
   assert_int_equal(p.ops.data[0].node, 5);
   assert_int_equal(p.ops.data[1].node, 7);
@@ -49,7 +49,7 @@ static void test_a_step(void **state) {
   }
   // Operations that wait for the outside hold no device.
   bool async[8] = {[7] = true};
-  assert_ok(tfc_collector_drain(c, async, &p));
+  assert_ok(tfc_collector_drain(c, NULL, async, &p));
   assert_int_equal(p.ops.count, 2);
   tfc_step_profile_deinit(&p);
   tfc_collector_free(c);
@@ -61,28 +61,28 @@ static void test_what_is_no_measurement(void **state) {
   struct tfc_collector *c = NULL;
   struct tfc_step_profile p = {0};
   assert_ok(tfc_collector_create(1, 2, &c));
-  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "no operation");
+  assert_fails(tfc_collector_drain(c, NULL, NULL, &p), TFC_ABORTED, "no operation");
   for (uint32_t i = 0; i < 3; i++) op(c, 0, i, i, i + 1);
-  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "1 records found no room");
+  assert_fails(tfc_collector_drain(c, NULL, NULL, &p), TFC_ABORTED, "1 records found no room");
   assert_true(tfc_collector_make_room(c));
   assert_false(tfc_collector_make_room(c));
   tfc_collector_reset(c);
   for (uint32_t i = 0; i < 3; i++) op(c, 0, i, i, i + 1);
-  assert_ok(tfc_collector_drain(c, NULL, &p));
+  assert_ok(tfc_collector_drain(c, NULL, NULL, &p));
   assert_int_equal(p.ops.count, 3);
   tfc_collector_reset(c);
   op(c, 0, 1, 20, 10);
-  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "time stamps");
+  assert_fails(tfc_collector_drain(c, NULL, NULL, &p), TFC_ABORTED, "time stamps");
   tfc_collector_reset(c);
   tfc_trace_add(&tfc_collector_sink(c)->buffers[0], TFC_TRACE_OP, 4, 0, 0, at_us(1), 0);
-  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "operation 4");
+  assert_fails(tfc_collector_drain(c, NULL, NULL, &p), TFC_ABORTED, "operation 4");
   tfc_collector_reset(c);
   op(c, 0, 1, 10, 30);
   op(c, 0, 2, 20, 40);
-  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "operation 2 starts on device 0 while");
+  assert_fails(tfc_collector_drain(c, NULL, NULL, &p), TFC_ABORTED, "operation 2 starts on device 0 while");
   tfc_collector_reset(c);
   tfc_trace_add(&tfc_collector_sink(c)->buffers[0], TFC_TRACE_OP, 4, 9, at_us(0), at_us(1), 0);
-  assert_fails(tfc_collector_drain(c, NULL, &p), TFC_ABORTED, "device 9");
+  assert_fails(tfc_collector_drain(c, NULL, NULL, &p), TFC_ABORTED, "device 9");
   tfc_step_profile_deinit(&p);
   tfc_collector_free(c);
 }

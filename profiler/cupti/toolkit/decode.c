@@ -1,3 +1,7 @@
+// CUPTI's records in tfc's words, one by one: everything that knows the layout of CUPTI's structs, which change with
+// every version of it, is in this file, and what has to be decided about records is where it can be tested without
+// CUPTI (profiler/activity.c). A kind that is not known is skipped: which kinds come is the session's affair. Names are
+// shortened here, since CUPTI's pointers to them do not outlive its buffer.
 #include "profiler/cupti/toolkit/decode.h"
 
 #include <stdio.h>
@@ -112,7 +116,8 @@ static void decode_synchronization(struct tfc_activity *activity, const CUpti_Ac
                                 .start_ns = (int64_t)s->start,
                                 .end_ns = (int64_t)s->end,
                                 .context = s->contextId,
-                                .stream = s->streamId};
+                                .stream = s->streamId,
+                                .identity = s->correlationId};
   snprintf(c.name, sizeof c.name, "%s", waited_for(s->type));
   tfc_activity_call(activity, &c);
 }
@@ -135,7 +140,8 @@ static void decode_memory(struct tfc_activity *activity, const CUpti_ActivityMem
                                 .end_ns = (int64_t)m->timestamp,
                                 .context = m->contextId,
                                 .stream = m->isAsync ? m->streamId : UINT32_MAX,
-                                .bytes = m->bytes};
+                                .bytes = m->bytes,
+                                .identity = m->address};
   snprintf(c.name, sizeof c.name, "%s", memory_of(m->memoryKind));
   tfc_activity_call(activity, &c);
 }

@@ -52,6 +52,7 @@ struct tfc_cuda_graph_node {
   uint64_t id; // what CUPTI calls graphNodeId, 0: not known
   int kind;    // cudaGraphNodeType
 };
+enum { TFC_CUDA_GRAPH_KERNEL, TFC_CUDA_GRAPH_COPY, TFC_CUDA_GRAPH_FILL }; // the kinds that are work
 
 struct tfc_cuda_api {
   const char *(*error_name)(int error);

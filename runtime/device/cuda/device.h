@@ -93,6 +93,8 @@ TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, con
     if (__builtin_expect(tfc_cuda_error_ != 0, 0)) return tfc_cuda_error(device, tfc_cuda_error_, doing);              \
   } while (0)
 TFC_MUST_USE tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d);
+// The copy of an operation, counted among its launches; CUDA's error.
+int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream);
 
 // --- Partitions (split.c) ----------------------------------------------------------------------------------------
 // What `count` virtual devices on this GPU would be. INVALID_ARGUMENT: they cannot be made equal.

@@ -257,6 +257,14 @@ static void tell(struct tfc_prepared *p, struct tfc_cuda_piece *c, struct tfc_tr
       sink->graph_node(sink, device, c->nodes[p->calls[i].first_node + k].id, p->calls[i].node);
 }
 
+// Nodes that are work: kernels, copies, fills.
+static uint64_t work_of(const struct tfc_cuda_piece *c, const struct tfc_cuda_call *call) {
+  uint64_t n = 0;
+  for (uint32_t k = call->first_node; k < call->first_node + call->node_count && k < c->node_count; k++)
+    n += c->nodes[k].kind <= TFC_CUDA_GRAPH_FILL;
+  return n;
+}
+
 tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step, uint32_t from,
                               uint32_t *out_next) {
   struct tfc_trace_sink *sink = step->trace;
@@ -298,7 +306,8 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   if (error) return tfc_cuda_error(d, error, "launching a captured segment");
   uint64_t end = tfc_ticks();
   for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all of them: the first one's
-    tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end, 0);
+    tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end,
+                  work_of(c, &p->calls[i]));
   atomic_fetch_add(&d->replays, 1);
   c->replays++;
   *out_next = c->end;

@@ -26,14 +26,14 @@ static tfc_status fetch(struct host_call *h, const struct tfc_tensor *from, stru
   TFC_RETURN_IF_ERROR(tfc_tensor_create(from->dtype, &from->shape, out));
   if (from->size == 0) return NULL;
   atomic_fetch_add(&h->d->host_call_bytes, from->size);
-  TFC_CUDA_TRY(h->d, h->d->api->copy(out->data, from->data, from->size, h->stream), "copying to the host");
+  TFC_CUDA_TRY(h->d, tfc_cuda_launch_copy(h->d, out->data, from->data, from->size, h->stream), "copying to the host");
   return NULL;
 }
 
 static tfc_status store(struct host_call *h, const struct tfc_tensor *from, void *to) {
   if (from->size == 0) return NULL;
   atomic_fetch_add(&h->d->host_call_bytes, from->size);
-  TFC_CUDA_TRY(h->d, h->d->api->copy(to, from->data, from->size, h->stream), "copying from the host");
+  TFC_CUDA_TRY(h->d, tfc_cuda_launch_copy(h->d, to, from->data, from->size, h->stream), "copying from the host");
   TFC_CUDA_TRY(h->d, h->d->api->stream_synchronize(h->stream), "copying from the host");
   return NULL;
 }

@@ -91,10 +91,18 @@ const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, c
 // Convolutions' algorithms as lines of text, for struct tfc_device_driver's tuning; where there is a library.
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
+// And which operations cuDNN does faster than the kernels of ours.
+char *tfc_cuda_dnn_tuning(void) __attribute__((weak));
+void tfc_cuda_dnn_set_tuning(const char *lines) __attribute__((weak));
 
 // A status from what a launcher returned (a cudaError_t: what the launch said, 0: none). Names
 // the error; the driver adds node, op, device and shapes. For cuBLASLt and cuDNN: make a status with their own text.
 TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error);
+
+// Every kernel, copy and fill is counted on the thread that launches it, so that a profiler's records can be checked:
+// once when it was launched, by whoever calls CUDA or a library (kernels/device.cuh does it for the .cu files).
+void tfc_cuda_count_launch(void);
+uint64_t tfc_cuda_launches(void); // of the calling thread so far
 
 // For rows that read a small tensor whose value decides what is enqueued and that is on the device after all:
 // synchronises the stream and copies. Only in rows with TFC_CUDA_NO_CAPTURE; it is counted and reported.

@@ -20,6 +20,22 @@ const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, c
   return tfc_kernel_table_next(&table, op, type, after);
 }
 
+static _Thread_local uint64_t launches;
+
+void tfc_cuda_count_launch(void) {
+  launches++;
+}
+
+uint64_t tfc_cuda_launches(void) {
+  return launches;
+}
+
+int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream) {
+  int error = d->api->copy(to, from, bytes, stream);
+  launches += error == 0 && bytes > 0;
+  return error;
+}
+
 tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error) {
   if (__builtin_expect(cuda_error == 0, 1)) return NULL;
   return tfc_cuda_error(tfc_cuda_device_of(l->library->device), cuda_error, "launching");
@@ -28,7 +44,7 @@ tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error) {
 tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *source, void *target) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(l->library->device);
   if (source->size == 0) return NULL;
-  TFC_CUDA_TRY(d, d->api->copy(target, source->data, source->size, l->stream), "reading a value");
+  TFC_CUDA_TRY(d, tfc_cuda_launch_copy(d, target, source->data, source->size, l->stream), "reading a value");
   TFC_CUDA_TRY(d, d->api->stream_synchronize(l->stream), "reading a value");
   atomic_fetch_add(&d->host_calls, 1);
   atomic_fetch_add(&d->host_call_bytes, source->size);
@@ -38,7 +54,8 @@ tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *sou
 // --- Moves -------------------------------------------------------------------------------------------------------
 static tfc_status move(struct tfc_cuda_launch *l, void *to, const void *from, size_t bytes) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(l->library->device);
-  if (bytes && to != from) TFC_CUDA_TRY(d, d->api->copy(to, from, bytes, l->stream), "copying on the device");
+  if (bytes && to != from)
+    TFC_CUDA_TRY(d, tfc_cuda_launch_copy(d, to, from, bytes, l->stream), "copying on the device");
   return NULL;
 }
 

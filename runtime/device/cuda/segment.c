@@ -191,7 +191,7 @@ static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call
   if (made.size > slot->size)
     s = tfc_status_make(TFC_INTERNAL, "a view of %zu bytes in a place of %zu", made.size, slot->size);
   else if (made.size && made.data != slot->data) {
-    int error = d->api->copy(slot->data, made.data, made.size, stream);
+    int error = tfc_cuda_launch_copy(d, slot->data, made.data, made.size, stream);
     if (error) s = tfc_cuda_error(d, error, "copying a view");
   }
   slot->dtype = made.dtype;
@@ -267,11 +267,12 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
       continue;
     }
     if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
+    const uint64_t launched = tfc_cuda_launches();
     s = run_call(d, c, d->compute);
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, index, c->node);
       uint64_t now = tfc_ticks();
-      tfc_trace_add(buffer, TFC_TRACE_OP, c->node, index, last, now, 0);
+      tfc_trace_add(buffer, TFC_TRACE_OP, c->node, index, last, now, tfc_cuda_launches() - launched);
       last = now;
     }
     if (__builtin_expect(s != NULL, 0)) {

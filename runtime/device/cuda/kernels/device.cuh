@@ -22,6 +22,7 @@
 #define TFC_HD inline
 #endif
 
+extern "C" void tfc_cuda_count_launch(void); // kernel.h
 extern "C" float tfc_half_to_float(uint16_t h);
 extern "C" uint16_t tfc_float_to_half(float f);
 extern "C" uint16_t tfc_float_to_bfloat16(float f);
@@ -178,7 +179,9 @@ int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream,
   config.gridDim = dim3(blocks);
   config.blockDim = dim3((unsigned)threads);
   config.stream = (cudaStream_t)stream;
-  return (int)cudaLaunchKernelEx(&config, kernel, args...);
+  int error = (int)cudaLaunchKernelEx(&config, kernel, args...);
+  if (!error) tfc_cuda_count_launch();
+  return error;
 }
 template <class... P, class... A>
 int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {

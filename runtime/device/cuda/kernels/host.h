@@ -19,6 +19,7 @@ struct tfc_host_index {
 };
 extern "C" struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
 extern "C" void tfc_host_barrier(void);
+extern "C" void tfc_cuda_count_launch(void);
 // Around everything that touches device memory.
 extern "C" void tfc_host_begin(void);
 extern "C" void tfc_host_end(void);
@@ -39,6 +40,10 @@ template <class F> int host_enqueue(void *stream, F work) {
   static_assert(std::is_trivially_copyable<F>::value, "what a kernel takes is copied");
   return tfc_host_enqueue(stream, host_call<F>, &work, sizeof work);
 }
+inline int counted(int error) {
+  if (!error) tfc_cuda_count_launch();
+  return error;
+}
 template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block) {
   tfc_host_begin(); // nobody else's kernel runs from here on
   gridDim = {blocks, 1, 1};
@@ -52,22 +57,22 @@ template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block
 template <class... P, class... A>
 int launch(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A... args) {
   unsigned threads = (unsigned)count;
-  return host_enqueue(stream, [=] {
+  return counted(host_enqueue(stream, [=] {
     host_grid(blocks, threads, [&] {
       for (unsigned t = 0; t < threads; t++) {
         threadIdx = {t, 0, 0};
         kernel(args...);
       }
     });
-  });
+  }));
 }
 template <class... P, class... A>
 int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A... args) {
   unsigned threads = (unsigned)count;
-  return host_enqueue(stream, [=] {
+  return counted(host_enqueue(stream, [=] {
     auto body = [&] { kernel(args...); };
     host_grid(blocks, threads, [&] { tfc_host_fibers(threads, host_call<decltype(body)>, &body); });
-  });
+  }));
 }
 } // namespace tfc
 

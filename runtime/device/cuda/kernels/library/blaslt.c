@@ -158,5 +158,7 @@ tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda
   cublasStatus_t code = cublasLtMatmul(handle, plan->operation, wide ? (const void *)&wide_one : &one, b, plan->a, a,
                                        plan->b, wide ? (const void *)&wide_zero : &zero, c, plan->c, c, plan->c,
                                        &plan->algorithm, scratch, plan->scratch, l->stream);
-  return code == CUBLAS_STATUS_SUCCESS ? NULL : failed(code, "cublasLtMatmul");
+  if (code != CUBLAS_STATUS_SUCCESS) return failed(code, "cublasLtMatmul");
+  tfc_cuda_count_launch();
+  return NULL;
 }
