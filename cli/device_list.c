@@ -29,12 +29,14 @@ char *cli_device_list_error(const char *text, bool described) {
   TFC_ARRAY(struct named) seen = {0};
   char *error = NULL;
   int64_t count = 0;
-  tfc_status s = tfc_parse_i64(tfc_str_from(text), &count);
+  tfc_str list = tfc_str_from(text); // ",shared": virtual devices read each other's memory
+  if (!described && tfc_str_ends(list, ",shared")) list = tfc_str_sub(list, 0, list.size - sizeof ",shared" + 1);
+  tfc_status s = tfc_parse_i64(list, &count);
   bool is_number = !s;
   tfc_status_free(s);
   if (is_number)
     return count >= 1 && count <= MOST ? NULL : tfc_format("a number of devices is between 1 and %d", (int)MOST);
-  for (tfc_str rest = tfc_str_from(text);;) {
+  for (tfc_str rest = list;;) {
     size_t comma = tfc_str_find(rest, ',');
     tfc_str item = tfc_str_sub(rest, 0, comma == SIZE_MAX ? rest.size : comma);
     size_t colon = tfc_str_rfind(item, ':');

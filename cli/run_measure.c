@@ -11,6 +11,7 @@
 #include "profiler/statistics.h"
 #include "profiler/store.h"
 #include "runtime/base/units.h"
+#include "runtime/device/settle.h"
 #include "runtime/io/npy.h"
 
 struct fetch_file { // --fetch NAME[=FILE.npy]
@@ -31,6 +32,7 @@ struct measurement {
   struct tfc_plan *plan;
   double *times_us; // [steps]
   uint32_t taken;
+  int64_t warmup; // steps that are not timed
   struct tfc_collector *collector;
   struct tfc_store *store; // with --profile
   bool interrupted;
@@ -177,21 +179,33 @@ static tfc_status one_step(struct measurement *m, bool warmup) {
   release_results(m);
   TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
   if (!profiled) return NULL;
+  const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
   struct tfc_step_profile profile = {0};
   if (warmup) { // shows how much there is to record, and whether records are of use
-    if (!tfc_collector_make_room(m->collector)) tfc_status_free(tfc_collector_drain(m->collector, NULL, &profile));
+    if (!tfc_collector_make_room(m->collector))
+      tfc_status_free(tfc_collector_drain(m->collector, &names, NULL, &profile));
     tfc_step_profile_deinit(&profile);
     return NULL;
   }
-  TFC_RETURN_IF_ERROR(tfc_collector_drain(m->collector, NULL, &profile));
+  TFC_RETURN_IF_ERROR(tfc_collector_drain(m->collector, &names, NULL, &profile));
   if (tfc_array_push(&m->profiles, profile)) return NULL;
   tfc_step_profile_deinit(&profile);
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
+// As asked for, and until devices that capture their segments have done so: a step with a capture in it is no step.
+static int64_t warmup_of(const struct measurement *m) {
+  const struct run_options *o = m->setup->options;
+  bool captures = false;
+  for (uint32_t d = 0; d < m->setup->devices.count; d++)
+    captures |= m->setup->devices.devices[d]->driver->on_its_own && o->cuda_graphs != 1;
+  return captures && o->warmup <= TFC_RUNS_BEFORE_CAPTURE ? TFC_RUNS_BEFORE_CAPTURE + 1 : o->warmup;
+}
+
 static tfc_status run_steps(struct measurement *m) {
   const struct run_options *o = m->setup->options;
-  int64_t total = o->warmup + o->steps;
+  m->warmup = warmup_of(m);
+  int64_t total = m->warmup + o->steps;
   m->times_us = calloc((size_t)o->steps + 1, sizeof *m->times_us);
   if (!m->times_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (o->profile) {
@@ -204,10 +218,10 @@ static tfc_status run_steps(struct measurement *m) {
     if (atomic_load(tfc_program_cancel()))
       return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
-    TFC_RETURN_IF_ERROR(one_step(m, i < o->warmup));
-    if (i >= o->warmup) m->times_us[m->taken++] = tfc_plan_last_step_us(m->plan);
+    TFC_RETURN_IF_ERROR(one_step(m, i < m->warmup));
+    if (i >= m->warmup) m->times_us[m->taken++] = tfc_plan_last_step_us(m->plan);
   }
-  tfc_progress_end("%lld steps after %lld of warm-up", (long long)o->steps, (long long)o->warmup);
+  tfc_progress_end("%lld steps after %lld of warm-up", (long long)o->steps, (long long)m->warmup);
   return NULL;
 }
 
@@ -283,7 +297,7 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       "{s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", cli_json_string(o->graph),
       "step", "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3),
       "p50_us", cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)), "p99_us",
-      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup", (int)o->warmup, "label",
+      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup", (int)m->warmup, "label",
       label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count, "devices", devices, "fetched",
       fetched);
   if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -342,24 +356,39 @@ static tfc_status store_steps(struct measurement *m, struct tfc_store *store, in
       struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, q->dispatch_ns, q->launched_ns};
       TFC_RETURN_IF_ERROR(tfc_store_add_ops(store, key, &op, 1));
     }
+    const struct tfc_plan_info *info = tfc_plan_info(m->plan);
+    for (uint32_t k = 0; k < p->transfers.count; k++) {
+      const struct tfc_profile_transfer *q = &p->transfers.data[k];
+      if (q->id >= info->transfer_count) continue;
+      const struct tfc_plan_transfer *t = &info->transfers[q->id];
+      struct tfc_store_transfer row = {i,         k,        t->tensor.node, t->tensor.index, t->source,
+                                       t->target, t->bytes, q->start_ns,    q->duration_ns};
+      TFC_RETURN_IF_ERROR(tfc_store_add_transfers(store, key, &row, 1));
+    }
     TFC_RETURN_IF_ERROR(tfc_store_add_works(store, key, i, 0, p->works.data, p->works.count));
+    TFC_RETURN_IF_ERROR(tfc_store_add_calls(store, key, i, p->calls.data, p->calls.count));
   }
   return NULL;
 }
 
 // What drivers have measured to choose algorithms is kept in the database, so that it is measured once.
+static const struct tfc_device_driver *tuned_driver(const struct measurement *m) { // NULL: none measures anything
+  for (uint32_t d = 0; d < m->setup->devices.count; d++)
+    if (m->setup->devices.devices[d]->driver->set_tuning) return m->setup->devices.devices[d]->driver;
+  return NULL;
+}
 static tfc_status take_tuning(struct measurement *m) {
-  const struct tfc_device_driver *driver = m->setup->devices.devices[0]->driver;
+  const struct tfc_device_driver *driver = tuned_driver(m);
   char *lines = NULL;
-  if (!driver->set_tuning) return NULL;
+  if (!driver) return NULL;
   TFC_RETURN_IF_ERROR(tfc_store_get_tuning(m->store, &lines));
   driver->set_tuning(lines);
   free(lines);
   return NULL;
 }
 static tfc_status keep_tuning(struct measurement *m) {
-  const struct tfc_device_driver *driver = m->setup->devices.devices[0]->driver;
-  char *lines = driver->tuning ? driver->tuning() : NULL;
+  const struct tfc_device_driver *driver = tuned_driver(m);
+  char *lines = driver && driver->tuning ? driver->tuning() : NULL;
   tfc_status s = tfc_store_put_tuning(m->store, lines);
   free(lines);
   return s;
@@ -395,6 +424,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                       .label = i->label,
                                       .cores = i->cores,
                                       .memory_limit = i->memory,
+                                      .memory_space = i->address_space,
                                       .dispatch_us = NAN};
     struct tfc_store_memory memory = {d, info->peak_bytes ? info->peak_bytes[d] : 0};
     TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));

@@ -45,6 +45,7 @@ static tfc_status devices_of(const struct tfc_placement *p, char **out) {
     if (tfc_str_is(name, "host") || lists((tfc_str){text.data, text.size}, name)) continue;
     tfc_text_printf(&text, "%s%.*s", text.size ? "," : "", TFC_STR_ARG(name));
   }
+  if (text.size && tfc_str_is(p->virtual_transfers, "handed over")) tfc_text_printf(&text, ",shared");
   if (text.failed || !text.data) {
     tfc_text_deinit(&text);
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the placement names no device");

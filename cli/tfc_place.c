@@ -27,7 +27,8 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(devices),
      .value = "N|LIST",
-     .help = "the N best local devices of one kind, or names: cpu:0-3,gpu:0"},
+     .help = "the N best local devices of one kind, or names: cpu:0-3,gpu:0; with ',shared' behind it virtual devices "
+             "read each other's memory instead of copying"},
     {.name = "machine",
      .kind = TFC_FLAG_TEXT,
      AT(machine),

@@ -26,7 +26,7 @@ const char tfc_schema_tables[] =
     "CREATE TABLE device ("
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, device_id INTEGER NOT NULL,"
     " name TEXT NOT NULL, kind TEXT NOT NULL, model TEXT, tensorflow TEXT, label TEXT NOT NULL,"
-    " cores INTEGER, memory_bytes INTEGER, dispatch_us REAL, slowdown TEXT,"
+    " cores INTEGER, memory_bytes INTEGER, dispatch_us REAL, slowdown TEXT, memory_space INTEGER,"
     " PRIMARY KEY (run_id, device_id)) STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE link ("
@@ -108,6 +108,9 @@ const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER
 
 const char tfc_schema_upgrade_2[] = "ALTER TABLE op ADD COLUMN launched_ns INTEGER;";
 
+// Devices with one memory space hand tensors over.
+const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space INTEGER;";
+
 // GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
 const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS work ("
@@ -127,6 +130,10 @@ const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
     " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;";
 
+// From device s to device d.
+#define HOW                                                                                                            \
+  "CASE WHEN COALESCE(s.memory_space, d.memory_space) IS NULL THEN NULL WHEN s.memory_space = d.memory_space THEN"     \
+  " 'handed over' WHEN s.label = 'virtual' AND d.label = 'virtual' THEN 'copy on one GPU' ELSE 'copy' END AS how"
 #define VIEW(name, text) "DROP VIEW IF EXISTS " name ";CREATE VIEW " name " AS " text ";"
 
 // clang-format off
@@ -148,11 +155,11 @@ const char tfc_schema_views[] =
          " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
-         " memory_limit_bytes, dispatch_us, slowdown FROM device")
+         " memory_limit_bytes, dispatch_us, slowdown, memory_space FROM device")
     VIEW("v_link",
-         "SELECT l.run_id, s.name AS source, t.name AS target, l.bytes, l.time_us, l.samples FROM link l JOIN"
-         " device s ON s.run_id = l.run_id AND s.device_id = l.source JOIN device t ON t.run_id = l.run_id"
-         " AND t.device_id = l.target")
+         "SELECT l.run_id, s.name AS source, d.name AS target, l.bytes, l.time_us, l.samples, " HOW " FROM link l JOIN"
+         " device s ON s.run_id = l.run_id AND s.device_id = l.source JOIN device d ON d.run_id = l.run_id"
+         " AND d.device_id = l.target")
     VIEW("v_node",
          "SELECT n.run_id, n.node_id, n.name, n.op, n.unit_id, n.flops, n.bytes_touched, n.memory_bytes,"
          " n.output_bytes, (SELECT MIN(c.median_us) FROM cost c WHERE c.run_id = n.run_id AND c.node_id ="
@@ -197,7 +204,7 @@ const char tfc_schema_views[] =
     VIEW("v_transfer",
          "SELECT p.run_id, p.placement_id, p.name AS placement, t.step, t.position, t.node_id, n.name AS"
          " node, t.output, t.source AS source_id, s.name AS source, t.target AS target_id, d.name AS target,"
-         " t.bytes, t.start_ns * 1e-3 AS start_us, t.duration_ns * 1e-3 AS duration_us FROM transfer t JOIN"
+         " t.bytes, t.start_ns * 1e-3 AS start_us, t.duration_ns * 1e-3 AS duration_us, " HOW " FROM transfer t JOIN"
          " placement p ON p.placement = t.placement JOIN node n ON n.run_id = p.run_id AND n.node_id ="
          " t.node_id LEFT JOIN device s ON s.run_id = p.run_id AND s.device_id = t.source LEFT JOIN device d"
          " ON d.run_id = p.run_id AND d.device_id = t.target")

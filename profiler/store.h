@@ -92,7 +92,8 @@ struct tfc_store_device {
   uint32_t cores;
   uint64_t memory_limit; // UINT64_MAX: none
   double dispatch_us;
-  const char *slowdown; // "[1, 1.04, 1.2]", NULL
+  const char *slowdown;  // "[1, 1.04, 1.2]", NULL
+  uint32_t memory_space; // devices with one hand tensors over
 };
 struct tfc_store_link { // one size that was timed
   uint32_t source, target;

@@ -351,6 +351,8 @@ static void add_devices(struct page *p) {
   add(p, "</tbody></table>\n<details><summary>The query behind this table</summary><pre>");
   add_escaped(p, tfc_str_from(tfc_report_sql_devices));
   add(p, "</pre></details>\n");
+  tfc_str how = tfc_report_virtual_transfers(p->store, &p->args);
+  if (how.size) add(p, "<p>A tensor from one virtual device to another: %.*s.</p>\n", TFC_STR_ARG(how));
   add_idle(p);
 }
 

@@ -32,6 +32,11 @@ TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, struct tfc_text *out);
 
+// What a transfer between two virtual devices of a run is: "copy on one GPU" or "handed over"; empty where there were
+// none, or nobody kept it.
+struct tfc_query_args;
+tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args);
+
 // The queries behind them, for --json and for others.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
     tfc_report_sql_in_flight[], tfc_report_sql_compare_ops[];

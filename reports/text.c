@@ -38,6 +38,19 @@ const char tfc_report_sql_devices[] =
                    "AND"
                    "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
                    " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+// Databases of older versions know nothing of it.
+tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args) {
+  static const char sql[] = "SELECT COUNT(*) AS devices, COUNT(DISTINCT memory_space) AS spaces FROM v_device WHERE"
+                            " run_id = :run AND label = 'virtual' AND name <> 'whole'";
+  struct tfc_table t = {0};
+  tfc_status s = tfc_table_query(store, sql, args, &t);
+  double devices = s || !t.row_count ? 0 : tfc_table_number(&t, 0, "devices");
+  double spaces = devices > 1 ? tfc_table_number(&t, 0, "spaces") : 0;
+  tfc_status_free(s);
+  tfc_table_deinit(&t);
+  return spaces < 1 ? (tfc_str){0} : spaces > 1 ? TFC_STR("copy on one GPU") : TFC_STR("handed over");
+}
+
 const char tfc_report_sql_compare_ops[] =
     "WITH a AS (SELECT o.op, SUM(o.median_us) AS us, COUNT(*) AS n FROM v_op_total o JOIN v_run r USING (run_id,"
     " placement_id) WHERE run_id = :run GROUP BY o.op),"
@@ -227,6 +240,8 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                     received == received ? tfc_show_bytes(a, received) : "-",
                     peak == peak ? tfc_show_bytes(b, peak) : "-", limit == limit ? tfc_show_bytes(c, limit) : "none");
   }
+  tfc_str how = tfc_report_virtual_transfers(store, &args);
+  if (how.size) tfc_text_printf(out, "\n  a tensor from one virtual device to another: %.*s\n", TFC_STR_ARG(how));
   idle_causes(&devices, out);
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:

@@ -283,6 +283,8 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
                                                                                          : TFC_LABEL_MODELLED;
   d->feasible = k->state != TFC_RESULT_NO_FIT;
   d->transfers = k->transfers, d->transfer_bytes = k->transfer_bytes;
+  const char *virtual_transfers = tfc_virtual_transfers(j->info->devices, j->info->device_count);
+  if (virtual_transfers) d->virtual_transfers = tfc_str_from(virtual_transfers);
   d->step_median_us = median;
   d->step_q1_us = isfinite(k->final_us) ? k->final_q1 : k->q1_us;
   d->step_q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us;

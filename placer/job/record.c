@@ -27,6 +27,7 @@ static tfc_status store_devices(struct tfc_job *j) {
                                    .tensorflow = i->tensorflow,
                                    .label = i->label,
                                    .cores = i->cores,
+                                   .memory_space = i->address_space,
                                    .memory_limit = whole ? i->memory : j->bare->devices[d].memory,
                                    .dispatch_us = (double)NAN};
     if (!whole) {

@@ -68,8 +68,7 @@ struct wanted {
 typedef TFC_ARRAY(struct wanted) wanted_list;
 
 // "cpu:0-3,emu:0"
-static tfc_status parse_list(const char *spec, wanted_list *out) {
-  tfc_str rest = tfc_str_from(spec);
+static tfc_status parse_list(const char *spec, tfc_str rest, wanted_list *out) {
   while (rest.size) {
     size_t comma = tfc_str_find(rest, ',');
     tfc_str item = tfc_str_sub(rest, 0, comma == SIZE_MAX ? rest.size : comma);
@@ -141,8 +140,9 @@ static uint64_t limit_of(const char *name, const struct tfc_memory_limit *limits
   return limit;
 }
 
-static tfc_status open_kind(const char *kind, const wanted_list *wanted, const struct tfc_memory_limit *limits,
-                            uint32_t limit_count, struct tfc_device **devices, struct tfc_text *note) {
+static tfc_status open_kind(const char *kind, bool shared, const wanted_list *wanted,
+                            const struct tfc_memory_limit *limits, uint32_t limit_count, struct tfc_device **devices,
+                            struct tfc_text *note) {
   tfc_status s = NULL;
   const struct tfc_device_driver *driver = NULL;
   struct tfc_device_info *infos = NULL;
@@ -150,7 +150,7 @@ static tfc_status open_kind(const char *kind, const wanted_list *wanted, const s
   for (size_t i = 0; i < wanted->count; i++)
     if (!strcmp(wanted->data[i].kind, kind) && wanted->data[i].index >= count) count = wanted->data[i].index + 1;
   TFC_TRY(s, tfc_driver_find(kind, &driver));
-  TFC_TRY(s, driver->discover(&(struct tfc_driver_options){.count = count}, &infos, &found));
+  TFC_TRY(s, driver->discover(&(struct tfc_driver_options){.count = count, .shared = shared}, &infos, &found));
   for (size_t i = 0; i < wanted->count; i++) {
     const struct wanted *w = &wanted->data[i];
     if (strcmp(w->kind, kind)) continue;
@@ -174,21 +174,49 @@ out:
   return s;
 }
 
+const char *tfc_virtual_transfers(const struct tfc_device_info *devices, uint32_t count) {
+  const struct tfc_device_info *first = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(devices[i].label, "virtual")) continue;
+    if (first) return first->address_space == devices[i].address_space ? "handed over" : "copy on one GPU";
+    first = &devices[i];
+  }
+  return NULL;
+}
+
+static tfc_status note_transfers(const struct tfc_device_set *set, struct tfc_text *note) {
+  struct tfc_device_info *infos = calloc(set->count + 1u, sizeof *infos);
+  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %u devices", set->count);
+  for (uint32_t i = 0; i < set->count; i++) infos[i] = set->devices[i]->info;
+  const char *how = tfc_virtual_transfers(infos, set->count);
+  if (how) tfc_text_printf(note, "%sbetween virtual devices: %s", note->size ? "; " : "", how);
+  free(infos);
+  return NULL;
+}
+
+static bool ends_with_shared(tfc_str *spec) { // takes it off
+  bool ends = tfc_str_ends(*spec, ",shared");
+  if (ends) *spec = tfc_str_sub(*spec, 0, spec->size - strlen(",shared"));
+  return ends;
+}
+
 tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *limits, uint32_t limit_count,
                             struct tfc_device_set *out) {
   tfc_status s = NULL;
   wanted_list wanted = {0};
+  tfc_str list = tfc_str_from(spec);
+  const bool shared = ends_with_shared(&list);
   struct tfc_text note = {0};
   struct tfc_device_set set = {0};
   int64_t number = 0;
-  tfc_status not_a_number = tfc_parse_i64(tfc_str_from(spec), &number);
+  tfc_status not_a_number = tfc_parse_i64(list, &number);
   bool is_number = !not_a_number;
   tfc_status_free(not_a_number);
   if (is_number) {
     if (number < 1 || number > 4096) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "devices '%s': not between 1 and 4096", spec);
     TFC_TRY(s, choose_best((uint32_t)number, &wanted, &note));
   } else {
-    TFC_TRY(s, parse_list(spec, &wanted));
+    TFC_TRY(s, parse_list(spec, list, &wanted));
   }
   set.devices = calloc(wanted.count, sizeof(*set.devices));
   if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening %zu devices", wanted.count);
@@ -196,8 +224,9 @@ tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *lim
   for (size_t i = 0; i < wanted.count; i++) {
     bool first = true;
     for (size_t k = 0; k < i; k++) first &= strcmp(wanted.data[k].kind, wanted.data[i].kind) != 0;
-    if (first) TFC_TRY(s, open_kind(wanted.data[i].kind, &wanted, limits, limit_count, set.devices, &note));
+    if (first) TFC_TRY(s, open_kind(wanted.data[i].kind, shared, &wanted, limits, limit_count, set.devices, &note));
   }
+  TFC_TRY(s, note_transfers(&set, &note));
   set.note = note.data, note = (struct tfc_text){0};
   *out = set, set = (struct tfc_device_set){0};
 out:

@@ -30,7 +30,9 @@ uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op,
 }
 
 static bool same_memory(const struct tfc_ir *ir, uint16_t a, uint16_t b) {
-  return a == b || (tfc_location_on_host(ir, a) && tfc_location_on_host(ir, b));
+  if (a == b || (tfc_location_on_host(ir, a) && tfc_location_on_host(ir, b))) return true;
+  if (a == ir->device_count || b == ir->device_count) return false;
+  return ir->devices[a]->info.address_space == ir->devices[b]->info.address_space; // virtual devices that share
 }
 
 // The copies of a value are next to each other in `transfers`, found through a chain.

@@ -35,7 +35,7 @@ static const struct tfc_cuda_kernel rows[] = {{"AddOne", TFC_TYPE_BIT(TFC_FLOAT)
 TFC_CUDA_KERNELS(rows);
 
 int main(void) {
-  static const char *const lists[] = {"gpu:0-1", "vgpu:0-1", "gpu:0,cpu:0", NULL};
+  static const char *const lists[] = {"gpu:0-1", "vgpu:0-1", "vgpu:0-1,shared", "gpu:0,cpu:0", NULL};
   int failed = 0;
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);

@@ -37,6 +37,9 @@ static void placements(void **state) {
   install(2);
   tfc_same_bits("mlp", "gpu:0-3", 3, 1, false);
   tfc_same_bits("mlp", "vgpu:0-3", 3, 2, true);
+  tfc_same_bits("mlp", "vgpu:0-3,shared", 3, 6, false); // events alone keep the order
+  tfc_same_bits("mlp", "vgpu:0-3,shared", 3, 7, true);
+  tfc_same_bits("ridge", "vgpu:0-1,gpu:0,shared", 3, 8, true);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }

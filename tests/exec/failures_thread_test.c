@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/device/emulated/emulated.h"
 #include "tests/common/rig.h"
 
@@ -71,6 +72,29 @@ static void in_ready_order(void **state) {
   assert_ok(tfc_session_restore(r.session, r.start));
   assert_true(each_failure(&r, TFC_EMULATED_LAUNCH, PLACES, TFC_UNAVAILABLE) > 0);
   assert_true(each_failure(&r, TFC_EMULATED_ALLOCATE, PLACES, TFC_RESOURCE_EXHAUSTED) > 0);
+  assert_true(each_failure(&r, TFC_EMULATED_POST, PLACES, TFC_UNAVAILABLE) > 0);
+  rig_close(&r);
+}
+
+// One call takes longer, whichever: the step is right, and as much longer where it waits for that call.
+static void one_delay(void **state) {
+  (void)state;
+  static const tfc_emulated_call calls[] = {TFC_EMULATED_SUBMIT, TFC_EMULATED_COPY, TFC_EMULATED_RUN,
+                                            TFC_EMULATED_COPY_RUN, TFC_EMULATED_READ};
+  enum { DELAY_NS = 20000000 };
+  static struct rig r;
+  rig_open(&r, "emu:0-1", false);
+  assert_ok(rig_step(&r, &r.loss));
+  assert_ok(tfc_session_restore(r.session, r.start));
+  for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+    struct tfc_device *device = r.set.devices[0];
+    const uint64_t before = tfc_emulated_calls(device, calls[c]);
+    const int64_t begin = tfc_now_ns();
+    tfc_emulated_inject(device, &(struct tfc_emulated_fault){.call = calls[c], .number = 1, .delay_ns = DELAY_NS});
+    again(&r);
+    if (tfc_emulated_calls(device, calls[c]) > before) assert_true(tfc_now_ns() - begin >= DELAY_NS);
+    tfc_emulated_inject(device, NULL);
+  }
   rig_close(&r);
 }
 
@@ -146,7 +170,8 @@ static void plans(void **state) { // preparing and allocating fail while a plan 
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_call), cmocka_unit_test(in_ready_order),
-                                     cmocka_unit_test(delayed),    cmocka_unit_test(slow_transfers),
-                                     cmocka_unit_test(too_late),   cmocka_unit_test(plans)};
+                                     cmocka_unit_test(one_delay),  cmocka_unit_test(delayed),
+                                     cmocka_unit_test(too_late),   cmocka_unit_test(slow_transfers),
+                                     cmocka_unit_test(plans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,8 @@ static tfc_status add_run(struct tfc_store *store, int64_t *run) {
                                                        .seed = 1},
                                run));
   struct tfc_store_device devices[] = {
-      {0, "cpu:0", "cpu", "model", "/device:CPU:0", "measured", 1, UINT64_MAX, NAN, NULL},
-      {1, "cpu:1", "cpu", NULL, NULL, "measured", 1, 1 << 30, 1.5, "[1, 1.1]"}};
+      {0, "cpu:0", "cpu", "model", "/device:CPU:0", "measured", 1, UINT64_MAX, NAN, NULL, 0},
+      {1, "cpu:1", "cpu", NULL, NULL, "measured", 1, 1 << 30, 1.5, "[1, 1.1]", 0}};
   TFC_TRY(s, tfc_store_add_devices(store, *run, devices, 2));
   struct tfc_store_node nodes[] = {{0, TFC_STR("a"), TFC_STR("MatMul"), 0, 10, 20, 0, 64},
                                    {1, TFC_STR("b"), TFC_STR("Add"), 1, NAN, NAN, 128, 64},
@@ -228,6 +228,45 @@ static void test_views_have_rows(void **state) {
   assert_fails(tfc_store_find_interrupted(store, &found), TFC_NOT_FOUND, "no interrupted run");
   assert_fails(tfc_store_set_label(store, run, "x"), TFC_DATA_LOSS, "readonly"); // readers cannot write
   tfc_store_close(store);
+}
+
+// What a transfer is: devices of one memory space hand over, virtual ones of several copy on one GPU.
+static void test_how(void **state) {
+  (void)state;
+  static const struct {
+    const char *labels[2];
+    uint32_t spaces[2];
+    const char *how;
+  } cases[] = {{{"measured", "measured"}, {0, 0}, "handed over"},
+               {{"measured", "measured"}, {2000, 2001}, "copy"},
+               {{"virtual", "virtual"}, {3000, 3001}, "copy on one GPU"},
+               {{"virtual", "virtual"}, {3000, 3000}, "handed over"},
+               {{"virtual", "measured"}, {3000, 0}, "copy"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tfc_store *store = NULL;
+    int64_t run = 0;
+    char sql[128];
+    assert_ok(tfc_store_open(path, &writing, &store));
+    assert_ok(add_run(store, &run));
+    assert_ok(tfc_store_begin(store));
+    for (uint32_t d = 0; d < 2; d++) {
+      const struct tfc_store_device device = {.device_id = d,
+                                              .name = d ? "b" : "a",
+                                              .kind = "x",
+                                              .label = cases[i].labels[d],
+                                              .memory_limit = UINT64_MAX,
+                                              .memory_space = cases[i].spaces[d]};
+      assert_ok(tfc_store_add_devices(store, run, &device, 1));
+    }
+    assert_ok(tfc_store_commit(store));
+    assert_ok(add_candidate(store, run, 0, 10));
+    for (int k = 0; k < 2; k++) {
+      snprintf(sql, sizeof sql, "SELECT COUNT(*) > 0 AND MIN(how = '%s') FROM %s WHERE run_id = %lld", cases[i].how,
+               k ? "v_link" : "v_transfer", (long long)run);
+      if (ask(store, sql) != 1) fail_msg("%s: not '%s'", k ? "v_link" : "v_transfer", cases[i].how);
+    }
+    tfc_store_close(store);
+  }
 }
 
 static void test_nan_is_refused(void **state) {
@@ -354,11 +393,13 @@ static void test_tuning(void **state) {
   assert_ok(tfc_store_get_tuning(store, &lines));
   assert_string_equal(lines, "A GPU\tconv 1\t1 7 0\nA GPU\tconv 2\t1 4 0\n");
   free(lines);
-  sqlite3_exec(tfc_store_handle(store),
-               "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; DROP VIEW v_synchronization;"
-               " DROP VIEW v_allocation; DROP TABLE gpu_call; ALTER TABLE op DROP COLUMN launched_ns;"
-               "PRAGMA user_version = 2",
-               NULL, NULL, NULL);
+  sqlite3_exec(
+      tfc_store_handle(store),
+      "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; DROP VIEW v_synchronization;"
+      " DROP VIEW v_allocation; DROP TABLE gpu_call; ALTER TABLE op DROP COLUMN launched_ns;"
+      " DROP VIEW v_device; DROP VIEW v_link; DROP VIEW v_transfer; ALTER TABLE device DROP COLUMN memory_space;"
+      "PRAGMA user_version = 2",
+      NULL, NULL, NULL);
   tfc_store_close(store);
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store)); // read as it is
   assert_ok(tfc_store_get_tuning(store, &lines));
@@ -486,6 +527,7 @@ static void test_a_killed_writer(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_how, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_nan_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run_ids_ascend, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),

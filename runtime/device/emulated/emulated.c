@@ -43,6 +43,7 @@ static tfc_status count(struct emulated_device *d, tfc_emulated_call call) {
   bool fails = f.number && n >= d->fault_from && n < d->fault_to;
   pthread_mutex_unlock(&d->lock);
   if (!fails) return NULL;
+  if (f.delay_ns > 0) return tfc_sleep_ns(f.delay_ns), NULL;
   return tfc_status_make(f.code ? f.code : TFC_UNAVAILABLE, "%s: injected failure of call %s number %llu",
                          d->base.info.name, call_names[call], (unsigned long long)n);
 }
@@ -91,7 +92,7 @@ static tfc_status discover(const struct tfc_driver_options *options, struct tfc_
     snprintf(info->label, sizeof info->label, "emulated");
     info->memory = options->memory ? options->memory[i] : UINT64_MAX;
     info->cores = 1;
-    info->address_space = 1000 + i;
+    info->address_space = options->shared ? 1000 : 1000 + i; // every one's addresses are hidden alike
   }
   *out = infos;
   *out_count = n;
@@ -210,6 +211,7 @@ static void task_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
 }
 
 static tfc_status post(struct tfc_device *device, struct tfc_task *task) {
+  TFC_RETURN_IF_ERROR(count(emulated_of(device), TFC_EMULATED_POST));
   return tfc_queue_submit(&emulated_of(device)->compute, &(struct tfc_queue_entry){.run = task_entry, .task = task},
                           NULL, NULL);
 }
@@ -234,8 +236,8 @@ static tfc_status write_tensor(struct tfc_device *device, const void *source, st
 
 static tfc_status synchronize(struct tfc_device *device) {
   tfc_queue_drain(&emulated_of(device)->compute);
-  tfc_queue_drain(&emulated_of(device)->copies);
-  return NULL;
+  tfc_queue_drain(&emulated_of(device)->copies); // whatever it says, nothing is under way afterwards
+  return count(emulated_of(device), TFC_EMULATED_SYNCHRONIZE);
 }
 
 static bool supports(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason) {

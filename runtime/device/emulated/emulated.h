@@ -1,7 +1,8 @@
 // The emulated device: host-backed and asynchronous, with an address space of its own, so that every path that a GPU
 // takes through the executor is run where there is none. It computes with the CPU's kernels on one thread.
 //
-// Tests make it fail: the n-th call of any kind, or of all kinds together, and delays before its work.
+// Tests make it fail: the n-th call of any kind, or of all kinds together, fails or takes longer; and all of its work
+// is delayed. (Discovering and opening come before there is a device that could be told.)
 //
 //   tfc_emulated_inject(device, &(struct tfc_emulated_fault){.call = TFC_EMULATED_SUBMIT, .number = 3});
 #ifndef TFC_RUNTIME_DEVICE_EMULATED_EMULATED_H
@@ -20,7 +21,9 @@
   X(COPY_RUN, "copy_run")                                                                                              \
   X(LAUNCH, "launch")                                                                                                  \
   X(READ, "read")                                                                                                      \
-  X(WRITE, "write")
+  X(WRITE, "write")                                                                                                    \
+  X(POST, "post")                                                                                                      \
+  X(SYNCHRONIZE, "synchronize")
 
 typedef enum tfc_emulated_call {
 #define TFC_EMULATED_ENUM(name, text) TFC_EMULATED_##name,
@@ -31,9 +34,10 @@ typedef enum tfc_emulated_call {
 
 struct tfc_emulated_fault {
   tfc_emulated_call call;
-  uint64_t number; // the n-th such call from now fails (1: the next); 0: none does
-  uint64_t times;  // and the calls after it, this many in all; 0: one
-  tfc_code code;   // UNAVAILABLE when 0
+  uint64_t number;  // the n-th such call from now fails (1: the next); 0: none does
+  uint64_t times;   // and the calls after it, this many in all; 0: one
+  tfc_code code;    // UNAVAILABLE when 0
+  int64_t delay_ns; // not 0: these calls do not fail, they take so much longer
 };
 struct tfc_emulated_delay {
   int64_t run_ns, copy_ns; // before each segment / copy, on the device's threads
