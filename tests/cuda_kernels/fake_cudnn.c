@@ -1,20 +1,16 @@
 // cuDNN's calls that library/cudnn.c makes, on the CPU: convolutions over tensors with any strides. Of the algorithms
 // that it offers the fastest is not deterministic, the next one is not exact, and the layouts take turns in being
 // faster.
-#include <cudnn.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/cuda_kernels/fake_cudnn.h"
 #include "tests/cuda_kernels/host.h"
 
 uint32_t cuda_fake_convolutions, cuda_fake_measurements;
 bool cuda_fake_no_measurement;
 
-enum { RANK = 5 };
-struct cudnnTensorStruct {
-  cudnnDataType_t type;
-  int rank, dims[RANK], strides[RANK];
-};
+enum { RANK = CUDA_FAKE_RANK };
 struct cudnnFilterStruct {
   cudnnDataType_t type;
   int rank, dims[RANK], strides[RANK];
@@ -159,7 +155,7 @@ NEEDS(cudnnGetConvolutionBackwardFilterWorkspaceSize, cudnnHandle_t handle, cons
       cudnnConvolutionBwdFilterAlgo_t algorithm)
 
 // --- Running: y += x w, x += y w, w += x y, over all that meet -----------------------------------------------------
-static double get(cudnnDataType_t type, const void *x, long i) {
+double cuda_fake_get(cudnnDataType_t type, const void *x, long i) {
   switch ((int)type) {
   case CUDNN_DATA_FLOAT: return ((const float *)x)[i];
   case CUDNN_DATA_DOUBLE: return ((const double *)x)[i];
@@ -167,7 +163,7 @@ static double get(cudnnDataType_t type, const void *x, long i) {
   default: return tfc_bfloat16_to_float(((const uint16_t *)x)[i]);
   }
 }
-static void put(cudnnDataType_t type, void *x, long i, double v) {
+void cuda_fake_put(cudnnDataType_t type, void *x, long i, double v) {
   switch ((int)type) {
   case CUDNN_DATA_FLOAT: ((float *)x)[i] = (float)v; break;
   case CUDNN_DATA_DOUBLE: ((double *)x)[i] = v; break;
@@ -175,12 +171,12 @@ static void put(cudnnDataType_t type, void *x, long i, double v) {
   default: ((uint16_t *)x)[i] = tfc_float_to_bfloat16((float)v); break;
   }
 }
-static long elements(const int *dims, int rank) {
+long cuda_fake_elements(const int *dims, int rank) {
   long n = 1;
   for (int k = 0; k < rank; k++) n *= dims[k];
   return n;
 }
-static long place(const int *strides, int a, int b, const int *at, int n) {
+long cuda_fake_place(const int *strides, int a, int b, const int *at, int n) {
   long p = (long)a * strides[0] + (long)b * strides[1];
   for (int k = 0; k < n; k++) p += (long)at[k] * strides[2 + k];
   return p;
@@ -192,7 +188,7 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
                          const struct cudnnTensorStruct *y, void *yp, const void *memory, size_t room) {
   int n = c->spatial, per_group = w->dims[0] / c->groups;
   const int *made = role == FORWARD ? y->dims : role == INPUT ? x->dims : w->dims;
-  long total = elements(made, n + 2);
+  long total = cuda_fake_elements(made, n + 2);
   // The fastest algorithm is not deterministic, the second not exact where exactness was asked for.
   if (alpha != 1 || beta != 0 || !memory || room < 4096 || algorithm == 0 ||
       (c->math == CUDNN_FMA_MATH && algorithm == 1))
@@ -201,7 +197,7 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
   double *sums = calloc((size_t)total, sizeof *sums);
   if (!sums) return CUDNN_STATUS_INTERNAL_ERROR;
   tfc_host_begin();
-  long positions = elements(y->dims + 2, n), cells = elements(w->dims + 2, n);
+  long positions = cuda_fake_elements(y->dims + 2, n), cells = cuda_fake_elements(w->dims + 2, n);
   for (int image = 0; image < y->dims[0]; image++)
     for (int filter = 0; filter < y->dims[1]; filter++)
       for (long p = 0; p < positions; p++)
@@ -218,22 +214,23 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
           if (!inside) continue;
           for (int depth = 0; depth < w->dims[1]; depth++) {
             int channel = filter / per_group * w->dims[1] + depth;
-            long xi = place(x->strides, image, channel, cell, n), wi = place(w->strides, filter, depth, tap, n);
-            long yi = place(y->strides, image, filter, at, n);
+            long xi = cuda_fake_place(x->strides, image, channel, cell, n),
+                 wi = cuda_fake_place(w->strides, filter, depth, tap, n);
+            long yi = cuda_fake_place(y->strides, image, filter, at, n);
             if (role == FORWARD)
-              sums[yi] += get(x->type, xp, xi) * get(w->type, wp, wi);
+              sums[yi] += cuda_fake_get(x->type, xp, xi) * cuda_fake_get(w->type, wp, wi);
             else if (role == INPUT)
-              sums[xi] += get(y->type, yp, yi) * get(w->type, wp, wi);
+              sums[xi] += cuda_fake_get(y->type, yp, yi) * cuda_fake_get(w->type, wp, wi);
             else
-              sums[wi] += get(x->type, xp, xi) * get(y->type, yp, yi);
+              sums[wi] += cuda_fake_get(x->type, xp, xi) * cuda_fake_get(y->type, yp, yi);
           }
         }
-  for (long i = 0; i < total; i++) put(x->type, role == FORWARD ? yp : role == INPUT ? xp : wp, i, sums[i]);
+  for (long i = 0; i < total; i++) cuda_fake_put(x->type, role == FORWARD ? yp : role == INPUT ? xp : wp, i, sums[i]);
   tfc_host_end();
   free(sums);
   return CUDNN_STATUS_SUCCESS;
 }
-static double scalar(cudnnDataType_t type, const void *v) {
+double cuda_fake_scalar(cudnnDataType_t type, const void *v) {
   return type == CUDNN_DATA_DOUBLE ? *(const double *)v : (double)*(const float *)v;
 }
 
@@ -243,7 +240,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha, c
                                       void *memory, size_t room, const void *beta, const cudnnTensorDescriptor_t y,
                                       void *yp) {
   (void)handle;
-  return run(FORWARD, scalar(x->type, alpha), scalar(x->type, beta),
+  return run(FORWARD, cuda_fake_scalar(x->type, alpha), cuda_fake_scalar(x->type, beta),
              (int)algorithm - (int)CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, x, (void *)(uintptr_t)xp, w,
              (void *)(uintptr_t)wp, c, y, yp, memory, room);
 }
@@ -253,7 +250,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alp
                                            cudnnConvolutionBwdDataAlgo_t algorithm, void *memory, size_t room,
                                            const void *beta, const cudnnTensorDescriptor_t x, void *xp) {
   (void)handle;
-  return run(INPUT, scalar(x->type, alpha), scalar(x->type, beta),
+  return run(INPUT, cuda_fake_scalar(x->type, alpha), cuda_fake_scalar(x->type, beta),
              (int)algorithm - (int)CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, x, xp, w, (void *)(uintptr_t)wp, c, y,
              (void *)(uintptr_t)yp, memory, room);
 }
@@ -263,7 +260,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
                                              cudnnConvolutionBwdFilterAlgo_t algorithm, void *memory, size_t room,
                                              const void *beta, const cudnnFilterDescriptor_t w, void *wp) {
   (void)handle;
-  return run(FILTER, scalar(x->type, alpha), scalar(x->type, beta),
+  return run(FILTER, cuda_fake_scalar(x->type, alpha), cuda_fake_scalar(x->type, beta),
              (int)algorithm - (int)CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, x, (void *)(uintptr_t)xp, w, wp, c, y,
              (void *)(uintptr_t)yp, memory, room);
 }

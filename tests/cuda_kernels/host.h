@@ -51,5 +51,8 @@ extern struct cuda_host_census cuda_host_census;
 // How often the fakes of the libraries computed something.
 extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
 extern bool cuda_fake_no_measurement; // cuDNN's measuring fails
+extern uint32_t cuda_fake_dnn_calls;  // of pools, norms, softmax and local responses, measuring included
+extern uint32_t cuda_fake_timings;    // events that were made to time something
+extern int64_t cuda_fake_dnn_cost_ns; // what each of those calls seems to take more than it does; below 0: less
 
 #endif

@@ -1,3 +1,7 @@
+// What the driver knows of CUDA itself, whoever fills the table of calls: which device a thread is in, and which errors
+// end a context. The current device belongs to a thread and is asked for before nearly every call; remembering it here
+// saves a call into CUDA each time. The list of sticky errors is written out, because no call says whether an error is
+// one, and a driver that goes on after such an error reports nonsense from then on.
 #include "runtime/device/cuda/api.h"
 
 #include "runtime/device/cuda/device.h"

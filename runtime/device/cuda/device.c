@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/str.h"
+
 enum { WORK_SPIN_NS = 50000, END_SPIN_NS = 50000 };
 
 // --- Errors ------------------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ static tfc_status discover_vgpu(const struct tfc_driver_options *options, struct
     snprintf(info->label, sizeof info->label, "virtual");
     info->memory = options->memory ? options->memory[i] : usable(p.memory) / n;
     info->cores = (uint32_t)size;
-    info->address_space = 3000 + i;
+    info->address_space = options->shared ? 3000 : 3000 + i;
   }
   *out = infos;
   *out_count = n;
@@ -305,10 +307,17 @@ static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
 }
 
 static char *tuning(void) {
-  return tfc_cuda_conv_tuning ? tfc_cuda_conv_tuning() : NULL;
+  char *conv = tfc_cuda_conv_tuning ? tfc_cuda_conv_tuning() : NULL;
+  char *dnn = tfc_cuda_dnn_tuning ? tfc_cuda_dnn_tuning() : NULL;
+  char *both = conv && dnn ? tfc_format("%s%s", conv, dnn) : NULL; // each ends with a line's end
+  if (!both) return conv ? (free(dnn), conv) : dnn;
+  free(conv);
+  free(dnn);
+  return both;
 }
 static void set_tuning(const char *lines) {
   if (tfc_cuda_conv_set_tuning) tfc_cuda_conv_set_tuning(lines);
+  if (tfc_cuda_dnn_set_tuning) tfc_cuda_dnn_set_tuning(lines);
 }
 
 #define VTABLE                                                                                                         \
@@ -317,7 +326,8 @@ static void set_tuning(const char *lines) {
   .copy = tfc_cuda_copy, .environment = environment, .post = post, .launch = tfc_cuda_launch_one,                      \
   .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,                            \
   .supports = tfc_cuda_supports, .fallbacks = fallbacks, .fallback = tfc_cuda_fallback,                                \
-  .has_kernel = tfc_cuda_has_kernel, .tuning = tuning, .set_tuning = set_tuning, .configure = configure
+  .has_kernel = tfc_cuda_has_kernel, .launches = tfc_cuda_launches, .tuning = tuning, .set_tuning = set_tuning,        \
+  .configure = configure
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};

@@ -3,6 +3,7 @@
 
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/cuda/kernels/conv.h"
+#include "runtime/device/cuda/kernels/dnn.h"
 #include "runtime/ops/nn_window.h"
 
 static bool is_float(tfc_dtype t) {
@@ -163,11 +164,26 @@ static tfc_status launch_conv(struct tfc_cuda_launch *l) {
   return NULL;
 }
 
+// --- Through cuDNN, where it is faster ----------------------------------------------------------------------------
+static bool shapes_are_static(const struct tfc_cuda_prepare *p) {
+  bool all = true;
+  for (uint32_t i = 0; i < p->base->node->input_count; i++) all = all && tfc_shape_is_static(&p->base->input_shapes[i]);
+  return all;
+}
+static tfc_status find_plan(struct tfc_cuda_prepare *p, const struct tfc_cuda_dnn *dnn,
+                            const struct tfc_cuda_dnn_plan **out) {
+  TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, dnn, out));
+  p->scratch = tfc_cuda_dnn_scratch(*out);
+  p->library_note = "cuDNN";
+  return NULL;
+}
+
 // --- Pools -------------------------------------------------------------------------------------------------------
 struct pool {
   struct tfc_window window;
   bool average;
-  struct tfc_cuda_argument sizes; // AvgPoolGrad: the image's shape
+  struct tfc_cuda_argument sizes;       // AvgPoolGrad: the image's shape
+  const struct tfc_cuda_dnn_plan *plan; // NULL: our kernel
 };
 static tfc_status pool_read(struct tfc_cuda_prepare *p, uint32_t image, struct pool **out) {
   TFC_CUDA_STATE(p, struct pool, st);
@@ -217,6 +233,28 @@ static tfc_status describe_pool(const struct tfc_window *w, const struct tfc_sha
   layout_of(w, y, &s->y);
   return NULL;
 }
+// MaxPool, AvgPool, AvgPoolGrad. Of MaxPoolGrad cuDNN does not say which of equal maxima gets the gradient.
+static tfc_status pool_library(struct tfc_cuda_prepare *p) {
+  struct pool *st = NULL;
+  struct tfc_cuda_dnn dnn;
+  struct tfc_shape x = p->base->input_shapes[0], y;
+  const bool gradient = tfc_str_ends(p->base->node->op, "Grad");
+  TFC_RETURN_IF_ERROR(pool_read(p, gradient ? 1 : 0, &st));
+  memset(&dnn, 0, sizeof dnn);
+  if (gradient) {
+    st->sizes = tfc_cuda_argument(p, 0);
+    if (!st->sizes.constant) TFC_CUDA_DECLINE("the shape is not constant");
+    TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(st->sizes.constant, &x));
+  } else if (!shapes_are_static(p)) {
+    TFC_CUDA_DECLINE("shapes are not static");
+  }
+  TFC_RETURN_IF_ERROR(describe_pool(&st->window, &x, &dnn.slide, &y));
+  dnn.role = gradient ? TFC_CUDA_DNN_AVERAGE_GRAD : TFC_CUDA_DNN_POOL;
+  dnn.type = (int32_t)tfc_cuda_type(p, gradient ? 1 : 0);
+  dnn.spatial = st->window.spatial;
+  dnn.flag = st->average;
+  return find_plan(p, &dnn, &st->plan);
+}
 static tfc_status launch_pool(struct tfc_cuda_launch *l) {
   const struct pool *st = l->ctx->state;
   const struct tfc_tensor *x = l->ctx->inputs[0];
@@ -226,6 +264,7 @@ static tfc_status launch_pool(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(describe_pool(&st->window, &x->shape, &s, &shape));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, x->dtype, &shape, &y));
   if (!y->size) return NULL;
+  if (st->plan) return tfc_cuda_dnn_run(l, st->plan, &(struct tfc_cuda_dnn_memory){.x = x->data, .out = y->data});
   TFC_CUDA_LAUNCHED(l, tfc_cuda_pool((int)x->dtype, st->average, &s, x->data, y->data, l->stream));
   return NULL;
 }
@@ -257,6 +296,7 @@ static tfc_status launch_average_grad(struct tfc_cuda_launch *l) {
   TFC_KERNEL_CHECK(tfc_shape_equal(&shape, &g->shape), "grad does not have the shape of the pool's result");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, g->dtype, &x, &dx));
   if (!dx->size) return NULL;
+  if (st->plan) return tfc_cuda_dnn_run(l, st->plan, &(struct tfc_cuda_dnn_memory){.dy = g->data, .out = dx->data});
   TFC_CUDA_LAUNCHED(l, tfc_cuda_average_pool_grad((int)g->dtype, &s, g->data, dx->data, l->stream));
   return NULL;
 }
@@ -265,6 +305,7 @@ static tfc_status launch_average_grad(struct tfc_cuda_launch *l) {
 struct norm {
   bool training, channels_first;
   float epsilon, factor;
+  const struct tfc_cuda_dnn_plan *plan; // NULL: our kernels
 };
 static tfc_status norm_read(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct norm, st);
@@ -299,7 +340,28 @@ static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, con
                    (long long)channels);
   return NULL;
 }
+// Training only: with given statistics it is one pass over memory. cuDNN knows variances of a sample, which one element
+// has none of, and running ones in place.
+static tfc_status norm_library(struct tfc_cuda_prepare *p) {
+  const bool backward = tfc_str_find(p->base->node->op, 'G') != SIZE_MAX; // FusedBatchNormGrad
+  TFC_RETURN_IF_ERROR(backward ? norm_grad_prepare(p) : norm_prepare(p));
+  struct norm *st = p->base->state;
+  struct tfc_cuda_norm n = {0};
+  struct tfc_cuda_dnn dnn;
+  if (!st->training || st->factor != 1) TFC_CUDA_DECLINE("statistics that are given, or run along");
+  if (!shapes_are_static(p)) TFC_CUDA_DECLINE("shapes are not static");
+  TFC_RETURN_IF_ERROR(split(&p->base->input_shapes[backward ? 1 : 0], st->channels_first, &n));
+  if (n.outer * n.inner < 2) TFC_CUDA_DECLINE("one element has no variance");
+  memset(&dnn, 0, sizeof dnn);
+  dnn.role = backward ? TFC_CUDA_DNN_NORM_GRAD : TFC_CUDA_DNN_NORM;
+  dnn.type = (int32_t)tfc_cuda_type(p, 0);
+  dnn.outer = n.outer, dnn.channels = n.channels, dnn.inner = n.inner;
+  dnn.epsilon = st->epsilon;
+  return find_plan(p, &dnn, &st->plan);
+}
 static tfc_status run_norm(struct tfc_cuda_launch *l, tfc_dtype type, const struct tfc_cuda_norm *n, bool backward) {
+  const struct norm *st = l->ctx->state;
+  if (st->plan) return tfc_cuda_dnn_run(l, st->plan, &(struct tfc_cuda_dnn_memory){.norm = n});
   struct tfc_buffer *scratch = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, tfc_cuda_norm_scratch(n), &scratch));
   int failed = backward ? tfc_cuda_norm_backward((int)type, n, scratch->data, l->stream)
@@ -362,8 +424,13 @@ static tfc_status launch_norm_grad(struct tfc_cuda_launch *l) {
 }
 
 // --- Local responses ---------------------------------------------------------------------------------------------
+struct lrn {
+  struct tfc_cuda_lrn lrn;
+  const struct tfc_cuda_dnn_plan *plan; // NULL: our kernel
+};
 static tfc_status lrn_prepare(struct tfc_cuda_prepare *p) {
-  TFC_CUDA_STATE(p, struct tfc_cuda_lrn, st);
+  TFC_CUDA_STATE(p, struct lrn, state);
+  struct tfc_cuda_lrn *st = &state->lrn;
   const struct tfc_prepare_ctx *base = p->base;
   st->radius = tfc_node_attr_int(base->graph, base->node, "depth_radius", 5);
   st->bias = (double)(float)tfc_node_attr_float(base->graph, base->node, "bias", 1);
@@ -371,8 +438,23 @@ static tfc_status lrn_prepare(struct tfc_cuda_prepare *p) {
   st->beta = (double)(float)tfc_node_attr_float(base->graph, base->node, "beta", 0.5);
   return NULL;
 }
+static tfc_status lrn_library(struct tfc_cuda_prepare *p) {
+  TFC_RETURN_IF_ERROR(lrn_prepare(p));
+  struct lrn *st = p->base->state;
+  const struct tfc_shape *x = &p->base->input_shapes[0];
+  struct tfc_cuda_dnn dnn;
+  if (!shapes_are_static(p) || x->rank != 4) TFC_CUDA_DECLINE("shapes are not static");
+  memset(&dnn, 0, sizeof dnn);
+  dnn.role = tfc_str_is(p->base->node->op, "LRN") ? TFC_CUDA_DNN_LRN : TFC_CUDA_DNN_LRN_GRAD;
+  dnn.type = (int32_t)tfc_cuda_type(p, 0);
+  dnn.outer = x->dims[0] * x->dims[1] * x->dims[2], dnn.channels = x->dims[3], dnn.inner = 1;
+  dnn.radius = st->lrn.radius;
+  dnn.bias = st->lrn.bias, dnn.alpha = st->lrn.alpha, dnn.beta = st->lrn.beta;
+  return find_plan(p, &dnn, &st->plan);
+}
 static tfc_status run_lrn(struct tfc_cuda_launch *l, bool gradient) {
-  struct tfc_cuda_lrn lrn = *(const struct tfc_cuda_lrn *)l->ctx->state;
+  const struct lrn *st = l->ctx->state;
+  struct tfc_cuda_lrn lrn = st->lrn;
   const struct tfc_tensor *const *in = l->ctx->inputs, *x = in[gradient ? 1 : 0];
   struct tfc_tensor *y = NULL;
   TFC_KERNEL_CHECK(x->shape.rank == 4, "in must be 4-dimensional");
@@ -382,6 +464,11 @@ static tfc_status run_lrn(struct tfc_cuda_launch *l, bool gradient) {
                      "input_grads, input_image, and out_image should have the same shape");
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
   if (!x->size) return NULL;
+  if (st->plan)
+    return tfc_cuda_dnn_run(
+        l, st->plan,
+        &(struct tfc_cuda_dnn_memory){
+            .x = x->data, .y = gradient ? in[2]->data : NULL, .dy = gradient ? in[0]->data : NULL, .out = y->data});
   lrn.channels = x->shape.dims[3];
   lrn.rows = tfc_cuda_count(x) / lrn.channels;
   if (gradient)
@@ -405,6 +492,10 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
   {op, types, library_prepare, launch_conv, 0}, {op, types, loops_constant, launch_conv, 0}, {                         \
     op, types, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE                                                         \
   }
+#define EITHER(op, types, library, ours, launch)                                                                       \
+  {op, types, library, launch, 0}, {                                                                                   \
+    op, types, ours, launch, 0                                                                                         \
+  }
 static const struct tfc_cuda_kernel image_rows[] = {
     CONV("Conv2D", FLOATS),
     CONV("Conv2DBackpropInput", TFC_CUDA_INDEX),
@@ -412,23 +503,23 @@ static const struct tfc_cuda_kernel image_rows[] = {
     CONV("Conv3D", FLOATS),
     CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX),
     CONV("Conv3DBackpropFilterV2", FLOATS),
-    {"MaxPool", FLOATS, pool_prepare, launch_pool, 0},
-    {"MaxPool3D", FLOATS, pool_prepare, launch_pool, 0},
-    {"AvgPool", FLOATS, pool_prepare, launch_pool, 0},
-    {"AvgPool3D", FLOATS, pool_prepare, launch_pool, 0},
+    EITHER("MaxPool", FLOATS, pool_library, pool_prepare, launch_pool),
+    EITHER("MaxPool3D", FLOATS, pool_library, pool_prepare, launch_pool),
+    EITHER("AvgPool", FLOATS, pool_library, pool_prepare, launch_pool),
+    EITHER("AvgPool3D", FLOATS, pool_library, pool_prepare, launch_pool),
     {"MaxPoolGrad", FLOATS, pool_prepare, launch_max_grad, 0},
     {"MaxPool3DGrad", FLOATS, pool_prepare, launch_max_grad, 0},
-    {"AvgPoolGrad", TFC_CUDA_INDEX, average_grad_constant, launch_average_grad, 0},
+    EITHER("AvgPoolGrad", TFC_CUDA_INDEX, pool_library, average_grad_constant, launch_average_grad),
     {"AvgPoolGrad", TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
-    {"AvgPool3DGrad", TFC_CUDA_INDEX, average_grad_constant, launch_average_grad, 0},
+    EITHER("AvgPool3DGrad", TFC_CUDA_INDEX, pool_library, average_grad_constant, launch_average_grad),
     {"AvgPool3DGrad", TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
-    {"FusedBatchNorm", NORMS, norm_prepare, launch_norm, 0},
-    {"FusedBatchNormV2", NORMS, norm_prepare, launch_norm, 0},
-    {"FusedBatchNormV3", NORMS, norm_prepare, launch_norm, 0},
-    {"FusedBatchNormGrad", NORMS, norm_grad_prepare, launch_norm_grad, 0},
-    {"FusedBatchNormGradV2", NORMS, norm_grad_prepare, launch_norm_grad, 0},
-    {"FusedBatchNormGradV3", NORMS, norm_grad_prepare, launch_norm_grad, 0},
-    {"LRN", FLOATS, lrn_prepare, launch_lrn, 0},
-    {"LRNGrad", FLOATS, lrn_prepare, launch_lrn_grad, 0},
+    EITHER("FusedBatchNorm", NORMS, norm_library, norm_prepare, launch_norm),
+    EITHER("FusedBatchNormV2", NORMS, norm_library, norm_prepare, launch_norm),
+    EITHER("FusedBatchNormV3", NORMS, norm_library, norm_prepare, launch_norm),
+    EITHER("FusedBatchNormGrad", NORMS, norm_library, norm_grad_prepare, launch_norm_grad),
+    EITHER("FusedBatchNormGradV2", NORMS, norm_library, norm_grad_prepare, launch_norm_grad),
+    EITHER("FusedBatchNormGradV3", NORMS, norm_library, norm_grad_prepare, launch_norm_grad),
+    EITHER("LRN", FLOATS, lrn_library, lrn_prepare, launch_lrn),
+    EITHER("LRNGrad", FLOATS, lrn_library, lrn_prepare, launch_lrn_grad),
 };
 TFC_CUDA_KERNELS(image_rows);

@@ -40,6 +40,10 @@ TFC_CUDA_API size_t tfc_cuda_norm_scratch(const struct tfc_cuda_norm *n);
 TFC_CUDA_API int tfc_cuda_norm_forward(int type, const struct tfc_cuda_norm *n, void *scratch, void *stream);
 TFC_CUDA_API int tfc_cuda_norm_backward(int type, const struct tfc_cuda_norm *n, void *scratch, void *stream);
 
+// Lines of statistics, [channels]: out = in * factor; out = 1 / sqrt(in + epsilon).
+TFC_CUDA_API int tfc_cuda_norm_scale(int64_t channels, double factor, const float *in, float *out, void *stream);
+TFC_CUDA_API int tfc_cuda_norm_inverse(int64_t channels, float epsilon, const float *in, void *out, void *stream);
+
 // x [rows, channels]: y = x / (bias + alpha Σ over neighbouring channels of x²) ^ beta
 struct tfc_cuda_lrn {
   int64_t rows, channels, radius;

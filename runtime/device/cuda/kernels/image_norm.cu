@@ -161,6 +161,14 @@ template <class T, bool backward> int norm(const tfc_cuda_norm *n, void *scratch
   return failed;
 }
 
+// The same lines for cuDNN, which hands over other statistics.
+__global__ void scale_line(int64_t channels, double factor, const float *in, float *out) {
+  for (int64_t c = first(); c < channels; c += stride()) out[c] = (float)((double)in[c] * factor);
+}
+__global__ void inverse_line(int64_t channels, float epsilon, const float *in, float *out) {
+  for (int64_t c = first(); c < channels; c += stride()) out[c] = (float)(1 / sqrt((double)in[c] + (double)epsilon));
+}
+
 // --- Local responses ---------------------------------------------------------------------------------------------
 template <class T> TFC_HD typename number<T>::C spread(const tfc_cuda_lrn &l, const T *x, int64_t c) {
   typedef typename number<T>::C C;
@@ -215,6 +223,14 @@ TFC_CUDA_API int tfc_cuda_norm_backward(int type, const tfc_cuda_norm *n, void *
   case TFC_CUDA_b16: return norm<b16, true>(n, scratch, stream);
   default: return TFC_CUDA_INVALID_VALUE;
   }
+}
+TFC_CUDA_API int tfc_cuda_norm_scale(int64_t channels, double factor, const float *in, float *out, void *stream) {
+  using namespace tfc;
+  return launch(scale_line, blocks_for(channels), THREADS, stream, channels, factor, in, out);
+}
+TFC_CUDA_API int tfc_cuda_norm_inverse(int64_t channels, float epsilon, const float *in, void *out, void *stream) {
+  using namespace tfc;
+  return launch(inverse_line, blocks_for(channels), THREADS, stream, channels, epsilon, in, (float *)out);
 }
 TFC_CUDA_API int tfc_cuda_lrn_forward(int type, const tfc_cuda_lrn *l, const void *x, void *y, void *stream) {
   using namespace tfc;

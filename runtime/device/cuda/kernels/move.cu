@@ -1,3 +1,9 @@
+// Everything that moves elements without looking at them is one strided copy: a transpose, a slice, a tile, a reversal
+// differ in strides and offsets only, so they share one kernel per element size, not per type. Before it is launched
+// dimensions that are one run on both sides are joined and small elements are paired up to 16 bytes, since what bounds
+// such a copy is the number of requests to memory. Only a transpose of the innermost dimension needs more: there one
+// side would be read or written with a stride whatever the order, so tiles go through shared memory. Concatenation and
+// splitting have many sources or destinations and get a kernel that looks its part up, instead of a launch for each.
 #include "runtime/device/cuda/kernels/move.h"
 
 #include "runtime/device/cuda/kernels/device.cuh"

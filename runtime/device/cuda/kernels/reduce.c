@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/kernels/reduce.h"
 
 #include "runtime/device/cuda/kernels/common.h"
+#include "runtime/device/cuda/kernels/dnn.h"
 #include "runtime/device/cuda/kernels/elementwise.h"
 
 // --- Planning ----------------------------------------------------------------------------------------------------
@@ -159,6 +160,22 @@ static tfc_status launch_ArgMin(struct tfc_cuda_launch *l) {
 }
 
 // --- Softmax -----------------------------------------------------------------------------------------------------
+static tfc_status softmax_library(struct tfc_cuda_prepare *p) {
+  const struct tfc_shape *x = &p->base->input_shapes[0];
+  const struct tfc_cuda_dnn_plan *plan = NULL;
+  struct tfc_cuda_dnn dnn;
+  if (!tfc_shape_is_static(x) || x->rank < 1) TFC_CUDA_DECLINE("shapes are not static");
+  memset(&dnn, 0, sizeof dnn);
+  dnn.role = TFC_CUDA_DNN_SOFTMAX;
+  dnn.type = (int32_t)tfc_cuda_type(p, 0);
+  dnn.flag = tfc_str_is(p->base->node->op, "LogSoftmax");
+  dnn.channels = x->dims[x->rank - 1];
+  dnn.outer = dnn.channels ? tfc_shape_elements(x) / dnn.channels : 0, dnn.inner = 1;
+  TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, &dnn, &plan));
+  p->base->state = (void *)(uintptr_t)plan;
+  p->library_note = "cuDNN";
+  return NULL;
+}
 static tfc_status run_softmax(struct tfc_cuda_launch *l, bool log) {
   const struct tfc_tensor *x = l->ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -166,6 +183,8 @@ static tfc_status run_softmax(struct tfc_cuda_launch *l, bool log) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
   if (!x->size) return NULL;
   int64_t n = x->shape.dims[x->shape.rank - 1];
+  const struct tfc_cuda_dnn_plan *plan = l->ctx->state;
+  if (plan) return tfc_cuda_dnn_run(l, plan, &(struct tfc_cuda_dnn_memory){.x = x->data, .out = y->data});
   TFC_CUDA_LAUNCHED(l, tfc_cuda_softmax((int)x->dtype, log, tfc_cuda_count(x) / n, n, x->data, y->data, l->stream));
   return NULL;
 }
@@ -293,7 +312,9 @@ static const struct tfc_cuda_kernel reduce_rows[] = {
     {"L2Loss", FLOATS, NULL, launch_L2Loss, 0},
     {"ArgMax", REALS, arg_prepare, launch_ArgMax, 0},
     {"ArgMin", REALS, arg_prepare, launch_ArgMin, 0},
+    {"Softmax", FLOATS, softmax_library, launch_Softmax, 0},
     {"Softmax", FLOATS, NULL, launch_Softmax, 0},
+    {"LogSoftmax", FLOATS, softmax_library, launch_LogSoftmax, 0},
     {"LogSoftmax", FLOATS, NULL, launch_LogSoftmax, 0},
     {"SparseSoftmaxCrossEntropyWithLogits", FLOATS, NULL, launch_sparse, 0},
     {"SoftmaxCrossEntropyWithLogits", FLOATS, NULL, launch_dense, 0},

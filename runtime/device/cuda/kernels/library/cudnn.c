@@ -261,27 +261,13 @@ static void free_plan(void *plan) {
 static struct tfc_cuda_plans plans = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
 
-static void hash_of(const struct key *key, uint64_t out[2]) { // FNV-1a, twice
-  const unsigned char *bytes = (const unsigned char *)key;
-  out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ CUDNN_VERSION;
-  for (size_t i = 0; i < sizeof *key; i++)
-    for (int k = 0; k < 2; k++) out[k] = (out[k] ^ (bytes[i] + 31u * (unsigned)k)) * UINT64_C(0x100000001b3);
-}
-
-static void model_of(const struct tfc_cuda_library *library, char out[64]) {
-  const char *model = library->device->info.model;
-  snprintf(out, 64, "%.63s", *model ? model : library->device->info.name);
-  for (char *c = out; *c; c++)
-    if (*c == '\t' || *c == '\n') *c = ' ';
-}
-
 char *tfc_cuda_conv_tuning(void) {
   struct tfc_text text = {0};
   pthread_mutex_lock(&plans.lock);
   for (size_t i = 0; i < plans.made.count; i++) {
     const struct tfc_cuda_conv_plan *p = plans.made.data[i];
     uint64_t hash[2];
-    hash_of(&p->key, hash);
+    tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
     tfc_text_printf(&text, "%s\tconv %016llx%016llx\t%d %d %d\n", p->model, (unsigned long long)hash[0],
                     (unsigned long long)hash[1], p->way.first, p->way.algorithm, (int)p->way.math);
   }
@@ -311,7 +297,7 @@ void tfc_cuda_conv_set_tuning(const char *lines) {
 // What was kept for this convolution, if the library still takes it.
 static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_plan *p, struct way *out) {
   uint64_t hash[2];
-  hash_of(&p->key, hash);
+  tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
   for (size_t i = kept_ways.count; i-- > 0;) {
     const struct kept *k = &kept_ways.data[i];
     if (k->hash[0] != hash[0] || k->hash[1] != hash[1] || strcmp(k->model, p->model) != 0) continue;
@@ -347,7 +333,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->key = *key;
   TFC_TRY(s, library->cudnn(library, &handle));
-  model_of(library, p->model);
+  tfc_cuda_plan_model(library, p->model);
   bool known = take_kept(handle, p, &best);
   size_t images = bytes_of(key, 0) + bytes_of(key, 2), all = images + bytes_of(key, 1) + WORKSPACE;
   if (!known) TFC_TRY(s, library->device->driver->allocate(library->device, all, &memory));
@@ -530,6 +516,7 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
     error = turn_filter(plan, true, w, fw, l->stream);
     break;
   }
+  tfc_cuda_count_launch();
   if (error) return tfc_cuda_status(l, error);
 out:
   return s;

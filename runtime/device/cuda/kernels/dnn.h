@@ -1,0 +1,42 @@
+// Pools, batch normalisation, softmax and local responses through cuDNN, on the shapes where it is faster than the
+// kernels of this folder. Both are timed when a plan is made; who won is kept by shape and device as convolutions'
+// algorithms are. What cuDNN does not define as TensorFlow does stays here (docs/design.md says what and why).
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_DNN_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_DNN_H
+
+#include "runtime/device/cuda/kernel.h"
+#include "runtime/device/cuda/kernels/image.h"
+
+enum {
+  TFC_CUDA_DNN_POOL,
+  TFC_CUDA_DNN_AVERAGE_GRAD,
+  TFC_CUDA_DNN_NORM,
+  TFC_CUDA_DNN_NORM_GRAD,
+  TFC_CUDA_DNN_SOFTMAX,
+  TFC_CUDA_DNN_LRN,
+  TFC_CUDA_DNN_LRN_GRAD
+};
+struct tfc_cuda_dnn { // compared by bytes: zeroed first
+  int32_t role, type, spatial;
+  int32_t flag;                   // pool: average; softmax: its logarithm
+  struct tfc_cuda_slide slide;    // pools
+  int64_t outer, channels, inner; // batch normalisation; softmax and local responses: rows in outer, inner 1
+  float epsilon, unused;
+  int64_t radius;
+  double bias, alpha, beta;
+};
+// Device memory; what a role does not have is NULL. out: y or dx.
+struct tfc_cuda_dnn_memory {
+  const void *x, *y, *dy;
+  void *out;
+  const struct tfc_cuda_norm *norm; // everything of batch normalisation
+};
+struct tfc_cuda_dnn_plan;
+// UNIMPLEMENTED: cuDNN does not do this, or not faster.
+TFC_MUST_USE tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
+                                          const struct tfc_cuda_dnn_plan **out);
+size_t tfc_cuda_dnn_scratch(const struct tfc_cuda_dnn_plan *plan);
+TFC_MUST_USE tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn_plan *plan,
+                                         const struct tfc_cuda_dnn_memory *memory);
+
+#endif

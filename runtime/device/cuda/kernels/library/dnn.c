@@ -1,0 +1,429 @@
+// cuDNN or the kernels of ours: whoever is faster on a shape. These operations are bound by memory, so neither wins
+// everywhere, and nobody can say beforehand which does where: a plan runs both on memory of its own, alone on the
+// device's stream, and keeps the name of the faster one. A plan that ours has won is a refusal, with which the next row
+// of the op, ours, is asked.
+//
+// cuDNN pads both sides alike, and takes the gradient's own statistics as 1 / sqrt(variance + epsilon) where
+// TensorFlow's operations hand variances over: those are turned with a small kernel of ours, so that either side of a
+// pair may run on either implementation, or on another device.
+#include "runtime/device/cuda/kernels/dnn.h"
+
+#ifndef TFC_HAVE_CUDNN
+
+tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
+                             const struct tfc_cuda_dnn_plan **out) {
+  (void)library, (void)dnn, (void)out;
+  return tfc_status_make(TFC_UNIMPLEMENTED, "built without cuDNN");
+}
+size_t tfc_cuda_dnn_scratch(const struct tfc_cuda_dnn_plan *plan) {
+  (void)plan;
+  return 0;
+}
+tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn_plan *plan,
+                            const struct tfc_cuda_dnn_memory *memory) {
+  (void)l, (void)plan, (void)memory;
+  return tfc_status_make(TFC_INTERNAL, "built without cuDNN");
+}
+
+#else
+
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/str.h"
+#include "runtime/device/cuda/kernels/library/plans.h"
+#include "runtime/device/cuda/kernels/memory.h"
+#include "runtime/device/cuda/kernels/reduce.h"
+
+enum { WARM = 2, RUNS = 5, REPEATS = 3, ALIGN = 256 };
+
+struct key { // compared by bytes
+  struct tfc_cuda_dnn dnn;
+  int32_t sm_count, capability, is_virtual, unused;
+};
+struct tfc_cuda_dnn_plan {
+  struct key key;
+  bool ours; // they are faster
+  char model[64];
+  cudnnTensorDescriptor_t x, y, norm;
+  cudnnPoolingDescriptor_t pooling;
+  cudnnLRNDescriptor_t lrn;
+};
+
+static tfc_status failed(cudnnStatus_t code, const char *what) {
+  return tfc_status_make(code == CUDNN_STATUS_NOT_SUPPORTED ? TFC_UNIMPLEMENTED : TFC_INTERNAL, "cuDNN: %s: %s", what,
+                         cudnnGetErrorString(code));
+}
+#define CHECK(call)                                                                                                    \
+  do {                                                                                                                 \
+    cudnnStatus_t code_ = (call);                                                                                      \
+    if (code_ != CUDNN_STATUS_SUCCESS) {                                                                               \
+      s = failed(code_, #call);                                                                                        \
+      goto out;                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+
+static void free_plan(void *plan) {
+  struct tfc_cuda_dnn_plan *p = plan;
+  if (!p) return;
+  if (p->x) cudnnDestroyTensorDescriptor(p->x);
+  if (p->y) cudnnDestroyTensorDescriptor(p->y);
+  if (p->norm) cudnnDestroyTensorDescriptor(p->norm);
+  if (p->pooling) cudnnDestroyPoolingDescriptor(p->pooling);
+  if (p->lrn) cudnnDestroyLRNDescriptor(p->lrn);
+  free(p);
+}
+
+static cudnnDataType_t data_type(int32_t t) {
+  return t == TFC_FLOAT    ? CUDNN_DATA_FLOAT
+         : t == TFC_DOUBLE ? CUDNN_DATA_DOUBLE
+         : t == TFC_HALF   ? CUDNN_DATA_HALF
+                           : CUDNN_DATA_BFLOAT16;
+}
+
+static bool is_pool(const struct tfc_cuda_dnn *d) {
+  return d->role == TFC_CUDA_DNN_POOL || d->role == TFC_CUDA_DNN_AVERAGE_GRAD;
+}
+static int64_t elements(const struct tfc_cuda_dnn *d, const struct tfc_cuda_layout *of) {
+  if (!is_pool(d)) return d->outer * d->channels * d->inner;
+  return d->slide.batch * d->slide.channels * of->size[0] * of->size[1] * of->size[2];
+}
+
+// --- Descriptors ---------------------------------------------------------------------------------------------------
+static tfc_status describe_image(const struct tfc_cuda_dnn *d, const struct tfc_cuda_layout *of,
+                                 cudnnTensorDescriptor_t *out) {
+  tfc_status s = NULL;
+  int dims[5] = {(int)d->slide.batch, (int)d->slide.channels}, skip = 3 - d->spatial;
+  int strides[5] = {(int)of->batch_stride, (int)of->channel_stride};
+  for (int k = 0; k < d->spatial; k++) {
+    dims[2 + k] = (int)of->size[skip + k];
+    strides[2 + k] = (int)of->stride[skip + k];
+  }
+  CHECK(cudnnCreateTensorDescriptor(out));
+  CHECK(cudnnSetTensorNdDescriptor(*out, data_type(d->type), d->spatial + 2, dims, strides));
+out:
+  return s;
+}
+
+static tfc_status describe_pool(struct tfc_cuda_dnn_plan *p) {
+  tfc_status s = NULL;
+  const struct tfc_cuda_dnn *d = &p->key.dnn;
+  const struct tfc_cuda_slide *g = &d->slide;
+  int n = d->spatial, skip = 3 - n, size[3], before[3], step[3];
+  for (int k = 0; k < n; k++) {
+    size[k] = (int)g->size[skip + k], before[k] = (int)g->before[skip + k], step[k] = (int)g->step[skip + k];
+    if ((g->x.size[skip + k] + 2 * g->before[skip + k] - g->size[skip + k]) / g->step[skip + k] + 1 !=
+        g->y.size[skip + k])
+      return tfc_status_make(TFC_UNIMPLEMENTED, "padding that is not alike on both sides");
+  }
+  TFC_TRY(s, describe_image(d, &g->x, &p->x));
+  TFC_TRY(s, describe_image(d, &g->y, &p->y));
+  CHECK(cudnnCreatePoolingDescriptor(&p->pooling));
+  // NaN is passed over, as the reference kernel does.
+  CHECK(cudnnSetPoolingNdDescriptor(
+      p->pooling, d->flag ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING : CUDNN_POOLING_MAX_DETERMINISTIC,
+      CUDNN_NOT_PROPAGATE_NAN, n, size, before, step));
+out:
+  return s;
+}
+
+// [outer, channels, inner] as batch, channels, height, width: channels first, or last where inner is 1.
+static tfc_status describe_rows(struct tfc_cuda_dnn_plan *p) {
+  tfc_status s = NULL;
+  const struct tfc_cuda_dnn *d = &p->key.dnn;
+  const int outer = (int)d->outer, channels = (int)d->channels, inner = (int)d->inner;
+  const bool softmax = d->role == TFC_CUDA_DNN_SOFTMAX, last = d->inner == 1 && !softmax;
+  const int dims[4] = {last ? 1 : outer, channels, last ? outer : inner, 1};
+  const int strides[4] = {last ? outer * channels : channels * inner, last ? 1 : inner, last ? channels : 1,
+                          last ? channels : 1};
+  CHECK(cudnnCreateTensorDescriptor(&p->x));
+  CHECK(cudnnSetTensorNdDescriptor(p->x, data_type(d->type), 4, dims, strides));
+  if (d->role == TFC_CUDA_DNN_NORM || d->role == TFC_CUDA_DNN_NORM_GRAD) {
+    CHECK(cudnnCreateTensorDescriptor(&p->norm));
+    CHECK(cudnnDeriveBNTensorDescriptor(p->norm, p->x, CUDNN_BATCHNORM_SPATIAL));
+  }
+  if (d->role == TFC_CUDA_DNN_LRN || d->role == TFC_CUDA_DNN_LRN_GRAD) {
+    const int64_t width = 2 * d->radius + 1;
+    if (width > CUDNN_LRN_MAX_N || d->bias < CUDNN_LRN_MIN_K || d->beta < CUDNN_LRN_MIN_BETA)
+      TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN knows no such local response normalisation");
+    CHECK(cudnnCreateLRNDescriptor(&p->lrn)); // it divides alpha by the width
+    CHECK(cudnnSetLRNDescriptor(p->lrn, (unsigned)width, d->alpha * (double)width, d->beta, d->bias));
+  }
+out:
+  return s;
+}
+
+// --- Running -------------------------------------------------------------------------------------------------------
+static tfc_status run_norm(struct cudnnContext *handle, const struct tfc_cuda_dnn_plan *p,
+                           const struct tfc_cuda_norm *n, void *scratch, void *stream) {
+  tfc_status s = NULL;
+  const float one = 1, zero = 0;
+  const int64_t rest = n->outer * n->inner;
+  const size_t bytes = (size_t)n->channels * sizeof(float);
+  int error = 0;
+  if (p->key.dnn.role == TFC_CUDA_DNN_NORM) {
+    // What runs along counts for nothing, but 0 times what happens to lie there may be NaN.
+    error = tfc_cuda_clear_bytes(n->out_mean, bytes, stream);
+    if (!error) error = tfc_cuda_clear_bytes(n->out_variance, bytes, stream);
+    if (error) return tfc_status_make(TFC_INTERNAL, "clearing statistics: CUDA error %d", error);
+    CHECK(cudnnBatchNormalizationForwardTraining(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, p->x, n->x, p->x, n->y,
+                                                 p->norm, n->scale, n->offset, 1.0, n->out_mean, n->out_variance,
+                                                 (double)n->epsilon, n->saved_mean, n->saved_variance));
+    // It saves 1 / sqrt(variance + epsilon); the running variance is that of a sample: times rest / (rest - 1).
+    error =
+        tfc_cuda_norm_scale(n->channels, (double)(rest - 1) / (double)rest, n->out_variance, n->saved_variance, stream);
+  } else {
+    error = tfc_cuda_norm_inverse(n->channels, n->epsilon, n->variance, scratch, stream);
+    if (!error)
+      CHECK(cudnnBatchNormalizationBackward(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, p->x, n->x, p->x,
+                                            n->dy, p->x, n->y, p->norm, n->scale, n->dscale, n->doffset,
+                                            (double)n->epsilon, n->mean, scratch));
+  }
+  if (error) s = tfc_status_make(TFC_INTERNAL, "statistics of batch normalisation: CUDA error %d", error);
+out:
+  return s;
+}
+
+static tfc_status run_cudnn(struct cudnnContext *handle, const struct tfc_cuda_dnn_plan *p,
+                            const struct tfc_cuda_dnn_memory *m, void *scratch, void *stream) {
+  tfc_status s = NULL;
+  const struct tfc_cuda_dnn *d = &p->key.dnn;
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  const void *alpha = d->type == TFC_DOUBLE ? (const void *)&wide_one : &one;
+  const void *beta = d->type == TFC_DOUBLE ? (const void *)&wide_zero : &zero;
+  switch (d->role) {
+  case TFC_CUDA_DNN_POOL: CHECK(cudnnPoolingForward(handle, p->pooling, alpha, p->x, m->x, beta, p->y, m->out)); break;
+  case TFC_CUDA_DNN_AVERAGE_GRAD: // averages do not depend on x and y, which the call wants all the same
+    CHECK(cudnnPoolingBackward(handle, p->pooling, alpha, p->y, m->dy, p->y, m->dy, p->x, m->out, beta, p->x, m->out));
+    break;
+  case TFC_CUDA_DNN_SOFTMAX:
+    CHECK(cudnnSoftmaxForward(handle, d->flag ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE,
+                              alpha, p->x, m->x, beta, p->x, m->out));
+    break;
+  case TFC_CUDA_DNN_LRN:
+    CHECK(cudnnLRNCrossChannelForward(handle, p->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, alpha, p->x, m->x, beta, p->x,
+                                      m->out));
+    break;
+  case TFC_CUDA_DNN_LRN_GRAD:
+    CHECK(cudnnLRNCrossChannelBackward(handle, p->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, alpha, p->x, m->y, p->x, m->dy,
+                                       p->x, m->x, beta, p->x, m->out));
+    break;
+  default: s = run_norm(handle, p, m->norm, scratch, stream); break;
+  }
+out:
+  return s;
+}
+
+static int run_ours(const struct tfc_cuda_dnn *d, const struct tfc_cuda_dnn_memory *m, void *scratch, void *stream) {
+  const struct tfc_cuda_lrn lrn = {d->outer, d->channels, d->radius, d->bias, d->alpha, d->beta};
+  switch (d->role) {
+  case TFC_CUDA_DNN_POOL: return tfc_cuda_pool(d->type, d->flag, &d->slide, m->x, m->out, stream);
+  case TFC_CUDA_DNN_AVERAGE_GRAD: return tfc_cuda_average_pool_grad(d->type, &d->slide, m->dy, m->out, stream);
+  case TFC_CUDA_DNN_NORM: return tfc_cuda_norm_forward(d->type, m->norm, scratch, stream);
+  case TFC_CUDA_DNN_NORM_GRAD: return tfc_cuda_norm_backward(d->type, m->norm, scratch, stream);
+  case TFC_CUDA_DNN_SOFTMAX: return tfc_cuda_softmax(d->type, d->flag, d->outer, d->channels, m->x, m->out, stream);
+  case TFC_CUDA_DNN_LRN: return tfc_cuda_lrn_forward(d->type, &lrn, m->x, m->out, stream);
+  default: return tfc_cuda_lrn_backward(d->type, &lrn, m->dy, m->x, m->y, m->out, stream);
+  }
+}
+
+// --- Measuring -----------------------------------------------------------------------------------------------------
+struct measuring {
+  struct cudnnContext *handle;
+  const struct tfc_cuda_dnn_plan *plan;
+  struct tfc_cuda_dnn_memory memory;
+  void *scratch;
+  cudaStream_t stream;
+};
+static tfc_status run_once(const struct measuring *m, bool ours) {
+  if (!ours) return run_cudnn(m->handle, m->plan, &m->memory, m->scratch, m->stream);
+  int error = run_ours(&m->plan->key.dnn, &m->memory, m->scratch, m->stream);
+  return error ? tfc_status_make(TFC_UNIMPLEMENTED, "CUDA error %d", error) : NULL;
+}
+
+static tfc_status time_runs(const struct measuring *m, bool ours, float *out_ms) {
+  tfc_status s = NULL;
+  cudaEvent_t begin = NULL, end = NULL;
+  int error = (int)cudaEventCreate(&begin);
+  if (!error) error = (int)cudaEventCreate(&end);
+  *out_ms = -1;
+  for (int i = 0; i < WARM && !error; i++) TFC_TRY(s, run_once(m, ours));
+  for (int repeat = 0; repeat < REPEATS && !error; repeat++) {
+    float ms = 0;
+    error = (int)cudaEventRecord(begin, m->stream);
+    for (int i = 0; i < RUNS && !error; i++) TFC_TRY(s, run_once(m, ours));
+    if (!error) error = (int)cudaEventRecord(end, m->stream);
+    if (!error) error = (int)cudaEventSynchronize(end);
+    if (!error) error = (int)cudaEventElapsedTime(&ms, begin, end);
+    if (repeat == 0 || ms < *out_ms) *out_ms = ms;
+  }
+  if (error) s = tfc_status_make(TFC_UNIMPLEMENTED, "timing cuDNN: CUDA error %d", error);
+out:
+  if (begin) (void)cudaEventDestroy(begin);
+  if (end) (void)cudaEventDestroy(end);
+  return s;
+}
+
+static char *cut(char **at, size_t bytes) {
+  char *piece = *at;
+  *at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+  return piece;
+}
+
+static tfc_status choose(struct tfc_cuda_library *library, struct cudnnContext *handle, struct tfc_cuda_dnn_plan *p) {
+  tfc_status s = NULL;
+  const struct tfc_cuda_dnn *d = &p->key.dnn;
+  const size_t size = tfc_dtype_size((tfc_dtype)d->type), line = (size_t)d->channels * sizeof(float);
+  const size_t x = (size_t)elements(d, &d->slide.x) * size, y = (size_t)elements(d, &d->slide.y) * size;
+  struct tfc_cuda_norm n = {.outer = d->outer,
+                            .channels = d->channels,
+                            .inner = d->inner,
+                            .training = true,
+                            .epsilon = d->epsilon,
+                            .factor = 1};
+  const bool norm = d->role == TFC_CUDA_DNN_NORM || d->role == TFC_CUDA_DNN_NORM_GRAD;
+  const size_t scratch = norm ? tfc_cuda_norm_scratch(&n) + line : 0;
+  size_t all = 2 * (x + ALIGN) + 2 * (y + ALIGN) + 8 * (line + ALIGN) + scratch + ALIGN;
+  struct tfc_buffer *memory = NULL;
+  const struct tfc_device_driver *driver = library->device->driver;
+  struct tfc_kernel_env env = {0};
+  float theirs = 0, ours = 0;
+  TFC_TRY(s, driver->allocate(library->device, all, &memory));
+  if (driver->environment) driver->environment(library->device, &env);
+  char *at = memory->data, *xs = cut(&at, x), *ys = cut(&at, y), *dys = cut(&at, y), *dxs = cut(&at, x);
+  float *lines[8];
+  for (int i = 0; i < 8; i++) lines[i] = (float *)(void *)cut(&at, line);
+  const bool back =
+      d->role == TFC_CUDA_DNN_AVERAGE_GRAD || d->role == TFC_CUDA_DNN_LRN_GRAD || d->role == TFC_CUDA_DNN_NORM_GRAD;
+  n.x = xs, n.dy = dys, n.y = back ? dxs : ys;
+  n.scale = lines[0], n.offset = lines[1], n.mean = lines[2], n.variance = lines[3];
+  n.out_mean = lines[4], n.out_variance = lines[5], n.saved_mean = lines[6], n.saved_variance = lines[7];
+  n.dscale = lines[4], n.doffset = lines[5];
+  const struct measuring m = {handle, p, {xs, ys, dys, back ? dxs : ys, &n}, cut(&at, scratch), env.stream};
+  int error = tfc_cuda_clear_bytes(memory->data, all, env.stream); // of numbers that are slow nobody learns anything
+  if (error) TFC_FAIL(s, TFC_UNIMPLEMENTED, "CUDA error %d", error);
+  TFC_TRY(s, time_runs(&m, false, &theirs));
+  TFC_TRY(s, time_runs(&m, true, &ours));
+  p->ours = ours <= theirs;
+out:
+  tfc_buffer_release(memory);
+  return s;
+}
+
+// --- Plans ---------------------------------------------------------------------------------------------------------
+struct kept {
+  char model[64];
+  uint64_t hash[2];
+  int ours;
+};
+static TFC_ARRAY(struct kept) kept_choices; // under the plans' lock
+static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
+static struct tfc_cuda_plans plans = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
+
+char *tfc_cuda_dnn_tuning(void) {
+  struct tfc_text text = {0};
+  pthread_mutex_lock(&plans.lock);
+  for (size_t i = 0; i < plans.made.count; i++) {
+    const struct tfc_cuda_dnn_plan *p = plans.made.data[i];
+    uint64_t hash[2];
+    tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
+    tfc_text_printf(&text, "%s\tdnn %016llx%016llx\t%d\n", p->model, (unsigned long long)hash[0],
+                    (unsigned long long)hash[1], p->ours);
+  }
+  pthread_mutex_unlock(&plans.lock);
+  char *lines = text.data ? tfc_format("%s", text.data) : NULL;
+  tfc_text_deinit(&text);
+  return lines;
+}
+
+void tfc_cuda_dnn_set_tuning(const char *lines) {
+  pthread_mutex_lock(&plans.lock);
+  for (const char *line = lines; line && *line;) {
+    struct kept k = {0};
+    unsigned long long a = 0, b = 0;
+    if (sscanf(line, "%63[^\t\n]\tdnn %16llx%16llx\t%d", k.model, &a, &b, &k.ours) == 4) {
+      k.hash[0] = a, k.hash[1] = b;
+      (void)tfc_array_push(&kept_choices, k); // without it both are measured again
+    }
+    line += strcspn(line, "\n");
+    line += *line == '\n';
+  }
+  pthread_mutex_unlock(&plans.lock);
+}
+
+static bool take_kept(struct tfc_cuda_dnn_plan *p) {
+  uint64_t hash[2];
+  tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
+  for (size_t i = kept_choices.count; i-- > 0;) {
+    const struct kept *k = &kept_choices.data[i];
+    if (k->hash[0] != hash[0] || k->hash[1] != hash[1] || strcmp(k->model, p->model) != 0) continue;
+    p->ours = k->ours != 0;
+    return true;
+  }
+  return false;
+}
+
+static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
+  tfc_status s = NULL;
+  const struct key *key = bytes;
+  struct cudnnContext *handle = NULL;
+  struct tfc_cuda_dnn_plan *p = calloc(1, sizeof *p);
+  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  p->key = *key;
+  tfc_cuda_plan_model(library, p->model);
+  bool known = take_kept(p);
+  if (!known || !p->ours) {
+    TFC_TRY(s, library->cudnn(library, &handle));
+    tfc_status refusal = is_pool(&key->dnn) ? describe_pool(p) : describe_rows(p);
+    if (!refusal && !known) refusal = choose(library, handle, p);
+    if (refusal && tfc_status_code(refusal) == TFC_RESOURCE_EXHAUSTED) { // no memory now: nothing was found out
+      s = tfc_status_make(TFC_UNIMPLEMENTED, "%s", tfc_status_message(refusal));
+      tfc_status_free(refusal);
+      goto out;
+    }
+    if (refusal) p->ours = true; // what cuDNN does not do it will not do tomorrow either
+    tfc_status_free(refusal);
+  }
+  *out = p, p = NULL;
+out:
+  free_plan(p);
+  return s;
+}
+
+tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
+                             const struct tfc_cuda_dnn_plan **out) {
+  const void *found = NULL;
+  struct key key;
+  memset(&key, 0, sizeof key);
+  memcpy(&key.dnn, dnn, sizeof key.dnn);
+  key.sm_count = library->sm_count, key.capability = library->capability, key.is_virtual = library->is_virtual;
+  const int64_t x = elements(dnn, &dnn->slide.x), y = elements(dnn, &dnn->slide.y);
+  if (x <= 0 || y <= 0 || x > INT_MAX || y > INT_MAX)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "nothing to compute, or more than cuDNN's indices reach");
+  TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, library, &key, &found));
+  const struct tfc_cuda_dnn_plan *plan = found;
+  if (plan->ours) return tfc_status_make(TFC_UNIMPLEMENTED, "cuDNN is not faster");
+  *out = plan;
+  return NULL;
+}
+
+size_t tfc_cuda_dnn_scratch(const struct tfc_cuda_dnn_plan *plan) {
+  return plan->key.dnn.role == TFC_CUDA_DNN_NORM_GRAD ? (size_t)plan->key.dnn.channels * sizeof(float) : 0;
+}
+
+tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn_plan *plan,
+                            const struct tfc_cuda_dnn_memory *memory) {
+  struct cudnnContext *handle = NULL;
+  TFC_RETURN_IF_ERROR(l->library->cudnn(l->library, &handle));
+  TFC_RETURN_IF_ERROR(run_cudnn(handle, plan, memory, l->scratch, l->stream));
+  tfc_cuda_count_launch();
+  return NULL;
+}
+
+#endif
