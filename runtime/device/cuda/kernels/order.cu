@@ -1,8 +1,9 @@
 // What depends on the order of elements. The largest k are found one after the other, each by a reduction over the row
-// for what comes behind the last one found: k is small where models use it (beams, top-5), ties and NaN then follow
-// the reference kernel's rule exactly (the lower index first, NaN last), and the result does not depend on how threads
-// share the row. Running sums go along their line in one thread, in the reference's order: a parallel scan would round
-// otherwise, and the lines of a tensor are enough to fill a device.
+// for what comes behind the last one found: k is small where models use it (beams, top-5), the lower index comes first
+// among equals as in the reference kernel, and the result does not depend on how threads share the row. NaN come last;
+// which of them the reference kernel returns among others follows from the way it searches a row, and is not copied.
+// Running sums go along their line in one thread, in the reference's order: a parallel scan would round otherwise, and
+// the lines of a tensor are enough to fill a device.
 #include "runtime/device/cuda/kernels/order.h"
 
 #include "runtime/device/cuda/kernels/group.cuh"
