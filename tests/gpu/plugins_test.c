@@ -67,7 +67,7 @@ static void no_device(void **state) {
   }
   assert_exit(4, "no GPU", "tfc-run --graph %s/examples/mlp.pb --devices gpu:0 --steps 1 --profile --db %s/x.db",
               TFC_SOURCE_DIR, out);
-  assert_exit(2, "", "tfc-run --graph %s/examples/mlp.pb --devices shared", TFC_SOURCE_DIR);
+  assert_exit(4, "'shared'", "tfc-run --graph %s/examples/mlp.pb --devices shared", TFC_SOURCE_DIR);
   command("rm -rf %s", out);
 }
 
