@@ -17,11 +17,12 @@ struct tfc_shape_override { // a feed: what the graph would compute does not cou
   const struct tfc_tensor *value; // optional
   bool keep_shape;                // nothing is known of its shape but what a placeholder's attribute says
 };
-// INVALID_ARGUMENT names the node, the op and the shapes that contradict. Through loops to a fixed point.
+// INVALID_ARGUMENT names the node, the op and the shapes that contradict. Through loops to a fixed point. Other feeds
+// than the overrides may come: the values of defaults (PlaceholderWithDefault) do not count.
 TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                          uint32_t override_count, struct tfc_shapes *out);
-// The same for a step: a node that contradicts what is fed may be in another step, or in a branch that is not taken.
-// It is no error here: its outputs are unknown, and it fails when it runs.
+// The same for a step, which feeds nothing else: a node that contradicts what is fed may be in another step, or in a
+// branch that is not taken. It is no error here: its outputs are unknown, and it fails when it runs.
 TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                              uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);

@@ -32,6 +32,7 @@ struct engine {
   uint32_t arg_count, depth;
   uint32_t node, symbol_calls; // the node at work
   bool lenient;                // a node that contradicts its inputs is left unknown
+  bool any_feeds;              // what may be fed may be anything: defaults do not count
 };
 
 static tfc_status out_of_memory(void) {
@@ -421,8 +422,9 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   } else {
     merge_file_shapes(e, n);
   }
+  bool defaulted = e->any_feeds && tfc_str_is(n->op, "PlaceholderWithDefault");
   // An unknown dimension of something fed has an identity from here on.
-  if (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg)
+  if (defaulted || (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg))
     for (uint32_t i = 0; i < n->output_count; i++) {
       struct tfc_shape *s = &out->shapes[n->output_begin + i];
       for (int d = 0; d < s->rank; d++)
@@ -438,7 +440,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     }
   }
   apply_overrides(e, n);
-  bool fed = is_overridden(e, n);
+  bool fed = defaulted || is_overridden(e, n);
   if (!fed && tfc_str_is(n->op, "Const") && !out->values[n->output_begin]) {
     const struct tfc_attr *value = tfc_node_attr(g, n, "value");
     if (value && value->kind == TFC_ATTR_TENSOR) out->values[n->output_begin] = value->tensor;
@@ -537,8 +539,12 @@ static tfc_status infer_shapes(const struct tfc_graph *g, const struct tfc_shape
   tfc_status s = NULL;
   struct tfc_shapes shapes = {0};
   int64_t next_symbol = -2;
-  struct engine e = {
-      .g = g, .out = &shapes, .next_symbol = &next_symbol, .override_list = overrides, .lenient = lenient};
+  struct engine e = {.g = g,
+                     .out = &shapes,
+                     .next_symbol = &next_symbol,
+                     .override_list = overrides,
+                     .lenient = lenient,
+                     .any_feeds = !lenient};
   TFC_TRY(s, engine_init(&e));
   for (uint32_t i = 0; i < override_count; i++) {
     struct tfc_output o = overrides[i].output;

@@ -178,6 +178,37 @@ static void finite_differences_agree(void **state) {
   tfc_graph_release(g);
 }
 
+// y = s + fill([n], 1) with n fed: s is summed over what its default does not show.
+static void defaults_may_be_fed(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_output grad;
+  struct tfc_tensor three;
+  struct eval e;
+  const struct tfc_tensor *t;
+  const struct tfc_shape one = TFC_SHAPE(1);
+  const struct tfc_attr attr = {.name = TFC_STR("shape"), .kind = TFC_ATTR_SHAPE, .shape = &one};
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output given = tfc_add_i32_vector(b, (int32_t[]){1}, 1);
+  struct tfc_output n = tfc_add(b, "PlaceholderWithDefault", "n", &given, 1, &attr, 1);
+  struct tfc_output s = tfc_add2(b, "Fill", tfc_add_i32_vector(b, (int32_t[]){1}, 1), tfc_add_scalar(b, TFC_FLOAT, 2));
+  struct tfc_output y = tfc_add2(b, "AddV2", s, tfc_add2(b, "Fill", n, tfc_add_scalar(b, TFC_FLOAT, 1)));
+  assert_ok(tfc_builder_gradients(b, &y, 1, &s, 1, NULL, &grad));
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  assert_ok(tfc_tensor_create(TFC_INT32, &one, &three));
+  *(int32_t *)three.data = 3;
+  assert_ok(eval_create(g, &e));
+  eval_feed(&e, n.node, &three);
+  assert_ok(eval_output(&e, grad, &t));
+  assert_int_equal(tfc_tensor_elements(t), 1);
+  assert_true(*(float *)t->data == 3);
+  eval_deinit(&e);
+  tfc_tensor_release(&three);
+  tfc_graph_release(g);
+}
+
 static void what_has_none_says_so(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -198,7 +229,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ridge_is_tensorflows),  cmocka_unit_test(mlp_is_tensorflows),
       cmocka_unit_test(rnnlm_is_tensorflows),  cmocka_unit_test(finite_differences_agree),
-      cmocka_unit_test(what_has_none_says_so),
+      cmocka_unit_test(what_has_none_says_so), cmocka_unit_test(defaults_may_be_fed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

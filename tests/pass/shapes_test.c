@@ -104,6 +104,34 @@ static void symbols_survive(void **state) {
   tfc_graph_release(g);
 }
 
+// A default may be replaced by what is fed: its value counts only for a step that does not feed it.
+static void defaults_may_be_fed(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_shapes shapes = {0};
+  char text[TFC_SHAPE_TEXT];
+  const struct tfc_shape pair = TFC_SHAPE(2);
+  const struct tfc_attr attr = {.name = TFC_STR("shape"), .kind = TFC_ATTR_SHAPE, .shape = &pair};
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output given = tfc_add_i32_vector(b, (int32_t[]){2, 3}, 2);
+  struct tfc_output dims = tfc_add(b, "PlaceholderWithDefault", "dims", &given, 1, &attr, 1);
+  struct tfc_output y = tfc_add2(b, "Fill", dims, tfc_add_scalar(b, TFC_FLOAT, 1));
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  const struct tfc_shape *shape_of_y = NULL;
+  assert_ok(tfc_infer_shapes(g, NULL, 0, &shapes));
+  shape_of_y = &shapes.shapes[g->nodes[y.node].output_begin];
+  assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[dims.node].output_begin], text), "[2]");
+  assert_null(shapes.values[g->nodes[dims.node].output_begin]);
+  assert_true(shape_of_y->rank == 2 && shape_of_y->dims[0] < 0 && shape_of_y->dims[1] < 0);
+  tfc_shapes_deinit(&shapes);
+  assert_ok(tfc_infer_fed_shapes(g, NULL, 0, &shapes));
+  assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[y.node].output_begin], text), "[2,3]");
+  tfc_shapes_deinit(&shapes);
+  tfc_graph_release(g);
+}
+
 static void contradictions_name_the_node(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -176,7 +204,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(agrees_with_tensorflow),       cmocka_unit_test(symbols_survive),
       cmocka_unit_test(contradictions_name_the_node), cmocka_unit_test(counts_agree),
-      cmocka_unit_test(pruning_stops_at_feeds),
+      cmocka_unit_test(pruning_stops_at_feeds),       cmocka_unit_test(defaults_may_be_fed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
