@@ -150,7 +150,7 @@ static tfc_status shape_matrix_diag_part(struct tfc_shape_ctx *ctx) {
 
 // --- MatrixDiag ------------------------------------------------------------------------------------------------------
 static bool given_scalar(const struct tfc_tensor *t, int64_t *out) {
-  if (!t || tfc_tensor_elements(t) != 1) return false;
+  if (!t || t->shape.rank) return false;
   *out = tfc_tensor_int(t, 0);
   return true;
 }
@@ -185,7 +185,7 @@ static tfc_status matrix_diag(struct tfc_kernel_ctx *ctx) {
     TFC_RETURN_IF_ERROR(read_band(ctx->inputs[1], &b));
     TFC_KERNEL_CHECK(given_scalar(ctx->inputs[2], &rows) && given_scalar(ctx->inputs[3], &columns),
                      "num_rows and num_cols must be scalars");
-    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[4]) == 1, "padding_value must be a scalar");
+    TFC_KERNEL_CHECK(ctx->inputs[4]->shape.rank == 0, "padding_value must be a scalar");
   }
   bool many = b.high > b.low;
   TFC_KERNEL_CHECK(x->shape.rank >= 1 + many, "diagonal must be at least %d-dim", 1 + many);

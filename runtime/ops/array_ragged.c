@@ -192,6 +192,8 @@ static tfc_status to_sparse(struct tfc_kernel_ctx *ctx) {
                    "values of %d dimensions in %d ragged ones: not possible", values->shape.rank, ragged);
   int64_t dims[TFC_MAX_RANK] = {0}, width = 1, *at = NULL;
   struct tfc_tensor *y = NULL;
+  for (int d = 0; d < ragged; d++)
+    TFC_KERNEL_CHECK(ctx->inputs[d]->shape.rank == 1, "row splits must be a vector with an element");
   for (int d = 0; d < ragged; d++) {
     const struct tfc_tensor *t = ctx->inputs[d];
     TFC_RETURN_IF_ERROR(
@@ -246,7 +248,7 @@ static tfc_status shape_to_sparse(struct tfc_shape_ctx *ctx) {
                  (double)(delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta) +                                         \
              1)
 #define REAL_SIZE(t)                                                                                                   \
-  ((delta > 0) != (limit > start) || limit == start ? 0 : ceil(fabs((double)((limit - start) / delta))))
+  ((delta > 0 && start > limit) || (delta < 0 && start < limit) ? 0 : ceil(fabs((double)((limit - start) / delta))))
 #define SIZE_f32 REAL_SIZE
 #define SIZE_f64 REAL_SIZE
 #define SIZE_i32 WHOLE_SIZE

@@ -106,6 +106,11 @@ static tfc_status shape_reshape(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *x = ctx->inputs[0];
   const struct tfc_tensor *value = ctx->input_values ? ctx->input_values[1] : NULL;
   struct tfc_shape out = ops_described_shape(ctx, 1);
+  if (ctx->inputs[1]->rank == 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "sizes input must be 1-D");
+  for (int64_t d = 0, n = value ? tfc_tensor_elements(value) : 0; d < n; d++)
+    if (tfc_tensor_int(value, d) < -1)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "Size %d must be non-negative, not %lld", (int)d,
+                             (long long)tfc_tensor_int(value, d));
   if (out.rank < 0) return NULL;
   // A dimension follows from the others when it is the only unknown one. In constants only -1 is to be inferred; in
   // partial values an unknown may be anything, but alone it follows as well.

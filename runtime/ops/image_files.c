@@ -95,7 +95,7 @@ static tfc_status encode_png(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape batch = x->shape;
   batch.rank -= 3;
   const int64_t *d = x->shape.dims + batch.rank;
-  TFC_KERNEL_CHECK(tfc_tensor_elements(x) > 0, "image must be non-empty");
+  TFC_KERNEL_CHECK(tfc_tensor_elements(x) > 0 || tfc_shape_elements(&batch) == 0, "image must be non-empty");
   TFC_KERNEL_CHECK(d[2] >= 1 && d[2] <= 4, "image must have 1, 2, 3, or 4 channels, got %lld", (long long)d[2]);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &batch, &y));
   size_t size = (size_t)(d[0] * d[1] * d[2]) * tfc_dtype_size(x->dtype);

@@ -1,5 +1,6 @@
 // SparseMatMul: the product of two matrices, one of which is said to have many zeros; the result is that of MatMul in
-// float, whatever was said.
+// float, whatever was said, but for zeros times what is not finite.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,25 @@ static const float *floats_of(const struct tfc_tensor *t, float **own) {
   float *f = malloc(((size_t)n + 1) * sizeof *f);
   for (int64_t i = 0; f && i < n; i++) f[i] = tfc_bfloat16_to_float(((const uint16_t *)t->data)[i]);
   return *own = f;
+}
+
+static bool all_finite(const float *x, int64_t n) {
+  bool all = true;
+  for (int64_t i = 0; i < n; i++) all &= isfinite(x[i]) != 0;
+  return all;
+}
+// The same where the zeros of the sparse one are passed over: not even times an infinity they are NaN.
+static void without_zeros(const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+                          int64_t b_column, int64_t m, int64_t k, int64_t n, bool zeros_of_a, float *y) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      float sum = 0;
+      for (int64_t z = 0; z < k; z++) {
+        const float p = a[i * a_row + z * a_step], q = b[z * b_step + j * b_column];
+        if ((zeros_of_a ? p : q) != 0) sum += p * q;
+      }
+      y[i * n + j] = sum;
+    }
 }
 
 // a [m, k] (or [k, m] transposed), b [k, n] (or [n, k]) -> [m, n]
@@ -38,7 +58,12 @@ static tfc_status sparse_matmul(struct tfc_kernel_ctx *ctx) {
   float *own[2];
   const float *fa = floats_of(a, &own[0]), *fb = floats_of(b, &own[1]);
   tfc_status s = fa && fb ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (!s)
+  const bool sparse_a = tfc_node_attr_bool(ctx->graph, ctx->node, "a_is_sparse", false);
+  const bool sparse_b = tfc_node_attr_bool(ctx->graph, ctx->node, "b_is_sparse", false);
+  const int64_t a_row = a->shape.dims[1], b_row = b->shape.dims[1];
+  if (!s && (sparse_a || sparse_b) && !(sparse_a ? all_finite(fb, k * n) : all_finite(fa, m * k)))
+    without_zeros(fa, ta ? 1 : a_row, ta ? a_row : 1, fb, tb ? 1 : b_row, tb ? b_row : 1, m, k, n, sparse_a, y->data);
+  else if (!s)
     ops_sgemm(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1, fa,
               (int)a->shape.dims[1], fb, (int)b->shape.dims[1], 0, y->data, (int)n);
   free(own[0]);

@@ -17,13 +17,13 @@ double ops_bessel_i1(double x) {
   return exp(fabs(x)) * ops_bessel_i1e(x);
 }
 double ops_bessel_j0(double x) {
-  return j0(x);
+  return isinf(x) ? NAN : j0(x); // as the asymptotic series gives
 }
 double ops_bessel_j1(double x) {
-  return j1(x);
+  return isinf(x) ? NAN : j1(x);
 }
 double ops_bessel_y0(double x) {
-  return x <= 0 ? -INFINITY : isinf(x) ? NAN : y0(x); // NaN, as the asymptotic series gives
+  return x <= 0 ? -INFINITY : isinf(x) ? NAN : y0(x);
 }
 double ops_bessel_y1(double x) {
   return x <= 0 ? -INFINITY : y1(x);

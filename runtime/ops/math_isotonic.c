@@ -12,8 +12,7 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL, *segments = NULL;
   struct tfc_buffer *scratch = NULL;
-  TFC_KERNEL_CHECK(x->shape.rank >= 1, "input must be at least a vector");
-  const int64_t n = x->shape.dims[x->shape.rank - 1], total = tfc_tensor_elements(x);
+  const int64_t n = x->shape.rank ? x->shape.dims[x->shape.rank - 1] : 1, total = tfc_tensor_elements(x);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &x->shape, &y));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, TFC_INT32, &x->shape, &segments));
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(n + 1) * sizeof(struct pool), &scratch));

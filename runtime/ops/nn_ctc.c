@@ -74,7 +74,7 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
   const struct tfc_tensor *x = ctx->inputs[0];
   const int32_t *values = ctx->inputs[2]->data;
   const int64_t steps = tfc_tensor_int(ctx->inputs[3], b), blank = c->classes - 1;
-  int64_t n = 0, repeats = 0;
+  int64_t n = 0;
   TFC_KERNEL_CHECK(steps >= 0 && steps <= c->time, "sequence_length(%lld) <= %lld", (long long)b, (long long)c->time);
   bool finished = false; // by a null label: one that is not less than the number of the blank
   for (int64_t i = first; i < last; i++) {
@@ -89,19 +89,18 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
                      (long long)b, (long long)c->classes, values[i]);
     TFC_KERNEL_CHECK(values[i] >= 0, "All labels must be nonnegative integers, batch: %lld labels: %d", (long long)b,
                      values[i]);
-    if (n && w->labels[2 * n - 1] == values[i]) repeats++;
     w->labels[2 * n] = blank;
     w->labels[2 * n + 1] = values[i];
     n++;
   }
   w->labels[2 * n] = blank;
   set_at(loss, b, 0);
-  if (n + repeats > steps) {
+  if (last - first > steps) { // null labels count, repeated ones no more than others: those have no path
     TFC_KERNEL_CHECK(c->ignore_longer,
                      "Not enough time for target transition sequence (required: %lld, available: "
                      "%lld)%lld. You can turn this error into a warning by using the flag "
                      "ignore_longer_outputs_than_inputs",
-                     (long long)(n + repeats), (long long)steps, (long long)b);
+                     (long long)(last - first), (long long)steps, (long long)b);
     return NULL;
   }
   if (steps == 0) return NULL;

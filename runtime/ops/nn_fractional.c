@@ -234,6 +234,7 @@ static tfc_status avg_grad(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(dims, &xs));
   TFC_KERNEL_CHECK(tfc_shape_is_static(&xs), "orig_input_tensor_shape has a negative dimension");
   TFC_KERNEL_CHECK(dy->shape.rank == 4, "out_backprop must be 4-dimensional");
+  TFC_KERNEL_CHECK(tfc_tensor_elements(dy) > 0, "out_backprop must be positive for all dimensions");
   TFC_KERNEL_CHECK(xs.dims[0] >= dy->shape.dims[0] && xs.dims[3] >= dy->shape.dims[3],
                    "out_backprop has a larger batch or depth than the original input");
   for (uint32_t d = 0; d < 2; d++)

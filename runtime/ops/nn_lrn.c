@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) void norms(const struct lrn *l, con
   else if (beta == 1.0f)
     for (int64_t c = 0; c < l->channels; c++) power[c] = 1.0f / norm[c];
   else
-    for (int64_t c = 0; c < l->channels; c++) power[c] = powf(norm[c], -beta);
+    for (int64_t c = 0; c < l->channels; c++) power[c] = norm[c] < 0 ? NAN : powf(norm[c], -beta);
 }
 
 TFC_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {

@@ -107,6 +107,7 @@ static tfc_status any_ints(struct tfc_kernel_ctx *ctx) {
   struct tfc_random_request request = {.kind = TFC_RANDOM_FULL_INT};
   struct tfc_shape shape;
   struct tfc_tensor *y = NULL;
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 1, "shape must be a vector");
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &shape, &y));
   request.generator = tfc_random_reserve(ctx, (uint64_t)tfc_tensor_elements(y));

@@ -119,7 +119,7 @@ static void add_seen(struct tfc_tensor *y, int64_t k, bool first, bool binary, c
   default: break;
   }
 }
-// `seen` [n]: the values with their rows; those not in [0, maxlength) do not count. rows < 0: the result is a vector.
+// `seen` [n]: the values with their rows; those from maxlength on do not count. rows < 0: the result is a vector.
 static tfc_status sparse_counts(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *weights, int64_t rows,
                                 struct seen *seen, int64_t n) {
   const int64_t least = tfc_node_attr_int(ctx->graph, ctx->node, "minlength", -1);
@@ -128,7 +128,7 @@ static tfc_status sparse_counts(struct tfc_kernel_ctx *ctx, const struct tfc_ten
   int64_t *at = NULL, count = 0, distinct = 0, largest = 0;
   struct tfc_tensor *y = NULL;
   for (int64_t i = 0; i < n; i++) {
-    if (seen[i].value < 0 || (most >= 0 && seen[i].value >= most)) continue;
+    if (most >= 0 && seen[i].value >= most) continue;
     if (seen[i].value > largest) largest = seen[i].value;
     seen[count++] = seen[i];
   }
@@ -158,6 +158,8 @@ static tfc_status check_weights(const struct tfc_tensor *weights, const struct t
 // The values of input `values` with rows that the caller fills in; freed by the caller.
 static tfc_status see(const struct tfc_tensor *values, struct seen **out) {
   int64_t n = tfc_tensor_elements(values);
+  for (int64_t i = 0; i < n; i++)
+    TFC_KERNEL_CHECK(tfc_tensor_int(values, i) >= 0, "Input values must all be non-negative");
   struct seen *seen = calloc((size_t)n + 1, sizeof *seen);
   if (!seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int64_t i = 0; i < n; i++) seen[i] = (struct seen){0, tfc_tensor_int(values, i), i};

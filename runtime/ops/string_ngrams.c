@@ -70,6 +70,12 @@ static tfc_status ngrams(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(rows < 0 || tfc_tensor_int(splits, rows) == n,
                    "Last split value must be data size. Expected %lld, got %lld", (long long)n,
                    (long long)tfc_tensor_int(splits, rows));
+  if (n == 0 || rows < 0) { // as many empty strings as there are tokens
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &data->shape, &y));
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, splits->dtype, &splits->shape, &ends));
+    ops_fill_zero(ends);
+    return NULL;
+  }
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(total), &y));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, splits->dtype, &splits->shape, &ends));
   int64_t at = 0;

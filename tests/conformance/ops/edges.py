@@ -87,6 +87,27 @@ def cases(f):
     f.refused("CTCLoss", "float32", [f.values("float32", [6, 1, 5]), np.array([[0, -1]], np.int64), np.array([1], np.int32), np.array([6], np.int32)], tag="index")
     f.simple("Bincount", "float32", [([np.array([1, 2, 1], np.int32), np.array(4, np.int32), np.ones([1, 3], np.float32)], {})], tag="weights", dynamic=False)
     f.refused("MatrixSolve", "float32", [np.array([[1, 2], [2, 4]], np.float32), np.ones([2, 1], np.float32)])
+    two, logits = np.array([[0, 0], [0, 1]], np.int64), f.values("float32", [6, 1, 5])
+    f.simple("CTCLoss", "float32", [([logits, two, np.array([1, 1], np.int32), np.array([2], np.int32)], {})], relative(1e-4)("float32"), tag="no_path")
+    f.refused("CTCLoss", "float32", [logits, two, np.array([1, 5], np.int32), np.array([1], np.int32)], tag="null_too_long")
+    zeros, not_finite = np.array([[0, 1, 0], [2, 0, 3]], np.float32), np.array([[inf, 1], [2, nan], [1, -inf]], np.float32)
+    f.simple("SparseMatMul", "float32", [([zeros, not_finite], dict(a_is_sparse=x, b_is_sparse=y)) for x in (False, True) for y in (False, True)]
+             + [([not_finite.T.copy(), zeros.T.copy()], dict(b_is_sparse=True))], tag="infinite")
+    for op in ("BesselJ0", "BesselJ1"):
+        f.simple(op, "float32", [([np.array([inf, -inf, nan], np.float32)], {})], tag="infinite")
+    real = [np.array(v, np.float32) for v in (inf, 0, 1, 3, nan, -1)]
+    f.simple("RaggedRange", "float32", [([real[0], real[1], real[2]], {}), ([real[3], real[0], real[5]], {}), ([real[1], real[3], real[0]], {})], tag="infinite")
+    for i, bounds in enumerate(((1, 0, 2), (0, 0, 2), (1, 2, 4))):
+        f.refused("RaggedRange", "float32", [real[k] for k in bounds], tag="infinite_%d" % i)
+    f.refused("DenseCountSparseOutput", "int32", [np.array([1, -1], np.int32), np.zeros([0], np.int32)], tag="negative", binary_output=False)
+    f.refused("PadV2", "float32", [matrix, np.zeros([2, 2], np.int32), np.ones([1], np.float32)])
+    f.refused("MatrixBandPart", "float32", [matrix, np.array([1]), np.array(1)])
+    grams = dict(separator=" ", ngram_widths=[1], left_pad="<", right_pad=">", pad_width=1, preserve_short_sequences=False)
+    f.simple("StringNGrams", "string", [([np.array([b"a", b"b"], object), np.zeros([0], np.int64)], grams), ([np.array([], object), np.zeros([3], np.int64)], grams)],
+             tag="empty", dynamic=False)
+    f.simple("EncodePng", "uint8", [([np.zeros([0, 1, 9, 3], np.uint8)], {})], tag="no_images", dynamic=False)
+    f.simple("IsotonicRegression", "float32", [([np.array(3, np.float32)], {})], tag="scalar")
+    f.refused("FractionalAvgPoolGrad", "float32", [np.array([1, 4, 4, 1], np.int64), np.zeros([1, 0, 2, 1], np.float32), np.array([0, 2, 4], np.int64), np.array([0, 2, 4], np.int64)])
 
 
 def f_type(dtype):
