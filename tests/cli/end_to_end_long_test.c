@@ -113,7 +113,7 @@ static void test_resume(void **state) {
       130, "--resume 1", // interrupted once the profile is done, whenever that is
       "cd %s && cp %s g.pb && rm -f t.db && : >shown && { { n=0; until grep -q '^profile ' shown || [ $n = 900 ]; "
       "do n=$((n + 1)); sleep 0.1; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-place "
-      "--graph g.pb --devices 2 --time 100s --db t.db --report none 2>shown'; } ; code=$?; cat shown >&2; "
+      "--graph g.pb --devices 2 --time 30s --db t.db --report none 2>shown'; } ; code=$?; cat shown >&2; "
       "exit $code",
       folder, GRAPH);
   assert_exit(3, "measured on cpu:0 (", "cd %s && tfc-place --graph g.pb --devices 1 --db t.db --resume 1", folder);

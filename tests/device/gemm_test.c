@@ -17,7 +17,7 @@ static float *random_floats(struct tfc_random *r, int64_t count) {
 }
 
 #ifdef TFC_SANITIZED
-enum { CHAINS = 30, WHOLE = 48, SPLIT = 36 }; // rounds
+enum { CHAINS = 24, WHOLE = 32, SPLIT = 27 }; // rounds
 #else
 enum { CHAINS = 60, WHOLE = 104, SPLIT = 90 };
 #endif
