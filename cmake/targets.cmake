@@ -228,7 +228,7 @@ function(tfc_tests)
       add_dependencies(thread_tests ${target})
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
-    if(folder STREQUAL "cli") # tfc-place measures alone on a machine: two such suites would refuse each other
+    if(folder STREQUAL "cli" OR name STREQUAL "plugins_test") # tfc-place measures alone on a machine: two such suites would refuse each other
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
   endforeach()

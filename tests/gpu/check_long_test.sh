@@ -34,6 +34,10 @@ code=$?
 build/gpu/tests/gpu_probe_test basic graphs green libraries peers || code=1
 # What only seems to be in order is not.
 FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3 mlp || code=1
+FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3,shared mlp || code=1
+# A step with a capture in it is not timed.
+build/gpu/bin/tfc-run -q --graph examples/mlp.pb --devices gpu:0 --steps 2 --warmup 0 --json | grep -q '"warmup": 3' ||
+  { echo "the steps until segments are captured are timed"; code=1; }
 for file in gpu_check.log gpu_check.tar.gz; do
   [ -s "$root/out/$file" ] || { echo "there is no $file"; code=1; }
 done
