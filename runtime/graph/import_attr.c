@@ -300,6 +300,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
   out->kind = number ? kinds[number].kind : TFC_ATTR_LIST_INT;
   out->count = 0;
   out->ints = NULL;
+  r->empty_list |= !number;
   if (!number) return NULL;
   void *items = tfc_arena_array(&r->graph->arena, count + 1, kinds[number].size);
   if (!items || count > UINT32_MAX / 2) return out_of_memory();

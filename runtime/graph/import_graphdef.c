@@ -28,7 +28,7 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   tfc_str rest = {0};
-  bool empty_list = false;
+  r->attr_reader.empty_list = false;
   while (tfc_wire_next(&w, &f)) {
     if (f.number > 5) continue; // experimental_debug_info, experimental_type, whatever comes
     if (f.type != TFC_WIRE_BYTES)
@@ -58,10 +58,8 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
           return NULL;
         }
       }
-      struct tfc_attr attr;
-      TFC_RETURN_IF_ERROR(tfc_read_attr(&r->attr_reader, f.bytes, &attr));
-      empty_list |= attr.kind == TFC_ATTR_LIST_INT && !attr.count;
-      if (!tfc_array_push(&r->attrs, attr)) return out_of_memory();
+      if (!tfc_array_reserve(&r->attrs, r->attrs.count + 1)) return out_of_memory();
+      TFC_RETURN_IF_ERROR(tfc_read_attr(&r->attr_reader, f.bytes, &r->attrs.data[r->attrs.count++]));
       n->attr_count++;
       break;
     }
@@ -69,7 +67,7 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
     }
   }
   if (w.error) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s (field %u)", w.error, f.number);
-  if (empty_list)
+  if (r->attr_reader.empty_list)
     name_empty_lists(n, r->attrs.data + n->attr_begin);
   else if (rest.size && rest.size < LARGE)
     *known_attrs(r, n, rest) = (struct tfc_known_attrs){rest, n->attr_begin, n->attr_count};

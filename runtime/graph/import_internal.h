@@ -19,6 +19,7 @@ struct tfc_attr_reader {
   struct tfc_graph *graph; // whose arena and heap are used
   size_t expanded;         // bytes so far
   uint32_t depth;
+  bool empty_list; // one was read, whose kind the file does not say
 };
 // The AttrValue in `bytes`; out->name stays. Errors say what is wrong in the value.
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
