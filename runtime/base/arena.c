@@ -32,7 +32,7 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
   size = (size + alignment - 1) & ~(size_t)(alignment - 1);
   if (!arena->next || size > (size_t)(arena->end - arena->next)) {
     size_t block_size = arena->block_size ? arena->block_size : default_block;
-    size_t grown = arena->used / 2 < largest_block ? arena->used / 2 : largest_block; // much asks for more
+    size_t grown = arena->used < largest_block ? arena->used : largest_block; // much asks for more
     if (grown > block_size) block_size = grown;
     size_t capacity = size > block_size ? size : block_size;
     struct tfc_arena_block *b = malloc(sizeof *b + capacity);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/pages.h"
 #include "runtime/device/cpu/kernels.h"
 
 struct call {
@@ -165,6 +166,7 @@ tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *se
   p->segment = segment;
   p->calls = calloc(segment->op_count + 1u, sizeof *p->calls);
   if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  tfc_pages_advise(p->calls, (segment->op_count + 1u) * sizeof *p->calls);
   for (uint32_t i = 0; i < segment->op_count; i++) {
     p->call_count = i + 1;
     TFC_TRY(s, build(r, p, &segment->ops[i], &p->calls[i]));

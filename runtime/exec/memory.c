@@ -331,7 +331,7 @@ static tfc_status place_again(struct planner *p) {
 tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a, struct tfc_arena *arena,
                                 struct tfc_memory_plan *out) {
   tfc_status s = NULL;
-  struct tfc_arena scratch = {0};
+  struct tfc_arena scratch = {.block_size = tfc_plan_block_size(a->item_count) / 2};
   struct tfc_memory_plan plan = {0};
   struct planner p = {.ir = ir, .a = a, .arena = &scratch, .plan = &plan};
   uint32_t locations = ir->device_count + 1;

@@ -307,6 +307,12 @@ static inline bool tfc_rounding_welcome(const struct tfc_ir *ir) {
   return ir->all_rewrites && ir->device_count == 1;
 }
 
+// Of arenas of a plan of so many operations: about what they take, so that large plans get it in large pages.
+static inline size_t tfc_plan_block_size(uint32_t operations) {
+  enum { LEAST = 64 << 10, EACH = 512 };
+  return (size_t)operations * EACH + LEAST;
+}
+
 #define TFC_PLAN_NO_MEMORY() tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step")
 
 // Does the node take or give a variant? Lists hold tensors that came from anywhere: on devices with memory of their own

@@ -551,7 +551,7 @@ out:
 tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
                             const struct tfc_lane_schedule *lanes) {
   tfc_status s = NULL;
-  struct tfc_arena scratch = {0};
+  struct tfc_arena scratch = {.block_size = tfc_plan_block_size(sequence_count) / 2};
   struct tfc_arrangement a = {0};
   struct tfc_memory_plan memory = {0};
   struct maker m = {.plan = plan, .ir = &plan->ir, .a = &a, .memory = &memory, .lanes = lanes, .arena = &plan->arena};

@@ -189,6 +189,8 @@ tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_gra
   plan->ir.device_count = session->device_count;
   TFC_TRY(s, tfc_groundwork_get(session, graph, spec, &plan->ground));
   TFC_TRY(s, tfc_build_begin(session, graph, spec, plan->ground, &b));
+  plan->arena.block_size = tfc_plan_block_size(plan->ground->order_count);
+  plan->ir.arena.block_size = plan->arena.block_size / 2;
   is_static = plan->ground->is_static && !spec->dynamic;
   if (spec->side_by_side) {
     TFC_TRY(s, check_side_by_side(&b, is_static));

@@ -643,13 +643,13 @@ static tfc_status fuse_groups(struct fusion *f) {
 
 static tfc_status fuse_chains(struct tfc_ir *ir) {
   tfc_status s = NULL;
-  struct fusion f = {.ir = ir};
-  const size_t count = ir->ops.count;
+  const size_t count = ir->ops.count, each = 160; // bytes of scratch, about
+  struct fusion f = {.ir = ir, .arena.block_size = count * each};
   TFC_TRY(s, find_groups(&f));
   TFC_TRY(s, compute_again(&f));
   if (ir->ops.count != count) { // readers read other values now
     tfc_arena_deinit(&f.arena);
-    f = (struct fusion){.ir = ir};
+    f = (struct fusion){.ir = ir, .arena.block_size = ir->ops.count * each};
     TFC_TRY(s, find_groups(&f));
   }
   TFC_TRY(s, fuse_groups(&f));
