@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/ops/array_copy.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_row.h"
 
@@ -164,6 +165,19 @@ OPS_GRADIENT(CheckNumerics) {
   return NULL;
 }
 
+// What the branch of an If gives in place of what only the other branch has: nobody reads it. Unknown dimensions are 0.
+static tfc_status fake_param(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_attr *given = tfc_node_attr(ctx->graph, ctx->node, "shape");
+  struct tfc_shape shape = given && given->kind == TFC_ATTR_SHAPE ? *given->shape : TFC_SHAPE_UNKNOWN;
+  struct tfc_tensor *y = NULL;
+  if (shape.rank < 0) shape = TFC_SHAPE_SCALAR;
+  for (int d = 0; d < shape.rank; d++)
+    if (!tfc_dim_known(shape.dims[d])) shape.dims[d] = 0;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, ctx->graph->output_dtypes[ctx->node->output_begin], &shape, &y));
+  if (tfc_dtype_is_plain(y->dtype)) ops_fill_zero(y);
+  return NULL;
+}
+
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define HAND_ON .shape = shape_identity, .cost = ops_cost_nothing, .kernel = hand_on
 #define ANY_SAMPLES "float[3,4]; int32[2]; bool[]"
@@ -195,6 +209,14 @@ static const struct tfc_op_def array_identity_rows[] = {
      .cost = ops_cost_nothing,
      .kernel = hand_on,
      .gradient = ops_grad_identity},
+    {.name = "FakeParam",
+     .inputs = "",
+     .outputs = "output: dtype",
+     .attrs = "dtype: type, shape: shape",
+     .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = shape_placeholder,
+     .cost = ops_cost_nothing,
+     .kernel = fake_param},
     {.name = "NoOp",
      .inputs = "",
      .outputs = "",

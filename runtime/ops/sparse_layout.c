@@ -117,18 +117,15 @@ OPS_GRADIENT(SparseReorder) { // values go back to where they came from
 }
 
 // --- SparseFillEmptyRows -------------------------------------------------------------------------------------------
-static tfc_status fill(struct tfc_kernel_ctx *ctx) {
-  struct ops_sparse x;
+// ragged: the indices are a vector, of rows alone.
+static tfc_status fill_rows(struct tfc_kernel_ctx *ctx, struct ops_sparse x, bool ragged) {
   const struct tfc_tensor *otherwise = ctx->inputs[3];
-  struct tfc_tensor *y = NULL, *empty = NULL, *map = NULL;
+  struct tfc_tensor *y = NULL, *empty = NULL, *map = NULL, *kept = NULL;
   struct tfc_buffer *held = NULL;
   tfc_status s = NULL;
-  int64_t *at = NULL, rows, count = 0;
-  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, false, &x));
+  int64_t *at = NULL, rows = x.dims[0], count = 0;
   TFC_KERNEL_CHECK(otherwise->shape.rank == 0, "default_value must be a scalar, saw: %s",
                    tfc_shape_show(&otherwise->shape, (char[TFC_SHAPE_TEXT]){0}));
-  TFC_KERNEL_CHECK(x.rank > 0, "Dense shape cannot be empty.");
-  rows = x.dims[0];
   TFC_KERNEL_CHECK(rows >= 0, "dense_shape[0] is %lld", (long long)rows);
   TFC_KERNEL_CHECK(rows > 0 || x.count == 0,
                    "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = %lld", (long long)x.count);
@@ -151,7 +148,13 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx) {
     next[row] = count;
     count += n ? n : 1;
   }
-  TFC_TRY(s, ops_sparse_output(ctx, 0, count, x.rank, x.values->dtype, &at, &y));
+  if (ragged) {
+    TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_INT64, &TFC_SHAPE(count), &kept));
+    TFC_TRY(s, tfc_kernel_output(ctx, 1, x.values->dtype, &TFC_SHAPE(count), &y));
+    at = kept->data;
+  } else {
+    TFC_TRY(s, ops_sparse_output(ctx, 0, count, x.rank, x.values->dtype, &at, &y));
+  }
   for (int64_t row = 0; row < rows; row++) {
     if (!none[row]) continue;
     int64_t to = next[row];
@@ -168,6 +171,44 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx) {
 out:
   tfc_buffer_release(held);
   return s;
+}
+static tfc_status fill(struct tfc_kernel_ctx *ctx) {
+  struct ops_sparse x;
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, false, &x));
+  TFC_KERNEL_CHECK(x.rank > 0, "Dense shape cannot be empty.");
+  return fill_rows(ctx, x, false);
+}
+// value_rowids, values, nrows, default_value
+static tfc_status fill_ragged(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *rows = ctx->inputs[0], *values = ctx->inputs[1], *count = ctx->inputs[2];
+  TFC_KERNEL_CHECK(rows->shape.rank == 1, "value_rowids must be a vector, saw: %s",
+                   tfc_shape_show(&rows->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(values->shape.rank == 1 && values->shape.dims[0] == rows->shape.dims[0],
+                   "values must be a vector as long as value_rowids, saw: %s",
+                   tfc_shape_show(&values->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(count->shape.rank == 0, "nrows must be a scalar, saw: %s",
+                   tfc_shape_show(&count->shape, (char[TFC_SHAPE_TEXT]){0}));
+  return fill_rows(ctx, (struct ops_sparse){rows->data, rows->shape.dims[0], 1, values, count->data}, true);
+}
+static tfc_status shape_fill_ragged(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape rows, values, scalar;
+  int64_t count = TFC_DIM_UNKNOWN;
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &rows));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &values));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 0, &scalar));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 0, &scalar));
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(rows.dims[0], values.dims[0], &rows.dims[0]));
+  if (!ops_known_int(ctx, 2, &count) || count < 0) count = TFC_DIM_UNKNOWN;
+  ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE(TFC_DIM_UNKNOWN);
+  ctx->outputs[2] = TFC_SHAPE(count);
+  ctx->outputs[3] = TFC_SHAPE(rows.dims[0]);
+  return NULL;
+}
+OPS_GRADIENT(RaggedFillEmptyRows) {
+  struct tfc_output back = grad_op2(g, "RaggedFillEmptyRowsGrad", grad_out(g, 3), g->grad_outputs[1]);
+  g->grad_inputs[1] = back;
+  g->grad_inputs[3] = (struct tfc_output){back.node, 1};
+  return NULL;
 }
 static tfc_status shape_fill(struct tfc_shape_ctx *ctx) {
   struct tfc_shape at, values, dims, scalar;
@@ -456,6 +497,24 @@ static const struct tfc_op_def sparse_layout_rows[] = {
      .kernel = fill,
      .gradient = gradient_SparseFillEmptyRows,
      .samples = AT ", float[3], int64[2]=[4,4], float[]=1"},
+    {.name = "RaggedFillEmptyRows",
+     .inputs = "value_rowids: int64, values: T, nrows: int64, default_value: T",
+     .outputs = "output_value_rowids: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
+     .attrs = "T: type",
+     .flags = TFC_OP_HOST,
+     .shape = shape_fill_ragged,
+     .kernel = fill_ragged,
+     .gradient = gradient_RaggedFillEmptyRows,
+     .samples = "int64[3]=[0,2,2], float[3], int64[]=4, float[]=1"},
+    {.name = "RaggedFillEmptyRowsGrad",
+     .inputs = "reverse_index_map: int64, grad_values: T",
+     .outputs = "d_values: T, d_default_value: T",
+     .attrs = "T: type",
+     .flags = TFC_OP_HOST,
+     .types = OPS_BITS(OPS_NUMBERS),
+     .shape = shape_fill_grad,
+     .kernel = fill_grad,
+     .samples = "int64[2]=[0,2], float[4]"},
     {.name = "SparseFillEmptyRowsGrad",
      .inputs = "reverse_index_map: int64, grad_values: T",
      .outputs = "d_values: T, d_default_value: T",

@@ -58,8 +58,12 @@ static void put(struct tfc_tensor *t, int64_t i, double v) {
   }
   case TFC_BOOL: ((bool *)t->data)[i] = v > 0.5; break;
   case TFC_INT8:
+  case TFC_QINT8:
+  case TFC_QUINT8:
   case TFC_UINT8: ((int8_t *)t->data)[i] = (int8_t)v; break;
   case TFC_INT16:
+  case TFC_QINT16:
+  case TFC_QUINT16:
   case TFC_UINT16: ((int16_t *)t->data)[i] = (int16_t)v; break;
   case TFC_INT64:
   case TFC_UINT64: ((int64_t *)t->data)[i] = (int64_t)v; break;

@@ -328,6 +328,9 @@ def stacks(f):
 
 def optionals(f):
     v = f.values
+    f.case("FakeParam", "float32", "shape")
+    with f.scope():
+        f.run([f.node("FakeParam", dtype=d, shape=s) for d in ("float32", "int64", "bool") for s in ([2, 3], [None, 4], [], None)])
     f.case("OptionalFromValue", "float32")
     with f.scope():
         made = f.node("OptionalFromValue", [[v("float32", [2, 3])]])

@@ -12,6 +12,8 @@ def cases(f):
             quantize(f, d)
             dequantize(f, d)
         refused(f)
+        ranges(f)
+        arithmetic(f)
 
 
 def whole(f, outputs):
@@ -74,3 +76,62 @@ def refused(f):
     for tag, inputs, attrs in (("vectors", [x, -pair, pair], {}), ("first", [x, -pair, pair], {"mode": "MIN_FIRST", "axis": 0}), ("few", [x, -pair[:1], pair], {"axis": 0}),
                                ("bfloat16", [x, a, b], {"mode": "SCALED", "dtype": "bfloat16"})):
         fails(f, "Dequantize", "qint8", tag, inputs, **attrs)
+
+
+def integers(f, d, shape, low=None, high=None, salt=0):
+    """Whole numbers as quantized ones, all of the type's range if none is given."""
+    plain = np.dtype(PLAIN[d])
+    info = np.iinfo(plain)
+    x = f.rng(d, tuple(shape), salt).randint(info.min if low is None else low, (info.max if high is None else high) + 1, size=shape, dtype=np.int64).astype(plain)
+    return f.node("Bitcast", [x], type=d)
+
+
+def quantized(f, op, d, made, tag=""):
+    """made: callables that add a node; what it gives is looked at as integers."""
+    f.case(op, d, tag=tag)
+    with f.scope():
+        outputs = []
+        for make in made:
+            outputs += [f.node("Bitcast", [o], type=PLAIN[o.dtype.name]) if o.dtype.name in PLAIN else o for o in make()]
+    for i in range(0, len(outputs), 9):
+        f.run(outputs[i:i + 9])
+
+
+def ranges(f):
+    w = np.float32
+    sums = [(None, None), (-70000, 90000), (0, 1000), (-5, -1)]
+    some = [(-2.0, 3.0), (-1e6, 1e6), (0.0, 7.0), (-8.0, 0.5), (-1.0, -1.0)]
+    quantized(f, "RequantizationRange", "qint32", [lambda s=s, r=r: f.node("RequantizationRange", [integers(f, "qint32", [37], *s), w(r[0]), w(r[1])]) for s in sums for r in some])
+    for out in ("quint8", "qint8"):
+        quantized(f, "Requantize", "qint32", [lambda s=s, r=r, t=t: f.node("Requantize", [integers(f, "qint32", [5, 7], *s), w(r[0]), w(r[1]), w(t[0]), w(t[1])], out_type=out) for s in sums for r in some for t in ((-1, 2), (0, 0.04), (-3e5, 1e5), (0, 0)) if t[0] == t[1] or r[1] - r[0] < 255 * (t[1] - t[0])], tag=out)  # beyond that TensorFlow's 64 bits overflow
+    quantized(f, "QuantizeDownAndShrinkRange", "qint32", [lambda s=s, r=r: f.node("QuantizeDownAndShrinkRange", [integers(f, "qint32", [3, 11], *s), w(r[0]), w(r[1])], out_type="quint8") for s in sums for r in some])
+    for d in ("quint8", "qint32"):
+        for op in ("QuantizedRelu", "QuantizedRelu6"):
+            quantized(f, op, d, [lambda r=r, n=n: f.node(op, [integers(f, d, [n, 3]), w(r[0]), w(r[1])], out_type=d) for r in some + [(-3.0, 20.0), (8.0, 9.0)] for n in (13, 0)])
+        quantized(f, "QuantizedReshape", d, [lambda s=s: f.node("QuantizedReshape", [integers(f, d, [4, 6]), np.array(s, np.int32), w(-1), w(2)]) for s in ([24], [2, -1, 3], [4, 6, 1])])
+        parts = lambda a: [integers(f, d, [2, n, 3][a:] if a else [n, 2], salt=n) for n in (2, 5, 1)]  # noqa: E731,B023
+        quantized(f, "QuantizedConcat", d, [lambda a=a, lows=lows, highs=highs: f.node("QuantizedConcat", [np.array(a, np.int32), parts(a) if a == 0 else [integers(f, d, [2, n, 3], salt=n) for n in (2, 5, 1)], [w(v) for v in lows], [w(v) for v in highs]])
+                                            for a in (0, 1) for lows, highs in (((-1, -1, -1), (2, 2, 2)), ((-1, -4, 0), (2, 1, 8.5)), ((1, 2, 3), (2, 3, 4)))])
+    for op, inputs, attrs in (("Requantize", [w(-1), w(1), w(0.5), w(1)], {"out_type": "quint8"}), ("Requantize", [w(-1), w(1), w(-0.5), w(-1)], {"out_type": "quint8"})):
+        f.case(op, "qint32", tag="refused_%g" % inputs[2], expect_error=True)
+        with f.scope():
+            f.run(f.node(op, [integers(f, "qint32", [3])] + [f.const(v, True) for v in inputs], **attrs)[1])
+
+
+def arithmetic(f):
+    w = np.float32
+    some = [((-1.0, 2.0), (-3.0, 0.5)), ((0.0, 6.0), (-1.0, 1.0)), ((-4.0, -1.0), (2.0, 9.0))]
+    made = []
+    for ra, rb in some:
+        for m, k, n, ta, tb in ((3, 4, 5, False, False), (1, 9, 2, True, False), (4, 33, 3, False, True), (2, 3, 7, True, True)):
+            made.append(lambda ra=ra, rb=rb, m=m, k=k, n=n, ta=ta, tb=tb: f.node("QuantizedMatMul", [integers(f, "quint8", [k, m] if ta else [m, k]), integers(f, "quint8", [n, k] if tb else [k, n], salt=1), w(ra[0]), w(ra[1]), w(rb[0]), w(rb[1])], transpose_a=ta, transpose_b=tb))
+    quantized(f, "QuantizedMatMul", "quint8", made)
+    made = []
+    for (ra, rb), (size, window, stride) in zip(some[:2] * 5, ((5, 3, 1), (6, 3, 2), (7, 1, 1), (8, 2, 3), (9, 1, 4), (9, 2, 5), (4, 4, 1), (11, 3, 4), (5, 2, 2), (3, 3, 3))):
+        for padding in ("SAME", "VALID"):
+            made.append(lambda ra=ra, rb=rb, size=size, window=window, stride=stride, padding=padding: f.node("QuantizedConv2D", [integers(f, "quint8", [2, size, size + 1, 3]), integers(f, "quint8", [window, window, 3, 4], salt=1), w(ra[0]), w(ra[1]), w(rb[0]), w(rb[1])], strides=[1, stride, stride, 1], padding=padding))
+    quantized(f, "QuantizedConv2D", "quint8", made)
+    for d in ("quint8", "qint8"):
+        quantized(f, "QuantizedBiasAdd", d, [lambda ra=ra, rb=rb, s=s: f.node("QuantizedBiasAdd", [integers(f, d, s), integers(f, d, s[-1:], salt=1), w(ra[0]), w(ra[1]), w(rb[0]), w(rb[1])], out_type="qint32") for ra, rb in some + [((-1e-3, 1e-3), (-100.0, 3.0))] for s in ([5, 7], [2, 3, 4], [0, 3])])
+        for op in ("QuantizedMaxPool", "QuantizedAvgPool"):
+            quantized(f, op, d, [lambda k=k, s=s, p=p: f.node(op, [integers(f, d, [2, 7, 6, 3]), w(-1), w(2)], ksize=[1, k, k, 1], strides=[1, s, s, 1], padding=p) for k, s in ((2, 2), (3, 1), (3, 2), (1, 1)) for p in ("SAME", "VALID")])

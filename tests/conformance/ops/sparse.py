@@ -24,6 +24,8 @@ def cases(f):
     f.refused("SparseReshape", "int64", [AT, DIMS, np.array([5, 5], I64)], "size")
     f.refused("SparseFillEmptyRows", "float32", [AT, v, np.array([3, 3], I64), np.float32(1)], "row")
     f.refused("SparseFillEmptyRows", "float32", [AT, v, np.array([0, 3], I64), np.float32(1)], "no_rows")
+    f.refused("RaggedFillEmptyRows", "float32", [np.array([0, 3, 1, 1], I64), v, np.array(3, I64), np.float32(1)], "row")
+    f.refused("RaggedFillEmptyRows", "float32", [np.array([0, -1, 1, 1], I64), v, np.array(3, I64), np.float32(1)], "negative")
     f.refused("SparseFillEmptyRowsGrad", "float32", [np.array([0, 7], I64), v], "index")
     f.refused("SparseAdd", "float32", [AT, v, DIMS, AT, v, np.array([4, 4], I64), np.float32(0)], "shapes")
     f.refused("SparseReduceSum", "float32", [AT, v, DIMS, np.array([2], I32)], "axis")
@@ -51,6 +53,10 @@ def layout(f):
         f.simple("SparseSplit", d, [([np.array(a, I64), AT, v, DIMS], {"num_split": n}) for a, n in ((0, 3), (-1, 2))])
         f.simple("SparseSlice", d, [([AT, v, DIMS, np.array(s, I64), np.array(n, I64)], {}) for s, n in (([1, 0], [2, 2]), ([0, 1], [9, 9]), ([3, 2], [1, 1]), ([0, 0], [0, 3]))])
     for d in FLOATS + INTS + COMPLEX:
+        v, one = f.values(d, [4]), f.values(d, [1], salt=3)[0]
+        for rows, n in (([0, 2, 2, 5], 7), ([5, 0, 3, 0], 6), ([0, 1, 1, 2], 3), ([], 2)):  # of no rows TensorFlow makes [0, 1] row numbers
+            f.simple("RaggedFillEmptyRows", d, [([np.array(rows, I64), v[:len(rows)], np.array(n, I64), one], {})], tag="%d_of_%d" % (len(set(rows)), n))
+        f.simple("RaggedFillEmptyRowsGrad", d, [([np.array([2, 0], I64), f.values(d, [5])], {})])
         f.simple("SparseFillEmptyRowsGrad", d, [([np.array([2, 0], I64), f.values(d, [5])], {}), ([np.zeros([0], I64), f.values(d, [3])], {})])
         f.simple("SparseSliceGrad", d, [([f.values(d, [2]), AT, np.array([1, 0], I64), np.array([[0, 0], [0, 2]], I64)], {})])
 

@@ -1,0 +1,296 @@
+// Arithmetic on quantized tensors: products and convolutions of bytes into sums of 32 bits (with the integers that
+// stand for 0 taken off first, so that padding is 0), additions of biases, pools.
+#include "runtime/ops/math_row.h"
+#include "runtime/ops/nn_window.h"
+#include "runtime/ops/quant_common.h"
+
+// The range of sums of products: as many steps of both.
+static struct tfc_range range_of_products(tfc_dtype ta, struct tfc_range a, tfc_dtype tb, struct tfc_range b) {
+  struct tfc_quant_type qa = tfc_quant_type_of(ta), qb = tfc_quant_type_of(tb);
+  float step =
+      (a.high - a.low) / (float)(qa.highest - qa.lowest) * ((b.high - b.low) / (float)(qb.highest - qb.lowest));
+  return (struct tfc_range){step * (float)INT32_MIN, step * (float)INT32_MAX};
+}
+
+struct product { // y [rows, columns] = (a - zero_a) [rows, depth] times (b - zero_b) [depth, columns]
+  const uint8_t *a, *b;
+  int32_t *y;
+  int32_t zero_a, zero_b;
+  int64_t columns, depth, a_row, a_step, b_row, b_step;
+};
+static void multiply_rows(void *arg, int64_t begin, int64_t end) {
+  const struct product *p = arg;
+  for (int64_t r = begin; r < end; r++) {
+    uint32_t *y = (uint32_t *)p->y + r * p->columns; // sums wrap
+    memset(y, 0, (size_t)p->columns * sizeof *y);
+    for (int64_t k = 0; k < p->depth; k++) {
+      uint32_t a = (uint32_t)p->a[r * p->a_row + k * p->a_step] - (uint32_t)p->zero_a;
+      const uint8_t *b = p->b + k * p->b_row;
+      for (int64_t c = 0; c < p->columns; c++) y[c] += a * ((uint32_t)b[c * p->b_step] - (uint32_t)p->zero_b);
+    }
+  }
+}
+
+static tfc_status check_types(const struct tfc_kernel_ctx *ctx, tfc_dtype a, tfc_dtype b) {
+  if (ctx->inputs[0]->dtype == a && ctx->inputs[1]->dtype == b) return NULL;
+  return tfc_status_make(TFC_UNIMPLEMENTED, "no kernel of %s and %s", tfc_dtype_name(ctx->inputs[0]->dtype),
+                         tfc_dtype_name(ctx->inputs[1]->dtype));
+}
+static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
+  struct tfc_range ra, rb;
+  struct tfc_tensor *y = NULL;
+  bool ta = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_a", false);
+  bool tb = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_b", false);
+  TFC_RETURN_IF_ERROR(check_types(ctx, TFC_QUINT8, TFC_QUINT8));
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 2, &ra));
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 4, &rb));
+  TFC_KERNEL_CHECK(ra.high > ra.low, "max_a must be larger than min_a.");
+  TFC_KERNEL_CHECK(rb.high > rb.low, "max_b must be larger than min_b.");
+  TFC_KERNEL_CHECK(a->shape.rank == 2, "In[0] is not a matrix");
+  TFC_KERNEL_CHECK(b->shape.rank == 2, "In[1] is not a matrix");
+  const int64_t *da = a->shape.dims, *db = b->shape.dims;
+  TFC_KERNEL_CHECK(da[!ta] == db[tb], "Matrix size-incompatible: In[0]: %s, In[1]: %s",
+                   tfc_shape_show(&a->shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&b->shape, (char[TFC_SHAPE_TEXT]){0}));
+  int64_t rows = da[ta], columns = db[!tb];
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_QINT32, &TFC_SHAPE(rows, columns), &y));
+  struct product p = {.a = a->data,
+                      .b = b->data,
+                      .y = y->data,
+                      .zero_a = (int32_t)tfc_quant_unclamped(a->dtype, 0, ra),
+                      .zero_b = (int32_t)tfc_quant_unclamped(b->dtype, 0, rb),
+                      .columns = columns,
+                      .depth = da[!ta],
+                      .a_row = ta ? 1 : da[1],
+                      .a_step = ta ? da[1] : 1,
+                      .b_row = tb ? 1 : db[1],
+                      .b_step = tb ? db[1] : 1};
+  if (rows && columns) tfc_kernel_parallel_for(ctx, rows, 1 + 65536 / (1 + p.depth * columns), multiply_rows, &p);
+  return tfc_quant_put_range(ctx, 1, range_of_products(a->dtype, ra, b->dtype, rb));
+}
+
+struct convolution { // x [batch, height, width, channels], filter [rows, columns, channels, outputs]
+  const struct tfc_tensor *x, *filter;
+  struct tfc_tensor *y;
+  int64_t stride, top, left;
+  int32_t zero_x, zero_filter;
+};
+static void convolve_rows(void *arg, int64_t begin, int64_t end) {
+  const struct convolution *v = arg;
+  const int64_t *dx = v->x->shape.dims, *df = v->filter->shape.dims, *dy = v->y->shape.dims;
+  const uint8_t *x = v->x->data, *filter = v->filter->data;
+  for (int64_t r = begin; r < end; r++) {
+    int64_t image = r / dy[1], row = r % dy[1];
+    for (int64_t column = 0; column < dy[2]; column++) {
+      uint32_t *y = (uint32_t *)v->y->data + (r * dy[2] + column) * dy[3];
+      memset(y, 0, (size_t)dy[3] * sizeof *y);
+      for (int64_t i = 0; i < df[0]; i++)
+        for (int64_t j = 0; j < df[1]; j++) {
+          int64_t h = row * v->stride - v->top + i, w = column * v->stride - v->left + j;
+          bool inside = h >= 0 && h < dx[1] && w >= 0 && w < dx[2];
+          // Outside there is the byte of 0, of which only 8 bits are kept where 0 is not in the range.
+          uint32_t outside = (uint32_t)(uint8_t)v->zero_x - (uint32_t)v->zero_x;
+          if (!inside && outside == 0) continue;
+          for (int64_t k = 0; k < dx[3]; k++) {
+            uint32_t a =
+                inside ? (uint32_t)x[((image * dx[1] + h) * dx[2] + w) * dx[3] + k] - (uint32_t)v->zero_x : outside;
+            const uint8_t *b = filter + ((i * df[1] + j) * df[2] + k) * df[3];
+            for (int64_t c = 0; c < dy[3]; c++) y[c] += a * ((uint32_t)b[c] - (uint32_t)v->zero_filter);
+          }
+        }
+    }
+  }
+}
+static tfc_status conv2d(struct tfc_kernel_ctx *ctx) {
+  struct tfc_window w;
+  struct tfc_range rx, rf;
+  struct convolution v = {.x = ctx->inputs[0], .filter = ctx->inputs[1]};
+  TFC_RETURN_IF_ERROR(check_types(ctx, TFC_QUINT8, TFC_QUINT8));
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 2, &rx));
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 4, &rf));
+  TFC_KERNEL_CHECK(v.x->shape.rank == 4, "input must be 4-dimensional");
+  TFC_KERNEL_CHECK(v.filter->shape.rank == 4, "filter must be 4-dimensional");
+  const int64_t *dx = v.x->shape.dims, *df = v.filter->shape.dims;
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, 4, &w));
+  TFC_KERNEL_CHECK(w.stride[1] == w.stride[2],
+                   "Current implementation only supports equal length strides in the row and column dimensions.");
+  TFC_KERNEL_CHECK(w.dilation[1] == 1 && w.dilation[2] == 1, "Current implementation only supports dilations of 1");
+  TFC_KERNEL_CHECK(dx[3] == df[2], "input and filter must have the same depth: %lld vs %lld", (long long)dx[3],
+                   (long long)df[2]);
+  int64_t out[2], before[2];
+  for (int k = 0; k < 2; k++) TFC_RETURN_IF_ERROR(tfc_window_output(&w, k + 1, dx[k + 1], df[k], &out[k], &before[k]));
+  TFC_KERNEL_CHECK(dx[0] > 0 && out[0] > 0 && out[1] > 0 && df[3] > 0, "the convolution has no outputs");
+  // Where the window's steps leave a rest TensorFlow shares it out on both sides, with VALID padding too.
+  v.stride = w.stride[1];
+  int64_t round = w.padding == TFC_PADDING_VALID;
+  v.top = ((out[0] - 1) * v.stride + df[0] - dx[1] + round) / 2;
+  v.left = ((out[1] - 1) * v.stride + df[1] - dx[2] + round) / 2;
+  v.zero_x = (int32_t)tfc_quant_unclamped(v.x->dtype, 0, rx);
+  v.zero_filter = (int32_t)tfc_quant_unclamped(v.filter->dtype, 0, rf);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_QINT32, &TFC_SHAPE(dx[0], out[0], out[1], df[3]), &v.y));
+  tfc_kernel_parallel_for(ctx, dx[0] * out[0], 1, convolve_rows, &v);
+  return tfc_quant_put_range(ctx, 1, range_of_products(v.x->dtype, rx, v.filter->dtype, rf));
+}
+
+static float farthest(struct tfc_range a, struct tfc_range b) {
+  return fmaxf(a.high, fmaxf(-a.low, fmaxf(b.high, -b.low)));
+}
+static tfc_status bias_add(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *x = ctx->inputs[0], *bias = ctx->inputs[1];
+  struct tfc_range rx, rb;
+  struct tfc_tensor *y = NULL;
+  if (x->dtype != bias->dtype) return check_types(ctx, x->dtype, x->dtype);
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 2, &rx));
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 4, &rb));
+  TFC_KERNEL_CHECK(x->shape.rank >= 2, "Input tensor must be at least 2D");
+  TFC_KERNEL_CHECK(bias->shape.rank == 1, "Biases must be 1D");
+  int64_t n = bias->shape.dims[0];
+  TFC_KERNEL_CHECK(n == x->shape.dims[x->shape.rank - 1],
+                   "Must provide as many biases as the last dimension of the input tensor: %lld vs. %lld", (long long)n,
+                   (long long)x->shape.dims[x->shape.rank - 1]);
+  TFC_KERNEL_CHECK(n > 0, "Must provide at least 1 bias");
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_QINT32, &x->shape, &y));
+  // A range with room for many such sums.
+  float most = farthest(rx, rb) * (1 << 17);
+  struct tfc_range ry = {-most, most};
+  struct tfc_quant_from fx = tfc_quant_from(x->dtype, rx), fb = tfc_quant_from(bias->dtype, rb);
+  struct tfc_quant_to to = tfc_quant_to(TFC_QINT32, ry);
+  uint32_t zero = (uint32_t)tfc_quant_of(TFC_QINT32, 0, ry);
+  for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
+    uint32_t a = (uint32_t)tfc_quant_integer(to, tfc_quant_float(fx, tfc_quant_get(x, i)));
+    uint32_t b = (uint32_t)tfc_quant_integer(to, tfc_quant_float(fb, tfc_quant_get(bias, i % n)));
+    ((uint32_t *)y->data)[i] = a + (b + zero);
+  }
+  return tfc_quant_put_range(ctx, 1, ry);
+}
+
+static tfc_status pool(struct tfc_kernel_ctx *ctx, bool average) {
+  const struct tfc_tensor *x = ctx->inputs[0];
+  struct tfc_window w;
+  struct tfc_range r;
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 1, &r));
+  TFC_KERNEL_CHECK(x->shape.rank == 4, "tensor_in must be 4-dimensional");
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, 4, &w));
+  TFC_KERNEL_CHECK(w.channel_size == 1 && w.channel_stride == 1, "Depthwise pooling is not supported here");
+  const int64_t *dx = x->shape.dims;
+  int64_t out[2], before[2];
+  for (int k = 0; k < 2; k++)
+    TFC_RETURN_IF_ERROR(tfc_window_output(&w, k + 1, dx[k + 1], w.size[k + 1], &out[k], &before[k]));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &TFC_SHAPE(dx[0], out[0], out[1], dx[3]), &y));
+  for (int64_t i = 0; i < tfc_tensor_elements(y); i++) {
+    int64_t c = i % dx[3], column = i / dx[3] % out[1], row = i / dx[3] / out[1] % out[0],
+            image = i / dx[3] / out[1] / out[0];
+    int64_t first[2], last[2];
+    tfc_window_cells(row, w.stride[1], 1, before[0], w.size[1], dx[1], &first[0], &last[0]);
+    tfc_window_cells(column, w.stride[2], 1, before[1], w.size[2], dx[2], &first[1], &last[1]);
+    int32_t sum = 0, best = INT32_MIN;
+    for (int64_t a = first[0]; a < last[0]; a++)
+      for (int64_t b = first[1]; b < last[1]; b++) {
+        int64_t h = row * w.stride[1] - before[0] + a, v = column * w.stride[2] - before[1] + b;
+        int32_t value = tfc_quant_get(x, ((image * dx[1] + h) * dx[2] + v) * dx[3] + c);
+        sum += value, best = value > best ? value : best;
+      }
+    int64_t count = (last[0] - first[0]) * (last[1] - first[1]);
+    tfc_quant_put(y, i, average ? (count ? (int32_t)(sum / count) : 0) : best);
+  }
+  return tfc_quant_put_range(ctx, 1, r);
+}
+static tfc_status average_pool(struct tfc_kernel_ctx *ctx) {
+  return pool(ctx, true);
+}
+static tfc_status max_pool(struct tfc_kernel_ctx *ctx) {
+  return pool(ctx, false);
+}
+
+// --- Shapes --------------------------------------------------------------------------------------------------------
+static tfc_status check_ranges(struct tfc_shape_ctx *ctx, uint32_t from) {
+  struct tfc_shape scalar;
+  for (uint32_t i = from; i < ctx->node->input_count; i++) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 0, &scalar));
+  ctx->outputs[1] = ctx->outputs[2] = TFC_SHAPE_SCALAR;
+  return NULL;
+}
+static tfc_status shape_matmul(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape a, b;
+  int ta = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_a", false);
+  int tb = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_b", false);
+  int64_t depth;
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &a));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 2, &b));
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[!ta], b.dims[tb], &depth));
+  ctx->outputs[0] = TFC_SHAPE(a.dims[ta], b.dims[!tb]);
+  return check_ranges(ctx, 2);
+}
+static tfc_status shape_window(struct tfc_shape_ctx *ctx, bool pooled) {
+  struct tfc_window w;
+  struct tfc_shape x, filter = TFC_SHAPE_UNKNOWN;
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, 4, &w));
+  if (!pooled) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 4, &filter));
+  ctx->outputs[0] = x;
+  for (int k = 0; k < 2; k++)
+    TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k + 1, x.dims[k + 1], pooled ? w.size[k + 1] : filter.dims[k],
+                                         &ctx->outputs[0].dims[k + 1]));
+  if (!pooled) {
+    TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[3], filter.dims[2], &(int64_t){0}));
+    ctx->outputs[0].dims[3] = filter.dims[3];
+  }
+  return check_ranges(ctx, pooled ? 1 : 2);
+}
+static tfc_status shape_conv(struct tfc_shape_ctx *ctx) {
+  return shape_window(ctx, false);
+}
+static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
+  return shape_window(ctx, true);
+}
+static tfc_status shape_bias(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape bias;
+  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, 2));
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &bias));
+  ctx->outputs[0] = *ctx->inputs[0];
+  if (ctx->outputs[0].rank > 0) {
+    int64_t *last = &ctx->outputs[0].dims[ctx->outputs[0].rank - 1];
+    TFC_RETURN_IF_ERROR(tfc_dim_merge(*last, bias.dims[0], last));
+  }
+  return check_ranges(ctx, 2);
+}
+
+#define QUANTIZED "{qint8, quint8, qint32, qint16, quint16}"
+#define PADDED "strides: list(int), padding: {'SAME', 'VALID'}"
+#define ROW(types_, shape_, kernel_)                                                                                   \
+  .flags = TFC_OP_NOT_DIFFERENTIABLE, .types = types_, .shape = shape_, .cost = ops_cost_outputs, .kernel = kernel_
+#define UNSIGNED_BYTES TFC_TYPE_BIT(TFC_QUINT8)
+#define BYTES (TFC_TYPE_BIT(TFC_QUINT8) | TFC_TYPE_BIT(TFC_QINT8))
+static const struct tfc_op_def quant_math_rows[] = {
+    {.name = "QuantizedMatMul",
+     .inputs = "a: T1, b: T2, min_a: float, max_a: float, min_b: float, max_b: float",
+     .outputs = "out: Toutput, min_out: float, max_out: float",
+     .attrs = "T1: " QUANTIZED ", T2: " QUANTIZED ", Toutput: " QUANTIZED " = qint32, transpose_a: bool = false, "
+              "transpose_b: bool = false, Tactivation: " QUANTIZED " = quint8",
+     ROW(UNSIGNED_BYTES, shape_matmul, matmul),
+     .samples = "quint8[3,4], quint8[4,5], float[]=-1, float[]=2, float[]=-2, float[]=3"},
+    {.name = "QuantizedConv2D",
+     .inputs = "input: Tinput, filter: Tfilter, min_input: float, max_input: float, min_filter: float, max_filter: "
+               "float",
+     .outputs = "output: out_type, min_output: float, max_output: float",
+     .attrs = "Tinput: " QUANTIZED ", Tfilter: " QUANTIZED ", out_type: " QUANTIZED " = qint32, " PADDED
+              ", dilations: list(int) = [1, 1, 1, 1]",
+     ROW(UNSIGNED_BYTES, shape_conv, conv2d)},
+    {.name = "QuantizedBiasAdd",
+     .inputs = "input: T1, bias: T2, min_input: float, max_input: float, min_bias: float, max_bias: float",
+     .outputs = "output: out_type, min_out: float, max_out: float",
+     .attrs = "T1: " QUANTIZED ", T2: " QUANTIZED ", out_type: " QUANTIZED,
+     ROW(BYTES, shape_bias, bias_add)},
+    {.name = "QuantizedMaxPool",
+     .inputs = "input: T, min_input: float, max_input: float",
+     .outputs = "output: T, min_output: float, max_output: float",
+     .attrs = "T: " QUANTIZED ", ksize: list(int), " PADDED,
+     ROW(BYTES, shape_pool, max_pool)},
+    {.name = "QuantizedAvgPool",
+     .inputs = "input: T, min_input: float, max_input: float",
+     .outputs = "output: T, min_output: float, max_output: float",
+     .attrs = "T: " QUANTIZED ", ksize: list(int), " PADDED,
+     ROW(BYTES, shape_pool, average_pool)},
+};
+TFC_REGISTER_OPS(quant_math_rows);
