@@ -77,6 +77,84 @@ static bool solve(cplx *up, cplx *middle, cplx *down, cplx *second, cplx *x, int
   }
   return true;
 }
+// --- Systems that may be singular -----------------------------------------------------------------------------------
+// As LAPACK's xLAGTF and xLAGTS: pivots that are too small are moved away from 0. What counts as 0 depends on rounding,
+// so everything is rounded to the type of the tensors.
+struct precision {
+  bool single;
+  double epsilon, least; // least: 1 / least does not overflow
+};
+static cplx rounded(const struct precision *p, cplx x) {
+  return p->single ? CMPLX((float)creal(x), (float)cimag(x)) : x;
+}
+static double size_of(const struct precision *p, cplx x) {
+  return creal(rounded(p, cabs(x)));
+}
+// Divides the row by the pivot, or by one nearby that it can be divided by.
+static void divide_row(const struct precision *p, double perturb, cplx pivot, cplx *row, int64_t n) {
+  double size = size_of(p, pivot), most = 0;
+  for (int64_t j = 0; j < n; j++) most = fmax(most, size_of(p, row[j]));
+  perturb = copysign(fmax(fabs(perturb), p->least), creal(pivot));
+  for (bool stop = false; size < 1 && !stop; size = size_of(p, pivot)) {
+    bool tiny = size < p->least;
+    if (tiny ? size == 0 || most * p->least > size : most > size / p->least) {
+      pivot = rounded(p, pivot + perturb);
+      perturb *= 2;
+    } else {
+      stop = true;
+      if (!tiny) break;
+      pivot = rounded(p, pivot / p->least);
+      for (int64_t j = 0; j < n; j++) row[j] = rounded(p, row[j] / p->least);
+    }
+  }
+  cplx inverse = rounded(p, 1 / pivot);
+  for (int64_t j = 0; j < n; j++) row[j] = rounded(p, row[j] * inverse);
+}
+// x[to] = x[to] - factor * x[from]
+static void take_off(const struct precision *p, cplx *to, cplx factor, const cplx *from, int64_t n) {
+  for (int64_t j = 0; j < n; j++) to[j] = rounded(p, to[j] - rounded(p, factor * from[j]));
+}
+// The same arrays as solve; afterwards middle, up and second are the triangular factor.
+static void solve_perturbed(const struct precision *p, cplx *up, cplx *middle, const cplx *down, cplx *second, cplx *x,
+                            int64_t m, int64_t n) {
+  double largest = fmax(size_of(p, middle[0]), m > 1 ? size_of(p, up[0]) : 0);
+  double scale = m > 1 ? creal(rounded(p, size_of(p, middle[0]) + size_of(p, up[0]))) : 0;
+  for (int64_t i = 0; i < m; i++) second[i] = 0;
+  for (int64_t k = 0; k + 1 < m; k++) {
+    cplx below = down[k + 1], own = middle[k + 1], right = k + 2 < m ? up[k + 1] : 0;
+    double next = creal(rounded(p, size_of(p, below) + size_of(p, own)));
+    if (k + 2 < m) next = creal(rounded(p, next + size_of(p, right)));
+    if (below == 0) {
+      scale = next;
+    } else if (creal(rounded(p, size_of(p, below) / next)) <=
+               (middle[k] == 0 ? 0 : creal(rounded(p, size_of(p, middle[k]) / scale)))) {
+      cplx factor = rounded(p, below / middle[k]);
+      scale = next;
+      middle[k + 1] = rounded(p, own - rounded(p, factor * up[k]));
+      take_off(p, x + (k + 1) * n, factor, x + k * n, n);
+    } else { // the other row comes first
+      cplx factor = rounded(p, middle[k] / below);
+      middle[k] = below;
+      middle[k + 1] = rounded(p, up[k] - rounded(p, factor * own));
+      up[k] = own;
+      if (k + 2 < m) second[k] = right, up[k + 1] = rounded(p, -factor * right);
+      for (int64_t j = 0; j < n; j++) {
+        cplx upper = x[k * n + j], lower = x[(k + 1) * n + j];
+        x[(k + 1) * n + j] = rounded(p, upper - rounded(p, factor * lower));
+        x[k * n + j] = lower;
+      }
+    }
+    if (k + 2 < m) largest = fmax(largest, fmax(size_of(p, middle[k]), fmax(size_of(p, up[k]), size_of(p, second[k]))));
+  }
+  largest = fmax(largest, size_of(p, middle[m - 1]));
+  double perturb = creal(rounded(p, p->epsilon * largest));
+  for (int64_t k = m; k-- > 0;) {
+    if (k + 1 < m) take_off(p, x + k * n, up[k], x + (k + 1) * n, n);
+    if (k + 2 < m) take_off(p, x + k * n, second[k], x + (k + 2) * n, n);
+    divide_row(p, perturb, middle[k], x + k * n, n);
+  }
+}
+
 // diagonals [..., 3, m], rhs [..., m, n] -> [..., m, n]
 static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *diagonals = ctx->inputs[0], *x = ctx->inputs[1];
@@ -92,9 +170,11 @@ static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(tfc_shape_equal(&diagonals->shape, &want), "diagonals have shape %s, should have %s",
                    tfc_shape_show(&diagonals->shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(&want, (char[TFC_SHAPE_TEXT]){0}));
-  if (tfc_node_attr_bool(ctx->graph, ctx->node, "perturb_singular", false))
-    return tfc_status_make(TFC_UNIMPLEMENTED, "perturb_singular is not supported");
+  bool perturb = tfc_node_attr_bool(ctx->graph, ctx->node, "perturb_singular", false);
   bool pivot = tfc_node_attr_bool(ctx->graph, ctx->node, "partial_pivoting", true);
+  TFC_KERNEL_CHECK(pivot || !perturb, "Setting perturb_singular requires also setting partial_pivoting.");
+  struct precision precision = {x->dtype == TFC_FLOAT || x->dtype == TFC_COMPLEX64, 0x1p-52, 0x1p-1022};
+  if (precision.single) precision.epsilon = 0x1p-23, precision.least = 0x1p-126;
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   if (tfc_tensor_elements(x) == 0) return NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(4 * m + m * n) * sizeof(cplx), &held));
@@ -102,7 +182,9 @@ static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
   for (int64_t b = 0; b < batches; b++) {
     ops_linalg_to_complex(diagonals, b * 3 * m, 3 * m, up);
     ops_linalg_to_complex(x, b * m * n, m * n, out);
-    if (!solve(up, up + m, up + 2 * m, second, out, m, n, pivot))
+    if (perturb)
+      solve_perturbed(&precision, up, up + m, up + 2 * m, second, out, m, n);
+    else if (!solve(up, up + m, up + 2 * m, second, out, m, n, pivot))
       for (int64_t i = 0; i < m * n; i++) out[i] = CMPLX(NAN, 0); // singular
     ops_linalg_from_complex(out, y, b * m * n, m * n);
   }

@@ -96,6 +96,11 @@ def banded(f):
         rule = "relative:1e-5" if d in ("float32", "complex64") else "relative:1e-12"
         f.simple("TridiagonalMatMul", d, [([v(d, [*b, 1, 5]), v(d, [*b, 1, 5], salt=1), v(d, [*b, 1, 5], salt=2), v(d, [*b, 5, 3], salt=3)], {}) for b in ([], [2], [2, 3])], rule)
         f.simple("TridiagonalSolve", d, [([v(d, [*b, 3, 5], 1, 4), v(d, [*b, 5, 2], salt=3)], {"partial_pivoting": p}) for b in ([], [2, 3]) for p in (True, False)], "relative:1e-4" if rule == "relative:1e-5" else "relative:1e-10")
+    for d in ("float32", "float64", "complex64", "complex128"):
+        rule = "relative:1e-4" if d in ("float32", "complex64") else "relative:1e-10"
+        whole = [np.array(m, d) for m in ([[1, 1, 0], [0, 0, 0], [0, 1, 1]], [[0] * 3] * 3, [[1, 1, 1, 9], [1, 1, 1, 1], [9, 1, 1, 1]], [[2, 2, 0, 1, 0], [2, 4, 0, 0, 1], [0, 4, 1, 0, 0]], [[0], [0], [0]], [[7], [-3], [7]], [[0, 0], [0, 0], [0, 0]], [[1e-3, 5], [1e-30, 2], [3, 0]])]
+        f.simple("TridiagonalSolve", d, [([m, v(d, [m.shape[1], 2], 1, 4)], {"perturb_singular": True}) for m in whole] + [([v(d, [*b, 3, 5], 1, 4), v(d, [*b, 5, 2], salt=3)], {"perturb_singular": True}) for b in ([], [2, 3])], rule, tag="perturbed")
+    f.refused("TridiagonalSolve", "float32", [np.ones([3, 4], np.float32), v("float32", [4, 1])], "perturbed_refused", partial_pivoting=False, perturb_singular=True)
     f.simple("TridiagonalSolve", "float32", [([np.zeros([3, 4], np.float32), v("float32", [4, 1])], {"partial_pivoting": p}) for p in (True, False)], tag="singular")
     for d in ("float32", "bfloat16"):
         a, b = np.where(v("float32", [5, 7]) > 0, v("float32", [5, 7], salt=1), 0).astype(v(d, []).dtype), v(d, [7, 3], salt=2)
