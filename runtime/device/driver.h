@@ -132,12 +132,12 @@ struct tfc_op_time {
   uint64_t split; // of `wall`: in loops that the device's cores share
   uint64_t work;  // of all cores in those loops
 };
-// Lanes: operations of one segment side by side. Each is planned on a lane and split over so many; a lane that has
+// Lanes: operations of one segment side by side. Each is planned on a lane, or split over several; a lane that has
 // nothing that is ready takes what is planned on others. An operation may start when all that come before it have
 // ended. Running the operations one by one in the order of the segment is right, too.
 struct tfc_lane_step {
   uint32_t op;                       // index in the segment; UINT32_MAX: nothing is run, others wait for it
-  uint16_t lane, threads;            // as planned
+  uint32_t lanes;                    // as planned: a bit for each
   bool open;                         // of one lane: others may help that would be idle
   uint32_t before;                   // so many steps must have ended
   uint32_t after_begin, after_count; // in `after`: steps that wait for it

@@ -125,8 +125,7 @@ tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrange
     bool joint = ir->ops.data[op].joint;
     step_of_op[op] = i;
     steps[i] = (struct tfc_lane_step){.op = joint ? TFC_NONE32 : item++,
-                                      .lane = by->lane[op],
-                                      .threads = (uint16_t)(1 + __builtin_popcount(by->helpers[op])),
+                                      .lanes = joint ? 0 : by->helpers[op] | 1u << by->lane[op],
                                       .open = by->open[op],
                                       .before = g.waiting[op],
                                       .after_count = g.begin[op + 1] - g.begin[op]};

@@ -1,10 +1,10 @@
 // Every lane has a team of its own, without threads: other lanes come to help with an operation that is split. Lanes
 // are taken by whoever of the device's threads comes.
 //
-// The plan says which lane runs what, and in which order. But cores of a shared machine are never as fast as when they
+// The plan says which lanes run what, and in which order. But cores of a shared machine are never as fast as when they
 // were timed, so a lane waits for nobody: of its own operations it runs the first that is ready, and where none is, it
-// helps with one that is split, or takes the first that is ready on any lane. What comes before a lane's own next
-// operation in the plan and is being split is helped with first.
+// helps with one that is split, or takes the first that is ready on any lane. What is split over several lanes begins
+// with whichever of them comes first; the others help with it before they go on.
 #include "runtime/device/cpu/lanes.h"
 
 #include <sched.h>
@@ -18,7 +18,7 @@ static const uint32_t NONE = UINT32_MAX;
 struct lane {
   _Alignas(64) _Atomic uint32_t ended; // operations that it has split and that have ended
   _Atomic uint32_t splits;             // the step that it splits, NONE: none
-  _Atomic uint64_t *ready;             // a bit for each of its steps: may be taken
+  _Atomic uint64_t *ready;             // a bit for each of its steps: may be taken, or was by another lane
   const uint32_t *steps;               // [step_count]
   uint32_t step_count;
   struct tfc_team team;
@@ -33,7 +33,8 @@ struct tfc_cpu_lanes {
   _Atomic uint64_t *ready; // of all lanes
   uint32_t ready_words;
   uint32_t *steps;                    // lane by lane
-  uint32_t *bit;                      // [steps] where in its lane
+  uint32_t *bit;                      // [lane * step_count + step] where in the lane
+  _Atomic bool *taken;                // [steps]
   _Atomic uint32_t *before;           // [steps] how many of those that come before it have not ended
   uint32_t *next;                     // [steps] chains of steps that run nothing and are to end
   _Alignas(64) _Atomic uint32_t left; // steps that have not ended
@@ -51,6 +52,7 @@ static void release(void *own) {
   free((void *)l->ready);
   free(l->steps);
   free(l->bit);
+  free((void *)l->taken);
   free((void *)l->before);
   free(l->next);
   free(l);
@@ -58,15 +60,17 @@ static void release(void *own) {
 
 static bool make_room(struct tfc_cpu_lanes *l) {
   const struct tfc_lanes *plan = l->plan;
-  size_t n = plan->step_count + 1u;
-  l->ready_words = plan->step_count / 64 + plan->count;
+  size_t n = plan->step_count + 1u, planned = 1;
+  for (uint32_t k = 0; k < plan->step_count; k++) planned += (uint32_t)__builtin_popcount(plan->steps[k].lanes);
+  l->ready_words = (uint32_t)(planned / 64 + plan->count);
   l->lanes = aligned_alloc(64, plan->count * sizeof *l->lanes);
   l->ready = calloc(l->ready_words, sizeof *l->ready);
-  l->steps = malloc(n * sizeof *l->steps);
-  l->bit = malloc(n * sizeof *l->bit);
+  l->steps = malloc(planned * sizeof *l->steps);
+  l->bit = malloc(plan->count * n * sizeof *l->bit);
+  l->taken = calloc(n, sizeof *l->taken);
   l->before = calloc(n, sizeof *l->before);
   l->next = malloc(n * sizeof *l->next);
-  return l->lanes && l->ready && l->steps && l->bit && l->before && l->next;
+  return l->lanes && l->ready && l->steps && l->bit && l->taken && l->before && l->next;
 }
 
 tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p) {
@@ -84,8 +88,8 @@ tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p) {
     lane->steps = l->steps + at;
     lane->ready = l->ready + word;
     for (uint32_t k = 0; k < plan->step_count; k++) {
-      if (plan->steps[k].op == NONE || plan->steps[k].lane != i) continue;
-      l->bit[k] = lane->step_count++;
+      if (!(plan->steps[k].lanes >> i & 1)) continue;
+      l->bit[i * plan->step_count + k] = lane->step_count++;
       l->steps[at++] = k;
     }
     word += (lane->step_count + 63) / 64;
@@ -102,9 +106,10 @@ tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p) {
 }
 
 static void make_ready(struct tfc_cpu_lanes *l, uint32_t step) {
-  uint32_t bit = l->bit[step];
-  atomic_fetch_or_explicit(&l->lanes[l->plan->steps[step].lane].ready[bit / 64], UINT64_C(1) << bit % 64,
-                           memory_order_release);
+  for (uint32_t lanes = l->plan->steps[step].lanes; lanes; lanes &= lanes - 1) {
+    uint32_t i = (uint32_t)__builtin_ctz(lanes), bit = l->bit[i * l->plan->step_count + step];
+    atomic_fetch_or_explicit(&l->lanes[i].ready[bit / 64], UINT64_C(1) << bit % 64, memory_order_release);
+  }
 }
 
 // A step has ended, and with it those that only waited for it and run nothing.
@@ -128,19 +133,17 @@ static void end(struct tfc_cpu_lanes *l, uint32_t step) {
   atomic_fetch_sub_explicit(&l->left, count, memory_order_acq_rel);
 }
 
-// The first step of a lane that is ready, NONE: none.
-static uint32_t first_ready(const struct lane *lane) {
+// The first step of a lane that is ready and that nobody took, NONE: none.
+static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *lane) {
   for (uint32_t w = 0; w * 64 < lane->step_count; w++) {
-    uint64_t bits = atomic_load_explicit(&lane->ready[w], memory_order_relaxed);
-    if (bits) return lane->steps[w * 64 + (uint32_t)__builtin_ctzll(bits)];
+    uint64_t bits = atomic_load_explicit(&lane->ready[w], memory_order_acquire);
+    for (; bits; bits &= bits - 1) {
+      uint32_t step = lane->steps[w * 64 + (uint32_t)__builtin_ctzll(bits)];
+      if (!atomic_load_explicit(&l->taken[step], memory_order_relaxed)) return step;
+      atomic_fetch_and_explicit(&lane->ready[w], ~(bits & -bits), memory_order_relaxed);
+    }
   }
   return NONE;
-}
-
-static bool take(struct tfc_cpu_lanes *l, uint32_t step) {
-  uint64_t mask = UINT64_C(1) << l->bit[step] % 64;
-  _Atomic uint64_t *word = &l->lanes[l->plan->steps[step].lane].ready[l->bit[step] / 64];
-  return atomic_fetch_and_explicit(word, ~mask, memory_order_acquire) & mask;
 }
 
 // Helps the lane that splits the first step before `limit`.
@@ -165,16 +168,20 @@ static bool help_once(struct tfc_cpu_lanes *l, uint32_t index, uint32_t *loops) 
   return false;
 }
 
+// What waits for the step is ready before those that helped with it look for more.
 static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   const struct tfc_lane_step *s = &l->plan->steps[step];
-  uint32_t threads = s->threads == 1 && s->open ? l->plan->count : s->threads;
+  uint32_t planned = (uint32_t)__builtin_popcount(s->lanes),
+           threads = planned == 1 && s->open ? l->plan->count : planned;
   own->team.size = (int)threads;
   tfc_runner_set_environment(l->prepared, s->op, &own->env[threads - 1]);
-  if (s->threads == 1) return tfc_runner_run_one(l->prepared, s->op, l->step);
-  atomic_store_explicit(&own->splits, step, memory_order_release);
+  if (planned > 1) atomic_store_explicit(&own->splits, step, memory_order_release);
   bool good = tfc_runner_run_one(l->prepared, s->op, l->step);
-  atomic_store_explicit(&own->splits, NONE, memory_order_relaxed);
-  atomic_fetch_add_explicit(&own->ended, 1, memory_order_release);
+  if (good) end(l, step);
+  if (planned > 1) {
+    atomic_store_explicit(&own->splits, NONE, memory_order_relaxed);
+    atomic_fetch_add_explicit(&own->ended, 1, memory_order_release);
+  }
   return good;
 }
 
@@ -183,25 +190,20 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
   struct lane *own = &l->lanes[index];
   uint32_t idle = 0, loops[TFC_CPU_MOST_LANES] = {0};
   while (atomic_load_explicit(&l->left, memory_order_acquire) && !tfc_step_stopped(l->step)) {
-    uint32_t step = first_ready(own);
-    if (help(l, index, step)) {
-      idle = 0;
-      continue;
+    uint32_t step = first_ready(l, own);
+    bool helped = help(l, index, step);
+    for (uint32_t i = 0, other; !helped && step == NONE && i < l->plan->count; i++)
+      if ((other = first_ready(l, &l->lanes[i])) < step) step = other;
+    if (!helped && step != NONE) {
+      if (!atomic_exchange_explicit(&l->taken[step], true, memory_order_relaxed) && !run(l, own, step)) return;
+      helped = true;
     }
-    for (uint32_t i = 0, other; step == NONE && i < l->plan->count; i++)
-      if ((other = first_ready(&l->lanes[i])) < step) step = other;
-    if (step != NONE) {
+    if (helped || help_once(l, index, loops))
       idle = 0;
-      if (!take(l, step)) continue;
-      if (!run(l, own, step)) return;
-      end(l, step);
-    } else if (help_once(l, index, loops)) {
-      idle = 0;
-    } else if (++idle < SPINS) {
+    else if (++idle < SPINS)
       tfc_pause();
-    } else {
+    else
       sched_yield(); // the others' cores may not be their own just now
-    }
   }
 }
 
@@ -217,8 +219,10 @@ static void begin_step(struct tfc_cpu_lanes *l, struct tfc_step *step) {
     for (uint32_t k = 0; k < plan->count; k++) tfc_runner_enter(&l->lanes[i].env[k], step);
   }
   for (uint32_t w = 0; w < l->ready_words; w++) atomic_store_explicit(&l->ready[w], 0, memory_order_relaxed);
-  for (uint32_t k = 0; k < plan->step_count; k++)
+  for (uint32_t k = 0; k < plan->step_count; k++) {
     atomic_store_explicit(&l->before[k], plan->steps[k].before, memory_order_relaxed);
+    atomic_store_explicit(&l->taken[k], false, memory_order_relaxed);
+  }
   atomic_store_explicit(&l->left, plan->step_count, memory_order_relaxed);
   for (uint32_t k = 0; k < plan->step_count; k++) {
     if (plan->steps[k].before) continue;
