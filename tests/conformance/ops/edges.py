@@ -94,7 +94,7 @@ def cases(f):
     f.simple("SparseMatMul", "float32", [([zeros, not_finite], dict(a_is_sparse=x, b_is_sparse=y)) for x in (False, True) for y in (False, True)]
              + [([not_finite.T.copy(), zeros.T.copy()], dict(b_is_sparse=True))], tag="infinite")
     for op in ("BesselJ0", "BesselJ1"):
-        f.simple(op, "float32", [([np.array([inf, -inf, nan], np.float32)], {})], tag="infinite")
+        f.simple(op, "float32", [([np.array([inf, -inf, nan], np.float32)], {})], relative(1e-6, 1)("float32"), tag="infinite")
     real = [np.array(v, np.float32) for v in (inf, 0, 1, 3, nan, -1)]
     f.simple("RaggedRange", "float32", [([real[0], real[1], real[2]], {}), ([real[3], real[0], real[5]], {}), ([real[1], real[3], real[0]], {})], tag="infinite")
     for i, bounds in enumerate(((1, 0, 2), (0, 0, 2), (1, 2, 4))):
