@@ -577,6 +577,9 @@ static tfc_status grad_of_set(struct tfc_grad_ctx *c) {
   tfc_dtype dtype = tfc_grad_input_dtype(c, 2);
   c->grad_inputs[0] =
       typed(c, "TensorListSetItem", (struct tfc_output[]){dlist, index, tfc_grad_zeros_like(c, item)}, 3, dtype);
+  if (tfc_grad_attr_bool(c, "resize_if_index_out_of_bounds", false)) // it may have grown
+    c->grad_inputs[0] = tfc_add2(c->builder, "TensorListResize", c->grad_inputs[0],
+                                 tfc_add1(c->builder, "TensorListLength", tfc_grad_input(c, 0)));
   c->grad_inputs[2] =
       typed(c, "TensorListGetItem", (struct tfc_output[]){dlist, index, tfc_grad_shape_of_input(c, 2)}, 3, dtype);
   return tfc_grad_status(c);
