@@ -18,6 +18,18 @@ static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
   return tfc_dtype_is_trainable(e->g->output_dtypes[number]);
 }
 
+// The next pop of what a node pushed, or push of what it pops, from `k` on.
+static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool pops, uint32_t k) {
+  uint32_t stack = TFC_NO_NODE;
+  const struct tfc_node *n = &e->g->nodes[id];
+  if (!tfc_str_starts(n->op, pops ? "StackPop" : "StackPush")) return TFC_NO_NODE;
+  for (size_t i = 0; i < e->stack_uses.count && stack == TFC_NO_NODE; i++)
+    if (e->stack_uses.data[i].node == id) stack = e->stack_uses.data[i].stack;
+  for (; k < e->stack_uses.count && stack != TFC_NO_NODE; k++)
+    if (e->stack_uses.data[k].stack == stack && e->stack_uses.data[k].pops != pops) return k;
+  return TFC_NO_NODE;
+}
+
 // Nodes on a way of trainable tensors from xs to ys.
 static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uint32_t y_count,
                        const struct tfc_output *xs, uint32_t x_count) {
@@ -40,11 +52,20 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
       reached[c->node] = true;
       stack[depth++] = c->node;
     }
+    for (uint32_t k = 0; (k = stack_partner(e, id, false, k)) != TFC_NO_NODE; k++) {
+      uint32_t pop = e->stack_uses.data[k].node;
+      if (!reached[pop] && is_trainable(e, g->nodes[pop].output_begin)) reached[pop] = true, stack[depth++] = pop;
+    }
   }
   for (uint32_t i = 0; i < y_count; i++)
     if (reached[ys[i].node] && !e->between[ys[i].node]) e->between[ys[i].node] = true, stack[depth++] = ys[i].node;
   while (depth) {
-    const struct tfc_node *n = &g->nodes[stack[--depth]];
+    uint32_t id = stack[--depth];
+    const struct tfc_node *n = &g->nodes[id];
+    for (uint32_t k = 0; (k = stack_partner(e, id, true, k)) != TFC_NO_NODE; k++) {
+      uint32_t push = e->stack_uses.data[k].node;
+      if (reached[push] && !e->between[push]) e->between[push] = true, stack[depth++] = push;
+    }
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; k < n->input_count; k++)
       if (reached[in[k].node] && !e->between[in[k].node]) e->between[in[k].node] = true, stack[depth++] = in[k].node;
@@ -103,6 +124,22 @@ static const struct tfc_function *with_gradient(const struct tfc_gradients *e, c
   return fn && fn->gradient.size ? fn : NULL;
 }
 
+// The row whose gradient function stands for a node: its own, or the one that the attribute of a custom gradient names,
+// where that can be one. NULL: there is no such function.
+static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const struct tfc_node *n, tfc_str *out_name) {
+  const struct tfc_attr *a = n->def ? tfc_node_attr(e->g, n, "_gradient_op_type") : NULL;
+  bool flow = n->def && n->def->flags & (TFC_OP_MERGE | TFC_OP_SWITCH | TFC_OP_EXIT | TFC_OP_FUNCTIONAL);
+  *out_name = n->op;
+  if (!a || a->kind != TFC_ATTR_STRING || flow || tfc_str_equal(a->s, n->op)) return n->def;
+  const struct tfc_op_def *other = tfc_op_find(a->s);
+  *out_name = a->s;
+  // A function of one tensor and its gradient alone reads nothing that another op has not.
+  bool simple = other && other->gradient && n->input_count == 1 && n->output_count == 1 &&
+                !strpbrk(other->inputs, ",*") && !strpbrk(other->outputs, ",*") &&
+                strchr(other->attrs, ':') == strrchr(other->attrs, ':');
+  return simple || (other && other->flags & TFC_OP_NOT_DIFFERENTIABLE) ? other : NULL;
+}
+
 // A function that names its gradient: that is called, with the inputs and the gradients of the outputs.
 static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node *n, const struct tfc_function *fn) {
   uint32_t count = n->input_count + n->output_count;
@@ -134,7 +171,7 @@ static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node 
 }
 
 // The op's gradient function, or its function's gradient; what it gives goes to the producers of the inputs.
-static tfc_status call_rule(struct tfc_gradients *e, uint32_t id, uint32_t frame) {
+static tfc_status call_rule(struct tfc_gradients *e, uint32_t id, const struct tfc_op_def *rule, uint32_t frame) {
   tfc_status s = NULL;
   const struct tfc_graph *g = e->g;
   const struct tfc_node *n = &g->nodes[id];
@@ -169,14 +206,15 @@ static tfc_status call_rule(struct tfc_gradients *e, uint32_t id, uint32_t frame
                              .input_shapes = in_shapes,
                              .output_shapes = out_shapes,
                              .owner = e};
-  TFC_TRY(s, fn ? call_gradient(&ctx, n, fn) : n->def->gradient(&ctx));
+  TFC_TRY(s, fn ? call_gradient(&ctx, n, fn) : rule->gradient(&ctx));
   TFC_TRY(s, tfc_gradients_adopt(e, first, frame));
   for (uint32_t k = 0; k < n->input_count; k++) {
     if (tfc_output_valid(indexed[k].values))
-      TFC_TRY(s, tfc_gradients_push(e, in[k],
-                                    (struct tfc_grad){indexed[k].values, indexed[k].indices, indexed[k].dense_shape}));
+      TFC_TRY(s, tfc_gradients_push_from(
+                     e, tfc_grad_guards(e, id), in[k],
+                     (struct tfc_grad){indexed[k].values, indexed[k].indices, indexed[k].dense_shape}, frame));
     else if (tfc_output_valid(grad_inputs[k]))
-      TFC_TRY(s, tfc_gradients_push(e, in[k], tfc_grad_dense(grad_inputs[k])));
+      TFC_TRY(s, tfc_gradients_push_from(e, tfc_grad_guards(e, id), in[k], tfc_grad_dense(grad_inputs[k]), frame));
   }
 out:
   free(grad_outputs);
@@ -191,6 +229,8 @@ static tfc_status differentiate(struct tfc_gradients *e, uint32_t id, uint32_t f
   const struct tfc_output *in = tfc_node_inputs(g, n);
   uint32_t flags = n->def ? n->def->flags : 0, first = tfc_builder_node_count(e->b);
   bool any = false;
+  tfc_str rule_name;
+  const struct tfc_op_def *rule = rule_of(e, n, &rule_name);
   char scope[256];
   snprintf(scope, sizeof scope, "%s/%.*s_grad", e->scope, (int)(n->name.size < 200 ? n->name.size : 200), n->name.data);
   tfc_builder_set_scope(e->b, scope);
@@ -201,19 +241,31 @@ static tfc_status differentiate(struct tfc_gradients *e, uint32_t id, uint32_t f
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, frame));
   if (flags & TFC_OP_EXIT) {
     uint32_t loop = e->frames.of_node[in[0].node];
-    return --e->loops[loop].exits_left || e->stop[id] ? NULL : tfc_gradients_of_loop(e, loop, frame);
+    bool wait = --e->loops[loop].exits_left || e->loops[loop].waits;
+    return wait || e->stop[id] ? NULL : tfc_gradients_of_loop(e, loop, frame);
   }
-  if (any && !e->stop[id] && !(flags & TFC_OP_NOT_DIFFERENTIABLE)) {
+  if (tfc_str_starts(n->op, "StackPush") && !e->stop[id]) {
+    TFC_RETURN_IF_ERROR(tfc_gradients_of_push(e, id));
+  } else if (any && tfc_str_starts(n->op, "StackPop")) {
+    TFC_RETURN_IF_ERROR(tfc_gradients_of_pop(e, id, frame));
+  } else if (any && !e->stop[id] && !(rule && rule->flags & TFC_OP_NOT_DIFFERENTIABLE)) {
+    if (n->def && !rule)
+      return tfc_status_make(TFC_UNIMPLEMENTED,
+                             "node '%.*s': its attribute _gradient_op_type names the gradient '%.*s', which tfc does "
+                             "not have or cannot take for op %.*s",
+                             TFC_STR_ARG(n->name), TFC_STR_ARG(rule_name), TFC_STR_ARG(n->op));
     if (flags & TFC_OP_MERGE)
       TFC_RETURN_IF_ERROR(tfc_gradients_of_merge(e, id, frame));
     else if (flags & TFC_OP_SWITCH)
       TFC_RETURN_IF_ERROR(tfc_gradients_of_switch(e, id, frame));
-    else if (passes_rows(n) && e->grads[n->output_begin].count && tfc_grad_is_rows(&e->grads[n->output_begin].data[0]))
-      TFC_RETURN_IF_ERROR(tfc_gradients_push(e, in[0], e->grads[n->output_begin].data[0]));
-    else if (!(n->def && n->def->gradient) && !with_gradient(e, n))
+    else if (rule == n->def && passes_rows(n) && e->grads[n->output_begin].count &&
+             tfc_grad_is_rows(&e->grads[n->output_begin].data[0]))
+      TFC_RETURN_IF_ERROR(
+          tfc_gradients_push_from(e, tfc_grad_guards(e, id), in[0], e->grads[n->output_begin].data[0], frame));
+    else if (!(rule && rule->gradient) && !with_gradient(e, n))
       return unsupported(n);
     else
-      TFC_RETURN_IF_ERROR(call_rule(e, id, frame));
+      TFC_RETURN_IF_ERROR(call_rule(e, id, rule, frame));
   }
   return tfc_gradients_release(e, id);
 }
@@ -295,6 +347,7 @@ static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output
     e->stop = calloc((size_t)e->g->node_count + 1, sizeof *e->stop);
     e->pending = calloc((size_t)e->g->node_count + 1, sizeof *e->pending);
     if (!e->between || !e->stop || !e->pending) return tfc_gradients_no_memory();
+    TFC_RETURN_IF_ERROR(tfc_gradients_find_stacks(e));
     TFC_RETURN_IF_ERROR(mark(e, ys, y_count, xs, x_count));
     TFC_RETURN_IF_ERROR(tfc_frames_find(e->g, &e->frames));
     for (uint32_t i = 0; i < e->g->node_count; i++) {
@@ -357,6 +410,7 @@ tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output 
   for (uint32_t f = 0; f < e.frames.count; f++)
     e.loops[f].count_add = e.loops[f].forward_sync = e.loops[f].backward_sync = e.loops[f].pivot = TFC_NO_NODE;
   for (uint32_t i = 0; i < e.g->node_count; i++) TFC_TRY(s, tfc_gradients_place(&e, i, e.frames.of_node[i]));
+  TFC_TRY(s, tfc_gradients_pair_stacks(&e));
   name_scope(&e);
   TFC_TRY(s, start(&e, ys, y_count, grad_ys));
   TFC_TRY(s, run(&e, ys, y_count));
@@ -377,6 +431,8 @@ out:
   free(e.stop);
   free(e.pending);
   tfc_array_free(&e.frame_of);
+  tfc_array_free(&e.stack_uses);
+  tfc_array_free(&e.stacks);
   tfc_intmap_deinit(&e.entered);
   tfc_intmap_deinit(&e.values);
   tfc_frames_deinit(&e.frames);

@@ -62,6 +62,29 @@ static struct tfc_output zeros_on_side(struct tfc_gradients *e, const struct tfc
   return tfc_add2(e->b, "Fill", shape, tfc_add_scalar(e->b, type, 0));
 }
 
+tfc_status tfc_gradients_push_from(struct tfc_gradients *e, const struct tfc_guards *here, struct tfc_output to,
+                                   struct tfc_grad grad, uint32_t frame) {
+  const struct tfc_guards *there = &e->frames.guards[tfc_grad_number(e, to)];
+  if (!tfc_output_valid(grad.values)) return tfc_status_clone(tfc_builder_status(e->b));
+  for (uint32_t i = here->count; i > 0; i--) {
+    const struct tfc_guard *by = &here->items[i - 1];
+    if (find_side(there, by->pred, by->side) || by->side > 1) continue;
+    uint32_t first = tfc_builder_node_count(e->b);
+    struct tfc_output g = tfc_gradients_to_dense(e, &grad), zeros;
+    tfc_dtype type = tfc_dtype_base(tfc_builder_dtype(e->b, g));
+    zeros = type == TFC_VARIANT ? to : tfc_gradients_shape(e, to);
+    for (uint32_t k = 0; k < i - 1; k++)
+      if (!find_side(there, here->items[k].pred, here->items[k].side))
+        zeros = on_side(e, zeros, here->items[k].pred, here->items[k].side);
+    zeros = on_side(e, zeros, by->pred, 1 - by->side);
+    zeros = type == TFC_VARIANT ? tfc_add1(e->b, "ZerosLike", zeros)
+                                : tfc_add2(e->b, "Fill", zeros, tfc_add_scalar(e->b, type, 0));
+    grad = tfc_grad_dense(tfc_add2(e->b, "Merge", g, zeros));
+    TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, frame));
+  }
+  return tfc_gradients_push(e, to, grad);
+}
+
 tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_t frame) {
   const struct tfc_node *n = &e->g->nodes[id];
   const struct tfc_output *in = tfc_node_inputs(e->g, n);
@@ -84,6 +107,8 @@ tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_
       struct tfc_attr to = tfc_attr_type("DstT", TFC_INT64);
       if (rows && wide == TFC_INT64 && tfc_builder_dtype(e->b, sides[k].indices) != wide)
         sides[k].indices = tfc_add(e->b, "Cast", NULL, &sides[k].indices, 1, &to, 1);
+      // Indices that are constants of a branch are copied into the gradient's loop without it.
+      if (rows) sides[k].indices = on_side(e, sides[k].indices, in[1], k);
     } else if (rows) {
       struct tfc_output none =
           tfc_add2(e->b, "Fill", tfc_add_i32_vector(e->b, (int32_t[]){0}, 1), tfc_add_scalar(e->b, wide, 0));
@@ -97,5 +122,5 @@ tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_
   sum.indices = rows ? tfc_add2(e->b, "Merge", sides[0].indices, sides[1].indices) : TFC_NO_OUTPUT;
   sum.dense_shape = rows ? tfc_gradients_shape(e, in[0]) : TFC_NO_OUTPUT;
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, frame));
-  return tfc_gradients_push(e, in[0], sum);
+  return tfc_gradients_push_from(e, tfc_grad_guards(e, id), in[0], sum, frame);
 }

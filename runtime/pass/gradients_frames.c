@@ -184,11 +184,8 @@ void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t 
   if (l->backward_sync != TFC_NO_NODE) tfc_builder_add_control(e->b, l->backward_next, l->backward_sync);
 }
 
-static struct tfc_output take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o, uint32_t loop,
-                                   const struct tfc_guards *guards) {
-  struct tfc_grad_loop *l = &e->loops[loop];
-  uint32_t frame = tfc_gradients_frame_of_loop(e, loop);
-  tfc_str device = tfc_builder_node(e->b, o.node)->device;
+struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_output stack, uint32_t frame,
+                                        const struct tfc_guards *guards) {
   struct tfc_output handle = tfc_gradients_enter(e, stack, frame, true);
   for (uint32_t i = 0; i < guards->count; i++) {
     if (is_implied(e, guards, i)) continue;
@@ -197,6 +194,15 @@ static struct tfc_output take_back(struct tfc_gradients *e, struct tfc_output st
     handle = add_in(e, frame, "Switch", pair, 2, TFC_NO_NODE, NULL, 0, (tfc_str){0});
     handle.index = guards->items[i].side;
   }
+  return handle;
+}
+
+struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o,
+                                          uint32_t loop, const struct tfc_guards *guards) {
+  struct tfc_grad_loop *l = &e->loops[loop];
+  uint32_t frame = tfc_gradients_frame_of_loop(e, loop);
+  tfc_str device = tfc_builder_node(e->b, o.node)->device;
+  struct tfc_output handle = tfc_gradients_guarded(e, stack, frame, guards);
   struct tfc_attr type = tfc_attr_type("elem_type", tfc_dtype_base(tfc_builder_dtype(e->b, o)));
   struct tfc_output pop = add_in(e, frame, "StackPopV2", &handle, 1, l->pivot, &type, 1, device);
   if (!tfc_output_valid(pop)) return TFC_NO_OUTPUT;
@@ -234,7 +240,7 @@ static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, 
     if (s) return fail(e, s);
     struct tfc_output stack = keep(e, cur, loop, &guards);
     if (!tfc_output_valid(stack)) return TFC_NO_OUTPUT;
-    pop = take_back(e, stack, cur, loop, &guards);
+    pop = tfc_gradients_take_back(e, stack, cur, loop, &guards);
     remember(&e->values, cur, near, pop);
   }
   return remember(&e->values, o, frame, tfc_gradients_enter(e, pop, frame, true));

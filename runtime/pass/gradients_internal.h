@@ -25,7 +25,18 @@ struct tfc_grad_loop { // of a forward frame, made when its gradient is
   uint32_t count_add, count_next, forward_sync;
   struct tfc_output count_exit;
   tfc_str name; // of the gradient's frame
-  uint32_t pivot, condition, backward_next, backward_sync;
+  uint32_t pivot, condition, backward_next, backward_sync, over;
+  uint32_t waits; // stacks that another loop pops, and whose gradients are not there yet
+  bool keeps;     // pushes onto such stacks, itself or a loop in it
+};
+struct tfc_grad_stack { // what a loop pushes and another, later one pops
+  uint32_t push, pop;
+  uint32_t from, to;          // the outermost loops of the two
+  struct tfc_output gradient; // a stack of the gradients of what was popped
+};
+struct tfc_grad_stack_use {
+  uint32_t stack, node;
+  bool pops;
 };
 
 struct tfc_grad_queue {
@@ -42,6 +53,8 @@ struct tfc_gradients {
   struct tfc_intmap entered;   // output, frame → what an Enter brings there
   struct tfc_intmap values;    // forward output, gradient frame → its value there
   struct tfc_grad_list *grads; // by output number
+  TFC_ARRAY(struct tfc_grad_stack_use) stack_uses;
+  TFC_ARRAY(struct tfc_grad_stack) stacks; // those on the way
   bool *between, *stop;
   uint32_t *pending;
   char scope[32];               // "gradients", "gradients_1", ...
@@ -64,6 +77,10 @@ static inline uint32_t tfc_grad_number(const struct tfc_gradients *e, struct tfc
 }
 static inline const struct tfc_shape *tfc_grad_shape(const struct tfc_gradients *e, struct tfc_output o) { // forward
   return &e->shapes.shapes[tfc_grad_number(e, o)];
+}
+
+static inline const struct tfc_guards *tfc_grad_guards(const struct tfc_gradients *e, uint32_t id) { // of a node
+  return &e->frames.guards[e->g->output_total + id];
 }
 
 // --- gradients.c ---------------------------------------------------------------------------------------------------
@@ -89,6 +106,12 @@ static inline uint32_t tfc_gradients_frame_of_loop(const struct tfc_gradients *e
 struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output o, uint32_t frame, bool constant);
 // The next iteration of a loop's gradient comes after this node, be it alive or dead.
 void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t id);
+// A stack in the gradient of a loop, alive where these branches were taken.
+struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_output stack, uint32_t frame,
+                                        const struct tfc_guards *guards);
+// What a stack holds for a forward output in its loop, popped in the loop's gradient.
+struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o,
+                                          uint32_t loop, const struct tfc_guards *guards);
 // Zeros like a forward tensor, for the gradient in `frame`. `zeros_of`: of this type; of a resource, like what it
 // holds.
 struct tfc_output tfc_gradients_zeros(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type, uint32_t frame);
@@ -101,9 +124,26 @@ struct tfc_output tfc_gradients_zero_rows(struct tfc_gradients *e, struct tfc_ou
 // Gradients of a Merge that ends branches and of a Switch that begins them.
 TFC_MUST_USE tfc_status tfc_gradients_of_merge(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 TFC_MUST_USE tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_t frame);
+// What one who is in the branches `here` gives for its input `to`: zeros stand for those that `to` is not in.
+TFC_MUST_USE tfc_status tfc_gradients_push_from(struct tfc_gradients *e, const struct tfc_guards *here,
+                                                struct tfc_output to, struct tfc_grad grad, uint32_t frame);
 
 // --- gradients_loop.c ----------------------------------------------------------------------------------------------
 // All its Exits have been visited: the loop's gradient, in `frame`.
 TFC_MUST_USE tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_t frame);
+
+// --- gradients_stacks.c --------------------------------------------------------------------------------------------
+// All pushes and pops of the graph.
+TFC_MUST_USE tfc_status tfc_gradients_find_stacks(struct tfc_gradients *e);
+// Pairs those on the way. UNIMPLEMENTED where they are no such pair.
+TFC_MUST_USE tfc_status tfc_gradients_pair_stacks(struct tfc_gradients *e);
+TFC_MUST_USE tfc_status tfc_gradients_of_pop(struct tfc_gradients *e, uint32_t id, uint32_t frame);
+TFC_MUST_USE tfc_status tfc_gradients_of_push(struct tfc_gradients *e, uint32_t id);
+// Did a gradient come to what this loop, or one in it, pushed?
+bool tfc_gradients_came_by_stack(const struct tfc_gradients *e, uint32_t loop);
+// A loop's gradient begins: what it pushed goes to the queue, and loops in it that are on the way by that alone.
+TFC_MUST_USE tfc_status tfc_gradients_begin_pushed(struct tfc_gradients *e, uint32_t loop, uint32_t frame);
+// A loop's gradient is there: loops that waited for it may go on.
+TFC_MUST_USE tfc_status tfc_gradients_end_popped(struct tfc_gradients *e, uint32_t loop);
 
 #endif

@@ -106,6 +106,7 @@ static tfc_status count_backward(struct backward *w) {
   // In a loop: what comes after this one pops, in the next iteration of the loop around, comes after it.
   struct tfc_output over = add_at(w, w->around, "Exit", split, TFC_NO_OUTPUT);
   TFC_RETURN_IF_ERROR(failed(e));
+  l->over = over.node;
   if (w->around) tfc_gradients_before_next(e, w->forward_around, over.node);
   return failed(e);
 }
@@ -164,7 +165,8 @@ static tfc_status finish_variable(struct backward *w, struct grad_variable *v) {
   TFC_RETURN_IF_ERROR(close_variable(w, v, next));
   uint32_t enter = v->forward->enter;
   if (enter == TFC_NO_NODE || !e->between[enter]) return NULL;
-  return tfc_gradients_push(e, tfc_node_inputs(e->g, &e->g->nodes[enter])[0], tfc_grad_dense(v->exit));
+  return tfc_gradients_push_from(e, &w->f->around, tfc_node_inputs(e->g, &e->g->nodes[enter])[0],
+                                 tfc_grad_dense(v->exit), w->around);
 }
 
 // --- What the loop reads unchanged ---------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
   if (!tfc_grad_is_rows(&g)) {
     sum = tfc_grad_dense(TFC_NO_OUTPUT);
     TFC_RETURN_IF_ERROR(accumulate(w, source, g.values, &sum.values));
-    return tfc_gradients_push(e, source, sum);
+    return tfc_gradients_push_from(e, &w->f->around, source, sum, w->around);
   }
   first = tfc_builder_node_count(e->b);
   struct tfc_output values = tfc_gradients_zero_rows(e, source, tfc_dtype_base(tfc_builder_dtype(e->b, g.values)));
@@ -219,7 +221,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
   TFC_RETURN_IF_ERROR(append(w, values, g.values, &sum.values));
   TFC_RETURN_IF_ERROR(append(w, indices, g.indices, &sum.indices));
-  return tfc_gradients_push(e, source, sum);
+  return tfc_gradients_push_from(e, &w->f->around, source, sum, w->around);
 }
 
 // --- The loop ------------------------------------------------------------------------------------------------------
@@ -289,6 +291,7 @@ static tfc_status differentiate(struct backward *w, struct grad_variable *variab
     uint32_t next = variables[i].forward->next;
     if (next != TFC_NO_NODE && e->between[next]) TFC_TRY(s, tfc_gradients_release(e, next));
   }
+  TFC_TRY(s, tfc_gradients_begin_pushed(e, w->loop, w->frame));
   TFC_TRY(s, tfc_gradients_drain(e, w->frame));
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, finish_variable(w, &variables[i]));
   for (uint32_t i = 0; i < w->f->constant_count; i++)
@@ -308,7 +311,7 @@ tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_
                        .around = frame,
                        .frame = tfc_gradients_frame_of_loop(e, loop),
                        .forward_around = f->parent};
-  bool any = false;
+  bool any = tfc_gradients_came_by_stack(e, loop);
   tfc_status s = NULL;
   for (uint32_t i = 0; i < f->variable_count; i++) {
     uint32_t exit = f->variables[i].exit;
@@ -327,5 +330,6 @@ tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_
     if (e->between[f->constants[i]]) TFC_TRY(s, tfc_gradients_release(e, f->constants[i]));
 out:
   free(variables);
-  return tfc_status_annotate(s, "gradient of the loop '%.*s'", TFC_STR_ARG(f->name));
+  if (s) return tfc_status_annotate(s, "gradient of the loop '%.*s'", TFC_STR_ARG(f->name));
+  return tfc_gradients_end_popped(e, loop);
 }

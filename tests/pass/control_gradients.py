@@ -32,11 +32,11 @@ def f(*shape, salt=0):
 CASES = []
 
 
-def case(*inputs, modes="12", sparse=False):
-    """A function of tensors that begin as `inputs`."""
+def case(*inputs, modes="12", order=1):
+    """A function of tensors that begin as `inputs`; of order 2, the gradient of its gradients' sum is wanted."""
 
     def keep(fn):
-        CASES.append((fn.__name__, fn, inputs, modes))
+        CASES.append((fn.__name__, fn, inputs, modes, order))
         return fn
 
     return keep
@@ -372,7 +372,66 @@ def one_at_a_time(x, w):
     return loop(6, lambda i, v: [tf.sin(v * w)], x, parallel_iterations=1)[0]
 
 
-def run_case(name, fn, inputs, mode, dynamic):
+@case(f(3), f(3, salt=1))
+def rows_in_branch(x, w):
+    def body(i, v):
+        table = tf.reshape(tf.tile(w, [4]), [4, 3]) * 0.5
+        return [tf1.cond(i < 1, lambda: v * w, lambda: v + tf.reduce_sum(tf.gather(table, [1, 1, 3]), 0))]
+
+    return loop(3, body, x)[0]
+
+
+@case(f(4, 3), f(3, salt=1), modes="2")
+def rows_of_constant_in_branch(x, w):
+    return loop(3, lambda i, v: [tf1.cond(i < 1, lambda: v * w, lambda: v + tf.reduce_sum(tf.gather(x, [1, 1, 3]), 0))], w)[0]
+
+
+@case(f(3), f(3, salt=1), modes="2")
+def list_grows_in_branch(x, w):
+    array = tf.TensorArray(F64, size=0, dynamic_size=True, element_shape=[3]).write(0, x)
+    array = tf.cond(tf.reduce_sum(w) > -9.0, lambda: array.write(1, x * w), lambda: array)
+    return tf.reduce_sum(array.stack() ** 2, 0)
+
+
+@case(f(4, 3), f(3, salt=1), modes="2")
+def list_grows_in_branches_of_loop(x, w):
+    array = tf.TensorArray(F64, size=0, dynamic_size=True, element_shape=[3])
+    _, array = tf.while_loop(
+        lambda i, a: i < 4,
+        lambda i, a: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: a.write(a.size(), x[i] * w), lambda: a)), [0, array])
+    return tf.reduce_sum(array.stack() ** 2, 0)
+
+
+@case(f(3), f(3, salt=1), modes="2", order=2)
+def second_of_loop(x, w):
+    return loop(3, lambda i, v: [tf.sin(v * w) + x], x)[0]
+
+
+@case(f(3), f(3, salt=1), modes="2", order=2)
+def second_of_loop_in_loop(x, w):
+    return loop(3, lambda i, v: [loop(2, lambda j, u: [tf.sin(u * w) + v], v)[0] * x], x)[0]
+
+
+@case(f(3), f(3, salt=1), modes="2", order=2)
+def second_of_branches_in_loop(x, w):
+    return loop(4, lambda i, v: [tf1.cond(tf.equal(i % 2, 0), lambda: tf.sin(v * w) * v, lambda: v * x)], x)[0]
+
+
+@case(f(3), f(3, salt=1), modes="2", order=2)
+def second_of_loop_in_branch_in_loop(x, w):
+    def body(i, v):
+        return [tf1.cond(i > 0, lambda: loop(2, lambda j, u: [tf.sin(u * w) + v], v)[0] * x, lambda: v * v)]
+
+    return loop(3, body, x)[0]
+
+
+@case(f(3), f(3, salt=1), modes="2", order=2)
+def second_of_loops(x, w):
+    a = loop(3, lambda i, v: [tf.sin(v * w) * v], x)[0]
+    return loop(2, lambda i, v: [tf.tanh(v * a) * x], w)[0] * a
+
+
+def run_case(name, fn, inputs, mode, dynamic, order):
     """(forward GraphDef, record, values) of one case; None where TensorFlow has no gradient."""
     full = "%s.v%s%s" % (name, mode, ".dynamic" if dynamic else "")
     (tf1.enable_control_flow_v2 if mode == "2" else tf1.disable_control_flow_v2)()
@@ -393,6 +452,8 @@ def run_case(name, fn, inputs, mode, dynamic):
         forward = graph.as_graph_def()
         try:
             grads = tf1.gradients([y], xs + more, grad_ys=[w])
+            if order == 2:
+                grads = tf1.gradients([g for g in grads if g is not None], xs + more)
             grads = [None if g is None else tf.identity(tf.convert_to_tensor(g)) for g in grads]
             with tf1.Session() as session:
                 session.run(init)
@@ -400,7 +461,7 @@ def run_case(name, fn, inputs, mode, dynamic):
         except Exception as error:
             print("TensorFlow has no gradient for %s: %s" % (full, " ".join(str(error).split())[-200:]))
             return None
-    record = {"name": full, "y": y.name, "weight": w.name, "init": init.name,
+    record = {"name": full, "order": order, "y": y.name, "weight": w.name, "init": init.name,
               "grads": [None if g is None else "%s/g%d" % (full, k) for k, g in enumerate(grads)],
               "xs": [x.name for x in xs] + [v.handle.name if hasattr(v, "handle") else v.op.name + ":0" for v in more]}
     return forward, record, [None if g is None else next(values) for g in grads]
@@ -410,12 +471,12 @@ def main():
     out = os.path.join(HERE, "golden", "control_gradients")
     os.makedirs(out, exist_ok=True)
     forward, expected, records, functions, expected_values = tf1.GraphDef(), tf.Graph(), [], set(), {}
-    for name, fn, inputs, modes in CASES:
+    for name, fn, inputs, modes, order in CASES:
         for mode in modes:
             for dynamic in (False, True):
                 if dynamic and name in ("dynamic_rnn", "function_with_gradient", "function_without"):
                     continue
-                made = run_case(name, fn, inputs, mode, dynamic)
+                made = run_case(name, fn, inputs, mode, dynamic, order)
                 if not made:
                     continue
                 graph_def, record, values = made

@@ -225,11 +225,46 @@ static void what_has_none_says_so(void **state) {
   tfc_builder_free(b);
 }
 
+// A gradient that a graph names is not replaced by another; the name of a known one is taken.
+static void custom_gradients_are_not_ignored(void **state) {
+  (void)state;
+  static const char *const names[] = {"CustomGradient-7", "Neg"};
+  for (int k = 0; k < 2; k++) {
+    struct tfc_builder *b = NULL;
+    struct tfc_graph *g = NULL;
+    struct tfc_output grad;
+    struct eval e;
+    const struct tfc_tensor *t;
+    struct tfc_attr attr = tfc_attr_string("_gradient_op_type", tfc_str_from(names[k]));
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_output x = tfc_add1(b, "Square", tfc_add_scalar(b, TFC_FLOAT, 3));
+    struct tfc_output y = tfc_add(b, "Exp", "custom", &x, 1, &attr, 1);
+    tfc_status s = tfc_builder_gradients(b, &y, 1, &x, 1, NULL, &grad);
+    if (k == 0) {
+      assert_fails(s, TFC_UNIMPLEMENTED, "node 'custom': its attribute _gradient_op_type names the gradient 'CustomG");
+      tfc_builder_free(b);
+      continue;
+    }
+    assert_ok(s);
+    assert_ok(tfc_builder_finish(b, &g));
+    tfc_builder_free(b);
+    assert_ok(eval_create(g, &e));
+    assert_ok(eval_output(&e, grad, &t));
+    assert_true(*(float *)t->data == -1);
+    eval_deinit(&e);
+    tfc_graph_release(g);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ridge_is_tensorflows),  cmocka_unit_test(mlp_is_tensorflows),
-      cmocka_unit_test(rnnlm_is_tensorflows),  cmocka_unit_test(finite_differences_agree),
-      cmocka_unit_test(what_has_none_says_so), cmocka_unit_test(defaults_may_be_fed),
+      cmocka_unit_test(ridge_is_tensorflows),
+      cmocka_unit_test(mlp_is_tensorflows),
+      cmocka_unit_test(rnnlm_is_tensorflows),
+      cmocka_unit_test(finite_differences_agree),
+      cmocka_unit_test(what_has_none_says_so),
+      cmocka_unit_test(defaults_may_be_fed),
+      cmocka_unit_test(custom_gradients_are_not_ignored),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
