@@ -2,6 +2,7 @@
 //
 // x and y are images of any layout, seen as [outer, channels, inner]; scale, offset, mean, variance [channels]. Sums
 // are in double. Activations may be half or bfloat16 (type T) with statistics in float (type U).
+#include "runtime/ops/nn_common.h"
 #include "runtime/ops/nn_window.h"
 
 struct norm_state {
@@ -333,7 +334,7 @@ static void cost_forward(const struct tfc_graph *g, const struct tfc_node *n, co
   .cost = cost_forward, .prepare = norm_prepare, .kernel = batch_norm
 #define BACKWARD                                                                                                       \
   .flags = TFC_OP_INPLACE, .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm_grad, .cost = cost_forward,             \
-  .prepare = norm_prepare, .kernel = batch_norm_grad
+  .gradient = ops_grad_batch_norm_grad, .prepare = norm_prepare, .kernel = batch_norm_grad
 #define SAMPLES "float[2,3,3,4], float[4], float[4], float[0], float[0]"
 static const struct tfc_op_def nn_batch_norm_rows[] = {
     {.name = "FusedBatchNorm",

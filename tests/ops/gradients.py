@@ -330,6 +330,10 @@ def nn():
         p = lambda k: pos(3, salt=k, **F32)  # noqa: E731
         case(op, [f(2, 3, 2, 3, **F32), p(1), n(2), np.zeros(0, np.float32), np.zeros(0, np.float32)], "training", epsilon=0.01)
         case(op, [f(2, 3, 2, 3, **F32), p(1), n(2), n(3), p(4)], "inference", epsilon=0.01, is_training=False)
+    for op in ["FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"]:
+        given = [f(2, 3, 2, 3, **F32, salt=5), f(2, 3, 2, 3, **F32), p(1), n(3), p(4)] + ([p(4)] if op[-1] == "3" else [])
+        for training in (True, False):
+            case(op, given, "training" if training else "inference", epsilon=0.01, is_training=training)
     case("FakeQuantWithMinMaxArgs", [4 * f(5, **F32)], min=-3.0, max=5.0)
     case("Zeta", [f(4, lo=1.5, hi=3.0), pos(4, salt=1)])
     case("FloorDiv", [pos(3), pos(3, salt=1)])
