@@ -69,7 +69,8 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
   r->envs = calloc(2 * (size_t)session->device_count, sizeof *r->envs);
   r->outs = calloc(r->d->most_outputs + 2u, sizeof *r->outs);
   r->mailbox = calloc(1, sizeof *r->mailbox);
-  if (!r->pools || !r->envs || !r->outs || !r->mailbox) return tfc_run_no_memory();
+  r->launched = r->nested ? r->parent->launched : calloc(session->device_count, sizeof *r->launched);
+  if (!r->pools || !r->envs || !r->outs || !r->mailbox || !r->launched) return tfc_run_no_memory();
   atomic_init(&r->mailbox->references, 1);
   r->host_envs = r->envs + session->device_count;
   for (uint32_t d = 0; d < session->device_count; d++) {
@@ -85,6 +86,8 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
     session->devices[d]->driver->environment(session->devices[d], env);
     r->host_envs[d].device = session->devices[d];
     r->host_envs[d].threads = 1;
+    if (r->d->prepared && r->d->prepared[d] && session->devices[d]->driver->on_its_own)
+      atomic_store_explicit(&r->launched[d], true, memory_order_relaxed);
   }
   r->root = tfc_run_frame_create(r, 0, NULL, NULL);
   for (uint32_t i = 0; i < r->d->root_count && !r->failed; i++) {
@@ -106,10 +109,20 @@ void tfc_run_end(struct tfc_run *r) {
   free(r->pools);
   free(r->envs);
   free(r->outs);
+  if (!r->nested) free(r->launched);
   if (r->mailbox) tfc_run_mailbox_leave(r->mailbox);
   tfc_array_free(&r->ready);
   tfc_array_free(&r->updates);
   tfc_array_free(&r->last);
+}
+
+// A step is over, and was right, only when what it launched is done. Functions inside of it leave that to its end.
+static tfc_status wait_for_launched(const struct tfc_run *r) {
+  tfc_status s = NULL;
+  for (uint32_t d = 0; !r->nested && r->launched && d < r->session->device_count; d++)
+    if (atomic_load_explicit(&r->launched[d], memory_order_relaxed))
+      s = tfc_status_join(s, r->session->devices[d]->driver->synchronize(r->session->devices[d]));
+  return s;
 }
 
 static tfc_status run_plan(struct tfc_run *r) {
@@ -126,6 +139,7 @@ static tfc_status run_plan(struct tfc_run *r) {
       tfc_text_deinit(&text);
     }
     if (!s) s = tfc_run_fetch_late(r);
+    s = tfc_status_join(s, wait_for_launched(r));
   }
   free(r->late);
   tfc_run_end(r);

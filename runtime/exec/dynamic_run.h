@@ -87,7 +87,8 @@ struct tfc_run {
   struct tfc_run_flight *flights;
   struct tfc_run_mailbox *mailbox;
   struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
-  struct tfc_run_value *outs;              // [most_outputs]
+  _Atomic bool *launched;     // [devices] of the outermost run: operations may still run there after their launch
+  struct tfc_run_value *outs; // [most_outputs]
   const struct tfc_tensor *feeds;
   struct tfc_tensor *fetches;
   struct tfc_variable **late; // [fetch_count] or NULL: variables whose references are fetched, read when all is done
