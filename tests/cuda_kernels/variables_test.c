@@ -70,6 +70,12 @@ static void build(const struct tfc_op_def *def, tfc_dtype type, bool flag, struc
     } else if (tfc_str_is(arg->name, "grad") || tfc_str_is(arg->name, "delta") || tfc_str_is(arg->name, "updates") ||
                tfc_str_is(arg->name, "value")) {
       inputs[i] = values(b, type, rows ? &TFC_SHAPE(5, 5) : &shape, -1, 1, &random);
+    } else if (arg->type == TFC_INT64) { // a number of steps
+      struct tfc_tensor t = {0};
+      assert_ok(tfc_tensor_create(TFC_INT64, &TFC_SHAPE_SCALAR, &t));
+      *(int64_t *)t.data = 3;
+      inputs[i] = tfc_add_const(b, "", &t);
+      tfc_tensor_release(&t);
     } else if (tfc_str_is(arg->name, "lr_power")) {
       inputs[i] = values(b, type, &TFC_SHAPE_SCALAR, -0.5, -0.5, &random);
     } else {

@@ -130,9 +130,25 @@ template <class C> TFC_HD void ftrl(C &v, C *s, C g, C lr, C l1, C l2, C shrinka
 TFC_RULE(Ftrl, { ftrl<C>(v, s, g, h[0], h[1], h[2], 0, h[3], flag); })
 TFC_RULE(FtrlV2, { ftrl<C>(v, s, g, h[0], h[1], h[2], h[3], h[4], flag); })
 
+// Duchi et al. 2011, dual averaging; slots: sums of gradients and of their squares.
+TFC_RULE(AdagradDA, {
+  s[0] += g;
+  s[1] += g * g;
+  C shrunk = h[1] > 0 ? shrink(s[0], h[1] * h[3]) : s[0];
+  v = (-h[0] * shrunk) / (h[2] * h[3] * h[0] + sqrt(s[1]));
+})
+TFC_RULE(AdamWithAmsgrad, { // slots: m, v, vhat
+  const C alpha = h[2] * sqrt(one - h[1]) / (one - h[0]);
+  s[0] += (g - s[0]) * (one - h[3]);
+  s[1] += (g * g - s[1]) * (one - h[4]);
+  s[2] = s[2] < s[1] ? s[1] : s[2];
+  v = v - (s[0] * alpha) / (sqrt(s[2]) + h[5]);
+})
+
 // --- Elements ----------------------------------------------------------------------------------------------------
 template <class T, int SCALARS> TFC_HD void scalars_of(const tfc_cuda_update &u, typename number<T>::C *h) {
-  for (int i = 0; i < SCALARS; i++) h[i] = get(*(const T *)u.scalars[i]);
+  for (int i = 0; i < SCALARS; i++)
+    h[i] = u.longs >> i & 1 ? (typename number<T>::C)(*(const int64_t *)u.scalars[i]) : get(*(const T *)u.scalars[i]);
 }
 template <class T, int SLOTS> struct element {
   typedef typename number<T>::C C;

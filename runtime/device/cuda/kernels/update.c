@@ -39,6 +39,7 @@ static const struct {
 struct apply {
   int rule;
   uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices; // inputs; indices UINT32_MAX: the whole
+  uint32_t longs;                                                         // bit i: scalar i is an int64
   bool flag;
 };
 static uint32_t input_named(const struct tfc_op_signature *s, tfc_str name) {
@@ -60,7 +61,9 @@ static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
   a->indices = input_named(s, TFC_STR("indices"));
   for (tfc_str rest = tfc_str_from(rule->scalars); rest.size;) {
     size_t space = tfc_str_find(rest, ' ');
-    a->scalars[a->scalar_count++] = input_named(s, tfc_str_sub(rest, 0, space));
+    uint32_t input = input_named(s, tfc_str_sub(rest, 0, space));
+    if (input < s->input_count && s->inputs[input].type == TFC_INT64) a->longs |= 1u << a->scalar_count;
+    a->scalars[a->scalar_count++] = input;
     rest = tfc_str_sub(rest, space == SIZE_MAX ? rest.size : space + 1, rest.size);
   }
   if (a->scalar_count != rules[a->rule].scalars || (int)a->slots != rule->slots)
@@ -78,7 +81,7 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
   const struct apply *a = l->ctx->state;
   const struct tfc_tensor *grad = l->ctx->inputs[a->grad];
   struct tfc_variable *v[4] = {0};
-  struct tfc_cuda_update u = {.grad = grad->data, .count = tfc_cuda_count(grad), .flag = a->flag};
+  struct tfc_cuda_update u = {.grad = grad->data, .count = tfc_cuda_count(grad), .longs = a->longs, .flag = a->flag};
   for (uint32_t i = 0; i <= a->slots; i++) TFC_RETURN_IF_ERROR(tfc_cuda_writable(l, i, &v[i]));
   const struct tfc_shape *shape = &v[0]->value.shape;
   TFC_KERNEL_CHECK(v[0]->dtype == grad->dtype, "var and grad have different types");
@@ -92,8 +95,9 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
   u.var = v[0]->value.data;
   for (uint32_t i = 0; i < a->scalar_count; i++) {
     const struct tfc_tensor *t = l->ctx->inputs[a->scalars[i]];
-    TFC_KERNEL_CHECK(tfc_tensor_elements(t) == 1 && t->dtype == grad->dtype, "input %u is not a scalar of var's type",
-                     a->scalars[i]);
+    tfc_dtype want = a->longs >> i & 1 ? TFC_INT64 : grad->dtype;
+    TFC_KERNEL_CHECK(tfc_tensor_elements(t) == 1 && t->dtype == want, "input %u is not a scalar of type %s",
+                     a->scalars[i], tfc_dtype_name(want));
     u.scalars[i] = t->data;
   }
   if (a->indices == UINT32_MAX) {

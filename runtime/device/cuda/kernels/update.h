@@ -19,11 +19,13 @@
   X(ProximalGradientDescent, 0, 3)                                                                                     \
   X(ProximalAdagrad, 1, 3)                                                                                             \
   X(Ftrl, 2, 4)                                                                                                        \
-  X(FtrlV2, 2, 5)
+  X(FtrlV2, 2, 5)                                                                                                      \
+  X(AdagradDA, 2, 4)
 #define TFC_CUDA_RULES(X)                                                                                              \
   TFC_CUDA_ROW_RULES(X)                                                                                                \
   X(GradientDescent, 0, 1)                                                                                             \
   X(Adam, 2, 6)                                                                                                        \
+  X(AdamWithAmsgrad, 3, 6)                                                                                             \
   X(AdaMax, 2, 5)                                                                                                      \
   X(AddSign, 1, 4)                                                                                                     \
   X(PowerSign, 1, 4)
@@ -37,7 +39,8 @@ enum tfc_cuda_rule {
 struct tfc_cuda_update {
   void *var, *slots[3];
   const void *grad;
-  const void *scalars[6]; // in device memory, of the variable's type
+  const void *scalars[6]; // in device memory, of the variable's type but for `longs`
+  uint32_t longs;         // bit i: scalar i is an int64 (a number of steps)
   int64_t count;          // elements; of rows: of one row
   bool flag;              // use_nesterov, update_slots or multiply_linear_by_lr
   // Rows: grad [positions, count], position i updates row[i] of var [rows, count]. NULL: the whole.
