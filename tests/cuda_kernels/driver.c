@@ -30,11 +30,12 @@ tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *sou
   return NULL;
 }
 
-bool cuda_host_no_conv;
+bool cuda_host_no_conv, cuda_host_no_room;
 
 // What library/cudnn.c measures on.
 static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_buffer **out) {
   (void)device;
+  if (cuda_host_no_room) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "gpu:0: out of memory");
   return tfc_buffer_create_host(bytes, out);
 }
 static tfc_status no_handle(struct tfc_cuda_library *library, struct cublasLtContext **out) {

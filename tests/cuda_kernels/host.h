@@ -31,6 +31,7 @@ TFC_MUST_USE tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const
 TFC_MUST_USE tfc_status cuda_host_launch(const struct tfc_cuda_kernel *row, struct tfc_kernel_ctx *ctx, size_t scratch);
 struct tfc_cuda_library *cuda_host_library(void);
 extern bool cuda_host_no_conv; // convolutions by plain loops
+extern bool cuda_host_no_room; // to measure in
 
 // A CPU device whose operations are run by the CUDA kernels where there is one: give it to a device before a session
 // is made.

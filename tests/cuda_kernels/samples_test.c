@@ -309,6 +309,23 @@ static void test_what_fails_is_declined(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
 }
+// A device that is nearly full has no room to measure in: plain loops convolve, and nothing is remembered.
+static void test_no_room_is_declined(void **state) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    cuda_host_no_room = true;
+    setenv("ONLY", "Conv2D", 1);
+    test_samples(state);
+    if (cuda_fake_measurements || cuda_fake_convolutions) _exit(1);
+    cuda_host_no_room = false;
+    test_samples(state);
+    _exit(cuda_fake_measurements && cuda_fake_convolutions ? 0 : 1);
+  }
+  int status = 1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
 static void test_the_libraries_were_asked(void **state) {
   (void)state;
   print_message("%u products, %u convolutions\n", cuda_fake_products, cuda_fake_convolutions);
@@ -320,9 +337,8 @@ static void test_the_libraries_were_asked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #ifdef TFC_ONLY_LIBRARY
-      cmocka_unit_test(test_what_fails_is_declined),
-      cmocka_unit_test(test_the_slower_one_does_not_run),
-      cmocka_unit_test(test_what_was_chosen_is_kept),
+      cmocka_unit_test(test_what_fails_is_declined),      cmocka_unit_test(test_no_room_is_declined),
+      cmocka_unit_test(test_the_slower_one_does_not_run), cmocka_unit_test(test_what_was_chosen_is_kept),
       cmocka_unit_test(test_the_libraries_were_asked),
 #else
       cmocka_unit_test(test_samples),

@@ -336,7 +336,13 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   tfc_cuda_plan_model(library, p->model);
   bool known = take_kept(handle, p, &best);
   size_t images = bytes_of(key, 0) + bytes_of(key, 2), all = images + bytes_of(key, 1) + WORKSPACE;
-  if (!known) TFC_TRY(s, library->device->driver->allocate(library->device, all, &memory));
+  if (!known && (s = library->device->driver->allocate(library->device, all, &memory))) {
+    if (tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) goto out;
+    tfc_status declined = tfc_status_make(TFC_UNIMPLEMENTED, "measuring: %s", tfc_status_message(s));
+    tfc_status_free(s); // plain loops need no such room
+    s = declined;
+    goto out;
+  }
   // Turning images costs reading and writing them once more, at about 2 TB/s.
   float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
   for (int first = c->channels_first; first < 2 && !known; first++) {
