@@ -95,7 +95,7 @@ out:
   return s;
 }
 
-// Element types of the first input that a kind of device has kernels of its own for: those that the op takes.
+// Element types that a kind of device has kernels of its own for: those that the op takes.
 static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const struct tfc_op_def *def, tfc_dtype type)) {
   json_t *types = json_array();
   bool all = true, every = true;

@@ -252,8 +252,8 @@ struct tfc_device_driver {
   // Why operation `index` of a prepared segment runs on the host between copies; NULL: it runs here. The text lives as
   // long as the handle. NULL: that never happens.
   const char *(*fallback)(const struct tfc_prepared *prepared, uint32_t index);
-  // Has the driver a kernel of its own for this op and this type of its first input (of its first output where there
-  // is none)? Needs no device. NULL: every kernel of the runtime runs here.
+  // Has the driver a kernel of its own for this op and this type as its first type attribute (of its first input where
+  // there is none)? Needs no device. NULL: every kernel of the runtime runs here.
   bool (*has_kernel)(const struct tfc_op_def *def, tfc_dtype type);
 };
 

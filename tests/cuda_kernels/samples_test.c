@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/base/str.h"
+#include "runtime/device/cuda/kernels/common.h"
 #include "tests/common/eval.h"
 #include "tests/common/sample.h"
 #include "tests/cuda_kernels/host.h"
@@ -76,6 +77,24 @@ static void to_device(const struct tfc_tensor *t, struct tfc_tensor *out) {
   tfc_host_end();
 }
 
+// Lists of operations name the types of the first type attribute: a row that runs says that it takes what it is given.
+static const struct tfc_op_attr *first_type(const struct tfc_op_def *def) {
+  const struct tfc_op_signature *s = tfc_op_signature(def);
+  for (uint32_t i = 0; i < s->attr_count; i++)
+    if (s->attrs[i].kind == TFC_ATTR_TYPE && !tfc_str_is(s->attrs[i].name, "Tidx")) // an axis is an argument
+      return &s->attrs[i];
+  return NULL;
+}
+static tfc_status is_said(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_cuda_kernel *row) {
+  const struct tfc_op_attr *attr = first_type(n->def);
+  if (!attr) return NULL;
+  char *name = tfc_format("%.*s", TFC_STR_ARG(attr->name));
+  tfc_dtype type = tfc_node_attr_type(g, n, name, TFC_DTYPE_NONE);
+  free(name);
+  if (tfc_cuda_row_types(row) & TFC_TYPE_BIT(type)) return NULL;
+  return tfc_status_make(TFC_INTERNAL, "runs with %s, which its row does not name", tfc_dtype_name(type));
+}
+
 struct try {
   bool constants; // prepare sees the values of the inputs
   bool planned;   // outputs have places
@@ -119,6 +138,7 @@ static tfc_status run_row(const struct tfc_graph *g, uint32_t id, const struct t
   struct tfc_cuda_prepare p = {.base = &base};
   const struct tfc_cuda_kernel *row = NULL;
   TFC_TRY(s, cuda_host_choose(&p, &row));
+  TFC_TRY(s, is_said(g, n, row));
   struct tfc_kernel_ctx ctx = {.graph = g,
                                .node = n,
                                .env = &env,
@@ -204,6 +224,27 @@ static void run_samples(const struct tfc_op_def *def, const char *samples, int *
     tfc_graph_release(g);
   }
 }
+
+#ifndef TFC_ONLY_LIBRARY
+// A row says what its op's first type attribute may be where, and only where, input 0 is of another type.
+static void is_consistent(void *arg, const struct tfc_cuda_kernel *row) {
+  int *wrong = arg;
+  const struct tfc_op_def *def = tfc_op_find(tfc_str_from(row->op));
+  const struct tfc_op_attr *attr = def ? first_type(def) : NULL;
+  const struct tfc_op_signature *s = def ? tfc_op_signature(def) : NULL;
+  if (!attr || !s->input_count) return;
+  bool other = !tfc_str_equal(s->inputs[0].type_attr, attr->name);
+  if (other == ((row->flags & ~(uint32_t)TFC_CUDA_NO_CAPTURE) != 0)) return;
+  print_message("FAILED %s: input 0 is %sof the first type attribute\n", row->op, other ? "not " : "");
+  ++*wrong;
+}
+static void test_rows_name_their_types(void **state) {
+  (void)state;
+  int wrong = 0;
+  cuda_host_each_row(is_consistent, &wrong);
+  assert_int_equal(wrong, 0);
+}
+#endif
 
 static void test_samples(void **state) {
   (void)state;
@@ -341,6 +382,7 @@ int main(void) {
       cmocka_unit_test(test_the_slower_one_does_not_run), cmocka_unit_test(test_what_was_chosen_is_kept),
       cmocka_unit_test(test_the_libraries_were_asked),
 #else
+      cmocka_unit_test(test_rows_name_their_types),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_samples_without_a_convolution_library),
 #endif

@@ -67,6 +67,12 @@ struct tfc_cuda_launch {
 
 enum tfc_cuda_kernel_flags {
   TFC_CUDA_NO_CAPTURE = 1 << 0, // what it enqueues depends on host values of the step (seeds, host inputs, node_state)
+  // Where input 0 is not of the op's first type attribute (a handle, a shape, indices): what that type may be.
+  TFC_CUDA_ON_FLOATS = 1 << 1,
+  TFC_CUDA_ON_REALS = 1 << 2,
+  TFC_CUDA_ON_WORDS = 1 << 3, // whole numbers of 4 and 8 bytes
+  TFC_CUDA_ON_SMALL = 1 << 4, // plain types of at most 8 bytes
+  TFC_CUDA_ON_PLAIN = 1 << 5,
 };
 struct tfc_cuda_kernel {
   const char *op;

@@ -5,6 +5,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/runner.h"
 
 enum { SPIN_NS = 20000 };
@@ -173,7 +174,12 @@ const char *tfc_cuda_fallback(const struct tfc_prepared *p, uint32_t index) {
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
   if (def->flags & TFC_OP_VIEW || looks_at_no_element(def)) return true;
-  return tfc_cuda_kernel_next(tfc_str_from(def->name), tfc_dtype_base(type), NULL) != NULL;
+  for (int first = 1; first < TFC_DTYPE_COUNT; first++) {
+    const struct tfc_cuda_kernel *row = NULL;
+    while ((row = tfc_cuda_kernel_next(tfc_str_from(def->name), (tfc_dtype)first, row)))
+      if (tfc_cuda_row_types(row) & TFC_TYPE_BIT(tfc_dtype_base(type))) return true;
+  }
+  return false;
 }
 
 // --- Running -----------------------------------------------------------------------------------------------------

@@ -77,6 +77,16 @@ struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t si
    ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))
 #define TFC_CUDA_HANDLE TFC_TYPE_BIT(TFC_RESOURCE)
 #define TFC_CUDA_INDEX (TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
+// The types that a row takes for the op's first type attribute.
+static inline uint32_t tfc_cuda_row_types(const struct tfc_cuda_kernel *row) {
+  return row->flags & TFC_CUDA_ON_FLOATS  ? TFC_CUDA_BITS(TFC_CUDA_FLOATS)
+         : row->flags & TFC_CUDA_ON_REALS ? TFC_CUDA_BITS(TFC_CUDA_REALS)
+         : row->flags & TFC_CUDA_ON_WORDS ? TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT32) | TFC_TYPE_BIT(TFC_UINT64)
+         : row->flags & TFC_CUDA_ON_SMALL ? TFC_CUDA_PLAIN & ~TFC_TYPE_BIT(TFC_COMPLEX128)
+         : row->flags & TFC_CUDA_ON_PLAIN ? TFC_CUDA_PLAIN
+         : row->types                     ? row->types
+                                          : ~0u;
+}
 
 static inline int64_t tfc_cuda_count(const struct tfc_tensor *t) {
   return tfc_tensor_elements(t);

@@ -215,8 +215,8 @@ static const struct tfc_cuda_kernel elementwise_rows[] = {
     {"LeakyRelu", TFC_CUDA_BITS(TFC_CUDA_FLOATS), leaky_prepare, launch_LeakyRelu, 0},
     {"LeakyReluGrad", TFC_CUDA_BITS(TFC_CUDA_FLOATS), leaky_prepare, launch_LeakyReluGrad, 0},
     {"Cast", TFC_CUDA_BITS(TFC_CUDA_ALL), cast_prepare, launch_Cast, 0},
-    {"Select", TFC_TYPE_BIT(TFC_BOOL), select_prepare, launch_Select, 0},
-    {"SelectV2", TFC_TYPE_BIT(TFC_BOOL), select_prepare, launch_SelectV2, 0},
+    {"Select", TFC_TYPE_BIT(TFC_BOOL), select_prepare, launch_Select, TFC_CUDA_ON_SMALL},
+    {"SelectV2", TFC_TYPE_BIT(TFC_BOOL), select_prepare, launch_SelectV2, TFC_CUDA_ON_SMALL},
     {"AddN", TFC_CUDA_BITS(TFC_CUDA_REALS), NULL, launch_AddN, 0},
 };
 TFC_CUDA_KERNELS(elementwise_rows);

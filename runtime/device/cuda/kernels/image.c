@@ -488,31 +488,34 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 #define NORMS (FLOATS & ~(1u << TFC_CUDA_f64))
-#define CONV(op, types)                                                                                                \
-  {op, types, library_prepare, launch_conv, 0}, {op, types, loops_constant, launch_conv, 0}, {                         \
-    op, types, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE                                                         \
+#define CONV(op, types, on)                                                                                            \
+  {op, types, library_prepare, launch_conv, on}, {op, types, loops_constant, launch_conv, on}, {                       \
+    op, types, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE | (on)                                                  \
   }
 #define EITHER(op, types, library, ours, launch)                                                                       \
   {op, types, library, launch, 0}, {                                                                                   \
     op, types, ours, launch, 0                                                                                         \
   }
+#define AVERAGE_GRAD(op)                                                                                               \
+  {op, TFC_CUDA_INDEX, pool_library, launch_average_grad, TFC_CUDA_ON_FLOATS},                                         \
+      {op, TFC_CUDA_INDEX, average_grad_constant, launch_average_grad, TFC_CUDA_ON_FLOATS}, {                          \
+    op, TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE | TFC_CUDA_ON_FLOATS            \
+  }
 static const struct tfc_cuda_kernel image_rows[] = {
-    CONV("Conv2D", FLOATS),
-    CONV("Conv2DBackpropInput", TFC_CUDA_INDEX),
-    CONV("Conv2DBackpropFilter", FLOATS),
-    CONV("Conv3D", FLOATS),
-    CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX),
-    CONV("Conv3DBackpropFilterV2", FLOATS),
+    CONV("Conv2D", FLOATS, 0),
+    CONV("Conv2DBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS),
+    CONV("Conv2DBackpropFilter", FLOATS, 0),
+    CONV("Conv3D", FLOATS, 0),
+    CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS),
+    CONV("Conv3DBackpropFilterV2", FLOATS, 0),
     EITHER("MaxPool", FLOATS, pool_library, pool_prepare, launch_pool),
     EITHER("MaxPool3D", FLOATS, pool_library, pool_prepare, launch_pool),
     EITHER("AvgPool", FLOATS, pool_library, pool_prepare, launch_pool),
     EITHER("AvgPool3D", FLOATS, pool_library, pool_prepare, launch_pool),
     {"MaxPoolGrad", FLOATS, pool_prepare, launch_max_grad, 0},
-    {"MaxPool3DGrad", FLOATS, pool_prepare, launch_max_grad, 0},
-    EITHER("AvgPoolGrad", TFC_CUDA_INDEX, pool_library, average_grad_constant, launch_average_grad),
-    {"AvgPoolGrad", TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
-    EITHER("AvgPool3DGrad", TFC_CUDA_INDEX, pool_library, average_grad_constant, launch_average_grad),
-    {"AvgPool3DGrad", TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE},
+    {"MaxPool3DGrad", FLOATS, pool_prepare, launch_max_grad, TFC_CUDA_ON_FLOATS},
+    AVERAGE_GRAD("AvgPoolGrad"),
+    AVERAGE_GRAD("AvgPool3DGrad"),
     EITHER("FusedBatchNorm", NORMS, norm_library, norm_prepare, launch_norm),
     EITHER("FusedBatchNormV2", NORMS, norm_library, norm_prepare, launch_norm),
     EITHER("FusedBatchNormV3", NORMS, norm_library, norm_prepare, launch_norm),

@@ -46,10 +46,11 @@ PREPARE(two, 1, 2)
 static const struct arguments *arguments_of(const struct tfc_cuda_launch *l) {
   return l->ctx->state;
 }
-#define TWICE(op, types, prepare, launch)                                                                              \
-  {op, types, prepare##_constant, launch, 0}, {                                                                        \
-    op, types, prepare, launch, TFC_CUDA_NO_CAPTURE                                                                    \
+#define TWICE_ON(op, types, prepare, launch, on)                                                                       \
+  {op, types, prepare##_constant, launch, on}, {                                                                       \
+    op, types, prepare, launch, TFC_CUDA_NO_CAPTURE | (on)                                                             \
   }
+#define TWICE(op, types, prepare, launch) TWICE_ON(op, types, prepare, launch, 0)
 
 // --- Transpose ---------------------------------------------------------------------------------------------------
 static tfc_status launch_Transpose(struct tfc_cuda_launch *l) {
@@ -569,17 +570,17 @@ static const struct tfc_cuda_kernel move_rows[] = {
     TWICE("BroadcastTo", TFC_CUDA_PLAIN, one, launch_BroadcastTo),
     TWICE("Slice", TFC_CUDA_PLAIN, two, launch_Slice),
     TWICE("StridedSlice", TFC_CUDA_PLAIN, strided, launch_StridedSlice),
-    TWICE("StridedSliceGrad", TFC_CUDA_INDEX, strided_grad, launch_StridedSliceGrad),
+    TWICE_ON("StridedSliceGrad", TFC_CUDA_INDEX, strided_grad, launch_StridedSliceGrad, TFC_CUDA_ON_PLAIN),
     TWICE("Pad", TFC_CUDA_PLAIN, one, launch_Pad),
     TWICE("PadV2", TFC_CUDA_PLAIN, one, launch_Pad),
     TWICE("ReverseV2", TFC_CUDA_PLAIN, one, launch_ReverseV2),
-    TWICE("Concat", TFC_CUDA_INDEX, axis_first, launch_Concat),
+    TWICE_ON("Concat", TFC_CUDA_INDEX, axis_first, launch_Concat, TFC_CUDA_ON_PLAIN),
     TWICE("ConcatV2", TFC_CUDA_PLAIN, axis_last, launch_ConcatV2),
-    TWICE("Split", TFC_CUDA_INDEX, axis_first, launch_Split),
+    TWICE_ON("Split", TFC_CUDA_INDEX, axis_first, launch_Split, TFC_CUDA_ON_PLAIN),
     TWICE("SplitV", TFC_CUDA_PLAIN, two, launch_SplitV),
     {"Pack", TFC_CUDA_PLAIN, pack_prepare, launch_Pack, 0},
     {"Unpack", TFC_CUDA_PLAIN, pack_prepare, launch_Unpack, 0},
-    TWICE("Fill", TFC_CUDA_INDEX, fill, launch_Fill),
+    TWICE_ON("Fill", TFC_CUDA_INDEX, fill, launch_Fill, TFC_CUDA_ON_PLAIN),
     {"ZerosLike", TFC_CUDA_PLAIN, plain, launch_ZerosLike, 0},
     {"OnesLike", TFC_CUDA_BITS(TFC_CUDA_ALL), NULL, launch_OnesLike, 0},
     {"DeepCopy", TFC_CUDA_PLAIN, plain, launch_copy, 0},

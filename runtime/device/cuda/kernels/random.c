@@ -119,21 +119,21 @@ STATELESS(stateless_truncated, TFC_RANDOM_TRUNCATED_NORMAL)
 STATELESS(stateless_int, TFC_RANDOM_UNIFORM_INT)
 STATELESS(stateless_full, TFC_RANDOM_FULL_INT)
 
-#define STREAM(op, launch)                                                                                             \
-  { op, TFC_CUDA_INDEX, stream_prepare, launch, TFC_CUDA_NO_CAPTURE }
-#define BOTH(op, launch)                                                                                               \
-  {op, TFC_CUDA_INDEX, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE}, {                                              \
-    op "V2", TFC_CUDA_INDEX, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE                                            \
+#define STREAM(op, launch, on)                                                                                         \
+  { op, TFC_CUDA_INDEX, stream_prepare, launch, TFC_CUDA_NO_CAPTURE | (on) }
+#define BOTH(op, launch, on)                                                                                           \
+  {op, TFC_CUDA_INDEX, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE | (on)}, {                                       \
+    op "V2", TFC_CUDA_INDEX, stateless_prepare, launch, TFC_CUDA_NO_CAPTURE | (on)                                     \
   }
 static const struct tfc_cuda_kernel random_rows[] = {
-    STREAM("RandomUniform", launch_uniform),
-    STREAM("RandomStandardNormal", launch_normal),
-    STREAM("TruncatedNormal", launch_truncated),
-    STREAM("RandomUniformInt", launch_ints),
-    BOTH("StatelessRandomUniform", stateless_uniform),
-    BOTH("StatelessRandomNormal", stateless_normal),
-    BOTH("StatelessTruncatedNormal", stateless_truncated),
-    BOTH("StatelessRandomUniformInt", stateless_int),
-    BOTH("StatelessRandomUniformFullInt", stateless_full),
+    STREAM("RandomUniform", launch_uniform, TFC_CUDA_ON_FLOATS),
+    STREAM("RandomStandardNormal", launch_normal, TFC_CUDA_ON_FLOATS),
+    STREAM("TruncatedNormal", launch_truncated, TFC_CUDA_ON_FLOATS),
+    STREAM("RandomUniformInt", launch_ints, TFC_CUDA_ON_WORDS),
+    BOTH("StatelessRandomUniform", stateless_uniform, TFC_CUDA_ON_FLOATS),
+    BOTH("StatelessRandomNormal", stateless_normal, TFC_CUDA_ON_FLOATS),
+    BOTH("StatelessTruncatedNormal", stateless_truncated, TFC_CUDA_ON_FLOATS),
+    BOTH("StatelessRandomUniformInt", stateless_int, TFC_CUDA_ON_WORDS),
+    BOTH("StatelessRandomUniformFullInt", stateless_full, TFC_CUDA_ON_WORDS),
 };
 TFC_CUDA_KERNELS(random_rows);

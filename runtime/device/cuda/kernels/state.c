@@ -142,11 +142,11 @@ static tfc_status launch_read(struct tfc_cuda_launch *l) {
 
 static const struct tfc_cuda_kernel state_rows[] = {
     {"Assign", TFC_CUDA_PLAIN, assign_prepare, launch_assign, 0},
-    {"AssignVariableOp", TFC_CUDA_HANDLE, assign_prepare, launch_assign, 0},
+    {"AssignVariableOp", TFC_CUDA_HANDLE, assign_prepare, launch_assign, TFC_CUDA_ON_PLAIN},
     {"AssignAdd", TFC_CUDA_BITS(TFC_CUDA_REALS), update_prepare, launch_add, 0},
     {"AssignSub", TFC_CUDA_BITS(TFC_CUDA_REALS), update_prepare, launch_sub, 0},
-    {"AssignAddVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_add, 0},
-    {"AssignSubVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_sub, 0},
-    {"ReadVariableOp", TFC_CUDA_HANDLE, read_prepare, launch_read, 0},
+    {"AssignAddVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_add, TFC_CUDA_ON_REALS},
+    {"AssignSubVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_sub, TFC_CUDA_ON_REALS},
+    {"ReadVariableOp", TFC_CUDA_HANDLE, read_prepare, launch_read, TFC_CUDA_ON_PLAIN},
 };
 TFC_CUDA_KERNELS(state_rows);

@@ -483,16 +483,16 @@ static tfc_status launch_OneHot(struct tfc_cuda_launch *l) {
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 #define APPLY(name, slots, scalars)                                                                                    \
   {"Apply" #name, FLOATS, apply_prepare, launch_apply, 0},                                                             \
-      {"ResourceApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, 0},                                        \
+      {"ResourceApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, TFC_CUDA_ON_FLOATS},                       \
       {"SparseApply" #name, FLOATS, apply_prepare, launch_apply, 0},                                                   \
-      {"ResourceSparseApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, 0},
+      {"ResourceSparseApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, TFC_CUDA_ON_FLOATS},
 #define SCATTER(name)                                                                                                  \
   {"Scatter" name, REALS, scatter_prepare, launch_scatter, 0}, {                                                       \
-    "ResourceScatter" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter, 0                                        \
+    "ResourceScatter" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter, TFC_CUDA_ON_REALS                        \
   }
 #define SCATTER_ND(name)                                                                                               \
   {"ScatterNd" name, REALS, scatter_prepare, launch_scatter_nd_var, 0}, {                                              \
-    "ResourceScatterNd" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter_nd_var, 0                               \
+    "ResourceScatterNd" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter_nd_var, TFC_CUDA_ON_REALS               \
   }
 #define TENSOR_SCATTER(name)                                                                                           \
   { "TensorScatter" name, REALS, scatter_prepare, launch_tensor_scatter, 0 }
@@ -518,8 +518,8 @@ static const struct tfc_cuda_kernel update_rows[] = {
     TENSOR_SCATTER("Sub"),
     TENSOR_SCATTER("Min"),
     TENSOR_SCATTER("Max"),
-    {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_constant, launch_ScatterNd, 0},
-    {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_prepare, launch_ScatterNd, TFC_CUDA_NO_CAPTURE},
+    {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_constant, launch_ScatterNd, TFC_CUDA_ON_REALS},
+    {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_prepare, launch_ScatterNd, TFC_CUDA_NO_CAPTURE | TFC_CUDA_ON_REALS},
     SEGMENTS("Sum"),
     SEGMENTS("Prod"),
     SEGMENTS("Max"),
@@ -527,9 +527,10 @@ static const struct tfc_cuda_kernel update_rows[] = {
     {"Gather", TFC_CUDA_PLAIN, gather_first, launch_gather, 0},
     {"GatherV2", TFC_CUDA_PLAIN, gather_constant, launch_gather, 0},
     {"GatherV2", TFC_CUDA_PLAIN, gather_prepare, launch_gather, TFC_CUDA_NO_CAPTURE},
-    {"ResourceGather", TFC_CUDA_HANDLE, gather_first, launch_resource_gather, 0},
+    {"ResourceGather", TFC_CUDA_HANDLE, gather_first, launch_resource_gather, TFC_CUDA_ON_PLAIN},
     {"GatherNd", TFC_CUDA_PLAIN, gather_first, launch_GatherNd, 0},
-    {"OneHot", TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT8), one_hot_constant, launch_OneHot, 0},
-    {"OneHot", TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT8), one_hot_prepare, launch_OneHot, TFC_CUDA_NO_CAPTURE},
+    {"OneHot", TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT8), one_hot_constant, launch_OneHot, TFC_CUDA_ON_SMALL},
+    {"OneHot", TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT8), one_hot_prepare, launch_OneHot,
+     TFC_CUDA_NO_CAPTURE | TFC_CUDA_ON_SMALL},
 };
 TFC_CUDA_KERNELS(update_rows);
