@@ -53,6 +53,7 @@ struct block {
   void *memory;
   size_t bytes;
   bool pinned;
+  int device;
   struct block *next;
 };
 
@@ -201,7 +202,7 @@ static int make_block(void **out, size_t bytes, bool pinned) {
     return 2;
   }
   memset(memory, 0xa5, bytes);
-  *b = (struct block){memory, bytes, pinned, blocks};
+  *b = (struct block){memory, bytes, pinned, current_device, blocks};
   blocks = b;
   *out = pinned || options.readable ? memory : tfc_to_foreign(memory);
   if (!pinned) bytes_out += bytes;
@@ -246,10 +247,11 @@ static int allocate_host(void **out, size_t bytes) {
   pthread_mutex_unlock(&lock);
   return error;
 }
-static int memory_info(size_t *out_free, size_t *out_total) {
+static int memory_info(size_t *out_free, size_t *out_total) { // of the device that the thread has entered
   pthread_mutex_lock(&lock);
-  *out_total = options.memory;
-  *out_free = options.memory - bytes_out;
+  *out_free = *out_total = options.memory;
+  for (const struct block *b = blocks; b; b = b->next)
+    if (!b->pinned && b->device == current_device) *out_free -= b->bytes;
   pthread_mutex_unlock(&lock);
   return 0;
 }

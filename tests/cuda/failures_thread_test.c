@@ -96,6 +96,14 @@ static void out_of_memory(void **state) {
   assert_ok(d->driver->allocate(d, 50 << 20, &b[2])); // what was cached goes back first
   tfc_buffer_release(b[2]);
   tfc_devices_close(&set);
+  // What is left is that of the device that was asked, whichever the thread used last.
+  const struct tfc_memory_limit of_one = {"gpu:1", 60000000};
+  assert_ok(tfc_devices_open("gpu:0-1", &of_one, 1, &set));
+  assert_ok(set.devices[0]->driver->allocate(set.devices[0], 20 << 20, &b[0]));
+  assert_fails(set.devices[1]->driver->allocate(set.devices[1], 61000000, &b[1]), TFC_RESOURCE_EXHAUSTED,
+               "gpu:1: out of memory: 61.0 MB asked for, 0 B in use, limit 60.0 MB, largest free block 60.0 MB");
+  tfc_buffer_release(b[0]);
+  tfc_devices_close(&set);
   // What is kept counts too: other devices of the same GPU want their share.
   const struct tfc_memory_limit limit = {"gpu:*", 40 << 20};
   assert_ok(tfc_devices_open("gpu:0", &limit, 1, &set));

@@ -113,7 +113,8 @@ static struct tfc_cuda_block *make_block(struct tfc_cuda_memory *m, size_t capac
 static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes, uint64_t held) {
   char a[32], b[32], c[32], d[32], e[32];
   size_t free_bytes = 0, total = 0;
-  if (m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
+  // What is left is asked of the GPU that the thread has entered: after a limit's refusal that may be another one.
+  if (tfc_cuda_enter(m->api, m->ordinal) || m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
   uint64_t left = free_bytes;
   if (m->limit == UINT64_MAX)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
