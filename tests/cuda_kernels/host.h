@@ -55,5 +55,7 @@ extern bool cuda_fake_no_measurement; // cuDNN's measuring fails
 extern uint32_t cuda_fake_dnn_calls;  // of pools, norms, softmax and local responses, measuring included
 extern uint32_t cuda_fake_timings;    // events that were made to time something
 extern int64_t cuda_fake_dnn_cost_ns; // what each of those calls seems to take more than it does; below 0: less
+// Is a captured graph of four nodes followed from its root? The second has so many successors; edges may have data.
+bool cuda_fake_chain(uint32_t successors, bool early);
 
 #endif

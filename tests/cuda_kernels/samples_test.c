@@ -367,6 +367,15 @@ static void test_no_room_is_declined(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
 }
+static void test_chains_are_followed(void **state) {
+  (void)state;
+  for (int early = 0; early < 2; early++) {
+    assert_true(cuda_fake_chain(1, early));
+    assert_false(cuda_fake_chain(0, early));
+    assert_false(cuda_fake_chain(2, early));
+    assert_false(cuda_fake_chain(3, early));
+  }
+}
 static void test_the_libraries_were_asked(void **state) {
   (void)state;
   print_message("%u products, %u convolutions\n", cuda_fake_products, cuda_fake_convolutions);
@@ -378,9 +387,9 @@ static void test_the_libraries_were_asked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #ifdef TFC_ONLY_LIBRARY
-      cmocka_unit_test(test_what_fails_is_declined),      cmocka_unit_test(test_no_room_is_declined),
-      cmocka_unit_test(test_the_slower_one_does_not_run), cmocka_unit_test(test_what_was_chosen_is_kept),
-      cmocka_unit_test(test_the_libraries_were_asked),
+      cmocka_unit_test(test_what_fails_is_declined),  cmocka_unit_test(test_no_room_is_declined),
+      cmocka_unit_test(test_chains_are_followed),     cmocka_unit_test(test_the_slower_one_does_not_run),
+      cmocka_unit_test(test_what_was_chosen_is_kept), cmocka_unit_test(test_the_libraries_were_asked),
 #else
       cmocka_unit_test(test_rows_name_their_types),
       cmocka_unit_test(test_samples),

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/cuda/toolkit/chain.h"
+
 static const char *error_name(int error) {
   return cudaGetErrorName((cudaError_t)error);
 }
@@ -238,22 +240,6 @@ static uint64_t node_id(cudaGraphNode_t node) {
   return ask(node, &id) ? 0 : id;
 }
 
-// Operations are told apart by counting nodes in the order of capture, which is the order of one stream's chain: from
-// the root on, each has one that follows. (A graph's list of nodes promises no order; edges may carry data where a
-// library lets a kernel begin early.) A library that forks inside its calls makes another graph, whose nodes are then
-// nobody's.
-static bool follow_chain(cudaGraph_t graph, cudaGraphNode_t *list, size_t count) {
-  size_t n = 0;
-  if (cudaGraphGetRootNodes(graph, NULL, &n) || n != 1 || cudaGraphGetRootNodes(graph, list, &n)) return false;
-  for (size_t i = 0; i < count; i++) {
-    cudaGraphEdgeData edge;
-    const size_t wanted = i + 1 < count;
-    if (cudaGraphNodeGetDependentNodes(list[i], NULL, NULL, &n) || n != wanted) return false;
-    if (wanted && cudaGraphNodeGetDependentNodes(list[i], &list[i + 1], &edge, &n)) return false;
-  }
-  return true;
-}
-
 static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count) {
   size_t count = 0;
   int error = (int)cudaGraphGetNodes(graph, NULL, &count);
@@ -261,7 +247,7 @@ static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, 
   if (error || capacity == 0 || count == 0) return error;
   cudaGraphNode_t *list = calloc(count, sizeof *list);
   if (!list) return (int)cudaErrorMemoryAllocation;
-  bool chain = follow_chain(graph, list, count);
+  bool chain = tfc_cuda_follow_chain(graph, list, count);
   if (!chain) {
     (void)cudaGetLastError();
     error = (int)cudaGraphGetNodes(graph, list, &count);

@@ -1,0 +1,12 @@
+// The order of a captured graph's nodes.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_TOOLKIT_CHAIN_H
+#define TFC_RUNTIME_DEVICE_CUDA_TOOLKIT_CHAIN_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+// Fills `list` with the graph's `count` nodes as they follow each other from its root. False: it is no chain, or an
+// error, which is left for cudaGetLastError.
+bool tfc_cuda_follow_chain(cudaGraph_t graph, cudaGraphNode_t *list, size_t count);
+
+#endif
