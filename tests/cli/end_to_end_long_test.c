@@ -125,7 +125,7 @@ static void test_resume(void **state) {
               folder);
   assert_true(number("SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
   // Limits are those of today: what fitted before them does not any more.
-  const struct command_result *r = command("cd %s && tfc-place --graph g.pb --devices 2 --time 12s --db t.db --resume "
+  const struct command_result *r = command("cd %s && tfc-place --graph g.pb --devices 2 --time 20s --db t.db --resume "
                                            "--memory 'cpu:*=10MB' --report none",
                                            folder);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
@@ -179,9 +179,12 @@ static void test_in_flight(void **state) {
 // No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
 static void test_too_large_for_one(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time 15s "
-                                           "--memory 'cpu:*=7MB' --db l.db --report none",
-                                           folder, GRAPH);
+  const struct command_result *r = NULL;
+  static const int seconds[] = {15, 60, 180}; // a machine with other work may find nothing that fits in the first
+  for (size_t i = 0; i < sizeof seconds / sizeof *seconds && (!r || r->code == 5); i++)
+    r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time %ds --memory 'cpu:*=7MB' --db l.db "
+                "--report none",
+                folder, GRAPH, seconds[i]);
   if (r->code != 0) fail_msg("exit %d: %s", r->code, r->err);
   assert_non_null(strstr(r->out, "single:cpu:0"));
   assert_non_null(strstr(r->out, "does not fit"));
