@@ -31,10 +31,10 @@ static tfc_status pad(struct tfc_kernel_ctx *ctx) {
                      "the padded size overflows");
     none = none && before[d] == 0 && after[d] == 0;
   }
+  if (ctx->input_count == 3) TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "constant_values must be a scalar");
   if (none) return tfc_kernel_set_output(ctx, 0, x);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &y));
   if (ctx->input_count == 3) {
-    TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "constant_values must be a scalar");
     TFC_RETURN_IF_ERROR(ops_fill_with(y, 0, tfc_tensor_elements(y), ctx->inputs[2], 0));
   } else {
     ops_fill_zero(y);
