@@ -231,6 +231,13 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
 #define BIT(t) TFC_TYPE_BIT(TFC_##t)
 #define ROW(types_, shape_, kernel_)                                                                                   \
   .flags = TFC_OP_NOT_DIFFERENTIABLE, .types = types_, .shape = shape_, .cost = ops_cost_outputs, .kernel = kernel_
+#define RELU(op, kernel_, sample_max)                                                                                  \
+  {                                                                                                                    \
+    .name = op, .inputs = "features: Tinput, min_features: float, max_features: float",                                \
+    .outputs = "activations: out_type, min_activations: float, max_activations: float",                                \
+    .attrs = "Tinput: " QUANTIZED ", out_type: " QUANTIZED " = quint8",                                                \
+    ROW(BIT(QUINT8) | BIT(QINT32), shape_same, kernel_), .samples = "quint8[3,4], float[]=-1, float[]=" sample_max     \
+  }
 static const struct tfc_op_def quant_range_rows[] = {
     {.name = "RequantizationRange",
      .inputs = "input: Tinput, input_min: float, input_max: float",
@@ -248,18 +255,8 @@ static const struct tfc_op_def quant_range_rows[] = {
      .outputs = "output: out_type, output_min: float, output_max: float",
      .attrs = "Tinput: " QUANTIZED ", out_type: " QUANTIZED,
      ROW(BIT(QINT32), shape_same, shrink_range)},
-    {.name = "QuantizedRelu",
-     .inputs = "features: Tinput, min_features: float, max_features: float",
-     .outputs = "activations: out_type, min_activations: float, max_activations: float",
-     .attrs = "Tinput: " QUANTIZED ", out_type: " QUANTIZED " = quint8",
-     ROW(BIT(QUINT8) | BIT(QINT32), shape_same, relu),
-     .samples = "quint8[3,4], float[]=-1, float[]=2"},
-    {.name = "QuantizedRelu6",
-     .inputs = "features: Tinput, min_features: float, max_features: float",
-     .outputs = "activations: out_type, min_activations: float, max_activations: float",
-     .attrs = "Tinput: " QUANTIZED ", out_type: " QUANTIZED " = quint8",
-     ROW(BIT(QUINT8) | BIT(QINT32), shape_same, relu6),
-     .samples = "quint8[3,4], float[]=-1, float[]=8"},
+    RELU("QuantizedRelu", relu, "2"),
+    RELU("QuantizedRelu6", relu6, "8"),
     {.name = "QuantizedReshape",
      .inputs = "tensor: T, shape: Tshape, input_min: float, input_max: float",
      .outputs = "output: T, output_min: float, output_max: float",

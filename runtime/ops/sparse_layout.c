@@ -470,6 +470,12 @@ static tfc_status shape_slice_grad(struct tfc_shape_ctx *ctx) {
 
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define AT "int64[3,2]=[0,1,2,0,2,3]"
+#define FILL_GRAD(op)                                                                                                  \
+  {                                                                                                                    \
+    .name = op, .inputs = "reverse_index_map: int64, grad_values: T", .outputs = "d_values: T, d_default_value: T",    \
+    .attrs = "T: type", .flags = TFC_OP_HOST, .types = OPS_BITS(OPS_NUMBERS), .shape = shape_fill_grad,                \
+    .kernel = fill_grad, .samples = "int64[2]=[0,2], float[4]"                                                         \
+  }
 static const struct tfc_op_def sparse_layout_rows[] = {
     {.name = "SparseReshape",
      .inputs = "input_indices: int64, input_shape: int64, new_shape: int64",
@@ -506,24 +512,8 @@ static const struct tfc_op_def sparse_layout_rows[] = {
      .kernel = fill_ragged,
      .gradient = gradient_RaggedFillEmptyRows,
      .samples = "int64[3]=[0,2,2], float[3], int64[]=4, float[]=1"},
-    {.name = "RaggedFillEmptyRowsGrad",
-     .inputs = "reverse_index_map: int64, grad_values: T",
-     .outputs = "d_values: T, d_default_value: T",
-     .attrs = "T: type",
-     .flags = TFC_OP_HOST,
-     .types = OPS_BITS(OPS_NUMBERS),
-     .shape = shape_fill_grad,
-     .kernel = fill_grad,
-     .samples = "int64[2]=[0,2], float[4]"},
-    {.name = "SparseFillEmptyRowsGrad",
-     .inputs = "reverse_index_map: int64, grad_values: T",
-     .outputs = "d_values: T, d_default_value: T",
-     .attrs = "T: type",
-     .flags = TFC_OP_HOST,
-     .types = OPS_BITS(OPS_NUMBERS),
-     .shape = shape_fill_grad,
-     .kernel = fill_grad,
-     .samples = "int64[2]=[0,2], float[4]"},
+    FILL_GRAD("RaggedFillEmptyRowsGrad"),
+    FILL_GRAD("SparseFillEmptyRowsGrad"),
     {.name = "SparseConcat",
      .inputs = "indices: N * int64, values: N * T, shapes: N * int64",
      .outputs = "output_indices: int64, output_values: T, output_shape: int64",

@@ -23,18 +23,9 @@ struct cudnnConvolutionStruct {
 const char *cudnnGetErrorString(cudnnStatus_t status) {
   return status == CUDNN_STATUS_NOT_SUPPORTED ? "not supported" : "a failure of the fake";
 }
-#define LIFE(Name, type)                                                                                               \
-  cudnnStatus_t cudnnCreate##Name(type *out) {                                                                         \
-    *out = calloc(1, sizeof **out);                                                                                    \
-    return *out ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;                                                  \
-  }                                                                                                                    \
-  cudnnStatus_t cudnnDestroy##Name(type it) {                                                                          \
-    free(it);                                                                                                          \
-    return CUDNN_STATUS_SUCCESS;                                                                                       \
-  }
-LIFE(TensorDescriptor, cudnnTensorDescriptor_t)
-LIFE(FilterDescriptor, cudnnFilterDescriptor_t)
-LIFE(ConvolutionDescriptor, cudnnConvolutionDescriptor_t)
+CUDA_FAKE_LIFE(TensorDescriptor, cudnnTensorDescriptor_t)
+CUDA_FAKE_LIFE(FilterDescriptor, cudnnFilterDescriptor_t)
+CUDA_FAKE_LIFE(ConvolutionDescriptor, cudnnConvolutionDescriptor_t)
 
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type, int rank, const int dims[],
                                          const int strides[]) {

@@ -3,6 +3,7 @@
 #define TFC_TESTS_CUDA_KERNELS_FAKE_CUDNN_H
 
 #include <cudnn.h>
+#include <stdlib.h>
 
 enum { CUDA_FAKE_RANK = 5 };
 struct cudnnTensorStruct {
@@ -14,5 +15,16 @@ void cuda_fake_put(cudnnDataType_t type, void *x, long i, double v);
 long cuda_fake_elements(const int *dims, int rank);
 long cuda_fake_place(const int *strides, int a, int b, const int *at, int n); // at[n]: behind batch and channels
 double cuda_fake_scalar(cudnnDataType_t type, const void *v);                 // alpha, beta
+
+// Descriptors begin as zeros.
+#define CUDA_FAKE_LIFE(Name, type)                                                                                     \
+  cudnnStatus_t cudnnCreate##Name(type *out) {                                                                         \
+    *out = calloc(1, sizeof **out);                                                                                    \
+    return *out ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;                                                  \
+  }                                                                                                                    \
+  cudnnStatus_t cudnnDestroy##Name(type it) {                                                                          \
+    free(it);                                                                                                          \
+    return CUDNN_STATUS_SUCCESS;                                                                                       \
+  }
 
 #endif

@@ -48,17 +48,8 @@ struct cudnnLRNStruct {
   unsigned width;
   double alpha, beta, k;
 };
-#define LIFE(Name, type)                                                                                               \
-  cudnnStatus_t cudnnCreate##Name(type *out) {                                                                         \
-    *out = calloc(1, sizeof **out);                                                                                    \
-    return *out ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;                                                  \
-  }                                                                                                                    \
-  cudnnStatus_t cudnnDestroy##Name(type it) {                                                                          \
-    free(it);                                                                                                          \
-    return CUDNN_STATUS_SUCCESS;                                                                                       \
-  }
-LIFE(PoolingDescriptor, cudnnPoolingDescriptor_t)
-LIFE(LRNDescriptor, cudnnLRNDescriptor_t)
+CUDA_FAKE_LIFE(PoolingDescriptor, cudnnPoolingDescriptor_t)
+CUDA_FAKE_LIFE(LRNDescriptor, cudnnLRNDescriptor_t)
 
 static bool plain(cudnnDataType_t type, const void *alpha, const void *beta) { // counts the call
   cuda_fake_dnn_calls++;

@@ -29,13 +29,11 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 #else
 
 #include <cuda_runtime_api.h>
-#include <cudnn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/str.h"
-#include "runtime/device/cuda/kernels/library/plans.h"
+#include "runtime/device/cuda/kernels/library/choices.h"
+#include "runtime/device/cuda/kernels/library/cudnn_call.h"
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/move.h"
 
@@ -63,26 +61,6 @@ struct tfc_cuda_conv_plan {
   char model[64];                   // of the device that it was measured on
   size_t x_at, w_at, y_at, scratch; // turned copies behind the workspace; SIZE_MAX: the tensor itself
 };
-
-static tfc_status failed(cudnnStatus_t code, const char *what) {
-  return tfc_status_make(code == CUDNN_STATUS_NOT_SUPPORTED ? TFC_UNIMPLEMENTED : TFC_INTERNAL, "cuDNN: %s: %s", what,
-                         cudnnGetErrorString(code));
-}
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    cudnnStatus_t code_ = (call);                                                                                      \
-    if (code_ != CUDNN_STATUS_SUCCESS) {                                                                               \
-      s = failed(code_, #call);                                                                                        \
-      goto out;                                                                                                        \
-    }                                                                                                                  \
-  } while (0)
-
-static cudnnDataType_t data_type(int32_t t) {
-  return t == TFC_FLOAT    ? CUDNN_DATA_FLOAT
-         : t == TFC_DOUBLE ? CUDNN_DATA_DOUBLE
-         : t == TFC_HALF   ? CUDNN_DATA_HALF
-                           : CUDNN_DATA_BFLOAT16;
-}
 
 // --- Descriptors: batch, channels, spatial dimensions, with strides of the layout ----------------------------------
 static void image_dims(const struct tfc_cuda_conv *c, const int64_t *size, int64_t channels, bool first, int *dims,
@@ -117,16 +95,16 @@ static tfc_status describe(const struct key *key, bool first, struct way *out) {
   const struct tfc_cuda_conv *c = &key->conv;
   struct way w = {.first = first};
   const struct tfc_cuda_slide *g = &c->slide;
-  cudnnDataType_t type = data_type(c->type);
+  cudnnDataType_t type = tfc_cudnn_type(c->type);
   int n = c->spatial, skip = 3 - n, dims[5], strides[5], filter[5], before[3], step[3], dilation[3];
-  CHECK(cudnnCreateTensorDescriptor(&w.x));
-  CHECK(cudnnCreateTensorDescriptor(&w.y));
-  CHECK(cudnnCreateFilterDescriptor(&w.w));
-  CHECK(cudnnCreateConvolutionDescriptor(&w.convolution));
+  TFC_CUDNN_CHECK(cudnnCreateTensorDescriptor(&w.x));
+  TFC_CUDNN_CHECK(cudnnCreateTensorDescriptor(&w.y));
+  TFC_CUDNN_CHECK(cudnnCreateFilterDescriptor(&w.w));
+  TFC_CUDNN_CHECK(cudnnCreateConvolutionDescriptor(&w.convolution));
   image_dims(c, key->padded, g->channels, first, dims, strides);
-  CHECK(cudnnSetTensorNdDescriptor(w.x, type, n + 2, dims, strides));
+  TFC_CUDNN_CHECK(cudnnSetTensorNdDescriptor(w.x, type, n + 2, dims, strides));
   image_dims(c, g->y.size, g->filters, first, dims, strides);
-  CHECK(cudnnSetTensorNdDescriptor(w.y, type, n + 2, dims, strides));
+  TFC_CUDNN_CHECK(cudnnSetTensorNdDescriptor(w.y, type, n + 2, dims, strides));
   filter[0] = (int)g->filters;
   filter[1] = (int)(g->channels / g->groups);
   for (int k = 0; k < n; k++) {
@@ -135,12 +113,13 @@ static tfc_status describe(const struct key *key, bool first, struct way *out) {
     step[k] = (int)g->step[skip + k];
     dilation[k] = (int)g->dilation[skip + k];
   }
-  CHECK(cudnnSetFilterNdDescriptor(w.w, type, first ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC, n + 2, filter));
+  TFC_CUDNN_CHECK(cudnnSetFilterNdDescriptor(w.w, type, first ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC, n + 2, filter));
   cudnnDataType_t compute = c->type == TFC_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-  CHECK(cudnnSetConvolutionNdDescriptor(w.convolution, n, before, step, dilation, CUDNN_CROSS_CORRELATION, compute));
-  CHECK(cudnnSetConvolutionGroupCount(w.convolution, (int)g->groups));
+  TFC_CUDNN_CHECK(
+      cudnnSetConvolutionNdDescriptor(w.convolution, n, before, step, dilation, CUDNN_CROSS_CORRELATION, compute));
+  TFC_CUDNN_CHECK(cudnnSetConvolutionGroupCount(w.convolution, (int)g->groups));
   w.math = c->type == TFC_FLOAT && !key->tf32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
-  CHECK(cudnnSetConvolutionMathType(w.convolution, w.math));
+  TFC_CUDNN_CHECK(cudnnSetConvolutionMathType(w.convolution, w.math));
   *out = w, w = (struct way){0};
 out:
   free_way(&w);
@@ -176,7 +155,7 @@ struct measured {
   do {                                                                                                                 \
     type results[MOST];                                                                                                \
     int count = 0;                                                                                                     \
-    CHECK(call);                                                                                                       \
+    TFC_CUDNN_CHECK(call);                                                                                             \
     for (int i = 0; i < count; i++) {                                                                                  \
       struct measured now = {(int)results[i].algo, exactness(w->math, results[i].mathType), results[i].time,           \
                              results[i].memory, results[i].mathType};                                                  \
@@ -237,9 +216,9 @@ static tfc_status measure(struct cudnnContext *handle, const struct key *key, st
   w->ms = best.ms;
   w->workspace = best.memory;
   if (w->math != CUDNN_FMA_MATH) w->math = best.math;
-  CHECK(cudnnSetConvolutionMathType(w->convolution, w->math));
+  TFC_CUDNN_CHECK(cudnnSetConvolutionMathType(w->convolution, w->math));
   size_t asked = 0;
-  CHECK(workspace_of(handle, key, w, &asked));
+  TFC_CUDNN_CHECK(workspace_of(handle, key, w, &asked));
   if (asked > WORKSPACE) TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN wants %zu bytes for this convolution", asked);
   if (asked > w->workspace) w->workspace = asked;
 out:
@@ -247,12 +226,6 @@ out:
 }
 
 // --- Keeping: a way under the model of the device and the key's hash ------------------------------------------------
-struct kept {
-  char model[64];
-  uint64_t hash[2];
-  int first, algorithm, math;
-};
-static TFC_ARRAY(struct kept) kept_ways; // under the plans' lock
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
 static void free_plan(void *plan) {
   free_way(&((struct tfc_cuda_conv_plan *)plan)->way);
@@ -261,64 +234,40 @@ static void free_plan(void *plan) {
 static struct tfc_cuda_plans plans = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
 
-char *tfc_cuda_conv_tuning(void) {
-  struct tfc_text text = {0};
-  pthread_mutex_lock(&plans.lock);
-  for (size_t i = 0; i < plans.made.count; i++) {
-    const struct tfc_cuda_conv_plan *p = plans.made.data[i];
-    uint64_t hash[2];
-    tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
-    tfc_text_printf(&text, "%s\tconv %016llx%016llx\t%d %d %d\n", p->model, (unsigned long long)hash[0],
-                    (unsigned long long)hash[1], p->way.first, p->way.algorithm, (int)p->way.math);
-  }
-  pthread_mutex_unlock(&plans.lock);
-  char *lines = text.data ? tfc_format("%s", text.data) : NULL;
-  tfc_text_deinit(&text);
-  return lines;
+static void choice_of(const void *plan, const char **out_model, int *out_values) {
+  const struct tfc_cuda_conv_plan *p = plan;
+  *out_model = p->model;
+  out_values[0] = p->way.first, out_values[1] = p->way.algorithm, out_values[2] = (int)p->way.math;
 }
+static struct tfc_cuda_choices choices = {.kind = "conv", .version = CUDNN_VERSION, .value_count = 3, .of = choice_of};
 
+char *tfc_cuda_conv_tuning(void) {
+  return tfc_cuda_choices_write(&choices, &plans);
+}
 void tfc_cuda_conv_set_tuning(const char *lines) {
-  pthread_mutex_lock(&plans.lock);
-  for (const char *line = lines; line && *line;) {
-    struct kept k = {0};
-    unsigned long long a = 0, b = 0;
-    if (sscanf(line, "%63[^\t\n]\tconv %16llx%16llx\t%d %d %d", k.model, &a, &b, &k.first, &k.algorithm, &k.math) ==
-            6 &&
-        k.algorithm >= 0 && k.algorithm < MOST) {
-      k.hash[0] = a, k.hash[1] = b;
-      (void)tfc_array_push(&kept_ways, k); // without it the way is measured again
-    }
-    line += strcspn(line, "\n");
-    line += *line == '\n';
-  }
-  pthread_mutex_unlock(&plans.lock);
+  tfc_cuda_choices_read(&choices, &plans, lines);
 }
 
 // What was kept for this convolution, if the library still takes it.
 static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_plan *p, struct way *out) {
-  uint64_t hash[2];
-  tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
-  for (size_t i = kept_ways.count; i-- > 0;) {
-    const struct kept *k = &kept_ways.data[i];
-    if (k->hash[0] != hash[0] || k->hash[1] != hash[1] || strcmp(k->model, p->model) != 0) continue;
-    struct way w = {0};
-    size_t asked = 0;
-    tfc_status s = describe(&p->key, k->first != 0, &w);
-    if (s) {
-      tfc_status_free(s);
-      return false;
-    }
-    w.algorithm = k->algorithm;
-    if (w.math != CUDNN_FMA_MATH) w.math = (cudnnMathType_t)k->math;
-    if (!cudnnSetConvolutionMathType(w.convolution, w.math) && !workspace_of(handle, &p->key, &w, &asked) &&
-        asked <= WORKSPACE) {
-      w.workspace = asked;
-      *out = w;
-      return true;
-    }
-    free_way(&w);
+  const int *kept = tfc_cuda_choices_find(&choices, p->model, &p->key, sizeof p->key);
+  struct way w = {0};
+  size_t asked = 0;
+  if (!kept || kept[1] < 0 || kept[1] >= MOST) return false;
+  tfc_status s = describe(&p->key, kept[0] != 0, &w);
+  if (s) {
+    tfc_status_free(s);
     return false;
   }
+  w.algorithm = kept[1];
+  if (w.math != CUDNN_FMA_MATH) w.math = (cudnnMathType_t)kept[2];
+  if (!cudnnSetConvolutionMathType(w.convolution, w.math) && !workspace_of(handle, &p->key, &w, &asked) &&
+      asked <= WORKSPACE) {
+    w.workspace = asked;
+    *out = w;
+    return true;
+  }
+  free_way(&w);
   return false;
 }
 
@@ -333,7 +282,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->key = *key;
   TFC_TRY(s, library->cudnn(library, &handle));
-  tfc_cuda_plan_model(library, p->model);
+  tfc_cuda_choice_model(library, p->model);
   bool known = take_kept(handle, p, &best);
   size_t images = bytes_of(key, 0) + bytes_of(key, 2), all = images + bytes_of(key, 1) + WORKSPACE;
   if (!known && (s = library->device->driver->allocate(library->device, all, &memory))) {
@@ -505,20 +454,21 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
   if (error) return tfc_cuda_status(l, error);
   switch (c->role) {
   case TFC_CUDA_CONV_FORWARD:
-    CHECK(cudnnConvolutionForward(handle, alpha, way->x, fx, way->w, fw, way->convolution,
-                                  (cudnnConvolutionFwdAlgo_t)way->algorithm, memory, way->workspace, beta, way->y, fy));
+    TFC_CUDNN_CHECK(cudnnConvolutionForward(handle, alpha, way->x, fx, way->w, fw, way->convolution,
+                                            (cudnnConvolutionFwdAlgo_t)way->algorithm, memory, way->workspace, beta,
+                                            way->y, fy));
     if (own_y) error = move_y(plan, true, y, fy, l->stream);
     break;
   case TFC_CUDA_CONV_INPUT:
-    CHECK(cudnnConvolutionBackwardData(handle, alpha, way->w, fw, way->y, fy, way->convolution,
-                                       (cudnnConvolutionBwdDataAlgo_t)way->algorithm, memory, way->workspace, beta,
-                                       way->x, fx));
+    TFC_CUDNN_CHECK(cudnnConvolutionBackwardData(handle, alpha, way->w, fw, way->y, fy, way->convolution,
+                                                 (cudnnConvolutionBwdDataAlgo_t)way->algorithm, memory, way->workspace,
+                                                 beta, way->x, fx));
     if (own_x) error = give_x(plan, x, fx, l->stream);
     break;
   default:
-    CHECK(cudnnConvolutionBackwardFilter(handle, alpha, way->x, fx, way->y, fy, way->convolution,
-                                         (cudnnConvolutionBwdFilterAlgo_t)way->algorithm, memory, way->workspace, beta,
-                                         way->w, fw));
+    TFC_CUDNN_CHECK(cudnnConvolutionBackwardFilter(handle, alpha, way->x, fx, way->y, fy, way->convolution,
+                                                   (cudnnConvolutionBwdFilterAlgo_t)way->algorithm, memory,
+                                                   way->workspace, beta, way->w, fw));
     error = turn_filter(plan, true, w, fw, l->stream);
     break;
   }

@@ -28,14 +28,12 @@ tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn
 #else
 
 #include <cuda_runtime_api.h>
-#include <cudnn.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/str.h"
-#include "runtime/device/cuda/kernels/library/plans.h"
+#include "runtime/device/cuda/kernels/library/choices.h"
+#include "runtime/device/cuda/kernels/library/cudnn_call.h"
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/reduce.h"
 
@@ -54,19 +52,6 @@ struct tfc_cuda_dnn_plan {
   cudnnLRNDescriptor_t lrn;
 };
 
-static tfc_status failed(cudnnStatus_t code, const char *what) {
-  return tfc_status_make(code == CUDNN_STATUS_NOT_SUPPORTED ? TFC_UNIMPLEMENTED : TFC_INTERNAL, "cuDNN: %s: %s", what,
-                         cudnnGetErrorString(code));
-}
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    cudnnStatus_t code_ = (call);                                                                                      \
-    if (code_ != CUDNN_STATUS_SUCCESS) {                                                                               \
-      s = failed(code_, #call);                                                                                        \
-      goto out;                                                                                                        \
-    }                                                                                                                  \
-  } while (0)
-
 static void free_plan(void *plan) {
   struct tfc_cuda_dnn_plan *p = plan;
   if (!p) return;
@@ -76,13 +61,6 @@ static void free_plan(void *plan) {
   if (p->pooling) cudnnDestroyPoolingDescriptor(p->pooling);
   if (p->lrn) cudnnDestroyLRNDescriptor(p->lrn);
   free(p);
-}
-
-static cudnnDataType_t data_type(int32_t t) {
-  return t == TFC_FLOAT    ? CUDNN_DATA_FLOAT
-         : t == TFC_DOUBLE ? CUDNN_DATA_DOUBLE
-         : t == TFC_HALF   ? CUDNN_DATA_HALF
-                           : CUDNN_DATA_BFLOAT16;
 }
 
 static bool is_pool(const struct tfc_cuda_dnn *d) {
@@ -103,8 +81,8 @@ static tfc_status describe_image(const struct tfc_cuda_dnn *d, const struct tfc_
     dims[2 + k] = (int)of->size[skip + k];
     strides[2 + k] = (int)of->stride[skip + k];
   }
-  CHECK(cudnnCreateTensorDescriptor(out));
-  CHECK(cudnnSetTensorNdDescriptor(*out, data_type(d->type), d->spatial + 2, dims, strides));
+  TFC_CUDNN_CHECK(cudnnCreateTensorDescriptor(out));
+  TFC_CUDNN_CHECK(cudnnSetTensorNdDescriptor(*out, tfc_cudnn_type(d->type), d->spatial + 2, dims, strides));
 out:
   return s;
 }
@@ -122,9 +100,9 @@ static tfc_status describe_pool(struct tfc_cuda_dnn_plan *p) {
   }
   TFC_TRY(s, describe_image(d, &g->x, &p->x));
   TFC_TRY(s, describe_image(d, &g->y, &p->y));
-  CHECK(cudnnCreatePoolingDescriptor(&p->pooling));
+  TFC_CUDNN_CHECK(cudnnCreatePoolingDescriptor(&p->pooling));
   // NaN is passed over, as the reference kernel does.
-  CHECK(cudnnSetPoolingNdDescriptor(
+  TFC_CUDNN_CHECK(cudnnSetPoolingNdDescriptor(
       p->pooling, d->flag ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING : CUDNN_POOLING_MAX_DETERMINISTIC,
       CUDNN_NOT_PROPAGATE_NAN, n, size, before, step));
 out:
@@ -140,18 +118,18 @@ static tfc_status describe_rows(struct tfc_cuda_dnn_plan *p) {
   const int dims[4] = {last ? 1 : outer, channels, last ? outer : inner, 1};
   const int strides[4] = {last ? outer * channels : channels * inner, last ? 1 : inner, last ? channels : 1,
                           last ? channels : 1};
-  CHECK(cudnnCreateTensorDescriptor(&p->x));
-  CHECK(cudnnSetTensorNdDescriptor(p->x, data_type(d->type), 4, dims, strides));
+  TFC_CUDNN_CHECK(cudnnCreateTensorDescriptor(&p->x));
+  TFC_CUDNN_CHECK(cudnnSetTensorNdDescriptor(p->x, tfc_cudnn_type(d->type), 4, dims, strides));
   if (d->role == TFC_CUDA_DNN_NORM || d->role == TFC_CUDA_DNN_NORM_GRAD) {
-    CHECK(cudnnCreateTensorDescriptor(&p->norm));
-    CHECK(cudnnDeriveBNTensorDescriptor(p->norm, p->x, CUDNN_BATCHNORM_SPATIAL));
+    TFC_CUDNN_CHECK(cudnnCreateTensorDescriptor(&p->norm));
+    TFC_CUDNN_CHECK(cudnnDeriveBNTensorDescriptor(p->norm, p->x, CUDNN_BATCHNORM_SPATIAL));
   }
   if (d->role == TFC_CUDA_DNN_LRN || d->role == TFC_CUDA_DNN_LRN_GRAD) {
     const int64_t width = 2 * d->radius + 1;
     if (width > CUDNN_LRN_MAX_N || d->bias < CUDNN_LRN_MIN_K || d->beta < CUDNN_LRN_MIN_BETA)
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN knows no such local response normalisation");
-    CHECK(cudnnCreateLRNDescriptor(&p->lrn)); // it divides alpha by the width
-    CHECK(cudnnSetLRNDescriptor(p->lrn, (unsigned)width, d->alpha * (double)width, d->beta, d->bias));
+    TFC_CUDNN_CHECK(cudnnCreateLRNDescriptor(&p->lrn)); // it divides alpha by the width
+    TFC_CUDNN_CHECK(cudnnSetLRNDescriptor(p->lrn, (unsigned)width, d->alpha * (double)width, d->beta, d->bias));
   }
 out:
   return s;
@@ -170,18 +148,18 @@ static tfc_status run_norm(struct cudnnContext *handle, const struct tfc_cuda_dn
     error = tfc_cuda_clear_bytes(n->out_mean, bytes, stream);
     if (!error) error = tfc_cuda_clear_bytes(n->out_variance, bytes, stream);
     if (error) return tfc_status_make(TFC_INTERNAL, "clearing statistics: CUDA error %d", error);
-    CHECK(cudnnBatchNormalizationForwardTraining(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, p->x, n->x, p->x, n->y,
-                                                 p->norm, n->scale, n->offset, 1.0, n->out_mean, n->out_variance,
-                                                 (double)n->epsilon, n->saved_mean, n->saved_variance));
+    TFC_CUDNN_CHECK(cudnnBatchNormalizationForwardTraining(
+        handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, p->x, n->x, p->x, n->y, p->norm, n->scale, n->offset, 1.0,
+        n->out_mean, n->out_variance, (double)n->epsilon, n->saved_mean, n->saved_variance));
     // It saves 1 / sqrt(variance + epsilon); the running variance is that of a sample: times rest / (rest - 1).
     error =
         tfc_cuda_norm_scale(n->channels, (double)(rest - 1) / (double)rest, n->out_variance, n->saved_variance, stream);
   } else {
     error = tfc_cuda_norm_inverse(n->channels, n->epsilon, n->variance, scratch, stream);
     if (!error)
-      CHECK(cudnnBatchNormalizationBackward(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, p->x, n->x, p->x,
-                                            n->dy, p->x, n->y, p->norm, n->scale, n->dscale, n->doffset,
-                                            (double)n->epsilon, n->mean, scratch));
+      TFC_CUDNN_CHECK(cudnnBatchNormalizationBackward(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, p->x,
+                                                      n->x, p->x, n->dy, p->x, n->y, p->norm, n->scale, n->dscale,
+                                                      n->doffset, (double)n->epsilon, n->mean, scratch));
   }
   if (error) s = tfc_status_make(TFC_INTERNAL, "statistics of batch normalisation: CUDA error %d", error);
 out:
@@ -197,21 +175,24 @@ static tfc_status run_cudnn(struct cudnnContext *handle, const struct tfc_cuda_d
   const void *alpha = d->type == TFC_DOUBLE ? (const void *)&wide_one : &one;
   const void *beta = d->type == TFC_DOUBLE ? (const void *)&wide_zero : &zero;
   switch (d->role) {
-  case TFC_CUDA_DNN_POOL: CHECK(cudnnPoolingForward(handle, p->pooling, alpha, p->x, m->x, beta, p->y, m->out)); break;
+  case TFC_CUDA_DNN_POOL:
+    TFC_CUDNN_CHECK(cudnnPoolingForward(handle, p->pooling, alpha, p->x, m->x, beta, p->y, m->out));
+    break;
   case TFC_CUDA_DNN_AVERAGE_GRAD: // averages do not depend on x and y, which the call wants all the same
-    CHECK(cudnnPoolingBackward(handle, p->pooling, alpha, p->y, m->dy, p->y, m->dy, p->x, m->out, beta, p->x, m->out));
+    TFC_CUDNN_CHECK(
+        cudnnPoolingBackward(handle, p->pooling, alpha, p->y, m->dy, p->y, m->dy, p->x, m->out, beta, p->x, m->out));
     break;
   case TFC_CUDA_DNN_SOFTMAX:
-    CHECK(cudnnSoftmaxForward(handle, d->flag ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE,
-                              alpha, p->x, m->x, beta, p->x, m->out));
+    TFC_CUDNN_CHECK(cudnnSoftmaxForward(handle, d->flag ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE,
+                                        CUDNN_SOFTMAX_MODE_INSTANCE, alpha, p->x, m->x, beta, p->x, m->out));
     break;
   case TFC_CUDA_DNN_LRN:
-    CHECK(cudnnLRNCrossChannelForward(handle, p->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, alpha, p->x, m->x, beta, p->x,
-                                      m->out));
+    TFC_CUDNN_CHECK(cudnnLRNCrossChannelForward(handle, p->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, alpha, p->x, m->x, beta,
+                                                p->x, m->out));
     break;
   case TFC_CUDA_DNN_LRN_GRAD:
-    CHECK(cudnnLRNCrossChannelBackward(handle, p->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, alpha, p->x, m->y, p->x, m->dy,
-                                       p->x, m->x, beta, p->x, m->out));
+    TFC_CUDNN_CHECK(cudnnLRNCrossChannelBackward(handle, p->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, alpha, p->x, m->y, p->x,
+                                                 m->dy, p->x, m->x, beta, p->x, m->out));
     break;
   default: s = run_norm(handle, p, m->norm, scratch, stream); break;
   }
@@ -316,57 +297,22 @@ out:
 }
 
 // --- Plans ---------------------------------------------------------------------------------------------------------
-struct kept {
-  char model[64];
-  uint64_t hash[2];
-  int ours;
-};
-static TFC_ARRAY(struct kept) kept_choices; // under the plans' lock
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
 static struct tfc_cuda_plans plans = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
 
+static void choice_of(const void *plan, const char **out_model, int *out_values) {
+  const struct tfc_cuda_dnn_plan *p = plan;
+  *out_model = p->model;
+  out_values[0] = p->ours;
+}
+static struct tfc_cuda_choices choices = {.kind = "dnn", .version = CUDNN_VERSION, .value_count = 1, .of = choice_of};
+
 char *tfc_cuda_dnn_tuning(void) {
-  struct tfc_text text = {0};
-  pthread_mutex_lock(&plans.lock);
-  for (size_t i = 0; i < plans.made.count; i++) {
-    const struct tfc_cuda_dnn_plan *p = plans.made.data[i];
-    uint64_t hash[2];
-    tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
-    tfc_text_printf(&text, "%s\tdnn %016llx%016llx\t%d\n", p->model, (unsigned long long)hash[0],
-                    (unsigned long long)hash[1], p->ours);
-  }
-  pthread_mutex_unlock(&plans.lock);
-  char *lines = text.data ? tfc_format("%s", text.data) : NULL;
-  tfc_text_deinit(&text);
-  return lines;
+  return tfc_cuda_choices_write(&choices, &plans);
 }
-
 void tfc_cuda_dnn_set_tuning(const char *lines) {
-  pthread_mutex_lock(&plans.lock);
-  for (const char *line = lines; line && *line;) {
-    struct kept k = {0};
-    unsigned long long a = 0, b = 0;
-    if (sscanf(line, "%63[^\t\n]\tdnn %16llx%16llx\t%d", k.model, &a, &b, &k.ours) == 4) {
-      k.hash[0] = a, k.hash[1] = b;
-      (void)tfc_array_push(&kept_choices, k); // without it both are measured again
-    }
-    line += strcspn(line, "\n");
-    line += *line == '\n';
-  }
-  pthread_mutex_unlock(&plans.lock);
-}
-
-static bool take_kept(struct tfc_cuda_dnn_plan *p) {
-  uint64_t hash[2];
-  tfc_cuda_plan_hash(&p->key, sizeof p->key, CUDNN_VERSION, hash);
-  for (size_t i = kept_choices.count; i-- > 0;) {
-    const struct kept *k = &kept_choices.data[i];
-    if (k->hash[0] != hash[0] || k->hash[1] != hash[1] || strcmp(k->model, p->model) != 0) continue;
-    p->ours = k->ours != 0;
-    return true;
-  }
-  return false;
+  tfc_cuda_choices_read(&choices, &plans, lines);
 }
 
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
@@ -376,8 +322,9 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   struct tfc_cuda_dnn_plan *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->key = *key;
-  tfc_cuda_plan_model(library, p->model);
-  bool known = take_kept(p);
+  tfc_cuda_choice_model(library, p->model);
+  const int *known = tfc_cuda_choices_find(&choices, p->model, &p->key, sizeof p->key);
+  if (known) p->ours = known[0] != 0;
   if (!known || !p->ours) {
     TFC_TRY(s, library->cudnn(library, &handle));
     tfc_status refusal = is_pool(&key->dnn) ? describe_pool(p) : describe_rows(p);

@@ -4,7 +4,6 @@
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_PLANS_H
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/array.h"
@@ -18,21 +17,6 @@ struct tfc_cuda_plans {
   void (*free)(void *plan);
   TFC_ARRAY(void *) made;
 };
-
-// What a choice is kept under from run to run: a hash of the key and of the library's version, for a model of device.
-static inline void tfc_cuda_plan_hash(const void *key, size_t size, uint64_t version,
-                                      uint64_t out[2]) { // FNV-1a, twice
-  const unsigned char *bytes = key;
-  out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ version;
-  for (size_t i = 0; i < size; i++)
-    for (int k = 0; k < 2; k++) out[k] = (out[k] ^ (bytes[i] + 31u * (unsigned)k)) * UINT64_C(0x100000001b3);
-}
-static inline void tfc_cuda_plan_model(const struct tfc_cuda_library *library, char out[64]) {
-  const char *model = library->device->info.model;
-  snprintf(out, 64, "%.63s", *model ? model : library->device->info.name);
-  for (char *c = out; *c; c++)
-    if (*c == '\t' || *c == '\n') *c = ' ';
-}
 
 static inline tfc_status tfc_cuda_plans_find(struct tfc_cuda_plans *p, struct tfc_cuda_library *library,
                                              const void *key, const void **out) {

@@ -1,0 +1,31 @@
+// What was measured to be the fastest, kept from run to run: lines of the database's tuning, one for each plan, under
+// the kind of plan, the model of the device and a hash of the plan's key and the library's version.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
+
+#include "runtime/device/cuda/kernels/library/plans.h"
+
+enum { TFC_CUDA_CHOICE_VALUES = 3 };
+struct tfc_cuda_choice {
+  char model[64]; // of the device that it was measured on
+  uint64_t hash[2];
+  int values[TFC_CUDA_CHOICE_VALUES];
+};
+struct tfc_cuda_choices {
+  const char *kind;
+  uint64_t version; // of the library
+  int value_count;
+  void (*of)(const void *plan, const char **out_model, int *out_values);
+  TFC_ARRAY(struct tfc_cuda_choice) read; // under the plans' lock
+};
+
+void tfc_cuda_choice_model(const struct tfc_cuda_library *library, char out[64]);
+// The lines of all plans; the caller frees. NULL: there are none, or no memory.
+char *tfc_cuda_choices_write(const struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans);
+// Lines of other kinds, and broken ones, are passed over.
+void tfc_cuda_choices_read(struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans, const char *lines);
+// The values that were read for a key, the latest; NULL: none. Under the plans' lock.
+const int *tfc_cuda_choices_find(const struct tfc_cuda_choices *choices, const char *model, const void *key,
+                                 size_t key_size);
+
+#endif
