@@ -11,7 +11,7 @@
 #include "runtime/exec/session.h"
 #include "tests/cuda_kernels/host.h"
 
-enum { MOST = 16 };
+enum { MOST = 16, POSITIONS = 11 };
 
 struct subject {
   struct tfc_graph *graph;
@@ -60,16 +60,16 @@ static void build(const struct tfc_op_def *def, tfc_dtype type, bool flag, struc
           b,
           &(struct tfc_node_spec){.op = resource ? "AssignVariableOp" : "Assign", .inputs = first, .input_count = 2});
     } else if (tfc_str_is(arg->name, "indices")) {
-      const int32_t flat[] = {1, 3, 1, 0, 1};
+      const int32_t flat[POSITIONS] = {1, 3, 1, 0, 1, 1, 5, 1, 1, 3, 1};
       struct tfc_tensor t = {0};
-      struct tfc_shape index_shape = nd ? TFC_SHAPE(5, 1) : TFC_SHAPE(5);
+      struct tfc_shape index_shape = nd ? TFC_SHAPE(POSITIONS, 1) : TFC_SHAPE(POSITIONS);
       assert_ok(tfc_tensor_create(TFC_INT32, &index_shape, &t));
       memcpy(t.data, flat, sizeof flat);
       inputs[i] = tfc_add_const(b, "", &t);
       tfc_tensor_release(&t);
     } else if (tfc_str_is(arg->name, "grad") || tfc_str_is(arg->name, "delta") || tfc_str_is(arg->name, "updates") ||
                tfc_str_is(arg->name, "value")) {
-      inputs[i] = values(b, type, rows ? &TFC_SHAPE(5, 5) : &shape, -1, 1, &random);
+      inputs[i] = values(b, type, rows ? &TFC_SHAPE(POSITIONS, 5) : &shape, -1, 1, &random);
     } else if (arg->type == TFC_INT64) { // a number of steps
       struct tfc_tensor t = {0};
       assert_ok(tfc_tensor_create(TFC_INT64, &TFC_SHAPE_SCALAR, &t));

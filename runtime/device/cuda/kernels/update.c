@@ -12,19 +12,15 @@ static bool is_real(tfc_dtype t) {
   return tfc_cuda_type_in(t, TFC_CUDA_BITS(TFC_CUDA_REALS));
 }
 
-// Chains of equal indices, in scratch memory that the caller releases.
-struct chains {
-  struct tfc_buffer *memory;
-  int32_t *row, *next;
-};
-static tfc_status link_indices(struct tfc_cuda_launch *l, tfc_dtype type, const void *indices, int64_t n, int64_t rows,
-                               struct chains *out) {
-  TFC_KERNEL_CHECK(n < 1 << 30 && rows <= INT32_MAX, "%lld indices into %lld rows are too many", (long long)n,
+// Indices sorted, in scratch memory that the caller releases.
+static tfc_status sort_indices(struct tfc_cuda_launch *l, tfc_dtype type, const void *indices, int64_t n, int64_t rows,
+                               struct tfc_cuda_runs *out, struct tfc_buffer **memory) {
+  size_t bytes;
+  TFC_KERNEL_CHECK(n <= INT32_MAX && rows < UINT32_MAX, "%lld indices into %lld rows are too many", (long long)n,
                    (long long)rows);
-  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, (size_t)n * 2 * sizeof(int32_t), &out->memory));
-  out->row = out->memory->data;
-  out->next = out->row + n;
-  int failed = tfc_cuda_link((int)type, indices, n, rows, out->row, out->next, l->stream);
+  TFC_CUDA_LAUNCHED(l, tfc_cuda_runs_bytes(n, rows, &bytes));
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, bytes, memory));
+  int failed = tfc_cuda_make_runs((int)type, indices, n, rows, (*memory)->data, out, l->stream);
   return failed ? tfc_cuda_status(l, failed) : NULL;
 }
 
@@ -117,17 +113,11 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
                    tfc_shape_show(&grad->shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}), (long long)n);
   if (u.count) {
-    struct chains chains = {0};
-    u.positions = n;
+    struct tfc_buffer *memory = NULL;
     u.count /= n;
-    tfc_status s = link_indices(l, indices->dtype, indices->data, n, shape->dims[0], &chains);
-    int failed = 0;
-    if (!s) {
-      u.row = chains.row;
-      u.next = chains.next;
-      failed = tfc_cuda_apply_rows(a->rule, (int)grad->dtype, &u, l->stream);
-    }
-    tfc_buffer_release(chains.memory);
+    tfc_status s = sort_indices(l, indices->dtype, indices->data, n, shape->dims[0], &u.runs, &memory);
+    int failed = s ? 0 : tfc_cuda_apply_rows(a->rule, (int)grad->dtype, &u, l->stream);
+    tfc_buffer_release(memory);
     if (s) return s;
     if (failed) return tfc_cuda_status(l, failed);
   }
@@ -148,19 +138,14 @@ static tfc_status scatter_prepare(struct tfc_cuda_prepare *p) {
   if (!is_index(tfc_cuda_type(p, 1))) TFC_CUDA_DECLINE("indices of this type");
   return NULL;
 }
-// Combines updates into the rows of `s->var` [rows, width] that indices name.
+// Combines updates into the rows of `s->var` [rows, width] that indices [n] name.
 static tfc_status scatter_rows(struct tfc_cuda_launch *l, int how, tfc_dtype type, tfc_dtype index_type,
-                               const void *indices, int64_t rows, struct tfc_cuda_scatter *s) {
-  struct chains chains = {0};
-  if (!s->positions || !s->width || !rows) return NULL;
-  tfc_status status = link_indices(l, index_type, indices, s->positions, rows, &chains);
-  int failed = 0;
-  if (!status) {
-    s->row = chains.row;
-    s->next = chains.next;
-    failed = tfc_cuda_scatter_rows(how, (int)type, s, l->stream);
-  }
-  tfc_buffer_release(chains.memory);
+                               const void *indices, int64_t n, int64_t rows, struct tfc_cuda_scatter *s) {
+  struct tfc_buffer *memory = NULL;
+  if (!n || !s->width || !rows) return NULL;
+  tfc_status status = sort_indices(l, index_type, indices, n, rows, &s->runs, &memory);
+  int failed = status ? 0 : tfc_cuda_scatter_rows(how, (int)type, s, l->stream);
+  tfc_buffer_release(memory);
   return status ? status : failed ? tfc_cuda_status(l, failed) : NULL;
 }
 static tfc_status launch_scatter(struct tfc_cuda_launch *l) {
@@ -182,9 +167,9 @@ static tfc_status launch_scatter(struct tfc_cuda_launch *l) {
   struct tfc_cuda_scatter s = {.var = v->value.data,
                                .updates = updates->data,
                                .width = rows ? tfc_cuda_count(&v->value) / rows : 0,
-                               .positions = tfc_cuda_count(indices),
                                .scalar = scalar};
-  TFC_RETURN_IF_ERROR(scatter_rows(l, *(const int *)l->ctx->state, v->dtype, indices->dtype, indices->data, rows, &s));
+  TFC_RETURN_IF_ERROR(scatter_rows(l, *(const int *)l->ctx->state, v->dtype, indices->dtype, indices->data,
+                                   tfc_cuda_count(indices), rows, &s));
   return tfc_cuda_forward_ref(l);
 }
 
@@ -229,9 +214,8 @@ static tfc_status scatter_tuples(struct tfc_cuda_launch *l, int how, void *var, 
   TFC_RETURN_IF_ERROR(check_nd(target, indices, updates));
   tfc_status s = flatten(l, target, indices, &t);
   if (!s && t.flat) {
-    struct tfc_cuda_scatter scatter = {
-        .var = var, .updates = updates->data, .width = t.width, .positions = t.positions};
-    s = scatter_rows(l, how, updates->dtype, TFC_INT64, t.flat->data, t.rows, &scatter);
+    struct tfc_cuda_scatter scatter = {.var = var, .updates = updates->data, .width = t.width};
+    s = scatter_rows(l, how, updates->dtype, TFC_INT64, t.flat->data, t.positions, t.rows, &scatter);
   }
   tfc_buffer_release(t.flat);
   return s;
@@ -320,8 +304,8 @@ static tfc_status launch_segments(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, x->dtype, &shape, &y));
   if (!y->size) return NULL;
   TFC_CUDA_LAUNCHED(l, tfc_cuda_combine_identity(st->how, (int)y->dtype, y->data, tfc_cuda_count(y), l->stream));
-  struct tfc_cuda_scatter s = {.var = y->data, .updates = x->data, .width = width, .positions = tfc_cuda_count(ids)};
-  return scatter_rows(l, st->how, x->dtype, ids->dtype, ids->data, number, &s);
+  struct tfc_cuda_scatter s = {.var = y->data, .updates = x->data, .width = width};
+  return scatter_rows(l, st->how, x->dtype, ids->dtype, ids->data, tfc_cuda_count(ids), number, &s);
 }
 
 // --- Gathers -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // What optimizers do to variables, whole or by rows, and rows combined by index.
 //
-// Rows by index are deterministic: the positions that name one row are chained in their order, and whoever has the
-// first of them works through the chain. (An index out of range is skipped, as TensorFlow's GPU kernels do.)
+// Rows by index are deterministic: positions are sorted by the row that they name, and whoever has the first of a run
+// works through it in the order of the positions. (An index out of range is skipped, as TensorFlow's GPU kernels do.)
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
 
@@ -36,6 +36,20 @@ enum tfc_cuda_rule {
       TFC_CUDA_RULE_COUNT
 };
 
+// Positions sorted by row: place k has the position position[k], which names row[k]. Rows out of range come last, as
+// `none`.
+struct tfc_cuda_runs {
+  int64_t positions;
+  const uint32_t *row;
+  const int32_t *position;
+  uint32_t none;
+};
+// Sorting takes *out bytes of device memory, of which the result is a part. Fewer than 2^31 positions and 2^32 - 1
+// rows.
+TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, int64_t rows, size_t *out);
+TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t positions, int64_t rows, void *memory,
+                                    struct tfc_cuda_runs *out, void *stream);
+
 struct tfc_cuda_update {
   void *var, *slots[3];
   const void *grad;
@@ -43,19 +57,11 @@ struct tfc_cuda_update {
   uint32_t longs;         // bit i: scalar i is an int64 (a number of steps)
   int64_t count;          // elements; of rows: of one row
   bool flag;              // use_nesterov, update_slots or multiply_linear_by_lr
-  // Rows: grad [positions, count], position i updates row[i] of var [rows, count]. NULL: the whole.
-  const int32_t *row, *next; // of tfc_cuda_link
-  int64_t positions;
+  // Rows: grad [positions, count], each of which updates its row of var [rows, count].
+  struct tfc_cuda_runs runs;
 };
 TFC_CUDA_API int tfc_cuda_apply(int rule, int type, const struct tfc_cuda_update *u, void *stream);
 TFC_CUDA_API int tfc_cuda_apply_rows(int rule, int type, const struct tfc_cuda_update *u, void *stream);
-
-// row[i]: the index of position i, -1 where it is outside of [0, rows). next[i]: the next position with the same index,
-// -1: none; less TFC_CUDA_LATER (and so below -1) where an earlier position has it too. Fewer than 2^30 positions and
-// 2^31 rows.
-enum { TFC_CUDA_LATER = (1 << 30) + 1 };
-TFC_CUDA_API int tfc_cuda_link(int index_type, const void *indices, int64_t n, int64_t rows, int32_t *row,
-                               int32_t *next, void *stream);
 
 enum tfc_cuda_combine {
   TFC_CUDA_COMBINE_UPDATE,
@@ -66,12 +72,12 @@ enum tfc_cuda_combine {
   TFC_CUDA_COMBINE_MIN,
   TFC_CUDA_COMBINE_MAX,
 };
-// var [rows, width]: row[i] combined with row i of updates ([n, width], or one value for all).
+// var [rows, width] combined with the rows of updates ([positions, width], or one value for all).
 struct tfc_cuda_scatter {
   void *var;
   const void *updates;
-  const int32_t *row, *next;
-  int64_t width, positions;
+  struct tfc_cuda_runs runs;
+  int64_t width;
   bool scalar;
 };
 TFC_CUDA_API int tfc_cuda_scatter_rows(int how, int type, const struct tfc_cuda_scatter *s, void *stream);

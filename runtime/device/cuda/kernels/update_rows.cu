@@ -1,22 +1,35 @@
-// Rows by index: chains of equal indices, scatters, gathers, one-hot rows.
+// Rows by index: positions sorted by row, scatters, gathers, one-hot rows.
 #include "runtime/device/cuda/kernels/reduce.cuh"
-#include "runtime/device/cuda/kernels/update.h"
+#include "runtime/device/cuda/kernels/runs.cuh"
+#include "runtime/device/cuda/kernels/sort.h"
 
 namespace tfc {
 namespace {
 
-// --- Chains ------------------------------------------------------------------------------------------------------
-template <class I> __global__ void link_kernel(const I *indices, int64_t n, int64_t rows, int32_t *row, int32_t *next) {
+// --- Runs --------------------------------------------------------------------------------------------------------
+template <class I>
+__global__ void number_kernel(const I *indices, int64_t n, int64_t rows, uint32_t *row, int32_t *position) {
   for (int64_t i = first(); i < n; i += stride()) {
-    const I own = indices[i];
-    int64_t after = -1;
-    bool later = false, good = own >= 0 && (int64_t)own < rows;
-    for (int64_t k = i + 1; good && k < n && after < 0; k++)
-      if (indices[k] == own) after = k;
-    for (int64_t k = i - 1; good && k >= 0 && !later; k--) later = indices[k] == own;
-    row[i] = good ? (int32_t)own : -1;
-    next[i] = (int32_t)(after - (later ? TFC_CUDA_LATER : 0));
+    const int64_t own = (int64_t)indices[i];
+    row[i] = (uint32_t)(own >= 0 && own < rows ? own : rows);
+    position[i] = (int32_t)i;
   }
+}
+int bits_of(int64_t rows) { // up to `rows` itself, the mark of what is out of range
+  int bits = 1;
+  while (rows >> bits) bits++;
+  return bits;
+}
+// The four buffers of the pairs, then what sorting needs.
+size_t buffer_bytes(int64_t positions) {
+  return ((size_t)positions * 4 + 255) / 256 * 256;
+}
+tfc_cuda_pairs pairs_in(void *memory, int64_t positions) {
+  const size_t step = buffer_bytes(positions);
+  char *at = (char *)memory;
+  tfc_cuda_pairs p = {
+      {(uint32_t *)at, (uint32_t *)(at + step)}, {(int32_t *)(at + 2 * step), (int32_t *)(at + 3 * step)}, 0};
+  return p;
 }
 
 // --- Scatter -----------------------------------------------------------------------------------------------------
@@ -43,23 +56,23 @@ template <class T> TFC_HD T combined(int how, T to, T from) {
   default: return from;
   }
 }
+template <class T> struct combine {
+  int how;
+  T value;
+  TFC_HD void operator()(T update) { value = combined(how, value, update); }
+};
 template <class T> __global__ void scatter_kernel(int how, tfc_cuda_scatter s) {
-  T *var = (T *)s.var;
-  const T *updates = (const T *)s.updates;
-  for (int64_t i = first(); i < s.positions * s.width; i += stride()) {
-    int64_t column, at = divide(i, s.width, &column), row = s.row[at];
-    if (s.next[at] < -1 || row < 0) continue; // not the first of its chain
-    T value = var[row * s.width + column];
-    while (at >= 0) {
-      value = combined(how, value, updates[s.scalar ? 0 : at * s.width + column]);
-      int32_t next = s.next[at];
-      at = next < -1 ? next + TFC_CUDA_LATER : next;
-    }
-    var[row * s.width + column] = value;
+  for (int64_t i = first(); i < s.runs.positions * s.width; i += stride()) {
+    int64_t column, at = divide(i, s.width, &column);
+    if (!begins_run(s.runs, at)) continue;
+    T *place = (T *)s.var + s.runs.row[at] * s.width + column;
+    combine<T> join = {how, *place};
+    each_of_run(s.runs, at, (const T *)s.updates, s.scalar ? 0 : s.width, s.scalar ? 0 : column, join);
+    *place = join.value;
   }
 }
 template <class T> int scatter(int how, const tfc_cuda_scatter *s, void *stream) {
-  return launch(scatter_kernel<T>, blocks_for(s->positions * s->width), THREADS, stream, how, *s);
+  return launch(scatter_kernel<T>, blocks_for(s->runs.positions * s->width), THREADS, stream, how, *s);
 }
 template <class T> __global__ void value_kernel(T value, T *y, int64_t n) {
   for (int64_t i = first(); i < n; i += stride()) y[i] = value;
@@ -95,7 +108,7 @@ template <class I> __global__ void flatten_kernel(tfc_cuda_tuples t, const I *in
     for (int k = 0; k < t.depth; k++) {
       int64_t index = (int64_t)indices[i * t.depth + k];
       good = good && index >= 0 && index < t.dims[k];
-      at = at * t.dims[k] + index;
+      at = good ? at * t.dims[k] + index : 0;
     }
     flat[i] = good ? at : -1;
   }
@@ -150,12 +163,33 @@ int one_hot(int index_type, int64_t outer, int64_t depth, int64_t inner, const v
 } // namespace
 } // namespace tfc
 
-TFC_CUDA_API int tfc_cuda_link(int index_type, const void *indices, int64_t n, int64_t rows, int32_t *row,
-                               int32_t *next, void *stream) {
+TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, int64_t rows, size_t *out) {
   using namespace tfc;
-  if (index_type == TFC_CUDA_i32)
-    return launch(link_kernel<i32>, blocks_for(n), THREADS, stream, (const i32 *)indices, n, rows, row, next);
-  return launch(link_kernel<i64>, blocks_for(n), THREADS, stream, (const i64 *)indices, n, rows, row, next);
+  tfc_cuda_pairs none = {};
+  size_t bytes = 0;
+  int failed = tfc_cuda_sort_pairs(&none, (int32_t)positions, bits_of(rows), NULL, &bytes, NULL);
+  *out = 4 * buffer_bytes(positions) + bytes;
+  return failed;
+}
+TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t positions, int64_t rows, void *memory,
+                                    tfc_cuda_runs *out, void *stream) {
+  using namespace tfc;
+  tfc_cuda_pairs p = pairs_in(memory, positions);
+  const size_t used = 4 * buffer_bytes(positions);
+  size_t rest;
+  int failed = tfc_cuda_runs_bytes(positions, rows, &rest);
+  if (failed) return failed;
+  rest -= used;
+  failed = index_type == TFC_CUDA_i32 ? launch(number_kernel<i32>, blocks_for(positions), THREADS, stream,
+                                               (const i32 *)indices, positions, rows, p.keys[0], p.values[0])
+                                      : launch(number_kernel<i64>, blocks_for(positions), THREADS, stream,
+                                               (const i64 *)indices, positions, rows, p.keys[0], p.values[0]);
+  if (!failed)
+    failed = tfc_cuda_sort_pairs(&p, (int32_t)positions, bits_of(rows), (char *)memory + used, &rest, stream);
+  if (failed) return failed;
+  tfc_cuda_runs made = {positions, p.keys[p.current], p.values[p.current], (uint32_t)rows};
+  *out = made;
+  return 0;
 }
 
 TFC_CUDA_API int tfc_cuda_scatter_rows(int how, int type, const tfc_cuda_scatter *s, void *stream) {

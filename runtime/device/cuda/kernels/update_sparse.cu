@@ -1,29 +1,35 @@
-// Optimizers on rows: whoever has the first position that names a row works through its chain.
+// Optimizers on rows: whoever has the first position that names a row works through all of them.
 #include "runtime/device/cuda/kernels/rules.cuh"
+#include "runtime/device/cuda/kernels/runs.cuh"
 
 namespace tfc {
 namespace {
 
+template <class Rule, class T, int SLOTS> struct row_update {
+  const tfc_cuda_update &u;
+  const typename number<T>::C *h;
+  element<T, SLOTS> e;
+  TFC_HD void operator()(T gradient) {
+    Rule::of(e.v, e.s, get(gradient), h, u.flag, true);
+    e.round(); // between two updates memory would have
+  }
+};
 template <class Rule, class T, int SLOTS, int SCALARS> __global__ void rows_kernel(tfc_cuda_update u) {
   typename number<T>::C h[SCALARS];
   scalars_of<T, SCALARS>(u, h);
-  for (int64_t i = first(); i < u.positions * u.count; i += stride()) {
-    int64_t column, at = divide(i, u.count, &column), row = u.row[at];
-    if (u.next[at] < -1 || row < 0) continue; // not the first of its chain
-    element<T, SLOTS> e;
-    e.load(u, row * u.count + column);
-    while (at >= 0) {
-      Rule::of(e.v, e.s, get(((const T *)u.grad)[at * u.count + column]), h, u.flag, true);
-      e.round(); // between two updates memory would have
-      int32_t next = u.next[at];
-      at = next < -1 ? next + TFC_CUDA_LATER : next;
-    }
-    e.store(u, row * u.count + column);
+  for (int64_t i = first(); i < u.runs.positions * u.count; i += stride()) {
+    int64_t column, at = divide(i, u.count, &column);
+    if (!begins_run(u.runs, at)) continue;
+    int64_t place = u.runs.row[at] * u.count + column;
+    row_update<Rule, T, SLOTS> update = {u, h, {}};
+    update.e.load(u, place);
+    each_of_run(u.runs, at, (const T *)u.grad, u.count, column, update);
+    update.e.store(u, place);
   }
 }
 template <template <class> class Rule, class T, int SLOTS, int SCALARS>
 int apply(const tfc_cuda_update *u, void *stream) {
-  return launch(rows_kernel<Rule<typename number<T>::C>, T, SLOTS, SCALARS>, blocks_for(u->positions * u->count),
+  return launch(rows_kernel<Rule<typename number<T>::C>, T, SLOTS, SCALARS>, blocks_for(u->runs.positions * u->count),
                 THREADS, stream, *u);
 }
 
