@@ -51,8 +51,42 @@ static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, co
                    "supported", is_supported(n), "outputs", outputs);
 }
 
+// Nodes that contradict their inputs, and what of them is said first.
+struct contradictions {
+  const struct tfc_graph *graph;
+  tfc_status *of; // [node_count]
+  uint32_t count;
+};
+static void contradiction(void *arg, const struct tfc_node *node, tfc_status status) {
+  struct contradictions *c = arg;
+  tfc_status *kept = &c->of[node - c->graph->nodes];
+  if (*kept)
+    tfc_status_free(status);
+  else
+    *kept = status, c->count++;
+}
+
+// One status for all of them, which names the first; `json` (optional) gets them all.
+static tfc_status join_contradictions(struct contradictions *c, json_t *json) {
+  tfc_status first = NULL;
+  for (uint32_t i = 0; i < c->graph->node_count; i++) {
+    const struct tfc_node *n = &c->graph->nodes[i];
+    if (!c->of[i]) continue;
+    tfc_status s = tfc_status_annotate(c->of[i], "node '%.*s' (%.*s)", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+    c->of[i] = NULL;
+    if (json) json_array_append_new(json, cli_json_error(s));
+    if (!first)
+      first = s;
+    else if (!json)
+      tfc_warn("%s", tfc_status_message(s));
+    if (first != s) tfc_status_free(s);
+  }
+  return first;
+}
+
 tfc_status run_shapes(const struct run_options *o) {
   tfc_status s = NULL;
+  struct contradictions wrong = {0};
   struct tfc_graph *g = NULL;
   struct tfc_shapes shapes = {0};
   tfc_graph_format format;
@@ -64,7 +98,9 @@ tfc_status run_shapes(const struct run_options *o) {
     TFC_TRY(s, run_parse_feed(g, o->feeds.items[i], &feeds[i]));
     overrides[i] = (struct tfc_shape_override){.output = feeds[i].output, .shape = feeds[i].shape};
   }
-  TFC_TRY(s, tfc_infer_shapes(g, overrides, o->feeds.count, &shapes));
+  wrong = (struct contradictions){.graph = g, .of = calloc(g->node_count + 1u, sizeof *wrong.of)};
+  if (!wrong.of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_infer_shapes_noting(g, overrides, o->feeds.count, contradiction, &wrong, &shapes));
   if (o->common.json) {
     json_t *nodes = json_array(), *tensors = json_object();
     for (uint32_t i = 0; i < g->node_count; i++) {
@@ -73,7 +109,13 @@ tfc_status run_shapes(const struct run_options *o) {
     }
     json_t *document =
         json_pack("{s:o, s:o, s:o}", "graph", cli_json_string(o->graph), "nodes", nodes, "tensors", tensors);
-    s = cli_json_print(document);
+    json_t *errors = wrong.count ? json_array() : NULL;
+    s = join_contradictions(&wrong, errors);
+    if (errors) {
+      json_object_set(document, "error", json_array_get(errors, 0));
+      json_object_set_new(document, "errors", errors);
+    }
+    s = tfc_status_join(s, cli_json_print(document));
     json_decref(document);
     goto out;
   }
@@ -86,7 +128,10 @@ tfc_status run_shapes(const struct run_options *o) {
              tfc_shape_show(&shapes.shapes[n->output_begin + k], text));
     printf("\n");
   }
+  s = join_contradictions(&wrong, NULL);
 out:
+  for (uint32_t i = 0; wrong.of && i < g->node_count; i++) tfc_status_free(wrong.of[i]);
+  free(wrong.of);
   for (uint32_t i = 0; feeds && i < o->feeds.count; i++) run_feed_deinit(&feeds[i]);
   free(overrides);
   free(feeds);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/plan_internal.h"
+#include "runtime/pass/fold.h"
 
 enum source_kind { NOTHING, PLAIN, REFERENCE, HANDLE };
 struct source {
@@ -480,13 +481,12 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
   for (uint32_t i = 0; i < n->output_count && folded; i++)
     folded =
         w->b->ground->shapes.values[n->output_begin + i] && !tfc_dtype_is_ref(g->output_dtypes[n->output_begin + i]);
-  const struct tfc_attr *value = f & TFC_OP_NOP && n->output_count == 1 ? tfc_node_attr(g, n, "value") : NULL;
-  if (folded || (value && value->kind == TFC_ATTR_TENSOR)) {
+  const struct tfc_tensor *value = tfc_const_value(g, n);
+  if (folded || value) {
     TFC_RETURN_IF_ERROR(elided_after(w, id));
     for (uint32_t i = 0; i < n->output_count; i++)
       if (!w->b->ground->fed[n->output_begin + i])
-        TFC_RETURN_IF_ERROR(
-            make_constant(w, id, i, folded ? w->b->ground->shapes.values[n->output_begin + i] : value->tensor));
+        TFC_RETURN_IF_ERROR(make_constant(w, id, i, folded ? w->b->ground->shapes.values[n->output_begin + i] : value));
     return NULL;
   }
   if (f & TFC_OP_NOP && n->output_count == 0) return elided_after(w, id);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic.h"
+#include "runtime/pass/fold.h"
 
 struct maker {
   struct tfc_build *b;
@@ -52,8 +53,7 @@ static tfc_dnode_kind kind_of(const struct maker *m, const struct tfc_node *n) {
   if (tfc_str_is(n->op, "IdentityN")) return TFC_DNODE_SPREAD;
   if (f & TFC_OP_VARIABLE && !tfc_str_is(n->op, "TemporaryVariable"))
     return tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]) ? TFC_DNODE_VARIABLE : TFC_DNODE_HANDLE;
-  const struct tfc_attr *value = f & TFC_OP_NOP && n->output_count == 1 ? tfc_node_attr(m->g, n, "value") : NULL;
-  if (value && value->kind == TFC_ATTR_TENSOR) return TFC_DNODE_CONST;
+  if (tfc_const_value(m->g, n)) return TFC_DNODE_CONST;
   if (n->output_count == 0 && (f & TFC_OP_NOP || tfc_str_is(n->op, "ControlTrigger"))) return TFC_DNODE_NONE;
   return TFC_DNODE_OP;
 }

@@ -71,13 +71,28 @@ static tfc_str init_op(const struct tfc_graph *g) {
   return (tfc_str){0};
 }
 
+// Is there a checkpoint? A model may have none where it has no variables; one that restores some cannot do without.
+static tfc_status find_variables(const struct tfc_graph *g, bool *out_saved) {
+  uint32_t variables = 0;
+  char *index = tfc_format("%.*s.index", TFC_STR_ARG(g->variables_prefix));
+  if (!index) return no_memory();
+  *out_saved = access(index, F_OK) == 0;
+  for (uint32_t i = 0; i < g->node_count; i++) variables += g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_VARIABLE;
+  tfc_status s = NULL;
+  if (!*out_saved && variables && g->saver_restore.size)
+    s = tfc_status_make(TFC_NOT_FOUND,
+                        "%s is missing: the SavedModel has %u variables, and no values for them; --checkpoint PREFIX "
+                        "takes values from elsewhere",
+                        index, variables);
+  free(index);
+  return s;
+}
+
 tfc_status tfc_session_load_model(struct tfc_session *session, const struct tfc_graph *g, const uint16_t *placement,
                                   bool variables) {
   struct tfc_restored unused;
-  char *index = tfc_format("%.*s.index", TFC_STR_ARG(g->variables_prefix));
-  if (!index) return no_memory();
-  bool saved = variables && g->variables_prefix.size && access(index, F_OK) == 0; // a model may have no variables
-  free(index);
+  bool saved = false;
+  if (variables && g->variables_prefix.size) TFC_RETURN_IF_ERROR(find_variables(g, &saved));
   if (saved && g->saver_restore.size && g->saver_filename.size)
     TFC_RETURN_IF_ERROR(run_op(session, g, g->saver_restore, true, placement));
   else if (saved)

@@ -116,8 +116,8 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
   tfc_status s = NULL;
   struct tfc_node_reader r = {.attr_reader = {.graph = g}};
   TFC_ARRAY(tfc_str) libraries = {0};
-  struct tfc_wire w = tfc_wire_of(bytes), v;
-  struct tfc_field f, e;
+  struct tfc_wire w = tfc_wire_of(bytes);
+  struct tfc_field f;
   // A guess that spares most of the growing: nodes are rarely shorter.
   if (!tfc_array_reserve(&r.nodes, bytes.size / 400 + 16) || !tfc_array_reserve(&r.attrs, bytes.size / 40 + 64) ||
       !tfc_array_reserve(&r.inputs, bytes.size / 200 + 32))
@@ -129,9 +129,7 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
     } else if (f.number == 2) {
       if (!tfc_array_push(&libraries, f.bytes)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
     } else if (f.number == 4) {
-      v = tfc_wire_of(f.bytes);
-      while (tfc_wire_next(&v, &e))
-        if (e.number == 1 && e.type == TFC_WIRE_VARINT) g->producer_version = (int32_t)(e.value & INT32_MAX);
+      TFC_TRY(s, tfc_read_versions(g, f.bytes));
     }
   }
   if (w.error)
@@ -140,6 +138,7 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
   TFC_TRY(s, tfc_node_reader_hand_over(&r, g));
   TFC_TRY(s, tfc_read_library(g, libraries.data, libraries.count));
   TFC_TRY(s, tfc_graph_resolve_nodes(g));
+  TFC_TRY(s, tfc_check_nodes(g));
   TFC_TRY(s, tfc_graph_resolve_edges(g, r.inputs.data));
   TFC_TRY(s, tfc_graph_finish(g));
 out:

@@ -50,6 +50,10 @@ void tfc_node_reader_deinit(struct tfc_node_reader *r);
 TFC_MUST_USE tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes);
 // A FunctionDefLibrary, before the graph's own nodes are resolved.
 TFC_MUST_USE tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_t count);
+// What TensorFlow asks of a file beyond its types and edges: names of nodes, device strings, colocation classes.
+TFC_MUST_USE tfc_status tfc_check_nodes(const struct tfc_graph *g);
+// A VersionDef: may a reader of our version read it?
+TFC_MUST_USE tfc_status tfc_read_versions(struct tfc_graph *g, tfc_str bytes);
 // What a MetaGraphDef says besides its GraphDef: collections, signatures, saver.
 TFC_MUST_USE tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes);
 // A SavedModel's files, by the tensors that are fed their paths.

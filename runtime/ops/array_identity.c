@@ -8,17 +8,25 @@
 #include "runtime/ops/math_row.h"
 
 // --- Sources -----------------------------------------------------------------------------------------------------
+static tfc_status type_of_const(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_tensor *value) {
+  const tfc_dtype type = g->output_dtypes[n->output_begin];
+  if (value->dtype == type) return NULL;
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "Type mismatch between value (%s) and dtype (%s)",
+                         tfc_dtype_name(value->dtype), tfc_dtype_name(type));
+}
+
 static tfc_status shape_const(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *value = tfc_node_attr(ctx->graph, ctx->node, "value");
-  if (value && value->kind == TFC_ATTR_TENSOR) ctx->outputs[0] = value->tensor->shape;
-  return NULL;
+  if (!value || value->kind != TFC_ATTR_TENSOR) return NULL;
+  ctx->outputs[0] = value->tensor->shape;
+  return type_of_const(ctx->graph, ctx->node, value->tensor);
 }
 
 static tfc_status prepare_const(struct tfc_prepare_ctx *ctx) {
   const struct tfc_attr *value = tfc_node_attr(ctx->graph, ctx->node, "value");
   if (!value || value->kind != TFC_ATTR_TENSOR) return tfc_status_make(TFC_INVALID_ARGUMENT, "a Const without a value");
   ctx->state = (void *)(uintptr_t)value->tensor; // lives as long as the graph
-  return NULL;
+  return type_of_const(ctx->graph, ctx->node, value->tensor);
 }
 
 static tfc_status constant(struct tfc_kernel_ctx *ctx) {

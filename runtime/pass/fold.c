@@ -5,6 +5,14 @@
 #include "runtime/base/float_mode.h"
 #include "runtime/ops/kernel.h"
 
+const struct tfc_tensor *tfc_const_value(const struct tfc_graph *g, const struct tfc_node *n) {
+  const bool may = n->def && n->def->flags & TFC_OP_NOP && n->output_count == 1;
+  const struct tfc_attr *value = may ? tfc_node_attr(g, n, "value") : NULL;
+  if (!value || value->kind != TFC_ATTR_TENSOR || value->tensor->dtype != g->output_dtypes[n->output_begin])
+    return NULL;
+  return value->tensor;
+}
+
 bool tfc_can_fold(const struct tfc_node *n) {
   enum {
     forbidden = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |

@@ -21,6 +21,12 @@ struct tfc_shape_override { // a feed: what the graph would compute does not cou
 // than the overrides may come: the values of defaults (PlaceholderWithDefault) do not count.
 TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                          uint32_t override_count, struct tfc_shapes *out);
+// The same, but a node that contradicts its inputs has outputs of which nothing is known, and is told to `note`, which
+// takes the status over (in a loop perhaps more than once).
+typedef void (*tfc_shape_note)(void *arg, const struct tfc_node *node, tfc_status status);
+TFC_MUST_USE tfc_status tfc_infer_shapes_noting(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                                                uint32_t override_count, tfc_shape_note note, void *arg,
+                                                struct tfc_shapes *out);
 // The same for a step, which feeds nothing else: a node that contradicts what is fed may be in another step, or in a
 // branch that is not taken. It is no error here: its outputs are unknown, and it fails when it runs.
 TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,

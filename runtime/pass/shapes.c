@@ -33,6 +33,8 @@ struct engine {
   uint32_t node, symbol_calls; // the node at work
   bool lenient;                // a node that contradicts its inputs is left unknown
   bool any_feeds;              // what may be fed may be anything: defaults do not count
+  tfc_shape_note note;         // optional: hears of contradictions, which then leave a node unknown
+  void *note_arg;
 };
 
 static tfc_status out_of_memory(void) {
@@ -351,8 +353,11 @@ static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) 
 
 // What a node's rule says against its inputs does not count where the node may never run.
 static tfc_status allow(struct engine *e, const struct tfc_node *n, struct tfc_shape_ctx *ctx, tfc_status s) {
-  if (!s || !e->lenient || tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
-  tfc_status_free(s);
+  if (!s || !(e->lenient || e->note) || tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
+  if (e->note)
+    e->note(e->note_arg, n, s);
+  else
+    tfc_status_free(s);
   for (uint32_t i = 0; i < n->output_count; i++) {
     ctx->outputs[i] = ctx->output_as_shape[i] = TFC_SHAPE_UNKNOWN;
     ctx->output_handles[i] = (struct tfc_handle_info){.shape = TFC_SHAPE_UNKNOWN};
@@ -402,8 +407,9 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     apply_overrides(e, n);
     return NULL;
   }
-  if (n->def) TFC_RETURN_IF_ERROR(tfc_op_check_attrs(g, n));
-  if (n->def && n->def->shape) TFC_RETURN_IF_ERROR(allow(e, n, &ctx, n->def->shape(&ctx)));
+  tfc_status wrong = n->def ? tfc_op_check_attrs(g, n) : NULL;
+  if (wrong) TFC_RETURN_IF_ERROR(e->note ? allow(e, n, &ctx, wrong) : wrong);
+  if (!wrong && n->def && n->def->shape) TFC_RETURN_IF_ERROR(allow(e, n, &ctx, n->def->shape(&ctx)));
   if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NO_NODE)
     TFC_RETURN_IF_ERROR(infer_calls(e, n, &ctx));
   bool is_arg = e->args && n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && tfc_str_is(n->op, "_Arg");
@@ -441,10 +447,8 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   }
   apply_overrides(e, n);
   bool fed = defaulted || is_overridden(e, n);
-  if (!fed && tfc_str_is(n->op, "Const") && !out->values[n->output_begin]) {
-    const struct tfc_attr *value = tfc_node_attr(g, n, "value");
-    if (value && value->kind == TFC_ATTR_TENSOR) out->values[n->output_begin] = value->tensor;
-  }
+  if (!fed && tfc_str_is(n->op, "Const") && !out->values[n->output_begin])
+    out->values[n->output_begin] = tfc_const_value(g, n);
   bool invariant = n->def && (n->def->flags & TFC_OP_ENTER) && tfc_node_attr_bool(g, n, "is_constant", false);
   if (invariant && n->input_count && !fed) {
     out->values[n->output_begin] = tmp->values[0];
@@ -535,7 +539,8 @@ static void engine_deinit(struct engine *e) {
 }
 
 static tfc_status infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
-                               uint32_t override_count, bool lenient, struct tfc_shapes *out) {
+                               uint32_t override_count, bool lenient, tfc_shape_note note, void *note_arg,
+                               struct tfc_shapes *out) {
   tfc_status s = NULL;
   struct tfc_shapes shapes = {0};
   int64_t next_symbol = -2;
@@ -544,7 +549,9 @@ static tfc_status infer_shapes(const struct tfc_graph *g, const struct tfc_shape
                      .next_symbol = &next_symbol,
                      .override_list = overrides,
                      .lenient = lenient,
-                     .any_feeds = !lenient};
+                     .any_feeds = !lenient,
+                     .note = note,
+                     .note_arg = note_arg};
   TFC_TRY(s, engine_init(&e));
   for (uint32_t i = 0; i < override_count; i++) {
     struct tfc_output o = overrides[i].output;
@@ -564,12 +571,17 @@ out:
 
 tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                             uint32_t override_count, struct tfc_shapes *out) {
-  return infer_shapes(g, overrides, override_count, false, out);
+  return infer_shapes(g, overrides, override_count, false, NULL, NULL, out);
 }
 
 tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                 uint32_t override_count, struct tfc_shapes *out) {
-  return infer_shapes(g, overrides, override_count, true, out);
+  return infer_shapes(g, overrides, override_count, true, NULL, NULL, out);
+}
+
+tfc_status tfc_infer_shapes_noting(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
+                                   uint32_t override_count, tfc_shape_note note, void *arg, struct tfc_shapes *out) {
+  return infer_shapes(g, overrides, override_count, false, note, arg, out);
 }
 
 void tfc_shapes_deinit(struct tfc_shapes *shapes) {

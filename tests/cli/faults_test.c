@@ -156,6 +156,31 @@ static void test_steps_that_fail(void **state) {
   }
 }
 
+// A node that contradicts its inputs does not keep the shapes of the others, nor a step that does not need it.
+static void test_a_contradiction(void **state) {
+  (void)state;
+  PUT("contradiction.pbtxt",
+      "node { name: \"c\" op: \"Const\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: \"value\" value { "
+      "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1.5 } } } }\n"
+      "node { name: \"v\" op: \"Const\" attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: \"value\" value { "
+      "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1.5 } } } }\n"
+      "node { name: \"y\" op: \"Relu\" input: \"v\"" TYPE_FLOAT "}\n");
+  assert_exit(3, "'c' (Const): Type mismatch between value (float32) and dtype (int32)",
+              "cd %s && tfc-run --graph contradiction.pbtxt --fetch c:0 --steps 1", folder);
+  assert_exit(0, "", "cd %s && tfc-run --graph contradiction.pbtxt --fetch y:0 --steps 1", folder);
+  const struct command_result *r = command("cd %s && tfc-run --graph contradiction.pbtxt --shapes", folder);
+  assert_int_equal(r->code, 3);
+  assert_non_null(strstr(r->out, "y (Relu) float32[]"));
+  assert_non_null(strstr(r->err, "'c' (Const)"));
+  r = command("cd %s && tfc-run --graph contradiction.pbtxt --shapes --json", folder);
+  assert_int_equal(r->code, 3);
+  json_t *d = json_loads(r->out, 0, NULL);
+  assert_int_equal(json_array_size(json_object_get(d, "nodes")), 3);
+  assert_int_equal(json_array_size(json_object_get(d, "errors")), 1);
+  assert_non_null(json_object_get(d, "error"));
+  json_decref(d);
+}
+
 // A step that waits for what nobody brings says so at once.
 static void test_a_deadlock(void **state) {
   (void)state;
@@ -303,9 +328,11 @@ static void test_interrupts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_wrong_graphs), cmocka_unit_test(test_feeds),           cmocka_unit_test(test_outputs_first),
-      cmocka_unit_test(test_device_lists), cmocka_unit_test(test_steps_that_fail), cmocka_unit_test(test_a_deadlock),
-      cmocka_unit_test(test_a_hang),       cmocka_unit_test(test_databases),       cmocka_unit_test(test_documents),
+      cmocka_unit_test(test_wrong_graphs),    cmocka_unit_test(test_feeds),
+      cmocka_unit_test(test_outputs_first),   cmocka_unit_test(test_device_lists),
+      cmocka_unit_test(test_steps_that_fail), cmocka_unit_test(test_a_contradiction),
+      cmocka_unit_test(test_a_deadlock),      cmocka_unit_test(test_a_hang),
+      cmocka_unit_test(test_databases),       cmocka_unit_test(test_documents),
       cmocka_unit_test(test_interrupts),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -494,6 +494,7 @@ def undecided(family, graph_def):
 # Outputs that TensorFlow does not write (they are what lay in memory).
 UNDEFINED = {(op, i) for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3") for i in (3, 4)} | {("FusedBatchNormV3", 5)}
 # Reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
+UNDEFINED |= {("FakeParam", 0)}
 UNDEFINED |= {("TensorArrayV2", 0)}  # a name that counts what its process made before
 UNDEFINED |= {("DynamicStitch", 0), ("ParallelDynamicStitch", 0)}  # rows that no index names
 

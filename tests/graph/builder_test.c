@@ -167,6 +167,12 @@ static void devices_parse(void **state) {
   }
   assert_fails(tfc_device_spec_parse(TFC_STR("/gpu:x"), &spec), TFC_INVALID_ARGUMENT, "'x'");
   assert_fails(tfc_device_spec_parse(TFC_STR("gpu:0"), &spec), TFC_INVALID_ARGUMENT, "gpu:0");
+  const char *whole[] = {"job:a_1/device:GPU:1", "//job:*/task:1/", "/device:XLA_GPU:*", "/"};
+  const char *malformed[] = {"/job:", "/job:1a", "/job:a-b", "/device::0", "/device:1X:0", "/device:C+U:0", "/device:"};
+  for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+    assert_ok(tfc_device_spec_parse(tfc_str_from(whole[i]), &spec));
+  for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
+    assert_fails(tfc_device_spec_parse(tfc_str_from(malformed[i]), &spec), TFC_INVALID_ARGUMENT, malformed[i]);
 }
 
 int main(void) {

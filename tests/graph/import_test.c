@@ -143,6 +143,44 @@ static void bad_graphs_name_the_culprit(void **state) {
   assert_fails(tfc_graph_load(directory, NULL, &g), TFC_INVALID_ARGUMENT, "without saved_model.pb");
 }
 
+// What TensorFlow's import asks of names, device strings, classes and versions; where it is content, so is ours.
+static void rules_of_import(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *error;
+  } cases[] = {
+      {"node { name: 'a>b/_c-.' op: 'X' } node { name: '.0' op: 'X' } versions { producer: 5000 min_consumer: 1645 }",
+       NULL},
+      {"node { name: '_a' op: 'X' }", "'_a' (X): the name"},
+      {"node { name: 'a b' op: 'X' }", "'a b' (X): the name"},
+      {"node { name: 'a:0' op: 'X' }", "'a:0' (X): the name"},
+      {"node { name: 'a>_b' op: 'X' }", "'a>_b' (X): the name"},
+      {"node { name: 'a>' op: 'X' }", "'a>' (X): the name"},
+      {"node { name: '/a' op: 'X' }", "'/a' (X): the name"},
+      {"node { name: 'a' op: 'X' device: '/job:localhost/device:CPU:0' }", NULL},
+      {"node { name: 'a' op: 'X' device: 'garbage' }", "'a' (X): device 'garbage'"},
+      {"node { name: 'a' op: 'X' device: '/task:x' }", "'a' (X): device '/task:x'"},
+      {"node { name: 'a' op: 'X' attr { key: '_class' value { list { s: 'loc:@b' s: 'c' } } } } node { name: 'b' op: "
+       "'X' }",
+       NULL},
+      {"node { name: 'a' op: 'X' attr { key: '_class' value { list { s: 'loc:@c' } } } }",
+       "'a' (X): it is to be colocated with 'c'"},
+      {"node { name: 'a' op: 'X' } versions { min_consumer: 1646 }", "min_consumer"},
+      {"node { name: 'a' op: 'X' } versions { producer: -1 }", "version -1"},
+      {"node { name: 'a' op: 'X' } versions { bad_consumers: [ 3, 1645 ] }", "not to be read by version 1645"},
+      {"node { name: 'a' op: 'X' } versions { bad_consumers: [ 3, 1644 ] }", NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tfc_graph *g = NULL;
+    tfc_status s = tfc_graph_parse(tfc_str_from(cases[i].text), "made.pbtxt", NULL, &g);
+    if (cases[i].error)
+      assert_fails(s, TFC_INVALID_ARGUMENT, cases[i].error);
+    else
+      assert_ok(s);
+    tfc_graph_release(g);
+  }
+}
+
 static const char text_graph[] =
     "# a comment\n"
     "node {\n  name: \"x\" op: 'Thing'\n  attr { key: \"T\" value { type: DT_FLOAT } }\n"
@@ -302,6 +340,7 @@ int main(void) {
       cmocka_unit_test(unknown_ops_load),
       cmocka_unit_test(equal_attributes_are_shared),
       cmocka_unit_test(bad_graphs_name_the_culprit),
+      cmocka_unit_test(rules_of_import),
       cmocka_unit_test(text_reads),
       cmocka_unit_test(containers_keep_the_graph),
       cmocka_unit_test(unknown_fields_survive),

@@ -132,6 +132,13 @@ static void defaults_may_be_fed(void **state) {
   tfc_graph_release(g);
 }
 
+static void note(void *arg, const struct tfc_node *node, tfc_status status) {
+  assert_true(tfc_str_is(node->name, "product"));
+  assert_int_equal(tfc_status_code(status), TFC_INVALID_ARGUMENT);
+  tfc_status_free(status);
+  ++*(int *)arg;
+}
+
 static void contradictions_name_the_node(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -143,6 +150,12 @@ static void contradictions_name_the_node(void **state) {
   assert_ok(tfc_builder_finish(b, &g));
   tfc_builder_free(b);
   assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_INVALID_ARGUMENT, "node 'product' (MatMul)");
+  int notes = 0;
+  assert_ok(tfc_infer_shapes_noting(g, NULL, 0, note, &notes, &shapes)); // all that is known beside it
+  assert_int_equal(notes, 1);
+  assert_int_equal(shape_of(g, &shapes, TFC_STR("x:0"))->rank, 2);
+  assert_int_equal(shape_of(g, &shapes, TFC_STR("product:0"))->rank, -1);
+  tfc_shapes_deinit(&shapes);
   assert_ok(tfc_infer_fed_shapes(g, NULL, 0, &shapes)); // of a step, which may not need it
   const struct tfc_shape *x_shape = shape_of(g, &shapes, TFC_STR("x:0"));
   assert_int_equal(x_shape->rank, 2);
