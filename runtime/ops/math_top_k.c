@@ -1,10 +1,4 @@
 // TopK and TopKV2: the largest values of each row and where they are.
-//
-// Which of what cannot be compared (NaN) come out, and in which order where none is asked for, follows from how the
-// rows are searched; graphs see that, so it is TensorFlow's way: one value as a maximum over eight (or four wide) lanes
-// and the rest of the row; a whole row by quicksort that ends in insertion sort (Musser 1997, "Introspective sorting
-// and selection algorithms", as GNU's C++ library has it); else by a binary heap of the best so far.
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/ops/math_elementwise.h"
@@ -21,6 +15,23 @@ typedef bool above_fn(const void *row, int32_t a, int32_t b); // is element a la
 typedef bool same_fn(const void *row, int32_t a, int32_t b);
 typedef int32_t next_fn(const void *row, int32_t from, int32_t n, int32_t than); // the next that is larger, or n
 typedef int32_t best_fn(const void *row, int32_t n);
+struct row_type {
+  above_fn *above;
+  same_fn *same;
+  next_fn *next;
+  best_fn *best;
+};
+struct row {
+  const void *data;
+  const struct row_type *type;
+};
+#define TOP_FN static
+#define TOP_ROW struct row
+#define TOP_ABOVE(r, a, b) (r)->type->above((r)->data, a, b)
+#define TOP_SAME(r, a, b) (r)->type->same((r)->data, a, b)
+#define TOP_NEXT(r, i, n, than) (r)->type->next((r)->data, i, n, than)
+#include "runtime/ops/math_top_search.h"
+
 #define LANES(x) (sizeof *(x) == 8 ? 4 : 8)
 #define ROW(t, ...)                                                                                                    \
   static bool above_##t(const void *row, int32_t a, int32_t b) {                                                       \
@@ -38,164 +49,16 @@ typedef int32_t best_fn(const void *row, int32_t n);
     while (i < n && !(least < OPS_GET_##t(x[i]))) i++;                                                                 \
     return i;                                                                                                          \
   }                                                                                                                    \
-  /* NaN loses in the lanes, and in the rest to what comes after it. */                                                \
   static int32_t best_##t(const void *row, int32_t n) {                                                                \
     const ops_##t *x = row;                                                                                            \
-    int32_t whole = n / LANES(x) * LANES(x), at = 0;                                                                   \
-    while (at < whole && OPS_GET_##t(x[at]) != OPS_GET_##t(x[at])) at++;                                               \
-    for (int32_t i = at + 1; i < whole; i++)                                                                           \
-      if (OPS_GET_##t(x[at]) < OPS_GET_##t(x[i])) at = i;                                                              \
-    if (whole == n) return at < n ? at : 0;                                                                            \
-    int32_t rest = whole;                                                                                              \
-    for (int32_t i = whole + 1; i < n; i++)                                                                            \
-      if (!(OPS_GET_##t(x[i]) < OPS_GET_##t(x[rest]))) rest = i;                                                       \
-    ops_##t##_c value = OPS_GET_##t(x[rest]);                                                                          \
-    if (at < whole && value < OPS_GET_##t(x[at])) return at;                                                           \
-    for (int32_t i = 0; i < n; i++)                                                                                    \
-      if (OPS_GET_##t(x[i]) == value) return i;                                                                        \
-    return 0;                                                                                                          \
+    TOP_BEST(x, n, OPS_GET_##t, LANES(x));                                                                             \
   }
 OPS_REALS(ROW, ~)
-static const struct row_type {
-  above_fn *above;
-  same_fn *same;
-  next_fn *next;
-  best_fn *best;
-} row_types[TFC_DTYPE_COUNT] = {
+static const struct row_type row_types[TFC_DTYPE_COUNT] = {
 #define ENTRY(t, ...) [OPS_DT_##t] = {above_##t, same_##t, next_##t, best_##t},
     OPS_REALS(ENTRY, ~)};
 
-struct row {
-  const void *data;
-  const struct row_type *type;
-};
-static bool above(const struct row *r, int32_t a, int32_t b) {
-  return r->type->above(r->data, a, b);
-}
-// Of equal ones the first.
-static bool before(const struct row *r, int32_t a, int32_t b) {
-  return above(r, a, b) || (!above(r, b, a) && a < b);
-}
-typedef bool order_fn(const struct row *r, int32_t a, int32_t b);
-
-// --- A heap whose root is the last in order ------------------------------------------------------------------------
-static void heap_rise(const struct row *r, order_fn *order, int32_t *heap, int64_t hole, int64_t top, int32_t value) {
-  for (int64_t parent = (hole - 1) / 2; hole > top && order(r, heap[parent], value); parent = (hole - 1) / 2) {
-    heap[hole] = heap[parent];
-    hole = parent;
-  }
-  heap[hole] = value;
-}
-// Puts `value` into the hole: down to a leaf, then up to where it belongs.
-static void heap_sink(const struct row *r, order_fn *order, int32_t *heap, int64_t hole, int64_t n, int32_t value) {
-  int64_t top = hole;
-  while (2 * hole + 2 < n) {
-    int64_t child = 2 * hole + 2;
-    if (order(r, heap[child], heap[child - 1])) child--;
-    heap[hole] = heap[child];
-    hole = child;
-  }
-  if (2 * hole + 2 == n) {
-    heap[hole] = heap[n - 1];
-    hole = n - 1;
-  }
-  heap_rise(r, order, heap, hole, top, value);
-}
-static void heap_make(const struct row *r, order_fn *order, int32_t *heap, int64_t n) {
-  for (int64_t parent = n / 2 - 1; parent >= 0; parent--) heap_sink(r, order, heap, parent, n, heap[parent]);
-}
-// The root goes to the end, the others are a heap of n - 1.
-static void heap_pop(const struct row *r, order_fn *order, int32_t *heap, int64_t n) {
-  if (n < 2) return;
-  int32_t value = heap[n - 1];
-  heap[n - 1] = heap[0];
-  heap_sink(r, order, heap, 0, n - 1, value);
-}
-static void heap_sort(const struct row *r, order_fn *order, int32_t *heap, int64_t n) {
-  for (; n > 1; n--) heap_pop(r, order, heap, n);
-}
-
-// --- Sorting whole rows
-// ------------------------------------------------------------------------------------------------
-enum { SMALL = 16 }; // pieces of at most so many are left to insertion
-static void swap(int32_t *a, int32_t *b) {
-  int32_t c = *a;
-  *a = *b, *b = c;
-}
-// The middle one of three goes to `to`.
-static void median(const struct row *r, int32_t *to, int32_t *a, int32_t *b, int32_t *c) {
-  if (above(r, *a, *b))
-    swap(to, above(r, *b, *c) ? b : above(r, *a, *c) ? c : a);
-  else
-    swap(to, above(r, *a, *c) ? a : above(r, *b, *c) ? c : b);
-}
-// Where comparisons contradict each other a side may run as far as the row's end, and no farther.
-static void quicksort(const struct row *r, int32_t *all, int64_t n, int64_t begin, int64_t end, int depth) {
-  while (end - begin > SMALL) {
-    if (depth-- == 0) {
-      heap_make(r, above, all + begin, end - begin);
-      heap_sort(r, above, all + begin, end - begin);
-      return;
-    }
-    median(r, all + begin, all + begin + 1, all + begin + (end - begin) / 2, all + end - 1);
-    int64_t left = begin + 1, right = end;
-    for (;; left++) {
-      while (left < n - 1 && above(r, all[left], all[begin])) left++;
-      right--;
-      while (right > 0 && above(r, all[begin], all[right])) right--;
-      if (left >= right) break;
-      swap(all + left, all + right);
-    }
-    quicksort(r, all, n, left, end, depth);
-    end = left;
-  }
-}
-static void insert(const struct row *r, int32_t *all, int64_t at) {
-  int32_t value = all[at];
-  int64_t to = at;
-  while (to > 0 && above(r, value, all[to - 1])) all[to] = all[to - 1], to--;
-  all[to] = value;
-}
-static int by_number(const void *a, const void *b) {
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
-static void sort_row(const struct row *r, int32_t *all, int64_t n) {
-  int depth = 0;
-  for (int64_t i = n; i > 1; i /= 2) depth += 2;
-  for (int64_t i = 0; i < n; i++) all[i] = (int32_t)i;
-  quicksort(r, all, n, 0, n, depth);
-  for (int64_t i = 1; i < n; i++) {
-    if (i < SMALL && above(r, all[i], all[0])) { // a new first one
-      int32_t value = all[i];
-      memmove(all + 1, all, (size_t)i * sizeof *all);
-      all[0] = value;
-    } else {
-      insert(r, all, i);
-    }
-  }
-  for (int64_t run = 0, end; run < n; run = end) { // of equals the first comes first
-    for (end = run + 1; end < n && r->type->same(r->data, all[run], all[end]); end++) {
-    }
-    if (end - run > 1) qsort(all + run, (size_t)(end - run), sizeof *all, by_number);
-  }
-}
-
-// heap [k + 1]: the k largest, in order or as the heap has them
-static void best_of_row(const struct row *r, int32_t *heap, int64_t k, int64_t n, bool sorted) {
-  for (int64_t i = 0; i <= k; i++) heap[i] = (int32_t)i;
-  heap_make(r, before, heap, k + 1);
-  heap_pop(r, before, heap, k + 1);
-  int32_t at = (int32_t)k + 1;
-  while ((at = r->type->next(r->data, at, (int32_t)n, heap[0])) < n) {
-    heap_pop(r, before, heap, k);
-    heap_rise(r, before, heap, k - 1, 0, at++);
-  }
-  if (sorted) heap_sort(r, before, heap, k);
-}
-
-// --- The kernel
-// ----------------------------------------------------------------------------------------------------------
+// --- The kernel ------------------------------------------------------------------------------------------------------
 struct job {
   const struct tfc_tensor *x;
   struct tfc_tensor *values, *indices;
@@ -213,6 +76,7 @@ static void put_index(struct tfc_tensor *t, int64_t i, int32_t v) {
 static void do_rows(void *arg, int64_t begin, int64_t end) {
   const struct job *j = arg;
   size_t size = tfc_dtype_size(j->x->dtype);
+  struct top_span spans[TOP_SPANS];
   for (int64_t row = begin; row < end; row++) {
     const char *data = (const char *)j->x->data + (size_t)(row * j->n) * size;
     struct row r = {data, &row_types[j->x->dtype]};
@@ -220,9 +84,9 @@ static void do_rows(void *arg, int64_t begin, int64_t end) {
     if (j->k == 1)
       found[0] = r.type->best(data, (int32_t)j->n);
     else if (j->k == j->n)
-      sort_row(&r, found, j->n);
+      top_sort_row(&r, found, (int32_t)j->n, spans);
     else
-      best_of_row(&r, found, j->k, j->n, j->sorted);
+      top_best_of_row(&r, found, (int32_t)j->k, (int32_t)j->n, j->sorted);
     for (int64_t i = 0; i < j->k; i++) {
       memcpy((char *)j->values->data + (size_t)(row * j->k + i) * size, data + (size_t)found[i] * size, size);
       put_index(j->indices, row * j->k + i, found[i]);

@@ -6,7 +6,7 @@
 struct top {
   struct tfc_cuda_argument k;
   int64_t number; // where k is an attribute
-  bool attribute;
+  bool attribute, sorted;
   tfc_dtype type;
 };
 static tfc_status top_prepare(struct tfc_cuda_prepare *p) {
@@ -14,6 +14,7 @@ static tfc_status top_prepare(struct tfc_cuda_prepare *p) {
   st->attribute = p->base->node->input_count == 1;
   st->number = tfc_node_attr_int(p->base->graph, p->base->node, "k", 0);
   st->type = tfc_node_attr_type(p->base->graph, p->base->node, "index_type", TFC_INT32);
+  st->sorted = tfc_node_attr_bool(p->base->graph, p->base->node, "sorted", true);
   if (!st->attribute) st->k = tfc_cuda_argument(p, 1);
   if (st->type != TFC_INT32 && st->type != TFC_INT64) TFC_CUDA_DECLINE("indices of this type");
   return NULL;
@@ -39,14 +40,20 @@ static tfc_status launch_top(struct tfc_cuda_launch *l) {
   int64_t n = x->shape.dims[x->shape.rank - 1];
   TFC_KERNEL_CHECK(k >= 0, "Need k >= 0, got %lld", (long long)k);
   TFC_KERNEL_CHECK(n >= k, "input must have at least k columns. Had %lld, needed %lld", (long long)n, (long long)k);
+  TFC_KERNEL_CHECK(n < INT32_MAX, "Second dimension of flattened input must be <= INT_MAX, got %lld", (long long)n);
   struct tfc_shape shape = x->shape;
   shape.dims[shape.rank - 1] = k;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, x->dtype, &shape, &values));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 1, st->type, &shape, &indices));
   if (!values->size) return NULL;
-  TFC_CUDA_LAUNCHED(l, tfc_cuda_top_k((int)x->dtype, (int)st->type, tfc_cuda_count(x) / n, n, k, x->data, values->data,
-                                      indices->data, l->stream));
-  return NULL;
+  const int64_t rows = tfc_cuda_count(x) / n;
+  const size_t bytes = tfc_cuda_top_k_scratch((int)x->dtype, rows, k);
+  struct tfc_buffer *scratch = NULL;
+  if (bytes) TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, bytes, &scratch));
+  int failed = tfc_cuda_top_k((int)x->dtype, (int)st->type, rows, n, k, st->sorted, x->data, values->data,
+                              indices->data, scratch ? scratch->data : NULL, l->stream);
+  tfc_buffer_release(scratch);
+  return failed ? tfc_cuda_status(l, failed) : NULL;
 }
 
 struct scan {

@@ -34,12 +34,14 @@ template <class C> struct placed {
   C value;
   int64_t at; // -1: nothing yet
 };
-template <class C> struct better {
+template <class C> struct better { // NaN loses
   bool least;
   TFC_HD placed<C> operator()(placed<C> a, placed<C> b) const {
     if (a.at < 0) return b;
     if (b.at < 0) return a;
-    if (a.value == b.value) return a.at < b.at ? a : b;
+    const bool a_none = a.value != a.value, b_none = b.value != b.value;
+    if (a_none != b_none) return a_none ? b : a;
+    if (a_none || a.value == b.value) return a.at < b.at ? a : b;
     return (least ? b.value < a.value : b.value > a.value) ? b : a;
   }
 };
