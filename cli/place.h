@@ -21,6 +21,7 @@ struct place_options {
   struct tfc_texts baselines, pins, limits;
   int rewrites;
   int cuda_graphs; // 1: off
+  int gpu_math;    // -1: not given; else a tfc_math less 1
   bool no_early_stop;
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
 };

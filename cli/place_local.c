@@ -270,6 +270,7 @@ int place_local(const struct place_options *o) {
                                                                    : TFC_STRINGS_RIVAL,
       .all_rewrites = o->rewrites == TFC_REWRITES_ALL,
       .no_captures = o->cuda_graphs == 1,
+      .math = (tfc_math)(o->gpu_math + 1),
       .algorithms = o->algorithm,
       .learned = place_learned(),
       .measurements = (uint32_t)o->measurements,

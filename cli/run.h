@@ -13,6 +13,7 @@ struct run_options {
   int64_t steps, warmup, threads, batch, seed;
   int rewrites;
   int cuda_graphs; // 1: off
+  int gpu_math;    // -1: not given; else a tfc_math less 1
   bool profile, list_ops, shapes;
 };
 
@@ -35,6 +36,7 @@ struct run_setup {
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);
+const char *run_math(const struct run_setup *setup); // what its GPUs compute products in; NULL: it has none
 
 TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);
 void run_feed_deinit(struct run_feed *feed);

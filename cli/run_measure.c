@@ -302,6 +302,7 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       fetched);
   if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (run > 0) json_object_set_new(document, "run", json_integer(run));
+  if (run_math(m->setup)) json_object_set_new(document, "gpu_math", json_string(run_math(m->setup)));
   const char *timer = m->collector ? tfc_collector_timer(m->collector) : NULL;
   if (timer) json_object_set_new(document, "timer", json_string(timer));
   tfc_status listed = list_fallbacks(m, document);
@@ -328,6 +329,9 @@ static void print_text(const struct measurement *m, struct tfc_quartiles q) {
   }
   printf("step: median %s, quartiles %s to %s, %u steps, %u operations, %u transfers\n", tfc_show_us(a, q.median),
          tfc_show_us(b, q.q1), tfc_show_us(c, q.q3), m->taken, info->op_count, info->transfer_count);
+  const char *math = run_math(m->setup);
+  if (math && strcmp(math, tfc_math_name(TFC_MATH_FLOAT32)))
+    printf("GPUs computed products and convolutions of float32 tensors in %s\n", math);
   for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++)
     printf("%s (%s, %u cores): peak %s of tensors and variables\n", m->setup->devices.devices[d]->info.name,
            m->setup->devices.devices[d]->info.label, m->setup->devices.devices[d]->info.cores,
@@ -425,6 +429,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                       .cores = i->cores,
                                       .memory_limit = i->memory,
                                       .memory_space = i->address_space,
+                                      .math = i->math[0] ? i->math : NULL,
                                       .dispatch_us = NAN};
     struct tfc_store_memory memory = {d, info->peak_bytes ? info->peak_bytes[d] : 0};
     TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));

@@ -97,8 +97,23 @@ static tfc_status apply_placement(struct run_setup *s, const struct tfc_placemen
   return NULL;
 }
 
+// As the flags say, else as the placement does: what was measured there is what runs here.
+static tfc_status choose_math(const struct run_options *o, const struct tfc_placement *p, tfc_math *out) {
+  tfc_math asked = (tfc_math)(o->gpu_math + 1), said = TFC_MATH_DEFAULT;
+  if (p && p->gpu_math.data && !(said = tfc_math_parse(p->gpu_math)))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: there is no gpu_math '%.*s'", o->placement,
+                           TFC_STR_ARG(p->gpu_math));
+  if (!asked && o->rewrites == 1) asked = TFC_MATH_TF32;
+  if (asked && said && asked != said)
+    tfc_warn("%s was measured with products in %s on GPUs; they are in %s now", o->placement, tfc_math_name(said),
+             tfc_math_name(asked));
+  *out = asked ? asked : said;
+  return NULL;
+}
+
 tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   tfc_status s = NULL;
+  tfc_math math = TFC_MATH_DEFAULT;
   struct run_setup setup = {.options = o};
   struct tfc_placement *placement = NULL;
   struct tfc_strmap keys = {0};
@@ -112,6 +127,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
     TFC_TRY(s, tfc_placement_read(o->placement, &placement));
     if (!o->devices) TFC_TRY(s, devices_of(placement, &devices));
   }
+  TFC_TRY(s, choose_math(o, placement, &math));
   TFC_TRY(s, limit_threads(o->threads));
   if (o->profile) tfc_gpu_profiler_prepare(o->devices ? o->devices : devices);
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
@@ -120,10 +136,12 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   struct tfc_session_options options = {.devices = &setup.devices,
                                         .all_rewrites = o->rewrites == 1,
                                         .no_captures = o->cuda_graphs == 1,
+                                        .math = math,
                                         .seed = (uint64_t)o->seed,
                                         .callers = 1};
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
   TFC_TRY(s, tfc_session_fill_queues(setup.session, setup.placement));
+  if (o->gpu_math >= 0 && !run_math(&setup)) tfc_warn("no GPU is among the devices: --gpu-math changes nothing");
   *out = setup, setup = (struct run_setup){0};
 out:
   run_setup_close(&setup);
@@ -131,6 +149,13 @@ out:
   tfc_placement_free(placement);
   free(devices);
   return s;
+}
+
+const char *run_math(const struct run_setup *setup) {
+  const char *math = NULL;
+  for (uint32_t d = 0; d < setup->devices.count && !math; d++)
+    math = tfc_devices_math(&setup->devices.devices[d]->info, 1);
+  return math;
 }
 
 void run_setup_close(struct run_setup *setup) {

@@ -133,6 +133,12 @@ static const struct tfc_flag flags[] = {
      AT(cuda_graphs),
      .choices = "auto|off",
      .help = "GPUs replay captured segments (default), or launch operation by operation"},
+    {.name = "gpu-math",
+     .kind = TFC_FLAG_CHOICE,
+     AT(gpu_math),
+     .choices = "float32|tf32|float16|bfloat16",
+     .help = "what GPUs compute products and convolutions of float32 tensors in (default float32, with --rewrites all "
+             "tf32); convolutions have no bfloat16: tf32 there"},
     {.name = "config",
      .kind = TFC_FLAG_SETTINGS,
      AT(config),
@@ -337,7 +343,7 @@ static int check_cost_graph(const struct place_options *o) {
 }
 
 int main(int argc, char **argv) {
-  static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db"};
+  static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db", .gpu_math = -1};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
   for (int i = 1; i < argc; i++) // needs no graph
@@ -370,5 +376,6 @@ int main(int argc, char **argv) {
                            o.graph);
   }
   if (cost_graph && (code = check_cost_graph(&o))) return code;
+  if (o.machine && o.gpu_math >= 0) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

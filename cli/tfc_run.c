@@ -82,6 +82,13 @@ static const struct tfc_flag flags[] = {
      AT(cuda_graphs),
      .choices = "auto|off",
      .help = "GPUs replay captured segments (default), or launch operation by operation"},
+    {.name = "gpu-math",
+     .kind = TFC_FLAG_CHOICE,
+     AT(gpu_math),
+     .choices = "float32|tf32|float16|bfloat16",
+     .help = "what GPUs compute products and convolutions of float32 tensors in (default as --placement says, else "
+             "float32, with --rewrites all "
+             "tf32); convolutions have no bfloat16: tf32 there"},
     {.name = "seed",
      .kind = TFC_FLAG_COUNT,
      AT(seed),
@@ -170,7 +177,7 @@ static int check(const struct run_options *o) {
 
 int main(int argc, char **argv) {
   tfc_program_start("tfc-run", argv);
-  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2};
+  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2, .gpu_math = -1};
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);

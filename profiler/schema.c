@@ -26,7 +26,7 @@ const char tfc_schema_tables[] =
     "CREATE TABLE device ("
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, device_id INTEGER NOT NULL,"
     " name TEXT NOT NULL, kind TEXT NOT NULL, model TEXT, tensorflow TEXT, label TEXT NOT NULL,"
-    " cores INTEGER, memory_bytes INTEGER, dispatch_us REAL, slowdown TEXT, memory_space INTEGER,"
+    " cores INTEGER, memory_bytes INTEGER, dispatch_us REAL, slowdown TEXT, memory_space INTEGER, math TEXT,"
     " PRIMARY KEY (run_id, device_id)) STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE link ("
@@ -111,6 +111,9 @@ const char tfc_schema_upgrade_2[] = "ALTER TABLE op ADD COLUMN launched_ns INTEG
 // Devices with one memory space hand tensors over.
 const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space INTEGER;";
 
+// What a device computes products of float32 in.
+const char tfc_schema_upgrade_5[] = "ALTER TABLE device ADD COLUMN math TEXT;";
+
 // GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
 const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS work ("
@@ -155,7 +158,7 @@ const char tfc_schema_views[] =
          " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
-         " memory_limit_bytes, dispatch_us, slowdown, memory_space FROM device")
+         " memory_limit_bytes, dispatch_us, slowdown, memory_space, math FROM device")
     VIEW("v_link",
          "SELECT l.run_id, s.name AS source, d.name AS target, l.bytes, l.time_us, l.samples, " HOW " FROM link l JOIN"
          " device s ON s.run_id = l.run_id AND s.device_id = l.source JOIN device d ON d.run_id = l.run_id"

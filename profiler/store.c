@@ -72,6 +72,7 @@ static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   if (tables > 0 && version == 1) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade, "cannot be written"));
   if (tables > 0 && version <= 2) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_2, "cannot be written"));
   if (tables > 0 && version <= 4) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_4, "cannot be written"));
+  if (tables > 0 && version <= 5) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_5, "cannot be written"));
   TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_added, "cannot be written"));
   TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_views, "cannot be written"));
   char sql[128];

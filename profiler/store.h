@@ -94,6 +94,7 @@ struct tfc_store_device {
   double dispatch_us;
   const char *slowdown;  // "[1, 1.04, 1.2]", NULL
   uint32_t memory_space; // devices with one hand tensors over
+  const char *math;      // what products of float32 are computed in where there is a choice, NULL
 };
 struct tfc_store_link { // one size that was timed
   uint32_t source, target;

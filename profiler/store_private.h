@@ -17,7 +17,7 @@
             " trace_overhead = ?12, tau = ?13, tau_placements = ?14, answer = ?15, message = ?16 WHERE run_id = ?1")   \
   X(LABEL, "UPDATE run SET label = ?2 WHERE run_id = ?1")                                                              \
   X(STATE, "INSERT OR REPLACE INTO state VALUES (?1, ?2, ?3)")                                                         \
-  X(DEVICE, "INSERT OR REPLACE INTO device VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                \
+  X(DEVICE, "INSERT OR REPLACE INTO device VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")           \
   X(LINK, "INSERT OR REPLACE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                               \
   X(NODE, "INSERT OR REPLACE INTO node VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                   \
   X(COST, "INSERT OR REPLACE INTO cost VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                       \

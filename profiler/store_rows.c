@@ -49,10 +49,10 @@ tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const ch
 
 tfc_status tfc_store_add_devices(struct tfc_store *store, int64_t run_id, const struct tfc_store_device *d,
                                  size_t count) {
-  ROWS(count, TFC_STORE_DEVICE, "iiSSssSiffsi", run_id, (int64_t)d[i].device_id, d[i].name, d[i].kind, d[i].model,
+  ROWS(count, TFC_STORE_DEVICE, "iiSSssSiffsis", run_id, (int64_t)d[i].device_id, d[i].name, d[i].kind, d[i].model,
        d[i].tensorflow, d[i].label, (int64_t)d[i].cores,
        known((int64_t)d[i].memory_limit, d[i].memory_limit != UINT64_MAX), d[i].dispatch_us, d[i].slowdown,
-       (int64_t)d[i].memory_space);
+       (int64_t)d[i].memory_space, d[i].math);
 }
 tfc_status tfc_store_add_links(struct tfc_store *store, int64_t run_id, const struct tfc_store_link *l, size_t count) {
   ROWS(count, TFC_STORE_LINK, "iiiiFi", run_id, (int64_t)l[i].source, (int64_t)l[i].target, (int64_t)l[i].bytes,

@@ -353,6 +353,9 @@ static void add_devices(struct page *p) {
   add(p, "</pre></details>\n");
   tfc_str how = tfc_report_virtual_transfers(p->store, &p->args);
   if (how.size) add(p, "<p>A tensor from one virtual device to another: %.*s.</p>\n", TFC_STR_ARG(how));
+  char math[16];
+  tfc_report_gpu_math(p->store, &p->args, math);
+  if (*math) add(p, "<p>Products and convolutions of float32 on GPUs: %s.</p>\n", math);
   add_idle(p);
 }
 

@@ -36,6 +36,8 @@ TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, i
 // none, or nobody kept it.
 struct tfc_query_args;
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args);
+// What GPUs of a run computed products of float32 in: "tf32"; empty where there were none, or nobody kept it.
+void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]);
 
 // The queries behind them, for --json and for others.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],

@@ -1,6 +1,7 @@
 // The queries that reports stand on, and reports for terminals.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "reports/reports.h"
@@ -49,6 +50,16 @@ tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_q
   tfc_status_free(s);
   tfc_table_deinit(&t);
   return spaces < 1 ? (tfc_str){0} : spaces > 1 ? TFC_STR("copy on one GPU") : TFC_STR("handed over");
+}
+
+void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]) {
+  static const char sql[] = "SELECT MAX(math) AS math FROM v_device WHERE run_id = :run AND name <> 'whole'";
+  struct tfc_table t = {0};
+  tfc_status s = tfc_table_query(store, sql, args, &t);
+  tfc_str math = s || !t.row_count ? (tfc_str){0} : tfc_table_text(&t, 0, "math");
+  snprintf(out, 16, "%.*s", TFC_STR_ARG(math));
+  tfc_status_free(s);
+  tfc_table_deinit(&t);
 }
 
 const char tfc_report_sql_compare_ops[] =
@@ -161,7 +172,7 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
-  char a[32], b[32], c[32];
+  char a[32], b[32], c[32], math[16];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
@@ -242,6 +253,8 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   }
   tfc_str how = tfc_report_virtual_transfers(store, &args);
   if (how.size) tfc_text_printf(out, "\n  a tensor from one virtual device to another: %.*s\n", TFC_STR_ARG(how));
+  tfc_report_gpu_math(store, &args, math);
+  if (*math) tfc_text_printf(out, "\n  products and convolutions of float32 on GPUs: %s\n", math);
   idle_causes(&devices, out);
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:
@@ -264,7 +277,7 @@ tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, str
   struct tfc_query_args both = args_a;
   both.other = args_b.run;
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_compare_ops, &both, &ops));
-  char head_a[32], head_b[32];
+  char head_a[32], head_b[32], math_a[16], math_b[16];
   snprintf(head_a, sizeof head_a, "run %lld", (long long)args_a.run);
   snprintf(head_b, sizeof head_b, "run %lld", (long long)args_b.run);
   tfc_text_printf(out, "%-26s %16s %16s %9s\n", "", head_a, head_b, "ratio");
@@ -276,6 +289,12 @@ tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, str
     else
       tfc_text_printf(out, "%-26s %.*s | %.*s\n", texts[i], TFC_STR_ARG(ta), TFC_STR_ARG(tb));
   }
+  tfc_report_gpu_math(store, &args_a, math_a);
+  tfc_report_gpu_math(store, &args_b, math_b);
+  if (strcmp(math_a, math_b))
+    tfc_text_printf(out, "%-26s %s | %s\n", "products on GPUs", math_a, math_b);
+  else if (*math_a)
+    tfc_text_printf(out, "%-26s %s (both)\n", "products on GPUs", math_a);
   static const struct {
     const char *column, *text;
   } numbers[] = {{"step_median_us", "step"},

@@ -285,6 +285,8 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->transfers = k->transfers, d->transfer_bytes = k->transfer_bytes;
   const char *virtual_transfers = tfc_virtual_transfers(j->info->devices, j->info->device_count);
   if (virtual_transfers) d->virtual_transfers = tfc_str_from(virtual_transfers);
+  const char *math = tfc_devices_math(j->info->devices, j->info->device_count);
+  if (math) d->gpu_math = tfc_arena_str(&d->arena, tfc_str_from(math));
   d->step_median_us = median;
   d->step_q1_us = isfinite(k->final_us) ? k->final_q1 : k->q1_us;
   d->step_q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us;
@@ -521,6 +523,7 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
     TFC_TRY(s, tfc_placement_single(j->problem, tfc_str_from(j->o->evaluate + 7), &solution));
   } else {
     TFC_TRY(s, tfc_placement_read(j->o->evaluate, &file));
+    tfc_job_compare_math(j, j->o->evaluate, file);
     TFC_TRY(s, tfc_subject_resolve(j->subject, j->problem, file, &solution));
   }
   TFC_TRY(s, tfc_job_add(j, "evaluated", NULL, "baseline", &solution, &index, &is_new));

@@ -118,6 +118,21 @@ static double hang_seconds(const struct tfc_job *j) {
   return j->o->seconds > 0 ? fmin(60, fmax(10, j->o->seconds)) : 60;
 }
 
+static void say_math(struct tfc_job *j) {
+  const char *math = tfc_devices_math(j->info->devices, j->info->device_count);
+  if (j->o->math && !math)
+    tfc_job_say(j, true, "no GPU is among the devices: asking for %s changes nothing", tfc_math_name(j->o->math));
+  if (math && strcmp(math, tfc_math_name(TFC_MATH_FLOAT32)))
+    tfc_job_say(j, false, "GPUs compute products and convolutions of float32 tensors in %s", math);
+}
+
+void tfc_job_compare_math(struct tfc_job *j, const char *file, const struct tfc_placement *placement) {
+  const char *math = tfc_devices_math(j->info->devices, j->info->device_count);
+  if (math && placement->gpu_math.data && !tfc_str_is(placement->gpu_math, math))
+    tfc_job_say(j, true, "%s was measured with products in %.*s on GPUs; they are in %s now", file,
+                TFC_STR_ARG(placement->gpu_math), math);
+}
+
 static tfc_status start_measurer(struct tfc_job *j) {
   tfc_status s = NULL;
   const struct tfc_step_spec *step = j->o->step;
@@ -151,6 +166,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .init_count = step->init_count,
                                                                .all_rewrites = j->o->all_rewrites,
                                                                .no_captures = j->o->no_captures,
+                                                               .math = j->o->math,
                                                                .tuning = tuning,
                                                                .seed = j->o->seed,
                                                                .hang_seconds = hang_seconds(j),
@@ -165,6 +181,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
     TFC_TRY(s, tfc_store_commit(j->store));
   }
   if (j->info->note) tfc_job_say(j, true, "%s", j->info->note);
+  say_math(j);
   if (!j->info->op_count)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: the step has no operation that takes time: there is nothing to place",
              j->o->graph_path);

@@ -55,6 +55,7 @@ struct tfc_job_options {
   tfc_objective objective;
   enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
   bool all_rewrites, no_captures;
+  tfc_math math;                         // as --gpu-math
   const char *algorithms;                // NULL: auto
   const struct tfc_algo *const *learned; // algorithms that learn from measurements (rl), ended by NULL; may be NULL
   uint32_t measurements;                 // 0: 200

@@ -103,6 +103,8 @@ TFC_MUST_USE tfc_status tfc_job_keep_together(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_find_together(struct tfc_job *job, struct tfc_node_pair **out, uint32_t *out_count);
 double tfc_job_seconds(const struct tfc_job *job); // since it began, resumed time included
 bool tfc_job_cancelled(const struct tfc_job *job);
+// Says it where a placement's times are of other arithmetic than this job's.
+void tfc_job_compare_math(struct tfc_job *job, const char *file, const struct tfc_placement *placement);
 void tfc_job_say(struct tfc_job *job, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
 uint64_t tfc_job_digest(const struct tfc_problem *problem, const tfc_device_id *device);
 

@@ -28,6 +28,7 @@ static tfc_status store_devices(struct tfc_job *j) {
                                    .label = i->label,
                                    .cores = i->cores,
                                    .memory_space = i->address_space,
+                                   .math = i->math[0] ? i->math : NULL,
                                    .memory_limit = whole ? i->memory : j->bare->devices[d].memory,
                                    .dispatch_us = (double)NAN};
     if (!whole) {
@@ -546,18 +547,23 @@ out:
   return s;
 }
 
+static void describe_device(struct tfc_text *text, const char *name, uint32_t cores, const char *math) {
+  const bool has_math = math && math[0];
+  tfc_text_printf(text, "%s%s (%u core%s%s%s)", text->size ? ", " : "", name, cores, cores == 1 ? "" : "s",
+                  has_math ? ", products in " : "", has_math ? math : "");
+}
+
 static tfc_status check_devices(const struct tfc_job *j, int64_t run) {
   tfc_status s = NULL;
   sqlite3_stmt *q = NULL;
   struct tfc_text then = {0}, now = {0};
-  TFC_TRY(s, prepare(j, "SELECT name, cores FROM device WHERE run_id = ?1 AND name != 'whole' ORDER BY device_id", run,
-                     &q));
+  TFC_TRY(s, prepare(j, "SELECT name, cores, math FROM device WHERE run_id = ?1 AND name != 'whole' ORDER BY device_id",
+                     run, &q));
   while (sqlite3_step(q) == SQLITE_ROW)
-    tfc_text_printf(&then, "%s%s (%d core%s)", then.size ? ", " : "", (const char *)sqlite3_column_text(q, 0),
-                    sqlite3_column_int(q, 1), sqlite3_column_int(q, 1) == 1 ? "" : "s");
+    describe_device(&then, (const char *)sqlite3_column_text(q, 0), (uint32_t)sqlite3_column_int(q, 1),
+                    (const char *)sqlite3_column_text(q, 2));
   for (uint32_t d = 0; d < j->info->device_count; d++)
-    tfc_text_printf(&now, "%s%s (%u core%s)", d ? ", " : "", j->info->devices[d].name, j->info->devices[d].cores,
-                    j->info->devices[d].cores == 1 ? "" : "s");
+    describe_device(&now, j->info->devices[d].name, j->info->devices[d].cores, j->info->devices[d].math);
   if (then.failed || now.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (then.size && strcmp(then.data, now.data) != 0) // none: it was interrupted before it knew them
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld measured on %s; it cannot go on with %s", (long long)run, then.data,

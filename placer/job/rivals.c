@@ -53,6 +53,7 @@ static tfc_status add_file(struct tfc_job *j, const char *text, uint32_t *list, 
   TFC_TRY(s, tfc_solution_init(&solution, j->problem));
   if (tfc_str_ends(tfc_str_from(text), ".json")) {
     TFC_TRY(s, tfc_placement_read(equals + 1, &placement));
+    tfc_job_compare_math(j, equals + 1, placement);
     TFC_TRY(s, tfc_subject_resolve(j->subject, j->problem, placement, &solution));
   } else {
     TFC_TRY(s, tfc_graph_load(equals + 1, NULL, &graph));

@@ -52,6 +52,7 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
                                 &(struct tfc_session_options){.devices = &w->sides[0].set,
                                                               .all_rewrites = w->all_rewrites,
                                                               .no_captures = w->no_captures,
+                                                              .math = w->math,
                                                               .no_rewrites = true},
                                 &session));
   TFC_TRY(s, tfc_plan_create(session,

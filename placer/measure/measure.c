@@ -166,6 +166,7 @@ static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) 
   tfc_pack_str(p, tfc_str_from(o->checkpoint));
   tfc_pack_u32(p, o->all_rewrites);
   tfc_pack_u32(p, o->no_captures);
+  tfc_pack_u32(p, o->math);
   tfc_pack_str(p, tfc_str_from(o->tuning));
   tfc_pack_u64(p, o->seed);
   tfc_pack_u32(p, o->limit_count);

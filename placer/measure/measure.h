@@ -39,6 +39,7 @@ struct tfc_measure_options {
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
   bool all_rewrites, no_captures; // as --rewrites all, --cuda-graphs off
+  tfc_math math;                  // as --gpu-math
   const char *tuning;             // what drivers measured before (struct tfc_device_driver), or NULL
   uint64_t seed;
   double hang_seconds;       // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least

@@ -96,6 +96,7 @@ tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
                                          &(struct tfc_session_options){.devices = &side->set,
                                                                        .all_rewrites = w->all_rewrites,
                                                                        .no_captures = w->no_captures,
+                                                                       .math = w->math,
                                                                        .no_rewrites = number == 2,
                                                                        .seed = w->seed,
                                                                        .callers = 1},
@@ -187,6 +188,9 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   tfc_gpu_profiler_prepare(devices);
   w->all_rewrites = tfc_unpack_u32(u);
   w->no_captures = tfc_unpack_u32(u);
+  const uint32_t math = tfc_unpack_u32(u);
+  if (math > TFC_MATH_BFLOAT16) u->failed = true;
+  w->math = (tfc_math)math;
   tuning = tfc_str_dup(tfc_unpack_str(u));
   w->seed = tfc_unpack_u64(u);
   w->limit_count = tfc_unpack_u32(u);
@@ -246,6 +250,10 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
     for (uint32_t i = 0; i < w->limit_count; i++)
       if (tfc_glob_match(tfc_str_from(w->limits[i].pattern), tfc_str_from(name))) w->most_bytes[d] = w->limits[i].bytes;
   }
+  // Sessions of the whole machine are made when it is measured; what it is, is told now.
+  tfc_devices_configure(
+      &w->sides[1].set,
+      &(struct tfc_device_settings){.capture = !w->no_captures, .math = tfc_math_resolve(w->math, w->all_rewrites)});
   if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));

@@ -27,6 +27,7 @@ struct tfc_worker {
   bool *async, *runs; // [node]
   uint64_t seed;
   bool all_rewrites, no_captures;
+  tfc_math math;
   char *checkpoint;                // prefix, "" for none
   struct tfc_memory_limit *limits; // asked for; checked against what plans need
   uint32_t limit_count;

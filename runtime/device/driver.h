@@ -10,12 +10,27 @@
 #include "runtime/ops/kernel.h"
 #include "runtime/trace.h"
 
+// What GPUs compute products and convolutions of float32 tensors in. Tensors and sums are float32 all the same.
+#define TFC_MATHS(X) X(FLOAT32, "float32") X(TF32, "tf32") X(FLOAT16, "float16") X(BFLOAT16, "bfloat16")
+typedef enum tfc_math {
+  TFC_MATH_DEFAULT, // float32, and tf32 where other rounding is welcome
+#define TFC_MATH_ENUM(name, text) TFC_MATH_##name,
+  TFC_MATHS(TFC_MATH_ENUM)
+#undef TFC_MATH_ENUM
+} tfc_math;
+static inline tfc_math tfc_math_resolve(tfc_math asked, bool rounding) {
+  return asked ? asked : rounding ? TFC_MATH_TF32 : TFC_MATH_FLOAT32;
+}
+const char *tfc_math_name(tfc_math math); // "tf32"; NULL: none of its own (the default)
+tfc_math tfc_math_parse(tfc_str name);    // TFC_MATH_DEFAULT: there is none of that name
+
 struct tfc_device_info {
   char name[48];       // "cpu:0"
   char kind[16];       // "cpu": operations take equally long on devices of one kind
   char tensorflow[96]; // "/job:localhost/replica:0/task:0/device:CPU:0"
   char model[96];      // what the hardware calls itself
   char label[16];      // "measured", "oversubscribed", "virtual", "emulated"
+  char math[12];       // "tf32", as configured; "": a device that has no such choice
   uint64_t memory;     // limit in bytes, UINT64_MAX: none
   uint32_t cores;      // threads that one operation is split over
   // Devices with the same address space hand buffers over; host code may read tensors of address space 0 only.
@@ -185,7 +200,7 @@ struct tfc_driver_options {
 
 struct tfc_device_settings { // of the sessions that use a device
   bool capture;              // prepared segments may be captured and replayed (CUDA graphs)
-  bool rounding;             // faster arithmetic that rounds otherwise is welcome (TF32)
+  tfc_math math;             // not the default
 };
 
 struct tfc_device_driver {
@@ -239,7 +254,7 @@ struct tfc_device_driver {
 
   // Is there a kernel for this op and these types here? `out_reason` (optional): a static text when not.
   bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
-  // Before anything is prepared. NULL: there is nothing to set.
+  // Before anything is prepared; sets info.math where the device has the choice. NULL: there is nothing to set.
   void (*configure)(struct tfc_device *device, const struct tfc_device_settings *settings);
   // What the driver has measured in this process to choose algorithms, as lines "MODEL\tKEY\tVALUE" (malloc'd; NULL:
   // nothing), and taking over what another process has measured, before anything is prepared. NULL: it measures
@@ -285,6 +300,9 @@ TFC_MUST_USE tfc_status tfc_devices_open(const char *spec, const struct tfc_memo
 // The undivided machine as one device of the kind of `like` ("whole:").
 TFC_MUST_USE tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_device_set *out);
 void tfc_devices_close(struct tfc_device_set *set);
+void tfc_devices_configure(const struct tfc_device_set *set, const struct tfc_device_settings *settings);
+// What those of them that have the choice compute products in; NULL: none has it (or was configured).
+const char *tfc_devices_math(const struct tfc_device_info *devices, uint32_t count);
 // What a transfer between virtual devices is: "copy on one GPU" or "handed over"; NULL where there are no two of them.
 const char *tfc_virtual_transfers(const struct tfc_device_info *devices, uint32_t count);
 

@@ -184,6 +184,33 @@ const char *tfc_virtual_transfers(const struct tfc_device_info *devices, uint32_
   return NULL;
 }
 
+static const char *const math_names[] = {NULL,
+#define MATH_NAME(name, text) text,
+                                         TFC_MATHS(MATH_NAME)
+#undef MATH_NAME
+};
+
+const char *tfc_math_name(tfc_math math) {
+  return math_names[math];
+}
+
+tfc_math tfc_math_parse(tfc_str name) {
+  for (size_t i = 1; i < sizeof math_names / sizeof *math_names; i++)
+    if (tfc_str_is(name, math_names[i])) return (tfc_math)i;
+  return TFC_MATH_DEFAULT;
+}
+
+void tfc_devices_configure(const struct tfc_device_set *set, const struct tfc_device_settings *settings) {
+  for (uint32_t i = 0; i < set->count; i++)
+    if (set->devices[i]->driver->configure) set->devices[i]->driver->configure(set->devices[i], settings);
+}
+
+const char *tfc_devices_math(const struct tfc_device_info *devices, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (devices[i].math[0]) return devices[i].math;
+  return NULL;
+}
+
 static tfc_status note_transfers(const struct tfc_device_set *set, struct tfc_text *note) {
   struct tfc_device_info *infos = calloc(set->count + 1u, sizeof *infos);
   if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %u devices", set->count);

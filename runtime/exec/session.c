@@ -18,9 +18,9 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   session->options = *options;
   session->devices = options->devices->devices;
   session->device_count = options->devices->count;
-  struct tfc_device_settings settings = {.capture = !options->no_captures, .rounding = options->all_rewrites};
-  for (uint32_t d = 0; d < session->device_count; d++)
-    if (session->devices[d]->driver->configure) session->devices[d]->driver->configure(session->devices[d], &settings);
+  tfc_devices_configure(options->devices,
+                        &(struct tfc_device_settings){.capture = !options->no_captures,
+                                                      .math = tfc_math_resolve(options->math, options->all_rewrites)});
   pthread_mutex_init(&session->run_lock, NULL);
   pthread_mutex_init(&session->lock, NULL);
   atomic_init(&session->next_step, 1);

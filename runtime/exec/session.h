@@ -23,6 +23,7 @@ struct tfc_session_options {
   const struct tfc_device_set *devices; // borrowed; must outlive the session
   bool all_rewrites;                    // --rewrites all: also those that change rounding
   bool no_captures;                     // --cuda-graphs off: GPUs launch operation by operation
+  tfc_math math;                        // --gpu-math
   bool no_rewrites;                     // run the graph as it stands (tests, dispatch benchmarks)
   uint64_t seed;
   // Threads that run steps of this session, 0 for not known. Where it is known, a step that waits in queues for what

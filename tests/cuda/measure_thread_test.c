@@ -79,12 +79,16 @@ static void fallbacks(void **state) {
                                                               .inits = inits,
                                                               .init_count = step.init_count,
                                                               .tuning = "a GPU\tconv 0\t0 0 0\n",
+                                                              .math = TFC_MATH_BFLOAT16,
                                                               .seed = 1,
                                                               .hang_seconds = 30,
                                                               .lock = lock},
                                 &m));
   const struct tfc_measure_info *info = tfc_measurer_info(m);
   assert_int_equal(info->device_count, 2);
+  assert_string_equal(info->devices[0].math, "bfloat16");
+  assert_string_equal(info->devices[1].math, "bfloat16");
+  assert_string_equal(info->whole.math, "bfloat16");
   assert_null(info->tuning); // there is no library here
   assert_true(info->fallback_count > 0 && info->fallback_count <= info->op_count);
   bool products = false;

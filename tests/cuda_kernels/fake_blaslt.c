@@ -1,12 +1,13 @@
 // cuBLASLt's calls that library/blaslt.c makes, on the CPU: column-major matrices with their leading dimensions,
-// batches with their strides. Float only, and what is asked for in a wrong way fails.
+// batches with their strides. What is asked for in a wrong way fails; operands are rounded as the arithmetic that is
+// asked for rounds them.
 #include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda_kernels/host.h"
 
-uint32_t cuda_fake_products;
+uint32_t cuda_fake_products, cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_refused;
 
 // The opaque records of the real library, as far as they matter here.
 struct layout {
@@ -76,6 +77,15 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
   return CUBLAS_STATUS_SUCCESS;
 }
 
+static tfc_math math_of(const struct operation *o) {
+  switch ((int)o->compute) {
+  case CUBLAS_COMPUTE_32F_FAST_TF32: return TFC_MATH_TF32;
+  case CUBLAS_COMPUTE_32F_FAST_16F: return TFC_MATH_FLOAT16;
+  case CUBLAS_COMPUTE_32F_FAST_16BF: return TFC_MATH_BFLOAT16;
+  default: return TFC_MATH_FLOAT32;
+  }
+}
+
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
   struct preference *p = calloc(1, sizeof *p);
   *out = (cublasLtMatmulPreference_t)(void *)p;
@@ -111,8 +121,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[], int *count) {
   const struct preference *p = (const struct preference *)(void *)preference;
-  (void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d;
+  const struct layout *x = (const struct layout *)(void *)a;
+  tfc_math math = math_of((const struct operation *)(void *)operation);
+  (void)handle, (void)b, (void)c, (void)d;
   if (wanted < 1 || p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) return CUBLAS_STATUS_INVALID_VALUE;
+  if (math != TFC_MATH_FLOAT32 && x->type != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE; // they have their own
+  if (cuda_fake_refused >> math & 1) { // the library says it in either way
+    *count = 0;
+    return math == TFC_MATH_TF32 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   memset(results, 0, sizeof *results);
   results->algo.data[0] = p->alignment[0];
   results->workspaceSize = 1024;
@@ -121,9 +138,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return CUBLAS_STATUS_SUCCESS;
 }
 
-static double get(cudaDataType type, const void *x, int64_t i) {
+static double get(tfc_math math, cudaDataType type, const void *x, int64_t i) {
   switch ((int)type) {
-  case CUDA_R_32F: return ((const float *)x)[i];
+  case CUDA_R_32F: return (double)cuda_fake_operand(math, ((const float *)x)[i]);
   case CUDA_R_64F: return ((const double *)x)[i];
   case CUDA_R_16F: return tfc_half_to_float(((const uint16_t *)x)[i]);
   default: return tfc_bfloat16_to_float(((const uint16_t *)x)[i]);
@@ -148,7 +165,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   const struct layout *z = (const struct layout *)(void *)layout_d;
   bool ta = o->a == CUBLAS_OP_T, tb = o->b == CUBLAS_OP_T;
   uint64_t m = ta ? x->columns : x->rows, k = ta ? x->rows : x->columns, n = tb ? y->rows : y->columns;
+  tfc_math math = math_of(o);
   cuda_fake_products++;
+  if (x->type == CUDA_R_32F) cuda_fake_products_in[math]++;
   uint64_t alignment = algorithm->data[0];
   double one = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)alpha : (double)*(const float *)alpha;
   double zero = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)beta : (double)*(const float *)beta;
@@ -163,8 +182,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       for (int64_t column = 0; column < (int64_t)n; column++) {
         double sum = 0;
         for (int64_t t = 0; t < (int64_t)k; t++)
-          sum += get(x->type, a, i * x->stride + (ta ? t + row * x->ld : row + t * x->ld)) *
-                 get(y->type, b, i * y->stride + (tb ? column + t * y->ld : t + column * y->ld));
+          sum += get(math, x->type, a, i * x->stride + (ta ? t + row * x->ld : row + t * x->ld)) *
+                 get(math, y->type, b, i * y->stride + (tb ? column + t * y->ld : t + column * y->ld));
         put(z->type, d, i * z->stride + row + column * z->ld, sum);
       }
   tfc_host_end();

@@ -1,13 +1,13 @@
 // cuDNN's calls that library/cudnn.c makes, on the CPU: convolutions over tensors with any strides. Of the algorithms
-// that it offers the fastest is not deterministic, the next one is not exact, and the layouts take turns in being
-// faster.
+// that it offers the fastest is not deterministic, the next one rounds more than was asked for (where it can), and the
+// layouts take turns in being faster.
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda_kernels/fake_cudnn.h"
 #include "tests/cuda_kernels/host.h"
 
-uint32_t cuda_fake_convolutions, cuda_fake_measurements;
+uint32_t cuda_fake_convolutions, cuda_fake_convolutions_in[CUDA_FAKE_MATHS], cuda_fake_measurements;
 bool cuda_fake_no_measurement;
 
 enum { RANK = CUDA_FAKE_RANK };
@@ -93,7 +93,9 @@ static bool fits(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w, cudnnConv
       results[i].time = (float)(i + 1) + (float)(turn & 1);                                                            \
       results[i].memory = 4096;                                                                                        \
       results[i].determinism = i == 0 ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;                                 \
-      results[i].mathType = i == 1 ? CUDNN_TENSOR_OP_MATH : (plain);                                                   \
+      results[i].mathType = i != 1                      ? (plain)                                                      \
+                            : c->math == CUDNN_FMA_MATH ? CUDNN_TENSOR_OP_MATH                                         \
+                                                        : CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;                       \
     }                                                                                                                  \
     turn += turn % 3 == 0 ? 1 : 2;                                                                                     \
     *count = 3;                                                                                                        \
@@ -173,6 +175,16 @@ long cuda_fake_place(const int *strides, int a, int b, const int *at, int n) {
   return p;
 }
 
+static tfc_math math_of(cudnnMathType_t math) { // of float32, on a device that has tensor cores for TF32
+  return math == CUDNN_FMA_MATH                          ? TFC_MATH_FLOAT32
+         : math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION ? TFC_MATH_FLOAT16
+                                                         : TFC_MATH_TF32;
+}
+static double operand(tfc_math math, cudnnDataType_t type, const void *x, long i) {
+  double v = cuda_fake_get(type, x, i);
+  return type == CUDNN_DATA_FLOAT ? (double)cuda_fake_operand(math, (float)v) : v;
+}
+
 enum role { FORWARD, INPUT, FILTER };
 static cudnnStatus_t run(enum role role, double alpha, double beta, int algorithm, const struct cudnnTensorStruct *x,
                          void *xp, const struct cudnnFilterStruct *w, void *wp, const struct cudnnConvolutionStruct *c,
@@ -180,11 +192,13 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
   int n = c->spatial, per_group = w->dims[0] / c->groups;
   const int *made = role == FORWARD ? y->dims : role == INPUT ? x->dims : w->dims;
   long total = cuda_fake_elements(made, n + 2);
-  // The fastest algorithm is not deterministic, the second not exact where exactness was asked for.
+  // The fastest algorithm is not deterministic, the second one's arithmetic was not asked for.
   if (alpha != 1 || beta != 0 || !memory || room < 4096 || algorithm == 0 ||
-      (c->math == CUDNN_FMA_MATH && algorithm == 1))
+      (c->math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION && algorithm == 1))
     return CUDNN_STATUS_BAD_PARAM;
+  tfc_math math = math_of(c->math);
   cuda_fake_convolutions++;
+  if (x->type == CUDNN_DATA_FLOAT) cuda_fake_convolutions_in[math]++;
   double *sums = calloc((size_t)total, sizeof *sums);
   if (!sums) return CUDNN_STATUS_INTERNAL_ERROR;
   tfc_host_begin();
@@ -209,11 +223,11 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
                  wi = cuda_fake_place(w->strides, filter, depth, tap, n);
             long yi = cuda_fake_place(y->strides, image, filter, at, n);
             if (role == FORWARD)
-              sums[yi] += cuda_fake_get(x->type, xp, xi) * cuda_fake_get(w->type, wp, wi);
+              sums[yi] += operand(math, x->type, xp, xi) * operand(math, w->type, wp, wi);
             else if (role == INPUT)
-              sums[xi] += cuda_fake_get(y->type, yp, yi) * cuda_fake_get(w->type, wp, wi);
+              sums[xi] += operand(math, y->type, yp, yi) * operand(math, w->type, wp, wi);
             else
-              sums[wi] += cuda_fake_get(x->type, xp, xi) * cuda_fake_get(y->type, yp, yi);
+              sums[wi] += operand(math, x->type, xp, xi) * operand(math, y->type, yp, yi);
           }
         }
   for (long i = 0; i < total; i++) cuda_fake_put(x->type, role == FORWARD ? yp : role == INPUT ? xp : wp, i, sums[i]);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -138,5 +139,20 @@ void tfc_host_fibers(unsigned threads, void (*run)(void *), void *arg) {
                 fibers[0].barriers);
         abort();
       }
+  }
+}
+
+// --- Arithmetic --------------------------------------------------------------------------------------------------
+float cuda_fake_operand(tfc_math math, float v) {
+  uint32_t bits;
+  switch (math) {
+  case TFC_MATH_FLOAT16: return tfc_half_to_float(tfc_float_to_half(v));
+  case TFC_MATH_BFLOAT16: return tfc_bfloat16_to_float(tfc_float_to_bfloat16(v));
+  case TFC_MATH_TF32: // 10 bits of mantissa, to nearest
+    memcpy(&bits, &v, sizeof bits);
+    if ((bits >> 23 & 255) != 255) bits = (bits + (1u << 12)) & ~((1u << 13) - 1);
+    memcpy(&v, &bits, sizeof bits);
+    return v;
+  default: return v;
   }
 }

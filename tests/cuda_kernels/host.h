@@ -51,6 +51,12 @@ extern struct cuda_host_census cuda_host_census;
 
 // How often the fakes of the libraries computed something.
 extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
+// Of float32 operands, by what these were turned into.
+enum { CUDA_FAKE_MATHS = TFC_MATH_BFLOAT16 + 1 };
+extern uint32_t cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_convolutions_in[CUDA_FAKE_MATHS];
+extern uint32_t cuda_fake_refused; // bits of tfc_math: matrix products that cuBLASLt has no algorithm for
+// A float32 operand as that arithmetic takes it.
+float cuda_fake_operand(tfc_math math, float v);
 extern bool cuda_fake_no_measurement; // cuDNN's measuring fails
 extern uint32_t cuda_fake_dnn_calls;  // of pools, norms, softmax and local responses, measuring included
 extern uint32_t cuda_fake_timings;    // events that were made to time something

@@ -9,6 +9,7 @@
 
 struct tfc_cuda_product_plan {
   struct tfc_cuda_product p;
+  tfc_math math;
 };
 
 tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
@@ -16,12 +17,12 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   static struct tfc_cuda_product_plan *plans[4096];
   static size_t count;
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices ask
-  (void)library;
+  const tfc_math math = product->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++) {
     const struct tfc_cuda_product *p = &plans[i]->p;
-    if (p->type == product->type && p->m == product->m && p->n == product->n && p->k == product->k &&
-        p->transpose_a == product->transpose_a && p->transpose_b == product->transpose_b &&
+    if (p->type == product->type && plans[i]->math == math && p->m == product->m && p->n == product->n &&
+        p->k == product->k && p->transpose_a == product->transpose_a && p->transpose_b == product->transpose_b &&
         p->batch == product->batch && p->stride_a == product->stride_a && p->stride_b == product->stride_b &&
         p->stride_c == product->stride_c) {
       *out = plans[i];
@@ -31,6 +32,7 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   }
   if (count == sizeof plans / sizeof *plans || !(plans[count] = calloc(1, sizeof **plans))) abort();
   plans[count]->p = *product;
+  plans[count]->math = math;
   *out = plans[count++];
   pthread_mutex_unlock(&lock);
   return NULL;
@@ -58,6 +60,12 @@ static void put(tfc_dtype type, void *x, int64_t i, double v) {
   }
 }
 
+static const float *rounded(tfc_math math, const float *x, int64_t n, float *out) {
+  if (math == TFC_MATH_FLOAT32) return x;
+  for (int64_t i = 0; i < n; i++) out[i] = cuda_fake_operand(math, x[i]);
+  return out;
+}
+
 // The common case by BLAS, so that the examples run in seconds.
 static void float_product(const struct tfc_cuda_product *p, const float *a, const float *b, float *c) {
   int m = (int)p->m, n = (int)p->n, k = (int)p->k;
@@ -67,6 +75,7 @@ static void float_product(const struct tfc_cuda_product *p, const float *a, cons
 
 struct run {
   struct tfc_cuda_product p;
+  tfc_math math;
   const void *a, *b;
   void *c;
 };
@@ -74,13 +83,16 @@ static void run(void *argument) {
   const struct run *r = argument;
   const struct tfc_cuda_product *p = &r->p;
   size_t size = tfc_dtype_size(p->type);
+  float *room = r->math == TFC_MATH_FLOAT32 ? NULL : malloc((size_t)((p->m + p->n) * p->k) * sizeof *room);
+  if (!room && r->math != TFC_MATH_FLOAT32) abort();
   tfc_host_begin();
   for (int64_t batch = 0; batch < p->batch; batch++) {
     const char *x = (const char *)r->a + (size_t)(batch * p->stride_a) * size;
     const char *y = (const char *)r->b + (size_t)(batch * p->stride_b) * size;
     char *z = (char *)r->c + (size_t)(batch * p->stride_c) * size;
     if (p->type == TFC_FLOAT) {
-      float_product(p, (const float *)x, (const float *)y, (float *)z);
+      float_product(p, rounded(r->math, (const float *)x, p->m * p->k, room),
+                    rounded(r->math, (const float *)y, p->n * p->k, room ? room + p->m * p->k : NULL), (float *)z);
       continue;
     }
     for (int64_t i = 0; i < p->m; i++)
@@ -93,11 +105,12 @@ static void run(void *argument) {
       }
   }
   tfc_host_end();
+  free(room);
 }
 
 tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
                                 const void *b, void *c, void *scratch) {
-  const struct run r = {plan->p, a, b, c};
+  const struct run r = {plan->p, plan->math, a, b, c};
   (void)scratch;
   int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
   if (!error) tfc_cuda_count_launch();

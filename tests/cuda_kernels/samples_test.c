@@ -26,8 +26,13 @@ static double element(const struct tfc_tensor *t, int64_t i) {
   }
 }
 // Of a tensor's largest magnitude.
+static double float_tolerance = 2e-6;
 static double tolerance(tfc_dtype t) {
-  return t == TFC_FLOAT ? 2e-6 : t == TFC_DOUBLE ? 1e-13 : t == TFC_HALF ? 2e-3 : t == TFC_BFLOAT16 ? 1.6e-2 : 0;
+  return t == TFC_FLOAT      ? float_tolerance
+         : t == TFC_DOUBLE   ? 1e-13
+         : t == TFC_HALF     ? 2e-3
+         : t == TFC_BFLOAT16 ? 1.6e-2
+                             : 0;
 }
 
 static tfc_status compare(const struct tfc_tensor *got, const struct tfc_tensor *want) {
@@ -367,6 +372,75 @@ static void test_no_room_is_declined(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
 }
+// What products of float32 are computed in is the device's to say; where a library knows no such arithmetic, what
+// rounds less is taken. Other types have their own.
+static uint32_t sum(const uint32_t *counts) {
+  uint32_t n = 0;
+  for (int m = 0; m < CUDA_FAKE_MATHS; m++) n += counts[m];
+  return n;
+}
+static void runs_in(void **state, tfc_math asked, uint32_t refused, tfc_math product, tfc_math convolution) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    cuda_host_library()->math = asked;
+    cuda_fake_refused = refused;
+    float_tolerance = asked == TFC_MATH_FLOAT32 ? 2e-6 : asked == TFC_MATH_BFLOAT16 ? 1.6e-2 : 2e-3;
+    test_samples(state);
+    const uint32_t *p = cuda_fake_products_in, *c = cuda_fake_convolutions_in;
+    bool good = p[product] > 20 && sum(p) == p[product] && c[convolution] > 10 && sum(c) == c[convolution];
+    for (int m = 0; m < CUDA_FAKE_MATHS && !good; m++)
+      print_message("%s: %u products and %u convolutions in %s\n", tfc_math_name(asked), p[m], c[m],
+                    m ? tfc_math_name((tfc_math)m) : "nothing");
+    _exit(!good);
+  }
+  int status = 1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+static void test_arithmetic(void **state) {
+  enum { TF32 = 1u << TFC_MATH_TF32, FLOAT16 = 1u << TFC_MATH_FLOAT16, BFLOAT16 = 1u << TFC_MATH_BFLOAT16 };
+  runs_in(state, TFC_MATH_FLOAT32, 0, TFC_MATH_FLOAT32, TFC_MATH_FLOAT32);
+  runs_in(state, TFC_MATH_TF32, 0, TFC_MATH_TF32, TFC_MATH_TF32);
+  runs_in(state, TFC_MATH_FLOAT16, 0, TFC_MATH_FLOAT16, TFC_MATH_FLOAT16);
+  runs_in(state, TFC_MATH_BFLOAT16, 0, TFC_MATH_BFLOAT16, TFC_MATH_TF32); // cuDNN has no such conversion
+  runs_in(state, TFC_MATH_FLOAT16, FLOAT16, TFC_MATH_TF32, TFC_MATH_FLOAT16);
+  runs_in(state, TFC_MATH_BFLOAT16, BFLOAT16 | TF32, TFC_MATH_FLOAT32, TFC_MATH_TF32);
+  runs_in(state, TFC_MATH_TF32, TF32, TFC_MATH_FLOAT32, TFC_MATH_TF32);
+}
+// What was measured for one arithmetic is nothing to another; twice the same: nothing is left to measure.
+static void test_choices_are_of_one_arithmetic(void **state) {
+  char *made = NULL;
+  setenv("ONLY", "Conv2D", 1);
+  for (int run = 0; run < 2 * TFC_MATH_BFLOAT16; run++) {
+    int ends[2], status = 1;
+    char lines[65536] = "";
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      cuda_host_library()->math = (tfc_math)(1 + run / 2);
+      float_tolerance = 1.6e-2;
+      if (made) tfc_cuda_conv_set_tuning(made);
+      test_samples(state);
+      char *now = tfc_cuda_conv_tuning();
+      bool good = run % 2 ? cuda_fake_measurements == 0 : cuda_fake_measurements > 10;
+      _exit(!good || write(ends[1], now, strlen(now)) != (ssize_t)strlen(now));
+    }
+    close(ends[1]);
+    size_t size = 0;
+    for (ssize_t n; size < sizeof lines - 1 && (n = read(ends[0], lines + size, sizeof lines - 1 - size)) > 0;)
+      size += (size_t)n;
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    char *all = tfc_format("%s%s", made ? made : "", lines);
+    free(made);
+    made = all;
+  }
+  free(made);
+  unsetenv("ONLY");
+}
 static void test_chains_are_followed(void **state) {
   (void)state;
   for (int early = 0; early < 2; early++) {
@@ -387,9 +461,14 @@ static void test_the_libraries_were_asked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #ifdef TFC_ONLY_LIBRARY
-      cmocka_unit_test(test_what_fails_is_declined),  cmocka_unit_test(test_no_room_is_declined),
-      cmocka_unit_test(test_chains_are_followed),     cmocka_unit_test(test_the_slower_one_does_not_run),
-      cmocka_unit_test(test_what_was_chosen_is_kept), cmocka_unit_test(test_the_libraries_were_asked),
+      cmocka_unit_test(test_what_fails_is_declined),
+      cmocka_unit_test(test_no_room_is_declined),
+      cmocka_unit_test(test_chains_are_followed),
+      cmocka_unit_test(test_the_slower_one_does_not_run),
+      cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_choices_are_of_one_arithmetic),
+      cmocka_unit_test(test_what_was_chosen_is_kept),
+      cmocka_unit_test(test_the_libraries_were_asked),
 #else
       cmocka_unit_test(test_rows_name_their_types),
       cmocka_unit_test(test_samples),

@@ -112,8 +112,8 @@ static tfc_status add_run(struct tfc_store *store, int64_t *run) {
                                                        .seed = 1},
                                run));
   struct tfc_store_device devices[] = {
-      {0, "cpu:0", "cpu", "model", "/device:CPU:0", "measured", 1, UINT64_MAX, NAN, NULL, 0},
-      {1, "cpu:1", "cpu", NULL, NULL, "measured", 1, 1 << 30, 1.5, "[1, 1.1]", 0}};
+      {0, "cpu:0", "cpu", "model", "/device:CPU:0", "measured", 1, UINT64_MAX, NAN, NULL, 0, NULL},
+      {1, "cpu:1", "cpu", NULL, NULL, "measured", 1, 1 << 30, 1.5, "[1, 1.1]", 0, NULL}};
   TFC_TRY(s, tfc_store_add_devices(store, *run, devices, 2));
   struct tfc_store_node nodes[] = {{0, TFC_STR("a"), TFC_STR("MatMul"), 0, 10, 20, 0, 64},
                                    {1, TFC_STR("b"), TFC_STR("Add"), 1, NAN, NAN, 128, 64},
@@ -398,6 +398,7 @@ static void test_tuning(void **state) {
       "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; DROP VIEW v_synchronization;"
       " DROP VIEW v_allocation; DROP TABLE gpu_call; ALTER TABLE op DROP COLUMN launched_ns;"
       " DROP VIEW v_device; DROP VIEW v_link; DROP VIEW v_transfer; ALTER TABLE device DROP COLUMN memory_space;"
+      " ALTER TABLE device DROP COLUMN math;"
       "PRAGMA user_version = 2",
       NULL, NULL, NULL);
   tfc_store_close(store);

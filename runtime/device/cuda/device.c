@@ -237,6 +237,7 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
   d->library = (struct tfc_cuda_library){.device = &d->base,
                                          .blaslt = get_blaslt,
                                          .cudnn = get_cudnn,
+                                         .math = TFC_MATH_FLOAT32,
                                          .sm_count = is_virtual ? d->partition->sm_count : d->properties.sm_count,
                                          .capability = d->properties.capability,
                                          .shared_per_block = d->properties.shared_per_block,
@@ -298,7 +299,8 @@ static tfc_status synchronize(struct tfc_device *device) {
 
 static void configure(struct tfc_device *device, const struct tfc_device_settings *settings) {
   tfc_cuda_device_of(device)->graphs = settings->capture;
-  tfc_cuda_device_of(device)->library.tf32 = settings->rounding;
+  tfc_cuda_device_of(device)->library.math = settings->math;
+  snprintf(device->info.math, sizeof device->info.math, "%s", tfc_math_name(settings->math));
 }
 
 static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {

@@ -41,7 +41,7 @@ struct tfc_cuda_library {
   int capability;          // 90: compute capability 9.0
   size_t shared_per_block; // bytes, with opt-in
   size_t l2_bytes;
-  bool tf32; // --rewrites all: TF32 where a row would use FP32 matrix products; else exact FP32
+  tfc_math math; // of products and convolutions of float32
   bool is_virtual;
 };
 

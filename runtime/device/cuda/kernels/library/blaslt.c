@@ -2,7 +2,7 @@
 // C^T = op(B)^T op(A)^T, with B in the place of A.
 //
 // Algorithms that add with atomics are not asked for: results are the same in every run. Exact float32 unless the
-// device says TF32.
+// device says otherwise; where nothing computes a product as it says, what rounds less does.
 #include <cublasLt.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ enum { WORKSPACE = 32 << 20 };
 
 struct key { // compared by bytes: no padding may differ
   int64_t m, n, k, batch, stride_a, stride_b, stride_c;
-  int32_t type, transpose_a, transpose_b, sm_count, capability, tf32, alignment, unused;
+  int32_t type, transpose_a, transpose_b, sm_count, capability, math, alignment, unused;
 };
 struct tfc_cuda_product_plan {
   struct key key;
@@ -63,30 +63,48 @@ static void free_plan(void *plan) {
   free(p);
 }
 
+// How the product may be computed, in the order of wanting; so many.
+static int ways(const struct key *key, cublasComputeType_t out[3]) {
+  int n = 0;
+  if (key->type == TFC_DOUBLE) return out[0] = CUBLAS_COMPUTE_64F, 1;
+  if (key->math == TFC_MATH_FLOAT16) out[n++] = CUBLAS_COMPUTE_32F_FAST_16F;
+  if (key->math == TFC_MATH_BFLOAT16) out[n++] = CUBLAS_COMPUTE_32F_FAST_16BF;
+  if (key->math != TFC_MATH_FLOAT32) out[n++] = CUBLAS_COMPUTE_32F_FAST_TF32;
+  out[n++] = CUBLAS_COMPUTE_32F;
+  return n;
+}
+
+static tfc_status describe(const struct tfc_cuda_library *library, const struct key *key, cublasComputeType_t compute,
+                           cublasLtMatmulDesc_t *out) {
+  tfc_status s = NULL;
+  cublasLtMatmulDesc_t operation = NULL;
+  CHECK(cublasLtMatmulDescCreate(&operation, compute, key->type == TFC_DOUBLE ? CUDA_R_64F : CUDA_R_32F));
+  cublasOperation_t first = key->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasOperation_t second = key->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+  CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
+  CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second));
+  if (library->is_virtual)
+    CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &key->sm_count,
+                                         sizeof key->sm_count));
+  *out = operation, operation = NULL;
+out:
+  if (operation) cublasLtMatmulDescDestroy(operation);
+  return s;
+}
+
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
   tfc_status s = NULL;
   const struct key *key = bytes;
   struct cublasLtContext *handle = NULL;
   cublasLtMatmulPreference_t preference = NULL;
   cublasLtMatmulHeuristicResult_t found = {0};
+  cublasComputeType_t compute[3];
   int count = 0;
   struct tfc_cuda_product_plan *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->key = *key;
   TFC_TRY(s, library->blaslt(library, &handle));
   cudaDataType_t type = data_type(key->type);
-  bool wide = key->type == TFC_DOUBLE;
-  cublasComputeType_t compute = wide                                       ? CUBLAS_COMPUTE_64F
-                                : key->type == TFC_FLOAT && key->tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                                           : CUBLAS_COMPUTE_32F;
-  CHECK(cublasLtMatmulDescCreate(&p->operation, compute, wide ? CUDA_R_64F : CUDA_R_32F));
-  cublasOperation_t first = key->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
-  cublasOperation_t second = key->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-  CHECK(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
-  CHECK(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second));
-  if (library->is_virtual)
-    CHECK(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &key->sm_count,
-                                         sizeof key->sm_count));
   int64_t rows_b = key->transpose_b ? key->k : key->n, columns_b = key->transpose_b ? key->n : key->k;
   int64_t rows_a = key->transpose_a ? key->m : key->k, columns_a = key->transpose_a ? key->k : key->m;
   TFC_TRY(s, make_layout(&p->a, type, rows_b, columns_b, key->batch, key->stride_b));
@@ -110,8 +128,16 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   for (int i = 0; i < 4; i++)
     CHECK(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &alignment, sizeof alignment));
-  CHECK(cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->a, p->b, p->c, p->c, preference, 1, &found, &count));
-  if (!count || found.state != CUBLAS_STATUS_SUCCESS)
+  for (int i = 0, n = ways(key, compute); i < n; i++) {
+    if (p->operation) cublasLtMatmulDescDestroy(p->operation), p->operation = NULL;
+    TFC_TRY(s, describe(library, key, compute[i], &p->operation));
+    cublasStatus_t code =
+        cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->a, p->b, p->c, p->c, preference, 1, &found, &count);
+    if (code != CUBLAS_STATUS_NOT_SUPPORTED) CHECK(code);
+    if (code == CUBLAS_STATUS_SUCCESS && count && found.state == CUBLAS_STATUS_SUCCESS) break;
+    count = 0;
+  }
+  if (!count)
     TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuBLASLt has no algorithm for %lld x %lld x %lld", (long long)key->m,
              (long long)key->n, (long long)key->k);
   p->algorithm = found.algo;
@@ -137,7 +163,8 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   key.type = (int32_t)product->type;
   key.transpose_a = product->transpose_a, key.transpose_b = product->transpose_b;
   key.alignment = product->alignment;
-  key.sm_count = library->sm_count, key.capability = library->capability, key.tf32 = library->tf32;
+  key.sm_count = library->sm_count, key.capability = library->capability;
+  key.math = product->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32;
   if (product->batch > INT32_MAX) return tfc_status_make(TFC_UNIMPLEMENTED, "a batch of more than 2^31 matrices");
   TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, library, &key, &found));
   *out = found;

@@ -1,7 +1,8 @@
 // Convolutions through cuDNN (its stable descriptor interface), algorithms measured once per shape and device.
 //
-// Exact float32 by default: FMA arithmetic; TF32 where the device asks for it. 16-bit floats on tensor cores, with sums
-// in float32. Algorithms that are not deterministic are never taken.
+// Exact float32 by default: FMA arithmetic; TF32 or float16 where the device asks for it. bfloat16 is TF32 here, which
+// has its range and rounds less: cuDNN turns float32 into no other type. 16-bit floats on tensor cores, with sums in
+// float32. Algorithms that are not deterministic are never taken.
 //
 // Two ways are tried and the faster one is kept: in the graph's own layout (channels last), or with images turned to
 // channels first before and after, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and
@@ -42,7 +43,7 @@ enum { WORKSPACE = 512 << 20, MOST = 16, ALIGN = 256 };
 struct key { // compared by bytes
   struct tfc_cuda_conv conv;
   int64_t padded[3]; // size of the image with what cuDNN cannot pad itself: more behind it than before it
-  int32_t sm_count, capability, tf32, is_virtual;
+  int32_t sm_count, capability, math, is_virtual;
 };
 // One way to do it.
 struct way {
@@ -90,6 +91,16 @@ static void free_way(struct way *w) {
   *w = (struct way){0};
 }
 
+static cudnnMathType_t math_of(const struct key *key) {
+  if (key->conv.type != TFC_FLOAT) return CUDNN_DEFAULT_MATH;
+  switch ((tfc_math)key->math) {
+  case TFC_MATH_FLOAT16: return CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+  case TFC_MATH_BFLOAT16:
+  case TFC_MATH_TF32: return CUDNN_DEFAULT_MATH;
+  default: return CUDNN_FMA_MATH;
+  }
+}
+
 static tfc_status describe(const struct key *key, bool first, struct way *out) {
   tfc_status s = NULL;
   const struct tfc_cuda_conv *c = &key->conv;
@@ -118,7 +129,7 @@ static tfc_status describe(const struct key *key, bool first, struct way *out) {
   TFC_CUDNN_CHECK(
       cudnnSetConvolutionNdDescriptor(w.convolution, n, before, step, dilation, CUDNN_CROSS_CORRELATION, compute));
   TFC_CUDNN_CHECK(cudnnSetConvolutionGroupCount(w.convolution, (int)g->groups));
-  w.math = c->type == TFC_FLOAT && !key->tf32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+  w.math = math_of(key);
   TFC_CUDNN_CHECK(cudnnSetConvolutionMathType(w.convolution, w.math));
   *out = w, w = (struct way){0};
 out:
@@ -141,9 +152,9 @@ static bool is_padded(const struct key *key) {
   return false;
 }
 
-// Exact: measured in the arithmetic that was asked for. cuDNN measures in its default arithmetic as well, and calls
-// algorithms that know no tensor cores by that alone; such a one is taken where nothing else is left. Whatever was
-// measured, it runs in the arithmetic that was asked for, with the workspace of that.
+// Exact: measured in the arithmetic that was asked for, or in one that rounds no more. cuDNN measures in its default
+// arithmetic as well, and calls algorithms that know no tensor cores by that alone; such a one is taken where nothing
+// else is left. Whatever was measured, it runs in none that rounds more than was asked for, with the workspace of that.
 struct measured {
   int algorithm;
   int exact;
@@ -166,7 +177,11 @@ struct measured {
   } while (0)
 
 static int exactness(cudnnMathType_t asked, cudnnMathType_t measured) {
-  return asked != CUDNN_FMA_MATH || measured == CUDNN_FMA_MATH ? 2 : measured == CUDNN_DEFAULT_MATH;
+  if (asked == CUDNN_FMA_MATH) return measured == CUDNN_FMA_MATH ? 2 : measured == CUDNN_DEFAULT_MATH;
+  return asked == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION || measured != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION ? 2 : 0;
+}
+static cudnnMathType_t runs_in(cudnnMathType_t asked, cudnnMathType_t measured) {
+  return asked != CUDNN_FMA_MATH && exactness(asked, measured) == 2 ? measured : asked;
 }
 
 static bool better(const struct measured *a, const struct measured *than) {
@@ -215,7 +230,7 @@ static tfc_status measure(struct cudnnContext *handle, const struct key *key, st
   w->algorithm = best.algorithm;
   w->ms = best.ms;
   w->workspace = best.memory;
-  if (w->math != CUDNN_FMA_MATH) w->math = best.math;
+  w->math = runs_in(w->math, best.math);
   TFC_CUDNN_CHECK(cudnnSetConvolutionMathType(w->convolution, w->math));
   size_t asked = 0;
   TFC_CUDNN_CHECK(workspace_of(handle, key, w, &asked));
@@ -260,7 +275,7 @@ static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_pl
     return false;
   }
   w.algorithm = kept[1];
-  if (w.math != CUDNN_FMA_MATH) w.math = (cudnnMathType_t)kept[2];
+  w.math = runs_in(w.math, (cudnnMathType_t)kept[2]);
   if (!cudnnSetConvolutionMathType(w.convolution, w.math) && !workspace_of(handle, &p->key, &w, &asked) &&
       asked <= WORKSPACE) {
     w.workspace = asked;
@@ -351,7 +366,7 @@ tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc
   memset(&key, 0, sizeof key);
   memcpy(&key.conv, conv, sizeof key.conv);
   key.sm_count = library->sm_count, key.capability = library->capability;
-  key.tf32 = library->tf32, key.is_virtual = library->is_virtual;
+  key.math = conv->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32, key.is_virtual = library->is_virtual;
   for (int k = 0; k < 3; k++) {
     const struct tfc_cuda_slide *g = &conv->slide;
     int64_t more = conv->after[k] - g->before[k], reach = (g->size[k] - 1) * g->dilation[k] + 1;
