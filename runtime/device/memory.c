@@ -1,5 +1,7 @@
 // Blocks are the buffer's record, padded to 64 bytes, and then the data: one allocation each. Sizes up to 64 MiB are
 // rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger ones go back at once.
+// Where there is a limit nothing is rounded: a step that was planned to fit would not. Blocks of one class then differ,
+// and one that is large enough is looked for.
 #include "runtime/device/memory.h"
 
 #include <stdlib.h>
@@ -14,7 +16,7 @@ struct tfc_memory_block {
   size_t capacity; // bytes of data
   uint16_t class;  // TFC_SIZE_CLASSES: not cached
 };
-enum { HEADER = 128, HUGE_PAGE = 2 << 20 };
+enum { HEADER = 128, HUGE_PAGE = 2 << 20, LOOKS = 64 };
 static const struct tfc_size_classes classes = {.smallest = 64, .largest = 64 << 20, .unit = 64};
 _Static_assert(sizeof(struct tfc_memory_block) <= HEADER, "the header holds the record");
 
@@ -23,7 +25,8 @@ void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, u
   pthread_mutex_init(&m->lock, NULL);
 }
 
-static void unmap(struct tfc_memory_block *b) {
+static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
+  atomic_fetch_sub_explicit(&m->taken, b->capacity, memory_order_relaxed);
   tfc_memory_give_back(b->capacity);
   if (b->capacity >= HUGE_PAGE)
     munmap(b, HEADER + b->capacity);
@@ -31,19 +34,34 @@ static void unmap(struct tfc_memory_block *b) {
     free(b);
 }
 
-void tfc_memory_trim(struct tfc_memory *m) {
+// Counts a block that is to be mapped; false where it would be too much.
+static bool reserve(struct tfc_memory *m, uint64_t capacity) {
+  uint64_t taken = atomic_fetch_add_explicit(&m->taken, capacity, memory_order_relaxed);
+  if (capacity <= m->limit && taken <= m->limit - capacity) return true;
+  atomic_fetch_sub_explicit(&m->taken, capacity, memory_order_relaxed);
+  return false;
+}
+
+// Gives kept blocks back, the largest first, until a block is counted; false: it never was. UINT64_MAX: all go back.
+static bool make_room(struct tfc_memory *m, uint64_t capacity) {
+  bool done = capacity != UINT64_MAX && reserve(m, capacity);
+  if (done) return true;
   pthread_mutex_lock(&m->lock);
-  for (int i = 0; i < TFC_SIZE_CLASSES; i++) {
-    struct tfc_memory_block *last = atomic_exchange(&m->last[i], NULL);
-    if (last) unmap(last);
-    while (m->free_lists[i]) {
-      struct tfc_memory_block *b = m->free_lists[i];
+  for (int i = TFC_SIZE_CLASSES; i-- > 0 && !done;) {
+    struct tfc_memory_block *b = atomic_exchange(&m->last[i], NULL);
+    if (b) b->next = m->free_lists[i], m->free_lists[i] = b;
+    while ((b = m->free_lists[i]) && !done) {
       m->free_lists[i] = b->next;
-      unmap(b);
+      unmap(m, b);
+      done = capacity != UINT64_MAX && reserve(m, capacity);
     }
   }
-  m->cached = 0;
   pthread_mutex_unlock(&m->lock);
+  return done;
+}
+
+void tfc_memory_trim(struct tfc_memory *m) {
+  (void)make_room(m, UINT64_MAX);
 }
 
 void tfc_memory_deinit(struct tfc_memory *m) {
@@ -51,22 +69,42 @@ void tfc_memory_deinit(struct tfc_memory *m) {
   pthread_mutex_destroy(&m->lock);
 }
 
-static void destroy(struct tfc_buffer *self) {
-  struct tfc_memory_block *b = (struct tfc_memory_block *)(void *)self;
-  struct tfc_memory *m = self->owner;
-  atomic_fetch_sub_explicit(&m->held, self->size, memory_order_relaxed);
-  if (b->class == TFC_SIZE_CLASSES) {
-    unmap(b);
-    return;
-  }
-  struct tfc_memory_block *none = NULL;
-  if (atomic_compare_exchange_strong_explicit(&m->last[b->class], &none, b, memory_order_release, memory_order_relaxed))
-    return;
+static void keep(struct tfc_memory *m, struct tfc_memory_block *b) {
   pthread_mutex_lock(&m->lock);
   b->next = m->free_lists[b->class];
   m->free_lists[b->class] = b;
-  m->cached += b->capacity;
   pthread_mutex_unlock(&m->lock);
+}
+
+static void destroy(struct tfc_buffer *self) {
+  struct tfc_memory_block *b = (struct tfc_memory_block *)(void *)self, *none = NULL;
+  struct tfc_memory *m = self->owner;
+  atomic_fetch_sub_explicit(&m->held, b->capacity, memory_order_relaxed);
+  if (b->class == TFC_SIZE_CLASSES)
+    unmap(m, b);
+  else if (!atomic_compare_exchange_strong_explicit(&m->last[b->class], &none, b, memory_order_release,
+                                                    memory_order_relaxed))
+    keep(m, b);
+}
+
+// Without a limit the first block of the class is as good as any.
+static struct tfc_memory_block *take_kept(struct tfc_memory *m, uint16_t class, size_t capacity) {
+  struct tfc_memory_block *b = NULL, **fits = NULL;
+  if (class == TFC_SIZE_CLASSES) return NULL;
+  if (atomic_load_explicit(&m->last[class], memory_order_relaxed))
+    b = atomic_exchange_explicit(&m->last[class], NULL, memory_order_acquire);
+  if (b && b->capacity >= capacity) return b;
+  if (b) keep(m, b);
+  pthread_mutex_lock(&m->lock);
+  int looked = 0;
+  for (struct tfc_memory_block **at = &m->free_lists[class]; *at; at = &(*at)->next) {
+    if ((*at)->capacity >= capacity && (!fits || (*at)->capacity < (*fits)->capacity)) fits = at;
+    if (fits && ((*fits)->capacity == capacity || ++looked >= LOOKS)) break;
+  }
+  b = fits ? *fits : NULL;
+  if (b) *fits = b->next;
+  pthread_mutex_unlock(&m->lock);
+  return b;
 }
 
 static struct tfc_memory_block *map(size_t capacity) {
@@ -81,44 +119,42 @@ static struct tfc_memory_block *map(size_t capacity) {
   return p;
 }
 
+static tfc_status exhausted(const struct tfc_memory *m, size_t bytes, bool allowed) {
+  char a[32], c[32], d[32], e[32];
+  uint64_t here = tfc_memory_left(), held = atomic_load_explicit(&m->held, memory_order_relaxed);
+  if (allowed && here != UINT64_MAX)
+    return tfc_status_make(
+        TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use, this machine has %s left", m->device,
+        tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held), tfc_show_bytes(d, (double)here));
+  if (m->limit == UINT64_MAX)
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use", m->device,
+                           tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held));
+  return tfc_status_make(
+      TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use, limit %s, largest free block %s", m->device,
+      tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held), tfc_show_bytes(d, (double)m->limit),
+      tfc_show_bytes(e, (double)(m->limit > held ? m->limit - held : 0)));
+}
+
 tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out) {
-  uint64_t held = atomic_fetch_add_explicit(&m->held, bytes, memory_order_relaxed);
-  struct tfc_memory_block *b = NULL;
-  if (bytes <= m->limit && held <= m->limit - bytes && bytes <= SIZE_MAX / 2) {
-    size_t capacity = 0;
-    uint16_t class = tfc_size_class(&classes, bytes, &capacity);
-    if (class < TFC_SIZE_CLASSES && atomic_load_explicit(&m->last[class], memory_order_relaxed))
-      b = atomic_exchange_explicit(&m->last[class], NULL, memory_order_acquire);
-    if (class < TFC_SIZE_CLASSES && !b) {
-      pthread_mutex_lock(&m->lock);
-      if ((b = m->free_lists[class])) {
-        m->free_lists[class] = b->next;
-        m->cached -= b->capacity;
-      }
-      pthread_mutex_unlock(&m->lock);
-    }
-    if (!b && (b = map(capacity))) {
-      b->capacity = capacity;
-      b->class = class;
-    }
-  }
+  size_t capacity = 0;
+  if (bytes > SIZE_MAX / 2) return exhausted(m, bytes, false);
+  const uint16_t class = tfc_size_class(&classes, bytes, &capacity);
+  if (m->limit != UINT64_MAX) capacity = (bytes + classes.unit - 1 + (bytes == 0)) & ~(classes.unit - 1);
+  struct tfc_memory_block *b = take_kept(m, class, capacity);
   if (!b) {
-    atomic_fetch_sub_explicit(&m->held, bytes, memory_order_relaxed);
-    char a[32], c[32], d[32], e[32];
-    uint64_t here = tfc_memory_left();
-    if (bytes <= m->limit && held <= m->limit - bytes && here != UINT64_MAX)
-      return tfc_status_make(
-          TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use, this machine has %s left", m->device,
-          tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held), tfc_show_bytes(d, (double)here));
-    uint64_t left = m->limit == UINT64_MAX ? 0 : m->limit > held ? m->limit - held : 0;
-    if (m->limit == UINT64_MAX)
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use", m->device,
-                             tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held));
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
-                           "%s: out of memory: %s asked for, %s in use, limit %s, largest free block %s", m->device,
-                           tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held),
-                           tfc_show_bytes(d, (double)m->limit), tfc_show_bytes(e, (double)left));
+    if (!make_room(m, capacity)) return exhausted(m, bytes, false);
+    if (!(b = map(capacity))) { // the machine has no more: what is kept may be enough
+      tfc_memory_trim(m);
+      b = map(capacity);
+    }
+    if (!b) {
+      atomic_fetch_sub_explicit(&m->taken, capacity, memory_order_relaxed);
+      return exhausted(m, bytes, true);
+    }
+    b->capacity = capacity;
+    b->class = class;
   }
+  atomic_fetch_add_explicit(&m->held, b->capacity, memory_order_relaxed);
   b->buffer =
       (struct tfc_buffer){.data = (char *)b + HEADER + m->offset, .size = bytes, .destroy = destroy, .owner = m};
   atomic_init(&b->buffer.references, 1);

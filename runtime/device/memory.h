@@ -1,5 +1,8 @@
 // Device memory that is host memory: counted against a limit, with a cache of freed blocks by size, so that steps of
 // dynamic shapes settle into no system calls. Any thread.
+//
+// What counts is what was asked of the system for the data, blocks that are kept for later included: a limit is never
+// exceeded, and the cache goes back before anything is refused.
 #ifndef TFC_RUNTIME_DEVICE_MEMORY_H
 #define TFC_RUNTIME_DEVICE_MEMORY_H
 
@@ -10,11 +13,11 @@
 
 struct tfc_memory_block;
 struct tfc_memory {
-  const char *device;    // for messages
-  uint64_t limit;        // bytes, UINT64_MAX: none
-  uint64_t offset;       // added to the addresses that buffers carry (another address space); 0: none
-  _Atomic uint64_t held; // bytes of live buffers
-  uint64_t cached;       // bytes in the free lists
+  const char *device;     // for messages
+  uint64_t limit;         // bytes, UINT64_MAX: none
+  uint64_t offset;        // added to the addresses that buffers carry (another address space); 0: none
+  _Atomic uint64_t held;  // bytes of the blocks of live buffers
+  _Atomic uint64_t taken; // and of those that are kept
   pthread_mutex_t lock;
   struct tfc_memory_block *free_lists[TFC_SIZE_CLASSES];
   // Of each class the block that came back last, without the lock.

@@ -139,6 +139,8 @@ bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 // Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
+// The same of a segment's run, on its own slots: what it reads is there, what is released behind it is released.
+TFC_MUST_USE tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream);
 // On the host: waits for the stream, copies in, runs the reference kernel, copies out.
 TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_op_def *def,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);

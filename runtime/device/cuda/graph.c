@@ -11,6 +11,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/runner.h"
 #include "runtime/device/settle.h"
 
 enum { MOST_CAPTURES = 8, WORTH = 2 }; // captures in a row that were replayed less often than that
@@ -22,11 +23,10 @@ struct tfc_cuda_piece { // of a segment
   tfc_cuda_graph graph;
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
-  bool named;             // CUPTI knows the nodes
-  bool traced;            // captured in a traced step: a profiler that was off then may not see its kernels
-  const void *told;       // the sink that was told about them
-  const void **signature; // every address that the launches saw
-  size_t signature_count;
+  bool named;           // CUPTI knows the nodes
+  bool traced;          // captured in a traced step: a profiler that was off then may not see its kernels
+  const void *told;     // the sink that was told about them
+  uintptr_t *signature; // every address that the launches saw, and what the host decided by
   uint64_t scratch_generation;
   TFC_ARRAY(struct tfc_buffer *) kept;
 };
@@ -127,38 +127,93 @@ static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c
   return c->pieces != NULL;
 }
 
-static size_t signature_size(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
-  size_t n = 0;
-  for (uint32_t i = c->begin; i < c->end; i++) n += 3 * p->calls[i].op->input_count + p->calls[i].op->output_count;
-  return n;
+// --- What launches see -------------------------------------------------------------------------------------------
+// An update of a resource's value that others read gives it memory of its own first.
+static bool is_written(const struct tfc_prepared *p, const struct tfc_segment_op *op, uint32_t k) {
+  const struct tfc_graph *g = p->segment->graph;
+  return op->def->flags & TFC_OP_UPDATE && op->variables && op->variables[k] &&
+         tfc_output_dtype(g, tfc_node_inputs(g, &g->nodes[op->node])[k]) == TFC_RESOURCE;
+}
+static bool is_shared(const struct tfc_variable *v) {
+  const struct tfc_buffer *b = v->value.buffer;
+  return v->value.size && (!b || atomic_load_explicit(&b->references, memory_order_acquire) > 1);
 }
 
-// Fills `out` with the addresses as they are now; or compares: true when nothing has moved.
-static bool sign(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, bool compare) {
-  const void **out = c->signature;
-  size_t n = 0;
-  bool same = true;
-#define SIGN(address)                                                                                                  \
-  do {                                                                                                                 \
-    const void *seen_ = (address);                                                                                     \
-    if (compare)                                                                                                       \
-      same &= out[n] == seen_;                                                                                         \
-    else                                                                                                               \
-      out[n] = seen_;                                                                                                  \
-    n++;                                                                                                               \
-  } while (0)
+// False: an update would move its variable, or a read fail, both of which is for single launches.
+static bool is_steady(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++) {
     const struct tfc_segment_op *op = p->calls[i].op;
+    for (uint32_t k = 0; k < op->read_count; k++)
+      if (!op->reads[k].variable->initialized) return false;
+    for (uint32_t k = 0; k < op->input_count; k++)
+      if (is_written(p, op, k) && (!op->variables[k]->initialized || is_shared(op->variables[k]))) return false;
+  }
+  return true;
+}
+
+struct signature {
+  uintptr_t *words; // NULL: they are counted
+  size_t count;
+  bool compare, differs;
+  bool variables; // the rest is left alone
+};
+static void sign(struct signature *s, uintptr_t word) {
+  if (s->compare)
+    s->differs |= s->words[s->count] != word;
+  else if (s->words)
+    s->words[s->count] = word;
+  s->count++;
+}
+static void sign_slot(struct signature *s, const struct tfc_tensor *slot) {
+  if (s->variables)
+    s->count++;
+  else
+    sign(s, slot ? (uintptr_t)slot->data : 0);
+}
+static void sign_variable(struct signature *s, const struct tfc_variable *v) {
+  uintptr_t shape = (uintptr_t)v->value.shape.rank;
+  for (int32_t i = 0; i < v->value.shape.rank; i++) shape = shape * 1000003 + (uintptr_t)v->value.shape.dims[i];
+  sign(s, v->initialized ? (uintptr_t)v->value.data : 0);
+  sign(s, v->value.size);
+  sign(s, shape);
+}
+static void sign_piece(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, struct signature *s) {
+  for (uint32_t i = c->begin; i < c->end; i++) {
+    const struct tfc_segment_op *op = p->calls[i].op;
+    for (uint32_t k = 0; k < op->read_count; k++) sign_variable(s, op->reads[k].variable);
     for (uint32_t k = 0; k < op->input_count; k++) {
       const struct tfc_variable *v = op->variables ? op->variables[k] : NULL;
-      SIGN(op->inputs[k] ? op->inputs[k]->data : NULL);
-      SIGN(v && v->initialized ? v->value.data : NULL);
-      SIGN(v ? (const void *)(uintptr_t)v->value.size : NULL);
+      sign_slot(s, op->inputs[k]);
+      if (v) sign_variable(s, v);
+      if (is_written(p, op, k)) sign(s, is_shared(v));
     }
-    for (uint32_t k = 0; k < op->output_count; k++) SIGN(op->outputs[k] ? op->outputs[k]->data : NULL);
+    for (uint32_t k = 0; k < op->output_count; k++) sign_slot(s, op->outputs[k]);
   }
-#undef SIGN
-  return same;
+}
+
+static bool has_moved(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, bool variables) { // since signed
+  struct signature s = {.words = c->signature, .compare = true, .variables = variables};
+  sign_piece(p, c, &s);
+  return s.differs;
+}
+static bool sign_now(const struct tfc_prepared *p, struct tfc_cuda_piece *c) {
+  struct signature s = {0};
+  if (!c->signature) {
+    sign_piece(p, c, &s);
+    if (!(c->signature = malloc((s.count + 1) * sizeof *c->signature))) return false;
+  }
+  s = (struct signature){.words = c->signature};
+  sign_piece(p, c, &s);
+  return true;
+}
+
+// Reshaped reads follow their variables.
+static void follow_reads(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
+  for (uint32_t i = c->begin; i < c->end; i++)
+    for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
+      const struct tfc_variable_read *read = &p->calls[i].op->reads[k];
+      if (read->view && read->variable->initialized) read->view->data = read->variable->value.data;
+    }
 }
 
 // --- Capturing ---------------------------------------------------------------------------------------------------
@@ -175,11 +230,12 @@ static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct t
 }
 
 static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_cuda_piece *piece) {
+  const struct tfc_graph *g = p->segment->graph;
   size_t before = 0, after = 0;
   for (uint32_t i = piece->begin; i < piece->end; i++) {
     struct tfc_cuda_call *c = &p->calls[i];
-    TFC_RETURN_IF_ERROR(tfc_cuda_call_run(d, c, &c->ctx, d->capture));
-    for (uint32_t r = 0; r < c->op->release_count; r++) tfc_tensor_release(c->op->releases[r]);
+    tfc_status s = tfc_cuda_call_next(d, c, d->capture);
+    if (s) return tfc_op_error(s, g, &g->nodes[c->node], &d->base, c->op->inputs, c->op->input_count);
     TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
     c->first_node = (uint32_t)before;
     c->node_count = (uint32_t)(after - before);
@@ -196,14 +252,7 @@ static tfc_status move_cudnn(struct tfc_cuda_device *d, tfc_cuda_stream stream) 
                : NULL;
 }
 
-// A refusal is no failure of the step: it is launched call by call.
 static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c) {
-  drop_graph(d, c);
-  size_t count = signature_size(p, c);
-  free(c->signature);
-  c->signature = malloc((count + 1) * sizeof *c->signature);
-  c->signature_count = count;
-  if (!c->signature) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
   TFC_CUDA_TRY(d, d->api->capture_begin(d->capture), "capturing");
   tfc_status (*allocate)(struct tfc_kernel_env *, size_t, struct tfc_buffer **) = d->env.allocate;
   d->capturing = c;
@@ -233,22 +282,11 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
   c->named = c->node_count == last;
   for (size_t i = 0; i < c->node_count && c->named; i++) c->named &= c->nodes[i].id != 0;
   c->scratch_generation = d->scratch_generation;
-  (void)sign(p, c, false); // launches may have moved a variable's memory
   c->state = READY;
   return NULL;
 }
 
 // --- Replaying ---------------------------------------------------------------------------------------------------
-static tfc_status check_reads(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
-  for (uint32_t i = c->begin; i < c->end; i++)
-    for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
-      const struct tfc_variable_read *read = &p->calls[i].op->reads[k];
-      if (!read->variable->initialized) return tfc_variable_check(read->variable);
-      if (read->view) read->view->data = read->variable->value.data;
-    }
-  return NULL;
-}
-
 static void tell(struct tfc_prepared *p, struct tfc_cuda_piece *c, struct tfc_trace_sink *sink, uint16_t device) {
   if (c->told == sink || !sink->graph_node) return;
   c->told = sink;
@@ -263,6 +301,42 @@ static uint64_t work_of(const struct tfc_cuda_piece *c, const struct tfc_cuda_ca
   for (uint32_t k = call->first_node; k < call->first_node + call->node_count && k < c->node_count; k++)
     n += c->nodes[k].kind <= TFC_CUDA_GRAPH_FILL;
   return n;
+}
+
+// READY and the device's memory frozen until it was launched; or not, and nothing has happened: it is launched call by
+// call. Fails where what the host did cannot be done again.
+static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c,
+                               bool *out_moved) {
+  c->captures = c->replays < WORTH ? c->captures + 1 : 1;
+  c->replays = 0;
+  if (c->captures > MOST_CAPTURES) {
+    c->state = REFUSED;
+    drop_graph(d, c);
+    return NULL;
+  }
+  drop_graph(d, c);
+  c->state = WARMING;
+  if (!sign_now(p, c)) return NULL;
+  tfc_cuda_memory_freeze(&d->memory);
+  tfc_status s = capture(d, p, c);
+  *out_moved = has_moved(p, c, true);
+  (void)sign_now(p, c); // as replays will find it
+  if (!s) return NULL;
+  tfc_cuda_memory_thaw(&d->memory);
+  drop_graph(d, c);
+  // There may be room for what it keeps another time.
+  c->state = tfc_status_code(s) == TFC_RESOURCE_EXHAUSTED ? WARMING : REFUSED;
+  if (atomic_load(&d->dead) || *out_moved) return s;
+  tfc_status_free(s);
+  return NULL;
+}
+
+static tfc_status launch_failed(struct tfc_cuda_device *d, const struct tfc_prepared *p, const struct tfc_cuda_piece *c,
+                                int error) {
+  const struct tfc_node *nodes = p->segment->graph->nodes, *first = &nodes[p->calls[c->begin].node],
+                        *last = &nodes[p->calls[c->end - 1].node];
+  return tfc_status_annotate(tfc_cuda_error(d, error, "launching a captured segment"), "nodes '%.*s' to '%.*s'",
+                             TFC_STR_ARG(first->name), TFC_STR_ARG(last->name));
 }
 
 tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step, uint32_t from,
@@ -280,30 +354,29 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   struct tfc_cuda_piece *c = &all->pieces[all->at];
   if (c->state == REFUSED) return NULL;
   if (c->state == WARMING && c->runs++ < TFC_RUNS_BEFORE_CAPTURE) return NULL;
-  TFC_RETURN_IF_ERROR(check_reads(p, c));
-  if (c->state == READY && (c->scratch_generation != d->scratch_generation || !sign(p, c, true))) c->state = WARMING;
+  follow_reads(p, c);
+  if (c->state == READY && (c->scratch_generation != d->scratch_generation || has_moved(p, c, false)))
+    c->state = WARMING;
   bool profiled = sink && sink->op_begin;
   if (c->state == READY && profiled && c->named && !c->traced) c->state = WARMING;
-  if (c->state == WARMING) {
+  bool fresh = c->state == WARMING, moved = false;
+  if (fresh && !is_steady(p, c)) return NULL;
+  if (fresh) {
     c->traced = profiled;
-    c->captures = c->replays < WORTH ? c->captures + 1 : 1;
-    c->replays = 0;
-    tfc_status s = c->captures <= MOST_CAPTURES ? capture(d, p, c) : NULL;
-    if (s || c->state != READY) {
-      c->state = REFUSED;
-      drop_graph(d, c);
-      if (atomic_load(&d->dead)) return s;
-      tfc_status_free(s);
-      return NULL;
-    }
+    TFC_RETURN_IF_ERROR(capture_anew(d, p, c, &moved));
+    if (c->state != READY) return NULL;
   }
-  if (profiled && !c->named) return NULL; // the profiler could not tell whose its nodes are
-  if (sink) tell(p, c, sink, index);
+  // The profiler could not tell whose its nodes are.
+  bool launches = !profiled || c->named || moved;
+  if (launches && sink) tell(p, c, sink, index);
   uint64_t begin = tfc_ticks();
-  if (sink && sink->op_begin) sink->op_begin(sink, index, p->calls[c->begin].node);
-  int error = d->api->graph_launch(c->graph, d->compute);
-  if (sink && sink->op_end) sink->op_end(sink, index, p->calls[c->begin].node);
-  if (error) return tfc_cuda_error(d, error, "launching a captured segment");
+  if (launches && sink && sink->op_begin) sink->op_begin(sink, index, p->calls[c->begin].node);
+  int error = launches ? d->api->graph_launch(c->graph, d->compute) : 0;
+  if (launches && sink && sink->op_end) sink->op_end(sink, index, p->calls[c->begin].node);
+  if (fresh) tfc_cuda_memory_thaw(&d->memory);
+  if (moved) c->state = WARMING; // this once
+  if (error) return launch_failed(d, p, c, error);
+  if (!launches) return NULL;
   uint64_t end = tfc_ticks();
   for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all of them: the first one's
     tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end,

@@ -1,6 +1,7 @@
-// Sizes up to 1 GiB are rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger
-// ones go back at once. When CUDA has no more, or more would be held and kept than the limit, the cache goes back
-// first.
+// CUDA is asked for what was asked for and no more: the limit is counted in that, and a step that was planned to fit
+// would not if sizes were rounded up. Blocks of up to 1 GiB that come back are kept in lists by size class; one of the
+// same size is taken first, else one of the class that is large enough (at most a quarter is lost). Larger ones go back
+// at once.
 #include "runtime/device/cuda/memory.h"
 
 #include <stdlib.h>
@@ -16,106 +17,167 @@ struct tfc_cuda_block {
   uint16_t class; // TFC_SIZE_CLASSES: not cached
 };
 static const struct tfc_size_classes classes = {.smallest = 256, .largest = (size_t)1 << 30, .unit = 256};
+enum { LOOKS = 64 }; // at blocks of a list: behind that any one that is large enough will do
+
+// All of the process: devices of one GPU (virtual ones, the undivided one) keep what another may need.
+static pthread_mutex_t neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tfc_cuda_memory *neighbours;
 
 void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *api, const char *device, int ordinal,
                           uint64_t limit) {
   *m = (struct tfc_cuda_memory){.api = api, .device = device, .ordinal = ordinal, .limit = limit};
   pthread_mutex_init(&m->lock, NULL);
-}
-
-static void destroy_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
-  (void)tfc_cuda_enter(m->api, m->ordinal);
-  (void)m->api->release(b->memory);
-  free(b);
-}
-
-void tfc_cuda_memory_trim(struct tfc_cuda_memory *m) {
-  pthread_mutex_lock(&m->lock);
-  for (int i = 0; i < TFC_SIZE_CLASSES; i++)
-    while (m->free_lists[i]) {
-      struct tfc_cuda_block *b = m->free_lists[i];
-      m->free_lists[i] = b->next;
-      destroy_block(m, b);
-    }
-  m->cached = 0;
-  pthread_mutex_unlock(&m->lock);
+  pthread_mutex_lock(&neighbours_lock);
+  m->neighbour = neighbours;
+  neighbours = m;
+  pthread_mutex_unlock(&neighbours_lock);
 }
 
 void tfc_cuda_memory_deinit(struct tfc_cuda_memory *m) {
+  pthread_mutex_lock(&neighbours_lock);
+  struct tfc_cuda_memory **at = &neighbours;
+  while (*at != m) at = &(*at)->neighbour;
+  *at = m->neighbour;
+  pthread_mutex_unlock(&neighbours_lock);
   tfc_cuda_memory_trim(m);
   pthread_mutex_destroy(&m->lock);
+}
+
+// --- Giving back: under the lock ---------------------------------------------------------------------------------
+static void free_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
+  (void)tfc_cuda_enter(m->api, m->ordinal);
+  (void)m->api->release(b->memory);
+  m->taken -= b->capacity;
+  free(b);
+}
+
+static bool fits(const struct tfc_cuda_memory *m, uint64_t capacity) {
+  return capacity <= m->limit && m->taken <= m->limit - capacity;
+}
+
+// Gives kept blocks back, the largest first, until there is room; UINT64_MAX: all of them.
+static void make_room(struct tfc_cuda_memory *m, uint64_t capacity) {
+  for (int i = TFC_SIZE_CLASSES; i-- > 0 && !m->frozen;)
+    while (m->free_lists[i] && !fits(m, capacity)) {
+      struct tfc_cuda_block *b = m->free_lists[i];
+      m->free_lists[i] = b->next;
+      free_block(m, b);
+    }
+}
+
+static void put_back(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
+  if (b->class == TFC_SIZE_CLASSES && !m->frozen) {
+    free_block(m, b);
+    return;
+  }
+  struct tfc_cuda_block **list = m->frozen ? &m->waiting : &m->free_lists[b->class];
+  b->next = *list;
+  *list = b;
 }
 
 static void destroy(struct tfc_buffer *self) {
   struct tfc_cuda_block *b = (struct tfc_cuda_block *)(void *)self;
   struct tfc_cuda_memory *m = self->owner;
-  atomic_fetch_sub_explicit(&m->held, self->size, memory_order_relaxed);
-  if (b->class == TFC_SIZE_CLASSES) {
-    destroy_block(m, b);
-    return;
-  }
   pthread_mutex_lock(&m->lock);
-  b->next = m->free_lists[b->class];
-  m->free_lists[b->class] = b;
-  m->cached += b->capacity;
+  atomic_fetch_sub_explicit(&m->held, b->capacity, memory_order_relaxed);
+  put_back(m, b);
   pthread_mutex_unlock(&m->lock);
 }
 
-static struct tfc_cuda_block *take_cached(struct tfc_cuda_memory *m, uint16_t class) {
+void tfc_cuda_memory_trim(struct tfc_cuda_memory *m) {
+  pthread_mutex_lock(&m->lock);
+  make_room(m, UINT64_MAX);
+  pthread_mutex_unlock(&m->lock);
+}
+
+void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m) {
+  pthread_mutex_lock(&m->lock);
+  m->frozen = true;
+  pthread_mutex_unlock(&m->lock);
+}
+
+void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m) {
+  pthread_mutex_lock(&m->lock);
+  m->frozen = false;
+  while (m->waiting) {
+    struct tfc_cuda_block *b = m->waiting;
+    m->waiting = b->next;
+    put_back(m, b);
+  }
+  pthread_mutex_unlock(&m->lock);
+}
+
+// --- Taking ------------------------------------------------------------------------------------------------------
+static struct tfc_cuda_block *take_kept(struct tfc_cuda_memory *m, uint16_t class, size_t capacity) { // under the lock
+  struct tfc_cuda_block **fits = NULL;
   if (class == TFC_SIZE_CLASSES) return NULL;
-  pthread_mutex_lock(&m->lock);
-  struct tfc_cuda_block *b = m->free_lists[class];
-  if (b) {
-    m->free_lists[class] = b->next;
-    m->cached -= b->capacity;
+  int looked = 0;
+  for (struct tfc_cuda_block **at = &m->free_lists[class]; *at; at = &(*at)->next) {
+    if ((*at)->capacity >= capacity && (!fits || (*at)->capacity < (*fits)->capacity)) fits = at;
+    if (fits && ((*fits)->capacity == capacity || ++looked >= LOOKS)) break;
   }
-  pthread_mutex_unlock(&m->lock);
+  struct tfc_cuda_block *b = fits ? *fits : NULL;
+  if (b) *fits = b->next;
   return b;
 }
 
-// Virtual devices share one GPU: what one of them keeps beyond its limit, another one lacks.
-static bool keeps_too_much(struct tfc_cuda_memory *m) {
-  uint64_t held = atomic_load_explicit(&m->held, memory_order_relaxed); // the request included
-  pthread_mutex_lock(&m->lock);
-  bool too_much = m->cached && (held >= m->limit || m->cached > m->limit - held);
-  pthread_mutex_unlock(&m->lock);
-  return too_much;
+static int ask_cuda(struct tfc_cuda_memory *m, size_t capacity, void **out) {
+  int error = tfc_cuda_enter(m->api, m->ordinal);
+  if (!error) error = m->api->allocate(out, capacity);
+  if (error == TFC_CUDA_OUT_OF_MEMORY) (void)m->api->last_error(); // running out is not sticky
+  return error;
 }
 
-// What CUDA gives, the cache given back first if need be.
-static struct tfc_cuda_block *make_block(struct tfc_cuda_memory *m, size_t capacity, int *out_error) {
-  struct tfc_cuda_block *b = calloc(1, sizeof *b);
+static bool trim_neighbours(const struct tfc_cuda_memory *m) { // false: there was nothing
+  bool some = false;
+  pthread_mutex_lock(&neighbours_lock);
+  for (struct tfc_cuda_memory *n = neighbours; n; n = n->neighbour) {
+    if (n->api != m->api || n->ordinal != m->ordinal) continue;
+    pthread_mutex_lock(&n->lock);
+    const uint64_t before = n->taken;
+    make_room(n, UINT64_MAX);
+    some |= n->taken < before;
+    pthread_mutex_unlock(&n->lock);
+  }
+  pthread_mutex_unlock(&neighbours_lock);
+  return some;
+}
+
+// A block within the limit, or NULL with CUDA's error.
+static struct tfc_cuda_block *take(struct tfc_cuda_memory *m, uint16_t class, size_t capacity, int *out_error) {
+  struct tfc_cuda_block *b = NULL, *fresh = calloc(1, sizeof *fresh);
   *out_error = TFC_CUDA_OUT_OF_MEMORY;
-  if (!b) return NULL;
-  if (keeps_too_much(m)) tfc_cuda_memory_trim(m);
-  *out_error = tfc_cuda_enter(m->api, m->ordinal);
-  for (int attempt = 0; !*out_error && attempt < 2; attempt++) {
-    *out_error = m->api->allocate(&b->memory, capacity);
-    if (*out_error != TFC_CUDA_OUT_OF_MEMORY || attempt) break;
-    (void)m->api->last_error(); // running out is not sticky
-    pthread_mutex_lock(&m->lock);
-    bool empty = m->cached == 0;
-    pthread_mutex_unlock(&m->lock);
-    if (empty) break;
-    tfc_cuda_memory_trim(m);
-    *out_error = 0;
-  }
-  if (*out_error) {
-    free(b);
-    return NULL;
-  }
+  if (!fresh) return NULL;
   pthread_mutex_lock(&m->lock);
-  m->calls++;
+  if (!(b = take_kept(m, class, capacity))) {
+    make_room(m, capacity);
+    if (fits(m, capacity)) {
+      *fresh = (struct tfc_cuda_block){.capacity = capacity, .class = class};
+      b = fresh, fresh = NULL;
+      m->taken += capacity; // nobody else may have it while CUDA is asked
+      m->calls++;
+    }
+  }
+  if (m->taken > m->peak) m->peak = m->taken;
   pthread_mutex_unlock(&m->lock);
-  return b;
+  free(fresh);
+  if (!b || b->memory) return b;
+  *out_error = ask_cuda(m, capacity, &b->memory);
+  if (*out_error == TFC_CUDA_OUT_OF_MEMORY && trim_neighbours(m)) *out_error = ask_cuda(m, capacity, &b->memory);
+  if (!*out_error) return b;
+  pthread_mutex_lock(&m->lock);
+  m->taken -= capacity;
+  pthread_mutex_unlock(&m->lock);
+  free(b);
+  return NULL;
 }
 
-static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes, uint64_t held) {
+static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes) {
   char a[32], b[32], c[32], d[32], e[32];
   size_t free_bytes = 0, total = 0;
   // What is left is asked of the GPU that the thread has entered: after a limit's refusal that may be another one.
   if (tfc_cuda_enter(m->api, m->ordinal) || m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
-  uint64_t left = free_bytes;
+  uint64_t left = free_bytes, held = atomic_load_explicit(&m->held, memory_order_relaxed);
   if (m->limit == UINT64_MAX)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
                            "%s: out of memory: %s asked for, %s in use, %s on the device, largest free block %s",
@@ -130,28 +192,17 @@ static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes, uint64_t he
 }
 
 tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size_t bytes, struct tfc_buffer **out) {
-  uint64_t held = atomic_fetch_add_explicit(&m->held, bytes, memory_order_relaxed);
-  struct tfc_cuda_block *b = NULL;
-  int error = TFC_CUDA_OUT_OF_MEMORY;
-  if (bytes <= m->limit && held <= m->limit - bytes && bytes <= SIZE_MAX / 4) {
-    size_t capacity = 0;
-    uint16_t class = tfc_size_class(&classes, bytes, &capacity);
-    b = take_cached(m, class);
-    if (!b && (b = make_block(m, capacity, &error))) {
-      b->capacity = capacity;
-      b->class = class;
-    }
-  }
+  if (bytes > SIZE_MAX / 4) return exhausted(m, bytes);
+  size_t capacity = bytes < classes.smallest ? classes.smallest : bytes, room = 0;
+  int error = 0;
+  struct tfc_cuda_block *b = take(m, tfc_size_class(&classes, capacity, &room), capacity, &error);
   if (!b) {
-    atomic_fetch_sub_explicit(&m->held, bytes, memory_order_relaxed);
-    if (error == TFC_CUDA_OUT_OF_MEMORY) return exhausted(m, bytes, held);
+    if (error == TFC_CUDA_OUT_OF_MEMORY) return exhausted(m, bytes);
     char a[32];
     return tfc_status_make(TFC_UNAVAILABLE, "%s: allocating %s: %s (%s)", m->device, tfc_show_bytes(a, (double)bytes),
                            m->api->error_text(error), m->api->error_name(error));
   }
-  uint64_t peak = atomic_load_explicit(&m->peak, memory_order_relaxed);
-  while (peak < held + bytes && !atomic_compare_exchange_weak(&m->peak, &peak, held + bytes)) {
-  }
+  atomic_fetch_add_explicit(&m->held, b->capacity, memory_order_relaxed);
   b->buffer = (struct tfc_buffer){.data = b->memory, .size = bytes, .destroy = destroy, .owner = m};
   atomic_init(&b->buffer.references, 1);
   *out = &b->buffer;

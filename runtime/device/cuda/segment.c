@@ -218,7 +218,7 @@ tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_ca
   return tfc_cuda_host_run(d, c->op->def, ctx, stream);
 }
 
-static tfc_status run_call(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream) {
+tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream) {
   const struct tfc_segment_op *op = c->op;
   for (uint32_t i = 0; i < op->read_count; i++) {
     const struct tfc_variable_read *read = &op->reads[i];
@@ -274,7 +274,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
     }
     if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
     const uint64_t launched = tfc_cuda_launches();
-    s = run_call(d, c, d->compute);
+    s = tfc_cuda_call_next(d, c, d->compute);
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, index, c->node);
       uint64_t now = tfc_ticks();
