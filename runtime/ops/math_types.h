@@ -123,8 +123,8 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 // Which types are worth it.
 #define OPS_CLONES_f32 OPS_CLONES
 #define OPS_CLONES_f64 OPS_CLONES
-#define OPS_CLONES_f16
-#define OPS_CLONES_b16
+#define OPS_CLONES_f16 OPS_CLONES
+#define OPS_CLONES_b16 OPS_CLONES
 #define OPS_CLONES_i8
 #define OPS_CLONES_i16
 #define OPS_CLONES_i32 OPS_CLONES
