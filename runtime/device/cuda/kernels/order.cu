@@ -109,25 +109,6 @@ template <class T> int top(int index_type, const top_of &t, const void *x, void 
   return TFC_CUDA_INVALID_VALUE;
 }
 
-// A thread per line, from one end to the other.
-template <class T>
-__global__ void scan_kernel(bool product, bool exclusive, bool reverse, int64_t outer, int64_t n, int64_t inner,
-                            const T *x, T *y) {
-  typedef typename number<T>::U U;
-  typedef typename number<T>::C C;
-  for (int64_t i = first(); i < outer * inner; i += stride()) {
-    int64_t column, base = divide(i, inner, &column) * n * inner + column;
-    T sum = put<T>(product ? 1 : 0);
-    for (int64_t k = 0; k < n; k++) {
-      int64_t at = base + (reverse ? n - 1 - k : k) * inner;
-      const U a = (U)get(sum), b = (U)get(x[at]);
-      T next = put<T>((C)(product ? a * b : a + b));
-      y[at] = exclusive ? sum : next;
-      sum = next;
-    }
-  }
-}
-
 } // namespace
 } // namespace tfc
 
@@ -143,19 +124,6 @@ TFC_CUDA_API int tfc_cuda_top_k(int type, int index_type, int64_t rows, int64_t 
 #define TOP_CASE(t_, ...)                                                                                              \
   case TFC_CUDA_##t_: return top<t_>(index_type, t, x, values, indices, stream);
     TFC_CUDA_REALS(TOP_CASE, ~)
-  default: return TFC_CUDA_INVALID_VALUE;
-  }
-}
-
-TFC_CUDA_API int tfc_cuda_scan(int type, bool product, bool exclusive, bool reverse, int64_t outer, int64_t n,
-                               int64_t inner, const void *x, void *y, void *stream) {
-  using namespace tfc;
-  switch (type) {
-#define SCAN_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t:                                                                                                   \
-    return launch(scan_kernel<t>, blocks_for(outer * inner), THREADS, stream, product, exclusive, reverse, outer, n,   \
-                  inner, (const t *)x, (t *)y);
-    TFC_CUDA_REALS(SCAN_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

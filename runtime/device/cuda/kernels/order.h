@@ -1,4 +1,4 @@
-// The largest of each row, and running sums and products.
+// The largest of each row.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ORDER_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ORDER_H
 
@@ -10,8 +10,5 @@
 TFC_CUDA_API size_t tfc_cuda_top_k_scratch(int type, int64_t rows, int64_t k);
 TFC_CUDA_API int tfc_cuda_top_k(int type, int index_type, int64_t rows, int64_t n, int64_t k, bool sorted,
                                 const void *x, void *values, void *indices, void *scratch, void *stream);
-// y [outer, n, inner]: sums (products) of x along n up to each place.
-TFC_CUDA_API int tfc_cuda_scan(int type, bool product, bool exclusive, bool reverse, int64_t outer, int64_t n,
-                               int64_t inner, const void *x, void *y, void *stream);
 
 #endif
