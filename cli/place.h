@@ -41,6 +41,14 @@ TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const
 // Learned policies, ended by NULL (placer/algo.h).
 struct tfc_algo;
 const struct tfc_algo *const *place_learned(void);
+// Prints them, and those that are built in; the exit code.
+int place_list_algorithms(void);
+
+// Usage errors of names, of lists and pairs in texts, and of flags that a cost graph has no use for: it has no tensors,
+// no feeds and no runs that could go on. They print what is wrong; 0, or the exit code.
+int place_check_algorithms(const struct tfc_program *program, const char *names);
+int place_check_texts(const struct tfc_program *program, const struct place_options *options);
+int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);
 
 // Whether the file begins like JSON: a placement, and not a graph.
 bool place_is_json(const char *path);

@@ -114,3 +114,16 @@ int place_fail(const struct place_options *o, tfc_status status) {
   json_decref(document);
   return s ? tfc_program_fail(s) : code;
 }
+
+char *place_default_path(const char *graph, const char *suffix) {
+  size_t size = strlen(graph);
+  while (size > 1 && graph[size - 1] == '/') size--;
+  size_t slash = size;
+  while (slash > 0 && graph[slash - 1] != '/') slash--;
+  for (size_t i = size; i > slash + 1; i--)
+    if (graph[i - 1] == '.') {
+      size = i - 1;
+      break;
+    }
+  return tfc_format("%.*s%s", (int)size, graph, suffix);
+}

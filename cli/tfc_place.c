@@ -1,17 +1,13 @@
 // tfc-place: find the placement.
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/device_list.h"
 #include "cli/place.h"
 #include "cli/program.h"
 #include "placer/measure/measure.h"
 #include "placer/placer.h"
-#include "rl/rl.h"
 #include "runtime/base/file.h"
-#include "runtime/base/units.h"
 
 #define AT(member) .offset = offsetof(struct place_options, member)
 
@@ -206,142 +202,6 @@ static const struct tfc_program program = {
     .exit_codes = "7    nothing found that beats the best single device by more than the noise",
 };
 
-char *place_default_path(const char *graph, const char *suffix) {
-  size_t size = strlen(graph);
-  while (size > 1 && graph[size - 1] == '/') size--;
-  size_t slash = size;
-  while (slash > 0 && graph[slash - 1] != '/') slash--;
-  for (size_t i = size; i > slash + 1; i--)
-    if (graph[i - 1] == '.') {
-      size = i - 1;
-      break;
-    }
-  return tfc_format("%.*s%s", (int)size, graph, suffix);
-}
-
-const struct tfc_algo *const *place_learned(void) {
-  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, NULL};
-  return learned;
-}
-
-// The i-th algorithm, built in or learned; NULL behind the last.
-static const struct tfc_algo *algorithm_at(size_t i) {
-  const struct tfc_algo *const *lists[] = {tfc_algos(), place_learned()};
-  for (size_t k = 0; k < 2; k++)
-    for (const struct tfc_algo *const *a = lists[k]; *a; a++)
-      if (i-- == 0) return *a;
-  return NULL;
-}
-
-static int list_algorithms(void) {
-  const struct tfc_algo *a;
-  printf("%-14s %s\n", "auto", "races all that fit the problem, and polishes the winners");
-  for (size_t i = 0; (a = algorithm_at(i)) != NULL; i++) printf("%-14s %s (%s)\n", a->name, a->help, a->paper);
-  return tfc_program_finish(0);
-}
-
-static const char *algorithm_name(const void *list, size_t i) {
-  (void)list;
-  const struct tfc_algo *a = i ? algorithm_at(i - 1) : NULL;
-  return i == 0 ? "auto" : a ? a->name : NULL;
-}
-
-static bool is_algorithm(tfc_str name) {
-  const char *known;
-  for (size_t i = 0; (known = algorithm_name(NULL, i)) != NULL; i++)
-    if (tfc_str_is(name, known)) return true;
-  return false;
-}
-
-// 0, or the exit code after an unknown name.
-static int check_algorithms(const char *names) {
-  if (names && !*names) return tfc_flags_error(&program, "--algorithm names nothing; --algorithm help lists them");
-  while (names && *names) {
-    size_t n = strcspn(names, ",");
-    tfc_str name = {names, n};
-    if (!is_algorithm(name)) {
-      char *text = tfc_str_dup(name);
-      const char *nearest = text ? tfc_nearest(text, algorithm_name, NULL) : NULL;
-      int code = nearest ? tfc_flags_error(&program,
-                                           "unknown algorithm '%s'; did you mean %s? (--algorithm help "
-                                           "lists them)",
-                                           text, nearest)
-                         : tfc_flags_error(&program, "unknown algorithm '%.*s'; --algorithm help lists them",
-                                           TFC_STR_ARG(name));
-      free(text);
-      return code;
-    }
-    names += n + (names[n] == ',');
-  }
-  return 0;
-}
-
-// "LEFT=RIGHT" with both sides there.
-static int check_pairs(const char *flag, const struct tfc_texts *texts, const char *form) {
-  for (uint32_t i = 0; i < texts->count; i++) {
-    const char *equals = strrchr(texts->items[i], '=');
-    if (!equals || equals == texts->items[i] || !equals[1])
-      return tfc_flags_error(&program, "--%s needs %s, not '%s'", flag, form, texts->items[i]);
-  }
-  return 0;
-}
-
-static int check_pins(const struct tfc_texts *pins) {
-  int code = check_pairs("pin", pins, "'REGEX=DEVICE'");
-  for (uint32_t i = 0; i < pins->count && !code; i++) {
-    const int size = (int)(strrchr(pins->items[i], '=') - pins->items[i]);
-    char *whole = tfc_format("^(%.*s)$", size, pins->items[i]), why[128];
-    regex_t regex;
-    const int failed = whole ? regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
-    free(whole);
-    if (!failed) {
-      regfree(&regex);
-      continue;
-    }
-    regerror(failed, NULL, why, sizeof why);
-    code = tfc_flags_error(&program, "--pin %s: '%.*s' is no regular expression: %s", pins->items[i], size,
-                           pins->items[i], why);
-  }
-  return code;
-}
-
-static int check_sizes(const struct tfc_texts *texts) {
-  for (uint32_t i = 0; i < texts->count; i++) {
-    uint64_t bytes;
-    tfc_status s = tfc_parse_bytes(tfc_str_from(strrchr(texts->items[i], '=') + 1), &bytes);
-    if (!s) continue;
-    int code = tfc_flags_error(&program, "--memory %s: %s (sizes: 200MB, 1.5GiB, or a number of bytes)",
-                               texts->items[i], tfc_status_message(s));
-    tfc_status_free(s);
-    return code;
-  }
-  return 0;
-}
-
-static int check_devices(const struct place_options *o) {
-  char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
-  int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : 0;
-  free(error);
-  return code;
-}
-
-// A cost graph has no tensors, no feeds and no runs that could go on: what asks for them is a mistake.
-static int check_cost_graph(const struct place_options *o) {
-  const struct {
-    const char *flag;
-    bool given;
-  } flags_of_runs[] = {
-      {"step", o->step != NULL},     {"fetch", o->fetches.count > 0}, {"target", o->targets.count > 0},
-      {"init", o->inits.count > 0},  {"feed", o->feeds.count > 0},    {"checkpoint", o->checkpoint != NULL},
-      {"resume", o->resume != NULL},
-  };
-  for (size_t i = 0; i < sizeof flags_of_runs / sizeof *flags_of_runs; i++)
-    if (flags_of_runs[i].given)
-      return tfc_flags_error(&program, "--%s is not for a cost graph, which is not run: '%s' is one",
-                             flags_of_runs[i].flag, o->graph);
-  return 0;
-}
-
 int main(int argc, char **argv) {
   static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db", .gpu_math = -1};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
@@ -349,14 +209,10 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) // needs no graph
     if (strcmp(argv[i], "--algorithm=help") == 0 ||
         (strcmp(argv[i], "--algorithm") == 0 && i + 1 < argc && strcmp(argv[i + 1], "help") == 0))
-      return list_algorithms();
+      return place_list_algorithms();
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
-  if ((code = check_algorithms(o.algorithm)) || (code = check_devices(&o)) || (code = check_pins(&o.pins)) ||
-      (code = check_pairs("memory", &o.limits, "'DEVICE=SIZE'")) || (code = check_sizes(&o.limits)) ||
-      (code = check_pairs("baseline", &o.baselines, "NAME=FILE")) ||
-      (code = check_pairs("feed", &o.feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]")))
-    return code;
+  if ((code = place_check_algorithms(&program, o.algorithm)) || (code = place_check_texts(&program, &o))) return code;
   struct stat info;
   bool directory = stat(o.graph, &info) == 0 && S_ISDIR(info.st_mode);
   bool cost_graph = false;
@@ -375,7 +231,7 @@ int main(int argc, char **argv) {
     return tfc_flags_error(&program, "'%s' is a cost graph: give the machine to place it on with --machine FILE.yaml",
                            o.graph);
   }
-  if (cost_graph && (code = check_cost_graph(&o))) return code;
+  if (cost_graph && (code = place_check_cost_graph(&program, &o))) return code;
   if (o.machine && o.gpu_math >= 0) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

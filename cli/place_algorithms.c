@@ -1,0 +1,64 @@
+// The algorithms that tfc-place knows, built in and learned, by name.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/place.h"
+#include "cli/program.h"
+#include "placer/placer.h"
+#include "rl/rl.h"
+
+const struct tfc_algo *const *place_learned(void) {
+  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, NULL};
+  return learned;
+}
+
+// The i-th algorithm, built in or learned; NULL behind the last.
+static const struct tfc_algo *algorithm_at(size_t i) {
+  const struct tfc_algo *const *lists[] = {tfc_algos(), place_learned()};
+  for (size_t k = 0; k < 2; k++)
+    for (const struct tfc_algo *const *a = lists[k]; *a; a++)
+      if (i-- == 0) return *a;
+  return NULL;
+}
+
+int place_list_algorithms(void) {
+  const struct tfc_algo *a;
+  printf("%-14s %s\n", "auto", "races all that fit the problem, and polishes the winners");
+  for (size_t i = 0; (a = algorithm_at(i)) != NULL; i++) printf("%-14s %s (%s)\n", a->name, a->help, a->paper);
+  return tfc_program_finish(0);
+}
+
+static const char *algorithm_name(const void *list, size_t i) {
+  (void)list;
+  const struct tfc_algo *a = i ? algorithm_at(i - 1) : NULL;
+  return i == 0 ? "auto" : a ? a->name : NULL;
+}
+
+static bool is_algorithm(tfc_str name) {
+  const char *known;
+  for (size_t i = 0; (known = algorithm_name(NULL, i)) != NULL; i++)
+    if (tfc_str_is(name, known)) return true;
+  return false;
+}
+
+int place_check_algorithms(const struct tfc_program *program, const char *names) {
+  if (names && !*names) return tfc_flags_error(program, "--algorithm names nothing; --algorithm help lists them");
+  while (names && *names) {
+    size_t n = strcspn(names, ",");
+    tfc_str name = {names, n};
+    if (!is_algorithm(name)) {
+      char *text = tfc_str_dup(name);
+      const char *nearest = text ? tfc_nearest(text, algorithm_name, NULL) : NULL;
+      int code = nearest ? tfc_flags_error(program,
+                                           "unknown algorithm '%s'; did you mean %s? (--algorithm help "
+                                           "lists them)",
+                                           text, nearest)
+                         : tfc_flags_error(program, "unknown algorithm '%.*s'; --algorithm help lists them",
+                                           TFC_STR_ARG(name));
+      free(text);
+      return code;
+    }
+    names += n + (names[n] == ',');
+  }
+  return 0;
+}

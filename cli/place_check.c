@@ -1,0 +1,85 @@
+// What tfc-place was asked for, checked as far as that needs no graph.
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/device_list.h"
+#include "cli/place.h"
+#include "cli/program.h"
+#include "runtime/base/units.h"
+
+// "LEFT=RIGHT" with both sides there.
+static int check_pairs(const struct tfc_program *program, const char *flag, const struct tfc_texts *texts,
+                       const char *form) {
+  for (uint32_t i = 0; i < texts->count; i++) {
+    const char *equals = strrchr(texts->items[i], '=');
+    if (!equals || equals == texts->items[i] || !equals[1])
+      return tfc_flags_error(program, "--%s needs %s, not '%s'", flag, form, texts->items[i]);
+  }
+  return 0;
+}
+
+static int check_pins(const struct tfc_program *program, const struct tfc_texts *pins) {
+  int code = check_pairs(program, "pin", pins, "'REGEX=DEVICE'");
+  for (uint32_t i = 0; i < pins->count && !code; i++) {
+    const int size = (int)(strrchr(pins->items[i], '=') - pins->items[i]);
+    char *whole = tfc_format("^(%.*s)$", size, pins->items[i]), why[128];
+    regex_t regex;
+    const int failed = whole ? regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+    free(whole);
+    if (!failed) {
+      regfree(&regex);
+      continue;
+    }
+    regerror(failed, NULL, why, sizeof why);
+    code = tfc_flags_error(program, "--pin %s: '%.*s' is no regular expression: %s", pins->items[i], size,
+                           pins->items[i], why);
+  }
+  return code;
+}
+
+static int check_sizes(const struct tfc_program *program, const struct tfc_texts *texts) {
+  for (uint32_t i = 0; i < texts->count; i++) {
+    uint64_t bytes;
+    tfc_status s = tfc_parse_bytes(tfc_str_from(strrchr(texts->items[i], '=') + 1), &bytes);
+    if (!s) continue;
+    int code = tfc_flags_error(program, "--memory %s: %s (sizes: 200MB, 1.5GiB, or a number of bytes)", texts->items[i],
+                               tfc_status_message(s));
+    tfc_status_free(s);
+    return code;
+  }
+  return 0;
+}
+
+static int check_devices(const struct tfc_program *program, const struct place_options *o) {
+  char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
+  int code = error ? tfc_flags_error(program, "--devices %s: %s", o->devices, error) : 0;
+  free(error);
+  return code;
+}
+
+int place_check_cost_graph(const struct tfc_program *program, const struct place_options *o) {
+  const struct {
+    const char *flag;
+    bool given;
+  } flags_of_runs[] = {
+      {"step", o->step != NULL},     {"fetch", o->fetches.count > 0}, {"target", o->targets.count > 0},
+      {"init", o->inits.count > 0},  {"feed", o->feeds.count > 0},    {"checkpoint", o->checkpoint != NULL},
+      {"resume", o->resume != NULL},
+  };
+  for (size_t i = 0; i < sizeof flags_of_runs / sizeof *flags_of_runs; i++)
+    if (flags_of_runs[i].given)
+      return tfc_flags_error(program, "--%s is not for a cost graph, which is not run: '%s' is one",
+                             flags_of_runs[i].flag, o->graph);
+  return 0;
+}
+
+int place_check_texts(const struct tfc_program *program, const struct place_options *o) {
+  int code = check_devices(program, o);
+  if (!code) code = check_pins(program, &o->pins);
+  if (!code) code = check_pairs(program, "memory", &o->limits, "'DEVICE=SIZE'");
+  if (!code) code = check_sizes(program, &o->limits);
+  if (!code) code = check_pairs(program, "baseline", &o->baselines, "NAME=FILE");
+  if (!code) code = check_pairs(program, "feed", &o->feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]");
+  return code;
+}
