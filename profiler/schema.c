@@ -121,7 +121,7 @@ const char tfc_schema_added[] =
     " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, device_id INTEGER, node_id INTEGER,"
     " context INTEGER NOT NULL, stream INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
     " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
-    " transfer INTEGER,"
+    " transfer INTEGER, segment INTEGER,"
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
     // What the host did with a GPU beside launching: kind is synchronize, allocate or release.
     "CREATE TABLE IF NOT EXISTS gpu_call ("
@@ -132,6 +132,9 @@ const char tfc_schema_added[] =
     // What drivers have measured to choose their algorithms; device: the model that it holds for.
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
     " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;";
+
+// The replay of a captured segment that the work came with: its launch's number in the process.
+const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
 
 // From device s to device d.
 #define HOW                                                                                                            \
@@ -214,14 +217,14 @@ const char tfc_schema_views[] =
     VIEW("v_kernel",
          "SELECT p.run_id, p.placement_id, p.name AS placement, w.step, w.position, w.name, w.device_id, d.name AS"
          " device, w.node_id, n.name AS node, n.op, w.context, w.stream, w.start_ns * 1e-3 AS start_us,"
-         " w.duration_ns * 1e-3 AS duration_us, w.grid, w.block, w.registers, w.shared_bytes FROM work w JOIN"
+         " w.duration_ns * 1e-3 AS duration_us, w.grid, w.block, w.registers, w.shared_bytes, w.segment FROM work w JOIN"
          " placement p ON p.placement = w.placement LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id ="
          " w.node_id LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = w.device_id WHERE w.kind ="
          " 'kernel'")
     VIEW("v_copy",
          "SELECT p.run_id, p.placement_id, p.name AS placement, w.step, w.position, w.kind, w.direction, w.bytes,"
          " w.device_id, d.name AS device, w.node_id, n.name AS node, w.transfer, w.context, w.stream, w.start_ns *"
-         " 1e-3 AS start_us, w.duration_ns * 1e-3 AS duration_us FROM work w JOIN placement p ON p.placement ="
+         " 1e-3 AS start_us, w.duration_ns * 1e-3 AS duration_us, w.segment FROM work w JOIN placement p ON p.placement ="
          " w.placement LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id = w.node_id LEFT JOIN device d ON"
          " d.run_id = p.run_id AND d.device_id = w.device_id WHERE w.kind <> 'kernel'")
     VIEW("v_synchronization",
@@ -243,6 +246,16 @@ const char tfc_schema_views[] =
          " w.stream ORDER BY w.start_ns, w.position), 0) AS gap_ns FROM work w) g JOIN placement p ON p.placement"
          " = g.placement LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = g.device_id GROUP BY"
          " g.placement, g.step, g.context, g.stream")
+    // Nodes of a captured segment are a chain: each waits for the one before it, and for nothing else.
+    VIEW("v_segment_gap",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, g.step, g.segment, g.place, d.name AS device, g.stream,"
+         " b.name AS node_before, g.name_before, n.name AS node, g.name, g.gap_ns * 1e-3 AS gap_us FROM (SELECT w.*,"
+         " ROW_NUMBER() OVER chain - 1 AS place, LAG(w.name) OVER chain AS name_before, LAG(w.node_id) OVER chain AS"
+         " node_id_before, MAX(w.start_ns - LAG(w.start_ns + w.duration_ns) OVER chain, 0) AS gap_ns FROM work w WHERE"
+         " w.segment IS NOT NULL WINDOW chain AS (PARTITION BY w.placement, w.step, w.segment ORDER BY w.start_ns,"
+         " w.position)) g JOIN placement p ON p.placement = g.placement LEFT JOIN node b ON b.run_id = p.run_id AND"
+         " b.node_id = g.node_id_before LEFT JOIN node n ON n.run_id = p.run_id AND n.node_id = g.node_id LEFT JOIN"
+         " device d ON d.run_id = p.run_id AND d.device_id = g.device_id WHERE g.place > 0")
     VIEW("v_tuning", "SELECT device, key, value FROM tuning")
     VIEW("v_memory",
          "SELECT p.run_id, p.placement_id, p.name AS placement, m.device_id, d.name AS device, m.peak_bytes,"

@@ -56,7 +56,7 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, i
 
 // Makes the schema, or checks that it is ours.
 static tfc_status prepare_schema(struct tfc_store *store, bool write) {
-  int64_t id = 0, version = 0, tables = 0;
+  int64_t id = 0, version = 0, tables = 0, segments = 0;
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", write, &id));
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", write, &version));
   TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", write, &tables));
@@ -74,6 +74,9 @@ static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   if (tables > 0 && version <= 4) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_4, "cannot be written"));
   if (tables > 0 && version <= 5) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_5, "cannot be written"));
   TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_added, "cannot be written"));
+  TFC_RETURN_IF_ERROR(
+      pragma(store, "SELECT COUNT(*) FROM pragma_table_info('work') WHERE name = 'segment'", write, &segments));
+  if (!segments) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_6, "cannot be written"));
   TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_views, "cannot be written"));
   char sql[128];
   sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", TFC_SCHEMA_APPLICATION_ID,

@@ -38,7 +38,7 @@
   X(TRANSFER, "INSERT INTO transfer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                 \
   X(MEMORY, "INSERT OR REPLACE INTO memory VALUES (?1, ?2, ?3)")                                                       \
   X(WORK, "INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"       \
-          " ?18)")                                                                                                     \
+          " ?18, ?19)")                                                                                                \
   X(CALL, "INSERT INTO gpu_call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                     \
   X(DROP_WORKS, "DELETE FROM work WHERE placement = ?1")                                                               \
   X(DROP_CALLS, "DELETE FROM gpu_call WHERE placement = ?1")                                                           \

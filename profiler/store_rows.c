@@ -139,13 +139,14 @@ tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t st
     char grid[40], block[40];
     snprintf(grid, sizeof grid, "%ux%ux%u", w[i].grid[0], w[i].grid[1], w[i].grid[2]);
     snprintf(block, sizeof block, "%ux%ux%u", w[i].block[0], w[i].block[1], w[i].block[2]);
-    TFC_RETURN_IF_ERROR(
-        tfc_store_put(store, TFC_STORE_WORK, "iiiSSffiiiissffisf", key, (int64_t)step, (int64_t)i, kinds[w[i].kind % 3],
-                      w[i].name, known(w[i].device + (int64_t)first_device, w[i].device != UINT16_MAX),
-                      known(w[i].uid, w[i].uid != UINT32_MAX && !transfer), (int64_t)w[i].context, (int64_t)w[i].stream,
-                      w[i].start_ns, w[i].end_ns - w[i].start_ns, kernel ? grid : NULL, kernel ? block : NULL,
-                      known(w[i].registers, kernel), known(w[i].shared, kernel), (int64_t)w[i].bytes,
-                      w[i].direction[0] ? w[i].direction : NULL, known(w[i].uid & ~TFC_TRACE_UID_TRANSFER, transfer)));
+    TFC_RETURN_IF_ERROR(tfc_store_put(
+        store, TFC_STORE_WORK, "iiiSSffiiiissffisff", key, (int64_t)step, (int64_t)i, kinds[w[i].kind % 3], w[i].name,
+        known(w[i].device + (int64_t)first_device, w[i].device != UINT16_MAX),
+        known(w[i].uid, w[i].uid != UINT32_MAX && !transfer), (int64_t)w[i].context, (int64_t)w[i].stream,
+        w[i].start_ns, w[i].end_ns - w[i].start_ns, kernel ? grid : NULL, kernel ? block : NULL,
+        known(w[i].registers, kernel), known(w[i].shared, kernel), (int64_t)w[i].bytes,
+        w[i].direction[0] ? w[i].direction : NULL, known(w[i].uid & ~TFC_TRACE_UID_TRANSFER, transfer),
+        known(w[i].correlation, w[i].graph_node != 0)));
   }
   return NULL;
 }

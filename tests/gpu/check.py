@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The stages of scripts/gpu_check that read numbers: cupti, green, bench, and reducing a database for bringing it back.
+"""The stages of scripts/gpu_check that read numbers: --gpu-math in numerics, cupti, green, bench, and reducing a database for bringing it
+back.
 
 Everything is computed from the documented views. Exit: 0 all held, 1 something did not."""
 
@@ -96,6 +97,33 @@ def attribution(db, label):
         print(f"      of nobody: {us:.1f} us in {count} x {name}")
 
 
+def gaps(db, label):
+    """How long a node of a captured segment lets wait after the one before it, which is all that it waits for: over 10 us as a rule (the
+    median over the steps) fails, over 10 us once is told."""
+    rows = db.execute("SELECT step, segment, place, gap_us, COALESCE(node_before, '-'), name_before, COALESCE(node, '-'), name"
+                      " FROM v_segment_gap ORDER BY step, segment, place").fetchall()
+    expect(rows, f"{label}: captured segments were replayed in traced steps")
+    if not rows:
+        return
+    pairs, segments = {}, {}
+    for step, segment, place, gap, *names in rows:
+        number = segments.setdefault(step, {}).setdefault(segment, len(segments[step]))  # within the step
+        pairs.setdefault((number, place, *names), []).append(gap)
+    every = [row[3] for row in rows]
+    over = sum(gap > 10 for gap in every)
+    print(f"      {label}: {len(rows)} gaps in {sum(map(len, segments.values()))} replays of captured segments, {len(segments)} steps:"
+          f" median {statistics.median(every):.2f} us, longest {max(every):.2f} us, {over} over 10 us, together"
+          f" {sum(every) / len(segments):.1f} us a step")
+    worst = sorted(pairs.items(), key=lambda pair: -max(pair[1]))
+    for at, ((number, place, *names), taken) in enumerate(worst[:8]):
+        if at == 0 or max(taken) > 10:
+            print("      up to {:.2f} us, median {:.2f} us: segment {}, place {}: {} ({:.40}) -> {} ({:.40})".format(
+                max(taken), statistics.median(taken), number, place, *names))
+    rule = sum(statistics.median(taken) > 10 for taken in pairs.values())
+    expect(rule == 0, f"{label}: launch gaps over 10 us within captured segments: {rule} of {len(pairs)} as a rule"
+           + (f", {over} of {len(rows)} in all" if over else ""))
+
+
 def traced(options, graph):
     db, document = profile(options, "cupti_" + graph, graph, "gpu:0", 20)
     print(f"      {graph}: median {median_of(document):.1f} us, timed by {document.get('timer')}")
@@ -105,6 +133,7 @@ def traced(options, graph):
     over = db.execute("SELECT COUNT(*) FROM (SELECT k.step, SUM(k.duration_us) AS us, MAX(s.step_us) AS step_us FROM v_kernel k"
                       " JOIN v_step s ON s.run_id = k.run_id AND s.step = k.step GROUP BY k.step, k.stream) WHERE us > step_us").fetchone()[0]
     expect(over == 0, f"{graph}: the kernels of a stream fit into their step")
+    gaps(db, graph)
     untimed = db.execute("SELECT COUNT(*) FROM v_op WHERE dispatch_us IS NULL").fetchone()[0]
     expect(untimed == 0, f"{graph}: every operation has its dispatch beside its execution")
 
@@ -184,6 +213,23 @@ def green(options):
     attempt("tfc-place", placed_on_virtual_devices, options)
 
 
+def losses_in(options, graph, *more):
+    """Of one step in each arithmetic: not the same as in float32 (or it was not used), and near."""
+    plain = None
+    for name, most in {"float32": 0, "tf32": 5e-3, "float16": 5e-3, "bfloat16": 3e-2}.items():
+        document = tfc_run(options, graph, "--devices", "gpu:0", "--steps", "5", "--fetch", "loss:0", "--gpu-math", name, *more)
+        value = document["fetched"]["loss:0"]
+        plain = value if plain is None else plain
+        off = abs(value - plain) / abs(plain)
+        expect(document.get("gpu_math") == name and (off <= most if most == 0 else 0 < off <= most),
+               f"{graph} in {name}: loss {value:.8g}, off by {off:.2g} (at most {most:g}), {median_of(document):.1f} us a step")
+
+
+def maths(options):
+    for graph, *more in (("mlp",),) if options.quick else (("mlp",), ("rnnlm",), ("alexnet", "--batch", "8")):
+        attempt(f"{graph}: --gpu-math", losses_in, options, graph, *more)
+
+
 def torch_models():
     """Which graphs, with which batch; the file is also the program that times PyTorch."""
     import importlib.util
@@ -207,6 +253,11 @@ def torch_time(name, mode, timeout):
     return float("nan")
 
 
+def keep_rows(options, rows):  # as far as it got
+    with open(os.path.join(options.out, "bench.json"), "w") as f:
+        json.dump(rows, f)
+
+
 def bench(options):
     """tfc and PyTorch as it comes for every model first; its compiled mode takes a minute each, in the time that is left."""
     models, rows, begin = torch_models(), {}, time.time()
@@ -217,16 +268,16 @@ def bench(options):
         ours, eager = median_of(document) if document else float("nan"), torch_time(name, "eager", 60)
         rows[name] = {"tfc_us": ours, "eager_us": eager}
         print(f"{name:14s} tfc {ours:10.1f} us   eager    {eager:10.1f} us ({ours / eager:.2f})", flush=True)
+        keep_rows(options, rows)
     for name, row in rows.items():
-        left = 430 - (time.time() - begin)
+        left = options.seconds - 40 - (time.time() - begin)
         if left < 20:
             print(f"{name:14s} compiled: no time left")
             continue
         row["compiled_us"] = torch_time(name, "compiled", min(120, left))
         print(f"{name:14s} tfc {row['tfc_us']:10.1f} us   compiled {row['compiled_us']:10.1f} us"
               f" ({row['tfc_us'] / row['compiled_us']:.2f})", flush=True)
-    with open(os.path.join(options.out, "bench.json"), "w") as f:
-        json.dump(rows, f)
+        keep_rows(options, rows)
     for name, row in rows.items():
         expect(row["tfc_us"] <= row["eager_us"], f"{name}: at most PyTorch eager's time")
 
@@ -252,10 +303,11 @@ def reduce(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stage", choices=["cupti", "green", "bench", "reduce"])
+    parser.add_argument("stage", choices=["maths", "cupti", "green", "bench", "reduce"])
     parser.add_argument("--bin")
     parser.add_argument("--out", default=".")
     parser.add_argument("--db")
+    parser.add_argument("--seconds", type=float, default=470, help="what there is time for")
     parser.add_argument("--quick", action="store_true", help="small graphs and few steps: whether it runs at all")
     options = parser.parse_args()
     attempt(options.stage, globals()[options.stage], options)

@@ -38,6 +38,21 @@ FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3,shared m
 # A step with a capture in it is not timed.
 build/gpu/bin/tfc-run -q --graph examples/mlp.pb --devices gpu:0 --steps 2 --warmup 0 --json | grep -q '"warmup": 3' ||
   { echo "the steps until segments are captured are timed"; code=1; }
+# What a GPU would have to be told about its launches: a stream that stands still in the middle of a segment.
+FAKE_GAP_NS=3000000 GPU_CHECK_QUICK=1 OUT=$root/gap bash scripts/gpu_check cupti >"$root/gap.txt"
+[ $? -eq 1 ] && grep -q '^      up to [0-9.]* us, median [0-9.]* us: segment [0-9]*, place 2: hidden1/add (.*) -> hidden1/Relu (' "$root/gap.txt" &&
+  grep -q '^WRONG mlp: launch gaps over 10 us within captured segments: 2 of 24 as a rule' "$root/gap.txt" ||
+  { grep -i gap "$root/gap.txt"; echo "gaps within a captured segment are not found"; code=1; }
+# Stages that are ended, from without or for want of time, leave what they found.
+OUT=$root/killed timeout -s TERM 4 bash scripts/gpu_check numerics >/dev/null
+[ $? -eq 124 ] && grep -q '^gpu_check: stopped by a signal in numerics' "$root/killed/gpu_check.log" &&
+  [ "$(grep -c . "$root/killed/gpu_check.log")" -gt 5 ] && tar -tzf "$root/killed/gpu_check.tar.gz" | grep -q numerics.txt ||
+  { cat "$root/killed/gpu_check.log"; echo "nothing is left of a stage that was ended"; code=1; }
+OUT=$root/limit bash scripts/gpu_check --limit 31 numerics conformance >/dev/null
+[ $? -eq 1 ] && grep -q '^stopped after [0-9]* s: ' "$root/limit/gpu_check.log" &&
+  grep -q '^gpu_check numerics: FAILED after 2[0-9] s' "$root/limit/gpu_check.log" &&
+  grep -q '^gpu_check conformance: MISSED' "$root/limit/gpu_check.log" ||
+  { cat "$root/limit/gpu_check.log"; echo "a limit is not kept"; code=1; }
 for file in gpu_check.log gpu_check.tar.gz; do
   [ -s "$root/out/$file" ] || { echo "there is no $file"; code=1; }
 done

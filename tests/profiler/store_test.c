@@ -269,6 +269,42 @@ static void test_how(void **state) {
   }
 }
 
+// Works of a captured segment are a chain; between two launches nothing is said.
+static void test_gaps_of_segments(void **state) {
+  (void)state;
+  static const struct { // the second launch's numbers are higher, its works come first: another stream
+    uint32_t launch, node;
+    int64_t start_ns, end_ns;
+  } seen[] = {{9, 2, 500, 900},   {5, 1, 1000, 3000}, {9, 3, 950, 4000},
+              {5, 2, 2900, 5000}, {0, 0, 7000, 8000}, {5, 3, 25000, 26000}};
+  struct tfc_activity_work works[6] = {0};
+  struct tfc_store *store = NULL;
+  int64_t run = 0;
+  assert_ok(tfc_store_open(path, &writing, &store));
+  assert_ok(add_run(store, &run));
+  assert_ok(add_candidate(store, run, 0, 10));
+  for (int i = 0; i < 6; i++) {
+    works[i] = (struct tfc_activity_work){.kind = i == 5 ? TFC_ACTIVITY_COPY : TFC_ACTIVITY_KERNEL,
+                                          .start_ns = seen[i].start_ns,
+                                          .end_ns = seen[i].end_ns,
+                                          .correlation = seen[i].launch ? seen[i].launch : 77,
+                                          .graph_node = seen[i].launch ? 100 + (uint64_t)i : 0,
+                                          .uid = seen[i].node};
+    snprintf(works[i].name, sizeof works[i].name, "work %d", i);
+  }
+  assert_ok(tfc_store_begin(store));
+  assert_ok(tfc_store_add_works(store, (int64_t)ask(store, "SELECT MAX(placement) FROM placement"), 3, 0, works, 6));
+  assert_ok(tfc_store_commit(store));
+  assert_true(ask(store, "SELECT COUNT(*) FROM v_segment_gap") == 3);
+  assert_true(ask(store, "SELECT gap_us FROM v_segment_gap WHERE segment = 5 AND place = 1 AND name = 'work 3'") == 0);
+  assert_true(ask(store, "SELECT gap_us FROM v_segment_gap WHERE segment = 5 AND place = 2 AND name_before = 'work 3'"
+                         " AND name = 'work 5' AND step = 3") == 20);
+  assert_true(fabs(ask(store, "SELECT gap_us FROM v_segment_gap WHERE segment = 9 AND place = 1") - 0.05) < 1e-9);
+  assert_true(ask(store, "SELECT COUNT(*) FROM v_kernel WHERE segment IS NULL") == 1);
+  assert_true(ask(store, "SELECT SUM(segment) FROM v_copy") == 5);
+  tfc_store_close(store);
+}
+
 static void test_nan_is_refused(void **state) {
   (void)state;
   struct tfc_store *store = NULL;
@@ -393,14 +429,16 @@ static void test_tuning(void **state) {
   assert_ok(tfc_store_get_tuning(store, &lines));
   assert_string_equal(lines, "A GPU\tconv 1\t1 7 0\nA GPU\tconv 2\t1 4 0\n");
   free(lines);
-  sqlite3_exec(
+  const int undone = sqlite3_exec(
       tfc_store_handle(store),
       "DROP VIEW v_op; DROP VIEW v_tuning; DROP TABLE tuning; DROP VIEW v_synchronization;"
       " DROP VIEW v_allocation; DROP TABLE gpu_call; ALTER TABLE op DROP COLUMN launched_ns;"
       " DROP VIEW v_device; DROP VIEW v_link; DROP VIEW v_transfer; ALTER TABLE device DROP COLUMN memory_space;"
-      " ALTER TABLE device DROP COLUMN math;"
+      " ALTER TABLE device DROP COLUMN math; DROP VIEW v_segment_gap; DROP VIEW v_kernel; DROP VIEW v_copy;"
+      " DROP VIEW v_stream; ALTER TABLE work DROP COLUMN segment;"
       "PRAGMA user_version = 2",
       NULL, NULL, NULL);
+  assert_int_equal(undone, SQLITE_OK);
   tfc_store_close(store);
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store)); // read as it is
   assert_ok(tfc_store_get_tuning(store, &lines));
@@ -529,6 +567,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_how, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_gaps_of_segments, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_nan_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run_ids_ascend, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),
