@@ -1,11 +1,13 @@
 // Every op with sample inputs, on a device beside the CPU: within 1e-4 of a tensor's largest magnitude, integers alike;
 // and the small examples' losses beside TensorFlow's. Which ops ran on the host for want of a kernel is printed.
 //
-//   gpu_numerics_long_test gpu:0 [op...] [-pattern...] [seconds=N]
+//   gpu_numerics_long_test gpu:0 [pattern...] [-pattern...] [seconds=N] [tuning=FILE]
 //   gpu_numerics_long_test gpu:0 losses=NAME
 //
-// With -pattern all ops but those; after N seconds no op is begun any more, and it says how far it came. Either way
-// without the losses. The second form is the losses of one example alone, a large one maybe.
+// With patterns those ops, with -pattern all but those; after N seconds no op is begun any more, and it says how far it
+// came. Algorithms that the device's libraries have chosen are taken from FILE where it is there, so that they are not
+// measured again, and written to it. Either way without the losses. The second form is the losses of one example alone,
+// a large one maybe.
 //
 // The work is done in processes of their own: an op that loses the device, or hangs, is counted and the next process
 // goes on behind it. Without a GPU it says so and passes; asked for a device by name that is not there it fails (4).
@@ -134,7 +136,7 @@ static bool wanted(const char *op) {
   bool named = false;
   for (char **o = only; o && *o; o++) {
     if (**o == '-' && fnmatch(*o + 1, op, 0) == 0) return false;
-    if (!strcmp(*o, op)) return true;
+    if (**o != '-' && !strchr(*o, '=') && fnmatch(*o, op, 0) == 0) return true;
     named |= **o != '-' && !strchr(*o, '=');
   }
   return !named;
@@ -146,6 +148,28 @@ static const struct {
 } extra[] = {
 #include "tests/cuda_kernels/extra.inc"
 };
+
+// --- Tuning ----------------------------------------------------------------------------------------------------------
+static const char *tuning_file(void) {
+  for (char **o = only; o && *o; o++)
+    if (!strncmp(*o, "tuning=", 7)) return *o + 7;
+  return NULL;
+}
+static void take_tuning(void) {
+  FILE *f = tuning_file() ? fopen(tuning_file(), "r") : NULL;
+  char *lines = NULL;
+  size_t room = 0;
+  if (f && getdelim(&lines, &room, 0, f) > 0 && gpu.devices[0]->driver->set_tuning)
+    gpu.devices[0]->driver->set_tuning(lines);
+  free(lines);
+  if (f) fclose(f);
+}
+static void keep_tuning(const char *lines) {
+  FILE *f = tuning_file() && lines ? fopen(tuning_file(), "w") : NULL;
+  if (!f) return;
+  fputs(lines, f);
+  assert_int_equal(fclose(f), 0);
+}
 
 static void run_samples(const struct tfc_op_def *def, const char *list) {
   for (int k = 0; k < sample_count(list); k++) {
@@ -175,13 +199,14 @@ static void samples(void **state) {
   (void)state;
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
+  take_tuning();
   while (progress->next < count) {
     const struct tfc_op_def *def = list[progress->next++];
     const uint32_t never = TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL | TFC_OP_NOP |
                            TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE | TFC_OP_UPDATE;
     if (!def->samples || !def->kernel || def->flags & never || !wanted(def->name)) continue;
     progress->late = progress->until_ns && tfc_now_ns() > progress->until_ns;
-    if (progress->late) return;
+    if (progress->late) break;
     alarm(OP_SECONDS);
     uint64_t bytes = 0,
              before = gpu.devices[0]->driver->fallbacks ? gpu.devices[0]->driver->fallbacks(gpu.devices[0], &bytes) : 0;
@@ -203,6 +228,7 @@ static void samples(void **state) {
   }
   char *tuning = gpu.devices[0]->driver->tuning ? gpu.devices[0]->driver->tuning() : NULL;
   for (const char *line = tuning; line && (line = strchr(line, '\n')); line++) progress->convolutions++;
+  keep_tuning(tuning);
   free(tuning);
 }
 
