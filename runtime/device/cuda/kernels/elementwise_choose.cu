@@ -43,17 +43,6 @@ template <class C> struct converter<C, bool, false, true> {
   static TFC_HD bool of(C x) { return x != 0; }
 };
 
-// One kernel for all pairs of types: what is read and written decides the speed, not the branch.
-template <class S> TFC_HD void cast_to(int to, S stored, void *y, int64_t i) {
-  typedef typename number<S>::C C;
-  const C x = get(stored);
-  switch (to) {
-#define CAST_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t: ((t *)y)[i] = converter<C, t, is_float<t>::value, is_float<S>::value>::of(x); break;
-    TFC_CUDA_ALL(CAST_CASE, ~)
-  default: break;
-  }
-}
 TFC_HD float cut(float x, uint32_t mask) {
   union {
     float f;
@@ -79,8 +68,48 @@ TFC_HD float cut_for(float x, uint64_t mask) {
 TFC_HD double cut_for(double x, uint64_t mask) {
   return cut(x, mask);
 }
-template <class S> __global__ void cast_kernel(int to, uint64_t mask, const S *x, void *y, int64_t n) {
-  for (int64_t i = first(); i < n; i += stride()) cast_to<S>(to, cut_for(x[i], mask), y, i);
+// One kernel for all pairs of types: what is read and written decides the speed, not the branch.
+template <class S, int V> TFC_HD void cast_to(int to, const pack<S, V> &in, void *y, int64_t g) {
+  typedef typename number<S>::C C;
+  switch (to) {
+#define CAST_CASE(t, ...)                                                                                              \
+  case TFC_CUDA_##t: {                                                                                                 \
+    pack<t, V> out;                                                                                                    \
+    for (int i = 0; i < V; i++) out.v[i] = converter<C, t, is_float<t>::value, is_float<S>::value>::of(get(in.v[i]));  \
+    ((pack<t, V> *)y)[g] = out;                                                                                        \
+    break;                                                                                                             \
+  }
+    TFC_CUDA_ALL(CAST_CASE, ~)
+  default: break;
+  }
+}
+template <class S, int V>
+__device__ __forceinline__ void cast_groups(int to, uint64_t mask, const S *x, void *y, int64_t groups) {
+  for (int64_t g = first(); g < groups; g += stride()) {
+    pack<S, V> in = ((const pack<S, V> *)x)[g];
+    for (int i = 0; i < V; i++) in.v[i] = cut_for(in.v[i], mask);
+    cast_to<S, V>(to, in, y, g);
+  }
+}
+const int CASTS = 4; // elements of a thread at once
+template <class S> __global__ void cast_kernel(int to, uint64_t mask, const S *x, void *y, int64_t n, bool wide) {
+  if (wide)
+    cast_groups<S, CASTS>(to, mask, x, y, n / CASTS);
+  else
+    cast_groups<S, 1>(to, mask, x, y, n);
+}
+template <class S> int cast(int to, int to_size, uint64_t mask, const void *x, void *y, int64_t n, void *stream) {
+  const bool wide =
+      n % CASTS == 0 && (uintptr_t)x % (CASTS * sizeof(S)) == 0 && (uintptr_t)y % (uintptr_t)(CASTS * to_size) == 0;
+  return launch(cast_kernel<S>, blocks_for(wide ? n / CASTS : n), THREADS, stream, to, mask, (const S *)x, y, n, wide);
+}
+int size_of(int type) {
+  switch (type) {
+#define SIZE_CASE(t, ...)                                                                                              \
+  case TFC_CUDA_##t: return (int)sizeof(t);
+    TFC_CUDA_ALL(SIZE_CASE, ~)
+  default: return 1;
+  }
 }
 
 int mantissa(int type) {
@@ -161,7 +190,7 @@ TFC_CUDA_API int tfc_cuda_cast(int from, int to, bool truncate, const void *x, v
   uint64_t mask = truncate && mantissa(to) && drop > 0 ? UINT64_MAX << drop : UINT64_MAX;
   switch (from) {
 #define CAST_FROM(s, ...)                                                                                              \
-  case TFC_CUDA_##s: return launch(cast_kernel<s>, blocks_for(n), THREADS, stream, to, mask, (const s *)x, y, n);
+  case TFC_CUDA_##s: return cast<s>(to, size_of(to), mask, x, y, n, stream);
     TFC_CUDA_ALL(CAST_FROM, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

@@ -41,9 +41,9 @@ template <class T> __global__ void pool_kernel(bool average, tfc_cuda_slide s, i
 // Windows [lo, hi) that hold a cell.
 TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < 3; k++) {
-    int64_t at = cell[k] + s.before[k];
-    lo[k] = at < s.size[k] ? 0 : (at - s.size[k]) / s.step[k] + 1;
-    hi[k] = smaller(at / s.step[k] + 1, s.y.size[k]);
+    int64_t at = cell[k] + s.before[k], unused;
+    lo[k] = at < s.size[k] ? 0 : divide(at - s.size[k], s.step[k], &unused) + 1;
+    hi[k] = smaller(divide(at, s.step[k], &unused) + 1, s.y.size[k]);
   }
 }
 

@@ -131,15 +131,22 @@ struct group_of_two {
   }
 };
 
+// Group g of y [n]; whole ones at once where addresses allow.
+template <class T, int COUNT> TFC_HD void store(const pack<T, COUNT> &made, int64_t g, T *y, int64_t n) {
+  if ((g + 1) * COUNT <= n && (uintptr_t)y % sizeof made == 0)
+    ((pack<T, COUNT> *)y)[g] = made;
+  else
+    for (int k = 0; k < COUNT && g * COUNT + k < n; k++) y[g * COUNT + k] = made.v[k];
+}
 template <class G, class T> __global__ void float_kernel(int kind, philox p, T *y, int64_t n) {
   int64_t groups = (n + G::COUNT - 1) / G::COUNT;
   uint64_t draws = kind == TFC_CUDA_RANDOM_TRUNCATED_NORMAL ? (uint64_t)G::COUNT * 64 : 1;
   for (int64_t g = first(); g < groups; g += stride()) {
     philox at = p;
-    T v[G::COUNT];
+    pack<T, G::COUNT> made;
     at.skip((uint64_t)g * draws);
-    G::make(kind, at, v);
-    for (int k = 0; k < G::COUNT && g * G::COUNT + k < n; k++) y[g * G::COUNT + k] = v[k];
+    G::make(kind, at, made.v);
+    store(made, g, y, n);
   }
 }
 template <class T> __global__ void int_kernel(bool full, philox p, int64_t low, uint64_t range, T *y, int64_t n) {
@@ -147,16 +154,18 @@ template <class T> __global__ void int_kernel(bool full, philox p, int64_t low, 
   for (int64_t g = first(); g < (n + COUNT - 1) / COUNT; g += stride()) {
     philox at = p;
     uint32_t w[4];
+    pack<T, COUNT> made;
     at.skip((uint64_t)g);
     at.draw(w);
-    for (int k = 0; k < COUNT && g * COUNT + k < n; k++) {
+    for (int k = 0; k < COUNT; k++) {
       if (COUNT == 4) {
-        y[g * COUNT + k] = (T)(full ? w[k] : (uint32_t)low + w[k] % (uint32_t)range);
+        made.v[k] = (T)(full ? w[k] : (uint32_t)low + w[k] % (uint32_t)range);
       } else {
         uint64_t bits = w[2 * k & 3] | (uint64_t)w[(2 * k + 1) & 3] << 32;
-        y[g * COUNT + k] = (T)(full ? bits : (uint64_t)low + bits % range);
+        made.v[k] = (T)(full ? bits : (uint64_t)low + bits % range);
       }
     }
+    store(made, g, y, n);
   }
 }
 template <class G, class T> int floats(int kind, const philox &p, void *y, int64_t n, void *stream) {

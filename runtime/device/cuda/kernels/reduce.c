@@ -148,9 +148,14 @@ static tfc_status run_arg(struct tfc_cuda_launch *l, bool least) {
   TFC_KERNEL_CHECK(x->shape.dims[axis] > 0, "Reduction axis %lld is empty in the input", (long long)axis);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, state->type, &shape, &y));
   if (!y->size) return NULL;
-  TFC_CUDA_LAUNCHED(l, tfc_cuda_arg((int)x->dtype, (int)state->type, least, outer, x->shape.dims[axis], inner, x->data,
-                                    y->data, l->stream));
-  return NULL;
+  const int64_t n = x->shape.dims[axis];
+  const size_t bytes = tfc_cuda_arg_scratch(outer, n, inner);
+  struct tfc_buffer *scratch = NULL;
+  if (bytes) TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, bytes, &scratch));
+  int failed = tfc_cuda_arg((int)x->dtype, (int)state->type, least, outer, n, inner, x->data, y->data,
+                            scratch ? scratch->data : NULL, l->stream);
+  tfc_buffer_release(scratch);
+  return failed ? tfc_cuda_status(l, failed) : NULL;
 }
 static tfc_status launch_ArgMax(struct tfc_cuda_launch *l) {
   return run_arg(l, false);

@@ -117,18 +117,29 @@ TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
   return g;
 }
 
-// The elements of one output and piece that one lane takes.
+// The elements of one output and piece that one lane takes. Of a run in memory it takes as many neighbours at once as
+// can be read at once, wherever the run begins: the order does not depend on addresses.
 template <class Op, class T>
 TFC_HD typename Op::A take(const tfc_cuda_reduction &r, const T *x, int64_t output, int64_t piece, int lane) {
+  const int V = 16 / sizeof(T);
   Op join;
   typename Op::A a = Op::none();
   const T *from = x + offset_of(output, r.kept_rank, r.kept_dims, r.kept_strides);
-  int64_t end = smaller((piece + 1) * r.piece, r.count);
-  if (r.reduced_rank == 1) {
-    for (int64_t i = piece * r.piece + lane; i < end; i += r.lanes)
-      a = join(a, Op::first(from[i * r.reduced_strides[0]]));
+  const int64_t end = smaller((piece + 1) * r.piece, r.count);
+  int64_t i = piece * r.piece + lane;
+  if (r.along && r.reduced_rank == 1 && r.reduced_strides[0] == 1) {
+    i = piece * r.piece + lane * V;
+    if ((uintptr_t)from % 16 == 0)
+      for (; i + V <= end; i += r.lanes * V) {
+        const pack<T, V> next = *(const pack<T, V> *)(from + i);
+        for (int k = 0; k < V; k++) a = join(a, Op::first(next.v[k]));
+      }
+    for (; i < end; i += r.lanes * V)
+      for (int64_t k = i; k < smaller(i + V, end); k++) a = join(a, Op::first(from[k]));
+  } else if (r.reduced_rank == 1) {
+    for (; i < end; i += r.lanes) a = join(a, Op::first(from[i * r.reduced_strides[0]]));
   } else {
-    for (int64_t i = piece * r.piece + lane; i < end; i += r.lanes)
+    for (; i < end; i += r.lanes)
       a = join(a, Op::first(from[offset_of(i, r.reduced_rank, r.reduced_dims, r.reduced_strides)]));
   }
   return a;

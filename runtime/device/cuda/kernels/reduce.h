@@ -43,9 +43,11 @@ static inline size_t tfc_cuda_reduction_scratch(const struct tfc_cuda_reduction 
 TFC_CUDA_API int tfc_cuda_reduce(int kind, int type, const struct tfc_cuda_reduction *r, const void *x, void *y,
                                  void *scratch, void *stream);
 
-// y [outer, inner] = place along n of the largest (smallest) of x [outer, n, inner]; the first of equals.
+// y [outer, inner] = place along n of the largest (smallest) of x [outer, n, inner]; the first of equals, a NaN only
+// where there is nothing else. A launch needs that much device memory.
+TFC_CUDA_API size_t tfc_cuda_arg_scratch(int64_t outer, int64_t n, int64_t inner);
 TFC_CUDA_API int tfc_cuda_arg(int type, int out_type, bool least, int64_t outer, int64_t n, int64_t inner,
-                              const void *x, void *y, void *stream);
+                              const void *x, void *y, void *scratch, void *stream);
 
 // y [rows, n]
 TFC_CUDA_API int tfc_cuda_softmax(int type, bool log, int64_t rows, int64_t n, const void *x, void *y, void *stream);

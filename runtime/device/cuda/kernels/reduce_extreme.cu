@@ -46,53 +46,88 @@ template <class C> struct better { // NaN loses
   }
 };
 
+tfc_cuda_reduction plan_of(int64_t outer, int64_t n, int64_t inner) {
+  tfc_cuda_reduction r = {};
+  r.outputs = outer * inner;
+  r.count = n;
+  r.along = inner == 1;
+  tfc_cuda_reduction_split(&r);
+  return r;
+}
+// partial [pieces, outputs] where there are several pieces, else y [outputs].
 template <class T, class I>
-__global__ void arg_kernel(bool least, int64_t outer, int64_t n, int64_t inner, int lanes, const T *x, I *y) {
+__global__ void arg_kernel(tfc_cuda_reduction r, bool least, int64_t inner, const T *x,
+                           placed<typename number<T>::C> *partial, I *y) {
   typedef typename number<T>::C C;
   __shared__ placed<C> shared[THREADS];
   better<C> join = {least};
   int local;
-  group g = group_of((int)threadIdx.x, lanes, inner == 1, &local);
-  int64_t width = THREADS / lanes, outputs = outer * inner;
-  for (int64_t b = blockIdx.x; b < (outputs + width - 1) / width; b += gridDim.x) {
-    int64_t output = b * width + local, column;
+  group g = group_of((int)threadIdx.x, r.lanes, r.along, &local);
+  int64_t width = THREADS / r.lanes, blocks = (r.outputs + width - 1) / width;
+  for (int64_t b = blockIdx.x; b < blocks * r.pieces; b += gridDim.x) {
+    int64_t output = b % blocks * width + local, piece = b / blocks, column;
     placed<C> best = {C(), -1};
-    if (output < outputs) {
-      int64_t row = divide(output, inner, &column);
-      const T *from = x + row * n * inner + column;
-      for (int64_t i = g.lane; i < n; i += lanes) {
+    if (output < r.outputs) {
+      int64_t row = divide(output, inner, &column), end = smaller((piece + 1) * r.piece, r.count);
+      const T *from = x + row * r.count * inner + column;
+      for (int64_t i = piece * r.piece + g.lane; i < end; i += r.lanes) {
         placed<C> next = {get(from[i * inner]), i};
         best = join(best, next);
       }
     }
     best = join_group(best, shared, g, join);
-    if (output < outputs && !g.lane) y[output] = (I)best.at;
+    if (output >= r.outputs || g.lane) continue;
+    if (r.pieces > 1)
+      partial[piece * r.outputs + output] = best;
+    else
+      y[output] = (I)best.at;
   }
 }
+template <class C, class I> struct put_place {
+  I *y;
+  TFC_HD void operator()(int64_t output, placed<C> best) const { y[output] = (I)best.at; }
+};
+template <class C, class I>
+__global__ void join_places(int64_t outputs, int64_t pieces, bool least, const placed<C> *partial, I *y) {
+  __shared__ placed<C> shared[THREADS];
+  const placed<C> none = {C(), -1};
+  const better<C> join = {least};
+  const put_place<C, I> made = {y};
+  join_pieces(outputs, pieces, partial, none, shared, join, made);
+}
+template <class T, class I>
+int arg_as(const tfc_cuda_reduction &r, bool least, int64_t inner, const void *x, I *y, void *scratch, void *stream) {
+  typedef placed<typename number<T>::C> P;
+  int64_t width = THREADS / r.lanes, blocks = (r.outputs + width - 1) / width * r.pieces;
+  int failed = launch_shared(arg_kernel<T, I>, blocks_for(blocks, 1), THREADS, stream, r, least, inner, (const T *)x,
+                             (P *)scratch, y);
+  if (failed || r.pieces <= 1) return failed;
+  return launch_shared(join_places<typename number<T>::C, I>, join_blocks(r.outputs, r.pieces), THREADS, stream,
+                       r.outputs, r.pieces, least, (const P *)scratch, y);
+}
 template <class T>
-int arg(int out_type, bool least, int64_t outer, int64_t n, int64_t inner, const void *x, void *y, void *stream) {
-  int lanes = 8;
-  while (inner == 1 && lanes < THREADS && lanes * 4 < n) lanes *= 2;
-  int64_t width = THREADS / lanes;
-  unsigned blocks = blocks_for((outer * inner + width - 1) / width, 1);
-  if (out_type == TFC_CUDA_i64)
-    return launch_shared(arg_kernel<T, i64>, blocks, THREADS, stream, least, outer, n, inner, lanes, (const T *)x,
-                         (i64 *)y);
-  if (out_type == TFC_CUDA_i32)
-    return launch_shared(arg_kernel<T, i32>, blocks, THREADS, stream, least, outer, n, inner, lanes, (const T *)x,
-                         (i32 *)y);
+int arg(int out_type, bool least, int64_t outer, int64_t n, int64_t inner, const void *x, void *y, void *scratch,
+        void *stream) {
+  const tfc_cuda_reduction r = plan_of(outer, n, inner);
+  if (out_type == TFC_CUDA_i64) return arg_as<T>(r, least, inner, x, (i64 *)y, scratch, stream);
+  if (out_type == TFC_CUDA_i32) return arg_as<T>(r, least, inner, x, (i32 *)y, scratch, stream);
   return TFC_CUDA_INVALID_VALUE;
 }
 
 } // namespace
 } // namespace tfc
 
+TFC_CUDA_API size_t tfc_cuda_arg_scratch(int64_t outer, int64_t n, int64_t inner) {
+  using namespace tfc;
+  const tfc_cuda_reduction r = plan_of(outer, n, inner);
+  return r.pieces > 1 ? (size_t)(r.pieces * r.outputs) * sizeof(placed<double>) : 0;
+}
 TFC_CUDA_API int tfc_cuda_arg(int type, int out_type, bool least, int64_t outer, int64_t n, int64_t inner,
-                              const void *x, void *y, void *stream) {
+                              const void *x, void *y, void *scratch, void *stream) {
   using namespace tfc;
   switch (type) {
 #define ARG_CASE(t, ...)                                                                                               \
-  case TFC_CUDA_##t: return arg<t>(out_type, least, outer, n, inner, x, y, stream);
+  case TFC_CUDA_##t: return arg<t>(out_type, least, outer, n, inner, x, y, scratch, stream);
     TFC_CUDA_REALS(ARG_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

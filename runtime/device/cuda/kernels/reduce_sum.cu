@@ -9,9 +9,9 @@ int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *
 // Enough blocks to fill a GPU of any size that there is today; never fewer elements than a group's threads can share.
 TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
   const int64_t wanted = 528, least = 16;
-  int64_t lanes = 8;
-  if (r->along)
-    while (lanes < tfc::THREADS && lanes * 4 < r->count) lanes *= 2;
+  int64_t lanes = 8; // more where they are neighbours in memory, or would be left without an output
+  while (lanes < tfc::THREADS && lanes * 4 < r->count && (r->along || tfc::THREADS / lanes >= 2 * r->outputs))
+    lanes *= 2;
   r->lanes = (int32_t)lanes;
   int64_t width = tfc::THREADS / lanes, blocks = (r->outputs + width - 1) / width, pieces = 1;
   if (blocks < wanted / 2) {
@@ -21,6 +21,7 @@ TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
   }
   pieces = pieces < 1 ? 1 : pieces;
   r->piece = (r->count + pieces - 1) / pieces;
+  if (pieces > 1) r->piece = (r->piece + least - 1) / least * least; // what is read at once begins with a piece
   if (r->piece < 1) r->piece = 1;
   r->pieces = (r->count + r->piece - 1) / r->piece;
   if (r->pieces < 1) r->pieces = 1;

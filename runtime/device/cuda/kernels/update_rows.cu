@@ -105,7 +105,8 @@ template <class I> __global__ void flatten_kernel(tfc_cuda_tuples t, const I *in
   for (int64_t i = first(); i < t.positions; i += stride()) {
     int64_t at = 0;
     bool good = true;
-    for (int k = 0; k < t.depth; k++) {
+    for (int k = 0; k < TFC_CUDA_RANK; k++) { // (a known number: its dimensions stay where arguments are)
+      if (k >= t.depth) break;
       int64_t index = (int64_t)indices[i * t.depth + k];
       good = good && index >= 0 && index < t.dims[k];
       at = good ? at * t.dims[k] + index : 0;
