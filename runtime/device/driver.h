@@ -131,6 +131,8 @@ struct tfc_segment_op {
   struct tfc_variable **output_variables; // [output_count]
   uint32_t input_count, output_count;
   void *node_state;
+  uint32_t host_inputs, host_outputs; // operands in host memory (runtime/ops/host_memory.h); besides strings, handles
+  bool on_host;                       // all of them: the driver calls def->kernel with host memory and launches nothing
   const struct tfc_shape *input_shapes, *output_shapes; // as inferred: static, or the kernel finds its outputs' places
   const tfc_dtype *input_dtypes;
   const struct tfc_tensor *const *input_values; // constants, else NULL entries

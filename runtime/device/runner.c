@@ -7,12 +7,14 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/pages.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/ops/host_memory.h"
 
 struct call {
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
   struct tfc_kernel_ctx ctx;
   uint32_t node;
   bool extra;
+  bool foreign; // in another address space
   const struct tfc_segment_op *op;
   void (*release)(void *state);
   // Another address space: what the kernel sees instead of the slots.
@@ -129,7 +131,7 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
   c->op = op;
   c->ctx = (struct tfc_kernel_ctx){.graph = g,
                                    .node = &g->nodes[op->node],
-                                   .env = &r->env,
+                                   .env = r->offset && op->on_host ? &r->host_env : &r->env,
                                    .inputs = op->inputs,
                                    .variables = op->variables,
                                    .outputs = op->outputs,
@@ -138,8 +140,9 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
                                    .output_count = op->output_count,
                                    .rounding = p->segment->rounding,
                                    .node_state = op->node_state};
+  c->foreign = r->offset && !op->on_host;
   c->extra = op->read_count || op->release_count || r->offset;
-  if (r->offset && op->outputs) {
+  if (c->foreign && op->outputs) {
     c->inputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor, op->input_count + 1);
     c->outputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor, op->output_count + 1);
     c->shadows = TFC_ARENA_ARRAY(&p->arena, struct tfc_variable, op->input_count + 1);
@@ -223,7 +226,7 @@ static tfc_status enter_space(struct tfc_runner *r, struct call *c) {
   for (uint32_t i = 0; i < op->input_count; i++) {
     struct tfc_tensor *t = &c->inputs[i];
     *t = *op->inputs[i];
-    bool on_host = i < 32 && (op->def->host_inputs >> i & 1), foreign = tfc_is_foreign(t->data);
+    bool on_host = tfc_host_bit(op->host_inputs, i), foreign = tfc_is_foreign(t->data);
     if (t->data && t->size && tfc_dtype_is_plain(t->dtype) && foreign == on_host)
       return tfc_status_make(TFC_INTERNAL, "input %u is expected in %s memory", i, on_host ? "host" : "device");
     if (foreign) t->data = tfc_to_host(t->data);
@@ -284,7 +287,7 @@ static void leave_space(struct tfc_runner *r, struct call *c) {
       continue;
     }
     *slot = *t;
-    bool on_host = i < 32 && (op->def->host_outputs >> i & 1);
+    bool on_host = tfc_host_bit(op->host_outputs, i);
     if (!slot->buffer || slot->buffer->owner != r->memory || on_host) continue;
     hide_buffer(r, slot);
     slot->data = tfc_to_foreign(slot->data);
@@ -298,11 +301,11 @@ static tfc_status before(struct tfc_runner *r, struct call *c) {
     if (!read->variable->initialized) return tfc_variable_check(read->variable);
     if (read->view) read->view->data = read->variable->value.data;
   }
-  return r->offset ? enter_space(r, c) : NULL;
+  return c->foreign ? enter_space(r, c) : NULL;
 }
 
 static void after(struct tfc_runner *r, struct call *c) {
-  if (r->offset) leave_space(r, c);
+  if (c->foreign) leave_space(r, c);
   for (uint32_t i = 0; i < c->op->release_count; i++) tfc_tensor_release(c->op->releases[i]);
 }
 
@@ -328,6 +331,12 @@ void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step) {
   env->step_id = step->id;
   env->seed = step->seed;
   env->owner = step;
+}
+
+// Memory that an operation on the host asks for is the host's.
+static void enter_host(struct tfc_runner *r) {
+  r->host_env = r->env;
+  r->host_env.allocate = NULL;
 }
 
 void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env) {
@@ -372,6 +381,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   }
   struct tfc_device *device = r->device;
   tfc_runner_enter(&r->env, step);
+  if (r->offset) enter_host(r);
   struct tfc_op_time *times = r->times ? p->segment->times : NULL;
   struct tfc_trace_sink *sink = step->trace;
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[device->index] : NULL;
@@ -412,7 +422,13 @@ tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint3
   ctx->rounding = c->ctx.rounding;
   ctx->graph = c->ctx.graph;
   ctx->node = c->ctx.node;
-  if (!r->offset) {
+  if (!c->foreign) {
+    struct tfc_kernel_env env;
+    if (r->offset) {
+      env = *ctx->env;
+      env.allocate = NULL;
+      ctx->env = &env;
+    }
     tfc_status s = c->run(ctx);
     if (__builtin_expect(s != NULL, 0))
       return tfc_op_error(s, ctx->graph, ctx->node, r->device, ctx->inputs, ctx->input_count);
@@ -433,7 +449,9 @@ tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint3
                                                       .variables = (struct tfc_variable **)(uintptr_t)ctx->variables,
                                                       .output_variables = ctx->output_variables,
                                                       .input_count = n,
-                                                      .output_count = m}};
+                                                      .output_count = m,
+                                                      .host_inputs = c->op->host_inputs,
+                                                      .host_outputs = c->op->host_outputs}};
   const struct tfc_tensor **inputs = few_inputs;
   struct tfc_tensor **outputs = few_outputs;
   local.inputs = few_tensors;

@@ -14,8 +14,9 @@ struct tfc_runner {
   struct tfc_device *device;
   struct tfc_memory *memory;
   uint64_t offset;
-  bool fast_kernels;         // look in the CPU's kernel table first
-  struct tfc_kernel_env env; // of the device's thread; environment() gave it its services
+  bool fast_kernels;              // look in the CPU's kernel table first
+  struct tfc_kernel_env env;      // of the device's thread; environment() gave it its services
+  struct tfc_kernel_env host_env; // the same with host memory, for operations on the host beside another address space
   // What the loops of operations took in all, where the driver counts that: segments' times are kept. NULL: they are
   // not.
   const struct tfc_team_times *times;

@@ -13,19 +13,22 @@ bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location) {
 }
 
 uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v) {
-  if (v->kind == TFC_IR_VARIABLE)
-    return tfc_dtype_is_plain(v->dtype) ? ir->variables.data[v->variable].device : (uint16_t)ir->device_count;
+  if (v->kind == TFC_IR_VARIABLE) {
+    uint16_t device = ir->variables.data[v->variable].device;
+    bool host = !tfc_dtype_is_plain(v->dtype) || tfc_variable_beside(ir->devices[device], v->dtype);
+    return host ? (uint16_t)ir->device_count : device;
+  }
   if (v->kind != TFC_IR_OP) return (uint16_t)ir->device_count;
   const struct tfc_ir_op *op = &ir->ops.data[v->op];
   if (tfc_location_on_host(ir, op->device)) return op->device;
-  bool host = !tfc_dtype_is_plain(v->dtype) || (v->output < 32 && (op->def->host_outputs >> v->output & 1));
+  bool host = !tfc_dtype_is_plain(v->dtype) || tfc_host_bit(op->host.outputs, v->output);
   return host ? (uint16_t)ir->device_count : op->device;
 }
 
 uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input) {
   if (tfc_location_on_host(ir, op->device)) return op->device;
   const struct tfc_ir_value *v = &ir->values.data[op->inputs[input].value];
-  bool host = !tfc_dtype_is_plain(v->dtype) || (input < 32 && (op->def->host_inputs >> input & 1));
+  bool host = !tfc_dtype_is_plain(v->dtype) || tfc_host_bit(op->host.inputs, input);
   return host ? (uint16_t)ir->device_count : op->device;
 }
 

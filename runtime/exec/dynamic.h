@@ -65,6 +65,7 @@ struct tfc_dnode {
   struct tfc_variable *variable;
   const struct tfc_tensor *handle;
   void *node_state;
+  struct tfc_host_memory host; // which operands are in host memory where the device has its own
   // Runs on the host with host tensors, whatever the device: functions, kernels that wait, host ops of other devices.
   bool direct;
   void *state;

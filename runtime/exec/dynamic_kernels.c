@@ -16,7 +16,8 @@ tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
   pthread_mutex_unlock(&variable->access);
   if (s) return s;
   v->reference = NULL;
-  bool device = tfc_dtype_is_plain(variable->dtype) && tfc_run_own_space(r, (uint16_t)variable->device);
+  bool device = tfc_run_own_space(r, (uint16_t)variable->device) &&
+                !tfc_variable_beside(r->session->devices[variable->device], variable->dtype);
   v->location = device ? (uint16_t)variable->device : TFC_ON_HOST;
   return NULL;
 }
@@ -57,7 +58,7 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
       struct tfc_object *object = *(struct tfc_object **)v->t.data;
       if (object && object->type == &tfc_variable_type) variables[k] = (struct tfc_variable *)(void *)object;
     }
-    bool on_device = foreign && tfc_dtype_is_plain(v->t.dtype) && !(k < 32 && n->def->host_inputs >> k & 1);
+    bool on_device = foreign && tfc_dtype_is_plain(v->t.dtype) && !tfc_host_bit(n->host.inputs, k);
     uint16_t wanted = on_device ? n->device : TFC_ON_HOST;
     if (v->location != wanted) TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, wanted));
     inputs[k] = &v->t;
@@ -89,7 +90,7 @@ static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, st
       return tfc_status_make(TFC_INTERNAL, "node '%.*s' (%s) left its output %u empty",
                              TFC_STR_ARG(g->nodes[n->node].name), n->def->name, i);
     }
-    bool device = foreign && tfc_dtype_is_plain(v->t.dtype) && !(i < 32 && n->def->host_outputs >> i & 1);
+    bool device = foreign && tfc_dtype_is_plain(v->t.dtype) && !tfc_host_bit(n->host.outputs, i);
     v->location = device ? n->device : TFC_ON_HOST;
     v->live = true;
   }
@@ -115,13 +116,24 @@ static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *c
   return count;
 }
 
+// On the run's own thread: of devices that work on their own, whose thread may be writing to their trace meanwhile, it
+// is in the run's. Functions hold what is traced.
+static void trace_direct(struct tfc_run *r, const struct tfc_dnode *n, uint64_t begin) {
+  const struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
+  if (sink && r->session->devices[n->device]->driver->on_its_own &&
+      !(n->def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC)))
+    tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_OP, n->node, n->device, begin, tfc_ticks(), 0);
+}
+
 static tfc_status launch_direct(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
   const struct tfc_graph *graph = ctx->graph = r->plan->ir.graph;
   const struct tfc_node *node = ctx->node = &graph->nodes[n->node];
   const struct tfc_tensor *const *inputs = ctx->inputs;
   ctx->state = n->state;
   if (tfc_run_own_space(r, n->device)) ctx->env = &r->host_envs[n->device];
+  const uint64_t begin = r->step->trace ? tfc_ticks() : 0;
   tfc_status s = n->def->kernel(ctx);
+  if (begin) trace_direct(r, n, begin);
   return s ? tfc_op_error(s, graph, node, r->session->devices[n->device], inputs, n->input_count) : NULL;
 }
 

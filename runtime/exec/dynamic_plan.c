@@ -99,8 +99,6 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
   for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
       out->reference_inputs |= 1u << k;
-  if (out->kind == TFC_DNODE_OP && !session->devices[out->device]->info.address_space)
-    out->reusable_inputs = reusable_inputs(def) & ~out->reference_inputs;
   out->keeps_reference = n->output_count && tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]);
   if (out->kind == TFC_DNODE_CONST) out->constant = tfc_node_attr(m->g, n, "value")->tensor;
   if (def->flags & TFC_OP_ENTER) out->is_constant = tfc_node_attr_bool(m->g, n, "is_constant", false);
@@ -120,10 +118,14 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
     out->handle = v.handle;
   }
   if (out->kind == TFC_DNODE_OP) {
-    bool foreign = session->devices[out->device]->info.address_space != 0;
+    const struct tfc_device *device = session->devices[out->device];
+    out->host = tfc_host_memory(m->g, n, def);
     out->direct = def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC) ||
-                  (foreign && (def->flags & TFC_OP_HOST || tfc_plan_touches_variant(m->g, n)));
+                  (device->info.address_space && (def->flags & TFC_OP_HOST || tfc_plan_touches_variant(m->g, n))) ||
+                  (device->driver->on_its_own && out->host.all);
     if (!out->direct) out->kernel = m->op_count[out->device]++;
+    if (!device->info.address_space || out->host.all)
+      out->reusable_inputs = reusable_inputs(def) & ~out->reference_inputs;
     TFC_RETURN_IF_ERROR(tfc_session_node_state(session, m->g, id, &out->node_state));
   }
   if (out->output_count > m->d->most_outputs) m->d->most_outputs = out->output_count;
@@ -427,6 +429,9 @@ static tfc_status prepare(struct maker *m) {
                                   .def = n->def,
                                   .input_count = n->input_count,
                                   .output_count = n->output_count,
+                                  .host_inputs = n->host.inputs,
+                                  .host_outputs = n->host.outputs,
+                                  .on_host = n->host.all,
                                   .input_shapes = shapes,
                                   .output_shapes = shapes + n->input_count,
                                   .input_dtypes = dtypes,
@@ -477,7 +482,7 @@ static tfc_status make_info(struct maker *m) {
     size_t bytes = 0;
     if (tfc_shape_is_static(&v->variable->shape))
       tfc_status_free(tfc_tensor_bytes(v->variable->dtype, &v->variable->shape, &bytes));
-    peaks[v->device] += bytes;
+    if (!tfc_variable_beside(m->plan->session->devices[v->device], v->variable->dtype)) peaks[v->device] += bytes;
   }
   info->ops = ops;
   info->runs_in = m->runs_in;

@@ -313,6 +313,11 @@ static inline size_t tfc_plan_block_size(uint32_t operations) {
   return (size_t)operations * EACH + LEAST;
 }
 
+// Is a variable's value in host memory beside that of the device which the variable is on?
+static inline bool tfc_variable_beside(const struct tfc_device *d, tfc_dtype dtype) {
+  return d->info.address_space && (!tfc_dtype_is_plain(dtype) || tfc_host_variable(dtype));
+}
+
 #define TFC_PLAN_NO_MEMORY() tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step")
 
 // Does the node take or give a variant? Lists hold tensors that came from anywhere: on devices with memory of their own

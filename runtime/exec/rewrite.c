@@ -13,6 +13,7 @@ static tfc_status no_memory(void) {
 tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id) {
   uint32_t id = (uint32_t)ir->ops.count;
   if (!tfc_array_push(&ir->ops, *op)) return no_memory();
+  ir->ops.data[id].host = tfc_host_memory(ir->graph, &ir->graph->nodes[op->node], op->def);
   for (uint32_t i = 0; i < op->output_count; i++)
     if (op->outputs[i] != TFC_NONE32) {
       ir->values.data[op->outputs[i]].op = id;

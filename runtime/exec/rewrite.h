@@ -18,6 +18,7 @@
 #include "runtime/base/array.h"
 #include "runtime/device/driver.h"
 #include "runtime/exec/session.h"
+#include "runtime/ops/host_memory.h"
 
 #define TFC_NONE32 UINT32_MAX
 
@@ -55,9 +56,10 @@ struct tfc_ir_op {
   uint32_t node; // of the graph: names it in traces and errors, gives it its place in orders
   const struct tfc_op_def *def;
   uint16_t device;
-  bool joint;  // runs nothing: only orders (an elided node with control edges)
-  bool dead;   // replaced
-  bool wanted; // a target of the step: runs though nobody may read it
+  struct tfc_host_memory host; // set when it is added: which operands are in host memory on devices with their own
+  bool joint;                  // runs nothing: only orders (an elided node with control edges)
+  bool dead;                   // replaced
+  bool wanted;                 // a target of the step: runs though nobody may read it
   struct tfc_ir_input *inputs;
   uint32_t input_count;
   uint32_t *outputs;          // value ids, one per output; TFC_NONE32: not wanted by anyone

@@ -178,6 +178,9 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
                                  .output_variables = output_variables,
                                  .input_count = n,
                                  .output_count = k,
+                                 .host_inputs = op->host.inputs,
+                                 .host_outputs = op->host.outputs,
+                                 .on_host = op->host.all,
                                  .input_shapes = input_shapes,
                                  .output_shapes = output_shapes,
                                  .input_dtypes = dtypes,
@@ -489,7 +492,7 @@ static tfc_status make_info(struct maker *m) {
     size_t bytes = 0;
     if (tfc_shape_is_static(&v->variable->shape))
       tfc_status_free(tfc_tensor_bytes(v->variable->dtype, &v->variable->shape, &bytes));
-    peaks[v->device] += bytes;
+    if (!tfc_variable_beside(ir->devices[v->device], v->variable->dtype)) peaks[v->device] += bytes;
     variables[i] = (struct tfc_plan_variable){v->node, v->device, bytes};
   }
   uint32_t *runs_in = TFC_ARENA_ARRAY(m->arena, uint32_t, ir->graph->node_count + 1);

@@ -50,15 +50,19 @@ tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_gr
   return NULL;
 }
 
-static tfc_status copy_to_device(struct tfc_session *session, const struct tfc_tensor *source, uint16_t from,
-                                 bool from_host, uint16_t to, struct tfc_tensor *out) {
+// Whose memory a variable's value is in; NULL: the host's.
+static struct tfc_device *memory_of(const struct tfc_session *session, tfc_dtype dtype, uint32_t device) {
+  struct tfc_device *d = session->devices[device];
+  return tfc_dtype_is_plain(dtype) && !tfc_variable_beside(d, dtype) ? d : NULL;
+}
+
+static tfc_status copy_value(const struct tfc_tensor *source, struct tfc_device *from, struct tfc_device *to,
+                             struct tfc_tensor *out) {
   struct tfc_tensor made = {0};
-  struct tfc_copy copy = {.source_device = from_host ? NULL : session->devices[from],
-                          .target_device = session->devices[to],
-                          .source = source,
-                          .target = &made};
+  struct tfc_copy copy = {.source_device = from, .target_device = to, .source = source, .target = &made};
   struct tfc_step step = {0};
-  struct tfc_device *d = session->devices[to];
+  struct tfc_device *d = to ? to : from;
+  if (!d) return tfc_tensor_clone(source, out);
   TFC_RETURN_IF_ERROR(d->driver->copy(d, &copy, &step, NULL, 0, NULL, 0));
   TFC_RETURN_IF_ERROR(d->driver->synchronize(d));
   if (step.failed) return step.status;
@@ -72,7 +76,8 @@ tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_var
     return NULL;
   }
   struct tfc_tensor moved = {0};
-  tfc_status s = copy_to_device(session, &v->value, (uint16_t)v->device, false, device, &moved);
+  tfc_status s =
+      copy_value(&v->value, memory_of(session, v->dtype, v->device), memory_of(session, v->dtype, device), &moved);
   if (s)
     return tfc_status_annotate(s, "moving variable '%.*s' to %s", TFC_STR_ARG(v->name),
                                session->devices[device]->info.name);
@@ -85,7 +90,9 @@ tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_var
 uint64_t tfc_session_variable_bytes(const struct tfc_session *session, uint16_t device) {
   uint64_t total = 0;
   for (size_t i = 0; i < session->variables.count; i++)
-    if (session->variables.data[i]->device == device) total += session->variables.data[i]->value.size;
+    if (session->variables.data[i]->device == device &&
+        !tfc_variable_beside(session->devices[device], session->variables.data[i]->dtype))
+      total += session->variables.data[i]->value.size;
   return total;
 }
 
@@ -107,8 +114,8 @@ static tfc_status find(struct tfc_session *session, tfc_str name, struct tfc_var
 }
 
 static tfc_status read_value(struct tfc_session *session, const struct tfc_variable *v, struct tfc_tensor *out) {
-  struct tfc_device *d = session->devices[v->device];
-  if (!tfc_dtype_is_plain(v->dtype) || d->info.address_space == 0) return tfc_tensor_clone(&v->value, out);
+  struct tfc_device *d = memory_of(session, v->dtype, v->device);
+  if (!d || d->info.address_space == 0) return tfc_tensor_clone(&v->value, out);
   struct tfc_tensor t = {0};
   TFC_RETURN_IF_ERROR(tfc_tensor_create(v->dtype, &v->value.shape, &t));
   tfc_status s = d->driver->read(d, &v->value, t.data);
@@ -121,17 +128,15 @@ static tfc_status read_value(struct tfc_session *session, const struct tfc_varia
 }
 
 static tfc_status write_value(struct tfc_session *session, struct tfc_variable *v, const struct tfc_tensor *value) {
-  struct tfc_device *d = session->devices[v->device];
+  struct tfc_device *d = memory_of(session, v->dtype, v->device);
   struct tfc_tensor made = {0};
-  if (!tfc_dtype_is_plain(v->dtype)) {
-    TFC_RETURN_IF_ERROR(tfc_tensor_clone(value, &made));
-  } else if (v->value.data && v->value.size == value->size) {
+  if (d && v->value.data && v->value.size == value->size) {
     v->value.shape = value->shape;
     v->initialized = true;
     tfc_buffer_written(v->value.buffer);
     return d->driver->write(d, value->data, &v->value);
   } else {
-    TFC_RETURN_IF_ERROR(copy_to_device(session, value, 0, true, (uint16_t)v->device, &made));
+    TFC_RETURN_IF_ERROR(copy_value(value, NULL, d, &made));
   }
   tfc_tensor_release(&v->value);
   v->value = made;

@@ -154,26 +154,13 @@ static void miss(const struct tfc_segment_op *op, tfc_dtype type, tfc_status why
   m->count = 1;
 }
 
-// Where all that an op reads and makes is in host memory, the host runs it, by TensorFlow's rule.
-static bool is_host_op(const struct tfc_segment *s, const struct tfc_segment_op *op) {
-  const struct tfc_node *n = &s->graph->nodes[op->node];
-  if (op->def->flags & (TFC_OP_HOST | TFC_OP_NOP | TFC_OP_VIEW)) return true;
-  for (uint32_t i = 0; i < n->output_count; i++)
-    if (tfc_dtype_is_plain(s->graph->output_dtypes[n->output_begin + i]) && !(i < 32 && op->def->host_outputs >> i & 1))
-      return false;
-  for (uint32_t i = 0; i < op->input_count; i++)
-    if (op->input_dtypes && tfc_dtype_is_plain(op->input_dtypes[i]) && !(i < 32 && op->def->host_inputs >> i & 1))
-      return n->output_count > 0;
-  return true;
-}
-
 // What keeps a segment from being captured (runtime/device/cuda/graph.c).
 static void note_capture(const struct tfc_segment_op *op, const struct tfc_cuda_kernel *row) {
   const char *why = !row ? "it runs on the host" : row->flags & TFC_CUDA_NO_CAPTURE ? "it differs between steps" : NULL;
-  if (!why && op->def->host_outputs) why = "an output is in host memory";
+  if (!why && op->host_outputs) why = "an output is in host memory";
   for (uint32_t i = 0; i < op->input_count && !why; i++) {
     bool given = (op->input_values && op->input_values[i]) || (op->variables && op->variables[i]);
-    if (i < 32 && op->def->host_inputs >> i & 1 && !given) why = "an input is in host memory";
+    if (tfc_host_bit(op->host_inputs, i) && !given) why = "an input is in host memory";
   }
   if (!why) return;
   cuda_host_census.uncaptured++;
@@ -217,11 +204,15 @@ static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *s
                                    .arena = &h->arena};
     struct tfc_cuda_prepare p = {.base = &base, .op = op->outputs ? op : NULL};
     const struct tfc_cuda_kernel *row = NULL;
+    if (op->on_host) {
+      note_capture(op, NULL);
+      continue;
+    }
     tfc_status s = cuda_host_choose(&p, &row);
     if (s && tfc_status_code(s) != TFC_UNIMPLEMENTED) return tfc_status_annotate(s, "preparing %s", op->def->name);
     if (s) {
       if (!(op->def->flags & TFC_OP_VIEW)) note_capture(op, NULL);
-      if (!is_host_op(segment, op)) miss(op, main_type(segment->graph, n), s);
+      if (!(op->def->flags & (TFC_OP_HOST | TFC_OP_NOP | TFC_OP_VIEW))) miss(op, main_type(segment->graph, n), s);
       tfc_status_free(s);
       continue;
     }

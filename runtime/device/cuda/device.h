@@ -141,8 +141,8 @@ TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struc
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
 // The same of a segment's run, on its own slots: what it reads is there, what is released behind it is released.
 TFC_MUST_USE tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream);
-// On the host: waits for the stream, copies in, runs the reference kernel, copies out.
-TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_op_def *def,
+// For want of a kernel on the host: waits for the stream, copies in, runs the reference kernel, copies out.
+TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_segment_op *op,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
 
 // --- Captures (graph.c) ------------------------------------------------------------------------------------------

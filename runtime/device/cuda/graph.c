@@ -77,9 +77,9 @@ static bool is_made(const struct tfc_prepared *p, uint32_t begin, uint32_t to, c
 static bool can_capture_alone(const struct tfc_cuda_call *c) {
   const struct tfc_segment_op *op = c->op;
   if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs) return false;
-  if (op->def->host_outputs) return false; // written by the launch
+  if (op->host_outputs) return false; // written by the launch
   for (uint32_t i = 0; i < op->input_count; i++) {
-    bool host = (i < 32 && op->def->host_inputs >> i & 1);
+    bool host = tfc_host_bit(op->host_inputs, i);
     bool constant = op->input_values && op->input_values[i];
     bool handle = op->variables && op->variables[i]; // named, not read
     if (host && !constant && !handle) return false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
+#include "runtime/ops/host_memory.h"
 
 struct host_call {
   struct tfc_cuda_device *d;
@@ -38,13 +39,17 @@ static tfc_status store(struct host_call *h, const struct tfc_tensor *from, void
   return NULL;
 }
 
-static tfc_status enter(struct host_call *h, const struct tfc_op_def *def, struct tfc_kernel_ctx *ctx) {
+static bool is_beside(const struct tfc_variable *v) { // its value is in host memory
+  return !tfc_dtype_is_plain(v->dtype) || tfc_host_variable(v->dtype);
+}
+
+static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < ctx->input_count; i++) {
     const struct tfc_tensor *t = ctx->inputs[i];
     struct tfc_variable *v = ctx->variables ? ctx->variables[i] : NULL;
     h->input_pointers[i] = &h->inputs[i];
     h->ready_inputs = i + 1;
-    bool on_host = (i < 32 && (def->host_inputs >> i & 1)) || !t || !tfc_dtype_is_plain(t->dtype) || !t->data;
+    bool on_host = tfc_host_bit(op->host_inputs, i) || !t || !tfc_dtype_is_plain(t->dtype) || !t->data;
     if (v && t == &v->value) {
       // the shadow below has it
     } else if (on_host) {
@@ -62,7 +67,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_op_def *def, struc
                                           .initialized = v->initialized,
                                           .device = v->device};
     atomic_init(&h->shadows[i].object.references, 1000); // never the last one
-    if (!tfc_dtype_is_plain(v->dtype))
+    if (is_beside(v))
       tfc_tensor_share(&v->value, &h->shadows[i].value);
     else if (v->initialized)
       TFC_RETURN_IF_ERROR(fetch(h, &v->value, &h->shadows[i].value));
@@ -71,7 +76,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_op_def *def, struc
   for (uint32_t i = 0; i < ctx->output_count; i++) {
     struct tfc_tensor *slot = ctx->outputs[i];
     h->output_pointers[i] = &h->outputs[i];
-    bool on_host = i < 32 && (def->host_outputs >> i & 1);
+    bool on_host = tfc_host_bit(op->host_outputs, i);
     if (on_host && slot->data && !slot->buffer) h->outputs[i] = *slot; // a planned place in host memory
   }
   TFC_CUDA_TRY(h->d, h->d->api->stream_synchronize(h->stream), "copying to the host");
@@ -80,7 +85,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_op_def *def, struc
 
 static tfc_status leave_variable(struct host_call *h, struct tfc_variable *v, struct tfc_variable *shadow) {
   if (!shadow->initialized) return NULL;
-  if (!tfc_dtype_is_plain(v->dtype)) {
+  if (is_beside(v)) {
     tfc_tensor_release(&v->value);
     tfc_tensor_share(&shadow->value, &v->value);
     v->initialized = true;
@@ -99,9 +104,9 @@ static tfc_status leave_variable(struct host_call *h, struct tfc_variable *v, st
   return NULL;
 }
 
-static tfc_status leave(struct host_call *h, const struct tfc_op_def *def, struct tfc_kernel_ctx *ctx) {
+static tfc_status leave(struct host_call *h, const struct tfc_segment_op *op, struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < ctx->input_count; i++)
-    if (h->variables[i] && (def->flags & (TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_STATEFUL)))
+    if (h->variables[i] && (op->def->flags & (TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_STATEFUL)))
       TFC_RETURN_IF_ERROR(leave_variable(h, ctx->variables[i], h->variables[i]));
   for (uint32_t i = 0; i < ctx->output_count; i++) {
     struct tfc_tensor *t = &h->outputs[i], *slot = ctx->outputs[i];
@@ -109,7 +114,7 @@ static tfc_status leave(struct host_call *h, const struct tfc_op_def *def, struc
       if (h->variables[k] == h->output_variables[i]) ctx->output_variables[i] = ctx->variables[k];
     if (h->output_variables[i]) continue; // readers of a reference read the variable
     if (t->dtype == TFC_DTYPE_NONE) continue;
-    bool on_host = (i < 32 && (def->host_outputs >> i & 1)) || !tfc_dtype_is_plain(t->dtype);
+    bool on_host = tfc_host_bit(op->host_outputs, i) || !tfc_dtype_is_plain(t->dtype);
     if (on_host) {
       bool planned = slot->data && !slot->buffer && !t->buffer;
       if (!planned && slot->buffer != t->buffer) tfc_buffer_release(slot->buffer);
@@ -131,7 +136,7 @@ static tfc_status leave(struct host_call *h, const struct tfc_op_def *def, struc
   return NULL;
 }
 
-tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_op_def *def, struct tfc_kernel_ctx *ctx,
+tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_segment_op *op, struct tfc_kernel_ctx *ctx,
                              tfc_cuda_stream stream) {
   uint32_t n = ctx->input_count, m = ctx->output_count;
   struct host_call h = {.d = d, .stream = stream, .ctx = *ctx};
@@ -154,9 +159,9 @@ tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_op_def 
   h.ctx.outputs = h.output_pointers;
   h.ctx.variables = h.variables;
   h.ctx.output_variables = h.output_variables;
-  tfc_status s = enter(&h, def, ctx);
-  if (!s) s = def->kernel(&h.ctx);
-  if (!s) s = leave(&h, def, ctx);
+  tfc_status s = enter(&h, op, ctx);
+  if (!s) s = op->def->kernel(&h.ctx);
+  if (!s) s = leave(&h, op, ctx);
   for (uint32_t i = 0; i < h.ready_inputs; i++) tfc_tensor_release(&h.inputs[i]);
   for (uint32_t i = 0; i < h.ready_shadows; i++)
     if (h.variables[i]) tfc_tensor_release(&h.shadows[i].value);

@@ -22,6 +22,7 @@
 #define TFC_RUNTIME_DEVICE_CUDA_KERNEL_H
 
 #include "runtime/device/driver.h"
+#include "runtime/ops/host_memory.h"
 
 // CUDA's own types by their tags, so that this header needs no toolkit: cudaStream_t is struct CUstream_st *,
 // cublasLtHandle_t struct cublasLtContext *, cudnnHandle_t struct cudnnContext *.
@@ -50,7 +51,7 @@ struct tfc_cuda_prepare {
       *base; // node, attributes, shapes as inferred, dtypes, constant inputs; state and release go here
   const struct tfc_segment_op *op; // its slots: an output whose data is set has a planned place. NULL: a single launch
   struct tfc_cuda_library *library;
-  // Bit i: input/output i is in host memory when the kernel is launched (op_def.host_inputs/host_outputs).
+  // Bit i: input/output i is in host memory when the kernel is launched (tfc_host_bit).
   uint32_t host_inputs, host_outputs;
   size_t scratch; // out: device bytes that launch gets in l->scratch, 256-byte aligned, shared by all kernels of the
                   // device and undefined at first. Kernels of unknown shapes call tfc_kernel_scratch instead.

@@ -7,6 +7,7 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/runner.h"
+#include "runtime/ops/host_memory.h"
 
 enum { SPIN_NS = 20000 };
 
@@ -54,13 +55,13 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                                  .arena = &p->arena};
   struct tfc_text reasons = {0};
   const struct tfc_cuda_kernel *row = NULL;
-  while ((row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), main_type(g, n), row))) {
+  while (!op->on_host && (row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), main_type(g, n), row))) {
     struct tfc_prepare_ctx attempt = base;
     struct tfc_cuda_prepare cp = {.base = &attempt,
                                   .op = op->outputs ? op : NULL,
                                   .library = &d->library,
-                                  .host_inputs = op->def->host_inputs,
-                                  .host_outputs = op->def->host_outputs};
+                                  .host_inputs = op->host_inputs,
+                                  .host_outputs = op->host_outputs};
     tfc_status s = row->prepare ? row->prepare(&cp) : NULL;
     if (!s) s = fit_scratch(d, cp.scratch);
     if (!s) {
@@ -85,8 +86,8 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                         op->def->name, d->base.info.name);
   else if (op->def->prepare && (s = op->def->prepare(&base)))
     s = tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
-  c->is_view = (op->def->flags & TFC_OP_VIEW) || looks_at_no_element(op->def);
-  if (!s && !c->is_view) {
+  c->is_view = !op->on_host && ((op->def->flags & TFC_OP_VIEW) || looks_at_no_element(op->def));
+  if (!s && !c->is_view && !op->on_host) {
     tfc_str note =
         tfc_arena_str(&p->arena, reasons.data ? tfc_str_from(reasons.data) : TFC_STR("no kernel for the device"));
     c->note = note.data;
@@ -169,7 +170,7 @@ bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, 
 
 const char *tfc_cuda_fallback(const struct tfc_prepared *p, uint32_t index) {
   const struct tfc_cuda_call *c = &p->calls[index];
-  return c->row || c->is_view ? NULL : c->note;
+  return c->row || c->is_view || c->op->on_host ? NULL : c->note;
 }
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
@@ -187,7 +188,7 @@ bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
 static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
                            tfc_cuda_stream stream) {
   struct tfc_tensor *slot = ctx->output_count ? ctx->outputs[0] : NULL;
-  bool on_host = c->op->def->host_outputs & 1;
+  bool on_host = tfc_host_bit(c->op->host_outputs, 0);
   if (!slot || on_host || !slot->data || slot->buffer || ctx->output_count != 1) return c->op->def->kernel(ctx);
   struct tfc_tensor made = {0}, *outputs[1] = {&made};
   struct tfc_kernel_ctx inner = *ctx;
@@ -207,6 +208,22 @@ static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call
   return s;
 }
 
+// Beside the device: all that the kernel reads and makes is in host memory. A view of what has a place in the plan is a
+// copy, for nothing else keeps that place.
+static tfc_status run_on_host(const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx) {
+  struct tfc_kernel_env env = *ctx->env;
+  struct tfc_kernel_ctx inner = *ctx;
+  struct tfc_tensor *view = ctx->output_count && c->op->def->flags & TFC_OP_VIEW ? ctx->outputs[0] : NULL;
+  if (view && view->data && !view->buffer) view = NULL; // a place of its own
+  env.allocate = NULL;
+  env.parallel_for = tfc_env_serial_for;
+  inner.env = &env;
+  TFC_RETURN_IF_ERROR(c->op->def->kernel(&inner));
+  if (!view || view->buffer) return NULL;
+  struct tfc_tensor seen = *view;
+  return tfc_tensor_clone(&seen, view);
+}
+
 tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
                              tfc_cuda_stream stream) {
   if (__builtin_expect(c->row != NULL, 1)) {
@@ -214,8 +231,9 @@ tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_ca
         .ctx = ctx, .stream = stream, .library = &d->library, .scratch = d->scratch ? d->scratch->data : NULL};
     return c->row->launch(&l);
   }
+  if (c->op->on_host) return run_on_host(c, ctx);
   if (c->is_view) return run_view(d, c, ctx, stream);
-  return tfc_cuda_host_run(d, c->op->def, ctx, stream);
+  return tfc_cuda_host_run(d, c->op, ctx, stream);
 }
 
 tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream) {
@@ -236,14 +254,17 @@ struct times { // of a traced segment: marks between the operations
   struct tfc_cuda_mark *last;
 };
 
+// `node` UINT32_MAX: what was since the last mark is nobody's.
 static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
   tfc_status s = tfc_cuda_mark_record(d->timed, d->compute, &mark, &error);
   if (s) return s;
-  if (t->last) {
+  if (t->last && node != UINT32_MAX) {
     tfc_cuda_mark_retain(mark);
     t->timings[t->count++] = (struct tfc_cuda_timing){t->last, mark, node, TFC_TRACE_EXECUTE, 0};
+  } else {
+    tfc_cuda_mark_release(t->last);
   }
   t->last = mark;
   return NULL;
@@ -257,7 +278,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[index] : NULL;
   const struct tfc_graph *g = p->segment->graph;
   tfc_status s = NULL;
-  if (times->timings) s = time_op(d, times, 0);
+  if (times->timings) s = time_op(d, times, UINT32_MAX);
   uint64_t last = tfc_ticks();
   bool graphs = d->graphs && !times->timings;
   for (uint32_t i = 0, next = 0; i < p->call_count && !s; i++) {
@@ -285,7 +306,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
       s = tfc_op_error(s, g, &g->nodes[c->node], &d->base, c->op->inputs, c->op->input_count);
       break;
     }
-    if (times->timings) s = time_op(d, times, c->node);
+    if (times->timings) s = time_op(d, times, c->op->on_host ? UINT32_MAX : c->node);
   }
   if (s) tfc_step_fail(step, s);
 }

@@ -36,7 +36,7 @@ static inline bool tfc_cuda_is_constant(const struct tfc_cuda_prepare *p, uint32
   return p->base->input_values && p->base->input_values[i];
 }
 static inline bool tfc_cuda_on_host(const struct tfc_cuda_prepare *p, uint32_t i) {
-  return i < 32 && (p->host_inputs >> i & 1);
+  return tfc_host_bit(p->host_inputs, i);
 }
 // Launch: `constant` from prepare or NULL, `on_host` as prepare was told.
 TFC_MUST_USE tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *constant,
