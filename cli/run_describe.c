@@ -8,6 +8,7 @@
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/driver.h"
 #include "runtime/graph/import.h"
+#include "runtime/ops/host_memory.h"
 
 static json_t *shape_json(const struct tfc_shape *shape) { // null: unknown rank; null dimensions are unknown
   if (shape->rank < 0) return json_null();
@@ -140,14 +141,27 @@ out:
   return s;
 }
 
+// Those whose operations run on the host beside a device with memory of its own.
+static json_t *host_types(const struct tfc_op_def *def) {
+  json_t *types = json_array();
+  for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++)
+    if (tfc_host_types(def) & TFC_TYPE_BIT(t)) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
+  return types;
+}
+
+static bool has_on_cpu(const struct tfc_op_def *def, tfc_dtype type) {
+  return tfc_cpu_kernel_next(tfc_str_from(def->name), type, NULL) != NULL;
+}
+
 // Element types that a kind of device has kernels of its own for: those that the op takes.
 static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const struct tfc_op_def *def, tfc_dtype type)) {
   json_t *types = json_array();
   bool all = true, every = true;
   for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++) {
     bool here = has(def, (tfc_dtype)t), taken = !def->types || def->types & TFC_TYPE_BIT(t);
-    every &= here;
-    all &= here || !taken;
+    bool beside = has != has_on_cpu && tfc_host_types(def) & TFC_TYPE_BIT(t);
+    every &= here || beside;
+    all &= here || beside || !taken;
     if (here && taken) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
   }
   if (!def->kernel || !(def->types ? every && all : every)) return types;
@@ -155,10 +169,6 @@ static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const stru
   json_array_clear(types); // whatever it is
   json_array_append_new(types, json_string("any"));
   return types;
-}
-
-static bool has_on_cpu(const struct tfc_op_def *def, tfc_dtype type) {
-  return tfc_cpu_kernel_next(tfc_str_from(def->name), type, NULL) != NULL;
 }
 
 static void print_types(const char *before, const json_t *types, const char *none) {
@@ -188,9 +198,10 @@ tfc_status run_list_ops(const struct run_options *o) {
       if (json_array_size(here)) json_array_append_new(devices, json_string("gpu"));
       json_object_set_new(kernels, "gpu", here);
     }
-    json_array_append_new(document, json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:b}", "op", def->name, "runs",
-                                              way_of(def), "dtypes", types, "devices", devices, "fast_cpu_kernel", fast,
-                                              "kernels", kernels, "gradient", def->gradient != NULL));
+    json_array_append_new(document,
+                          json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:b}", "op", def->name, "runs", way_of(def),
+                                    "dtypes", types, "devices", devices, "fast_cpu_kernel", fast, "kernels", kernels,
+                                    "host", host_types(def), "gradient", def->gradient != NULL));
   }
   tfc_status s = NULL;
   if (o->common.json) {
@@ -205,6 +216,7 @@ tfc_status run_list_ops(const struct run_options *o) {
       print_types("", json_object_get(row, "dtypes"), "any");
       print_types("; cpu:", json_object_get(kernels, "cpu"), NULL);
       print_types("; gpu:", json_object_get(kernels, "gpu"), NULL);
+      print_types("; host beside a gpu:", json_object_get(row, "host"), NULL);
       printf("\n");
     }
     if (!gpu) printf("No GPU plug-in: what GPUs have kernels for is not listed.\n");

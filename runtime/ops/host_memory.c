@@ -233,6 +233,10 @@ static int by_name(const void *name, const void *row) {
   return strcmp(name, ((const struct tfc_host_op *)row)->op);
 }
 
+static const struct tfc_host_op *row_of(const struct tfc_op_def *def) {
+  return bsearch(def->name, table, sizeof table / sizeof *table, sizeof *table, by_name);
+}
+
 // As the node says, or as the op does for nodes that leave it out.
 static tfc_dtype type_of(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_op_def *def,
                          const char *attr) {
@@ -262,10 +266,15 @@ struct tfc_host_memory tfc_host_memory(const struct tfc_graph *g, const struct t
   if (!def) return m;
   m = (struct tfc_host_memory){.inputs = def->host_inputs, .outputs = def->host_outputs};
   if (def != n->def || def->flags & TFC_OP_FUNCTIONAL) return m;
-  const struct tfc_host_op *row = bsearch(def->name, table, sizeof table / sizeof *table, sizeof *table, by_name);
+  const struct tfc_host_op *row = row_of(def);
   if (row && row->types & TFC_TYPE_BIT(type_of(g, n, def, row->attr))) m.inputs = m.outputs = UINT32_MAX;
   m.all = is_all(g, n, &m);
   return m;
+}
+
+uint32_t tfc_host_types(const struct tfc_op_def *def) {
+  const struct tfc_host_op *row = row_of(def);
+  return row ? row->types : 0;
 }
 
 bool tfc_host_variable(tfc_dtype dtype) {

@@ -21,6 +21,8 @@ struct tfc_host_memory tfc_host_memory(const struct tfc_graph *g, const struct t
 static inline bool tfc_host_bit(uint32_t bits, uint32_t operand) {
   return operand < 32 ? bits >> operand & 1 : bits == UINT32_MAX;
 }
+// Bits of the types of the table's attribute for which an op's operands all are; 0: none.
+uint32_t tfc_host_types(const struct tfc_op_def *def);
 // Variables of this type keep their value in host memory, whatever device they are on.
 bool tfc_host_variable(tfc_dtype dtype);
 

@@ -174,6 +174,7 @@ const char *tfc_cuda_fallback(const struct tfc_prepared *p, uint32_t index) {
 }
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
+  if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type))) return false; // never asked
   if (def->flags & TFC_OP_VIEW || looks_at_no_element(def)) return true;
   for (int first = 1; first < TFC_DTYPE_COUNT; first++) {
     const struct tfc_cuda_kernel *row = NULL;
