@@ -17,6 +17,9 @@ static tfc_status to_bool(struct tfc_kernel_ctx *ctx) {
       truth = tfc_tensor_get_string(x, 0).size > 0;
     else if (x->dtype == TFC_BOOL)
       truth = *(const bool *)x->data;
+    else if (x->dtype == TFC_HALF || x->dtype == TFC_BFLOAT16 || x->dtype == TFC_UINT16 || x->dtype == TFC_UINT32 ||
+             x->dtype == TFC_UINT64 || tfc_dtype_is_complex(x->dtype))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s cannot be converted to a boolean", tfc_dtype_name(x->dtype));
     else
       TFC_REAL_CASES(x->dtype, { truth = TFC_GET(*(const S *)x->data) != 0; })
   }

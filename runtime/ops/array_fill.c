@@ -228,6 +228,8 @@ static tfc_status broadcast_to(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape, joined;
   struct tfc_tensor *y = NULL;
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
+  TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "shape must be a vector of {int32,int64}, got shape %s",
+                   tfc_shape_show(&ctx->inputs[1]->shape, a));
   TFC_RETURN_IF_ERROR(dims_of(ctx->inputs[1], &shape));
   tfc_status s = tfc_shape_broadcast(&x->shape, &shape, &joined);
   if (s || !tfc_shape_equal(&joined, &shape)) {

@@ -90,7 +90,7 @@ static tfc_status gather(struct tfc_kernel_ctx *ctx) {
   return gather_along(ctx, 0, 0);
 }
 static tfc_status gather_v2(struct tfc_kernel_ctx *ctx) {
-  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2]) == 1, "axis must be scalar");
+  TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "axis must be scalar");
   return gather_along(ctx, tfc_tensor_int(ctx->inputs[2], 0), *(const int64_t *)ctx->state);
 }
 
@@ -366,10 +366,16 @@ static tfc_status scatter_into(struct tfc_kernel_ctx *ctx, struct tfc_tensor *y,
   return NULL;
 }
 
+static tfc_status check_updates(const struct tfc_tensor *updates) {
+  TFC_KERNEL_CHECK(updates->shape.rank >= 1, "Updates shape must have rank at least one. Found:[]");
+  return NULL;
+}
+
 static tfc_status scatter_nd(struct tfc_kernel_ctx *ctx) { // into zeros, adding
   const struct tfc_tensor *indices = ctx->inputs[0], *updates = ctx->inputs[1];
   struct tfc_shape shape;
   struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(check_updates(updates));
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[2], &shape));
   for (int d = 0; d < shape.rank; d++)
     TFC_KERNEL_CHECK(shape.dims[d] >= 0, "shape must have non-negative dimensions, got %lld", (long long)shape.dims[d]);
@@ -391,6 +397,7 @@ OPS_GRADIENT(ScatterNd) {
 static tfc_status tensor_scatter(struct tfc_kernel_ctx *ctx, enum scatter how) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(check_updates(ctx->inputs[2]));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   if (y->data != x->data) TFC_RETURN_IF_ERROR(ops_copy_elements(y, 0, x, 0, tfc_tensor_elements(x)));
   return scatter_into(ctx, y, ctx->inputs[1], ctx->inputs[2], how);

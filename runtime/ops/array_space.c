@@ -16,6 +16,9 @@ static tfc_status read_blocks(struct tfc_kernel_ctx *ctx, struct space_batch *ou
   const struct tfc_tensor *block = ctx->inputs[1], *paddings = ctx->inputs[ctx->input_count - 1];
   const int64_t *size = ctx->state; // the attribute of the ops with one size for two dimensions
   struct space_batch s = {.count = 2};
+  if (ctx->input_count == 2)
+    TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 4, "Input rank should be 4 instead of %d",
+                     ctx->inputs[0]->shape.rank);
   if (ctx->input_count == 3) {
     TFC_KERNEL_CHECK(block->shape.rank == 1, "block rank should be 1 instead of %d", block->shape.rank);
     TFC_KERNEL_CHECK(tfc_tensor_elements(block) < TFC_MAX_RANK, "too many block dimensions");

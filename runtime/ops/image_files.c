@@ -91,6 +91,9 @@ static tfc_status give_text(struct tfc_kernel_ctx *ctx, int64_t i, struct tfc_te
 static tfc_status encode_png(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
+  const int64_t compression = tfc_node_attr_int(ctx->graph, ctx->node, "compression", -1);
+  TFC_KERNEL_CHECK(compression >= -1 && compression <= 9, "compression should be in [-1,9], got %lld",
+                   (long long)compression);
   TFC_KERNEL_CHECK(x->shape.rank >= 3, "images must have at least rank 3");
   struct tfc_shape batch = x->shape;
   batch.rank -= 3;
@@ -101,9 +104,8 @@ static tfc_status encode_png(struct tfc_kernel_ctx *ctx) {
   size_t size = (size_t)(d[0] * d[1] * d[2]) * tfc_dtype_size(x->dtype);
   for (int64_t i = 0, n = tfc_tensor_elements(y); i < n; i++) {
     struct tfc_text file = {0};
-    tfc_status s =
-        tfc_png_write((const char *)x->data + (size_t)i * size, d[0], d[1], (int)d[2], x->dtype == TFC_UINT16 ? 16 : 8,
-                      (int)tfc_node_attr_int(ctx->graph, ctx->node, "compression", -1), &file);
+    tfc_status s = tfc_png_write((const char *)x->data + (size_t)i * size, d[0], d[1], (int)d[2],
+                                 x->dtype == TFC_UINT16 ? 16 : 8, (int)compression, &file);
     if (!s) s = give_text(ctx, i, &file, y);
     tfc_text_deinit(&file);
     if (s) return s;

@@ -69,8 +69,8 @@ static tfc_status extract_glimpse(struct tfc_kernel_ctx *ctx) {
                    "input must be a tensor of shape [batch_size, 2]");
   const int64_t high = s->dims[1], wide = s->dims[2], depth = s->dims[3];
   const int64_t rows = tfc_tensor_int(size, 0), columns = tfc_tensor_int(size, 1);
-  TFC_KERNEL_CHECK(rows > 0 && columns > 0, "output height and width must be positive: %lld, %lld", (long long)rows,
-                   (long long)columns);
+  TFC_KERNEL_CHECK(rows >= 0 && columns >= 0, "output height and width must not be negative: %lld, %lld",
+                   (long long)rows, (long long)columns);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(s->dims[0], rows, columns, depth), &y));
   struct tfc_philox p = {0};
   if (noise != ZERO) p = tfc_random_reserve(ctx, (uint64_t)tfc_tensor_elements(y));

@@ -290,6 +290,9 @@ static tfc_status resize_area(struct tfc_kernel_ctx *ctx) {
   const float *x = NULL;
   tfc_status s = NULL;
   TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, state->align_corners, &r));
+  // One pixel has no corners to align.
+  if (r.height_step == 0) r.height_step = ops_scale_step(r.in_height, r.out_height, false);
+  if (r.width_step == 0) r.width_step = ops_scale_step(r.in_width, r.out_width, false);
   TFC_TRY(s, as_floats(ctx, ctx->inputs[0], &held, &x));
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(r.batch, r.out_height, r.out_width, r.channels), &y));
   float *out = y->data, scale = (float)(1.0 / (double)(r.height_step * r.width_step));

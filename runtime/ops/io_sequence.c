@@ -79,9 +79,10 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
     uint32_t count;
   } numbers[] = {{"Ncontext_sparse", out->context.sparse},
                  {"Nfeature_list_sparse", out->lists.sparse},
-                 {out->form == BY_ATTRIBUTES ? "Ncontext_dense" : "Nfeature_list_dense",
-                  out->form == BY_ATTRIBUTES ? out->context.dense : out->lists.dense}};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) // both name outputs
+                 {"Nfeature_list_dense", out->lists.dense},
+                 {"Ncontext_dense", out->context.dense}};
+  // They count inputs and outputs, and so do the types. Vectors of keys have no number of dense contexts.
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers - (out->form == BY_VECTORS); i++)
     if (tfc_node_attr_int(g, n, numbers[i].attr, 0) != numbers[i].count)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "%s must match the number of its types, %u", numbers[i].attr,
                              numbers[i].count);
@@ -96,6 +97,8 @@ static tfc_status key_of(const struct tfc_kernel_ctx *ctx, const struct plan *pl
   const struct part *c = &plan->context;
   if (plan->form == ONE_BY_ONE) {
     const uint32_t first = 2 + (lists ? c->sparse + c->dense : 0) + (kind ? p->sparse : 0);
+    TFC_KERNEL_CHECK(ctx->inputs[first + index]->shape.rank == 0, "Expected the key of input %u to be a scalar",
+                     first + index);
     *out = tfc_tensor_get_string(ctx->inputs[first + index], 0);
   } else if (plan->form == BY_ATTRIBUTES) {
     uint32_t listed;
@@ -104,12 +107,17 @@ static tfc_status key_of(const struct tfc_kernel_ctx *ctx, const struct plan *pl
     TFC_KERNEL_CHECK(listed == count, "there are %u keys for %u features", listed, count);
     *out = keys->strings[index];
   } else {
-    const uint32_t input = (lists ? 5 : 2) + kind;
-    const struct tfc_tensor *keys = ctx->inputs[input];
-    TFC_KERNEL_CHECK(tfc_tensor_elements(keys) == count, "input %u has %lld keys", input,
-                     (long long)tfc_tensor_elements(keys));
-    *out = tfc_tensor_get_string(keys, index);
+    *out = tfc_tensor_get_string(ctx->inputs[(lists ? 5 : 2) + kind], index);
   }
+  return NULL;
+}
+// Vectors of keys: context and lists, sparse, dense, ragged.
+static tfc_status check_vectors(const struct tfc_kernel_ctx *ctx, const struct plan *plan) {
+  const struct part *c = &plan->context, *l = &plan->lists;
+  const uint32_t counts[] = {c->sparse, c->dense, c->ragged, l->sparse, l->dense, l->ragged};
+  for (uint32_t i = 0; plan->form == BY_VECTORS && i < 6; i++)
+    TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[2 + i]) == counts[i], "input %u has %lld keys, not %u", 2 + i,
+                     (long long)tfc_tensor_elements(ctx->inputs[2 + i]), counts[i]);
   return NULL;
 }
 // May messages be without the list of dense feature `index`?
@@ -313,6 +321,7 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(serialized->shape.rank <= 1, "Expected serialized to be a scalar or vector");
   TFC_KERNEL_CHECK(plan->form != BY_VECTORS || tfc_tensor_elements(ctx->inputs[8]) == l->dense,
                    "feature_list_dense_missing_assumed_empty must have %u elements", l->dense);
+  TFC_RETURN_IF_ERROR(check_vectors(ctx, plan));
   struct tfc_column *columns = calloc(contexts + 1, sizeof *columns);
   struct rows *rows = calloc(lists + 1, sizeof *rows);
   tfc_str *found = calloc(contexts + lists + 1, sizeof *found);

@@ -86,24 +86,19 @@
     }                                                                                                                  \
     return regular;                                                                                                    \
   }                                                                                                                    \
-  /* x [n, m] becomes op(a)⁻¹ b; `work` holds n elements */                                                         \
-  static bool solve_##t(ops_##t *a, int64_t n, const ops_##t *b, ops_##t *x, int64_t m, bool adjoint, int64_t *perm,   \
-                        ops_##t *work) {                                                                               \
+  /* x [n, m] becomes op(a)⁻¹ b: it is op(a) that is factored, which tells where it is singular */                  \
+  static bool solve_##t(ops_##t *a, int64_t n, const ops_##t *b, ops_##t *x, int64_t m, bool adjoint, int64_t *perm) { \
     int sign;                                                                                                          \
+    for (int64_t i = 0; adjoint && i < n; i++)                                                                         \
+      for (int64_t j = 0; j <= i; j++) {                                                                               \
+        ops_##t v = CONJ_##t(a[i * n + j]);                                                                            \
+        a[i * n + j] = CONJ_##t(a[j * n + i]);                                                                         \
+        a[j * n + i] = v;                                                                                              \
+      }                                                                                                                \
     if (!factor_##t(a, n, perm, &sign)) return false;                                                                  \
-    if (!adjoint) {                                                                                                    \
-      for (int64_t i = 0; i < n; i++) memcpy(x + i * m, b + perm[i] * m, (size_t)m * sizeof *x);                       \
-      solve_triangle_##t(a, n, x, m, true, false, true);                                                               \
-      return solve_triangle_##t(a, n, x, m, false, false, false);                                                      \
-    }                                                                                                                  \
-    if (x != b) memcpy(x, b, (size_t)(n * m) * sizeof *x);                                                             \
-    solve_triangle_##t(a, n, x, m, false, true, false);                                                                \
-    solve_triangle_##t(a, n, x, m, true, true, true);                                                                  \
-    for (int64_t j = 0; j < m; j++) { /* rows back to their places */                                                  \
-      for (int64_t i = 0; i < n; i++) work[perm[i]] = x[i * m + j];                                                    \
-      for (int64_t i = 0; i < n; i++) x[i * m + j] = work[i];                                                          \
-    }                                                                                                                  \
-    return true;                                                                                                       \
+    for (int64_t i = 0; i < n; i++) memcpy(x + i * m, b + perm[i] * m, (size_t)m * sizeof *x);                         \
+    solve_triangle_##t(a, n, x, m, true, false, true);                                                                 \
+    return solve_triangle_##t(a, n, x, m, false, false, false);                                                        \
   }
 ALGORITHMS(f64)
 ALGORITHMS(c128)
@@ -188,10 +183,8 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
         else
           ((double *)unit)[i * n + i] = 1;
       }
-      bool ok =
-          is_complex
-              ? solve_c128((ops_c128 *)m, n, (ops_c128 *)unit, (ops_c128 *)x, n, state->adjoint, perm, (ops_c128 *)work)
-              : solve_f64((double *)m, n, (double *)unit, (double *)x, n, state->adjoint, perm, (double *)work);
+      bool ok = is_complex ? solve_c128((ops_c128 *)m, n, (ops_c128 *)unit, (ops_c128 *)x, n, state->adjoint, perm)
+                           : solve_f64((double *)m, n, (double *)unit, (double *)x, n, state->adjoint, perm);
       if (!ok) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input is not invertible.");
       ops_linalg_narrow(x, y, b * n * n, n * n);
     }
@@ -249,6 +242,9 @@ static tfc_status solve_system(struct tfc_kernel_ctx *ctx, enum system what) {
   if (banded) {
     TFC_KERNEL_CHECK(a->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 0, "In[0] must have bands: %s",
                      tfc_shape_show(&a->shape, (char[TFC_SHAPE_TEXT]){0}));
+    TFC_KERNEL_CHECK(tfc_tensor_elements(a) > 0 && tfc_tensor_elements(b) > 0, "In[%d] must not be an empty tensor: %s",
+                     tfc_tensor_elements(a) > 0,
+                     tfc_shape_show(tfc_tensor_elements(a) > 0 ? &b->shape : &a->shape, (char[TFC_SHAPE_TEXT]){0}));
     n = a->shape.dims[a->shape.rank - 1];
   } else {
     TFC_RETURN_IF_ERROR(check_square(a, &n, &batches));
@@ -289,13 +285,11 @@ static tfc_status solve_system(struct tfc_kernel_ctx *ctx, enum system what) {
                : solve_triangle_f64((double *)matrix, n, (double *)rhs, m, state->lower, state->adjoint, false);
       ops_linalg_narrow(rhs, y, i * n * m, n * m);
     } else {
-      ok = is_complex
-               ? solve_c128((ops_c128 *)matrix, n, (ops_c128 *)rhs, (ops_c128 *)x, m, state->adjoint, perm,
-                            (ops_c128 *)work)
-               : solve_f64((double *)matrix, n, (double *)rhs, (double *)x, m, state->adjoint, perm, (double *)work);
+      ok = is_complex ? solve_c128((ops_c128 *)matrix, n, (ops_c128 *)rhs, (ops_c128 *)x, m, state->adjoint, perm)
+                      : solve_f64((double *)matrix, n, (double *)rhs, (double *)x, m, state->adjoint, perm);
       ops_linalg_narrow(x, y, i * n * m, n * m);
     }
-    if (!ok && !triangular) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input matrix is not invertible.");
+    if (!ok && (!triangular || banded)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Input matrix is not invertible.");
   }
 out:
   tfc_buffer_release(held);

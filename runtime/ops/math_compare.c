@@ -110,7 +110,7 @@ struct approximate_state {
     for (int64_t i = 0; i < n; i++) {                                                                                  \
       double p = (double)OPS_GET_##t(((const ops_##t *)a->data)[i]);                                                   \
       double q = (double)OPS_GET_##t(((const ops_##t *)b->data)[i]);                                                   \
-      ((bool *)y->data)[i] = fabs((ops_##t##_c)(p - q)) < (ops_##t##_c)tolerance;                                      \
+      ((bool *)y->data)[i] = fabs((ops_##t##_c)(p - q)) <= (ops_##t##_c)tolerance;                                     \
     }                                                                                                                  \
     return NULL;
 static tfc_status approximately_equal(struct tfc_kernel_ctx *ctx) {
@@ -129,7 +129,7 @@ static tfc_status approximately_equal(struct tfc_kernel_ctx *ctx) {
   case OPS_DT_##t:                                                                                                     \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
       ops_##t p = ((const ops_##t *)a->data)[i], q = ((const ops_##t *)b->data)[i];                                    \
-      ((bool *)y->data)[i] = (p > q ? (double)p - (double)q : (double)q - (double)p) < (double)(ops_##t)tolerance;     \
+      ((bool *)y->data)[i] = (p > q ? (double)p - (double)q : (double)q - (double)p) <= (double)(ops_##t)tolerance;    \
     }                                                                                                                  \
     return NULL;
     OPS_INTS(APPROXIMATELY_INT, ~)
@@ -138,7 +138,7 @@ static tfc_status approximately_equal(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status prepare_approximate(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct approximate_state, state);
-  state->tolerance = tfc_node_attr_float(ctx->graph, ctx->node, "tolerance", 1e-5);
+  state->tolerance = (float)tfc_node_attr_float(ctx->graph, ctx->node, "tolerance", 1e-5);
   return NULL;
 }
 

@@ -26,7 +26,7 @@ double ops_bessel_y0(double x) {
   return x <= 0 ? -INFINITY : isinf(x) ? NAN : y0(x);
 }
 double ops_bessel_y1(double x) {
-  return x <= 0 ? -INFINITY : y1(x);
+  return x <= 0 ? -INFINITY : isinf(x) ? NAN : y1(x);
 }
 
 // 9.6.24: e^x K_n(x) = ∫ e^(-x (cosh t - 1)) cosh nt dt over t > 0. The trapezoidal rule converges exponentially: the

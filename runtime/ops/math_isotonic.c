@@ -24,7 +24,7 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
         pools[count++] = (struct pool){(double)TFC_GET(((const S *)x->data)[at + i]), 1};
         for (; count > 1; count--) {
           const struct pool *a = &pools[count - 2], *b = &pools[count - 1];
-          if (a->sum / (double)a->count >= b->sum / (double)b->count) break;
+          if (!(a->sum / (double)a->count < b->sum / (double)b->count)) break; // also of NaN
           pools[count - 2] = (struct pool){a->sum + b->sum, a->count + b->count};
         }
       }

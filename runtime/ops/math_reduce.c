@@ -289,6 +289,7 @@ enum finish { FINISH_NOTHING, FINISH_DIVIDE, FINISH_ROOT, FINISH_HALF };
     break;
 static void finish_values(enum finish how, tfc_dtype type, void *y, int64_t n, int64_t count) {
   if (how == FINISH_DIVIDE) {
+    if (!count && tfc_dtype_is_complex(type)) return; // of nothing the complex mean is 0: there is no complex NaN
     switch (type) {
       OPS_WIDE_FLOATS(DIVIDE, ~)
       OPS_COMPLEX(DIVIDE, ~)

@@ -77,6 +77,8 @@ static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x
   TFC_KERNEL_CHECK(c->groups > 0 && c->filters % c->groups == 0,
                    "output depth %lld must be evenly divisible by the number of groups %lld", (long long)c->filters,
                    (long long)c->groups);
+  TFC_KERNEL_CHECK(w->spatial < 3 || c->filters > 0,
+                   "filter must not have zero elements (i.e. all dimensions must be non-zero)");
   bool plain = true;
   for (int k = 0; k < 3; k++) {
     bool there = k >= 3 - w->spatial;

@@ -149,7 +149,7 @@ static tfc_status ctc_loss(struct tfc_kernel_ctx *ctx) {
     int64_t b = tfc_tensor_int(indices, 2 * i), t = tfc_tensor_int(indices, 2 * i + 1);
     bool ordered = i == 0 || tfc_tensor_int(indices, 2 * i - 2) < b ||
                    (tfc_tensor_int(indices, 2 * i - 2) == b && tfc_tensor_int(indices, 2 * i - 1) < t);
-    TFC_KERNEL_CHECK(b >= 0 && b < c.batch && t >= 0 && ordered,
+    TFC_KERNEL_CHECK(b >= 0 && b < c.batch && t >= 0 && t < INT64_MAX && ordered,
                      "label SparseTensor is not valid: indices[%lld] = [%lld,%lld] is out of bounds or out of order",
                      (long long)i, (long long)b, (long long)t);
   }

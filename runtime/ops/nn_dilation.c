@@ -2,6 +2,8 @@
 // of equal maxima gets the gradient.
 //
 // x [batch, h, w, depth], filter [size_h, size_w, depth], y [batch, out_h, out_w, depth]
+#include <float.h>
+
 #include "runtime/ops/nn_window.h"
 
 struct dilation {
@@ -62,6 +64,8 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
     const S *x = ctx->inputs[0]->data, *f = ctx->inputs[1]->data;
     const S *dy = mode ? ctx->inputs[2]->data : NULL;
     S *y = out->data;
+    const C lowest = _Generic((S *)0, float *: -FLT_MAX, double *: -DBL_MAX, tfc_half *: -65504.0f, tfc_bf16 *: -0x1.FEp127f,
+        int8_t *: INT8_MIN, int16_t *: INT16_MIN, int32_t *: INT32_MIN, int64_t *: INT64_MIN, default: 0);
     int64_t at = 0;
     for (int64_t n = 0; n < d.batch; n++)
       for (int64_t oh = 0; oh < d.out[1]; oh++)
@@ -70,7 +74,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
           tfc_window_cells(oh, d.w.stride[1], d.w.dilation[1], d.before[1], d.size[1], d.in[1], &i0, &i1);
           tfc_window_cells(ow, d.w.stride[2], d.w.dilation[2], d.before[2], d.size[2], d.in[2], &j0, &j1);
           for (int64_t c = 0; c < d.depth; c++, at++) {
-            C best = 0;
+            C best = lowest; // of a window that lies in the padding altogether
             int64_t won_x = -1, won_f = -1;
             for (int64_t i = i0; i < i1; i++)
               for (int64_t j = j0; j < j1; j++) {

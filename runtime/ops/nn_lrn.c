@@ -31,6 +31,13 @@ static tfc_status lrn_prepare(struct tfc_prepare_ctx *ctx) {
     (C) l->bias + (C)l->alpha *sum_;                                                                                   \
   })
 
+// norm ^ -beta, by a root, a quotient, or a logarithm, as TensorFlow has it: they differ where a norm is not positive.
+static inline double power_of(const struct lrn *l, double norm) {
+  if (l->beta == 1) return 1 / norm;
+  if (l->beta == 0.5) return 1 / sqrt(norm);
+  return norm > 0 && isfinite(norm) ? pow(norm, -l->beta) : exp(-l->beta * log(norm));
+}
+
 // TensorFlow multiplies the squares by a matrix of ones and zeros: what is not finite spreads over the whole row.
 #define SPREAD(x, y)                                                                                                   \
   do {                                                                                                                 \
@@ -49,7 +56,7 @@ static void forward(void *arg, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)l->x + row * l->channels;
       S *y = (S *)l->out + row * l->channels;
-      for (int64_t c = 0; c < l->channels; c++) TFC_PUT(y[c], TFC_GET(x[c]) * pow(NORM(x, c), (C)-l->beta));
+      for (int64_t c = 0; c < l->channels; c++) TFC_PUT(y[c], TFC_GET(x[c]) * (C)power_of(l, NORM(x, c)));
       SPREAD(x, y);
     }
   })
@@ -107,7 +114,8 @@ static inline __attribute__((always_inline)) void norms(const struct lrn *l, con
   else if (beta == 1.0f)
     for (int64_t c = 0; c < l->channels; c++) power[c] = 1.0f / norm[c];
   else
-    for (int64_t c = 0; c < l->channels; c++) power[c] = norm[c] < 0 ? NAN : powf(norm[c], -beta);
+    for (int64_t c = 0; c < l->channels; c++)
+      power[c] = norm[c] > 0 && isfinite(norm[c]) ? powf(norm[c], -beta) : (float)power_of(l, norm[c]);
 }
 
 TFC_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {

@@ -221,8 +221,8 @@ struct max_grad {
   void *dx;
   bool inverse; // MaxPoolGradGrad: picks the gradient of the image at each maximum
 };
-// Images [begin, end): cells that equal orig_output, as TensorFlow has it here. Each gets the output's gradient, or the
-// first gives the image's; where there is none, as of NaN, that is 0.
+// Images [begin, end): cells that are near orig_output, as TensorFlow has it here, get the output's gradient; or the
+// first that is equal gives the image's. Where there is none, as of NaN, that is 0.
 static void match_images(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;
@@ -231,6 +231,9 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
     const S *x = p->in, *y = m->y, *dy = m->dy;
     S *dx = m->dx;
     const int64_t size = m->inverse ? p->y.batch_stride : p->x.batch_stride;
+    S step;
+    TFC_PUT(step, (C)1e-5f);
+    const double near = (double)TFC_GET(step);
     memset(dx + begin * size, 0, (size_t)((end - begin) * size) * sizeof(S));
     for (int64_t row = begin * per_image; row < end * per_image; row++) {
       int64_t n, at[3], lo[3], hi[3];
@@ -242,11 +245,13 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
         bool found = false;
         EACH_CELL(cell, lo, hi) for (int64_t d = 0; d < deep; d++) {
           const int64_t i = place(&p->x, n, cell) + (c * deep + d) * p->x.channel_stride;
-          if (found || TFC_GET(x[i]) != value) continue;
-          if (m->inverse)
-            dx[to] = dy[i], found = true;
-          else
-            TFC_PUT(dx[i], TFC_GET(dx[i]) + TFC_GET(dy[to]));
+          if (m->inverse) {
+            if (!found && TFC_GET(x[i]) == value) dx[to] = dy[i], found = true;
+            continue;
+          }
+          S apart;
+          TFC_PUT(apart, TFC_GET(x[i]) - value);
+          if (fabs((double)TFC_GET(apart)) < near) TFC_PUT(dx[i], TFC_GET(dx[i]) + TFC_GET(dy[to]));
         }
       }
     }

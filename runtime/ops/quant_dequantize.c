@@ -45,7 +45,7 @@ static tfc_status slices_of(const struct tfc_shape *x, int axis, struct slices *
 }
 static tfc_status check_range(const struct tfc_tensor *t, const struct slices *s, int axis, const char *what) {
   if (axis < 0)
-    TFC_KERNEL_CHECK(t->shape.rank == 0, "%s must be a scalar, its shape is %s", what,
+    TFC_KERNEL_CHECK(tfc_tensor_elements(t) == 1, "%s must be a scalar, its shape is %s", what,
                      tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}));
   else
     TFC_KERNEL_CHECK(t->shape.rank == 1 && t->shape.dims[0] == s->count, "Shape must be rank 1 of %lld: %s is %s",

@@ -135,13 +135,14 @@ static tfc_status run_seeded(struct tfc_kernel_ctx *ctx, bool poisson) {
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
   TFC_RETURN_IF_ERROR(tfc_random_of_inputs(ctx, &p, &rest));
   const struct tfc_tensor *parameters = ctx->inputs[rest];
+  const int64_t n = tfc_tensor_elements(parameters);
   bool ends = parameters->shape.rank <= shape.rank;
   for (int i = 1; ends && i <= parameters->shape.rank; i++)
     ends = parameters->shape.dims[parameters->shape.rank - i] == shape.dims[shape.rank - i];
-  TFC_KERNEL_CHECK(ends, "Shape passed in must end with the shape of the parameters: %s does not end with %s",
+  TFC_KERNEL_CHECK(ends || tfc_shape_elements(&shape) == 0,
+                   "Shape passed in must end with the shape of the parameters: %s does not end with %s",
                    tfc_shape_show(&shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(&parameters->shape, (char[TFC_SHAPE_TEXT]){0}));
-  int64_t n = tfc_tensor_elements(parameters);
   return fill(ctx, poisson, parameters, &shape, n ? tfc_shape_elements(&shape) / n : 0, &p);
 }
 static tfc_status stateless_gamma(struct tfc_kernel_ctx *ctx) {

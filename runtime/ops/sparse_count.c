@@ -173,6 +173,7 @@ static tfc_status dense_count(struct tfc_kernel_ctx *ctx) {
   int rank = values->shape.rank;
   TFC_KERNEL_CHECK(rank == 1 || rank == 2, "Input must be a 1 or 2-dimensional tensor. Got: %s",
                    tfc_shape_show(&values->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_KERNEL_CHECK(rank == 1 || values->shape.dims[0] > 0, "Invalid input: Shapes dimension cannot be 0.");
   TFC_RETURN_IF_ERROR(check_weights(ctx->inputs[1], values));
   TFC_RETURN_IF_ERROR(see(values, &seen));
   int64_t n = tfc_tensor_elements(values);
@@ -199,14 +200,13 @@ static tfc_status ragged_count(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *splits = ctx->inputs[0], *values = ctx->inputs[1];
   struct seen *seen = NULL;
   const int64_t *ends = splits->data, rows = tfc_tensor_elements(splits) - 1, n = tfc_tensor_elements(values);
-  TFC_KERNEL_CHECK(splits->shape.rank == 1 && rows >= 0, "Splits must be a non-empty vector");
+  TFC_KERNEL_CHECK(rows >= 1, "Must provide at least 2 elements for the splits argument");
   TFC_KERNEL_CHECK(ends[0] == 0 && ends[rows] == n, "Splits must start with 0 and end with the number of values, %lld",
                    (long long)n);
-  for (int64_t row = 0; row < rows; row++) TFC_KERNEL_CHECK(ends[row + 1] >= ends[row], "Splits must not fall");
   TFC_RETURN_IF_ERROR(check_weights(ctx->inputs[2], values));
   TFC_RETURN_IF_ERROR(see(values, &seen));
-  for (int64_t row = 0; row < rows; row++)
-    for (int64_t i = ends[row]; i < ends[row + 1]; i++) seen[i].row = row;
+  for (int64_t row = 0, i = 0; row < rows; row++) // a row whose end lies before the last one's has none
+    for (; i < ends[row + 1] && i < n; i++) seen[i].row = row;
   tfc_status s = sparse_counts(ctx, ctx->inputs[2], rows, seen, n);
   free(seen);
   return s;

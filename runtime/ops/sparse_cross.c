@@ -278,6 +278,10 @@ static tfc_status counts_of(const struct tfc_kernel_ctx *ctx, uint32_t *sparse, 
 static tfc_status sparse_cross(struct tfc_kernel_ctx *ctx) {
   uint32_t sparse, dense;
   TFC_RETURN_IF_ERROR(counts_of(ctx, &sparse, &dense));
+  if (tfc_node_attr_type(ctx->graph, ctx->node, "internal_type", TFC_INT64) == TFC_STRING) // nothing is made a string
+    for (uint32_t i = 0; i < sparse + dense; i++)
+      TFC_KERNEL_CHECK(ctx->inputs[i < sparse ? sparse + i : 2 * sparse + i]->dtype == TFC_STRING,
+                       "%s should be of internal type string", i < sparse ? "Input values" : "Dense inputs");
   // The type says whether values are hashed; hashed_output is not looked at.
   struct rule rule = {.hashed = tfc_node_attr_type(ctx->graph, ctx->node, "out_type", TFC_INT64) == TFC_INT64,
                       .seeded = true,

@@ -343,11 +343,14 @@ static tfc_status shape_add_grad(struct tfc_shape_ctx *ctx) {
 // --- SparseSoftmax ---------------------------------------------------------------------------------------------------
 #define SOFTMAX(t, ...)                                                                                                \
   case OPS_DT_##t: {                                                                                                   \
-    const ops_##t *v = x.values->data;                                                                                 \
-    ops_##t##_c max = OPS_GET_##t(v[begin]), sum = 0;                                                                  \
-    for (int64_t i = begin; i < end; i++) max = OPS_GET_##t(v[i]) > max ? OPS_GET_##t(v[i]) : max;                     \
+    const ops_##t *from = x.values->data;                                                                              \
+    ops_##t##_c max = OPS_GET_##t(from[order[begin]]), sum = 0;                                                        \
     for (int64_t i = begin; i < end; i++) {                                                                            \
-      ops_##t##_c e = OPS_ROUND_##t((ops_##t##_c)exp((double)(OPS_GET_##t(v[i]) - max)));                              \
+      const ops_##t##_c v = OPS_GET_##t(from[order[i]]);                                                               \
+      max = v > max ? v : max;                                                                                         \
+    }                                                                                                                  \
+    for (int64_t i = begin; i < end; i++) {                                                                            \
+      ops_##t##_c e = OPS_ROUND_##t((ops_##t##_c)exp((double)(OPS_GET_##t(from[order[i]]) - max)));                    \
       ((ops_##t *)y->data)[i] = OPS_PUT_##t(e);                                                                        \
       sum += e;                                                                                                        \
     }                                                                                                                  \
@@ -355,23 +358,32 @@ static tfc_status shape_add_grad(struct tfc_shape_ctx *ctx) {
     for (int64_t i = begin; i < end; i++)                                                                              \
       ((ops_##t *)y->data)[i] = OPS_PUT_##t(OPS_GET_##t(((ops_##t *)y->data)[i]) / sum);                               \
   } break;
-static tfc_status softmax(struct tfc_kernel_ctx *ctx) { // of each row of the last dimension
+// Of each row of the last dimension. What comes out is in order of the indices, whatever their order was.
+static tfc_status softmax(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
   struct tfc_tensor *y = NULL;
+  struct tfc_buffer *held = NULL;
   TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, 1, 2, false, &x));
   TFC_KERNEL_CHECK(x.rank >= 2, "Input should have rank >= 2, but received rank %d", x.rank);
   for (int d = 0; d < x.rank; d++)
     TFC_KERNEL_CHECK(x.dims[d] >= 0, "Expected shape dimensions to be non-negative, got %lld", (long long)x.dims[d]);
-  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x.values, &y));
-  for (int64_t begin = 0, end; begin < x.count; begin = end) {
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x.values->dtype, &x.values->shape, &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)x.count * sizeof(int64_t), &held));
+  int64_t *order = held->data;
+  tfc_status s = NULL;
+  ops_sparse_order(x.at, x.count, x.rank, order);
+  for (int64_t begin = 0, end; begin < x.count && !s; begin = end) {
     end = begin + 1;
-    while (end < x.count && ops_sparse_compare(x.at + begin * x.rank, x.at + end * x.rank, x.rank - 1) == 0) end++;
+    while (end < x.count &&
+           ops_sparse_compare(x.at + order[begin] * x.rank, x.at + order[end] * x.rank, x.rank - 1) == 0)
+      end++;
     switch (y->dtype) {
       OPS_FLOATS(SOFTMAX, ~)
-    default: return ops_unsupported_type(ctx, y->dtype);
+    default: s = ops_unsupported_type(ctx, y->dtype);
     }
   }
-  return NULL;
+  tfc_buffer_release(held);
+  return s;
 }
 static tfc_status shape_values(struct tfc_shape_ctx *ctx) {
   struct tfc_shape at;

@@ -52,7 +52,8 @@ static uint32_t next_wide(const uint8_t *s, size_t size, size_t *at, size_t unit
   for (size_t i = 0; i < unit; i++) v = v << 8 | s[(*at)++];
   if (unit == 4) return is_character(v) ? v : UINT32_MAX;
   if (v < 0xd800 || v > 0xdfff) return v;
-  if (v >= 0xdc00 || size - *at < 2) return UINT32_MAX;
+  if (v < 0xdc00 && size - *at < 2) *at = size; // a pair cut short is one mistake
+  if (v >= 0xdc00 || *at == size) return UINT32_MAX;
   uint32_t second = (uint32_t)s[*at] << 8 | s[*at + 1];
   if (second < 0xdc00 || second > 0xdfff) return UINT32_MAX;
   *at += 2;

@@ -174,7 +174,13 @@ static void counts_agree(void **state) {
       "'dense_shapes' value { list { } } } attr { key: 'sparse_types' value { list { type: DT_FLOAT } } } input: 's'",
       "op: 'ParseSequenceExampleV2' attr { key: 'Nfeature_list_dense' value { i: 2 } } input: ['s', 'k', 'k', 'k', "
       "'k', "
-      "'k', 'k', 'k', 'b']"};
+      "'k', 'k', 'k', 'b']",
+      "op: 'ParseSequenceExample' attr { key: 'Nfeature_list_dense' value { i: 2 } } attr { key: "
+      "'feature_list_dense_missing_assumed_empty' value { list { } } } attr { key: 'context_sparse_keys' value { list "
+      "{ } } } attr { key: 'context_dense_keys' value { list { } } } attr { key: 'feature_list_sparse_keys' value { "
+      "list { } } } attr { key: 'feature_list_dense_keys' value { list { s: 'a' } } } attr { key: "
+      "'feature_list_dense_types' value { list { type: DT_FLOAT } } } attr { key: 'feature_list_dense_shapes' value { "
+      "list { shape { } } } } input: ['k', 'k']"};
   for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
     struct tfc_graph *g = NULL;
     struct tfc_shapes shapes = {0};

@@ -108,6 +108,59 @@ def cases(f):
     f.simple("EncodePng", "uint8", [([np.zeros([0, 1, 9, 3], np.uint8)], {})], tag="no_images", dynamic=False)
     f.simple("IsotonicRegression", "float32", [([np.array(3, np.float32)], {})], tag="scalar")
     f.refused("FractionalAvgPoolGrad", "float32", [np.array([1, 4, 4, 1], np.int64), np.zeros([1, 0, 2, 1], np.float32), np.array([0, 2, 4], np.int64), np.array([0, 2, 4], np.int64)])
+    counts = dict(minlength=-1, maxlength=-1, binary_output=False)
+    for d in ("float32", "float64"):
+        f.simple("ApproximateEqual", d, [([np.array(a, d), np.array(b, d)], dict(tolerance=t)) for a, b, t in
+                                         (([1, 2, nan, inf], [1.5, 2.5, nan, inf], .5), ([0, 1, 1e-5], [1e-5, 1.00001, 0], 1e-5))], tag="bound")
+    for d in ("float16", "uint64", "complex64"):
+        f.refused("ToBool", d, [np.array(1, np.dtype(d))])
+    for op, shape in (("SpaceToBatch", [4, 4, 1]), ("BatchToSpace", [4, 2, 2])):
+        f.refused(op, "float32", [np.ones(shape, np.float32), np.zeros([2, 2], np.int32)], block_size=2)
+    f.refused("GatherV2", "float32", [matrix, np.array([0, 1]), np.array([0])])
+    f.refused("BroadcastTo", "float32", [matrix, np.array(6, np.int32)])
+    for i, level in enumerate((-2, 10)):
+        f.refused("EncodePng", "uint8", [np.zeros([0, 1, 9, 3], np.uint8)], tag="level_%d" % i, compression=level)
+    for op in ("ExtractGlimpse", "ExtractGlimpseV2"):
+        f.simple(op, "float32", [([f.values("float32", [2, 4, 5, 1]), np.array(size, np.int32), f.values("float32", [2, 2], -1, 1)],
+                                  dict(centered=False, normalized=False, uniform_noise=False, noise="zero")) for size in ([0, 2], [2, 0], [0, 0])], tag="nothing")
+    sparse = [[np.array([[0, 0], [1, 0]], np.int64)], [np.array([3, 4], np.int64)], [np.array([2, 1], np.int64)], []]
+    f.refused("SparseCross", "int64", sparse, hashed_output=True, num_buckets=10, hash_key=1, out_type="int64", internal_type="string", sparse_types=["int64"], dense_types=[])
+    f.simple("SparseSoftmax", "float32", [([np.array(at, np.int64), np.array([1, 2, 3], np.float32), np.array([2, 2], np.int64)], {})
+                                          for at in ([[0, 1], [0, 0], [1, 1]], [[1, 1], [0, 0], [0, 1]], [[0, 0], [0, 0], [1, 1]])], "ulp:2", tag="unsorted", dynamic=False)
+    for i, (bands, rhs) in enumerate((([2, 0], [0, 2]), ([2, 4], [4, 0]))):
+        f.refused("BandedTriangularSolve", "float32", [np.ones(bands, np.float32), np.ones(rhs, np.float32)], tag="nothing_%d" % i)
+    f.refused("BandedTriangularSolve", "float32", [np.array([[1, 2, 0], [1, 1, 1]], np.float32), np.ones([3, 1], np.float32)], tag="singular")
+    f.simple("IsotonicRegression", "float64", [([np.array(x)], dict(output_dtype="float64")) for x in ([1, nan, 3], [nan, 1, 2], [3, 2, nan], [3, nan, 1, 2])], tag="nan")
+    f.refused("MatrixSolve", "float32", [np.array([[1, -inf], [0, 1]], np.float32), np.ones([2, 1], np.float32)], tag="adjoint_singular", adjoint=True)
+    f.refused("DenseCountSparseOutput", "int64", [np.zeros([0, 2], np.int64), np.zeros([0], np.float32)], tag="no_rows", **counts)
+    f.simple("RaggedCountSparseOutput", "int64", [([np.array(splits, np.int64), np.array([1, 2, 1]), np.zeros([0], np.float32)], counts)
+                                                  for splits in ([0, 3, 2, 3], [0, -1, 3], [0, 3, 3])], tag="falling", dynamic=False)
+    responses = np.array([1, 2, inf, 3, 0, 1, 2, 4], np.float32).reshape(1, 1, 2, 4)
+    for d in ("float32", "float16"):
+        f.simple("LRN", d, [([responses.astype(d)], dict(depth_radius=1, beta=b, alpha=a)) for b in (0., .5, 1., .3) for a in (1., 0., -1.)], relative(1e-5)(d), tag="power")
+    f.simple("BesselY1", "float32", [([np.array([inf, nan, 1], np.float32)], {})], relative(1e-6, 1)("float32"), tag="infinite")
+    f.simple("StatelessRandomPoisson", "int64", [([np.array([6, 0], np.int32), np.array([1, 2], np.int64), np.ones([4], np.float16)], dict(dtype="int64"))], tag="nothing", dynamic=False)
+    f.simple("StatelessRandomGammaV2", "float32", [([np.array([0, 3], np.int32), np.array([1, 2], np.int64), np.ones([4], np.float32)], {})], tag="nothing", dynamic=False)
+    for d in ("complex64", "complex128"):
+        f.simple("TridiagonalSolve", d, [([np.zeros([3, 4], d), np.ones([4, 1], d)], {"partial_pivoting": p}) for p in (True, False)], tag="singular")
+        f.simple("Mean", d, [([np.zeros(s, d), np.array([0])], dict(keep_dims=False)) for s in ([0, 2], [0])], tag="nothing")
+    f.simple("ResizeArea", "float32", [([f.values("float32", s), np.array([3, 3], np.int32)], dict(align_corners=True)) for s in ([1, 4, 1, 2], [1, 1, 4, 2], [1, 1, 1, 2])],
+             relative(1e-5)("float32"), tag="one_pixel")
+    near = np.array([0, 1e-6, 1e-4, 9.9e-6, 1.1e-5, 2, 2.000005, inf], np.float32).reshape(1, 2, 2, 2, 1)
+    for d in ("float32", "bfloat16"):
+        f.simple("MaxPool3DGrad", d, [([near.astype(f_type(d)), np.full([1] * 5, m, np.float32).astype(f_type(d)), np.ones([1] * 5, f_type(d))],
+                                       dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID")) for m in (0, 1e-6, 2, 1e-30, inf)], tag="near")
+    scalar = np.array(7, np.float32)
+    for op in ("TensorScatterAdd", "TensorScatterUpdate", "TensorScatterMax"):
+        f.refused(op, "float32", [np.zeros([5, 2], np.float32), np.array([0, 1], np.int32), scalar])
+    f.refused("ScatterNd", "float32", [np.array([0, 1], np.int32), scalar, np.array([5, 2], np.int32)])
+    f.refused("Conv3D", "float32", [np.ones([1, 4, 4, 4, 1], np.float32), np.ones([2, 2, 2, 1, 0], np.float32)], tag="no_filters", strides=[1] * 5, padding="SAME")
+    f.refused("CTCLoss", "float32", [logits, np.array([[0, 0], [0, 2 ** 63 - 1]], np.int64), np.array([0, 1], np.int32), np.array([2], np.int32)], tag="far")
+    f.case("QuantizeAndDequantizeV4", "float32", tag="one")
+    with f.scope():
+        f.run(f.node("QuantizeAndDequantizeV4", [matrix, np.array([-1], np.float32), np.array([1], np.float32)], dynamic=True, range_given=True))
+    f.simple("Dilation2D", "float32", [([f.values("float32", [1, 4, 4, 1]), np.zeros([0, 2, 1], np.float32)], dict(strides=[1] * 4, rates=[1] * 4, padding="SAME"))], tag="no_window")
+    f.simple("UnicodeDecode", "string", [([np.array([text], object)], dict(input_encoding="UTF-16-BE")) for text in (b"\0aN-\xd8=\xde", b"\0a\xd8=\xde\0", b"\0a\xd8")], tag="cut", dynamic=False)
 
 
 def f_type(dtype):
