@@ -13,8 +13,10 @@ template <class C> struct most { // NaN wins
   TFC_HD C operator()(C a, C b) const { return a < b || b != b ? b : a; }
 };
 
-int lanes_for(int64_t n) {
-  return n <= 32 ? 8 : n <= 1024 ? 32 : (int)THREADS;
+// Threads of a row. Few long rows get all that a block can have: there are not blocks enough to fill a GPU.
+const int64_t MOST = 1024;
+int lanes_for(int64_t rows, int64_t n) {
+  return n <= 32 ? 8 : n <= 1024 ? 32 : n < 8192 || rows > 528 ? (int)THREADS : (int)MOST;
 }
 
 // One row: the largest of its logits and Σ e^(x - largest).
@@ -34,10 +36,12 @@ __device__ __forceinline__ row_of<T, typename number<T>::C> measure(const T *x, 
   return r;
 }
 
-template <class T> __global__ void softmax_kernel(bool log_too, int64_t rows, int64_t n, int lanes, const T *x, T *y) {
+template <class T, int64_t BLOCK>
+__global__ void __launch_bounds__(BLOCK)
+    softmax_kernel(bool log_too, int64_t rows, int64_t n, int lanes, const T *x, T *y) {
   typedef typename number<T>::C C;
-  __shared__ C shared[THREADS];
-  int width = (int)THREADS / lanes, local = (int)threadIdx.x / lanes;
+  __shared__ C shared[BLOCK];
+  int width = (int)BLOCK / lanes, local = (int)threadIdx.x / lanes;
   group g = {(int)threadIdx.x % lanes, lanes, 1};
   for (int64_t b = blockIdx.x; b < (rows + width - 1) / width; b += gridDim.x) {
     int64_t row = b * width + local;
@@ -53,18 +57,22 @@ template <class T> __global__ void softmax_kernel(bool log_too, int64_t rows, in
       }
   }
 }
-template <class T> int softmax(bool log_too, int64_t rows, int64_t n, const void *x, void *y, void *stream) {
-  int lanes = lanes_for(n);
-  int64_t width = THREADS / lanes;
-  return launch_shared(softmax_kernel<T>, blocks_for(rows, width), THREADS, stream, log_too, rows, n, lanes,
-                       (const T *)x, (T *)y);
+template <class T> int softmax(bool log_too, int64_t rows, int64_t n, const void *xv, void *yv, void *stream) {
+  const int lanes = lanes_for(rows, n);
+  const T *x = (const T *)xv;
+  T *y = (T *)yv;
+  if (lanes > THREADS)
+    return launch_shared(softmax_kernel<T, MOST>, blocks_for(rows, 1), MOST, stream, log_too, rows, n, lanes, x, y);
+  return launch_shared(softmax_kernel<T, THREADS>, blocks_for(rows, THREADS / lanes), THREADS, stream, log_too, rows, n,
+                       lanes, x, y);
 }
 
-template <class T, class I>
-__global__ void sparse_kernel(int64_t rows, int64_t n, int lanes, const T *logits, const I *labels, T *loss, T *back) {
+template <class T, class I, int64_t BLOCK>
+__global__ void __launch_bounds__(BLOCK)
+    sparse_kernel(int64_t rows, int64_t n, int lanes, const T *logits, const I *labels, T *loss, T *back) {
   typedef typename number<T>::C C;
-  __shared__ C shared[THREADS];
-  int width = (int)THREADS / lanes, local = (int)threadIdx.x / lanes;
+  __shared__ C shared[BLOCK];
+  int width = (int)BLOCK / lanes, local = (int)threadIdx.x / lanes;
   group g = {(int)threadIdx.x % lanes, lanes, 1};
   for (int64_t b = blockIdx.x; b < (rows + width - 1) / width; b += gridDim.x) {
     int64_t row = b * width + local;
@@ -83,17 +91,20 @@ __global__ void sparse_kernel(int64_t rows, int64_t n, int lanes, const T *logit
 }
 template <class T, class I>
 int sparse(int64_t rows, int64_t n, const void *logits, const void *labels, void *loss, void *back, void *stream) {
-  int lanes = lanes_for(n);
-  int64_t width = THREADS / lanes;
-  return launch_shared(sparse_kernel<T, I>, blocks_for(rows, width), THREADS, stream, rows, n, lanes, (const T *)logits,
-                       (const I *)labels, (T *)loss, (T *)back);
+  const int lanes = lanes_for(rows, n);
+  if (lanes > THREADS)
+    return launch_shared(sparse_kernel<T, I, MOST>, blocks_for(rows, 1), MOST, stream, rows, n, lanes,
+                         (const T *)logits, (const I *)labels, (T *)loss, (T *)back);
+  return launch_shared(sparse_kernel<T, I, THREADS>, blocks_for(rows, THREADS / lanes), THREADS, stream, rows, n, lanes,
+                       (const T *)logits, (const I *)labels, (T *)loss, (T *)back);
 }
 
-template <class T>
-__global__ void dense_kernel(tfc_cuda_dense_rows d, int lanes, const T *logits, const T *labels, T *loss, T *back) {
+template <class T, int64_t BLOCK>
+__global__ void __launch_bounds__(BLOCK)
+    dense_kernel(tfc_cuda_dense_rows d, int lanes, const T *logits, const T *labels, T *loss, T *back) {
   typedef typename number<T>::C C;
-  __shared__ C shared[THREADS];
-  int width = (int)THREADS / lanes, local = (int)threadIdx.x / lanes;
+  __shared__ C shared[BLOCK];
+  int width = (int)BLOCK / lanes, local = (int)threadIdx.x / lanes;
   group g = {(int)threadIdx.x % lanes, lanes, 1};
   for (int64_t b = blockIdx.x; b < (d.rows + width - 1) / width; b += gridDim.x) {
     int64_t row = b * width + local;
@@ -113,10 +124,12 @@ __global__ void dense_kernel(tfc_cuda_dense_rows d, int lanes, const T *logits, 
 }
 template <class T>
 int dense(const tfc_cuda_dense_rows *d, const void *logits, const void *labels, void *loss, void *back, void *stream) {
-  int lanes = lanes_for(d->n);
-  int64_t width = THREADS / lanes;
-  return launch_shared(dense_kernel<T>, blocks_for(d->rows, width), THREADS, stream, *d, lanes, (const T *)logits,
-                       (const T *)labels, (T *)loss, (T *)back);
+  const int lanes = lanes_for(d->rows, d->n);
+  if (lanes > THREADS)
+    return launch_shared(dense_kernel<T, MOST>, blocks_for(d->rows, 1), MOST, stream, *d, lanes, (const T *)logits,
+                         (const T *)labels, (T *)loss, (T *)back);
+  return launch_shared(dense_kernel<T, THREADS>, blocks_for(d->rows, THREADS / lanes), THREADS, stream, *d, lanes,
+                       (const T *)logits, (const T *)labels, (T *)loss, (T *)back);
 }
 
 } // namespace
