@@ -39,7 +39,7 @@ static void *room(size_t bytes) {
 static struct tfc_cuda_runs make_runs(int64_t n, int64_t rows, bool wide, const void *indices, void **memory) {
   struct tfc_cuda_runs runs = {0};
   size_t bytes = 0;
-  assert_int_equal(tfc_cuda_runs_bytes(n, rows, &bytes), 0);
+  assert_int_equal(tfc_cuda_runs_bytes(n, &bytes), 0);
   *memory = room(bytes);
   assert_int_equal(tfc_cuda_make_runs(wide ? TFC_CUDA_i64 : TFC_CUDA_i32, indices, n, rows, *memory, &runs, NULL), 0);
   return runs;

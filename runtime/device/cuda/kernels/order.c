@@ -47,8 +47,9 @@ static tfc_status launch_top(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 1, st->type, &shape, &indices));
   if (!values->size) return NULL;
   const int64_t rows = tfc_cuda_count(x) / n;
-  const size_t bytes = tfc_cuda_top_k_scratch((int)x->dtype, rows, k);
+  size_t bytes;
   struct tfc_buffer *scratch = NULL;
+  TFC_CUDA_LAUNCHED(l, tfc_cuda_top_k_scratch((int)x->dtype, rows, n, k, &bytes));
   if (bytes) TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, bytes, &scratch));
   int failed = tfc_cuda_top_k((int)x->dtype, (int)st->type, rows, n, k, st->sorted, x->data, values->data,
                               indices->data, scratch ? scratch->data : NULL, l->stream);

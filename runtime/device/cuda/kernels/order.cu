@@ -1,10 +1,14 @@
-// The largest k of a row are found one after the other, each by a reduction over the row for what comes behind the last
-// one found: k is small where models use it (beams, top-5), the lower index comes first among equals as in the
-// reference kernel, and the result does not depend on how threads share the row. A row with NaN in it is left to one
-// thread, which searches it as the reference kernel does: which of them come out follows from the way of searching.
+// A few largest of a row are found one after the other, each by a reduction over the row for what comes behind the last
+// one found: k is small where models use it (beams, top-5). Many of them (tf.sort asks for all) come from sorting all
+// rows at once: by value, 32 bits at a time, then by row, which keeps the order of values. Either way the lower index
+// comes first among equals as in the reference kernel, and the result does not depend on how threads share the work. A
+// row with NaN in it is left to one thread, which searches it as the reference kernel does: which of them come out
+// follows from the way of searching.
 #include "runtime/device/cuda/kernels/order.h"
 
 #include "runtime/device/cuda/kernels/group.cuh"
+#include "runtime/device/cuda/kernels/memory.h"
+#include "runtime/device/cuda/kernels/sort.h"
 
 namespace tfc {
 namespace {
@@ -57,21 +61,42 @@ template <class T> struct searcher {
 
 struct top_of {
   int64_t rows, n, k;
-  bool sorted;
+  bool sorted, wide; // wide: indices are int64
+  void *indices;
   int32_t *found; // [blocks, k + 1], for rows with NaN
+  bool *odd;      // [rows], where all are sorted: is there one?
 };
+TFC_HD void put_index(const top_of &t, int64_t i, int64_t at) {
+  if (t.wide)
+    ((int64_t *)t.indices)[i] = at;
+  else
+    ((int32_t *)t.indices)[i] = (int32_t)at;
+}
+template <class T> using span_of = typename searcher<T>::top_span;
+// All threads of the block: a row with NaN.
+template <class T>
+__device__ __forceinline__ void search_row(const top_of &t, int64_t row, const T *x, T *values, span_of<T> *spans) {
+  int32_t *list = t.found + blockIdx.x * (t.k + 1);
+  const T *from = x + row * t.n;
+  if (!threadIdx.x) searcher<T>::search(from, (int32_t)t.n, (int32_t)t.k, t.sorted, list, spans);
+  __syncthreads();
+  for (int64_t i = threadIdx.x; i < t.k; i += THREADS) {
+    values[row * t.k + i] = from[list[i]];
+    put_index(t, row * t.k + i, list[i]);
+  }
+  __syncthreads();
+}
+
 // A block per row finds one after the other: the first of those that come behind the last one found.
-template <class T, class I> __global__ void top_kernel(top_of t, const T *x, T *values, I *indices) {
+template <class T> __global__ void top_kernel(top_of t, const T *x, T *values) {
   typedef typename number<T>::C C;
   __shared__ ranked<C> shared[THREADS];
   __shared__ bool shared_odd[THREADS];
-  __shared__ typename searcher<T>::top_span spans[searcher<T>::TOP_SPANS];
+  __shared__ span_of<T> spans[searcher<T>::TOP_SPANS];
   group g = {(int)threadIdx.x, (int)THREADS, 1};
   earlier<C> join;
   for (int64_t row = blockIdx.x; row < t.rows; row += gridDim.x) {
     const T *from = x + row * t.n;
-    T *value = values + row * t.k;
-    I *index = indices + row * t.k;
     ranked<C> last = {C(), -1};
     for (int64_t found = 0; found < t.k; found++) {
       ranked<C> best = {C(), -1};
@@ -82,47 +107,129 @@ template <class T, class I> __global__ void top_kernel(top_of t, const T *x, T *
         if (last.at < 0 || before(last, next)) best = join(best, next);
       }
       if (is_float<T>::value && !found && join_group(odd, shared_odd, g, either())) {
-        int32_t *list = t.found + blockIdx.x * (t.k + 1);
-        if (!g.lane) searcher<T>::search(from, (int32_t)t.n, (int32_t)t.k, t.sorted, list, spans);
-        __syncthreads();
-        for (int64_t i = g.lane; i < t.k; i += THREADS) {
-          value[i] = from[list[i]];
-          index[i] = (I)list[i];
-        }
-        __syncthreads();
+        search_row(t, row, x, values, spans);
         break;
       }
       last = join_group(best, shared, g, join);
       if (!g.lane) {
-        value[found] = from[last.at];
-        index[found] = (I)last.at;
+        values[row * t.k + found] = from[last.at];
+        put_index(t, row * t.k + found, last.at);
       }
     }
   }
 }
-template <class T> int top(int index_type, const top_of &t, const void *x, void *values, void *indices, void *stream) {
-  unsigned blocks = blocks_for(t.rows, 1);
-  if (index_type == TFC_CUDA_i32)
-    return launch_shared(top_kernel<T, i32>, blocks, THREADS, stream, t, (const T *)x, (T *)values, (i32 *)indices);
-  if (index_type == TFC_CUDA_i64)
-    return launch_shared(top_kernel<T, i64>, blocks, THREADS, stream, t, (const T *)x, (T *)values, (i64 *)indices);
-  return TFC_CUDA_INVALID_VALUE;
+
+// --- Many: whole rows sorted ---------------------------------------------------------------------------------------
+// Unsigned numbers that are smaller where values are larger. (NaN are somewhere: their rows are searched afterwards.)
+TFC_HD uint64_t descending(float v) {
+  union {
+    float f;
+    uint32_t u;
+  } bits = {v == 0 ? 0.0f : v};
+  return bits.u >> 31 ? bits.u : ~bits.u & 0x7fffffffu;
+}
+TFC_HD uint64_t descending(double v) {
+  union {
+    double f;
+    uint64_t u;
+  } bits = {v == 0 ? 0.0 : v};
+  return bits.u >> 63 ? bits.u : ~bits.u & ~(1ull << 63);
+}
+TFC_HD uint64_t descending(int32_t v) {
+  return ~(uint32_t)v ^ 0x80000000u;
+}
+TFC_HD uint64_t descending(int64_t v) {
+  return ~(uint64_t)v ^ 1ull << 63;
+}
+// Keys for one pass, in the order of the passes before: a word of the value, or the row.
+enum key_word { LOW_WORD, HIGH_WORD, ROW };
+template <class T> __global__ void key_kernel(top_of t, key_word word, bool begin, const T *x, tfc_cuda_pairs p) {
+  uint32_t *keys = p.keys[p.current];
+  int32_t *values = p.values[p.current];
+  for (int64_t i = first(); i < p.count; i += stride()) {
+    if (begin) values[i] = (int32_t)i;
+    int64_t at = begin ? i : values[i], unused;
+    if (word == ROW) {
+      keys[i] = (uint32_t)divide(at, t.n, &unused);
+      continue;
+    }
+    const typename number<T>::C v = get(x[at]);
+    keys[i] = (uint32_t)(descending(v) >> 32 * (int)word);
+    if (begin && v != v) t.odd[divide(at, t.n, &unused)] = true;
+  }
+}
+template <class T> __global__ void pick_kernel(top_of t, const int32_t *order, const T *x, T *values) {
+  for (int64_t i = first(); i < t.rows * t.k; i += stride()) {
+    int64_t place, row = divide(i, t.k, &place), at = order[row * t.n + place];
+    values[i] = x[at];
+    put_index(t, i, at - row * t.n);
+  }
+}
+template <class T> __global__ void odd_kernel(top_of t, const T *x, T *values) {
+  __shared__ span_of<T> spans[searcher<T>::TOP_SPANS];
+  for (int64_t row = blockIdx.x; row < t.rows; row += gridDim.x)
+    if (t.odd[row]) search_row(t, row, x, values, spans);
+}
+template <class T> int top_sorted(const top_of &t, const T *x, T *values, void *memory, void *stream) {
+  const unsigned blocks = blocks_for(t.rows * t.n);
+  tfc_cuda_pairs p;
+  int failed = tfc_cuda_pairs_in((int32_t)(t.rows * t.n), memory, &p);
+  if (!failed && is_float<T>::value) failed = tfc_cuda_clear_bytes(t.odd, (size_t)t.rows, stream);
+  if (!failed) failed = launch(key_kernel<T>, blocks, THREADS, stream, t, LOW_WORD, true, x, p);
+  if (!failed) failed = tfc_cuda_sort_pairs(&p, 32, stream);
+  if (!failed && sizeof(T) == 8) {
+    failed = launch(key_kernel<T>, blocks, THREADS, stream, t, HIGH_WORD, false, x, p);
+    if (!failed) failed = tfc_cuda_sort_pairs(&p, 32, stream);
+  }
+  if (!failed && t.rows > 1) {
+    int bits = 1;
+    while ((t.rows - 1) >> bits) bits++;
+    failed = launch(key_kernel<T>, blocks, THREADS, stream, t, ROW, false, x, p);
+    if (!failed) failed = tfc_cuda_sort_pairs(&p, bits, stream);
+  }
+  if (!failed)
+    failed = launch(pick_kernel<T>, blocks_for(t.rows * t.k), THREADS, stream, t, (const int32_t *)p.values[p.current],
+                    x, values);
+  if (failed || !is_float<T>::value) return failed;
+  return launch_shared(odd_kernel<T>, blocks_for(t.rows, 1), THREADS, stream, t, x, values);
+}
+
+// From here on sorting takes less than going through a row for each: a pass costs little less than a launch.
+const int64_t MANY = 64;
+bool is_sorted(int64_t rows, int64_t n, int64_t k) {
+  return k > MANY && n <= INT32_MAX / rows;
+}
+// What rows with NaN need, in device memory before that of the pairs.
+size_t odd_bytes(int type, int64_t rows) {
+  return 1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS) ? ((size_t)rows + 255) / 256 * 256 : 0;
+}
+size_t found_bytes(int type, int64_t rows, int64_t k) {
+  if (!(1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS))) return 0;
+  return ((size_t)blocks_for(rows, 1) * (size_t)(k + 1) * sizeof(int32_t) + 255) / 256 * 256;
+}
+template <class T> int top(const top_of &t, const void *x, void *values, void *memory, void *stream) {
+  if (is_sorted(t.rows, t.n, t.k)) return top_sorted(t, (const T *)x, (T *)values, memory, stream);
+  return launch_shared(top_kernel<T>, blocks_for(t.rows, 1), THREADS, stream, t, (const T *)x, (T *)values);
 }
 
 } // namespace
 } // namespace tfc
 
-TFC_CUDA_API size_t tfc_cuda_top_k_scratch(int type, int64_t rows, int64_t k) {
-  bool odd = 1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS);
-  return odd ? (size_t)tfc::blocks_for(rows, 1) * (size_t)(k + 1) * sizeof(int32_t) : 0;
+TFC_CUDA_API int tfc_cuda_top_k_scratch(int type, int64_t rows, int64_t n, int64_t k, size_t *out) {
+  using namespace tfc;
+  size_t bytes = 0;
+  int failed = is_sorted(rows, n, k) ? tfc_cuda_pairs_bytes((int32_t)(rows * n), &bytes) : 0;
+  *out = bytes + odd_bytes(type, rows) + found_bytes(type, rows, k);
+  return failed;
 }
 TFC_CUDA_API int tfc_cuda_top_k(int type, int index_type, int64_t rows, int64_t n, int64_t k, bool sorted,
                                 const void *x, void *values, void *indices, void *scratch, void *stream) {
   using namespace tfc;
-  const top_of t = {rows, n, k, sorted, (int32_t *)scratch};
+  char *odd = (char *)scratch, *found = odd + odd_bytes(type, rows), *memory = found + found_bytes(type, rows, k);
+  const top_of t = {rows, n, k, sorted, index_type == TFC_CUDA_i64, indices, (int32_t *)found, (bool *)odd};
   switch (type) {
 #define TOP_CASE(t_, ...)                                                                                              \
-  case TFC_CUDA_##t_: return top<t_>(index_type, t, x, values, indices, stream);
+  case TFC_CUDA_##t_: return top<t_>(t, x, values, memory, stream);
     TFC_CUDA_REALS(TOP_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

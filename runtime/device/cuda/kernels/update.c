@@ -18,7 +18,7 @@ static tfc_status sort_indices(struct tfc_cuda_launch *l, tfc_dtype type, const 
   size_t bytes;
   TFC_KERNEL_CHECK(n <= INT32_MAX && rows < UINT32_MAX, "%lld indices into %lld rows are too many", (long long)n,
                    (long long)rows);
-  TFC_CUDA_LAUNCHED(l, tfc_cuda_runs_bytes(n, rows, &bytes));
+  TFC_CUDA_LAUNCHED(l, tfc_cuda_runs_bytes(n, &bytes));
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, bytes, memory));
   int failed = tfc_cuda_make_runs((int)type, indices, n, rows, (*memory)->data, out, l->stream);
   return failed ? tfc_cuda_status(l, failed) : NULL;

@@ -46,7 +46,7 @@ struct tfc_cuda_runs {
 };
 // Sorting takes *out bytes of device memory, of which the result is a part. Fewer than 2^31 positions and 2^32 - 1
 // rows.
-TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, int64_t rows, size_t *out);
+TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, size_t *out);
 TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t positions, int64_t rows, void *memory,
                                     struct tfc_cuda_runs *out, void *stream);
 

@@ -20,17 +20,6 @@ int bits_of(int64_t rows) { // up to `rows` itself, the mark of what is out of r
   while (rows >> bits) bits++;
   return bits;
 }
-// The four buffers of the pairs, then what sorting needs.
-size_t buffer_bytes(int64_t positions) {
-  return ((size_t)positions * 4 + 255) / 256 * 256;
-}
-tfc_cuda_pairs pairs_in(void *memory, int64_t positions) {
-  const size_t step = buffer_bytes(positions);
-  char *at = (char *)memory;
-  tfc_cuda_pairs p = {
-      {(uint32_t *)at, (uint32_t *)(at + step)}, {(int32_t *)(at + 2 * step), (int32_t *)(at + 3 * step)}, 0};
-  return p;
-}
 
 // --- Scatter -----------------------------------------------------------------------------------------------------
 template <class T> TFC_HD T divided(T a, T b) {
@@ -164,29 +153,22 @@ int one_hot(int index_type, int64_t outer, int64_t depth, int64_t inner, const v
 } // namespace
 } // namespace tfc
 
-TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, int64_t rows, size_t *out) {
-  using namespace tfc;
-  tfc_cuda_pairs none = {};
-  size_t bytes = 0;
-  int failed = tfc_cuda_sort_pairs(&none, (int32_t)positions, bits_of(rows), NULL, &bytes, NULL);
-  *out = 4 * buffer_bytes(positions) + bytes;
-  return failed;
+TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, size_t *out) {
+  return tfc_cuda_pairs_bytes((int32_t)positions, out);
 }
 TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t positions, int64_t rows, void *memory,
                                     tfc_cuda_runs *out, void *stream) {
   using namespace tfc;
-  tfc_cuda_pairs p = pairs_in(memory, positions);
-  const size_t used = 4 * buffer_bytes(positions);
-  size_t rest;
-  int failed = tfc_cuda_runs_bytes(positions, rows, &rest);
+  tfc_cuda_pairs p;
+  int failed = tfc_cuda_pairs_in((int32_t)positions, memory, &p);
   if (failed) return failed;
-  rest -= used;
-  failed = index_type == TFC_CUDA_i32 ? launch(number_kernel<i32>, blocks_for(positions), THREADS, stream,
-                                               (const i32 *)indices, positions, rows, p.keys[0], p.values[0])
-                                      : launch(number_kernel<i64>, blocks_for(positions), THREADS, stream,
-                                               (const i64 *)indices, positions, rows, p.keys[0], p.values[0]);
-  if (!failed)
-    failed = tfc_cuda_sort_pairs(&p, (int32_t)positions, bits_of(rows), (char *)memory + used, &rest, stream);
+  if (index_type == TFC_CUDA_i32)
+    failed = launch(number_kernel<i32>, blocks_for(positions), THREADS, stream, (const i32 *)indices, positions, rows,
+                    p.keys[0], p.values[0]);
+  else
+    failed = launch(number_kernel<i64>, blocks_for(positions), THREADS, stream, (const i64 *)indices, positions, rows,
+                    p.keys[0], p.values[0]);
+  if (!failed) failed = tfc_cuda_sort_pairs(&p, bits_of(rows), stream);
   if (failed) return failed;
   tfc_cuda_runs made = {positions, p.keys[p.current], p.values[p.current], (uint32_t)rows};
   *out = made;
