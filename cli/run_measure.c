@@ -365,8 +365,15 @@ static tfc_status store_steps(struct measurement *m, struct tfc_store *store, in
       const struct tfc_profile_transfer *q = &p->transfers.data[k];
       if (q->id >= info->transfer_count) continue;
       const struct tfc_plan_transfer *t = &info->transfers[q->id];
-      struct tfc_store_transfer row = {i,         k,        t->tensor.node, t->tensor.index, t->source,
-                                       t->target, t->bytes, q->start_ns,    q->duration_ns};
+      struct tfc_store_transfer row = {i,
+                                       k,
+                                       t->tensor.node,
+                                       t->tensor.index,
+                                       t->source,
+                                       t->target,
+                                       q->bytes ? q->bytes : t->bytes,
+                                       q->start_ns,
+                                       q->duration_ns};
       TFC_RETURN_IF_ERROR(tfc_store_add_transfers(store, key, &row, 1));
     }
     TFC_RETURN_IF_ERROR(tfc_store_add_works(store, key, i, 0, p->works.data, p->works.count));

@@ -90,22 +90,49 @@ static int by_owner(const void *a, const void *b) {
   return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_work *w, bool *dated) {
-  uint32_t id = w->uid & ~TFC_TRACE_UID_TRANSFER;
-  for (size_t i = 0; i < p->transfers.count; i++) {
-    struct tfc_profile_transfer *t = &p->transfers.data[i];
-    if (t->id != id || t->device != w->device) continue;
-    int64_t end = t->start_ns + t->duration_ns;
-    if (!dated[i]) { // the host's view of it was wider
-      t->start_ns = w->start_ns;
-      end = w->end_ns;
-      dated[i] = true;
-    }
-    if (w->start_ns < t->start_ns) t->start_ns = w->start_ns;
-    if (w->end_ns > end) end = w->end_ns;
-    t->duration_ns = end - t->start_ns;
-    return;
+static int by_transfer(const void *a, const void *b) {
+  const struct tfc_profile_transfer *x = a, *y = b;
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  if (x->id != y->id) return x->id < y->id ? -1 : 1;
+  if ((x->bytes == 0) != (y->bytes == 0)) return x->bytes == 0 ? 1 : -1;
+  return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+uint64_t tfc_collector_same_transfer(const struct tfc_step_profile *p, size_t first, size_t *out_next) {
+  const struct tfc_profile_transfer *t = &p->transfers.data[first];
+  uint64_t copies = 0;
+  size_t i = first;
+  for (; i < p->transfers.count && p->transfers.data[i].id == t->id && p->transfers.data[i].device == t->device; i++)
+    copies += p->transfers.data[i].bytes > 0;
+  *out_next = i;
+  return copies;
+}
+
+// Works come by start, as the transfers of one number do; what is more than there are of those belongs to the last.
+// dated: by the first transfer of each number, the works that it had.
+static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_work *w, size_t *dated) {
+  const struct tfc_profile_transfer like = {.id = w->uid & ~TFC_TRACE_UID_TRANSFER, .device = w->device};
+  size_t low = 0, high = p->transfers.count, next = 0;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const struct tfc_profile_transfer *t = &p->transfers.data[middle];
+    if (t->device < like.device || (t->device == like.device && t->id < like.id))
+      low = middle + 1;
+    else
+      high = middle;
   }
+  if (low == p->transfers.count || p->transfers.data[low].id != like.id || p->transfers.data[low].device != like.device)
+    return;
+  const size_t copies = tfc_collector_same_transfer(p, low, &next), k = dated[low]++;
+  if (!copies) return;
+  struct tfc_profile_transfer *t = &p->transfers.data[low + (k < copies ? k : copies - 1)];
+  int64_t end = t->start_ns + t->duration_ns;
+  if (k < copies) { // the host's view of it was wider
+    t->start_ns = w->start_ns;
+    end = w->end_ns;
+  }
+  if (w->end_ns > end) end = w->end_ns;
+  t->duration_ns = end - t->start_ns;
 }
 
 // Records come when everything is done, if need be a little later, and those of one thread's launches after another's:
@@ -158,6 +185,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
   if (!trust && c->launches && r->works.count == 0)
     trust = tfc_status_make(TFC_ABORTED, "GPU trace: no record of the step's %zu operations: no measurement",
                             c->dispatches.count);
+  if (p->transfers.count) qsort(p->transfers.data, p->transfers.count, sizeof *p->transfers.data, by_transfer);
   if (!trust) trust = tfc_collector_check_launches(c, names, p, r);
   if (trust) {
     TFC_RETURN_IF_ERROR(distrust(c, trust));
@@ -171,7 +199,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
   for (size_t i = 0; i < r->calls.count; i++)
     if (!tfc_array_push(&p->calls, r->calls.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (r->works.count) qsort(r->works.data, r->works.count, sizeof *r->works.data, by_owner);
-  bool *dated = calloc(p->transfers.count + 1, sizeof *dated);
+  size_t *dated = calloc(p->transfers.count + 1, sizeof *dated);
   if (!dated) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_status s = NULL;
   size_t last = SIZE_MAX; // the operation that the last work belonged to

@@ -62,13 +62,17 @@ tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tf
     const uint64_t recorded = launched ? count(r, op->device, op->node) : 0;
     if (recorded < launched) return missing(c, names, op->node, false, op->device, launched, recorded);
   }
-  for (size_t i = 0; i < p->transfers.count; i++) {
+  for (size_t i = 0, next; i < p->transfers.count; i = next) { // those of a loop have one number
     const struct tfc_profile_transfer *t = &p->transfers.data[i];
-    if (!c->own[t->device] || t->bytes == 0 || count(r, t->device, t->id | TFC_TRACE_UID_TRANSFER)) continue;
+    const uint64_t launched = tfc_collector_same_transfer(p, i, &next);
+    if (!c->own[t->device] || launched == 0) continue;
+    const uint64_t recorded = count(r, t->device, t->id | TFC_TRACE_UID_TRANSFER);
+    if (recorded >= launched) continue;
     const struct tfc_plan_info *plan = names ? names->plan : NULL;
     struct tfc_collector_names none = {0};
     bool known = plan && t->id < plan->transfer_count;
-    return missing(c, known ? names : &none, known ? plan->transfers[t->id].tensor.node : t->id, true, t->device, 1, 0);
+    return missing(c, known ? names : &none, known ? plan->transfers[t->id].tensor.node : t->id, true, t->device,
+                   launched, recorded);
   }
   return NULL;
 }

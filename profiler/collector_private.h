@@ -32,6 +32,9 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
 // node, and r->works.
 tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tfc_collector_names *names,
                                         const struct tfc_step_profile *p, struct tfc_activity_result *r);
+// How many of the transfers from `first` on that have its device and its number are copies; they are sorted so, copies
+// first. *out_next: behind those.
+uint64_t tfc_collector_same_transfer(const struct tfc_step_profile *p, size_t first, size_t *out_next);
 int tfc_collector_by_node(const void *a, const void *b); // of struct tfc_profile_op, or what begins with one
 // Gives operations that ran there their dispatch; those that launched nothing get a place of no length.
 tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_step_profile *p);

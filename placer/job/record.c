@@ -186,8 +186,9 @@ static tfc_status store_steps(struct tfc_job *j, struct tfc_job_known *k, const 
       const struct tfc_profile_transfer *t = &p->transfers.data[n];
       if (t->id >= m->transfer_count) continue;
       const struct tfc_plan_transfer_row *of = &m->transfers[t->id];
-      struct tfc_store_transfer row = {step,       (uint32_t)n, of->node,    of->output,    of->source,
-                                       of->target, of->bytes,   t->start_ns, t->duration_ns};
+      struct tfc_store_transfer row = {
+          step,        (uint32_t)n,   of->node, of->output, of->source, of->target, t->bytes ? t->bytes : of->bytes,
+          t->start_ns, t->duration_ns};
       if (!tfc_array_push(&transfers, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
     TFC_TRY(s, tfc_store_add_ops(j->store, k->key, ops.data, ops.count));

@@ -64,7 +64,7 @@ void tfc_runner_copy_step(struct tfc_device *device, const struct tfc_copy *copy
     tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
     return;
   }
-  if (step->trace && step->trace->copies)
+  if (step->trace && step->trace->copies && copy->id != TFC_COPY_UNTRACED)
     tfc_trace_add(&step->trace->copies[device->index], TFC_TRACE_TRANSFER, copy->id, device->index, begin, tfc_ticks(),
                   copy->source->size);
 }

@@ -189,8 +189,12 @@ struct tfc_copy {
   struct tfc_tensor *target;           // its data is set and its size equals the source's; data NULL: the driver of the
                                        // target allocates it (shapes known only when the source is)
   const struct tfc_variable *variable; // the source is this variable's value: it must be initialised
-  uint32_t id;                         // for the trace
+  uint32_t id;                         // for the trace, or TFC_COPY_UNTRACED
+  // The target's memory was taken just now: what its device was given before may still use it. (Places of a plan are
+  // free when the waits are over.)
+  bool fresh;
 };
+enum { TFC_COPY_UNTRACED = 0x7fffffff };
 
 struct tfc_driver_options {
   const char *spec;       // what the user asked for ("cpu:0-3"), NULL: the driver's best
@@ -245,6 +249,9 @@ struct tfc_device_driver {
   // caller's, made by `environment`. Several threads may launch at once. Errors name node, op, device, inputs.
   tfc_status (*launch)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                        struct tfc_kernel_ctx *ctx);
+  // What this thread launches on the device from here on starts when the waits are over. It blocks no longer than until
+  // all that they wait for was given to devices. NULL: launches run at once, so whoever launches waits by itself.
+  tfc_status (*await)(struct tfc_device *device, const struct tfc_timepoint *waits, uint32_t wait_count);
   // Synchronous copies for feeds, fetches and checkpoints, and waiting for all that was submitted.
   tfc_status (*read)(struct tfc_device *device, const struct tfc_tensor *source, void *target);
   tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);

@@ -24,7 +24,7 @@ void tfc_run_check_time(struct tfc_run *r) {
                  tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %g ms%s%s",
                                  (double)r->step->limit_ns * 1e-6, text.size ? ": " : "", text.size ? text.data : ""));
     tfc_text_deinit(&text);
-  } else if (r->nested && tfc_step_stopped(r->step)) {
+  } else if (tfc_step_stopped(r->step)) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
   }
 }
@@ -89,6 +89,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
     if (r->d->prepared && r->d->prepared[d] && session->devices[d]->driver->on_its_own)
       atomic_store_explicit(&r->launched[d], true, memory_order_relaxed);
   }
+  TFC_RETURN_IF_ERROR(tfc_run_copies_begin(r));
   r->root = tfc_run_frame_create(r, 0, NULL, NULL);
   for (uint32_t i = 0; i < r->d->root_count && !r->failed; i++) {
     const struct tfc_dnode *n = &r->d->nodes[r->d->roots[i]];
@@ -99,6 +100,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
 }
 
 void tfc_run_end(struct tfc_run *r) {
+  tfc_run_copies_end(r);
   while (r->frames) tfc_run_frame_free(r, r->frames);
   for (uint32_t i = 0; r->pools && i < r->d->frame_count; i++)
     while (r->pools[i]) {
@@ -117,12 +119,18 @@ void tfc_run_end(struct tfc_run *r) {
 }
 
 // A step is over, and was right, only when what it launched is done. Functions inside of it leave that to its end.
-static tfc_status wait_for_launched(const struct tfc_run *r) {
+tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before) {
   tfc_status s = NULL;
-  for (uint32_t d = 0; !r->nested && r->launched && d < r->session->device_count; d++)
+  if (r->nested) return before;
+  for (uint32_t d = 0; r->launched && d < r->session->device_count; d++)
     if (atomic_load_explicit(&r->launched[d], memory_order_relaxed))
       s = tfc_status_join(s, r->session->devices[d]->driver->synchronize(r->session->devices[d]));
-  return s;
+  tfc_run_copies_finish(r);
+  // A copy that failed is why what waited for it was given up.
+  tfc_status copy = atomic_load(&r->step->failed) ? r->step->status : NULL;
+  r->step->status = NULL;
+  s = tfc_status_join(copy, s);
+  return tfc_status_code(before) == TFC_CANCELLED ? tfc_status_join(s, before) : tfc_status_join(before, s);
 }
 
 static tfc_status run_plan(struct tfc_run *r) {
@@ -139,7 +147,7 @@ static tfc_status run_plan(struct tfc_run *r) {
       tfc_text_deinit(&text);
     }
     if (!s) s = tfc_run_fetch_late(r);
-    s = tfc_status_join(s, wait_for_launched(r));
+    s = tfc_run_settle(r, s);
   }
   free(r->late);
   tfc_run_end(r);

@@ -47,6 +47,7 @@ struct tfc_dnode {
   uint16_t device;
   uint32_t kernel;      // index in the device's prepared segment
   uint32_t input_begin; // into an iteration's values
+  uint32_t moves;       // into the plan's: its inputs
   uint32_t local;       // into an iteration's counts
   uint32_t input_count, control_count, output_count;
   uint32_t edge_begin, edge_end; // sorted by output
@@ -75,7 +76,7 @@ struct tfc_dloop {        // dnodes in order
   struct tfc_dnode start; // what begins it on the ready list
   uint32_t *before, *body, *leaving;
   uint32_t before_count, body_count, leaving_count;
-  uint32_t condition; // of an iteration's values
+  uint32_t condition; // dnode: a Switch by it
 };
 struct tfc_dframe { // static
   uint32_t parent;
@@ -98,6 +99,7 @@ struct tfc_dynamic {
   uint32_t root_count;
   struct tfc_segment *segments;   // [devices]
   struct tfc_prepared **prepared; // [devices]
+  uint32_t *moves;                // by input: its first row among the plan's transfers, or TFC_NONE32; NULL: none move
   bool inline_only;               // one device: kernels run on the caller's thread
   uint32_t most_outputs;
 };
@@ -106,6 +108,10 @@ struct tfc_dynamic {
 // `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
+// What may move between devices: info.transfers, and `moves`.
+TFC_MUST_USE tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan *plan);
+// The row of a value that is there and that a node wants elsewhere, as input `slot`; TFC_COPY_UNTRACED: it has none.
+uint32_t tfc_dynamic_transfer(const struct tfc_plan *plan, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 // Sets the turns of nodes. after [nodes]: the dnode that one has to wait for although it reads nothing of it, or
 // TFC_NONE32. Edges in any order; sources: the dnodes that they leave.
 TFC_MUST_USE tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct tfc_dynamic *d,

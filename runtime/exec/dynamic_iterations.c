@@ -65,7 +65,7 @@ static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
   case TFC_DNODE_MERGE: hand_through(r, n, it, !in[0].live, 0); return NULL;
   case TFC_DNODE_SWITCH: {
     int64_t index = 0;
-    TFC_RETURN_IF_ERROR(tfc_run_index(r, &in[1], &index));
+    TFC_RETURN_IF_ERROR(tfc_run_index(r, n, 1, &in[1], &index));
     hand_through(r, n, it, 0, index != 0);
     release_inputs(n, in);
     return NULL;
@@ -101,11 +101,12 @@ static bool run_list(struct tfc_run *r, const struct tfc_run_item *loop, const u
 
 void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dloop *loop = item->frame->f->loop;
-  struct tfc_run_value *condition = item->iteration->values + loop->condition;
+  const struct tfc_dnode *by = &r->d->nodes[loop->condition];
+  struct tfc_run_value *condition = item->iteration->values + by->input_begin + 1;
   int64_t goes_on = 1;
   for (uint32_t turn = 1;; turn++) {
     if (!run_list(r, item, loop->before, loop->before_count)) return;
-    tfc_status s = tfc_run_index(r, condition, &goes_on);
+    tfc_status s = tfc_run_index(r, by, 1, condition, &goes_on);
     if (s) {
       tfc_run_fail(r, s);
       return;

@@ -22,18 +22,55 @@ tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
   return NULL;
 }
 
-// Brings a value to where it is wanted: a device with its own memory, or the host.
-tfc_status tfc_run_bring(struct tfc_run *r, struct tfc_run_value *v, uint16_t wanted) {
-  if (v->location == wanted) return NULL;
-  struct tfc_tensor moved = {0};
-  struct tfc_copy copy = {.source_device = v->location == TFC_ON_HOST ? NULL : r->session->devices[v->location],
-                          .target_device = wanted == TFC_ON_HOST ? NULL : r->session->devices[wanted],
-                          .source = &v->t,
-                          .target = &moved};
-  TFC_RETURN_IF_ERROR(tfc_runner_copy(&copy));
+uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from) {
+  return r->nested || !r->step->trace ? TFC_COPY_UNTRACED : tfc_dynamic_transfer(r->plan, n, slot, from);
+}
+
+tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v) {
+  if (v->location == TFC_ON_HOST) return NULL;
+  const uint16_t from = v->location;
+  struct tfc_tensor read = {0};
+  struct tfc_copy copy = {.source_device = r->session->devices[from], .source = &v->t, .target = &read};
+  const uint32_t id = tfc_run_transfer(r, n, slot, from);
+  struct tfc_trace_sink *sink = id == TFC_COPY_UNTRACED ? NULL : r->step->trace;
+  const uint64_t begin = tfc_ticks();
+  if (sink && sink->op_begin) sink->op_begin(sink, from, id | TFC_TRACE_UID_TRANSFER);
+  tfc_status s = tfc_runner_copy(&copy);
+  if (sink && sink->op_end) sink->op_end(sink, from, id | TFC_TRACE_UID_TRANSFER);
+  if (s) return s;
+  if (sink) { // on the thread of the device that wants it, or that of the step
+    const bool by_device = n->kind == TFC_DNODE_OP && !n->direct;
+    tfc_trace_add(&sink->buffers[by_device ? n->device : sink->buffer_count - 1], TFC_TRACE_TRANSFER, id, from, begin,
+                  tfc_ticks(), read.size);
+  }
   tfc_tensor_release(&v->t);
-  v->t = moved;
-  v->location = wanted;
+  v->t = read;
+  v->location = TFC_ON_HOST;
+  return NULL;
+}
+
+// Does a kernel that runs on a device with its own memory want this input there?
+static inline bool wants_on_device(const struct tfc_dnode *n, uint32_t k, const struct tfc_run_value *v) {
+  return tfc_dtype_is_plain(v->t.dtype) && !tfc_host_bit(n->host.inputs, k);
+}
+
+static inline bool taken_by_reference(const struct tfc_dnode *n, uint32_t k) {
+  return k < 32 && n->reference_inputs >> k & 1;
+}
+
+// What a kernel writes to in place is left by copies, and what it reads elsewhere begins to come. On the run's thread.
+static tfc_status send_inputs(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_sending *sending) {
+  const struct tfc_dnode *n = item->node;
+  struct tfc_run_value *in = item->iteration->values + n->input_begin;
+  bool foreign = tfc_run_own_space(r, n->device) && !n->direct;
+  sending->to = n->device;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    struct tfc_run_value *v = &in[k];
+    if (v->reference && taken_by_reference(n, k)) tfc_run_leave(r, v->reference);
+    if (!foreign || (v->reference && taken_by_reference(n, k))) continue;
+    if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
+    if (v->location != n->device && wants_on_device(n, k, v)) TFC_RETURN_IF_ERROR(tfc_run_send(r, n, k, v, sending));
+  }
   return NULL;
 }
 
@@ -47,7 +84,7 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
     struct tfc_run_value *v = &in[k];
     variables[k] = NULL;
     if (v->reference) {
-      if (k < 32 && n->reference_inputs >> k & 1) {
+      if (taken_by_reference(n, k)) {
         variables[k] = v->reference;
         inputs[k] = &v->reference->value;
         continue;
@@ -58,20 +95,18 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
       struct tfc_object *object = *(struct tfc_object **)v->t.data;
       if (object && object->type == &tfc_variable_type) variables[k] = (struct tfc_variable *)(void *)object;
     }
-    bool on_device = foreign && tfc_dtype_is_plain(v->t.dtype) && !tfc_host_bit(n->host.inputs, k);
-    uint16_t wanted = on_device ? n->device : TFC_ON_HOST;
-    if (v->location != wanted) TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, wanted));
+    if (v->location != TFC_ON_HOST && !(foreign && wants_on_device(n, k, v)))
+      TFC_RETURN_IF_ERROR(tfc_run_read(r, n, k, v));
     inputs[k] = &v->t;
   }
   return NULL;
 }
 
-// The same, and an error names the node.
-static tfc_status take_inputs_named(struct tfc_run *r, const struct tfc_run_item *item,
-                                    const struct tfc_tensor **inputs, struct tfc_variable **variables) {
+// An error names the node.
+static tfc_status name_node(const struct tfc_run *r, const struct tfc_run_item *item, const struct tfc_tensor **inputs,
+                            tfc_status s) {
   const struct tfc_dnode *n = item->node;
   const struct tfc_graph *g = r->plan->ir.graph;
-  tfc_status s = take_inputs(r, item, inputs, variables);
   if (__builtin_expect(s == NULL, 1)) return NULL;
   for (uint32_t k = 0; k < n->input_count; k++) inputs[k] = &item->iteration->values[n->input_begin + k].t;
   return tfc_op_error(s, g, &g->nodes[n->node], r->session->devices[n->device], inputs, n->input_count);
@@ -159,13 +194,28 @@ static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tf
   return s;
 }
 
+// Where the run's thread launches by itself.
+static tfc_status get_inputs(struct tfc_run *r, const struct tfc_run_item *item) {
+  struct tfc_run_sending sending = {0};
+  tfc_status s = send_inputs(r, item, &sending);
+  if (!s && sending.made) {
+    tfc_submit_begin();
+    s = tfc_run_submit(r, &sending);
+    tfc_submit_end();
+  }
+  if (!s && sending.arrival) s = tfc_run_await(r, sending.to, sending.arrival);
+  tfc_run_drop(&sending);
+  return s;
+}
+
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
   const struct tfc_dnode *n = item->node;
   const struct tfc_tensor *inputs[TFC_RUN_FEW];
   struct tfc_variable *variables[2 * TFC_RUN_FEW]; // of inputs and outputs that there are
   struct tfc_tensor *outputs[TFC_RUN_FEW];
   r->at = n;
-  TFC_RETURN_IF_ERROR(take_inputs_named(r, item, inputs, variables));
+  if (r->copies) TFC_RETURN_IF_ERROR(name_node(r, item, inputs, get_inputs(r, item)));
+  TFC_RETURN_IF_ERROR(name_node(r, item, inputs, take_inputs(r, item, inputs, variables)));
   for (uint32_t i = 0; i < n->output_count; i++) {
     outputs[i] = &outs[i].t;
     variables[TFC_RUN_FEW + i] = NULL;
@@ -214,6 +264,13 @@ static void async_done(struct tfc_kernel_ctx *ctx, tfc_status status) {
   arrive(f);
 }
 
+static tfc_status take_all(struct tfc_run_flight *f) {
+  struct tfc_run *r = f->run;
+  tfc_status s = f->arrival ? tfc_run_await(r, f->item.node->device, f->arrival) : NULL;
+  if (!s) s = take_inputs(r, &f->item, f->inputs, f->variables);
+  return name_node(r, &f->item, f->inputs, s);
+}
+
 static void run_flight(struct tfc_task *task) { // on the device's thread, or the run's own for kernels that wait
   struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)task;
   struct tfc_run *r = f->run;
@@ -221,12 +278,29 @@ static void run_flight(struct tfc_task *task) { // on the device's thread, or th
   bool waits = n->is_async;
   if (atomic_load(&r->stopped))
     f->status = tfc_status_make(TFC_CANCELLED, "the step was cancelled");
-  else if (!(f->status = take_inputs_named(r, &f->item, f->inputs, f->variables))) {
+  else if (!(f->status = take_all(f))) {
     tfc_status s = launch(r, n, &f->ctx); // a kernel that waits may have arrived, and `f` be gone, when this returns
     if (waits && !s) return;
     f->status = s;
   }
   arrive(f);
+}
+
+// What it reads begins to come when it is given to its device: one behind the other in every queue.
+static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
+  struct tfc_device *device = r->session->devices[f->item.node->device];
+  if (!r->copies) return device->driver->post(device, &f->task);
+  struct tfc_run_sending sending = {0};
+  tfc_status s = name_node(r, &f->item, f->inputs, send_inputs(r, &f->item, &sending));
+  if (!s) {
+    tfc_submit_begin();
+    s = name_node(r, &f->item, f->inputs, tfc_run_submit(r, &sending));
+    f->arrival = sending.arrival;
+    if (!s) s = device->driver->post(device, &f->task);
+    tfc_submit_end();
+  }
+  tfc_run_drop(&sending);
+  return s;
 }
 
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
@@ -264,11 +338,14 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
   if (r->flights) r->flights->before = f;
   r->flights = f;
   struct tfc_device *device = r->session->devices[n->device];
-  if (n->direct || r->d->inline_only || !device->driver->post) {
-    run_flight(&f->task);
-    return;
+  const bool here = n->direct || r->d->inline_only || !device->driver->post;
+  tfc_status s = NULL;
+  if (here) {
+    if (r->copies) s = name_node(r, item, f->inputs, get_inputs(r, item));
+    if (!s) run_flight(&f->task);
+  } else {
+    s = post(r, f);
   }
-  tfc_status s = device->driver->post(device, &f->task);
   if (s) {
     f->status = s;
     arrive(f);

@@ -108,7 +108,7 @@ static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_conditio
     if (from->frame != f) return false;
     if (condition != TFC_NONE32 && (condition != x->source[e] || output != d->edges[e].output)) return false;
     condition = x->source[e], output = d->edges[e].output;
-    *out_condition = to->input_begin + 1;
+    *out_condition = d->edges[e].to;
   }
   for (uint32_t i = 0; i < x->node_count; i++) {
     const struct tfc_dnode *n = &d->nodes[x->order[i]];

@@ -2,9 +2,10 @@
 #include "runtime/device/runner.h"
 #include "runtime/exec/dynamic_run.h"
 
-tfc_status tfc_run_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out) {
+tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
+                         int64_t *out) {
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
-  TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, TFC_ON_HOST));
+  TFC_RETURN_IF_ERROR(tfc_run_read(r, n, slot, v));
   if (tfc_tensor_elements(&v->t) != 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "the predicate is not a scalar");
   *out = v->t.dtype == TFC_BOOL ? *(const bool *)v->t.data : tfc_tensor_int(&v->t, 0);
   return NULL;
@@ -42,7 +43,7 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
     return NULL;
   }
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
-  TFC_RETURN_IF_ERROR(tfc_run_bring(r, v, TFC_ON_HOST));
+  TFC_RETURN_IF_ERROR(tfc_run_read(r, n, 0, v));
   if (!out) return NULL;
   if (r->nested && v->t.buffer) { // stays inside
     *out = v->t;
@@ -59,7 +60,7 @@ tfc_status tfc_run_fetch_late(struct tfc_run *r) {
     if (!v.reference) continue;
     s = tfc_run_dereference(r, &v);
     if (s) s = tfc_fetch_error(s, r->session, r->plan->ir.graph, r->plan->fetch_outputs[i], r->late[i]);
-    if (!s) s = tfc_run_bring(r, &v, TFC_ON_HOST);
+    if (!s) s = tfc_run_read(r, &r->d->nodes[r->d->node_count - r->plan->fetch_count + i], 0, &v); // the fetch's node
     if (!s) s = tfc_tensor_clone(&v.t, &r->fetches[i]);
     if (v.t.buffer) tfc_buffer_release(v.t.buffer);
   }
@@ -118,7 +119,7 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
     break;
   case TFC_DNODE_SWITCH: {
     int64_t index = 0;
-    if ((s = tfc_run_index(r, &in[n->input_count - 1], &index))) break;
+    if ((s = tfc_run_index(r, n, n->input_count - 1, &in[n->input_count - 1], &index))) break;
     if (index < 0 || index >= n->output_count) index = n->output_count - 1;
     s = pass(r, n, &in[0], &outs[index]);
     break;

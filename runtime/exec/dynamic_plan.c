@@ -524,6 +524,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, prepare(&m));
   if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena));
   TFC_TRY(s, make_info(&m));
+  TFC_TRY(s, tfc_dynamic_find_transfers(b, plan));
 out:
   free(m.elided);
   free(m.of_node);

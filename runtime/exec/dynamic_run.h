@@ -61,6 +61,12 @@ struct tfc_run_mailbox {
   _Atomic uint32_t signal;
   _Atomic int32_t references;
 };
+struct tfc_run_copies;       // that are under way (dynamic_copies.c)
+struct tfc_run_sending {     // values on their way to the operation that reads them
+  struct tfc_run_copy *made; // not submitted so far
+  uint64_t arrival;          // of the timeline of `to`; 0: nothing was sent
+  uint16_t to;
+};
 struct tfc_run {
   struct tfc_plan *plan;
   struct tfc_dynamic *d;
@@ -87,6 +93,7 @@ struct tfc_run {
   struct tfc_run_flight *flights;
   struct tfc_run_mailbox *mailbox;
   struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
+  struct tfc_run_copies *copies;           // of the outermost run; NULL: no device has memory of its own
   _Atomic bool *launched;     // [devices] of the outermost run: operations may still run there after their launch
   struct tfc_run_value *outs; // [most_outputs]
   const struct tfc_tensor *feeds;
@@ -100,6 +107,7 @@ struct tfc_run_flight { // a kernel that runs elsewhere or waits
   struct tfc_run *run;
   struct tfc_run_mailbox *mailbox;
   struct tfc_run_item item;
+  uint64_t arrival; // of the timeline of its device: what it reads is there; 0: it was there before
   struct tfc_run_value *outs;
   tfc_status status;
   struct tfc_run_flight *next;           // arrived
@@ -148,7 +156,26 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
 // Copies what was fetched to the caller; of references only when nothing else runs any more.
 tfc_status tfc_run_fetch_late(struct tfc_run *r);
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
-tfc_status tfc_run_bring(struct tfc_run *r, struct tfc_run_value *v, uint16_t wanted);
+// Host code wants it, as input `slot` of a node: waits for the device.
+tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
+// The number of a transfer in traces.
+uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
+// Copies to devices. The outermost run begins and ends them; finish: waits until none is under way.
+tfc_status tfc_run_copies_begin(struct tfc_run *r);
+void tfc_run_copies_finish(struct tfc_run *r);
+void tfc_run_copies_end(struct tfc_run *r);
+// The value, input `slot` of a node, is to be on sending->to, where host code cannot read it: it becomes what the copy
+// writes. Submitted (between tfc_submit_begin and _end) with all that the operation is sent; awaited before it is
+// launched; dropped where that fails.
+tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
+                        struct tfc_run_sending *sending);
+tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending);
+void tfc_run_drop(struct tfc_run_sending *sending);
+tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
+// A variable's memory is going to be written to in place: no copy reads it afterwards.
+void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
+// Waits until devices have done what the outermost run gave them. What went wrong, here or before (taken).
+tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
@@ -170,7 +197,9 @@ void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what wai
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
 // What a node that is not dead makes of its inputs, on this thread.
 tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-tfc_status tfc_run_index(struct tfc_run *r, struct tfc_run_value *v, int64_t *out); // of a branch
+// Of a branch: input `slot` of its Switch.
+tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
+                         int64_t *out);
 void tfc_run_check_time(struct tfc_run *r);
 // A loop that runs iteration by iteration: all that enters is live and among the frame's constants.
 void tfc_run_loop_begin(struct tfc_run *r, struct tfc_run_frame *f);

@@ -125,7 +125,19 @@ tfc_status tfc_partial_run(struct tfc_partial *p, const struct tfc_partial_call 
         tfc_run_make_ready(r, n, r->root, tfc_run_iteration(r->root, 0), false);
     }
   }
+  p->step.trace = options ? options->trace : NULL;
+  uint64_t begin = tfc_ticks();
   tfc_run_loop(r);
+  tfc_status settled = tfc_run_settle(r, r->status);
+  r->status = NULL;
+  if (r->failed)
+    r->status = settled;
+  else if (settled)
+    tfc_run_fail(r, settled);
+  struct tfc_trace_sink *sink = p->step.trace;
+  if (sink && !r->failed)
+    tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, tfc_ticks(), 0);
+  p->step.trace = NULL;
   leave(p, mode);
   for (uint32_t i = 0; i < call->feed_count; i++) p->feeds[call->feeds[i]] = (struct tfc_tensor){0};
   tfc_status s = r->failed ? r->status : missing(p);

@@ -41,12 +41,18 @@ struct tfc_cached_plan {
   struct tfc_plan *plan;
 };
 
+struct tfc_timeline { // of copies to a device in ready order
+  struct tfc_semaphore *semaphore;
+  uint64_t last; // of the last copy that was submitted; under the lock of submissions
+};
+
 struct tfc_session {
   const struct tfc_graph *graph; // retained
   struct tfc_session_options options;
   struct tfc_device *const *devices;
   uint32_t device_count;
   struct tfc_resources *resources;
+  struct tfc_timeline *timelines;   // [device_count]; semaphore NULL: the device has no memory of its own
   struct tfc_session_arena *arenas; // [device_count + 1]
   pthread_mutex_t run_lock;         // one static step at a time; arenas
   uint32_t dynamic_steps;           // since the last static one; under run_lock
@@ -279,6 +285,9 @@ TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const 
 void tfc_plan_static_deinit(struct tfc_plan *plan);
 // Puts slots with places where the arenas are now, making those large enough. Under run_lock, or the plan's own.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
+// What waits for each other is submitted under one lock of the process, so that every queue has it in the same order.
+void tfc_submit_begin(void);
+void tfc_submit_end(void);
 // A step in ready order begins. After some of them in a row arenas are given back. Under run_lock.
 void tfc_session_note_dynamic(struct tfc_session *session);
 

@@ -26,7 +26,11 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   atomic_init(&session->next_step, 1);
   tfc_gate_init(&session->gate, options->callers);
   session->arenas = calloc(session->device_count + 1, sizeof *session->arenas);
-  if (!session->arenas) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
+  session->timelines = calloc(session->device_count, sizeof *session->timelines);
+  if (!session->arenas || !session->timelines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
+  for (uint32_t d = 0; d < session->device_count; d++)
+    if (session->devices[d]->info.address_space != 0)
+      TFC_TRY(s, tfc_semaphore_create(&session->timelines[d].semaphore));
   TFC_TRY(s, tfc_resources_create(&session->resources));
   *out = session, session = NULL;
 out:
@@ -62,6 +66,9 @@ void tfc_session_free(struct tfc_session *session) {
   for (uint32_t l = 0; session->arenas && l <= session->device_count; l++)
     tfc_buffer_release(session->arenas[l].buffer);
   free(session->arenas);
+  for (uint32_t d = 0; session->timelines && d < session->device_count; d++)
+    tfc_semaphore_free(session->timelines[d].semaphore);
+  free(session->timelines);
   pthread_mutex_destroy(&session->run_lock);
   pthread_mutex_destroy(&session->lock);
   tfc_gate_deinit(&session->gate);

@@ -9,6 +9,12 @@
 #include "runtime/exec/plan_internal.h"
 
 static pthread_mutex_t submit_lock = PTHREAD_MUTEX_INITIALIZER;
+void tfc_submit_begin(void) {
+  pthread_mutex_lock(&submit_lock);
+}
+void tfc_submit_end(void) {
+  pthread_mutex_unlock(&submit_lock);
+}
 
 // Makes an arena at least this large; exactly this large where `exact`.
 static tfc_status fit_arena(const struct tfc_session *session, struct tfc_session_arena *arena, uint32_t location,
@@ -118,7 +124,7 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
     const struct tfc_point *p = &plan->points[i];
     plan->timepoints[i] = (struct tfc_timepoint){plan->semaphores[p->queue], plan->base[p->queue] + p->offset};
   }
-  pthread_mutex_lock(&submit_lock);
+  tfc_submit_begin();
   for (uint32_t i = 0; i < plan->submission_count; i++) {
     struct tfc_submission *sub = &plan->submissions[i];
     const struct tfc_timepoint *waits = plan->timepoints + sub->point_begin, *signals = waits + sub->wait_count;
@@ -134,7 +140,7 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
     tfc_step_fail(step, tfc_status_annotate(s, "submitting to %s", sub->device->info.name));
     for (uint32_t k = 0; k < sub->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
   }
-  pthread_mutex_unlock(&submit_lock);
+  tfc_submit_end();
   return refused;
 }
 

@@ -173,8 +173,8 @@ static void check_copies(struct tfc_device_set *set) { // host → 0 → 1 → h
   struct tfc_trace_buffer buffers[3] = {0}, copies[2] = {{records, 0, 4, 0}, {records + 4, 0, 4, 0}};
   struct tfc_trace_sink sink = {.buffers = buffers, .buffer_count = 3, .copies = copies};
   struct tfc_step step = {.id = 1, .trace = &sink};
-  struct tfc_copy in = {NULL, d0, &host, &t[0], NULL, 0}, over = {d0, d1, &t[0], &t[1], NULL, 1},
-                  made = {d0, d1, &t[0], &grown, NULL, 2}, out = {d1, NULL, &t[1], &back, NULL, 3};
+  struct tfc_copy in = {NULL, d0, &host, &t[0], NULL, 0, false}, over = {d0, d1, &t[0], &t[1], NULL, 1, false},
+                  made = {d0, d1, &t[0], &grown, NULL, 2, false}, out = {d1, NULL, &t[1], &back, NULL, 3, false};
   struct tfc_timepoint at[5];
   for (uint64_t i = 0; i < 5; i++) at[i] = (struct tfc_timepoint){s, i + 1};
   assert_ok(d1->driver->copy(d1, &out, &step, &at[2], 1, &at[3], 1)); // a queue of its own would hold it here: submit

@@ -19,16 +19,19 @@ struct work {
   void *to;
   const void *from;
   size_t bytes;
-  struct CUevent_st *event;
-  uint64_t number;      // of the event's record
-  uint32_t correlation; // of the launch
-  uint64_t node;        // of a captured graph
+  struct record *record; // RECORD reaches it, WAIT waits for it
+  uint32_t correlation;  // of the launch
+  uint64_t node;         // of a captured graph
   struct work *next;
+};
+struct record { // of an event: who was told to wait for it does, whatever the event is used for afterwards
+  uint32_t references;
+  bool reached;
+  int64_t when;
 };
 struct CUevent_st {
   int device;
-  uint64_t recorded, reached;
-  int64_t when;
+  struct record *last; // NULL: never recorded
   bool timing;
 };
 struct CUgraph_st {
@@ -295,7 +298,11 @@ static void run_seen(const struct CUstream_st *s, struct work *w) {
                                             .bytes = w->bytes});
 }
 
+static void release_record(struct record *r) { // under the lock
+  if (r && --r->references == 0) free(r);
+}
 static void free_work(struct work *w) {
+  release_record(w->record);
   free(w->argument);
   free(w);
 }
@@ -307,7 +314,7 @@ static void *stream_thread(void *arg) {
     while (!s->first && !s->stop) pthread_cond_wait(&changed, &lock);
     struct work *w = s->first;
     if (!w) break;
-    if (w->kind == WAIT && w->event->reached < w->number && !s->stop) {
+    if (w->kind == WAIT && w->record && !w->record->reached && !s->stop) {
       pthread_cond_wait(&changed, &lock);
       continue;
     }
@@ -326,9 +333,9 @@ static void *stream_thread(void *arg) {
     if (real && ns) tfc_sleep_ns(ns);
     if (real && !skip) run_seen(s, w);
     pthread_mutex_lock(&lock);
-    if (w->kind == RECORD && w->number > w->event->reached) {
-      w->event->reached = w->number;
-      w->event->when = tfc_now_ns();
+    if (w->kind == RECORD) {
+      w->record->reached = true;
+      w->record->when = tfc_now_ns();
     }
     s->busy = false;
     free_work(w);
@@ -426,6 +433,7 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   int error = count(TFC_CUDA_FAKE_COPY);
   struct work w = {.kind = COPY, .to = to, .from = from, .bytes = bytes};
   bool pageable = is_pageable(to) || is_pageable(from);
+  counts[TFC_CUDA_FAKE_PAGEABLE] += pageable;
   if (!error && pageable && s->capture) error = 900;
   if (!error && pageable) {
     wait_idle(s);
@@ -470,6 +478,9 @@ static int event_create(bool timing, tfc_cuda_event *out) {
   return 0;
 }
 static int event_destroy(tfc_cuda_event e) {
+  pthread_mutex_lock(&lock);
+  release_record(e->last);
+  pthread_mutex_unlock(&lock);
   free(e);
   return 0;
 }
@@ -477,14 +488,22 @@ static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_RECORD);
   violations += e->device != s->device;
-  if (!error) error = push(s, &(struct work){.kind = RECORD, .event = e, .number = ++e->recorded});
+  struct record *r = error ? NULL : calloc(1, sizeof *r);
+  if (!error && !r) error = 2;
+  if (!error && !(error = push(s, &(struct work){.kind = RECORD, .record = r}))) {
+    release_record(e->last);
+    e->last = r;
+    r->references = 2; // the event's and the work's
+  } else {
+    free(r);
+  }
   pthread_mutex_unlock(&lock);
   return error;
 }
 static int event_query(tfc_cuda_event e) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_QUERY);
-  if (!error && e->reached < e->recorded) error = TFC_CUDA_NOT_READY;
+  if (!error && e->last && !e->last->reached) error = TFC_CUDA_NOT_READY;
   pthread_mutex_unlock(&lock);
   return error;
 }
@@ -493,15 +512,16 @@ static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms
   int error = count(TFC_CUDA_FAKE_EVENT_ELAPSED);
   violations += !begin->timing || !end->timing || begin->device != end->device;
   if (!error && (!begin->timing || !end->timing)) error = 400;
-  if (!error && (begin->reached < begin->recorded || end->reached < end->recorded)) error = TFC_CUDA_NOT_READY;
-  if (!error) *out_ms = (float)((double)(end->when - begin->when) * 1e-6);
+  if (!error && (!begin->last || !end->last)) error = 400;
+  if (!error && (!begin->last->reached || !end->last->reached)) error = TFC_CUDA_NOT_READY;
+  if (!error) *out_ms = (float)((double)(end->last->when - begin->last->when) * 1e-6);
   pthread_mutex_unlock(&lock);
   return error;
 }
 static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_STREAM_WAIT);
-  if (!error) error = push(s, &(struct work){.kind = WAIT, .event = e, .number = e->recorded});
+  if (!error && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last) e->last->references++;
   pthread_mutex_unlock(&lock);
   return error;
 }

@@ -1,6 +1,7 @@
 // A fake of the CUDA calls: device memory is host memory at addresses that host code cannot read, each stream is a
 // thread with a queue, events are places in queues. Pinned memory is read and written when the stream gets there,
-// pageable memory as CUDA does it: at once, after the stream. Any call can be made to fail, by number.
+// pageable memory as CUDA does it: at once, after the stream (PAGEABLE counts those among the copies). Any call can be
+// made to fail, by number.
 #ifndef TFC_TESTS_COMMON_CUDA_FAKE_H
 #define TFC_TESTS_COMMON_CUDA_FAKE_H
 
@@ -14,7 +15,8 @@
   X(STREAM_CREATE)                                                                                                     \
   X(STREAM_SYNCHRONIZE)                                                                                                \
   X(STREAM_WAIT)                                                                                                       \
-  X(EVENT_CREATE) X(EVENT_RECORD) X(EVENT_QUERY) X(EVENT_ELAPSED) X(COPY) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT)
+  X(EVENT_CREATE)                                                                                                      \
+  X(EVENT_RECORD) X(EVENT_QUERY) X(EVENT_ELAPSED) X(COPY) X(PAGEABLE) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT)
 enum tfc_cuda_fake_call {
 #define TFC_CUDA_FAKE_ENUM(name) TFC_CUDA_FAKE_##name,
   TFC_CUDA_FAKE_CALLS(TFC_CUDA_FAKE_ENUM)

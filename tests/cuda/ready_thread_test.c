@@ -2,6 +2,7 @@
 // it is. Its time holds the work, and its status what went wrong there.
 #include "tests/common/test.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
@@ -45,8 +46,41 @@ static void targets_only(void **state) {
   tfc_cuda_fake_reset();
 }
 
+// Each call of a partial run ends when what it launched is done, and says what went wrong there.
+static void partial(void **state) {
+  (void)state;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_partial *p = NULL;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "ready", NULL, &g));
+  assert_ok(tfc_devices_open("gpu:0-1", NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  const uint32_t target = tfc_graph_find(g, TFC_STR("set"));
+  const struct tfc_run_spec spec = {.targets = &target, .target_count = 1};
+  tfc_cuda_fake_delay(DELAY_NS);
+  for (int fails = 0; fails < 2; fails++) {
+    assert_ok(tfc_partial_begin(session, &spec, &p));
+    if (fails) tfc_cuda_fake_fail_work(1, 700);
+    const int64_t begin = tfc_now_ns();
+    tfc_status s = tfc_partial_run(p, &(struct tfc_partial_call){0}, NULL, NULL);
+    if (fails)
+      assert_fails(s, TFC_UNAVAILABLE, "illegal memory access");
+    else
+      assert_ok(s);
+    assert_true(fails || tfc_now_ns() - begin >= DELAY_NS);
+    tfc_partial_end(p);
+  }
+  tfc_cuda_fake_delay(0);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_cuda_fake_reset();
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(targets_only)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(targets_only), cmocka_unit_test(partial)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

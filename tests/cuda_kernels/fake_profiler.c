@@ -1,68 +1,11 @@
-// libtfc_cupti.so beside fake_plugin.c's libtfc_cuda.so: every piece of work that the fake's streams do is recorded
-// when it ran, under the correlation of its launch, and under its node where it was captured. As from CUPTI.
-//
-// Works of a captured segment follow each other after a microsecond at most: what a thread takes for it here is the
-// machine's. FAKE_GAP_NS=N: before each segment's third work its stream stands still for so long.
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+// libtfc_cupti.so beside fake_plugin.c's libtfc_cuda.so.
+#include "tests/common/fake_watcher.h"
 
-#include "tests/common/cuda_fake.h"
-#include "tests/common/fake_profiler.h"
-
-static void pop(void) {
-  fake_marked = 0;
-}
-
-static uint32_t launched(void) {
-  const uint32_t correlation = atomic_fetch_add(&fake_correlations, 1) + 1;
-  if (fake_marked && fake_activity && atomic_load(&fake_recording))
-    tfc_activity_correlate(fake_activity, correlation, fake_marked);
-  return correlation;
-}
-
-// When a work of a segment began, by the end of the one before it on this stream's thread.
-static int64_t begin_of(const struct tfc_cuda_fake_seen *seen) {
-  enum { GAP_NS = 1000, SLOW = 2 };
-  static _Thread_local uint32_t segment, place;
-  static _Thread_local int64_t end;
-  const char *slow = getenv("FAKE_GAP_NS");
-  int64_t start = seen->start_ns;
-  place = segment == seen->correlation ? place + 1 : 0;
-  segment = seen->correlation;
-  if (place && !(slow && place == SLOW) && start > end + GAP_NS) start = end + GAP_NS;
-  end = start + (seen->end_ns - seen->start_ns);
-  if (slow && place == SLOW - 1) nanosleep(&(struct timespec){.tv_nsec = atol(slow)}, NULL);
-  return start;
-}
-
-static void ran(const struct tfc_cuda_fake_seen *seen) {
-  static const struct {
-    tfc_activity_kind kind;
-    const char *name, *direction;
-  } kinds[] = {[TFC_CUDA_FAKE_KERNEL] = {TFC_ACTIVITY_KERNEL, "fake kernel", ""},
-               [TFC_CUDA_FAKE_COPIED] = {TFC_ACTIVITY_COPY, "copy DtoD", "DtoD"},
-               [TFC_CUDA_FAKE_FILLED] = {TFC_ACTIVITY_SET, "fill", ""}};
-  if (!fake_activity || !atomic_load(&fake_recording)) return;
-  const int64_t start = seen->graph_node ? begin_of(seen) : seen->start_ns;
-  struct tfc_activity_work w = {.kind = kinds[seen->kind].kind,
-                                .start_ns = start,
-                                .end_ns = start + (seen->end_ns - seen->start_ns),
-                                .context = seen->context,
-                                .stream = seen->stream,
-                                .correlation = seen->correlation,
-                                .graph_node = seen->graph_node,
-                                .bytes = seen->bytes};
-  snprintf(w.name, sizeof w.name, "%s", kinds[seen->kind].name);
-  snprintf(w.direction, sizeof w.direction, "%s", kinds[seen->kind].direction);
-  tfc_activity_add(fake_activity, &w);
-}
-
-const struct tfc_cuda_fake_watcher tfc_fake_watcher = {launched, ran}; // fake_plugin.c looks for it
+const struct tfc_cuda_fake_watcher tfc_fake_watcher = {fake_launched, fake_ran}; // fake_plugin.c looks for it
 
 const struct tfc_gpu_profiler tfc_gpu_profiler = {.name = "a fake profiler",
                                                   .start = fake_start,
                                                   .push = fake_push,
-                                                  .pop = pop,
+                                                  .pop = fake_pop,
                                                   .flush = fake_flush,
                                                   .record = fake_record};

@@ -83,7 +83,7 @@ static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c
     to->shape = from->shape;
     to->dtype = from->dtype;
     to->size = from->size;
-    return NULL;
+    return c->fresh ? tfc_cuda_after_compute(d, stream) : NULL;
   }
   struct tfc_tensor fresh = *from;
   fresh.buffer = NULL;
@@ -205,7 +205,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   if (tfc_step_stopped(step)) return NULL;
   if (c->variable && !c->variable->initialized) return tfc_variable_check(c->variable);
   tfc_cuda_stream stream = d->copies[direction];
-  struct tfc_trace_sink *sink = step->trace;
+  struct tfc_trace_sink *sink = c->id == TFC_COPY_UNTRACED ? NULL : step->trace;
   bool dated = sink && sink->copies && sink->executions && tfc_dtype_is_plain(c->source->dtype);
   uint16_t index = d->base.index;
   if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
@@ -284,13 +284,15 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   }
   *end = (struct tfc_cuda_end){.device = d, .step = step};
   if (!s) s = run_copy(d, &e->copy, step, direction, end);
+  // Before the signals: who goes on by them sees that the step has failed.
+  if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
+  s = NULL;
   d->unpublished_streams |= UINT64_C(1) << direction;
   d->unpublished_host |= direction == TFC_CUDA_OUT || !tfc_dtype_is_plain(e->copy.source->dtype);
   if (!atomic_load(&d->dead)) {
-    tfc_status p = publish(d, end, signals, e->signal_count);
-    if (p) s = s ? (tfc_status_free(p), s) : p;
+    s = publish(d, end, signals, e->signal_count);
+    if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
   }
-  if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
   s = tfc_cuda_finish(&d->copy_end, end, signals, e->signal_count);
   if (!s) return;
   tfc_step_fail(step, s);
@@ -306,6 +308,24 @@ tfc_status tfc_cuda_copy(struct tfc_device *device, const struct tfc_copy *recor
       &(struct tfc_queue_entry){
           .run = copy_entry, .copy = *record, .step = step, .wait_count = wait_count, .signal_count = signal_count},
       waits, signals);
+}
+
+// --- Waiting for copies ------------------------------------------------------------------------------------------
+tfc_status tfc_cuda_await(struct tfc_device *device, const struct tfc_timepoint *waits, uint32_t wait_count) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
+  TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal), "waiting for a copy");
+  for (uint32_t i = 0; i < wait_count; i++) {
+    uint64_t since = 0;
+    int failed = 0;
+    tfc_status s =
+        tfc_cuda_wait(d->api, d->compute, waits[i].semaphore, waits[i].value, false, SPIN_NS, &since, &failed);
+    if (!s) continue;
+    if (!failed) return s;
+    tfc_status_free(s);
+    return tfc_cuda_error(d, failed, "waiting for a copy");
+  }
+  return NULL;
 }
 
 // --- Synchronous copies ------------------------------------------------------------------------------------------

@@ -326,7 +326,7 @@ static void set_tuning(const char *lines) {
   .on_its_own = true, .close = close_device, .allocate = allocate, .in_use = in_use,                                   \
   .prepare = tfc_cuda_prepare_segment, .release = tfc_cuda_release_segment, .submit = tfc_cuda_submit,                 \
   .copy = tfc_cuda_copy, .environment = environment, .post = post, .launch = tfc_cuda_launch_one,                      \
-  .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,                            \
+  .await = tfc_cuda_await, .read = tfc_cuda_read_tensor, .write = tfc_cuda_write_tensor, .synchronize = synchronize,   \
   .supports = tfc_cuda_supports, .fallbacks = fallbacks, .fallback = tfc_cuda_fallback,                                \
   .has_kernel = tfc_cuda_has_kernel, .launches = tfc_cuda_launches, .tuning = tuning, .set_tuning = set_tuning,        \
   .configure = configure

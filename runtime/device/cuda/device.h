@@ -5,7 +5,7 @@
 //   segment.c   choosing kernels, preparing, running a segment, single launches
 //   host.c      operations without a kernel here: run on the host between copies
 //   rows.c      the table of kernels; moves that need no kernel
-//   copy.c      copies beside compute
+//   copy.c      copies beside compute; kernels that wait for them
 //   finish.c    what happens when the device has got there: timings, values for the host, signals
 //   graph.c     captured segments
 #ifndef TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
@@ -158,6 +158,8 @@ TFC_MUST_USE tfc_status tfc_cuda_copy(struct tfc_device *device, const struct tf
                                       const struct tfc_timepoint *signals, uint32_t signal_count);
 TFC_MUST_USE tfc_status tfc_cuda_read_tensor(struct tfc_device *device, const struct tfc_tensor *source, void *target);
 TFC_MUST_USE tfc_status tfc_cuda_write_tensor(struct tfc_device *device, const void *source, struct tfc_tensor *target);
+TFC_MUST_USE tfc_status tfc_cuda_await(struct tfc_device *device, const struct tfc_timepoint *waits,
+                                       uint32_t wait_count);
 // Makes `stream` wait for what is on the compute stream now.
 TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream);
 TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out);

@@ -1,0 +1,64 @@
+// A profiler that sees what the fake of the CUDA calls does: every piece of work is recorded when it ran, under the
+// correlation of its launch, and under its node where it was captured. As from CUPTI.
+//
+// Works of a captured segment follow each other after a microsecond at most: what a thread takes for it here is the
+// machine's. FAKE_GAP_NS=N: before each segment's third work its stream stands still for so long.
+#ifndef TFC_TESTS_COMMON_FAKE_WATCHER_H
+#define TFC_TESTS_COMMON_FAKE_WATCHER_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/common/cuda_fake.h"
+#include "tests/common/fake_profiler.h"
+
+static void fake_pop(void) {
+  fake_marked = 0;
+}
+
+static uint32_t fake_launched(void) {
+  const uint32_t correlation = atomic_fetch_add(&fake_correlations, 1) + 1;
+  if (fake_marked && fake_activity && atomic_load(&fake_recording))
+    tfc_activity_correlate(fake_activity, correlation, fake_marked);
+  return correlation;
+}
+
+// When a work of a segment began, by the end of the one before it on this stream's thread.
+static int64_t fake_begin(const struct tfc_cuda_fake_seen *seen) {
+  enum { GAP_NS = 1000, SLOW = 2 };
+  static _Thread_local uint32_t segment, place;
+  static _Thread_local int64_t end;
+  const char *slow = getenv("FAKE_GAP_NS");
+  int64_t start = seen->start_ns;
+  place = segment == seen->correlation ? place + 1 : 0;
+  segment = seen->correlation;
+  if (place && !(slow && place == SLOW) && start > end + GAP_NS) start = end + GAP_NS;
+  end = start + (seen->end_ns - seen->start_ns);
+  if (slow && place == SLOW - 1) nanosleep(&(struct timespec){.tv_nsec = atol(slow)}, NULL);
+  return start;
+}
+
+static void fake_ran(const struct tfc_cuda_fake_seen *seen) {
+  static const struct {
+    tfc_activity_kind kind;
+    const char *name, *direction;
+  } kinds[] = {[TFC_CUDA_FAKE_KERNEL] = {TFC_ACTIVITY_KERNEL, "fake kernel", ""},
+               [TFC_CUDA_FAKE_COPIED] = {TFC_ACTIVITY_COPY, "copy DtoD", "DtoD"},
+               [TFC_CUDA_FAKE_FILLED] = {TFC_ACTIVITY_SET, "fill", ""}};
+  if (!fake_activity || !atomic_load(&fake_recording)) return;
+  const int64_t start = seen->graph_node ? fake_begin(seen) : seen->start_ns;
+  struct tfc_activity_work w = {.kind = kinds[seen->kind].kind,
+                                .start_ns = start,
+                                .end_ns = start + (seen->end_ns - seen->start_ns),
+                                .context = seen->context,
+                                .stream = seen->stream,
+                                .correlation = seen->correlation,
+                                .graph_node = seen->graph_node,
+                                .bytes = seen->bytes};
+  snprintf(w.name, sizeof w.name, "%s", kinds[seen->kind].name);
+  snprintf(w.direction, sizeof w.direction, "%s", kinds[seen->kind].direction);
+  tfc_activity_add(fake_activity, &w);
+}
+
+#endif

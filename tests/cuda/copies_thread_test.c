@@ -1,0 +1,242 @@
+// Values move between GPUs in ready order on a fake of the CUDA calls: by copies on their streams, which kernels wait
+// for there. Nothing waits for the host but what is fetched.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "profiler/collector.h"
+#include "runtime/device/cuda/device.h"
+#include "runtime/graph/import.h"
+#include "tests/common/fake_watcher.h"
+#include "tests/common/spread_loop.h"
+
+#ifdef TFC_SANITIZED
+enum { SEEDS = 3, PLACES = 4, ITERATIONS = 6 };
+#else
+enum { SEEDS = 8, PLACES = 24, ITERATIONS = 12 };
+#endif
+
+// --- Kernels that run when their stream gets there -----------------------------------------------------------------
+struct binary {
+  const float *a, *b;
+  float *y;
+  size_t a_size, b_size, size; // 1: the same for all
+  float sign;                  // of b; 0: a product
+};
+static void compute(void *argument) {
+  const struct binary *k = argument;
+  const float *a = tfc_cuda_fake_host(k->a), *b = tfc_cuda_fake_host(k->b);
+  float *y = tfc_cuda_fake_host(k->y);
+  for (size_t i = 0; i < k->size; i++) {
+    float p = a[k->a_size == 1 ? 0 : i], q = b[k->b_size == 1 ? 0 : i];
+    y[i] = k->sign == 0 ? p * q : p + k->sign * q;
+  }
+}
+static tfc_status launch_binary(struct tfc_cuda_launch *l) {
+  const struct tfc_tensor *a = l->ctx->inputs[0], *b = l->ctx->inputs[1], *like = a->size >= b->size ? a : b;
+  struct tfc_tensor *y = NULL;
+  tfc_str op = l->ctx->node->op;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, like, &y));
+  const struct binary k = {a->data,
+                           b->data,
+                           y->data,
+                           a->size / 4,
+                           b->size / 4,
+                           y->size / 4,
+                           tfc_str_is(op, "Mul")   ? 0
+                           : tfc_str_is(op, "Sub") ? -1.0f
+                                                   : 1.0f};
+  int failed = tfc_cuda_fake_launch(l->stream, compute, &k, sizeof k);
+  if (!failed) tfc_cuda_count_launch();
+  return tfc_cuda_status(l, failed);
+}
+static const struct tfc_cuda_kernel rows[] = {{"Mul", TFC_TYPE_BIT(TFC_FLOAT), NULL, launch_binary, 0},
+                                              {"AddV2", TFC_TYPE_BIT(TFC_FLOAT), NULL, launch_binary, 0},
+                                              {"Sub", TFC_TYPE_BIT(TFC_FLOAT), NULL, launch_binary, 0}};
+TFC_CUDA_KERNELS(rows);
+
+static void open_on(struct spread_loop *l, const char *devices) {
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  spread_loop_open(l, devices, NULL);
+  assert_ok(spread_loop_run(l, 2, NULL));
+}
+
+static void nothing_by_the_host(void **state) {
+  struct spread_loop l;
+  open_on(&l, *state);
+  static const enum tfc_cuda_fake_call blocking[] = {TFC_CUDA_FAKE_PAGEABLE, TFC_CUDA_FAKE_STREAM_SYNCHRONIZE};
+  uint64_t made[2][2] = {0};
+  for (int longer = 0; longer < 2; longer++) {
+    const int32_t n = longer ? 30 : 3;
+    for (int k = 0; k < 2; k++) made[longer][k] = tfc_cuda_fake_calls(blocking[k]);
+    const uint64_t copies = tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY);
+    assert_ok(spread_loop_run(&l, n, NULL));
+    for (int k = 0; k < 2; k++) made[longer][k] = tfc_cuda_fake_calls(blocking[k]) - made[longer][k];
+    assert_true(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) - copies >= 3 * (uint64_t)n);
+  }
+  assert_int_equal(made[0][0], 2); // what is fetched
+  assert_int_equal(made[1][0], 2);
+  assert_int_equal(made[1][1], made[0][1]); // that, and the end of the step
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  spread_loop_close(&l);
+}
+
+static void random_delays(void **state) {
+  struct spread_loop l;
+  open_on(&l, *state);
+  tfc_cuda_fake_delay(200000);
+  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    tfc_cuda_fake_shuffle(seed);
+    assert_ok(spread_loop_run(&l, ITERATIONS, NULL));
+  }
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  spread_loop_close(&l);
+}
+
+static void failures(void **state) {
+  static const enum tfc_cuda_fake_call kinds[] = {TFC_CUDA_FAKE_COPY,          TFC_CUDA_FAKE_STREAM_WAIT,
+                                                  TFC_CUDA_FAKE_EVENT_RECORD,  TFC_CUDA_FAKE_ALLOCATE,
+                                                  TFC_CUDA_FAKE_ALLOCATE_HOST, TFC_CUDA_FAKE_ANY};
+  struct spread_loop l;
+  open_on(&l, *state);
+  tfc_cuda_fake_delay(20000);
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    for (uint64_t n = 1; n <= PLACES; n++) {
+      const uint64_t before = tfc_cuda_fake_calls(kinds[k]);
+      tfc_cuda_fake_fail(kinds[k], n, 1, 1);
+      tfc_status s = spread_loop_run(&l, ITERATIONS, NULL);
+      const bool reached = tfc_cuda_fake_calls(kinds[k]) - before >= n;
+      if (reached != (s != NULL))
+        fail_msg("calls %u fail, number %llu: no failure", (unsigned)k, (unsigned long long)n);
+      if (s && !strstr(tfc_status_message(s), "gpu:")) fail_msg("not where it failed: %s", tfc_status_message(s));
+      tfc_status_free(s);
+      tfc_cuda_fake_fail(kinds[k], 0, 0, 0);
+      assert_ok(spread_loop_run(&l, 2, NULL));
+    }
+  spread_loop_close(&l);
+}
+
+static void lost(void **state) { // a device that stops working in the middle: the step ends, and says so
+  struct spread_loop l;
+  for (uint64_t n = 1; n <= PLACES; n += 3) {
+    open_on(&l, *state);
+    tfc_cuda_fake_delay(20000);
+    tfc_cuda_fake_fail_work(n, 700);
+    assert_fails(spread_loop_run(&l, ITERATIONS, NULL), TFC_UNAVAILABLE, "illegal memory access");
+    spread_loop_close(&l);
+    tfc_cuda_fake_reset();
+  }
+}
+
+// A reference's value goes to another GPU, and is written over in place when that has been given its work: not before
+// the copy has read it.
+static const char text[] =
+    "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
+    "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
+    "node { name: 'w' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
+    "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
+    "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }"
+    "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
+    "node { name: 'begin' op: 'Assign' input: 'v' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }"
+    "node { name: 'read' op: 'Identity' input: 'v' attr { key: 'T' value { type: DT_FLOAT } } }"
+    "node { name: 'two' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor {"
+    "  dtype: DT_FLOAT tensor_shape { } float_val: 2 } } } }"
+    "node { name: 'y' op: 'Mul' input: 'read' input: 'two' attr { key: 'T' value { type: DT_FLOAT } } }"
+    "node { name: 'keep' op: 'Assign' input: 'w' input: 'y' attr { key: 'T' value { type: DT_FLOAT } } }"
+    "node { name: 'set' op: 'Assign' input: 'v' input: 'x' input: '^y' attr { key: 'T' value { type: DT_FLOAT } } }";
+
+static void written_in_place(void **state) {
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_tensor x = {0};
+  uint16_t placement[9] = {0};
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "copies", NULL, &g));
+  assert_ok(tfc_devices_open(*state, NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(4096), &x));
+  memset(x.data, 0, x.size);
+  const uint32_t begin = tfc_graph_find(g, TFC_STR("begin")),
+                 targets[] = {tfc_graph_find(g, TFC_STR("set")), tfc_graph_find(g, TFC_STR("keep"))};
+  const struct tfc_output feed = {tfc_graph_find(g, TFC_STR("x")), 0};
+  placement[targets[1]] = placement[tfc_graph_find(g, TFC_STR("y"))] = placement[tfc_graph_find(g, TFC_STR("w"))] = 1;
+  struct tfc_run_spec spec = {
+      .feeds = &feed, .feed_count = 1, .targets = &begin, .target_count = 1, .placement = placement, .dynamic = true};
+  assert_ok(tfc_session_run(session, &spec, &x, NULL, NULL));
+  spec.targets = targets;
+  spec.target_count = 2;
+  for (uint64_t seed = 1; seed <= 4 * SEEDS; seed++) {
+    struct tfc_tensor got = {0};
+    for (int i = 0; i < 4096; i++) ((float *)x.data)[i] = (float)seed;
+    tfc_cuda_fake_delay(2000000);
+    tfc_cuda_fake_shuffle(seed);
+    assert_ok(tfc_session_run(session, &spec, &x, NULL, NULL));
+    assert_ok(tfc_session_get_variable(session, TFC_STR("w"), &got));
+    for (int i = 0; i < 4096; i++) // of the step before
+      if (((const float *)got.data)[i] != 2 * (float)(seed - 1))
+        fail_msg("seed %llu: %g", (unsigned long long)seed, (double)((const float *)got.data)[i]);
+    tfc_tensor_release(&got);
+  }
+  tfc_tensor_release(&x);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+}
+
+// --- Profiles ----------------------------------------------------------------------------------------------------
+static _Atomic int lost_copies; // records of copies that do not come
+static void ran(const struct tfc_cuda_fake_seen *seen) {
+  if (seen->kind == TFC_CUDA_FAKE_COPIED && atomic_load(&lost_copies) && atomic_fetch_sub(&lost_copies, 1) > 0) return;
+  fake_ran(seen);
+}
+
+static void profiled(void **state) {
+  static const struct tfc_gpu_profiler seeing = {"made up", fake_start, fake_push, fake_pop, fake_flush, fake_record};
+  static const struct tfc_cuda_fake_watcher watcher = {fake_launched, ran};
+  struct spread_loop l;
+  struct tfc_collector *c = NULL;
+  struct tfc_step_profile p = {0};
+  open_on(&l, *state);
+  tfc_gpu_profiler_set(&seeing, NULL);
+  tfc_cuda_fake_watch(&watcher);
+  assert_ok(tfc_collector_create(l.set.count, 1000, &c));
+  assert_ok(tfc_collector_watch(c, &l.set));
+  const struct tfc_collector_names names = {l.graph, tfc_plan_info(l.plan)};
+  tfc_cuda_fake_delay(50000);
+  for (int32_t n = 1; n < 10; n += 2) {
+    const bool loses = n == 5;
+    tfc_collector_reset(c);
+    if (loses) atomic_store(&lost_copies, 1);
+    assert_ok(spread_loop_run(&l, n, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
+    tfc_status s = tfc_collector_drain(c, &names, NULL, &p);
+    if (loses) {
+      assert_fails(s, TFC_ABORTED, "GPU trace: the transfer of node '");
+      continue;
+    }
+    assert_ok(s);
+    spread_loop_check_transfers(&l, n, &p);
+    assert_true(p.gpu_busy_ns > 0);
+    assert_int_equal(p.gpu_attributed_ns, p.gpu_busy_ns);
+  }
+  assert_ok(tfc_collector_rest(c));
+  tfc_cuda_fake_watch(NULL);
+  tfc_step_profile_deinit(&p);
+  tfc_collector_free(c);
+  spread_loop_close(&l);
+}
+
+int main(void) {
+  static char gpus[] = "gpu:0-1,cpu:0", parts[] = "vgpu:0-1,cpu:0";
+  tfc_driver_add(&tfc_driver_gpu);
+  tfc_driver_add(&tfc_driver_vgpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(nothing_by_the_host, parts),
+                                     cmocka_unit_test_prestate(nothing_by_the_host, gpus),
+                                     cmocka_unit_test_prestate(random_delays, parts),
+                                     cmocka_unit_test_prestate(random_delays, gpus),
+                                     cmocka_unit_test_prestate(failures, parts),
+                                     cmocka_unit_test_prestate(lost, gpus),
+                                     cmocka_unit_test_prestate(written_in_place, parts),
+                                     cmocka_unit_test_prestate(profiled, parts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
