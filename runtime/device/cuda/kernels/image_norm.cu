@@ -177,11 +177,17 @@ template <class T> TFC_HD typename number<T>::C spread(const tfc_cuda_lrn &l, co
     sum += get(x[k]) * get(x[k]);
   return (C)l.bias + (C)l.alpha * sum;
 }
+// norm ^ -beta; where a norm is not positive, TensorFlow's ways to it differ (runtime/ops/nn_lrn.c).
+template <class C> TFC_HD C power_of(const tfc_cuda_lrn &l, C norm) {
+  if (l.beta == 1) return 1 / norm;
+  if (l.beta == 0.5) return 1 / sqrt(norm);
+  return norm > 0 && isfinite(norm) ? pow(norm, (C)-l.beta) : exp((C)-l.beta * log(norm));
+}
 template <class T> __global__ void lrn_kernel(tfc_cuda_lrn l, const T *x, T *y) {
   typedef typename number<T>::C C;
   for (int64_t i = first(); i < l.rows * l.channels; i += stride()) {
     int64_t c, row = divide(i, l.channels, &c);
-    y[i] = put<T>(get(x[i]) * pow(spread(l, x + row * l.channels, c), (C)-l.beta));
+    y[i] = put<T>(get(x[i]) * power_of<C>(l, spread(l, x + row * l.channels, c)));
   }
 }
 // dx[k] = Σ over c near k of dy[c] ((c == k) norm[c]^-beta - 2 alpha beta x[k] y[c] / norm[c])

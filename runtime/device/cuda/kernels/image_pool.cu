@@ -47,11 +47,13 @@ TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, i
   }
 }
 
-// Of equals the first one in the window gets the gradient, or each.
+// Of equals the first one in the window gets the gradient; or `each` that is near the maximum, as TensorFlow has it in
+// three dimensions.
 template <class T>
 __global__ void max_grad_kernel(bool each, tfc_cuda_slide s, int64_t total, const T *x, const T *y, const T *dy,
                                 T *dx) {
   typedef typename number<T>::C C;
+  const C near = get(put<T>((C)1e-5f));
   for (int64_t i = first(); i < total; i += stride()) {
     spot at = spot_of(i, s.x, s.channels);
     const int64_t own = place_in(s.x, at.image, at.cell[0], at.cell[1], at.cell[2], at.channel);
@@ -63,7 +65,8 @@ __global__ void max_grad_kernel(bool each, tfc_cuda_slide s, int64_t total, cons
       for (int64_t b = from[1]; b < to[1]; b++)
         for (int64_t c = from[2]; c < to[2]; c++) {
           const int64_t window[3] = {a, b, c}, out = place_in(s.y, at.image, a, b, c, at.channel);
-          if (get(y[out]) != v) continue;
+          const C apart = get(put<T>(v - get(y[out])));
+          if (each ? !(apart < near && -apart < near) : get(y[out]) != v) continue;
           // Is there an earlier one in the window?
           int64_t lo[3], hi[3];
           bool mine = true;
