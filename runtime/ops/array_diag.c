@@ -131,6 +131,7 @@ static tfc_status matrix_diag_part(struct tfc_kernel_ctx *ctx) {
 static tfc_status shape_matrix_diag_part(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x;
   struct band b = {0};
+  if (ctx->node->input_count > 2) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 0, &x));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &x));
   if (x.rank < 0) return NULL;
   if (ctx->node->input_count > 1) {

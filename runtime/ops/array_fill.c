@@ -113,8 +113,14 @@ static tfc_status range(struct tfc_kernel_ctx *ctx) {
   default: return ops_unsupported_type(ctx, start->dtype);
   }
 }
+static tfc_status check_three_scalars(struct tfc_shape_ctx *ctx) {
+  struct tfc_shape unused;
+  for (uint32_t i = 0; i < 3; i++) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 0, &unused));
+  return NULL;
+}
 static tfc_status shape_range(struct tfc_shape_ctx *ctx) {
   int64_t v[3];
+  TFC_RETURN_IF_ERROR(check_three_scalars(ctx));
   bool known = true;
   const struct tfc_tensor *const *values = ctx->input_values;
   ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
@@ -170,6 +176,7 @@ static tfc_status linspace(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status shape_linspace(struct tfc_shape_ctx *ctx) {
   int64_t n;
+  TFC_RETURN_IF_ERROR(check_three_scalars(ctx));
   ctx->outputs[0] = tfc_shape_unknown_of_rank(1);
   if (ops_known_int(ctx, 2, &n)) {
     if (n <= 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)n);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_row.h"
 #include "runtime/ops/math_types.h"
@@ -202,6 +203,47 @@ static tfc_status shape_solve(struct tfc_shape_ctx *ctx) {
   return ops_with_rank_at_least(ctx, 1, 2, &ctx->outputs[0]);
 }
 
+// --- Gradients -------------------------------------------------------------------------------------------------------
+// x of the next row (the last has 0), or of the row before; `row` has the shape of a diagonal, [..., 1, m].
+static struct tfc_output next_row(struct tfc_grad_ctx *g, struct tfc_output row, struct tfc_output x, bool before) {
+  struct tfc_output none = tfc_grad_zeros_like(g, row), one = tfc_grad_ones_like(g, row);
+  struct tfc_output in[4] = {before ? none : one, none, before ? one : none, x};
+  return tfc_add(g->builder, "TridiagonalMatMul", "", in, 4, NULL, 0);
+}
+// The diagonal [..., 1, m] of what a [..., m, n] and b are the factors of: sums of their rows' products.
+static struct tfc_output diagonal_of(struct tfc_grad_ctx *g, struct tfc_output a, struct tfc_output b) {
+  return grad_op2(g, "ExpandDims", grad_sum(g, g_mul(g, a, b), tfc_add_i32(g->builder, -1), false),
+                  tfc_add_i32(g->builder, -2));
+}
+OPS_GRADIENT(TridiagonalMatMul) {
+  const struct tfc_output x = grad_conj(g, grad_in(g, 3));
+  struct tfc_output columns[3];
+  for (uint32_t i = 0; i < 3; i++) columns[i] = g_mul(g, grad_adjoint(g, grad_in(g, i)), G);
+  g->grad_inputs[0] = diagonal_of(g, next_row(g, X, x, false), G);
+  g->grad_inputs[1] = diagonal_of(g, x, G);
+  g->grad_inputs[2] = diagonal_of(g, next_row(g, X, x, true), G);
+  g->grad_inputs[3] =
+      g_add(g, g_add(g, next_row(g, X, columns[0], true), columns[1]), next_row(g, X, columns[2], false));
+  return NULL;
+}
+// The transposed system's diagonals are those of the system, moved by one; what is moved in from the other end is not
+// looked at.
+OPS_GRADIENT(TridiagonalSolve) {
+  struct tfc_builder *b = g->builder;
+  struct tfc_output axis = tfc_add_i32(b, -2), last = tfc_add_i32(b, -1), rows[3];
+  for (int i = 0; i < 3; i++) rows[i] = grad_op3(g, "GatherV2", X, grad_ints(g, TFC_INT32, (int64_t[]){i}, 1), axis);
+  const struct tfc_output transposed[3] = {grad_op3(g, "Roll", rows[2], tfc_add_i32(b, -1), last), rows[1],
+                                           grad_op3(g, "Roll", rows[0], tfc_add_i32(b, 1), last)};
+  const struct tfc_attr attrs[2] = {grad_attr(g, "partial_pivoting"), grad_attr(g, "perturb_singular")};
+  const struct tfc_output in[2] = {grad_concat(g, transposed, 3, axis), G};
+  const struct tfc_output x = tfc_add(b, "TridiagonalSolve", "", in, 2, attrs, 2);
+  const struct tfc_output diagonals[3] = {diagonal_of(g, x, next_row(g, rows[1], Y, false)), diagonal_of(g, x, Y),
+                                          diagonal_of(g, x, next_row(g, rows[1], Y, true))};
+  g->grad_inputs[0] = g_neg(g, grad_concat(g, diagonals, 3, axis));
+  g->grad_inputs[1] = x;
+  return NULL;
+}
+
 #define TYPES                                                                                                          \
   (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE) | TFC_TYPE_BIT(TFC_COMPLEX64) | TFC_TYPE_BIT(TFC_COMPLEX128))
 static const struct tfc_op_def linalg_band_rows[] = {
@@ -213,6 +255,7 @@ static const struct tfc_op_def linalg_band_rows[] = {
      .shape = shape_product,
      .cost = ops_cost_outputs,
      .kernel = product,
+     .gradient = gradient_TridiagonalMatMul,
      .samples = "float[2,1,4], float[2,1,4], float[2,1,4], float[2,4,3]"},
     {.name = "TridiagonalSolve",
      .inputs = "diagonals: T, rhs: T",
@@ -223,6 +266,7 @@ static const struct tfc_op_def linalg_band_rows[] = {
      .shape = shape_solve,
      .cost = ops_cost_outputs,
      .kernel = solve_all,
+     .gradient = gradient_TridiagonalSolve,
      .samples = "float[3,3]=[1,2,0,5,6,7,0,1,2], float[3,2]"},
 };
 TFC_REGISTER_OPS(linalg_band_rows);

@@ -1,5 +1,6 @@
 // IsotonicRegression: of each row x the closest y (least squares) that never rises. Neighbours that would rise are
 // pooled to their mean until none do (Ayer et al. 1955); every pool is a segment.
+#include "runtime/ops/math_row.h"
 #include "runtime/ops/nn_common.h"
 
 struct pool {
@@ -41,6 +42,22 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
   tfc_buffer_release(scratch);
   return NULL;
 }
+// The mean of what arrived at each pool. Pools are numbered along each row: with the row's place in all of them they
+// are segments of the whole.
+OPS_GRADIENT(IsotonicRegression) {
+  struct tfc_output pools = grad_out(g, 1), shape = grad_op1(g, "Shape", pools), size = grad_op1(g, "Size", pools);
+  struct tfc_output flat = grad_ints(g, TFC_INT32, (int64_t[]){-1}, 1), zero = tfc_add_i32(g->builder, 0);
+  struct tfc_output row =
+      grad_op3(g, "GatherV2", shape, g_sub(g, grad_op1(g, "Size", shape), tfc_add_i32(g->builder, 1)), zero);
+  struct tfc_output at = grad_op3(g, "Range", zero, size, tfc_add_i32(g->builder, 1));
+  struct tfc_output ids = g_add(g, g_reshape(g, pools, flat), g_mul(g, grad_op2(g, "FloorDiv", at, row), row));
+  struct tfc_output all = g_reshape(g, G, flat);
+  struct tfc_output sums = grad_op3(g, "UnsortedSegmentSum", all, ids, size);
+  struct tfc_output counts = grad_op3(g, "UnsortedSegmentSum", tfc_grad_ones_like(g, all), ids, size);
+  struct tfc_output means = grad_op3(g, "GatherV2", g_div(g, sums, counts), ids, zero);
+  g->grad_inputs[0] = grad_cast(g, g_reshape(g, means, shape), tfc_grad_input_dtype(g, 0));
+  return NULL;
+}
 static tfc_status shape_isotonic(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = ctx->outputs[1] = *ctx->inputs[0];
   return NULL;
@@ -57,6 +74,7 @@ static const struct tfc_op_def math_isotonic_rows[] = {
      .shape = shape_isotonic,
      .cost = cost_isotonic,
      .kernel = isotonic,
+     .gradient = gradient_IsotonicRegression,
      .samples = "float[2,5]=[3,1,2,4,0,5,5,1,2,3]"},
 };
 TFC_REGISTER_OPS(math_isotonic_rows);

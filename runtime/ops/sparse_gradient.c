@@ -108,3 +108,9 @@ tfc_status ops_grad_ragged_gather(struct tfc_grad_ctx *g) {
   tfc_grad_set_indexed(g, count - 2, g->grad_outputs[last], from, grad_op1(g, "Shape", values));
   return NULL;
 }
+
+tfc_status ops_grad_ragged_to_sparse(struct tfc_grad_ctx *g) {
+  const uint32_t values = tfc_grad_input_count(g) - 1;
+  g->grad_inputs[values] = g_reshape(g, g->grad_outputs[1], grad_op1(g, "Shape", grad_in(g, values)));
+  return NULL;
+}

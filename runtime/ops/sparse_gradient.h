@@ -11,5 +11,6 @@ tfc_status ops_grad_sparse_dense_mul(struct tfc_grad_ctx *g);
 tfc_status ops_grad_sparse_dense_div(struct tfc_grad_ctx *g);
 tfc_status ops_grad_ragged_to_tensor(struct tfc_grad_ctx *g);
 tfc_status ops_grad_ragged_gather(struct tfc_grad_ctx *g);
+tfc_status ops_grad_ragged_to_sparse(struct tfc_grad_ctx *g);
 
 #endif

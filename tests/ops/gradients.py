@@ -403,9 +403,21 @@ def sparse():
     case("RaggedTensorToTensor", [i64([3, -1]), f(4), np.float64(0.5), [i64([0, 2, 2, 4])]], row_partition_types=["ROW_SPLITS"])
     case("RaggedTensorToTensor", [i64([2, 1, 2]), f(4, 2), f(2, salt=1), [i64([0, 2, 2, 4])]], "cut", row_partition_types=["ROW_SPLITS"])
     case("RaggedGather", [[i64([0, 2, 2, 4])], f(4, 2), i64([2, 0, 2])], OUTPUT_RAGGED_RANK=1)
+    case("RaggedTensorToSparse", [[i64([0, 2, 2, 4])], f(4)])
+    case("RaggedTensorToSparse", [[i64([0, 1, 2]), i64([0, 2, 3])], f(3, 2)], "deep")
+
+
+def bands():
+    for tag, make, batch in (("", f, ()), ("batch", f, (2, 3)), ("complex", c, (2,))):
+        case("TridiagonalMatMul", [make(*batch, 1, 4), make(*batch, 1, 4, salt=2), make(*batch, 1, 4, salt=4), make(*batch, 4, 3, salt=6)], tag)
+        diagonals = make(*batch, 3, 4) + np.array([[0], [5], [0]])
+        for pivoting in (True, False):
+            case("TridiagonalSolve", [diagonals, make(*batch, 4, 2, salt=2)], tag + ("" if pivoting else "plain"), partial_pivoting=pivoting)
 
 
 def rest():
+    case("IsotonicRegression", [f(3, 6)], output_dtype=tf.float64)
+    case("IsotonicRegression", [f(1, 5, t=np.float32)], "single")
     case("ClipByValue", [f(3, 4), np.float64(-0.5), np.float64(1.0)])
     case("ClipByValue", [f(3, 4), f(3, 4, lo=-1, hi=-0.5), f(3, 4, lo=0.5, hi=1)], "each")
     case("Print", [f(3), [f(2, salt=1)]], message="m", summarize=0, first_n=0)
@@ -442,7 +454,7 @@ def trainable(dtype):
 
 
 def main():
-    for family in (unary, binary, transforms, reductions, array, linalg, image, nn, factors, signal, quantized, sparse, rest):
+    for family in (unary, binary, transforms, reductions, array, linalg, image, nn, factors, signal, quantized, sparse, bands, rest):
         family()
     out = os.path.join(HERE, "golden", "gradients")
     graph, expected, listed = tf.Graph(), tf.Graph(), []

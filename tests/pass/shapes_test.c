@@ -198,6 +198,26 @@ static void counts_agree(void **state) {
   }
 }
 
+// A vector of one number is no scalar.
+static void scalars_are_scalars(void **state) {
+  (void)state;
+  static const char *const ops[] = {"LinSpace", "Range", "MatrixDiagPartV2"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    struct tfc_builder *b = NULL;
+    struct tfc_graph *g = NULL;
+    struct tfc_shapes shapes = {0};
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE_UNKNOWN), n = tfc_add_i32(b, 1);
+    struct tfc_output one = tfc_add_placeholder(b, "one", TFC_FLOAT, &TFC_SHAPE(1));
+    const struct tfc_output in[3][3] = {{x, one, n}, {x, x, one}, {x, n, one}};
+    tfc_add(b, ops[i], "y", in[i], 3, NULL, 0);
+    assert_ok(tfc_builder_finish(b, &g));
+    tfc_builder_free(b);
+    assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_INVALID_ARGUMENT, "node 'y'");
+    tfc_graph_release(g);
+  }
+}
+
 static void pruning_stops_at_feeds(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -223,7 +243,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(agrees_with_tensorflow),       cmocka_unit_test(symbols_survive),
       cmocka_unit_test(contradictions_name_the_node), cmocka_unit_test(counts_agree),
-      cmocka_unit_test(pruning_stops_at_feeds),       cmocka_unit_test(defaults_may_be_fed),
+      cmocka_unit_test(scalars_are_scalars),          cmocka_unit_test(pruning_stops_at_feeds),
+      cmocka_unit_test(defaults_may_be_fed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
