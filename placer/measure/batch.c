@@ -308,7 +308,7 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
   return NULL;
 }
 
-static tfc_status send_result(struct batch *b, struct run *r) {
+static tfc_status send_run(struct batch *b, struct run *r) {
   struct tfc_pack p = {0};
   const struct tfc_plan_info *info = r->plan ? tfc_plan_info(r->plan) : NULL;
   if (r->sent) return NULL;
@@ -353,6 +353,29 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   return s;
 }
 
+// A device that is lost to this process (an illegal address, say) fails everything from here on: whoever asks for more
+// gets it from another process.
+static bool lost_device(const struct tfc_worker *w) {
+  bool lost = false;
+  for (int side = 0; side < 2; side++)
+    for (uint32_t d = 0; d < w->sides[side].set.count; d++) {
+      struct tfc_device *device = w->sides[side].set.devices[d];
+      if (!device->driver->on_its_own) continue;
+      tfc_status s = device->driver->synchronize(device);
+      lost |= tfc_status_code(s) == TFC_UNAVAILABLE;
+      tfc_status_free(s);
+    }
+  return lost;
+}
+
+static tfc_status send_result(struct batch *b, struct run *r) {
+  const bool failed = !r->sent && r->state == TFC_RESULT_FAILED;
+  TFC_RETURN_IF_ERROR(send_run(b, r));
+  if (!failed || !lost_device(b->w)) return NULL;
+  b->w->lost = true;
+  return tfc_status_make(TFC_UNAVAILABLE, "a device is lost");
+}
+
 static tfc_status rounds(struct batch *b) {
   for (uint32_t k = 0; k < b->rules.blocks; k++) {
     if (k > 0 && late(b)) break;
@@ -369,12 +392,18 @@ static tfc_status rounds(struct batch *b) {
   return NULL;
 }
 
+// The next block of the reference; where it fails that is told at once: the next entry shall not pay for it.
+static tfc_status reference_block(struct batch *b, struct run *reference, uint32_t *number, double *out_us) {
+  if (!reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, (*number)++, NAN, out_us));
+  return reference->ended ? send_result(b, reference) : NULL;
+}
+
 static tfc_status against_reference(struct batch *b) {
   struct run *reference = &b->runs[b->rules.reference];
   double before = NAN;
   uint32_t number = 0;
   plan_entry(b, reference);
-  if (!reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, number++, NAN, &before));
+  TFC_RETURN_IF_ERROR(reference_block(b, reference, &number, &before));
   for (uint32_t i = 0; i < b->count; i++) {
     struct run *r = &b->runs[i];
     if (r == reference) continue;
@@ -391,8 +420,8 @@ static tfc_status against_reference(struct batch *b) {
     double best = isnan(b->rules.best_us) ? before : b->rules.best_us;
     for (uint32_t k = 0; k < b->rules.blocks && !r->ended; k++) {
       TFC_RETURN_IF_ERROR(block(b, r, k, best, &us));
-      bool cut = r->state == TFC_RESULT_CUT;
-      if (!cut && !reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, number++, NAN, &after));
+      bool cut = r->ended;
+      if (!cut) TFC_RETURN_IF_ERROR(reference_block(b, reference, &number, &after));
       double beside = cut ? before : 0.5 * (before + after);
       if (isfinite(us) && isfinite(beside)) r->ratio_sum += us / beside, r->ratio_count++;
       if (!cut) before = after;

@@ -354,8 +354,12 @@ int tfc_measure_worker_main(int argc, char **argv) {
       done = tfc_worker_links(&w, &u);
     else
       done = tfc_status_make(TFC_INTERNAL, "an unexpected message");
-    if (done) s = fail_back(&w, done);
+    if (done && w.lost)
+      s = done; // the parent notices
+    else if (done)
+      s = fail_back(&w, done);
   }
+  if (w.lost) close(w.fd);
   tfc_status_free(s);
   tear_down(&w);
   tfc_array_free(&message);

@@ -16,6 +16,7 @@ struct tfc_worker_side { // the devices asked for, or the undivided machine
 };
 struct tfc_worker {
   int fd;
+  bool lost; // a device stopped working: this process is of no more use
   struct tfc_graph *graph;
   struct tfc_worker_side sides[3]; // [1]: whole, [2]: the devices of [0], without rewrites
   struct tfc_run_spec step;        // without placement

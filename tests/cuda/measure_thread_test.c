@@ -50,16 +50,15 @@ static void measure(struct tfc_measurer *m) {
   free(both);
 }
 
-static void fallbacks(void **state) {
-  (void)state;
+static struct tfc_graph *g;
+static struct tfc_step_spec step;
+static struct tfc_tensor values[4];
+static char lock[64];
+static struct tfc_measurer *start(void) {
   static const char path[] = TFC_SOURCE_DIR "/examples/mlp.pb";
-  struct tfc_graph *g = NULL;
-  struct tfc_step_spec step = {0};
-  struct tfc_tensor values[4] = {0};
   struct tfc_measure_feed feeds[4];
   struct tfc_measurer *m = NULL;
   tfc_str targets[16], inits[16];
-  char lock[64];
   assert_ok(tfc_graph_load(path, NULL, &g));
   assert_ok(tfc_step_infer(g, &(struct tfc_step_request){.batch = 32}, &step));
   assert_true(step.feed_count <= 4 && step.target_count <= 16 && step.init_count <= 16);
@@ -84,6 +83,19 @@ static void fallbacks(void **state) {
                                                               .hang_seconds = 30,
                                                               .lock = lock},
                                 &m));
+  return m;
+}
+static void stop(struct tfc_measurer *m) {
+  tfc_measurer_free(m);
+  for (uint32_t i = 0; i < step.feed_count; i++) tfc_tensor_release(&values[i]);
+  tfc_step_spec_deinit(&step);
+  tfc_graph_release(g);
+  unlink(lock);
+}
+
+static void fallbacks(void **state) {
+  (void)state;
+  struct tfc_measurer *m = start();
   const struct tfc_measure_info *info = tfc_measurer_info(m);
   assert_int_equal(info->device_count, 2);
   assert_string_equal(info->devices[0].math, "bfloat16");
@@ -99,18 +111,84 @@ static void fallbacks(void **state) {
   }
   assert_true(products);
   measure(m);
-  tfc_measurer_free(m);
-  for (uint32_t i = 0; i < step.feed_count; i++) tfc_tensor_release(&values[i]);
-  tfc_step_spec_deinit(&step);
-  tfc_graph_release(g);
-  unlink(lock);
+  stop(m);
+}
+
+// A device that is lost takes its process with it and one placement, not the ones behind it.
+static char armed[64];
+struct outcome {
+  uint32_t ok, failed, worst; // worst: which failed
+  char message[256];
+};
+static tfc_status count(void *user, const struct tfc_measured *m) {
+  struct outcome *o = user;
+  if (m->state == TFC_RESULT_OK) {
+    o->ok++;
+    return NULL;
+  }
+  assert_int_equal(m->state, TFC_RESULT_FAILED);
+  o->failed++;
+  o->worst = m->entry;
+  snprintf(o->message, sizeof o->message, "%s", m->message ? m->message : "");
+  return NULL;
+}
+static void lost(void **state) {
+  (void)state;
+  uint32_t places = 0, blamed = 0;
+  snprintf(armed, sizeof armed, "/tmp/tfc-cuda-measure-test-%d.armed", (int)getpid());
+  setenv("TFC_TEST_ARMED", armed, 1);
+  struct tfc_measurer *m = start();
+  const uint32_t nodes = tfc_measurer_info(m)->node_count;
+  uint16_t *placements[4];
+  struct tfc_measure_entry entries[4] = {{0}};
+  for (uint32_t e = 0; e < 4; e++) {
+    entries[e].placement = placements[e] = calloc(nodes, sizeof **placements);
+    for (uint32_t i = 0; i < nodes; i++) placements[e][i] = e % 2;
+  }
+  stop(m);
+  for (int round = 0; round < 8; round++) {
+    FILE *file = fopen(armed, "w");
+    assert_non_null(file);
+    fprintf(file, "%d", 20 + 25 * round); // pieces of work until then
+    fclose(file);
+    m = start();
+    struct tfc_measure_batch batch = {.entries = entries,
+                                      .count = 4,
+                                      .reference = round % 2 ? 1 : UINT32_MAX,
+                                      .warmup = 1,
+                                      .block = 5,
+                                      .blocks = 2,
+                                      .best_us = (double)NAN};
+    struct outcome o = {0};
+    assert_ok(tfc_measurer_run(m, &batch, count, &o));
+    assert_int_equal(o.ok + o.failed, 4);
+    assert_true(o.failed <= 1);
+    assert_int_equal(tfc_measurer_restarts(m), o.failed);
+    if (o.failed && !strstr(o.message, "illegal memory access")) fail_msg("%s", o.message);
+    places += o.failed;
+    blamed |= o.failed << o.worst;
+    o = (struct outcome){0}; // and it goes on
+    assert_ok(tfc_measurer_run(m, &batch, count, &o));
+    assert_true(o.ok + o.failed == 4 && o.failed <= 1);
+    stop(m);
+    unlink(armed);
+  }
+  for (int e = 0; e < 4; e++) free(placements[e]);
+  print_message("%u of 8 lost a placement: %x\n", places, blamed);
+  assert_true(places >= 4);
 }
 
 int main(int argc, char **argv) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
   tfc_gpu_profiler_set(NULL, "there is none");
+  const char *file = getenv("TFC_TEST_ARMED");
+  char number[32] = "";
+  FILE *f = file && tfc_measure_is_worker(argc, argv) ? fopen(file, "r") : NULL;
+  if (f && fgets(number, sizeof number, f) && unlink(file) == 0)
+    tfc_cuda_fake_fail_work(strtoull(number, NULL, 10), 700);
+  if (f) fclose(f);
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(fallbacks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(fallbacks), cmocka_unit_test(lost)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
