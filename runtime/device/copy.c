@@ -10,31 +10,9 @@ static bool on_host(const struct tfc_device *d) {
   return !d || d->info.address_space == 0;
 }
 
-tfc_status tfc_runner_copy(const struct tfc_copy *copy) {
+static tfc_status move(const struct tfc_copy *copy) {
   const struct tfc_tensor *from = copy->source;
   struct tfc_tensor *to = copy->target;
-  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles live on the host
-    tfc_tensor_release(to);
-    tfc_tensor_share(from, to);
-    return NULL;
-  }
-  if (!to->data || to->buffer) {
-    struct tfc_tensor fresh = *from;
-    fresh.buffer = NULL;
-    if (copy->target_device)
-      TFC_RETURN_IF_ERROR(copy->target_device->driver->allocate(copy->target_device, from->size, &fresh.buffer));
-    else
-      TFC_RETURN_IF_ERROR(tfc_buffer_create_host(from->size, &fresh.buffer));
-    fresh.data = fresh.buffer->data;
-    tfc_tensor_release(to);
-    *to = fresh;
-  } else {
-    if (to->size < from->size)
-      return tfc_status_make(TFC_INTERNAL, "a copy of %zu bytes to a place of %zu", from->size, to->size);
-    to->shape = from->shape;
-    to->dtype = from->dtype;
-    to->size = from->size;
-  }
   if (from->size == 0) return NULL;
   bool source_host = on_host(copy->source_device);
   bool target_host = on_host(copy->target_device);
@@ -49,6 +27,36 @@ tfc_status tfc_runner_copy(const struct tfc_copy *copy) {
   tfc_status s = copy->source_device->driver->read(copy->source_device, from, staging);
   if (!s) s = copy->target_device->driver->write(copy->target_device, staging, to);
   free(staging);
+  return s;
+}
+
+tfc_status tfc_runner_copy(const struct tfc_copy *copy) {
+  const struct tfc_tensor *from = copy->source;
+  struct tfc_tensor *to = copy->target;
+  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles live on the host
+    tfc_tensor_release(to);
+    tfc_tensor_share(from, to);
+    return NULL;
+  }
+  if (to->data && !to->buffer) {
+    if (to->size < from->size)
+      return tfc_status_make(TFC_INTERNAL, "a copy of %zu bytes to a place of %zu", from->size, to->size);
+    to->shape = from->shape;
+    to->dtype = from->dtype;
+    to->size = from->size;
+    return move(copy);
+  }
+  struct tfc_tensor fresh = *from;
+  fresh.buffer = NULL;
+  if (copy->target_device)
+    TFC_RETURN_IF_ERROR(copy->target_device->driver->allocate(copy->target_device, from->size, &fresh.buffer));
+  else
+    TFC_RETURN_IF_ERROR(tfc_buffer_create_host(from->size, &fresh.buffer));
+  fresh.data = fresh.buffer->data;
+  tfc_tensor_release(to);
+  *to = fresh;
+  tfc_status s = move(copy);
+  if (s) tfc_tensor_release(to); // nothing is in it
   return s;
 }
 
