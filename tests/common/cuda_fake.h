@@ -16,7 +16,8 @@
   X(STREAM_SYNCHRONIZE)                                                                                                \
   X(STREAM_WAIT)                                                                                                       \
   X(EVENT_CREATE)                                                                                                      \
-  X(EVENT_RECORD) X(EVENT_QUERY) X(EVENT_ELAPSED) X(COPY) X(PAGEABLE) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT)
+  X(EVENT_RECORD)                                                                                                      \
+  X(EVENT_QUERY) X(EVENT_ELAPSED) X(COPY) X(PAGEABLE) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT) X(PEER)
 enum tfc_cuda_fake_call {
 #define TFC_CUDA_FAKE_ENUM(name) TFC_CUDA_FAKE_##name,
   TFC_CUDA_FAKE_CALLS(TFC_CUDA_FAKE_ENUM)

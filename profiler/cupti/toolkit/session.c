@@ -132,11 +132,26 @@ static tfc_status record(bool on) {
   return NULL;
 }
 
+// Records grow at their ends from one release to the next: those of a later one can be read as they are known here,
+// those of an earlier one are too short. Versions are numbered by toolkit, 130001, since 13.0.
+static tfc_status check_version(void) {
+  uint32_t version = 0;
+  CUptiResult result = cuptiGetVersion(&version);
+  if (result) return refused(result, "asking for its version");
+  if (version / 10000 == CUPTI_API_VERSION / 10000 && version / 100 >= CUPTI_API_VERSION / 100) return NULL;
+  return tfc_status_make(
+      TFC_UNAVAILABLE,
+      "CUPTI cannot be used: the library that was loaded is of version %u, records are read as those "
+      "of %u (is another CUDA on the library path?)",
+      version, (unsigned)CUPTI_API_VERSION);
+}
+
 static tfc_status start(struct tfc_activity *activity) {
   if (started) {
     target = activity;
     return NULL;
   }
+  TFC_RETURN_IF_ERROR(check_version());
   CUptiResult result = CUPTI_SUCCESS;
   target = activity;
   result = cuptiSubscribe(&subscriber, node_cloned, NULL); // says whether somebody else is there

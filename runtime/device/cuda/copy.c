@@ -29,6 +29,11 @@ tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct
     if (!(piece = calloc(1, sizeof *piece))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
     piece->size = size;
     int error = d->api->allocate_host(&piece->data, size);
+    if (error == TFC_CUDA_OUT_OF_MEMORY) { // pieces of other sizes may be what is missing
+      (void)d->api->last_error();
+      tfc_cuda_staging_free(d);
+      error = d->api->allocate_host(&piece->data, size);
+    }
     if (error) {
       free(piece);
       return tfc_cuda_error(d, error, "pinning host memory");
@@ -47,9 +52,13 @@ void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *p
 }
 
 void tfc_cuda_staging_free(struct tfc_cuda_device *d) {
-  while (d->staging) {
-    struct tfc_cuda_staging *piece = d->staging;
-    d->staging = piece->next;
+  pthread_mutex_lock(&d->staging_lock);
+  struct tfc_cuda_staging *all = d->staging;
+  d->staging = NULL;
+  pthread_mutex_unlock(&d->staging_lock);
+  while (all) {
+    struct tfc_cuda_staging *piece = all;
+    all = piece->next;
     (void)d->api->release_host(piece->data);
     free(piece);
   }
@@ -132,6 +141,16 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   return NULL;
 }
 
+// Direct copies between two GPUs where the hardware has them; elsewhere CUDA stages them itself. Asked for with the
+// first copy: it makes a context on the other GPU, which may not be ours to use.
+static void enable_peer(struct tfc_cuda_device *d, int peer) {
+  bool can = false;
+  if (peer >= 64 || d->peers_asked >> peer & 1) return;
+  d->peers_asked |= UINT64_C(1) << peer;
+  if (d->api->can_access_peer(d->ordinal, peer, &can) || !can) return;
+  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // enabled already
+}
+
 static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction, tfc_cuda_stream stream,
                           struct tfc_cuda_end *end) {
   const struct tfc_tensor *from = c->source;
@@ -170,6 +189,7 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
   }
   if (direction == TFC_CUDA_PEER) {
     struct tfc_cuda_device *source = tfc_cuda_device_of(c->source_device);
+    if (source->ordinal != d->ordinal) enable_peer(d, source->ordinal);
     if (source->ordinal == d->ordinal)
       TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying on the device");
     else

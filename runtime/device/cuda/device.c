@@ -199,17 +199,6 @@ static tfc_status start(struct tfc_cuda_device *d) {
   return tfc_queue_init(&d->copy_end, &d->base, &end);
 }
 
-// Direct copies between two GPUs where the hardware has them; elsewhere CUDA stages them itself.
-static void enable_peers(struct tfc_cuda_device *d) {
-  int count = 0;
-  if (d->partition || d->api->device_count(&count)) return;
-  for (int peer = 0; peer < count; peer++) {
-    bool can = false;
-    if (peer == d->ordinal || d->api->can_access_peer(d->ordinal, peer, &can) || !can) continue;
-    if (d->api->enable_peer(peer)) (void)d->api->last_error(); // enabled already
-  }
-}
-
 static tfc_status open_device(const struct tfc_device_driver *driver, const struct tfc_device_info *info,
                               struct tfc_device **out) {
   tfc_status s = NULL;
@@ -244,7 +233,6 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
                                          .l2_bytes = d->properties.l2_bytes,
                                          .is_virtual = is_virtual};
   TFC_TRY(s, start(d));
-  enable_peers(d);
   environment(&d->base, &d->env);
   d->env.cancelled = tfc_env_step_stopped;
   *out = &d->base, d = NULL;

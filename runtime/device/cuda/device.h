@@ -67,6 +67,7 @@ struct tfc_cuda_device {
   struct cudnnContext *cudnn;
   pthread_mutex_t staging_lock;
   struct tfc_cuda_staging *staging;
+  uint64_t peers_asked;                          // copy thread: bit i: direct copies from GPU i were asked for
   uint64_t unpublished_streams;                  // copy thread: bit i: copies[i] has work that was not published
   bool unpublished_host;                         // copy thread: some of that was for the host
   struct tfc_cuda_range recent[TFC_CUDA_RECENT]; // copy thread: memory of the copies since all streams were joined

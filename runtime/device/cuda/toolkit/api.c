@@ -269,8 +269,10 @@ static int capture_end(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes
     (void)cudaGetLastError();
     return error ? error : (int)cudaErrorStreamCaptureInvalidated;
   }
+  cudaGraphExec_t made = NULL; // what a failure leaves there is nobody's to destroy
   error = describe_nodes(graph, nodes, capacity, out_count);
-  if (!error) error = (int)cudaGraphInstantiate(out, graph, 0);
+  if (!error) error = (int)cudaGraphInstantiate(&made, graph, 0);
+  if (!error) *out = made;
   (void)cudaGraphDestroy(graph);
   return error;
 }
