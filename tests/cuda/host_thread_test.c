@@ -9,6 +9,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
 #include "tests/common/cuda_fake.h"
+#include "tests/common/random_graph_run.h"
 
 static struct tfc_device_set set;
 static struct tfc_graph *graph;
@@ -263,9 +264,28 @@ static void traces(void **state) {
   close();
 }
 
+// --- Borders -------------------------------------------------------------------------------------------------------
+// What is on the host is read on devices, and the other way round, while devices are behind with their work.
+#ifdef TFC_SANITIZED
+enum { GRAPHS = 10 };
+#else
+enum { GRAPHS = 60 };
+#endif
+static void borders(void **state) {
+  (void)state;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  tfc_cuda_fake_delay(100000);
+  tfc_cuda_fake_shuffle(1);
+  assert_int_equal(random_graphs_differ("gpu:0-1,cpu:0", 1, GRAPHS), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  tfc_cuda_fake_delay(0);
+  tfc_cuda_fake_reset();
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(counters), cmocka_unit_test(variables), cmocka_unit_test(traces)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(counters), cmocka_unit_test(variables), cmocka_unit_test(traces),
+                                     cmocka_unit_test(borders)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 static void test_random_graphs(void **state) {
   (void)state;
-  assert_int_equal(random_graphs_differ(100000, 4000), 0);
+  assert_int_equal(random_graphs_differ("cpu:0-1,emu:0-1", 100000, 4000), 0);
 }
 
 int main(void) {

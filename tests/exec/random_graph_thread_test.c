@@ -17,15 +17,17 @@ enum { GRAPHS = 20 };
 enum { GRAPHS = 120 };
 #endif
 
+static const char devices[] = "cpu:0-1,emu:0-1";
+
 static void test_random_graphs(void **state) {
   (void)state;
-  assert_int_equal(random_graphs_differ(1, GRAPHS), 0);
+  assert_int_equal(random_graphs_differ(devices, 1, GRAPHS), 0);
 }
 
 int main(int argc, char **argv) {
   if (argc == 5 && !strcmp(argv[1], "--write"))
     return !random_graphs_write(argv[2], strtoull(argv[3], NULL, 10), atoi(argv[4]));
-  if (argc == 3) return random_graphs_differ(strtoull(argv[1], NULL, 10), atoi(argv[2])) != 0;
+  if (argc == 3) return random_graphs_differ(devices, strtoull(argv[1], NULL, 10), atoi(argv[2])) != 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
