@@ -4,6 +4,9 @@
 // Each item (an operation or a copy) has a clock: for every queue, how many of its items have surely ended when this
 // one starts, by the queues' own order and by waits. A dependency that the clock covers already needs no wait. The same
 // clocks tell the memory plan which memory is surely free.
+//
+// What the host makes beside a device of feeds alone comes first, all of it, and then its copies, all of them, and who
+// waits for one waits for all: each wait and each signal would end a segment, and what is captured of it.
 #include <stdlib.h>
 
 #include "runtime/exec/plan_internal.h"
@@ -57,7 +60,9 @@ struct arranger {
   uint32_t *queue_capacity;
   uint32_t *joint_clocks; // [ops] index of a joint's clock in joint_data, or TFC_NONE32
   TFC_ARRAY(uint32_t) joint_data;
-  bool *arrived; // [transfers] handed over already
+  bool *arrived;                     // [transfers] handed over already
+  bool *early;                       // [ops] made on the host of feeds alone
+  uint32_t *early_begin, *early_end; // [queue_count] the items of each queue that are these or their copies
 };
 
 static uint32_t find(const struct arranger *r, uint32_t value, uint16_t location) {
@@ -96,7 +101,9 @@ static tfc_status find_transfers(struct arranger *r) {
 
 static void need_item(struct arranger *r, uint32_t item) {
   const struct tfc_item *it = &r->items.data[item];
-  if (it->position + 1 > r->need[it->queue]) r->need[it->queue] = it->position + 1;
+  uint32_t end = it->position + 1;
+  if (it->position >= r->early_begin[it->queue] && end < r->early_end[it->queue]) end = r->early_end[it->queue];
+  if (end > r->need[it->queue]) r->need[it->queue] = end;
 }
 
 static void need_op(struct arranger *r, uint32_t op) {
@@ -226,8 +233,45 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
       if (clock[q] > known[q]) known[q] = clock[q];
     known[item.queue] = r->a->queue_items[item.queue];
   }
-  for (uint32_t i = 0; i < op->output_count; i++)
+  for (uint32_t i = 0; i < op->output_count && !r->early[id]; i++)
     if (op->outputs[i] != TFC_NONE32) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[i], id));
+  return NULL;
+}
+
+static bool is_early(const struct arranger *r, const struct edges *edges, uint32_t id) {
+  const struct tfc_ir *ir = r->ir;
+  const struct tfc_ir_op *op = &ir->ops.data[id];
+  if (op->joint || !op->host.all || tfc_location_on_host(ir, op->device) || !op->def ||
+      op->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_ASYNC | TFC_OP_SAVES))
+    return false;
+  for (uint32_t e = edges->begin[id]; e < edges->begin[id + 1]; e++)
+    if (!ir->ops.data[edges->from[e]].dead && !r->early[edges->from[e]]) return false;
+  for (uint32_t k = 0; k < op->input_count; k++) {
+    if (op->inputs[k].value == TFC_NONE32) continue;
+    const struct tfc_ir_value *v = &ir->values.data[op->inputs[k].value];
+    bool made = v->kind == TFC_IR_OP && r->early[v->op] && ir->ops.data[v->op].device == op->device;
+    if (!made && v->kind != TFC_IR_FEED && v->kind != TFC_IR_CONST) return false;
+  }
+  return true;
+}
+
+static tfc_status add_early(struct arranger *r, const struct edges *edges, const uint32_t *sequence, uint32_t count) {
+  const struct tfc_ir *ir = r->ir;
+  bool any = false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!(r->early[sequence[i]] = is_early(r, edges, sequence[i]))) continue;
+    TFC_RETURN_IF_ERROR(add_op(r, edges, sequence[i]));
+    any = true;
+  }
+  if (!any) return NULL;
+  for (uint32_t q = 0; q < ir->device_count; q++) r->early_end[q] = r->a->queue_items[q];
+  for (uint32_t q = ir->device_count; q < r->a->queue_count; q++) r->early_begin[q] = r->a->queue_items[q];
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
+    for (uint32_t k = 0; r->early[sequence[i]] && k < op->output_count; k++)
+      if (op->outputs[k] != TFC_NONE32) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[k], sequence[i]));
+  }
+  for (uint32_t q = ir->device_count; q < r->a->queue_count; q++) r->early_end[q] = r->a->queue_items[q];
   return NULL;
 }
 
@@ -253,8 +297,11 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   r.joint_clocks = TFC_ARENA_ARRAY(arena, uint32_t, ir->ops.count + 1);
   a.queue_items = TFC_ARENA_ARRAY(arena, uint32_t, q);
   a.item_of_op = TFC_ARENA_ARRAY(arena, uint32_t, ir->ops.count + 1);
+  r.early = TFC_ARENA_ARRAY(arena, bool, ir->ops.count + 1);
+  r.early_begin = TFC_ARENA_ARRAY(arena, uint32_t, q);
+  r.early_end = TFC_ARENA_ARRAY(arena, uint32_t, q);
   if (!r.first || !r.known || !r.need || !r.queues || !r.queue_capacity || !r.joint_clocks || !a.queue_items ||
-      !a.item_of_op)
+      !a.item_of_op || !r.early || !r.early_begin || !r.early_end)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t i = 0; i < ir->values.count; i++) r.first[i] = TFC_NONE32;
   for (size_t i = 0; i < ir->ops.count; i++) a.item_of_op[i] = TFC_NONE32;
@@ -271,8 +318,9 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
     else if (value->kind == TFC_IR_VARIABLE && !tfc_array_push(&versions, v))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   }
+  TFC_TRY(s, add_early(&r, &edges, sequence, count));
   for (uint32_t i = 0; i < count; i++) {
-    TFC_TRY(s, add_op(&r, &edges, sequence[i]));
+    if (!r.early[sequence[i]]) TFC_TRY(s, add_op(&r, &edges, sequence[i]));
     for (size_t k = 0; k < versions.count; k++)
       if (ir->values.data[versions.data[k]].op == sequence[i])
         TFC_TRY(s, add_copies(&r, versions.data[k], sequence[i]));

@@ -6,7 +6,7 @@
 
 #include "profiler/collector.h"
 #include "runtime/device/cuda/device.h"
-#include "runtime/exec/session.h"
+#include "runtime/exec/plan_internal.h"
 #include "runtime/graph/import.h"
 #include "tests/common/cuda_fake.h"
 #include "tests/common/random_graph_run.h"
@@ -230,6 +230,45 @@ static void variables(void **state) {
   variables_of(true);
 }
 
+// --- Segments ------------------------------------------------------------------------------------------------------
+// Many slices of what is fed, each for another operation of the device's: one segment on the host, and one that waits
+// once for all that is copied.
+static void segments(void **state) {
+  (void)state;
+  enum { SLICES = 12 };
+  struct tfc_builder *b = NULL;
+  assert_ok(tfc_builder_create(NULL, &b));
+  const struct tfc_output x = tfc_add_placeholder(b, "x", TFC_INT32, &TFC_SHAPE(SLICES, 3));
+  const struct tfc_attr to_float = tfc_attr_type("DstT", TFC_FLOAT);
+  struct tfc_output sum = {0};
+  for (int32_t i = 0; i < SLICES; i++) {
+    const int32_t begin[] = {i, 0}, size[] = {1, 3};
+    const struct tfc_output part =
+        tfc_add3(b, "Slice", x, tfc_add_i32_vector(b, begin, 2), tfc_add_i32_vector(b, size, 2));
+    const struct tfc_output y = tfc_add(b, "Cast", "", &part, 1, &to_float, 1);
+    sum = i ? tfc_add2(b, "AddV2", sum, y) : y;
+  }
+  assert_ok(tfc_builder_finish(b, &graph));
+  tfc_builder_free(b);
+  open("gpu:0");
+  const struct tfc_shape shape = TFC_SHAPE(SLICES, 3);
+  const struct tfc_run_spec spec = {
+      .feeds = &x, .feed_count = 1, .fetches = &sum, .fetch_count = 1, .feed_shapes = &shape};
+  int32_t fed[3 * SLICES];
+  for (int32_t i = 0; i < 3 * SLICES; i++) fed[i] = i;
+  const struct tfc_tensor feed = {.dtype = TFC_INT32, .shape = shape, .size = sizeof fed, .data = fed};
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor got = {0};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_int_equal(plan->segment_count, 2);
+  assert_int_equal(tfc_plan_info(plan)->transfer_count, SLICES);
+  assert_ok(tfc_plan_run(plan, &feed, &got, NULL));
+  for (int k = 0; k < 3; k++) assert_true(((const float *)got.data)[k] == 3 * 66 + 12 * k); // 0 + 3 + … + 33, and k
+  tfc_tensor_release(&got);
+  tfc_plan_free(plan);
+  close();
+}
+
 // --- Traces --------------------------------------------------------------------------------------------------------
 // Operations on the host are the device's, with what their dispatch took.
 static void traces(void **state) {
@@ -285,7 +324,7 @@ static void borders(void **state) {
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(counters), cmocka_unit_test(variables), cmocka_unit_test(traces),
-                                     cmocka_unit_test(borders)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(counters), cmocka_unit_test(variables),
+                                     cmocka_unit_test(segments), cmocka_unit_test(traces), cmocka_unit_test(borders)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
