@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "placer/machine.h"
+#include "placer/measure/guard.h"
 #include "placer/measure/worker.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
@@ -156,6 +157,7 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     TFC_RETURN_IF_ERROR(tfc_collector_rest(r->side->collector));
   }
   int64_t before = tfc_now_ns();
+  tfc_guard_watch(r->plan);
   tfc_status s = tfc_plan_run(r->plan, w->values, w->results, &options);
   for (uint32_t i = 0; i < w->step.fetch_count; i++) tfc_tensor_release(&w->results[i]);
   if (!s && traced && tfc_collector_make_room(r->side->collector)) {
@@ -164,6 +166,7 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     s = tfc_plan_run(r->plan, w->values, w->results, &options);
     for (uint32_t i = 0; i < w->step.fetch_count; i++) tfc_tensor_release(&w->results[i]);
   }
+  tfc_guard_watch(NULL);
   if (s) {
     entry_fails(r, s);
     return NULL;

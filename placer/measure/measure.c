@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "placer/measure/guard.h"
 #include "placer/measure/wire.h"
 #include "profiler/lock.h"
 #include "runtime/base/clock.h"
@@ -119,9 +120,31 @@ static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, doub
   return type == (uint32_t)wanted ? NULL : tfc_status_make(TFC_INTERNAL, "an unexpected message");
 }
 
+// Asks a worker that gives no sign where its step is; NULL: it does not say.
+static char *ask_where(struct tfc_measurer *m) {
+  char *text = NULL;
+  if (m->pid <= 0 || kill(m->pid, TFC_GUARD_SIGNAL)) return NULL;
+  const double until = 1e-9 * (double)tfc_now_ns() + 1;
+  for (double left = 1; left > 0 && !text; left = until - 1e-9 * (double)tfc_now_ns()) {
+    uint32_t type = 0;
+    struct tfc_unpack u;
+    tfc_status s = receive(m, left, &type, &u);
+    const bool ended = s != NULL;
+    tfc_status_free(s);
+    if (ended) break;
+    if (type != TFC_WIRE_WHERE) continue; // it goes on after all: too late
+    tfc_str where = tfc_unpack_str(&u);
+    if (!where.size || u.failed) break;
+    text = tfc_str_dup(where);
+  }
+  return text;
+}
+
 // What a lost worker died of.
-static char *cause(int status, bool hung, double seconds) {
-  if (hung) return tfc_format("the measuring process gave no sign for %.0f s and was ended", seconds);
+static char *cause(int status, bool hung, double seconds, const char *where) {
+  if (hung)
+    return tfc_format("the measuring process gave no sign for %.0f s and was ended%s%s", seconds, where ? ": " : "",
+                      where ? where : "");
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     return tfc_format("the measuring process was killed: by the system where memory ran out, or by somebody");
   if (WIFSIGNALED(status)) return tfc_format("the measuring process crashed: %s", strsignal(WTERMSIG(status)));
@@ -137,7 +160,7 @@ static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) 
   if (!s || m->answered || (code != TFC_UNAVAILABLE && code != TFC_DEADLINE_EXCEEDED)) return s;
   int status = 0; // lost: that is not a device that is not there
   end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
-  char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds);
+  char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds, NULL);
   tfc_status_free(s);
   s = tfc_status_make(TFC_ABORTED, "loading and initialising the graph: %s", why ? why : "the process was lost");
   free(why);
@@ -445,9 +468,11 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
       goto out;
     }
     tfc_status_free(s), s = NULL;
+    char *where = hung ? ask_where(m) : NULL;
     end_worker(m, hung, &status);
     m->restarts++;
-    char *why = cause(status, hung, waited);
+    char *why = cause(status, hung, waited, where);
+    free(where);
     struct pending rest = {left.entry, 0};
     for (uint32_t i = 0; i < left.count; i++) {
       if (done[i]) continue;

@@ -18,7 +18,8 @@
   X(RESULT) /* from the worker: one entry of the batch */                                                              \
   X(ACK)    /* to the worker: the result is stored, go on: nothing is written while a step is timed */                 \
   X(DONE)   /* from the worker: the batch is over */                                                                   \
-  X(FAILED) /* from the worker: a status */
+  X(FAILED) /* from the worker: a status */                                                                            \
+  X(WHERE)  /* from the worker that gives no sign, when it is asked: where its step is */
 enum tfc_wire_type {
 #define TFC_WIRE_ENUM(name) TFC_WIRE_##name,
   TFC_WIRE_TYPES(TFC_WIRE_ENUM)

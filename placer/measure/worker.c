@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "placer/machine.h"
+#include "placer/measure/guard.h"
 #include "profiler/gpu.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/queue_threads.h"
@@ -340,6 +341,7 @@ int tfc_measure_worker_main(int argc, char **argv) {
   tfc_status s = NULL;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
+  tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {
     uint32_t type = 0;
     s = tfc_wire_receive(w.fd, -1, NULL, &type, &message);

@@ -69,7 +69,7 @@ static _Thread_local int current_device;
 static uint64_t violations, bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
 static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
-static uint64_t work_number, work_fails;
+static uint64_t work_number, work_fails, work_hangs;
 static int64_t delay_ns;
 static bool shuffled;
 static struct tfc_random shuffle;
@@ -108,6 +108,11 @@ void tfc_cuda_fake_fail_work(uint64_t n, int error) {
   pthread_mutex_lock(&lock);
   work_fails = n ? work_number + n : 0;
   work_error = error;
+  pthread_mutex_unlock(&lock);
+}
+void tfc_cuda_fake_hang(uint64_t n) {
+  pthread_mutex_lock(&lock);
+  work_hangs = n ? work_number + n : 0;
   pthread_mutex_unlock(&lock);
 }
 void tfc_cuda_fake_delay(int64_t ns) {
@@ -328,6 +333,7 @@ static void *stream_thread(void *arg) {
     }
     int64_t ns = delay_ns;
     if (ns && shuffled) ns = (int64_t)tfc_random_below(&shuffle, (uint64_t)ns + 1);
+    while (real && work_hangs && work_number >= work_hangs) pthread_cond_wait(&changed, &lock);
     bool skip = sticky != 0;
     pthread_mutex_unlock(&lock);
     if (real && ns) tfc_sleep_ns(ns);

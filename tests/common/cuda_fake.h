@@ -37,6 +37,7 @@ void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);
 void tfc_cuda_fake_fail(enum tfc_cuda_fake_call call, uint64_t n, uint64_t times, int error);
 // The n-th piece of work from now fails when a stream gets to it: every later call sees `error`.
 void tfc_cuda_fake_fail_work(uint64_t n, int error);
+void tfc_cuda_fake_hang(uint64_t n);       // the n-th piece of work from now never ends
 void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the stream's thread
 void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);

@@ -179,7 +179,8 @@ struct tfc_cuda_end { // malloc'd; freed when it has run
   struct tfc_step *step;
   struct tfc_cuda_mark *marks[TFC_CUDA_COPY_STREAMS];
   uint32_t mark_count;
-  bool span; // the end of this is an end of the device's work in the step
+  bool span;            // the end of this is an end of the device's work in the step
+  uint32_t first, last; // of a segment: its first and last node + 1, for who asks what it is that does not end
   struct tfc_trace_buffer *trace;
   struct tfc_cuda_timing *timings;
   uint32_t timing_count;

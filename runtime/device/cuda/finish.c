@@ -7,7 +7,7 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/wait.h"
 
-enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000 };
+enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000 };
 
 void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   if (!end) return;
@@ -21,18 +21,36 @@ void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   free(end);
 }
 
+// A segment that takes long says which it is: whoever ends a process that hangs wants to know (runtime/exec/where.h).
+static void note_long(const struct tfc_cuda_end *end, bool on) {
+  if (!end || !end->first || !end->step || !end->step->spans) return;
+  struct tfc_span *span = &end->step->spans[end->device->base.index];
+  if (on) {
+    tfc_step_note_stop(end->step, end->device->base.index, end->first, end->last);
+  } else if (!tfc_step_stopped(end->step)) {
+    atomic_store(&span->next, 0);
+    atomic_store(&span->last, 0);
+  }
+}
+
 // Returns when the event was reached, or with what went wrong. Spins first: that is where a step's end is seen.
-static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
+static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, const struct tfc_cuda_end *end) {
   static _Thread_local bool sharp; // naps are as short as they say: the kernel would add 50 us, to every step's time
   int64_t begin = tfc_now_ns();
+  bool noted = false;
   for (;;) {
     for (int i = 0; i < 8; i++) {
       int error = d->api->event_query(mark->event);
-      if (error != TFC_CUDA_NOT_READY) return error;
+      if (error != TFC_CUDA_NOT_READY) {
+        if (noted) note_long(end, false);
+        return error;
+      }
       for (int k = 0; k < 32; k++) tfc_pause(); // launches want the same lock inside CUDA
     }
     if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return 0; // said already; nothing more will come
-    if (tfc_now_ns() - begin <= SPIN_NS) continue;
+    const int64_t waited = tfc_now_ns() - begin;
+    if (waited <= SPIN_NS) continue;
+    if (waited > LONG_NS && !noted) note_long(end, noted = true);
     if (!sharp) sharp = prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0;
     tfc_sleep_ns(NAP_NS);
   }
@@ -52,7 +70,7 @@ static void run_end(struct tfc_device *device, struct tfc_queue_entry *e, uint64
   struct tfc_cuda_end *end = e->data;
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
   int error = tfc_cuda_enter(d->api, d->ordinal);
-  for (uint32_t i = 0; i < end->mark_count && !error; i++) error = await(d, end->marks[i]);
+  for (uint32_t i = 0; i < end->mark_count && !error; i++) error = await(d, end->marks[i], end);
   struct tfc_step *step = end->step;
   if (error && step) tfc_step_fail(step, tfc_cuda_error(d, error, "running"));
   if (!error && end->host_target && end->staging && !(step && tfc_step_stopped(step)))
@@ -87,7 +105,7 @@ static tfc_status set_clock(struct tfc_cuda_device *d) { // clock_lock is held
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
   TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->timed, d->compute, &mark, &error));
-  error = await(d, mark); // the device is idle: a few microseconds
+  error = await(d, mark, NULL); // the device is idle: a few microseconds
   uint64_t now = tfc_ticks();
   if (error) {
     tfc_cuda_mark_release(mark);

@@ -375,6 +375,7 @@ static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   if (end) {
     *end = (struct tfc_cuda_end){.device = d, .step = step, .span = runs, .timings = times.timings};
     end->timing_count = times.count;
+    if (runs) end->first = p->calls[0].node + 1, end->last = p->calls[p->call_count - 1].node + 1;
     if (times.timings && step->trace && step->trace->executions) end->trace = &step->trace->executions[device->index];
     if (!atomic_load(&d->dead)) {
       s = tfc_cuda_mark_record(d->pool, d->compute, &end->marks[0], &error);

@@ -1,0 +1,16 @@
+// In the measuring worker: a thread that answers for one that hangs. The parent asks with a signal before it ends the
+// process, and is told where the step is.
+#ifndef TFC_PLACER_MEASURE_GUARD_H
+#define TFC_PLACER_MEASURE_GUARD_H
+
+#include <signal.h>
+
+#include "runtime/exec/session.h"
+
+enum { TFC_GUARD_SIGNAL = SIGUSR1 };
+// Before any other thread is started, which would take the signal. Answers go to `fd`.
+void tfc_guard_start(int fd);
+// What runs from here on; NULL: nothing.
+void tfc_guard_watch(const struct tfc_plan *plan);
+
+#endif
