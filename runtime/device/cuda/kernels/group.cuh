@@ -11,6 +11,10 @@ struct group {
   int lane, lanes, step;
 };
 
+template <class C> struct plus {
+  TFC_HD C operator()(C a, C b) const { return a + b; }
+};
+
 // Joins the values of a group's threads pairwise; all of them get the result. Every thread of the block calls it.
 template <class A, class J> __device__ __forceinline__ A join_group(A value, A *shared, group g, J join) {
   int t = (int)threadIdx.x;

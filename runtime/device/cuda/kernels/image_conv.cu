@@ -1,5 +1,6 @@
-// Convolution by plain loops, for where there is no library or it declines: a thread per element of the result, sums in
-// float32 (float64 for float64).
+// Convolution by plain loops, for where there is no library or it declines: a thread per element of the result (a group
+// of threads for filters), sums in float32 (float64 for float64).
+#include "runtime/device/cuda/kernels/group.cuh"
 #include "runtime/device/cuda/kernels/slide.cuh"
 
 namespace tfc {
@@ -60,25 +61,34 @@ template <class T> __global__ void input_kernel(tfc_cuda_slide s, int64_t total,
   }
 }
 
-template <class T> __global__ void filter_kernel(tfc_cuda_slide s, int64_t total, const T *x, const T *dy, T *dw) {
+// Here a sum goes over all positions of all images: a group of threads shares it.
+template <class T>
+__global__ void filter_kernel(tfc_cuda_slide s, int64_t total, int lanes, const T *x, const T *dy, T *dw) {
   typedef typename number<T>::C C;
-  const int64_t depth = s.channels / s.groups, per_group = s.filters / s.groups;
-  for (int64_t i = first(); i < total; i += stride()) {
-    int64_t filter, k, a, b, c;
-    a = divide(divide(divide(divide(i, s.filters, &filter), depth, &k), s.size[2], &c), s.size[1], &b);
+  __shared__ C shared[THREADS];
+  const int64_t depth = s.channels / s.groups, per_group = s.filters / s.groups, width = THREADS / lanes;
+  const int64_t positions = elements_of(s, s.y, 1);
+  const group g = {(int)threadIdx.x % lanes, lanes, 1};
+  for (int64_t block = blockIdx.x; block < (total + width - 1) / width; block += gridDim.x) {
+    const int64_t i = block * width + (int)threadIdx.x / lanes;
+    int64_t filter, k, at[3];
+    at[0] = divide(divide(divide(divide(i, s.filters, &filter), depth, &k), s.size[2], &at[2]), s.size[1], &at[1]);
     const int64_t channel = filter / per_group * depth + k;
     C sum = 0;
-    for (int64_t n = 0; n < s.batch; n++)
-      for (int64_t d = 0; d < s.y.size[0]; d++)
-        for (int64_t e = 0; e < s.y.size[1]; e++)
-          for (int64_t f = 0; f < s.y.size[2]; f++) {
-            int64_t p = d * s.step[0] - s.before[0] + a * s.dilation[0];
-            int64_t q = e * s.step[1] - s.before[1] + b * s.dilation[1];
-            int64_t r = f * s.step[2] - s.before[2] + c * s.dilation[2];
-            if (p < 0 || q < 0 || r < 0 || p >= s.x.size[0] || q >= s.x.size[1] || r >= s.x.size[2]) continue;
-            sum += get(x[place_in(s.x, n, p, q, r, channel)]) * get(dy[place_in(s.y, n, d, e, f, filter)]);
-          }
-    dw[i] = put<T>(sum);
+    for (int64_t p = g.lane; i < total && p < positions; p += lanes) {
+      int64_t cell[3], from[3], image = p;
+      bool in = true;
+      for (int d = 2; d >= 0; d--) {
+        image = divide(image, s.y.size[d], &cell[d]);
+        from[d] = cell[d] * s.step[d] - s.before[d] + at[d] * s.dilation[d];
+        in = in && from[d] >= 0 && from[d] < s.x.size[d];
+      }
+      if (in)
+        sum += get(x[place_in(s.x, image, from[0], from[1], from[2], channel)]) *
+               get(dy[place_in(s.y, image, cell[0], cell[1], cell[2], filter)]);
+    }
+    sum = join_group(sum, shared, g, plus<C>());
+    if (i < total && !g.lane) dw[i] = put<T>(sum);
   }
 }
 
@@ -113,11 +123,14 @@ TFC_CUDA_API int tfc_cuda_conv_filter(int type, const tfc_cuda_slide *s, const v
                                       void *stream) {
   using namespace tfc;
   int64_t total = s->size[0] * s->size[1] * s->size[2] * (s->channels / s->groups) * s->filters;
+  const int64_t positions = elements_of(*s, s->y, 1);
+  int lanes = 8;
+  while (lanes < THREADS && lanes * 4 < positions) lanes *= 2;
   switch (type) {
 #define FILTER_CASE(t, ...)                                                                                            \
   case TFC_CUDA_##t:                                                                                                   \
-    return launch(filter_kernel<t>, blocks_for(total), THREADS, stream, *s, total, (const t *)x, (const t *)dy,        \
-                  (t *)dw);
+    return launch_shared(filter_kernel<t>, blocks_for(total, THREADS / lanes), THREADS, stream, *s, total, lanes,      \
+                         (const t *)x, (const t *)dy, (t *)dw);
     TFC_CUDA_FLOATS(FILTER_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

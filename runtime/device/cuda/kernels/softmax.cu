@@ -6,9 +6,6 @@
 namespace tfc {
 namespace {
 
-template <class C> struct plus {
-  TFC_HD C operator()(C a, C b) const { return a + b; }
-};
 template <class C> struct most { // NaN wins
   TFC_HD C operator()(C a, C b) const { return a < b || b != b ? b : a; }
 };
