@@ -66,25 +66,25 @@ static void check(int64_t outputs, int64_t count, bool along) {
 }
 static void test_all_sizes(void **state) {
   (void)state;
-  static const int64_t outputs[] = {1, 2, 3, 17, 32, 33}, counts[] = {1, 3, 4, 31, 33, 129, 4095, 4096, 20001};
+  static const int64_t outputs[] = {1, 2, 3, 17, 32, 33}, counts[] = {1, 3, 4, 31, 33, 129, 4096, 9001};
   for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
       for (int along = 0; along < 2; along++) check(outputs[o], counts[c], along);
   check(3000, 5, true);
   check(3000, 5, false);
-  check(1, 300000, true);
+  check(1, 100000, true);
 }
 
 // A sum has the same bits wherever its tensor lies, though less is read at once there.
 static void test_order_does_not_depend_on_addresses(void **state) {
   (void)state;
   for (int half = 0; half < 2; half++) {
-    const int64_t count = 70007, outputs = 3, n = count * outputs;
+    const int64_t count = 20007, outputs = 3, n = count * outputs;
     const size_t size = half ? 2 : 4;
     const struct tfc_cuda_reduction r = plan(outputs, count, true);
     char *x = room((size_t)(n + 8) * size), want[12], got[12];
     struct tfc_random random;
-    for (int64_t shift = 0; shift < 8; shift++) {
+    for (int64_t shift = 0; shift < 4; shift++) {
       tfc_random_init(&random, 4);
       for (int64_t i = 0; i < n; i++) {
         float v = (float)tfc_random_unit(&random);

@@ -100,12 +100,12 @@ static void test_all_sizes(void **state) {
   (void)state;
   static const int types[] = {TFC_CUDA_f32, TFC_CUDA_f64, TFC_CUDA_f16, TFC_CUDA_i32, TFC_CUDA_i64};
   static const int64_t shapes[][3] = {
-      {1, 1, 1},    {3, 5, 1},    {2, 6, 1},    {40, 40, 1},   {41, 41, 1},   {9, 160, 1},    {9, 161, 1},
-      {3, 1280, 1}, {2, 1281, 1}, {1, 5119, 1}, {1, 10240, 1}, {2, 20011, 1}, {70, 1300, 1}, {1030, 33, 1},
-      {1, 1, 3},    {2, 63, 2},   {2, 64, 2},   {3, 127, 3},   {1, 128, 700}, {2, 1000, 5},   {1, 20000, 3}};
+      {1, 1, 1},    {3, 5, 1},    {2, 6, 1},    {40, 40, 1},   {41, 41, 1},   {9, 160, 1},  {9, 161, 1},
+      {3, 1280, 1}, {2, 1281, 1}, {1, 5119, 1}, {1, 10240, 1}, {1, 20011, 1}, {9, 1300, 1}, {1030, 9, 1},
+      {1, 1, 3},    {2, 63, 2},   {2, 64, 2},   {3, 127, 3},   {1, 128, 700}, {2, 1000, 5}, {1, 20000, 3}};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-      for (int how = 0; how < 8; how++)
+      for (int how = 0; how<8; how += shapes[k][0] * shapes[k][1]> 8000 ? 5 : 1) // some of the large ones
         check(types[t], (struct tfc_cuda_scan){.outer = shapes[k][0],
                                                .n = shapes[k][1],
                                                .inner = shapes[k][2],
@@ -118,8 +118,8 @@ static void test_all_sizes(void **state) {
 static void test_long_lines_have_many_threads(void **state) {
   (void)state;
   for (int64_t inner = 1; inner <= 3; inner += 2) {
-    check(TFC_CUDA_f32, (struct tfc_cuda_scan){.outer = 1, .n = 1 << 19, .inner = inner});
-    assert_true(gridDim.x * blockDim.x >= 2500);
+    check(TFC_CUDA_f32, (struct tfc_cuda_scan){.outer = 1, .n = 1 << 17, .inner = inner});
+    assert_true(gridDim.x * blockDim.x >= 1500);
     print_message("%u blocks of %u threads\n", gridDim.x, blockDim.x);
   }
 }
