@@ -80,6 +80,17 @@ static uint32_t reusable_inputs(const struct tfc_op_def *def) {
   return def->flags & TFC_OP_INPLACE_FIRST || strcmp(def->name, "SparseSoftmaxCrossEntropyWithLogits") == 0;
 }
 
+// Where a node runs: as placed, but what reads a variable does so where that is, and its value goes from there.
+static uint16_t device_of(const struct maker *m, uint32_t id) {
+  const struct tfc_node *n = &m->g->nodes[id];
+  if (!m->b->spec->placement) return 0;
+  if (tfc_str_is(n->op, "ReadVariableOp")) {
+    const struct tfc_output handle = tfc_node_inputs(m->g, n)[0];
+    if (tfc_str_is(m->g->nodes[handle.node].op, "VarHandleOp") && !fed(m, handle)) id = handle.node;
+  }
+  return m->b->spec->placement[id];
+}
+
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
   const bool adds_product = m->product[id] != TFC_NONE32;
@@ -90,7 +101,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
   *out = (struct tfc_dnode){.kind = kind_of(m, n),
                             .node = id,
                             .def = def,
-                            .device = m->b->spec->placement ? m->b->spec->placement[id] : 0,
+                            .device = device_of(m, id),
                             .input_count = n->input_count + adds_product,
                             .output_count = n->output_count,
                             .is_async = def->flags & TFC_OP_ASYNC,

@@ -2,6 +2,7 @@
 // for there. Nothing waits for the host but what is fetched.
 #include "tests/common/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "profiler/collector.h"
@@ -128,39 +129,54 @@ static void lost(void **state) { // a device that stops working in the middle: t
   }
 }
 
-// A reference's value goes to another GPU, and is written over in place when that has been given its work: not before
-// the copy has read it.
-static const char text[] =
+// --- Variables ---------------------------------------------------------------------------------------------------
+// y = 2 v on another GPU, kept in w there; `begin` and `set` write x to v, before and after.
+static const char by_reference[] =
     "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
     "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
+    "node { name: 'begin' op: 'Assign' input: 'v' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }"
+    "node { name: 'read' op: 'Identity' input: 'v' attr { key: 'T' value { type: DT_FLOAT } } }"
+    "node { name: 'set' op: 'Assign' input: 'v' input: 'x' input: '^y' attr { key: 'T' value { type: DT_FLOAT } } }";
+static const char by_handle[] =
+    "node { name: 'v' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }"
+    "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
+    "node { name: 'begin' op: 'AssignVariableOp' input: 'v' input: 'x'"
+    "  attr { key: 'dtype' value { type: DT_FLOAT } } }"
+    "node { name: 'set' op: 'AssignVariableOp' input: 'v' input: 'x' attr { key: 'dtype' value { type: DT_FLOAT } } }"
+    "node { name: 'read' op: 'ReadVariableOp' input: 'v' input: '^set'"
+    "  attr { key: 'dtype' value { type: DT_FLOAT } } }";
+static const char rest[] =
     "node { name: 'w' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
     "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }"
     "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
-    "node { name: 'begin' op: 'Assign' input: 'v' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }"
-    "node { name: 'read' op: 'Identity' input: 'v' attr { key: 'T' value { type: DT_FLOAT } } }"
     "node { name: 'two' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor {"
     "  dtype: DT_FLOAT tensor_shape { } float_val: 2 } } } }"
     "node { name: 'y' op: 'Mul' input: 'read' input: 'two' attr { key: 'T' value { type: DT_FLOAT } } }"
-    "node { name: 'keep' op: 'Assign' input: 'w' input: 'y' attr { key: 'T' value { type: DT_FLOAT } } }"
-    "node { name: 'set' op: 'Assign' input: 'v' input: 'x' input: '^y' attr { key: 'T' value { type: DT_FLOAT } } }";
+    "node { name: 'keep' op: 'Assign' input: 'w' input: 'y' attr { key: 'T' value { type: DT_FLOAT } } }";
 
-static void written_in_place(void **state) {
+// `before`: what is read is what v held before the step.
+static void variable(const char *text, const char *devices, bool before) {
+  static const char *const elsewhere[] = {"w", "y", "keep", "read"};
   struct tfc_graph *g = NULL;
   struct tfc_device_set set = {0};
   struct tfc_session *session = NULL;
   struct tfc_tensor x = {0};
   uint16_t placement[9] = {0};
+  char whole[4096];
+  snprintf(whole, sizeof whole, "%s%s", text, rest);
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
-  assert_ok(tfc_graph_parse(tfc_str_from(text), "copies", NULL, &g));
-  assert_ok(tfc_devices_open(*state, NULL, 0, &set));
+  assert_ok(tfc_graph_parse(tfc_str_from(whole), "copies", NULL, &g));
+  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
   assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
   assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(4096), &x));
   memset(x.data, 0, x.size);
   const uint32_t begin = tfc_graph_find(g, TFC_STR("begin")),
                  targets[] = {tfc_graph_find(g, TFC_STR("set")), tfc_graph_find(g, TFC_STR("keep"))};
   const struct tfc_output feed = {tfc_graph_find(g, TFC_STR("x")), 0};
-  placement[targets[1]] = placement[tfc_graph_find(g, TFC_STR("y"))] = placement[tfc_graph_find(g, TFC_STR("w"))] = 1;
+  // A reference is read where it is: what is sent is its memory.
+  for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere - before; i++)
+    placement[tfc_graph_find(g, tfc_str_from(elsewhere[i]))] = 1;
   struct tfc_run_spec spec = {
       .feeds = &feed, .feed_count = 1, .targets = &begin, .target_count = 1, .placement = placement, .dynamic = true};
   assert_ok(tfc_session_run(session, &spec, &x, NULL, NULL));
@@ -173,8 +189,8 @@ static void written_in_place(void **state) {
     tfc_cuda_fake_shuffle(seed);
     assert_ok(tfc_session_run(session, &spec, &x, NULL, NULL));
     assert_ok(tfc_session_get_variable(session, TFC_STR("w"), &got));
-    for (int i = 0; i < 4096; i++) // of the step before
-      if (((const float *)got.data)[i] != 2 * (float)(seed - 1))
+    for (int i = 0; i < 4096; i++)
+      if (((const float *)got.data)[i] != 2 * (float)(seed - before))
         fail_msg("seed %llu: %g", (unsigned long long)seed, (double)((const float *)got.data)[i]);
     tfc_tensor_release(&got);
   }
@@ -182,6 +198,15 @@ static void written_in_place(void **state) {
   tfc_session_free(session);
   tfc_devices_close(&set);
   tfc_graph_release(g);
+}
+
+// It is written over in place when its reader has been given its work: not before the copy has read it.
+static void written_in_place(void **state) {
+  variable(by_reference, *state, true);
+}
+// The reader is placed on the other GPU: it reads where the variable is, when that has been written to.
+static void read_elsewhere(void **state) {
+  variable(by_handle, *state, false);
 }
 
 // --- Profiles ----------------------------------------------------------------------------------------------------
@@ -237,6 +262,7 @@ int main(void) {
                                      cmocka_unit_test_prestate(failures, parts),
                                      cmocka_unit_test_prestate(lost, gpus),
                                      cmocka_unit_test_prestate(written_in_place, parts),
+                                     cmocka_unit_test_prestate(read_elsewhere, gpus),
                                      cmocka_unit_test_prestate(profiled, parts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
