@@ -249,6 +249,9 @@ struct tfc_device_driver {
   // caller's, made by `environment`. Several threads may launch at once. Errors name node, op, device, inputs.
   tfc_status (*launch)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                        struct tfc_kernel_ctx *ctx);
+  // The same, and an EXECUTE record of it in the step's trace. NULL where operations do not run on their own.
+  tfc_status (*launch_timed)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
+                             struct tfc_kernel_ctx *ctx, struct tfc_step *step);
   // What this thread launches on the device from here on starts when the waits are over. It blocks no longer than until
   // all that they wait for was given to devices. NULL: launches run at once, so whoever launches waits by itself.
   tfc_status (*await)(struct tfc_device *device, const struct tfc_timepoint *waits, uint32_t wait_count);

@@ -179,7 +179,10 @@ static tfc_status launch_held(struct tfc_run *r, const struct tfc_dnode *n, stru
   if (!sink) return device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
   if (sink->op_begin) sink->op_begin(sink, n->device, n->node);
   uint64_t (*count)(void) = device->driver->launches, before = count ? count() : 0, begin = tfc_ticks();
-  tfc_status s = device->driver->launch(device, r->d->prepared[n->device], n->kernel, ctx);
+  struct tfc_prepared *prepared = r->d->prepared[n->device];
+  tfc_status s = sink->executions && device->driver->launch_timed
+                     ? device->driver->launch_timed(device, prepared, n->kernel, ctx, r->step)
+                     : device->driver->launch(device, prepared, n->kernel, ctx);
   tfc_trace_add(&sink->buffers[n->device], TFC_TRACE_OP, n->node, n->device, begin, tfc_ticks(),
                 count ? count() - before : 0);
   if (sink->op_end) sink->op_end(sink, n->device, n->node);

@@ -76,7 +76,8 @@ tfc_status spread_loop_run(struct spread_loop *l, int32_t n, const struct tfc_ru
   return NULL;
 }
 
-void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const struct tfc_step_profile *p) {
+void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const struct tfc_step_profile *p,
+                                 bool one_clock) {
   const struct tfc_plan_info *info = tfc_plan_info(l->plan);
   int32_t sent = 0, back = 0;
   for (size_t i = 0; i < p->transfers.count; i++) {
@@ -92,7 +93,7 @@ void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const s
       int32_t made = 0; // before it went
       for (size_t k = 0; k < p->ops.count; k++)
         made += p->ops.data[k].node == l->back && p->ops.data[k].start_ns + p->ops.data[k].duration_ns <= t->start_ns;
-      assert_true(made >= ++back);
+      assert_true(made >= ++back || !one_clock);
     }
   }
   assert_true(sent >= n);

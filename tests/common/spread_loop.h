@@ -20,9 +20,11 @@ struct spread_loop {
 // Devices: the loop's first and second, and the host's third.
 void spread_loop_open(struct spread_loop *l, const char *devices, const struct tfc_memory_limit *limit);
 tfc_status spread_loop_run(struct spread_loop *l, int32_t n, const struct tfc_run_options *options);
-// A profile of a step names each transfer: what goes to and fro does so in each iteration, between these devices.
+// A profile of a step names each transfer: what goes to and fro does so in each iteration, between these devices. Where
+// all is dated by one clock, what comes back has been made before.
 struct tfc_step_profile;
-void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const struct tfc_step_profile *p);
+void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const struct tfc_step_profile *p,
+                                 bool one_clock);
 void spread_loop_close(struct spread_loop *l); // the first two devices may hold no memory then
 
 #endif

@@ -216,21 +216,22 @@ static void ran(const struct tfc_cuda_fake_seen *seen) {
   fake_ran(seen);
 }
 
-static void profiled(void **state) {
+static void profile(const char *devices, bool profiler) {
   static const struct tfc_gpu_profiler seeing = {"made up", fake_start, fake_push, fake_pop, fake_flush, fake_record};
   static const struct tfc_cuda_fake_watcher watcher = {fake_launched, ran};
+  enum { DELAY_NS = 50000 };
   struct spread_loop l;
   struct tfc_collector *c = NULL;
   struct tfc_step_profile p = {0};
-  open_on(&l, *state);
-  tfc_gpu_profiler_set(&seeing, NULL);
-  tfc_cuda_fake_watch(&watcher);
+  open_on(&l, devices);
+  tfc_gpu_profiler_set(profiler ? &seeing : NULL, "another profiler is attached");
+  tfc_cuda_fake_watch(profiler ? &watcher : NULL);
   assert_ok(tfc_collector_create(l.set.count, 1000, &c));
   assert_ok(tfc_collector_watch(c, &l.set));
   const struct tfc_collector_names names = {l.graph, tfc_plan_info(l.plan)};
-  tfc_cuda_fake_delay(50000);
+  tfc_cuda_fake_delay(DELAY_NS);
   for (int32_t n = 1; n < 10; n += 2) {
-    const bool loses = n == 5;
+    const bool loses = n == 5 && profiler;
     tfc_collector_reset(c);
     if (loses) atomic_store(&lost_copies, 1);
     assert_ok(spread_loop_run(&l, n, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
@@ -240,15 +241,29 @@ static void profiled(void **state) {
       continue;
     }
     assert_ok(s);
-    spread_loop_check_transfers(&l, n, &p);
-    assert_true(p.gpu_busy_ns > 0);
+    spread_loop_check_transfers(&l, n, &p, profiler); // by events each device has its own
+    assert_true(profiler ? p.gpu_busy_ns > 0 : p.works.count == 0);
     assert_int_equal(p.gpu_attributed_ns, p.gpu_busy_ns);
+    int32_t made = 0;
+    for (size_t i = 0; i < p.ops.count; i++) {
+      const struct tfc_profile_op *o = &p.ops.data[i];
+      if (o->node != l.back) continue;
+      made++;
+      assert_true(o->dispatch_ns > 0 && o->duration_ns >= (profiler ? 0 : DELAY_NS)); // the fake's delay is before it
+    }
+    assert_int_equal(made, n);
   }
   assert_ok(tfc_collector_rest(c));
   tfc_cuda_fake_watch(NULL);
   tfc_step_profile_deinit(&p);
   tfc_collector_free(c);
   spread_loop_close(&l);
+}
+static void by_profiler(void **state) {
+  profile(*state, true);
+}
+static void by_events(void **state) {
+  profile(*state, false);
 }
 
 int main(void) {
@@ -263,6 +278,8 @@ int main(void) {
                                      cmocka_unit_test_prestate(lost, gpus),
                                      cmocka_unit_test_prestate(written_in_place, parts),
                                      cmocka_unit_test_prestate(read_elsewhere, gpus),
-                                     cmocka_unit_test_prestate(profiled, parts)};
+                                     cmocka_unit_test_prestate(by_profiler, parts),
+                                     cmocka_unit_test_prestate(by_events, parts),
+                                     cmocka_unit_test_prestate(by_events, gpus)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static void profiled(void **state) {
     tfc_collector_reset(c);
     assert_ok(spread_loop_run(&l, n, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
     assert_ok(tfc_collector_drain(c, NULL, NULL, &p));
-    spread_loop_check_transfers(&l, n, &p);
+    spread_loop_check_transfers(&l, n, &p, true);
   }
   tfc_step_profile_deinit(&p);
   tfc_collector_free(c);

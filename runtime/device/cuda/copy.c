@@ -151,8 +151,9 @@ static void enable_peer(struct tfc_cuda_device *d, int peer) {
   if (d->api->enable_peer(peer)) (void)d->api->last_error(); // enabled already
 }
 
-static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction, tfc_cuda_stream stream,
-                          struct tfc_cuda_end *end) {
+// A place for it, and the stream told to wait for what has to come before.
+static tfc_status make_ready(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction,
+                             tfc_cuda_stream stream) {
   const struct tfc_tensor *from = c->source;
   size_t bytes = from->size;
   if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles live on the host
@@ -176,6 +177,14 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
       if (error) return tfc_cuda_error(d, error, "waiting for the source of a copy");
     }
   }
+  return NULL;
+}
+
+static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction, tfc_cuda_stream stream,
+                          struct tfc_cuda_end *end) {
+  const struct tfc_tensor *from = c->source;
+  size_t bytes = from->size;
+  if (bytes == 0 || !tfc_dtype_is_plain(from->dtype)) return NULL;
   if (direction == TFC_CUDA_OUT) {
     if (bytes > largest_staged) { // returns when it is done
       TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying to the host");
@@ -228,9 +237,10 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   struct tfc_trace_sink *sink = c->id == TFC_COPY_UNTRACED ? NULL : step->trace;
   bool dated = sink && sink->copies && sink->executions && tfc_dtype_is_plain(c->source->dtype);
   uint16_t index = d->base.index;
+  if (dated) TFC_RETURN_IF_ERROR(tfc_cuda_clock_set(d, step));
+  TFC_RETURN_IF_ERROR(make_ready(d, c, direction, stream));
   if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
     end->timings[0] = (struct tfc_cuda_timing){.id = c->id, .kind = TFC_TRACE_TRANSFER, .bytes = c->source->size};
-    TFC_RETURN_IF_ERROR(tfc_cuda_clock_set(d, step));
     TFC_RETURN_IF_ERROR(timed(d, stream, &end->timings[0].begin));
     end->trace = &sink->copies[index];
   } else if (sink && sink->copies) {

@@ -133,6 +133,8 @@ TFC_MUST_USE tfc_status tfc_cuda_submit(struct tfc_device *device, struct tfc_pr
                                         const struct tfc_timepoint *signals, uint32_t signal_count);
 TFC_MUST_USE tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                                             struct tfc_kernel_ctx *ctx);
+TFC_MUST_USE tfc_status tfc_cuda_launch_timed(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
+                                              struct tfc_kernel_ctx *ctx, struct tfc_step *step);
 bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type,
                        const char **out_reason);
 const char *tfc_cuda_fallback(const struct tfc_prepared *prepared, uint32_t index);

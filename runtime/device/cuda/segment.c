@@ -408,8 +408,8 @@ tfc_status tfc_cuda_submit(struct tfc_device *device, struct tfc_prepared *prepa
                           waits, signals);
 }
 
-tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *p, uint32_t index,
-                               struct tfc_kernel_ctx *ctx) {
+static tfc_status launch_single(struct tfc_device *device, struct tfc_prepared *p, uint32_t index,
+                                struct tfc_kernel_ctx *ctx, struct times *times) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
   const struct tfc_cuda_call *c = &p->calls[index];
   ctx->state = c->ctx.state;
@@ -423,10 +423,40 @@ tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *p
   if (!s) {
     atomic_store(&d->launched, true);
     pthread_mutex_lock(&d->launch_lock);
-    s = tfc_cuda_call_run(d, c, ctx, d->compute);
+    if (times) s = time_op(d, times, 0);
+    if (!s) s = tfc_cuda_call_run(d, c, ctx, d->compute);
+    if (!s && times) s = time_op(d, times, c->node);
     pthread_mutex_unlock(&d->launch_lock);
   }
   if (__builtin_expect(s != NULL, 0))
     return tfc_op_error(s, ctx->graph, ctx->node, device, ctx->inputs, ctx->input_count);
   return NULL;
+}
+
+tfc_status tfc_cuda_launch_one(struct tfc_device *device, struct tfc_prepared *p, uint32_t index,
+                               struct tfc_kernel_ctx *ctx) {
+  return launch_single(device, p, index, ctx, NULL);
+}
+
+tfc_status tfc_cuda_launch_timed(struct tfc_device *device, struct tfc_prepared *p, uint32_t index,
+                                 struct tfc_kernel_ctx *ctx, struct tfc_step *step) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(device);
+  struct tfc_cuda_end *end = calloc(1, sizeof *end);
+  struct times times = {.timings = calloc(1, sizeof *times.timings)};
+  tfc_status s = tfc_cuda_clock_set(d, step);
+  if (!s && (!end || !times.timings)) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory timing an operation");
+  if (!s) s = launch_single(device, p, index, ctx, &times);
+  tfc_cuda_mark_release(times.last);
+  if (s) {
+    if (times.count) tfc_cuda_mark_release(times.timings->begin), tfc_cuda_mark_release(times.timings->end);
+    free(times.timings);
+    free(end);
+    return s;
+  }
+  *end = (struct tfc_cuda_end){.device = d, .step = step, .timings = times.timings, .timing_count = times.count};
+  end->marks[0] = times.timings->end;
+  end->mark_count = 1;
+  tfc_cuda_mark_retain(end->marks[0]);
+  end->trace = &step->trace->executions[device->index];
+  return tfc_cuda_finish(&d->work_end, end, NULL, 0);
 }
