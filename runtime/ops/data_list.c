@@ -146,6 +146,34 @@ static tfc_status push_back(struct tfc_kernel_ctx *ctx) {
 static tfc_status push_back_shape(struct tfc_kernel_ctx *ctx) {
   return push(ctx, true);
 }
+// A row to each list of a vector of them.
+static tfc_status push_back_batch(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *handles = ctx->inputs[0], *t = ctx->inputs[1];
+  struct tfc_tensor *y = NULL;
+  TFC_KERNEL_CHECK(handles->shape.rank == 1 && t->shape.rank >= 1 && handles->shape.dims[0] == t->shape.dims[0],
+                   "Expected tensor.shape[0] == input_handles.size, but saw %s and %s",
+                   tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}),
+                   tfc_shape_show(&handles->shape, (char[TFC_SHAPE_TEXT]){0}));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_VARIANT, &handles->shape, &y));
+  for (int64_t i = 0; i < handles->shape.dims[0]; i++) {
+    struct tfc_object *o = ((struct tfc_object **)handles->data)[i];
+    TFC_KERNEL_CHECK(o && o->type == &tfc_list_type, "input 0 must hold lists");
+    const struct tfc_list *list = (const struct tfc_list *)o;
+    struct tfc_tensor row = {0};
+    struct tfc_list *made = NULL;
+    TFC_RETURN_IF_ERROR(tfc_data_row(ctx, t, i, &row));
+    tfc_status s = check_element(list, &row);
+    if (!s) s = tfc_list_change(list, list->count + 1, list->count, &made);
+    if (s) {
+      tfc_tensor_release(&row);
+      return s;
+    }
+    *tfc_list_at(made, list->count) = row;
+    tfc_object_release(((struct tfc_object **)y->data)[i]);
+    ((struct tfc_object **)y->data)[i] = &made->object;
+  }
+  return NULL;
+}
 // What an element that was never written reads as: zeros, where all that is known gives a shape.
 static tfc_status unwritten(struct tfc_kernel_ctx *ctx, const struct tfc_list *list, const struct tfc_tensor *asked,
                             struct tfc_tensor *out) {
@@ -468,6 +496,15 @@ static tfc_status shape_keep(struct tfc_shape_ctx *ctx) {
   hold(ctx, h.dtype != TFC_DTYPE_NONE ? h.dtype : attr_dtype(ctx), h.shape);
   return NULL;
 }
+static tfc_status shape_batch(struct tfc_shape_ctx *ctx) { // as many as there are rows
+  struct tfc_shape handles, rows;
+  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 1, &handles));
+  ctx->outputs[0] = handles;
+  if (ctx->inputs[1]->rank < 0) return NULL;
+  rows = *ctx->inputs[1];
+  if (!rows.rank) return tfc_status_make(TFC_INVALID_ARGUMENT, "a scalar has no rows");
+  return tfc_dim_merge(handles.dims[0], rows.dims[0], &ctx->outputs[0].dims[0]);
+}
 static tfc_status shape_push(struct tfc_shape_ctx *ctx) {
   struct tfc_handle_info h = held(ctx);
   struct tfc_shape merged;
@@ -673,6 +710,11 @@ static const struct tfc_op_def data_list_rows[] = {
      .outputs = "output_handle: variant",
      .attrs = "element_dtype: type",
      LIST(1, 1, shape_push, grad_of_push, push_back)},
+    {.name = "TensorListPushBackBatch",
+     .inputs = "input_handles: variant, tensor: element_dtype",
+     .outputs = "output_handles: variant",
+     .attrs = "element_dtype: type",
+     LIST(1, 1, shape_batch, NULL, push_back_batch)},
     {.name = "TensorListPopBack",
      .inputs = "input_handle: variant, element_shape: int32",
      .outputs = "output_handle: variant, tensor: element_dtype",

@@ -462,8 +462,11 @@ def undecided(family, graph_def):
         return not np.isfinite(values[0]).all()
     if node.op == "BatchNormWithGlobalNormalizationGrad" and values[0].dtype == np.float16:
         return True
-    if node.op in ("ExtractGlimpse", "ExtractGlimpseV2") and not ("noise" in node.attr and node.attr["noise"].s == b"zero") and values[0].ndim == 4 and values[1].size == 2:
-        return not ("normalized" not in node.attr or node.attr["normalized"].b) or not np.isfinite(values[2]).all() or bool((values[1].ravel() > values[0].shape[1:3]).any())
+    if node.op in ("ExtractGlimpse", "ExtractGlimpseV2") and values[0].ndim == 4 and values[1].size == 2:
+        if "noise" not in node.attr or not np.isfinite(values[2]).all():
+            return True
+        normalized = "normalized" not in node.attr or node.attr["normalized"].b
+        return node.attr["noise"].s != b"zero" and (not normalized or bool((values[1].ravel() > values[0].shape[1:3]).any()))
     if node.op == "CTCLoss" and values[0].ndim == 3 and values[1].shape == (values[2].size, 2):
         return len(set(values[1][values[2].ravel() < values[0].shape[2] - 1, 0])) < values[0].shape[1]
     if node.op == "TensorSummaryV2":

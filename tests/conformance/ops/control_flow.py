@@ -22,6 +22,7 @@ def cases(f):
         updates_in_loops(f)
         tensor_arrays(f)
         tensor_lists(f)
+        tensor_maps(f)
         stacks(f)
         optionals(f)
 
@@ -296,6 +297,11 @@ def tensor_lists(f):
             popped, last = f.node("TensorListPopBack", [made, shape], element_dtype=d)
             f.run([f.node("TensorListLength", [made]), f.node("TensorListLength", [popped]), last,
                    f.node("TensorListStack", [made, shape], element_dtype=d, num_elements=-1), f.node("TensorListElementShape", [made], shape_type="int32")])
+        f.case("TensorListPushBackBatch", d)
+        with f.scope():
+            lists = f.node("Pack", [[f.node("TensorListFromTensor", [v(d, [n, 2]), shape]) for n in (1, 3)]], axis=0)
+            made = f.node("TensorListPushBackBatch", [lists, v(d, [2, 2], salt=5)])
+            f.run([f.node("TensorListStack", [f.node("GatherV2", [made, np.array(i, I32), np.array(0, I32)], batch_dims=0), shape], element_dtype=d, num_elements=-1) for i in (0, 1)])
         f.case("TensorListReserve", d)
         with f.scope():
             made = f.node("TensorListReserve", [shape, np.array(3, I32)], element_dtype=d)
@@ -324,6 +330,31 @@ def stacks(f):
     with f.scope():
         handle = f.node("StackV2", [np.array(-1, I32)], elem_type="float32", stack_name="")
         f.run(f.node("StackPopV2", [handle], elem_type="float32"))
+
+
+def tensor_maps(f):
+    v = f.values
+    for d in ("float32", "int64", "string"):
+        keys = [v(d, [2], salt=i) for i in range(3)]
+        key = dict(key_dtype=d)
+        f.case("TensorMapInsert", d)
+        with f.scope():
+            none = f.node("EmptyTensorMap")
+            one = f.node("TensorMapInsert", [none, keys[0], v("float32", [3])])
+            two = f.node("TensorMapInsert", [one, keys[1], v("float32", [2, 2])])
+            again = f.node("TensorMapInsert", [two, keys[0], v("float32", [4])])
+            less = f.node("TensorMapErase", [again, keys[0]], value_dtype="float32")
+            f.run([f.node("TensorMapSize", [m]) for m in (none, one, two, again, less)] + [f.node("TensorMapHasKey", [m, k]) for m in (none, one, less) for k in keys]
+                  + [f.node("TensorMapLookup", [m, k], value_dtype="float32") for m, k in ((one, keys[0]), (two, keys[0]), (two, keys[1]), (again, keys[0]), (less, keys[1]))]
+                  + [f.node("TensorMapStackKeys", [m], **key) for m in (one, less)])
+        for tag, op, of in (("erased", "TensorMapLookup", less), ("missing", "TensorMapErase", none)):
+            f.case(op, d, tag=tag, expect_error=True)
+            with f.scope():
+                made = f.node(op, [of, keys[0]], value_dtype="float32")
+                f.run(made if op == "TensorMapLookup" else f.node("TensorMapSize", [made]))
+        f.case("TensorMapStackKeys", d, tag="empty", expect_error=True)
+        with f.scope():
+            f.run(f.node("TensorMapStackKeys", [none], **key))
 
 
 def optionals(f):

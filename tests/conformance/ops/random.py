@@ -22,7 +22,19 @@ def stream(f, op, kind, inputs, tolerance, tag="", times=2, **attrs):
             del f.cases[before:]
 
 
+def index_shuffle(f):
+    for d in ("int32", "uint32", "int64", "uint64"):
+        numbers = lambda *values: np.array(values, d)  # noqa: E731,B023
+        seed = np.array([5, 11, 2 ** 31 - 1], d)
+        variants = [([numbers(*range(n)), seed, np.array(n - 1, d)], dict(rounds=r)) for n, r in ((7, 4), (100, 4), (300, 8))]
+        variants += [([np.array(3, d), seed, np.array(70000, d)], {}), ([np.array(3, d), seed, np.array(2 ** 31 - 1, d)], {})]
+        variants += [([numbers(0, 1, 2), np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], d), numbers(9, 99, 999)], {})]
+        f.simple("RandomIndexShuffle", d, variants)
+    f.simple("RandomIndexShuffle", "int64", [([np.array([0, 2 ** 40, 5], np.int64), np.array([1, -2, 3]), np.array(2 ** 41 + 7)], {})], tag="large")
+
+
 def cases(f):
+    index_shuffle(f)
     shapes = {"": [3, 5], "scalar": [], "empty": [0, 4], "long": [2100], "longer": [9, 1031]}
     for d in FLOATS:
         near = "ulp:1" if d in ("float32", "float16", "bfloat16") else "ulp:2"
