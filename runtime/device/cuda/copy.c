@@ -242,6 +242,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
     end->timings[0] = (struct tfc_cuda_timing){.id = c->id, .kind = TFC_TRACE_TRANSFER, .bytes = c->source->size};
     TFC_RETURN_IF_ERROR(timed(d, stream, &end->timings[0].begin));
+    end->timing_count = 1; // without an end so far
     end->trace = &sink->copies[index];
   } else if (sink && sink->copies) {
     end->trace = &sink->copies[index];
@@ -253,10 +254,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   if (sink && sink->op_begin) sink->op_begin(sink, index, c->id | TFC_TRACE_UID_TRANSFER);
   tfc_status s = enqueue(d, c, direction, stream, end);
   if (sink && sink->op_end) sink->op_end(sink, index, c->id | TFC_TRACE_UID_TRANSFER);
-  if (!s && end->timings) {
-    s = timed(d, stream, &end->timings[0].end);
-    end->timing_count = !s;
-  }
+  if (!s && end->timing_count) s = timed(d, stream, &end->timings[0].end);
   return s;
 }
 

@@ -77,6 +77,7 @@ static void run_end(struct tfc_device *device, struct tfc_queue_entry *e, uint64
     memcpy(end->host_target, end->staging->data, end->host_bytes);
   for (uint32_t i = 0; !error && end->trace && i < end->timing_count; i++) {
     const struct tfc_cuda_timing *t = &end->timings[i];
+    if (!t->end) continue; // it failed
     tfc_trace_add(end->trace, (tfc_trace_kind)t->kind, t->id, device->index, date(d, t->begin), date(d, t->end),
                   t->bytes);
   }
