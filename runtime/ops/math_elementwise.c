@@ -59,6 +59,7 @@ void ops_broadcast_run(const struct ops_broadcast_job *job, int64_t begin, int64
   const struct ops_broadcast *plan = &job->plan;
   int count = job->count, last = plan->rank - 1;
   int64_t at[TFC_MAX_RANK] = {0}, offset[3] = {0}, step[3] = {0}, rest = begin;
+  if (begin >= end) return; // of no elements a dimension may be 0
   for (int d = last; d >= 0; d--) {
     at[d] = rest % plan->dims[d];
     rest /= plan->dims[d];

@@ -399,12 +399,12 @@ KNOWS_LESS = {("EnsureShape", "construct"), ("ParallelConcat", "construct"), ("S
 # gradients that do not fit, of peephole weights, rows and classes that are not there, counters cut short, indices beyond
 # a sparse tensor's shape), and attributes that its kernel never reads. tfc refuses, or leaves what is not there out.
 UNCHECKED = {"AvgPoolGrad": "Expected grad shape", "AvgPool3DGrad": "Expected grad shape", "AvgPool": "must be positive", "MaxPool3DGrad": "must be positive", "ResizeBicubicGrad": "same batch", "ResizeBilinearGrad": "same batch", "ScaleAndTranslateGrad": "same batch",
-             "LSTMBlockCell": "peephole", "LSTMBlockCellGrad": "peephole", "BlockLSTM": "peephole", "BlockLSTMV2": "peephole", "BlockLSTMGrad": "peephole", "BlockLSTMGradV2": "peephole",
+             "MaxPool3DGradGrad": "must be positive", "LSTMBlockCell": "peephole", "LSTMBlockCellGrad": "peephole", "BlockLSTM": "peephole", "BlockLSTMV2": "peephole", "BlockLSTMGrad": "peephole", "BlockLSTMGradV2": "peephole",
              "SparseSegmentSqrtNGrad": "out of range", "SparseSegmentMeanGrad": "out of range", "SparseSegmentSumGrad": "out of range",
              "DepthwiseConv2dNativeBackpropInput": "attribute 'dilations'", "DepthwiseConv2dNativeBackpropFilter": "attribute 'dilations'",
              "InplaceSub": "x has no rows", "InplaceAdd": "x has no rows", "InplaceUpdate": "x has no rows",
              "DiagPart": "even and", "Conv2D": "number of groups 0|filter must not have zero elements", "Dilation2D": "a window of 0",
-             "ScatterNdNonAliasingAdd": "innermost dimension", "StringNGrams": "data_splits must be a vector", "UnicodeEncode": "input_splits must be a vector",
+             "ScatterNdNonAliasingAdd": "innermost dimension", "RandomIndexShuffle": "rounds must be|Max index must", "StringNGrams": "data_splits must be a vector", "UnicodeEncode": "input_splits must be a vector",
              "SparseCrossHashed": "out of bounds|should be a scalar", "SparseReduceSum": "out of bounds", "SparseReduceMax": "out of bounds", "SparseBincount": "non-negative",
              "StatelessTruncatedNormalV2": "counter must have|random algorithm",
              "FractionalAvgPoolGrad": "larger batch or depth", "MaxPoolGradGradV2": "must be positive", "RaggedGather": "value of ragged splits", "RaggedCross": "indices", "RaggedTensorToTensor": "the row partitions are of|must be a vector|must be a scalar|row splits must be", "RaggedBincount": "must", "RaggedTensorToSparse": "row splits must be a vector",
@@ -440,7 +440,7 @@ def undecided(family, graph_def):
     Betainc of parameters beyond what float's series bear; a rate of samples that is no number; types that a kernel reads as another's bits;
     and a basis of columns that do not span it."""
     node, values = node_of(graph_def), inputs_of(graph_def)
-    if node.op == "CTCBeamSearchDecoder":  # where a step does not tell one class from another
+    if node.op == "CTCBeamSearchDecoder" and values[0].ndim == 3:  # where a step does not tell one class from another
         in_order = np.sort(values[0], -1)
         return bool(np.isnan(values[0]).any() or (in_order[..., 1:] == in_order[..., :-1]).any())
     if node.op in ("MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad"):

@@ -150,6 +150,9 @@ def cases(f):
     for d in ("float32", "bfloat16"):
         f.simple("MaxPool3DGrad", d, [([near.astype(f_type(d)), np.full([1] * 5, m, np.float32).astype(f_type(d)), np.ones([1] * 5, f_type(d))],
                                        dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID")) for m in (0, 1e-6, 2, 1e-30, inf)], tag="near")
+    none, some = np.zeros([0, 3], object), np.array([b"a", b"b", b"c"], object)
+    for op in ("Add", "Equal", "NotEqual"):
+        f.simple(op, "string", [([none, some], {}), ([some, none], {}), ([none[:, 0], none[:, 0]], {})], tag="nothing", dynamic=False)
     scalar = np.array(7, np.float32)
     for op in ("TensorScatterAdd", "TensorScatterUpdate", "TensorScatterMax"):
         f.refused(op, "float32", [np.zeros([5, 2], np.float32), np.array([0, 1], np.int32), scalar])
