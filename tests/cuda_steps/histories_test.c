@@ -172,7 +172,7 @@ static void history(const char *devices, uint64_t seed, int length) {
       assert_ok(tfc_session_restore(g->session, g->snapshots[1]));
       assert_ok(tfc_session_restore(c->session, c->snapshots[1]));
       break;
-    case 4: step(g, c, gpus.count == 1, with, at); break; // in ready order, where reads are on their variable's device
+    case 4: step(g, c, 1, with, at); break;
     case 5: step(g, c, 2, with, at); break;
     case 6: // variables move; colocation holds where all of a variable's nodes do
       if (tfc_random_below(&random, 3)) break;
