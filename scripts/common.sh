@@ -81,7 +81,8 @@ packages() {
 }
 
 
-# build PRESET TARGET...: configures build/PRESET if it is new or older than the packages that it looks for, and builds.
+# build PRESET TARGET...: configures build/PRESET (with $configure_options) if it is new or older than the packages that
+# it looks for, and builds.
 build() {
   local preset=$1 dir=build/$1 log stamp configure=
   shift
@@ -98,7 +99,8 @@ build() {
   if [ -n "$configure" ]; then
     say "Configuring $dir ..."
     log=$dir/configure.log
-    cmake --preset "$preset" >"$log" 2>&1 || {
+    # shellcheck disable=SC2086 # an option, or nothing
+    cmake --preset "$preset" ${configure_options:-} >"$log" 2>&1 || {
       tail -n 20 "$log" >&2
       say "Configuring failed (whole log: $log)."
       return 1
