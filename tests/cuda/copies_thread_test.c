@@ -7,6 +7,7 @@
 
 #include "profiler/collector.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/graph/builder.h"
 #include "runtime/graph/import.h"
 #include "tests/common/fake_watcher.h"
 #include "tests/common/spread_loop.h"
@@ -80,6 +81,51 @@ static void nothing_by_the_host(void **state) {
   assert_int_equal(made[1][1], made[0][1]); // that, and the end of the step
   assert_int_equal(tfc_cuda_fake_violations(), 0);
   spread_loop_close(&l);
+}
+
+// A static plan's tensors go to a GPU through pinned pieces, large ones through several; CPUs read them, on a thread
+// that has nothing else to do.
+static void large(void **state) {
+  enum { N = 20 * 1000 * 1000 + 7 };
+  const struct tfc_shape shape = TFC_SHAPE(N);
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor value = {0}, got = {0};
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  tfc_cuda_fake_delay(20000);
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &shape), y = tfc_add2(b, "AddV2", x, x);
+  struct tfc_output z = tfc_add2(b, "AddV2", y, x);
+  uint16_t placement[8] = {0};
+  placement[x.node] = placement[z.node] = 1;
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_devices_open(*state, NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  const struct tfc_run_spec spec = {
+      .feeds = &x, .feed_count = 1, .feed_shapes = &shape, .fetches = &z, .fetch_count = 1, .placement = placement};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &shape, &value));
+  for (int step = 0; step < 3; step++) {
+    for (int64_t i = 0; i < N; i++) ((float *)value.data)[i] = (float)(i % 1009 + step);
+    const uint64_t pageable = tfc_cuda_fake_calls(TFC_CUDA_FAKE_PAGEABLE),
+                   copies = tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY);
+    assert_ok(tfc_plan_run(plan, &value, &got, NULL));
+    assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_PAGEABLE) - pageable, 1);
+    assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) - copies, 2 + 1);
+    for (int64_t i = 0; i < N; i++)
+      if (((const float *)got.data)[i] != (float)(3 * (i % 1009 + step))) fail_msg("element %lld", (long long)i);
+    tfc_tensor_release(&got);
+  }
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  tfc_tensor_release(&value);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
 }
 
 static void random_delays(void **state) {
@@ -267,11 +313,12 @@ static void by_events(void **state) {
 }
 
 int main(void) {
-  static char gpus[] = "gpu:0-1,cpu:0", parts[] = "vgpu:0-1,cpu:0";
+  static char one[] = "gpu:0,cpu:0", gpus[] = "gpu:0-1,cpu:0", parts[] = "vgpu:0-1,cpu:0";
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(nothing_by_the_host, parts),
                                      cmocka_unit_test_prestate(nothing_by_the_host, gpus),
+                                     cmocka_unit_test_prestate(large, one),
                                      cmocka_unit_test_prestate(random_delays, parts),
                                      cmocka_unit_test_prestate(random_delays, gpus),
                                      cmocka_unit_test_prestate(failures, parts),

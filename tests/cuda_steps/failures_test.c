@@ -13,9 +13,9 @@
 #include "tests/cuda_kernels/streams.h"
 
 #ifdef TFC_SANITIZED
-enum { FIRST = 2, PLACES = 4 };
+enum { FIRST = 2, PLACES = 2 };
 #else
-enum { FIRST = 4, PLACES = 14 };
+enum { FIRST = 4, PLACES = 8 };
 #endif
 enum { WARM = 5 }; // steps until everything is captured
 

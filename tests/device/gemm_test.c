@@ -17,7 +17,7 @@ static float *random_floats(struct tfc_random *r, int64_t count) {
 }
 
 #ifdef TFC_SANITIZED
-enum { CHAINS = 24, WHOLE = 32, SPLIT = 27 }; // rounds
+enum { CHAINS = 12, WHOLE = 16, SPLIT = 14 }; // rounds
 #else
 enum { CHAINS = 60, WHOLE = 104, SPLIT = 90 };
 #endif

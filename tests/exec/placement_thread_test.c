@@ -9,7 +9,7 @@
 #ifdef TFC_SANITIZED
 enum { MANY = 2, FEW = 1 };
 #else
-enum { MANY = 12, FEW = 3 };
+enum { MANY = 8, FEW = 2 };
 #endif
 
 static void mlp_cpu(void **state) {

@@ -49,6 +49,11 @@ static const char *text_of(const json_t *object, const char *key) {
 }
 
 enum { MOST = 160 };
+#ifdef TFC_SANITIZED
+enum { EVERY = 3 };
+#else
+enum { EVERY = 1 };
+#endif
 
 // Every dimension that TensorFlow knows of a fetch is known here, and equal. `want`: null, or its dimensions or nulls.
 static bool shape_agrees(const struct tfc_shape *have, const json_t *want) {
@@ -162,7 +167,7 @@ static int run_family(const char *family, const char *filter, bool lowered, int 
   json_t *document = json_load_file(path, 0, NULL);
   assert_non_null(document);
   const json_t *cases = json_object_get(document, "cases");
-  for (size_t i = 0; i < json_array_size(cases); i++) {
+  for (size_t i = 0; i < json_array_size(cases); i += EVERY) {
     const json_t *item = json_array_get(cases, i);
     if (!strstr(text_of(item, "name"), filter) || (device && is_the_hosts(text_of(item, "name")))) continue;
     bool cannot;

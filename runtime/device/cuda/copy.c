@@ -2,8 +2,9 @@
 // they are one queue in order: one thread issues them, what it signals covers every copy before it, whatever its
 // stream, and a copy of memory that an earlier one on another stream reads or writes waits for that.
 //
-// Host memory is staged through pinned pieces, so that the calls never wait for the device: the piece is filled before
-// the copy to the device, and emptied by the finisher after the copy from it.
+// Host memory is staged through pinned pieces, so that the calls do not wait for the device: a piece is filled before
+// the copy to the device, and emptied by the finisher after the copy from it. Only tensors that would pin too much go
+// as they are, by calls that return when they are done.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -11,7 +12,8 @@
 #include "runtime/device/runner.h"
 
 enum { SPIN_NS = 20000 };
-static const size_t largest_staged = (size_t)64 << 20, smallest_piece = (size_t)64 << 10;
+static const size_t smallest_piece = (size_t)64 << 10, largest_piece = (size_t)64 << 20,
+                    most_staged = (size_t)512 << 20;
 
 // --- Staging -----------------------------------------------------------------------------------------------------
 tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out) {
@@ -23,6 +25,7 @@ tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct
   if (*at) {
     piece = *at;
     *at = piece->next;
+    piece->next = NULL;
   }
   pthread_mutex_unlock(&d->staging_lock);
   if (!piece) {
@@ -43,11 +46,27 @@ tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct
   return NULL;
 }
 
-void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *piece) {
-  if (!piece) return;
+// Pieces for so many bytes, one behind the other, each as full as it goes. Those that were taken before one failed are
+// in *out too.
+static tfc_status take_pieces(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out) {
+  size_t last = bytes % largest_piece ? bytes % largest_piece : largest_piece;
+  for (size_t part = last; bytes; bytes -= part, part = largest_piece) {
+    struct tfc_cuda_staging *piece = NULL;
+    TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, part, &piece));
+    piece->next = *out;
+    piece->bytes = part;
+    *out = piece;
+  }
+  return NULL;
+}
+
+void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *pieces) {
+  struct tfc_cuda_staging **end = &pieces;
+  if (!pieces) return;
+  while (*end) end = &(*end)->next;
   pthread_mutex_lock(&d->staging_lock);
-  piece->next = d->staging;
-  d->staging = piece;
+  *end = d->staging;
+  d->staging = pieces;
   pthread_mutex_unlock(&d->staging_lock);
 }
 
@@ -186,14 +205,15 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
   size_t bytes = from->size;
   if (bytes == 0 || !tfc_dtype_is_plain(from->dtype)) return NULL;
   if (direction == TFC_CUDA_OUT) {
-    if (bytes > largest_staged) { // returns when it is done
+    if (bytes > most_staged) {
       TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying to the host");
       return NULL;
     }
-    TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, bytes, &end->staging));
+    TFC_RETURN_IF_ERROR(take_pieces(d, bytes, &end->staging));
     end->host_target = c->target->data;
-    end->host_bytes = bytes;
-    TFC_CUDA_TRY(d, d->api->copy(end->staging->data, from->data, bytes, stream), "copying to the host");
+    const char *next = from->data;
+    for (struct tfc_cuda_staging *piece = end->staging; piece; next += piece->bytes, piece = piece->next)
+      TFC_CUDA_TRY(d, d->api->copy(piece->data, next, piece->bytes, stream), "copying to the host");
     return NULL;
   }
   if (direction == TFC_CUDA_PEER) {
@@ -206,16 +226,24 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
                    "copying from another GPU");
     return NULL;
   }
-  if (bytes > largest_staged && on_host(c->source_device)) {
+  if (!on_host(c->source_device)) { // a device of another driver
+    TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, bytes, &end->staging));
+    TFC_RETURN_IF_ERROR(c->source_device->driver->read(c->source_device, from, end->staging->data));
+    TFC_CUDA_TRY(d, d->api->copy(c->target->data, end->staging->data, bytes, stream), "copying from the host");
+    return NULL;
+  }
+  if (bytes > most_staged) {
     TFC_CUDA_TRY(d, d->api->copy(c->target->data, from->data, bytes, stream), "copying from the host");
     return NULL;
   }
-  TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, bytes, &end->staging));
-  if (on_host(c->source_device))
-    memcpy(end->staging->data, from->data, bytes);
-  else // a device of another driver
-    TFC_RETURN_IF_ERROR(c->source_device->driver->read(c->source_device, from, end->staging->data));
-  TFC_CUDA_TRY(d, d->api->copy(c->target->data, end->staging->data, bytes, stream), "copying from the host");
+  TFC_RETURN_IF_ERROR(take_pieces(d, bytes, &end->staging));
+  const char *next = from->data;
+  char *to = c->target->data;
+  for (struct tfc_cuda_staging *piece = end->staging; piece; piece = piece->next) {
+    memcpy(piece->data, next, piece->bytes);
+    TFC_CUDA_TRY(d, d->api->copy(to, piece->data, piece->bytes, stream), "copying from the host");
+    next += piece->bytes, to += piece->bytes;
+  }
   return NULL;
 }
 

@@ -24,7 +24,7 @@ enum { TFC_CUDA_IN, TFC_CUDA_OUT, TFC_CUDA_PEER, TFC_CUDA_COPY_STREAMS }; // to 
 struct tfc_cuda_staging { // a piece of pinned memory
   struct tfc_cuda_staging *next;
   void *data;
-  size_t size;
+  size_t size, bytes; // bytes: that it holds of the tensor at hand
 };
 
 struct tfc_cuda_range { // device memory that a copy reads or writes
@@ -166,7 +166,7 @@ TFC_MUST_USE tfc_status tfc_cuda_await(struct tfc_device *device, const struct t
 // Makes `stream` wait for what is on the compute stream now.
 TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream);
 TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out);
-void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *piece); // NULL is fine
+void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *pieces); // by `next`; NULL is fine
 void tfc_cuda_staging_free(struct tfc_cuda_device *d);
 
 // --- Ends (finish.c) ---------------------------------------------------------------------------------------------
@@ -191,7 +191,6 @@ struct tfc_cuda_end { // malloc'd; freed when it has run
   uint64_t host_begin, host_traced_bytes;
   struct tfc_cuda_staging *staging; // given back; first copied to `host_target` where that is set
   void *host_target;
-  size_t host_bytes;
 };
 // Hands it to the thread that waits for the device; signals follow when the marks are reached. Takes `end`, also when
 // it fails (then the caller signals).

@@ -7,7 +7,7 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/wait.h"
 
-enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000 };
+enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000, GONE = -1 };
 
 void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   if (!end) return;
@@ -47,7 +47,7 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
       }
       for (int k = 0; k < 32; k++) tfc_pause(); // launches want the same lock inside CUDA
     }
-    if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return 0; // said already; nothing more will come
+    if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return GONE; // nothing more will come
     const int64_t waited = tfc_now_ns() - begin;
     if (waited <= SPIN_NS) continue;
     if (waited > LONG_NS && !noted) note_long(end, noted = true);
@@ -72,9 +72,10 @@ static void run_end(struct tfc_device *device, struct tfc_queue_entry *e, uint64
   int error = tfc_cuda_enter(d->api, d->ordinal);
   for (uint32_t i = 0; i < end->mark_count && !error; i++) error = await(d, end->marks[i], end);
   struct tfc_step *step = end->step;
-  if (error && step) tfc_step_fail(step, tfc_cuda_error(d, error, "running"));
-  if (!error && end->host_target && end->staging && !(step && tfc_step_stopped(step)))
-    memcpy(end->host_target, end->staging->data, end->host_bytes);
+  if (error && step) tfc_step_fail(step, error == GONE ? tfc_cuda_check_alive(d) : tfc_cuda_error(d, error, "running"));
+  char *target = !error && !(step && tfc_step_stopped(step)) ? end->host_target : NULL;
+  for (struct tfc_cuda_staging *piece = end->staging; target && piece; target += piece->bytes, piece = piece->next)
+    memcpy(target, piece->data, piece->bytes);
   for (uint32_t i = 0; !error && end->trace && i < end->timing_count; i++) {
     const struct tfc_cuda_timing *t = &end->timings[i];
     if (!t->end) continue; // it failed
@@ -110,7 +111,7 @@ static tfc_status set_clock(struct tfc_cuda_device *d) { // clock_lock is held
   uint64_t now = tfc_ticks();
   if (error) {
     tfc_cuda_mark_release(mark);
-    return tfc_cuda_error(d, error, "dating its clock");
+    return error == GONE ? tfc_cuda_check_alive(d) : tfc_cuda_error(d, error, "dating its clock");
   }
   tfc_cuda_mark_release(d->clock.mark);
   d->clock.mark = mark;
