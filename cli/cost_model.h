@@ -6,7 +6,7 @@
 #ifndef TFC_CLI_COST_MODEL_H
 #define TFC_CLI_COST_MODEL_H
 
-#include "placer/machine.h"
+#include "placer/model/machine.h"
 #include "profiler/cost_table.h"
 #include "runtime/pass/pass.h"
 

@@ -2,7 +2,7 @@
 #ifndef TFC_CLI_DEVMAP_H
 #define TFC_CLI_DEVMAP_H
 
-#include "placer/placement.h"
+#include "placer/model/placement.h"
 #include "runtime/graph/graph.h"
 
 // Replaces `tensorflow` of the document's devices; those without one get "/device:KIND:INDEX" from their name.

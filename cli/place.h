@@ -38,7 +38,7 @@ struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
                                       struct tfc_place_outcome *out);
 
-// Learned policies, ended by NULL (placer/algo.h).
+// Learned policies, ended by NULL (placer/algo/algo.h).
 struct tfc_algo;
 const struct tfc_algo *const *place_learned(void);
 // Prints them, and those that are built in; the exit code.

@@ -10,7 +10,7 @@
 #include "cli/json.h"
 #include "cli/place.h"
 #include "cli/program.h"
-#include "placer/placement.h"
+#include "placer/model/placement.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/import.h"
 

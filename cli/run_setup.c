@@ -6,7 +6,7 @@
 #include "cli/feed_cast.h"
 #include "cli/program.h"
 #include "cli/run.h"
-#include "placer/placement.h"
+#include "placer/model/placement.h"
 #include "profiler/gpu.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/queue_threads.h"

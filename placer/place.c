@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 

@@ -8,8 +8,8 @@
 #ifndef TFC_PLACER_PLACE_H
 #define TFC_PLACER_PLACE_H
 
-#include "placer/placement.h"
-#include "placer/search.h"
+#include "placer/model/placement.h"
+#include "placer/search/search.h"
 
 struct tfc_place_options {
   const char *graph;   // path of a cost graph

@@ -2,16 +2,16 @@
 #ifndef TFC_PLACER_PLACER_H
 #define TFC_PLACER_PLACER_H
 
-#include "placer/algo.h"
-#include "placer/bound.h"
-#include "placer/cost_graph.h"
-#include "placer/delta.h"
-#include "placer/evaluator.h"
-#include "placer/machine.h"
+#include "placer/algo/algo.h"
+#include "placer/exact/bound.h"
+#include "placer/model/cost_graph.h"
+#include "placer/model/machine.h"
+#include "placer/model/placement.h"
+#include "placer/model/problem.h"
 #include "placer/place.h"
-#include "placer/placement.h"
-#include "placer/problem.h"
-#include "placer/search.h"
-#include "placer/simulate.h"
+#include "placer/search/search.h"
+#include "placer/simulate/delta.h"
+#include "placer/simulate/evaluator.h"
+#include "placer/simulate/simulate.h"
 
 #endif

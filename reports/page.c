@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "placer/placement.h"
+#include "placer/model/placement.h"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"

@@ -4,7 +4,7 @@
 #ifndef TFC_RL_ACTORS_H
 #define TFC_RL_ACTORS_H
 
-#include "placer/problem.h"
+#include "placer/model/problem.h"
 
 // What the problem itself does not know about its nodes; every array may be NULL.
 struct tfc_node_facts {

@@ -6,7 +6,7 @@
 #ifndef TFC_RL_REPAIR_H
 #define TFC_RL_REPAIR_H
 
-#include "placer/simulate.h"
+#include "placer/simulate/simulate.h"
 #include "rl/actors.h"
 
 struct tfc_repair {

@@ -6,7 +6,7 @@
 #ifndef TFC_RL_RL_H
 #define TFC_RL_RL_H
 
-#include "placer/algo.h"
+#include "placer/algo/algo.h"
 #include "rl/policy.h"
 
 extern const struct tfc_algo tfc_algo_rl; // REINFORCE on whatever the evaluator says, no elites

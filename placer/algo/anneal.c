@@ -1,5 +1,5 @@
 // Plain simulated annealing from a random start, in one run: the rival that learned policies have to beat.
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

@@ -3,7 +3,7 @@
 #ifndef TFC_PLACER_ALGO_DP_H
 #define TFC_PLACER_ALGO_DP_H
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "runtime/base/array.h"
 
 #define TFC_DP_TYPES 12

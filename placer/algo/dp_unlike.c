@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "placer/algo/dp.h"
-#include "placer/loads.h"
+#include "placer/simulate/loads.h"
 
 #define LARGEST_SEARCH 3000000 // pieces that are looked at
 

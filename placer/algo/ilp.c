@@ -1,5 +1,5 @@
-// The integer program (placer/ilp.h), on the units themselves where there are few, else on clusters of them.
-#include "placer/ilp.h"
+// The integer program (placer/exact/ilp.h), on the units themselves where there are few, else on clusters of them.
+#include "placer/exact/ilp.h"
 
 #include <stdlib.h>
 

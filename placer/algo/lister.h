@@ -4,7 +4,7 @@
 #ifndef TFC_PLACER_ALGO_LISTER_H
 #define TFC_PLACER_ALGO_LISTER_H
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 struct tfc_lister {
   const struct tfc_problem *problem;

@@ -1,7 +1,7 @@
 // Large-neighbourhood search from the best quick heuristic: tear a neighbourhood out of the placement, put it back unit
-// by unit where the whole is best, keep what is not worse. See placer/lns.c.
-#include "placer/lns.h"
-#include "placer/local.h"
+// by unit where the whole is best, keep what is not worse. See placer/search/lns.c.
+#include "placer/search/lns.h"
+#include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

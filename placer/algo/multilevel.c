@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/loads.h"
-#include "placer/local.h"
+#include "placer/search/local.h"
+#include "placer/simulate/loads.h"
 
 struct gain {
   double value;

@@ -4,7 +4,7 @@
 #ifndef TFC_PLACER_ALGO_ORDER_H
 #define TFC_PLACER_ALGO_ORDER_H
 
-#include "placer/problem.h"
+#include "placer/model/problem.h"
 
 // out_order [unit_count]; depth_first: neighbours in the graph are neighbours in the order; else breadth first.
 TFC_MUST_USE tfc_status tfc_order_units(const struct tfc_problem *problem, bool depth_first, uint32_t *out_order);

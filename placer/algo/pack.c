@@ -1,13 +1,13 @@
 // Parts of the graph into devices by memory and work: first its connected components, which nothing has to be sent
 // between, then communities where memory is nearly full, then clusters of what hangs together most, finer and finer, as
 // long as coarser ones do not fit. Each part goes where the work is least among the devices with room (longest first);
-// where no device has any, devices are divided anew two at a time (placer/pack.h). The best of all that fits.
+// where no device has any, devices are divided anew two at a time (placer/search/pack.h). The best of all that fits.
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/communities.h"
-#include "placer/local.h"
-#include "placer/parts.h"
+#include "placer/search/communities.h"
+#include "placer/search/local.h"
+#include "placer/search/parts.h"
 
 #define MOST_FITTING 3 // ways that fit are enough
 

@@ -3,7 +3,7 @@
 #ifndef TFC_PLACER_ALGO_PARTITION_H
 #define TFC_PLACER_ALGO_PARTITION_H
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 struct tfc_partition_graph {        // compressed rows, no loops, both directions
   int32_t vertex_count, edge_count; // edge_count: both directions

@@ -1,6 +1,6 @@
 // Uniformly random placements, repaired where memory or links ask for it; the best of as many as the budget allows
 // (1,000 where it sets no limit). Mirhoseini et al. 2017 compare with one; random search is the honest rival.
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

@@ -1,7 +1,7 @@
 // Units dealt out over the devices in topological order, one each in turn.
 #include <stdlib.h>
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

@@ -5,7 +5,7 @@
 
 #include "placer/algo/etf.h"
 #include "placer/algo/lister.h"
-#include "placer/solver.h"
+#include "placer/exact/solver.h"
 
 #define LARGEST 2000 // nodes; above, each operation's favourite is the child with the longest remaining path
 

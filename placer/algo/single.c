@@ -1,6 +1,6 @@
 // Everything on one device, or as much of it as may be there: what cannot run there goes to the next device that takes
 // it. The fastest such placement that fits.
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

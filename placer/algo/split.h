@@ -2,7 +2,7 @@
 #ifndef TFC_PLACER_ALGO_SPLIT_H
 #define TFC_PLACER_ALGO_SPLIT_H
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 // device [unit]: the devices in turn, each with a run of `order` that takes it about as long as the others theirs, and
 // no more than it holds; repaired where memory or missing links ask for it.

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "placer/algo/order.h"
-#include "placer/local.h"
+#include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

@@ -11,8 +11,8 @@
 #define TFC_PLACER_JOB_JOB_H
 
 #include "placer/measure/measure.h"
-#include "placer/placement.h"
-#include "placer/search.h"
+#include "placer/model/placement.h"
+#include "placer/search/search.h"
 #include "runtime/pass/step.h"
 
 typedef enum tfc_job_phase {

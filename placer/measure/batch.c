@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/machine.h"
 #include "placer/measure/guard.h"
 #include "placer/measure/worker.h"
+#include "placer/model/machine.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/units.h"

@@ -2,8 +2,8 @@
 #ifndef TFC_PLACER_MEASURE_LOCAL_MACHINE_H
 #define TFC_PLACER_MEASURE_LOCAL_MACHINE_H
 
-#include "placer/machine.h"
 #include "placer/measure/measure.h"
+#include "placer/model/machine.h"
 
 // By kind of device, in order of first appearance among the devices.
 struct tfc_kind_calibration {

@@ -15,7 +15,7 @@
 #ifndef TFC_PLACER_MEASURE_MEASURE_H
 #define TFC_PLACER_MEASURE_MEASURE_H
 
-#include "placer/evaluator.h"
+#include "placer/simulate/evaluator.h"
 #include "placer/subject/subject.h"
 #include "profiler/collector.h"
 #include "runtime/exec/session.h"

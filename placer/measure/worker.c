@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "placer/machine.h"
 #include "placer/measure/guard.h"
+#include "placer/model/machine.h"
 #include "profiler/gpu.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/queue_threads.h"

@@ -14,8 +14,8 @@
 #ifndef TFC_PLACER_SUBJECT_SUBJECT_H
 #define TFC_PLACER_SUBJECT_SUBJECT_H
 
-#include "placer/placement.h"
-#include "placer/simulate.h"
+#include "placer/model/placement.h"
+#include "placer/simulate/simulate.h"
 #include "profiler/cost_table.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/graph.h"

@@ -1,6 +1,6 @@
 // Which operations of a plan run on the host for want of a kernel: drivers are asked about what they prepared.
-#include "runtime/exec/dynamic.h"
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/dynamic/dynamic.h"
+#include "runtime/exec/plan/plan_internal.h"
 
 struct list {
   struct tfc_plan_fallback *out;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/plan/plan_internal.h"
 
 // --- Order ---------------------------------------------------------------------------------------------------------
 static void heap_push(uint64_t *heap, uint32_t *count, uint64_t key) {

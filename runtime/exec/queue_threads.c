@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/plan/plan_internal.h"
 #include "runtime/pass/queue_runners.h"
 
 struct filler { // of one queue

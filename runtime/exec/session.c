@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/exec/dynamic.h"
+#include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/queue_threads.h"
 
 tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,

@@ -1,7 +1,7 @@
 // The variables of a session: found by name, moved between devices, saved and put back.
 #include <stdlib.h>
 
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/plan/plan_internal.h"
 
 struct declaration {
   tfc_str name;

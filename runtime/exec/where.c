@@ -1,7 +1,7 @@
 // Devices note where they have been waiting for long in the step's spans (tfc_step_note_stop); here that becomes text.
 #include "runtime/exec/where.h"
 
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/plan/plan_internal.h"
 
 char *tfc_plan_where(const struct tfc_plan *plan) {
   const struct tfc_graph *g = plan->ir.graph;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placer/placement.h"
+#include "placer/model/placement.h"
 #include "runtime/base/clock.h"
 #include "tests/bench/roofline.h"
 #include "tests/common/example.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "tests/bench/families.h"
 
 static int fail(tfc_status s) {

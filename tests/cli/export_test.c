@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/placement.h"
+#include "placer/model/placement.h"
 #include "runtime/graph/import.h"
 #include "tests/common/command.h"
 

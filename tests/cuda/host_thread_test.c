@@ -6,7 +6,7 @@
 
 #include "profiler/collector.h"
 #include "runtime/device/cuda/device.h"
-#include "runtime/exec/plan_internal.h"
+#include "runtime/exec/plan/plan_internal.h"
 #include "runtime/graph/import.h"
 #include "tests/common/cuda_fake.h"
 #include "tests/common/random_graph_run.h"

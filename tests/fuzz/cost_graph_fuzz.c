@@ -1,4 +1,4 @@
-#include "placer/cost_graph.h"
+#include "placer/model/cost_graph.h"
 
 // What is read is written and read again: the second text must be the first.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 // Bounds against the optimum: all placements of problems of up to 9 nodes, with all orders of those of up to 5.
 #include "tests/common/test.h"
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
 // Sanitizers are several times slower, and what they look for does not hide in one case of thousands.

@@ -1,7 +1,7 @@
 // Clusters that are joined by thin cuts, on devices that are full, or nearly: a search keeps them whole.
 #include "tests/common/test.h"
 
-#include "placer/communities.h"
+#include "placer/search/communities.h"
 #include "tests/placer/instances.h"
 
 // Clusters of unequal sizes, several to a device, each of dense edges; one thin edge from each cluster to another one.

@@ -2,7 +2,7 @@
 // with pins against all contiguous splits; and what a search says where nothing fits.
 #include "tests/common/test.h"
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
 // Sanitizers are several times slower, and what they look for does not hide in one case of thousands.

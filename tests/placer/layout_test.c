@@ -1,7 +1,7 @@
 // Grids whose best placement is known by construction, in files whose order says nothing: a layout finds their rows.
 #include "tests/common/test.h"
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
 #define OPERATION_US 3

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "placer/local.h"
+#include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
 // Whether some placement is legal and fits (by trying all of a small problem).

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "placer/measure/local_machine.h"
-#include "placer/problem.h"
+#include "placer/model/problem.h"
 
 static struct tfc_device_info devices[3] = {
     {.name = "cpu:0", .kind = "cpu", .tensorflow = "/device:CPU:0", .label = "oversubscribed", .memory = UINT64_MAX},

@@ -2,8 +2,8 @@
 // just enough room for them.
 #include "tests/common/test.h"
 
-#include "placer/local.h"
-#include "placer/pack.h"
+#include "placer/search/local.h"
+#include "placer/search/pack.h"
 #include "tests/placer/instances.h"
 
 #ifdef TFC_SANITIZED

@@ -1,7 +1,7 @@
 // What a search on one thread must not miss.
 #include "tests/common/test.h"
 
-#include "placer/exhaust.h"
+#include "placer/exact/exhaust.h"
 #include "tests/placer/instances.h"
 
 // A long operation and a short one, an operation of another device behind each: all is pinned, and the short one has to

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "placer/local.h"
-#include "placer/solver.h"
+#include "placer/exact/solver.h"
+#include "placer/search/local.h"
 #include "runtime/base/random.h"
 
 #define ITEMS 8

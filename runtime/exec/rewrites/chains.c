@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "runtime/device/cpu/chain/chain.h"
-#include "runtime/exec/rewrite.h"
 #include "runtime/exec/rewrites/chains.h"
+#include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/ops/training_apply.h"
 
 struct space {

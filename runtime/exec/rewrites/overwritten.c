@@ -1,6 +1,6 @@
 // Operations of CPU devices whose kernels may compute an output that is not the first in the memory of an input: a
 // softmax's cross entropy reads a row of logits before it writes the row of their gradient.
-#include "runtime/exec/rewrite.h"
+#include "runtime/exec/rewrites/rewrite.h"
 
 static tfc_status overwrite(struct tfc_ir *ir) {
   for (uint32_t i = 0; i < ir->ops.count; i++) {

@@ -3,7 +3,7 @@
 #define TFC_RUNTIME_EXEC_REWRITES_PRODUCT_H
 
 #include "runtime/device/cpu/gemm/products.h"
-#include "runtime/exec/rewrite.h"
+#include "runtime/exec/rewrites/rewrite.h"
 
 struct tfc_product_form {
   int64_t m, n, k;

@@ -2,7 +2,7 @@
 // shape in an operation that broadcasts is read as it is: the operation repeats it. Exact.
 #include <string.h>
 
-#include "runtime/exec/rewrite.h"
+#include "runtime/exec/rewrites/rewrite.h"
 
 static bool broadcasts(const struct tfc_ir_op *op) {
   static const char *const names[] = {"Mul", "AddV2", "Add",     "Sub",     "RealDiv",

@@ -1,6 +1,6 @@
 // Operations whose results nobody reads and that change nothing (the gradient with respect to the pictures of a
 // convolutional network, which only control edges hold) do not run, and then those that only they read.
-#include "runtime/exec/rewrite.h"
+#include "runtime/exec/rewrites/rewrite.h"
 
 static bool changes_something(const struct tfc_op_def *def) {
   enum {

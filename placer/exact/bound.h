@@ -1,0 +1,30 @@
+// Lower bounds: no placement can be faster than this. The largest of several is given with its name.
+#ifndef TFC_PLACER_EXACT_BOUND_H
+#define TFC_PLACER_EXACT_BOUND_H
+
+#include "placer/algo/algo.h"
+
+#define TFC_BOUNDS(X)                                                                                                  \
+  X(NONE, "none")                                                                                                      \
+  X(PATH, "critical path")                                                                                             \
+  X(WORK, "work per device")                                                                                           \
+  X(WINDOW, "head-work-tail windows")                                                                                  \
+  X(MEMORY, "transfers forced by memory")                                                                              \
+  X(ILP, "integer program")
+typedef enum tfc_bound_kind {
+#define TFC_BOUND_ENUM(name, text) TFC_BOUND_##name,
+  TFC_BOUNDS(TFC_BOUND_ENUM)
+#undef TFC_BOUND_ENUM
+} tfc_bound_kind;
+const char *tfc_bound_name(tfc_bound_kind kind);
+
+struct tfc_bound {
+  int64_t value; // ps
+  tfc_bound_kind kind;
+  int64_t each[8]; // [tfc_bound_kind] ps, 0 where it was not computed
+};
+// `budget` limits the integer program (NULL: without it).
+TFC_MUST_USE tfc_status tfc_bound_compute(const struct tfc_problem *problem, const struct tfc_budget *budget,
+                                          struct tfc_bound *out);
+
+#endif

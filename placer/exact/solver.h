@@ -1,0 +1,46 @@
+// Linear and integer programs, by CBC. One row is  low <= sum of coefficient * variable <= high.  Internal to the
+// placer.
+//
+// CBC ends its process where an assertion of its own fails, which ill-scaled programs can bring about, and may overlook
+// its time limit: each program is solved in a forked process, once more without cuts, heuristics and presolve where the
+// first one died. Any thread may call. (Under a sanitizer, whose allocator does not survive a fork among threads,
+// programs are solved in place, one at a time.)
+#ifndef TFC_PLACER_EXACT_SOLVER_H
+#define TFC_PLACER_EXACT_SOLVER_H
+
+#include <stdatomic.h>
+
+#include "runtime/base/array.h"
+#include "runtime/base/status.h"
+
+struct tfc_program {                   // minimised
+  TFC_ARRAY(double) cost, low, high;   // [variable]
+  TFC_ARRAY(char) whole;               // [variable] 1: a whole number
+  TFC_ARRAY(double) row_low, row_high; // [row]
+  TFC_ARRAY(int) row_first;            // [row] into column, value
+  TFC_ARRAY(int) column;
+  TFC_ARRAY(double) value;
+  bool failed; // memory ran out
+};
+int tfc_program_variable(struct tfc_program *program, double cost, double low, double high, bool whole);
+void tfc_program_row(struct tfc_program *program, double low, double high);           // begins a row
+void tfc_program_term(struct tfc_program *program, int variable, double coefficient); // adds to the last row
+void tfc_program_deinit(struct tfc_program *program);
+
+struct tfc_program_limits {
+  double seconds;            // 0: none
+  int nodes;                 // of the search tree, 0: none
+  const double *start;       // [variable] a feasible assignment to begin with, or NULL
+  const atomic_bool *cancel; // or NULL
+};
+struct tfc_program_answer {
+  double *x;    // [variable], NULL: none found; free() it
+  double value; // of x
+  double bound; // no solution is below; -INFINITY: not known
+  bool optimal, infeasible;
+  bool gave_up; // the solver died, or was stopped after its time: nothing is known
+};
+TFC_MUST_USE tfc_status tfc_program_solve(const struct tfc_program *program, const struct tfc_program_limits *limits,
+                                          struct tfc_program_answer *out);
+
+#endif

@@ -1,0 +1,30 @@
+// Reading fields of JSON objects with messages that name the field: for this folder's formats. Numbers that must be
+// whole may be written 3 or 3.0. A null field counts as absent.
+#ifndef TFC_PLACER_MODEL_JSON_H
+#define TFC_PLACER_MODEL_JSON_H
+
+#include <jansson.h>
+
+#include "runtime/base/status.h"
+#include "runtime/base/str.h"
+
+bool tfc_json_has_mark(tfc_str text); // a byte order mark, which is passed over
+// The whole document, an object whose "format" and "version" (1) are as asked. Duplicate keys are errors. `path`
+// names the document in messages.
+TFC_MUST_USE tfc_status tfc_json_document(tfc_str text, const char *path, const char *format, json_t **out);
+// NULL where the field is absent or null.
+json_t *tfc_json_field(const json_t *object, const char *name);
+// The field's value; *out stays as it was where it is absent. INVALID_ARGUMENT: of another type.
+TFC_MUST_USE tfc_status tfc_json_string(const json_t *object, const char *name, tfc_str *out);
+TFC_MUST_USE tfc_status tfc_json_number(const json_t *object, const char *name, double *out);  // finite
+TFC_MUST_USE tfc_status tfc_json_whole(const json_t *object, const char *name, uint64_t *out); // 0 … 2^63 - 1
+TFC_MUST_USE tfc_status tfc_json_i64(const json_t *object, const char *name, int64_t *out);
+TFC_MUST_USE tfc_status tfc_json_bool(const json_t *object, const char *name, bool *out);
+
+// Writing: a string with quotes and escapes; a number that reads back as the same double.
+void tfc_json_add_string(struct tfc_text *text, tfc_str value);
+void tfc_json_add_number(struct tfc_text *text, double value);
+// Picoseconds as microseconds with six exact decimals, trailing zeros cut.
+void tfc_json_add_ps(struct tfc_text *text, int64_t picoseconds);
+
+#endif

@@ -1,0 +1,207 @@
+#include "placer/model/machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/base/units.h"
+
+const char *tfc_label_name(tfc_label label) {
+  static const char *const names[] = {
+#define TFC_LABEL_NAME(name, text) text,
+      TFC_LABELS(TFC_LABEL_NAME)
+#undef TFC_LABEL_NAME
+  };
+  return names[label];
+}
+
+bool tfc_glob_match(tfc_str pattern, tfc_str text) {
+  size_t p = 0, t = 0, star = SIZE_MAX, mark = 0;
+  while (t < text.size) {
+    if (p < pattern.size && pattern.data[p] == '*') {
+      star = p++, mark = t;
+    } else if (p < pattern.size && pattern.data[p] == text.data[t]) {
+      p++, t++;
+    } else if (star != SIZE_MAX) {
+      p = star + 1, t = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size && pattern.data[p] == '*') p++;
+  return p == pattern.size;
+}
+
+tfc_status tfc_machine_create(struct tfc_machine **out) {
+  struct tfc_machine *m = calloc(1, sizeof *m);
+  if (!m) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+  *out = m;
+  return NULL;
+}
+
+void tfc_machine_free(struct tfc_machine *m) {
+  if (!m) return;
+  tfc_arena_deinit(&m->arena);
+  free(m->devices);
+  free(m->links);
+  free(m);
+}
+
+static bool copy_str(struct tfc_machine *m, tfc_str *text) {
+  if (!text->data) return true;
+  *text = tfc_arena_str(&m->arena, *text);
+  return text->data != NULL;
+}
+
+static tfc_status check_device(const struct tfc_machine_device *d) {
+  if (!d->name.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "a device has no name");
+  if (!d->kind.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s' has no kind", TFC_STR_ARG(d->name));
+  if (!isfinite(d->dispatch_us) || d->dispatch_us < 0 || d->dispatch_us > 1e12)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': dispatch is not a time", TFC_STR_ARG(d->name));
+  for (uint32_t i = 0; i < d->slowdown_count; i++)
+    if (!(d->slowdown[i] > 0 && d->slowdown[i] <= 1e6))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': slowdown %g is not a factor above 0",
+                             TFC_STR_ARG(d->name), d->slowdown[i]);
+  return NULL;
+}
+
+tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_machine_device *device) {
+  struct tfc_machine_device d = *device;
+  TFC_RETURN_IF_ERROR(check_device(&d));
+  for (uint32_t i = 0; i < m->device_count; i++)
+    if (tfc_str_equal(m->devices[i].name, d.name))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "two devices have the name '%.*s'", TFC_STR_ARG(d.name));
+  if (m->device_count >= TFC_MAX_DEVICES)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': more than %u devices", TFC_STR_ARG(d.name),
+                           TFC_MAX_DEVICES);
+  struct tfc_machine_device *devices = realloc(m->devices, (m->device_count + 1) * sizeof *devices);
+  if (devices) m->devices = devices;
+  double *slowdown = TFC_ARENA_ARRAY(&m->arena, double, (size_t)d.slowdown_count + 1);
+  if (!devices || !slowdown || !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+  for (uint32_t i = 0; i < d.slowdown_count; i++) slowdown[i] = d.slowdown[i];
+  d.slowdown = slowdown;
+  m->devices[m->device_count++] = d;
+  return NULL;
+}
+
+static tfc_status check_link(const struct tfc_link *l) {
+  const char *wrong = NULL;
+  if (!l->from.size || !l->to.size) wrong = "needs \"from\" and \"to\"";
+  if (!isfinite(l->latency_us) || l->latency_us < 0 || l->latency_us > 1e12) wrong = "latency is not a time";
+  if (!(l->bandwidth > 0)) wrong = "bandwidth is not above 0";
+  for (uint32_t i = 0; i < l->curve_count; i++) {
+    const struct tfc_link_point *p = &l->curve[i];
+    if (!(p->bytes >= 0 && p->bytes < 0x1p62) || !(p->time_us >= 0 && p->time_us <= 1e12))
+      wrong = "a point of the curve is not [bytes, time]";
+    else if (i && !(p->bytes > p[-1].bytes))
+      wrong = "the points of the curve do not ascend by bytes";
+  }
+  if (!wrong) return NULL;
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "link from '%.*s' to '%.*s': %s", TFC_STR_ARG(l->from),
+                         TFC_STR_ARG(l->to), wrong);
+}
+
+tfc_status tfc_machine_add_link(struct tfc_machine *m, const struct tfc_link *link) {
+  struct tfc_link l = *link;
+  TFC_RETURN_IF_ERROR(check_link(&l));
+  struct tfc_link *links = realloc(m->links, (m->link_count + 1) * sizeof *links);
+  if (links) m->links = links;
+  struct tfc_link_point *curve = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, (size_t)l.curve_count + 1);
+  if (!links || !curve || !copy_str(m, &l.from) || !copy_str(m, &l.to) || !copy_str(m, &l.wire))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+  for (uint32_t i = 0; i < l.curve_count; i++) curve[i] = l.curve[i];
+  l.curve = curve;
+  m->links[m->link_count++] = l;
+  return NULL;
+}
+
+uint32_t tfc_machine_find(const struct tfc_machine *m, tfc_str name) {
+  for (uint32_t i = 0; i < m->device_count; i++)
+    if (tfc_str_equal(m->devices[i].name, name)) return i;
+  for (uint32_t i = 0; i < m->device_count; i++)
+    if (m->devices[i].tensorflow.data && tfc_str_equal(m->devices[i].tensorflow, name)) return i;
+  return UINT32_MAX;
+}
+
+const struct tfc_link *tfc_machine_link(const struct tfc_machine *m, uint32_t from, uint32_t to) {
+  for (uint32_t i = m->link_count; i-- > 0;)
+    if (tfc_glob_match(m->links[i].from, m->devices[from].name) && tfc_glob_match(m->links[i].to, m->devices[to].name))
+      return &m->links[i];
+  return NULL;
+}
+
+static void keep_marked(struct tfc_machine *m, const bool *marked) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < m->device_count; i++)
+    if (marked[i]) m->devices[kept++] = m->devices[i];
+  m->device_count = kept;
+}
+
+tfc_status tfc_machine_select_kind(struct tfc_machine *m, tfc_str kind, uint32_t count) {
+  bool marked[TFC_MAX_DEVICES] = {0};
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < m->device_count && found < count; i++)
+    if (tfc_str_equal(m->devices[i].kind, kind)) marked[i] = true, found++;
+  if (found < count)
+    return tfc_status_make(TFC_UNAVAILABLE, "%u devices of kind '%.*s' were asked for, the machine has %u", count,
+                           TFC_STR_ARG(kind), found);
+  keep_marked(m, marked);
+  return NULL;
+}
+
+static tfc_status mark_item(const struct tfc_machine *m, tfc_str item, bool *marked) {
+  uint32_t device = tfc_machine_find(m, item);
+  if (device != UINT32_MAX) return marked[device] = true, NULL;
+  size_t colon = tfc_str_rfind(item, ':'), dash = tfc_str_rfind(item, '-');
+  int64_t from, to;
+  if (colon != SIZE_MAX && dash != SIZE_MAX && dash > colon) {
+    tfc_status s = tfc_parse_i64(tfc_str_sub(item, colon + 1, dash), &from);
+    if (!s) s = tfc_parse_i64(tfc_str_sub(item, dash + 1, item.size), &to);
+    if (!s && from >= 0 && to >= from && to - from < TFC_MAX_DEVICES) {
+      for (int64_t i = from; i <= to; i++) {
+        char *name = tfc_format("%.*s:%lld", TFC_STR_ARG(tfc_str_sub(item, 0, colon)), (long long)i);
+        device = name ? tfc_machine_find(m, tfc_str_from(name)) : UINT32_MAX;
+        free(name);
+        if (device == UINT32_MAX)
+          return tfc_status_make(TFC_UNAVAILABLE, "device '%.*s:%lld' is not in the machine",
+                                 TFC_STR_ARG(tfc_str_sub(item, 0, colon)), (long long)i);
+        marked[device] = true;
+      }
+      return NULL;
+    }
+    tfc_status_free(s);
+  }
+  return tfc_status_make(TFC_UNAVAILABLE, "device '%.*s' is not in the machine", TFC_STR_ARG(item));
+}
+
+tfc_status tfc_machine_select(struct tfc_machine *m, tfc_str list) {
+  bool marked[TFC_MAX_DEVICES] = {0};
+  int64_t count;
+  tfc_status s = tfc_parse_i64(list, &count);
+  if (!s) {
+    if (count < 1) return tfc_status_make(TFC_UNAVAILABLE, "%lld devices were asked for", (long long)count);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+      uint32_t alike = 0;
+      for (uint32_t j = 0; j < m->device_count; j++) alike += tfc_str_equal(m->devices[i].kind, m->devices[j].kind);
+      if (alike >= count) return tfc_machine_select_kind(m, m->devices[i].kind, (uint32_t)count);
+    }
+    return tfc_status_make(TFC_UNAVAILABLE, "the machine has no kind with %lld devices", (long long)count);
+  }
+  tfc_status_free(s);
+  for (tfc_str rest = list;;) {
+    size_t comma = tfc_str_find(rest, ',');
+    TFC_RETURN_IF_ERROR(mark_item(m, tfc_str_sub(rest, 0, comma), marked));
+    if (comma == SIZE_MAX) break;
+    rest = tfc_str_sub(rest, comma + 1, rest.size);
+  }
+  keep_marked(m, marked);
+  return NULL;
+}
+
+tfc_status tfc_machine_limit(struct tfc_machine *m, tfc_str pattern, uint64_t bytes) {
+  bool any = false;
+  for (uint32_t i = 0; i < m->device_count; i++)
+    if (tfc_glob_match(pattern, m->devices[i].name)) m->devices[i].memory = bytes, any = true;
+  if (!any) return tfc_status_make(TFC_UNAVAILABLE, "no device matches '%.*s'", TFC_STR_ARG(pattern));
+  return NULL;
+}

@@ -1,0 +1,346 @@
+// The format "tfc-machine", read as a libyaml document (messages carry the line) and written row by row.
+#include <math.h>
+#include <stdlib.h>
+#include <yaml.h>
+
+#include "placer/model/json.h"
+#include "placer/model/machine.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+
+#define FORMAT "tfc-machine"
+
+struct reader {
+  const char *path;
+  yaml_document_t document;
+};
+
+static unsigned long line_of(const yaml_node_t *node) {
+  return (unsigned long)node->start_mark.line + 1;
+}
+static tfc_str text_of(const yaml_node_t *node) {
+  return (tfc_str){(const char *)node->data.scalar.value, node->data.scalar.length};
+}
+static bool is_null(const yaml_node_t *node) {
+  if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) return false;
+  tfc_str text = text_of(node);
+  return !text.size || tfc_str_is(text, "~") || tfc_str_is(text, "null");
+}
+#define FAIL_AT(node, ...)                                                                                             \
+  return tfc_status_annotate(tfc_status_make(TFC_INVALID_ARGUMENT, __VA_ARGS__), "line %lu", line_of(node))
+
+// The value of a key; NULL where it is absent or null.
+static yaml_node_t *field(struct reader *r, const yaml_node_t *map, const char *name) {
+  for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+    const yaml_node_t *key = yaml_document_get_node(&r->document, p->key);
+    if (key->type == YAML_SCALAR_NODE && tfc_str_is(text_of(key), name)) {
+      yaml_node_t *value = yaml_document_get_node(&r->document, p->value);
+      return is_null(value) ? NULL : value;
+    }
+  }
+  return NULL;
+}
+
+// A key that no reader knows is most likely misspelt: said, not fatal. One that comes twice is an error.
+static tfc_status check_keys(struct reader *r, const yaml_node_t *map, const char *const *known) {
+  const yaml_node_pair_t *start = map->data.mapping.pairs.start;
+  for (const yaml_node_pair_t *p = start; p < map->data.mapping.pairs.top; p++) {
+    const yaml_node_t *key = yaml_document_get_node(&r->document, p->key);
+    if (key->type != YAML_SCALAR_NODE) FAIL_AT(key, "a key is not a word");
+    bool found = false;
+    for (size_t i = 0; known[i]; i++) found |= tfc_str_is(text_of(key), known[i]);
+    if (!found)
+      tfc_log(TFC_LOG_WARNING, "%s: line %lu: '%.*s' is not known and ignored", r->path, line_of(key),
+              TFC_STR_ARG(text_of(key)));
+    for (const yaml_node_pair_t *q = start; q < p; q++) {
+      const yaml_node_t *other = yaml_document_get_node(&r->document, q->key);
+      if (other->type == YAML_SCALAR_NODE && tfc_str_equal(text_of(other), text_of(key)))
+        FAIL_AT(key, "'%.*s' is given twice", TFC_STR_ARG(text_of(key)));
+    }
+  }
+  return NULL;
+}
+
+static tfc_status scalar(struct reader *r, const yaml_node_t *map, const char *name, tfc_str *out) {
+  const yaml_node_t *value = field(r, map, name);
+  if (!value) return NULL;
+  if (value->type != YAML_SCALAR_NODE) FAIL_AT(value, "%s is not a single value", name);
+  *out = text_of(value);
+  return NULL;
+}
+#define READ_UNIT(function, type)                                                                                      \
+  static tfc_status function(struct reader *r, const yaml_node_t *map, const char *name, type *out) {                  \
+    tfc_str text = {0};                                                                                                \
+    TFC_RETURN_IF_ERROR(scalar(r, map, name, &text));                                                                  \
+    if (!text.data) return NULL;                                                                                       \
+    tfc_status s = PARSE(text, out);                                                                                   \
+    return s ? tfc_status_annotate(s, "line %lu: %s", line_of(field(r, map, name)), name) : NULL;                      \
+  }
+#define PARSE tfc_parse_bytes
+READ_UNIT(read_bytes, uint64_t)
+#undef PARSE
+#define PARSE tfc_parse_bandwidth
+READ_UNIT(read_bandwidth, double)
+#undef PARSE
+#define PARSE tfc_parse_time_us
+READ_UNIT(read_time, double)
+#undef PARSE
+#define PARSE tfc_parse_i64
+READ_UNIT(read_i64, int64_t)
+#undef PARSE
+#define PARSE tfc_parse_double
+READ_UNIT(read_double, double)
+#undef PARSE
+
+static tfc_status read_bool(struct reader *r, const yaml_node_t *map, const char *name, bool *out) {
+  static const char *const yes[] = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
+  static const char *const no[] = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
+  tfc_str text = {0};
+  TFC_RETURN_IF_ERROR(scalar(r, map, name, &text));
+  if (!text.data) return NULL;
+  for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
+    if (tfc_str_is(text, yes[i])) return *out = true, NULL;
+    if (tfc_str_is(text, no[i])) return *out = false, NULL;
+  }
+  FAIL_AT(field(r, map, name), "%s is '%.*s': true or false", name, TFC_STR_ARG(text));
+}
+
+static tfc_status read_sequence(struct reader *r, const yaml_node_t *map, const char *name, yaml_node_t **out) {
+  yaml_node_t *value = field(r, map, name);
+  if (value && value->type != YAML_SEQUENCE_NODE) FAIL_AT(value, "%s is not a list", name);
+  *out = value;
+  return NULL;
+}
+static size_t length_of(const yaml_node_t *sequence) {
+  return (size_t)(sequence->data.sequence.items.top - sequence->data.sequence.items.start);
+}
+static yaml_node_t *item_of(struct reader *r, const yaml_node_t *sequence, size_t i) {
+  return yaml_document_get_node(&r->document, sequence->data.sequence.items.start[i]);
+}
+
+// "acc:3" and 2 make "acc:5".
+static tfc_str count_up(struct tfc_arena *arena, tfc_str name, uint32_t by, bool *out_ok) {
+  size_t digits = 0;
+  while (digits < name.size && name.data[name.size - 1 - digits] >= '0' && name.data[name.size - 1 - digits] <= '9')
+    digits++;
+  *out_ok = digits > 0 && digits < 10;
+  if (by == 0 || !*out_ok) return name;
+  unsigned long long number = strtoull(name.data + name.size - digits, NULL, 10) + by;
+  return tfc_arena_printf(arena, "%.*s%llu", (int)(name.size - digits), name.data, number);
+}
+
+static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
+  static const char *const known[] = {
+      "name", "kind", "memory", "count", "tensorflow", "flops", "memory_bandwidth", "dispatch", "slowdown", NULL};
+  struct tfc_machine_device d = {.memory = TFC_NO_LIMIT, .label = TFC_LABEL_MODELLED};
+  int64_t count = 1;
+  yaml_node_t *slowdown = NULL;
+  double factors[TFC_MAX_DEVICES];
+  if (map->type != YAML_MAPPING_NODE) FAIL_AT(map, "a device is not a mapping ({name: …, kind: …})");
+  TFC_RETURN_IF_ERROR(check_keys(r, map, known));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "name", &d.name));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "kind", &d.kind));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "tensorflow", &d.tensorflow));
+  TFC_RETURN_IF_ERROR(read_bytes(r, map, "memory", &d.memory));
+  TFC_RETURN_IF_ERROR(read_double(r, map, "flops", &d.flops));
+  TFC_RETURN_IF_ERROR(read_bandwidth(r, map, "memory_bandwidth", &d.memory_bandwidth));
+  TFC_RETURN_IF_ERROR(read_time(r, map, "dispatch", &d.dispatch_us));
+  TFC_RETURN_IF_ERROR(read_i64(r, map, "count", &count));
+  TFC_RETURN_IF_ERROR(read_sequence(r, map, "slowdown", &slowdown));
+  if (!d.name.size) FAIL_AT(map, "a device has no name");
+  if (!d.kind.size) FAIL_AT(map, "device '%.*s' has no kind", TFC_STR_ARG(d.name));
+  if (count < 1 || count > TFC_MAX_DEVICES)
+    FAIL_AT(map, "device '%.*s': count is %lld (1 to %u)", TFC_STR_ARG(d.name), (long long)count, TFC_MAX_DEVICES);
+  if (slowdown) {
+    if (length_of(slowdown) > TFC_MAX_DEVICES) FAIL_AT(slowdown, "slowdown has too many entries");
+    for (size_t i = 0; i < length_of(slowdown); i++) {
+      const yaml_node_t *item = item_of(r, slowdown, i);
+      if (item->type != YAML_SCALAR_NODE) FAIL_AT(item, "slowdown is not a list of numbers");
+      tfc_status s = tfc_parse_double(text_of(item), &factors[i]);
+      if (s) return tfc_status_annotate(s, "line %lu: slowdown", line_of(item));
+    }
+    d.slowdown = factors, d.slowdown_count = (uint32_t)length_of(slowdown);
+  }
+  tfc_str name = d.name, tensorflow = d.tensorflow;
+  for (uint32_t i = 0; i < count; i++) {
+    bool ok;
+    d.name = count_up(&m->arena, name, i, &ok);
+    if (!ok && count > 1) FAIL_AT(map, "device '%.*s': count needs a number at the end of the name", TFC_STR_ARG(name));
+    if (tensorflow.data) {
+      d.tensorflow = count_up(&m->arena, tensorflow, i, &ok);
+      if (!ok && count > 1)
+        FAIL_AT(map, "device '%.*s': count needs a number at the end of tensorflow", TFC_STR_ARG(name));
+    }
+    tfc_status s = tfc_machine_add_device(m, &d);
+    if (s) return tfc_status_annotate(s, "line %lu", line_of(map));
+  }
+  return NULL;
+}
+
+static tfc_status read_curve(struct reader *r, const yaml_node_t *curve, struct tfc_machine *m, struct tfc_link *l) {
+  size_t count = length_of(curve);
+  struct tfc_link_point *points = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, count + 1);
+  if (!points) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+  if (!count) FAIL_AT(curve, "the curve is empty");
+  for (size_t i = 0; i < count; i++) {
+    const yaml_node_t *item = item_of(r, curve, i);
+    if (item->type != YAML_SEQUENCE_NODE || length_of(item) != 2 || item_of(r, item, 0)->type != YAML_SCALAR_NODE ||
+        item_of(r, item, 1)->type != YAML_SCALAR_NODE)
+      FAIL_AT(item, "a point of the curve is not [bytes, time]");
+    uint64_t bytes;
+    tfc_status s = tfc_parse_bytes(text_of(item_of(r, item, 0)), &bytes);
+    if (!s) s = tfc_parse_time_us(text_of(item_of(r, item, 1)), &points[i].time_us);
+    if (s) return tfc_status_annotate(s, "line %lu: curve", line_of(item));
+    points[i].bytes = (double)bytes;
+  }
+  l->curve = points, l->curve_count = (uint32_t)count;
+  return NULL;
+}
+
+static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
+  static const char *const known[] = {"from",     "to",   "latency", "bandwidth", "duplex",
+                                      "occupies", "wire", "curve",   NULL};
+  static const char *const occupies[] = {"none", "sender", "receiver", "both"};
+  struct tfc_link l = tfc_link_default();
+  tfc_str stands = {0};
+  yaml_node_t *curve = NULL;
+  if (map->type != YAML_MAPPING_NODE) FAIL_AT(map, "a link is not a mapping ({from: …, to: …})");
+  TFC_RETURN_IF_ERROR(check_keys(r, map, known));
+  l.from = l.to = (tfc_str){0};
+  TFC_RETURN_IF_ERROR(scalar(r, map, "from", &l.from));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "to", &l.to));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "wire", &l.wire));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "occupies", &stands));
+  TFC_RETURN_IF_ERROR(read_time(r, map, "latency", &l.latency_us));
+  TFC_RETURN_IF_ERROR(read_bandwidth(r, map, "bandwidth", &l.bandwidth));
+  TFC_RETURN_IF_ERROR(read_bool(r, map, "duplex", &l.duplex));
+  TFC_RETURN_IF_ERROR(read_sequence(r, map, "curve", &curve));
+  if (!l.from.size || !l.to.size) FAIL_AT(map, "a link needs from and to");
+  if (stands.data) {
+    int which = -1;
+    for (int i = 0; i < 4; i++)
+      if (tfc_str_is(stands, occupies[i])) which = i;
+    if (which < 0) FAIL_AT(map, "occupies is '%.*s': none, sender, receiver or both", TFC_STR_ARG(stands));
+    l.occupies = (tfc_occupies)which;
+  }
+  if (curve) TFC_RETURN_IF_ERROR(read_curve(r, curve, m, &l));
+  tfc_status s = tfc_machine_add_link(m, &l);
+  return s ? tfc_status_annotate(s, "line %lu", line_of(map)) : NULL;
+}
+
+static tfc_status read_root(struct reader *r, struct tfc_machine *m) {
+  static const char *const known[] = {"format", "version", "devices", "links", "name", "description", NULL};
+  yaml_node_t *root = yaml_document_get_root_node(&r->document), *devices = NULL, *links = NULL;
+  tfc_str format = {0};
+  int64_t version = 1;
+  if (!root) return tfc_status_make(TFC_INVALID_ARGUMENT, "the file is empty");
+  if (root->type != YAML_MAPPING_NODE) FAIL_AT(root, "not a mapping: expected 'format: " FORMAT "'");
+  TFC_RETURN_IF_ERROR(check_keys(r, root, known));
+  TFC_RETURN_IF_ERROR(scalar(r, root, "format", &format));
+  if (!tfc_str_is(format, FORMAT))
+    FAIL_AT(root, "format is '%.*s': expected '" FORMAT "'", TFC_STR_ARG(tfc_str_sub(format, 0, 80)));
+  TFC_RETURN_IF_ERROR(read_i64(r, root, "version", &version));
+  if (version != 1) FAIL_AT(root, "version %lld is not known: only 1 is", (long long)version);
+  TFC_RETURN_IF_ERROR(read_sequence(r, root, "devices", &devices));
+  TFC_RETURN_IF_ERROR(read_sequence(r, root, "links", &links));
+  if (!devices || !length_of(devices)) FAIL_AT(root, "no devices");
+  for (size_t i = 0; i < length_of(devices); i++) TFC_RETURN_IF_ERROR(read_device(r, item_of(r, devices, i), m));
+  for (size_t i = 0; links && i < length_of(links); i++) TFC_RETURN_IF_ERROR(read_link(r, item_of(r, links, i), m));
+  return NULL;
+}
+
+tfc_status tfc_machine_parse(tfc_str text, const char *path, struct tfc_machine **out) {
+  tfc_status s = NULL;
+  struct tfc_machine *m = NULL;
+  struct reader r = {.path = path};
+  yaml_parser_t parser;
+  bool parsed = false;
+  if (!yaml_parser_initialize(&parser)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for YAML");
+  yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
+  if (!yaml_parser_load(&parser, &r.document))
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "line %lu: %s", (unsigned long)parser.problem_mark.line + 1,
+             parser.problem ? parser.problem : "not YAML");
+  parsed = true;
+  TFC_TRY(s, tfc_machine_create(&m));
+  TFC_TRY(s, read_root(&r, m));
+  *out = m, m = NULL;
+out:
+  if (parsed) yaml_document_delete(&r.document);
+  yaml_parser_delete(&parser);
+  tfc_machine_free(m);
+  return tfc_status_annotate(s, "%s", path);
+}
+
+tfc_status tfc_machine_read(const char *path, struct tfc_machine **out) {
+  struct tfc_file file = {0};
+  TFC_RETURN_IF_ERROR(tfc_file_map(path, &file));
+  tfc_status s = tfc_machine_parse((tfc_str){(const char *)file.data, file.size}, path, out);
+  tfc_file_unmap(&file);
+  return s;
+}
+
+// JSON's strings are YAML's double-quoted ones.
+static void add_field(struct tfc_text *t, const char *name, tfc_str value) {
+  tfc_text_printf(t, ", %s: ", name);
+  tfc_json_add_string(t, value);
+}
+static void add_number(struct tfc_text *t, const char *name, double value, const char *unit) {
+  tfc_text_printf(t, ", %s: ", name);
+  tfc_json_add_number(t, value);
+  tfc_text_add(t, tfc_str_from(unit));
+}
+
+tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out) {
+  static const char *const occupies[] = {"none", "sender", "receiver", "both"};
+  struct tfc_text t = {0};
+  tfc_text_add(&t, TFC_STR("format: " FORMAT "\nversion: 1\ndevices:\n"));
+  for (uint32_t i = 0; i < m->device_count; i++) {
+    const struct tfc_machine_device *d = &m->devices[i];
+    tfc_text_add(&t, TFC_STR("  - {name: "));
+    tfc_json_add_string(&t, d->name);
+    add_field(&t, "kind", d->kind);
+    if (d->memory != TFC_NO_LIMIT) tfc_text_printf(&t, ", memory: %llu", (unsigned long long)d->memory);
+    if (d->tensorflow.data) add_field(&t, "tensorflow", d->tensorflow);
+    if (d->flops > 0) add_number(&t, "flops", d->flops, "");
+    if (d->memory_bandwidth > 0) add_number(&t, "memory_bandwidth", d->memory_bandwidth, "B/s");
+    if (d->dispatch_us > 0) add_number(&t, "dispatch", d->dispatch_us, "us");
+    for (uint32_t k = 0; k < d->slowdown_count; k++) {
+      tfc_text_add(&t, k ? TFC_STR(", ") : TFC_STR(", slowdown: ["));
+      tfc_json_add_number(&t, d->slowdown[k]);
+      if (k + 1 == d->slowdown_count) tfc_text_add(&t, TFC_STR("]"));
+    }
+    tfc_text_add(&t, TFC_STR("}\n"));
+  }
+  if (m->link_count) tfc_text_add(&t, TFC_STR("links:\n"));
+  for (uint32_t i = 0; i < m->link_count; i++) {
+    const struct tfc_link *l = &m->links[i];
+    tfc_text_add(&t, TFC_STR("  - {from: "));
+    tfc_json_add_string(&t, l->from);
+    add_field(&t, "to", l->to);
+    add_number(&t, "latency", l->latency_us, "us");
+    if (isfinite(l->bandwidth)) add_number(&t, "bandwidth", l->bandwidth, "B/s");
+    tfc_text_printf(&t, ", duplex: %s, occupies: %s", l->duplex ? "true" : "false", occupies[l->occupies]);
+    if (l->wire.data) add_field(&t, "wire", l->wire);
+    for (uint32_t k = 0; k < l->curve_count; k++) {
+      tfc_text_printf(&t, "%s[%.0f, ", k ? ", " : ", curve: [", l->curve[k].bytes);
+      tfc_json_add_number(&t, l->curve[k].time_us);
+      tfc_text_add(&t, k + 1 == l->curve_count ? TFC_STR("us]]") : TFC_STR("us]"));
+    }
+    tfc_text_add(&t, TFC_STR("}\n"));
+  }
+  if (t.failed) {
+    tfc_text_deinit(&t);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for writing the machine");
+  }
+  *out = t;
+  return NULL;
+}
+
+tfc_status tfc_machine_write(const struct tfc_machine *machine, const char *path) {
+  struct tfc_text text = {0};
+  TFC_RETURN_IF_ERROR(tfc_machine_format(machine, &text));
+  tfc_status s = tfc_file_write(path, (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
+  return s;
+}

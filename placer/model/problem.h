@@ -1,0 +1,125 @@
+// Placement problem: what an algorithm sees. A cost graph meets a machine and an objective, and everything that does
+// not depend on a placement is worked out once: colocation units (nodes of one group, or a node alone), times in
+// picoseconds on each device, what is allowed where, wires, and the order of precedence among ready operations.
+//
+//   TFC_TRY(s, tfc_problem_create(graph, machine, TFC_OBJECTIVE_STEP, &problem));
+//
+// The graph and the machine are borrowed and must outlive it. Immutable: any number of threads may read it.
+#ifndef TFC_PLACER_MODEL_PROBLEM_H
+#define TFC_PLACER_MODEL_PROBLEM_H
+
+#include "placer/model/cost_graph.h"
+#include "placer/model/machine.h"
+
+#define TFC_OBJECTIVES(X)                                                                                              \
+  X(STEP, "step")                                                                                                      \
+  X(THROUGHPUT, "throughput")
+typedef enum tfc_objective {
+#define TFC_OBJECTIVE_ENUM(name, text) TFC_OBJECTIVE_##name,
+  TFC_OBJECTIVES(TFC_OBJECTIVE_ENUM)
+#undef TFC_OBJECTIVE_ENUM
+} tfc_objective;
+const char *tfc_objective_name(tfc_objective objective);
+TFC_MUST_USE tfc_status tfc_objective_parse(tfc_str name, tfc_objective *out);
+
+#define TFC_TIME_MAX INT64_MAX     // "never", "no limit" (picoseconds)
+#define TFC_CANNOT_RUN INT64_C(-1) // the time of a node where it cannot run
+
+typedef uint16_t tfc_device_id; // index of a device in the machine
+
+// An ordered pair of devices.
+struct tfc_pair {
+  int64_t latency;  // ps
+  double bandwidth; // bytes per second, INFINITY: no limit
+  uint32_t wire;    // TFC_NONE: transfers never wait for each other
+  uint16_t speed;   // pairs of one speed take the same time for the same bytes
+  uint8_t linked;   // 0: no row, cannot exchange data
+  uint8_t occupies; // enum tfc_occupies
+  const struct tfc_link *link;
+};
+
+struct tfc_problem {
+  struct tfc_arena arena;
+  const struct tfc_cost_graph *graph;
+  const struct tfc_machine *machine;
+  tfc_objective objective;
+  uint32_t node_count, tensor_count, unit_count, device_count;
+  uint32_t class_count; // devices of one class have the same kind and dispatch: one row of times
+  uint32_t wire_count, speed_count, net_count;
+
+  // Nodes.
+  const uint32_t *unit;     // [node]
+  const int64_t *time;      // [class * node_count + node] ps with dispatch, without slowdown; TFC_CANNOT_RUN
+  const int64_t *remaining; // [node] longest remaining path, ps
+  const uint32_t *rank;     // [node] precedence among ready operations: a permutation, lowest first
+  const uint32_t *by_rank;  // [node_count] the nodes in that order
+  // Units.
+  const uint32_t *first_member; // [unit_count + 1]
+  const uint32_t *member;       // [node_count] nodes of a unit, ascending
+  const uint64_t *unit_memory;  // [unit] sum of its nodes' memory
+  const int64_t *unit_time;     // [class * unit_count + unit] sum of its nodes' times; TFC_CANNOT_RUN
+  const uint32_t *unit_pin;     // [unit] the only device it may be on, or TFC_NONE
+  // Nets: tensors that leave their unit, by producer's unit.
+  const uint32_t *first_net;  // [unit_count + 1]
+  const uint32_t *net_tensor; // [net]
+  const uint32_t *net_first;  // [net_count + 1] into net_unit
+  const uint32_t *net_unit;   // other units that consume it, ascending
+  const uint32_t *first_need; // [unit_count + 1] into need
+  const uint32_t *need;       // nets that a unit consumes, ascending
+  // Devices and pairs.
+  const uint32_t *device_class; // [device]
+  const uint64_t *limit;        // [device] bytes
+  const struct tfc_pair *pair;  // [from * device_count + to]
+  const int64_t *wire_time;     // [speed * tensor_count + tensor] ps; NULL where that table would be large
+  const uint32_t *twin;         // [device] the first device that is interchangeable with it, maybe itself
+  bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
+  bool is_bounded;       // no slowdown below 1: times are never shorter than `time`
+  double horizon;        // ps that no step of any placement exceeds
+  int64_t total_fastest; // ps: every node at its fastest
+};
+
+// INVALID_ARGUMENT: a group pinned to two devices or that no device can run, times beyond 64 bits of picoseconds;
+// UNAVAILABLE: a pin to a device that the machine lacks.
+TFC_MUST_USE tfc_status tfc_problem_create(const struct tfc_cost_graph *graph, const struct tfc_machine *machine,
+                                           tfc_objective objective, struct tfc_problem **out);
+void tfc_problem_free(struct tfc_problem *problem); // NULL is fine
+
+int64_t tfc_problem_wire_time_of(const struct tfc_pair *pair, uint64_t bytes);
+// Time on the wire in ps of a tensor between two linked devices.
+static inline int64_t tfc_problem_wire_time(const struct tfc_problem *problem, uint32_t tensor,
+                                            const struct tfc_pair *pair) {
+  return problem->wire_time ? problem->wire_time[(size_t)pair->speed * problem->tensor_count + tensor]
+                            : tfc_problem_wire_time_of(pair, problem->graph->bytes[tensor]);
+}
+static inline bool tfc_problem_allows(const struct tfc_problem *problem, uint32_t unit, uint32_t device) {
+  return (problem->unit_pin[unit] == TFC_NONE || problem->unit_pin[unit] == device) &&
+         problem->unit_time[(size_t)problem->device_class[device] * problem->unit_count + unit] >= 0;
+}
+// ps of a unit's operations on a device of a kind that can run it.
+static inline int64_t tfc_problem_unit_time(const struct tfc_problem *problem, uint32_t unit, uint32_t device) {
+  return problem->unit_time[(size_t)problem->device_class[device] * problem->unit_count + unit];
+}
+static inline int64_t tfc_problem_time(const struct tfc_problem *problem, uint32_t node, uint32_t device) {
+  return problem->time[(size_t)problem->device_class[device] * problem->node_count + node];
+}
+static inline const struct tfc_pair *tfc_problem_pair(const struct tfc_problem *problem, uint32_t from, uint32_t to) {
+  return &problem->pair[(size_t)from * problem->device_count + to];
+}
+// The name of a unit for messages: its group, or its only node.
+tfc_str tfc_problem_unit_name(const struct tfc_problem *problem, uint32_t unit);
+
+// A solution: what algorithms propose. Arrays belong to the solution.
+struct tfc_solution {
+  tfc_device_id *device; // [unit]
+  uint32_t *rank;        // [node] precedence that replaces the problem's, or NULL
+};
+TFC_MUST_USE tfc_status tfc_solution_init(struct tfc_solution *solution, const struct tfc_problem *problem);
+TFC_MUST_USE tfc_status tfc_solution_copy(struct tfc_solution *to, const struct tfc_solution *from,
+                                          const struct tfc_problem *problem);
+void tfc_solution_deinit(struct tfc_solution *solution);
+// Whether every unit is where it may be and every tensor finds a link: INVALID_ARGUMENT names the first that does not.
+TFC_MUST_USE tfc_status tfc_solution_check(const struct tfc_problem *problem, const tfc_device_id *device);
+// Precedence from priorities (any finite numbers, NaN: none): the rule of the format, as ranks [node].
+TFC_MUST_USE tfc_status tfc_rank_from_order(const struct tfc_problem *problem, const double *order, uint32_t *out_rank);
+
+#endif

@@ -1,0 +1,21 @@
+// Elite: the best few placements that a search knows, best first, one for each score. Internal to the placer.
+#ifndef TFC_PLACER_SEARCH_ELITE_H
+#define TFC_PLACER_SEARCH_ELITE_H
+
+#include "placer/search/local.h"
+
+#define TFC_ELITE 8
+
+struct tfc_elite {
+  struct tfc_solution solution[TFC_ELITE];
+  struct tfc_score score[TFC_ELITE];
+  uint32_t count;
+};
+// Copies the placement in, where it belongs, if it is good enough.
+TFC_MUST_USE tfc_status tfc_elite_join(struct tfc_elite *elite, const struct tfc_problem *problem,
+                                       const struct tfc_solution *solution, struct tfc_score score);
+TFC_MUST_USE tfc_status tfc_elite_join_all(struct tfc_elite *to, const struct tfc_elite *from,
+                                           const struct tfc_problem *problem);
+void tfc_elite_clear(struct tfc_elite *elite);
+
+#endif

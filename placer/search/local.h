@@ -1,0 +1,85 @@
+// Local search: what the searching algorithms share. Internal to the placer.
+#ifndef TFC_PLACER_SEARCH_LOCAL_H
+#define TFC_PLACER_SEARCH_LOCAL_H
+
+#include "placer/algo/algo.h"
+#include "placer/simulate/delta.h"
+#include "runtime/base/random.h"
+
+// How good a placement is: legal before illegal, then less memory above the limits, then the value.
+struct tfc_score {
+  uint64_t excess;
+  int64_t value; // TFC_TIME_MAX: illegal
+};
+#define TFC_SCORE_NONE ((struct tfc_score){UINT64_MAX, TFC_TIME_MAX})
+static inline bool tfc_score_better(struct tfc_score a, struct tfc_score b) {
+  if ((a.value == TFC_TIME_MAX) != (b.value == TFC_TIME_MAX)) return b.value == TFC_TIME_MAX;
+  if (a.excess != b.excess) return a.excess < b.excess;
+  return a.value < b.value;
+}
+static inline struct tfc_score tfc_score_of(const struct tfc_verdict *v) {
+  return v->legal ? (struct tfc_score){v->excess, v->value} : TFC_SCORE_NONE;
+}
+
+// For those who watch a search.
+static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_score score) {
+  if (budget->found && score.value != TFC_TIME_MAX) budget->found(budget->found_user, score.excess, score.value);
+}
+
+// Evaluations done and how long one may go on.
+struct tfc_meter {
+  const struct tfc_budget *budget;
+  uint64_t used;
+  double begin; // seconds when the work began, for its share of the time
+  uint32_t countdown;
+  bool over;
+};
+void tfc_meter_init(struct tfc_meter *meter, const struct tfc_budget *budget);
+// Counts one evaluation; false: the budget is spent. Looks at the clock now and then.
+bool tfc_meter_spend(struct tfc_meter *meter, uint32_t clock_every);
+// How much of the budget is spent, 0 to 1, by whatever is scarcer.
+double tfc_meter_share(const struct tfc_meter *meter);
+double tfc_seconds_now(void);
+
+// Moves units until every tensor has a link and memory fits, as far as that can be done by moves and exchanges that
+// make things better one by one. Units must be allowed where they are at first; they stay so. `kept` (optional)
+// [unit]: units that must not move. True: legal and within memory (by the nodes' memory; live bytes are not looked at).
+bool tfc_local_repair(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device,
+                      const bool *kept);
+// A start for searches: any allowed device that makes it legal, found by repair from several beginnings.
+bool tfc_local_any(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device);
+
+// Clusters of units: out_cluster[unit] in [0, return value). Units are joined along heavy nets (by bytes per weight)
+// until about `target` clusters are left, none heavier than twice its share. `device` (optional) [unit]: only units of
+// one device are joined. Units pinned or limited to different devices are never joined. 0: out of memory.
+uint32_t tfc_local_coarsen(const struct tfc_problem *problem, struct tfc_random *random, const tfc_device_id *device,
+                           uint32_t target, uint32_t *out_cluster);
+
+struct tfc_anneal_options {
+  double hot, cold;        // temperatures as shares of the value; hot 0: descent
+  const uint32_t *cluster; // [unit], or NULL: units move alone and in small neighbourhoods
+  uint32_t cluster_count;
+  bool orders;        // also exchange precedences (step)
+  uint32_t squarings; // throughput: the walk's energy is the 2^squarings-norm of the loads; 0: 4
+  // Bytes above the limits, as a share of all bytes, times this is what they add to the value, as a share of it, at
+  // first; 100 times as much at last, by which the best is chosen. 0: never more bytes above the limits.
+  double price;
+  bool by_loads; // whatever the objective is, the loads count, in the score too
+};
+// Simulated annealing from `solution`, which becomes the best found; *score is its score, before and after. The
+// temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.
+TFC_MUST_USE tfc_status tfc_local_anneal(const struct tfc_problem *problem, const struct tfc_budget *budget,
+                                         const struct tfc_anneal_options *options, struct tfc_solution *solution,
+                                         struct tfc_score *score, uint64_t *out_evaluations);
+
+// Precedence that fits the placement: longest remaining path with the times of the devices in use and the transfers
+// (the upward rank of Topcuoglu et al. 2002 once everything is placed). Paths of one length go by `tie` [unit] (NULL:
+// by number), ascending. out_rank [node].
+TFC_MUST_USE tfc_status tfc_local_rerank(const struct tfc_problem *problem, const tfc_device_id *device,
+                                         const int32_t *tie, uint32_t *out_rank);
+// Evaluates the solution with its rank, without, and (step) reranked; keeps the best. Counts 1 to 3 evaluations.
+TFC_MUST_USE tfc_status tfc_local_settle(const struct tfc_problem *problem, struct tfc_simulator *simulator,
+                                         struct tfc_solution *solution, struct tfc_score *out_score,
+                                         uint64_t *evaluations);
+
+#endif

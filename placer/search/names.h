@@ -1,0 +1,14 @@
+// Clusters by what operations are called. Whoever wrote a graph named its layers and steps ("encoder/layer1/step7/
+// MatMul"), and what is called alike is placed alike by hand. Internal to the placer.
+#ifndef TFC_PLACER_SEARCH_NAMES_H
+#define TFC_PLACER_SEARCH_NAMES_H
+
+#include "placer/model/problem.h"
+#include "runtime/base/random.h"
+
+// Fills cluster [unit_count] with clusters from 0 and returns how many there are; 0: out of memory. How deep names are
+// read, and which of the numbers in them count, is chance: a few layers may stay apart and many steps be one, or in
+// runs. Units that may not run on the same devices are never in one cluster.
+uint32_t tfc_names_cluster(const struct tfc_problem *problem, struct tfc_random *random, uint32_t *cluster);
+
+#endif

@@ -1,0 +1,586 @@
+// `auto` has three phases. Heuristics run side by side, each once; what is tiny is then tried in every way, and that is
+// all. Then rounds: every worker takes a placement from the
+// elite and improves it by its method (annealing on units, on clusters, from nothing, large neighbourhoods, and where
+// memory is nearly full packing anew), rounds getting longer; what they find goes back to the elite in the order of the
+// workers. At last the best ones are polished by descent. Under a clock there are as many workers as threads; under a
+// number of evaluations there are always eight, and nothing looks at the clock: the outcome depends on the seed alone.
+#include "placer/search/search.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "placer/exact/exhaust.h"
+#include "placer/exact/ilp.h"
+#include "placer/search/communities.h"
+#include "placer/search/elite.h"
+#include "placer/search/parallel.h"
+#include "placer/search/search_job.h"
+#include "runtime/base/array.h"
+
+#define FIXED_WORKERS 8
+
+struct finder {
+  const struct tfc_problem *p;
+  const struct tfc_search_options *o;
+  struct tfc_search_outcome *out;
+  double begin, deadline; // seconds; deadline 0: none
+  uint64_t limit;         // evaluations, 0: none
+  uint32_t threads;
+  struct tfc_score best;  // that is kept
+  struct tfc_score shown; // by progress: what algorithms have told of
+  const char *at_work;
+  bool plain_later;     // `auto` follows the named algorithms
+  pthread_mutex_t lock; // shown
+  atomic_bool stop;     // cancelled, or optimal
+};
+
+static uint64_t spent(const struct finder *f) {
+  return f->out->evaluations;
+}
+
+static void tick(void *user) {
+  struct finder *f = user;
+  if (f->o->cancel && atomic_load(f->o->cancel)) atomic_store(&f->stop, true);
+  if (!f->o->progress) return;
+  pthread_mutex_lock(&f->lock);
+  struct tfc_search_progress progress = {
+      .algorithm = f->at_work,
+      .seconds = tfc_seconds_now() - f->begin,
+      .seconds_total = f->o->seconds,
+      .evaluations = f->out->evaluations,
+      .evaluations_total = f->limit,
+      .best = f->shown.value,
+      .feasible = f->shown.value != TFC_TIME_MAX && f->shown.excess == 0,
+      .bound = f->out->bound.value,
+  };
+  pthread_mutex_unlock(&f->lock);
+  f->o->progress(f->o->user, &progress);
+}
+
+// Keeps a placement if it is the best so far. Called by the searching thread only.
+static tfc_status keep(struct finder *f, const struct tfc_solution *solution, struct tfc_score score,
+                       const char *name) {
+  if (f->out->best.device && !tfc_score_better(score, f->best)) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(&f->out->best, solution, f->p));
+  pthread_mutex_lock(&f->lock);
+  f->best = score;
+  if (tfc_score_better(score, f->shown)) f->shown = score;
+  pthread_mutex_unlock(&f->lock);
+  f->out->value = score.value, f->out->excess = score.excess, f->out->algorithm = name;
+  if (score.value <= f->out->bound.value && score.excess == 0) {
+    f->out->optimal = true;
+    atomic_store(&f->stop, true);
+  }
+  return NULL;
+}
+
+// What an algorithm tells on its way, for progress only: the finder is `user`.
+static void found(void *user, uint64_t excess, int64_t value) {
+  struct finder *f = user;
+  const struct tfc_score score = {excess, value};
+  pthread_mutex_lock(&f->lock);
+  if (tfc_score_better(score, f->shown)) f->shown = score;
+  pthread_mutex_unlock(&f->lock);
+}
+
+static bool is_over(const struct finder *f) {
+  return atomic_load(&f->stop) || (f->o->cancel && atomic_load(f->o->cancel)) ||
+         (f->deadline > 0 && tfc_seconds_now() >= f->deadline) || (f->limit && spent(f) >= f->limit);
+}
+
+// --- one algorithm after another, or side by side ------------------------------------------------------------------
+
+struct task {
+  const struct tfc_algo *algo;
+  struct tfc_budget budget;
+  struct tfc_evaluator *evaluator;
+  struct tfc_solution solution;
+  struct tfc_score score;
+  uint64_t evaluations;
+  double seconds;
+  tfc_status status; // of the algorithm
+};
+struct task_list {
+  struct finder *f;
+  struct task *tasks;
+};
+
+static tfc_status run_task_(const struct finder *f, struct task *t) {
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  TFC_TRY(s, tfc_solution_init(&t->solution, f->p));
+  TFC_TRY(s, t->algo->propose(f->p, t->evaluator, &t->budget, &t->solution, &t->evaluations));
+  TFC_TRY(s, tfc_simulator_create(f->p, &sim));
+  // What it proposed, as it proposed it: with its own order, or the problem's.
+  struct tfc_verdict v = {0};
+  tfc_simulate(sim, t->solution.device, t->solution.rank, TFC_TIME_MAX, &v);
+  if (!t->evaluations) t->evaluations = 1;
+  t->score = tfc_score_of(&v);
+out:
+  tfc_simulator_free(sim);
+  if (s) tfc_solution_deinit(&t->solution);
+  return s;
+}
+
+static void run_task(void *user, uint32_t i) {
+  struct task_list *list = user;
+  struct task *t = &list->tasks[i];
+  double begin = tfc_seconds_now();
+  t->score = TFC_SCORE_NONE;
+  t->status = run_task_(list->f, t);
+  t->seconds = tfc_seconds_now() - begin;
+}
+
+// Turns a task into an entry of the outcome and keeps its placement if it is the best. The task is spent.
+static tfc_status enter(struct finder *f, struct task *t) {
+  struct tfc_search_outcome *o = f->out;
+  struct tfc_search_entry *entries = realloc(o->entries, (o->entry_count + 1) * sizeof *entries);
+  tfc_status s = NULL;
+  if (!entries) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  o->entries = entries;
+  entries[o->entry_count++] = (struct tfc_search_entry){
+      .algorithm = t->algo->name,
+      .value = t->score.value,
+      .excess = t->score.value == TFC_TIME_MAX ? 0 : t->score.excess,
+      .evaluations = t->evaluations,
+      .seconds = t->seconds,
+      .solution = t->solution,
+      .note = t->status ? strdup(tfc_status_message(t->status)) : NULL,
+  };
+  const struct tfc_solution *solution = &entries[o->entry_count - 1].solution;
+  t->solution = (struct tfc_solution){0};
+  o->evaluations += t->evaluations;
+  if (solution->device && t->score.value != TFC_TIME_MAX) s = keep(f, solution, t->score, t->algo->name);
+out:
+  tfc_status_free(t->status);
+  t->status = NULL;
+  return s;
+}
+
+static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_str name) {
+  for (size_t i = 0; o->extra && o->extra[i]; i++)
+    if (tfc_str_is(name, o->extra[i]->name)) return o->extra[i];
+  return tfc_algo_find(name);
+}
+
+// Where no named algorithm proposed anything legal that fits (dynamic programming found no split, the program no
+// solution, a list scheduler filled a device): what single devices, all in turn and repaired random placements come to.
+// One of them may fit; if none does, the caller learns what is missing.
+static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
+  static const char *const names[] = {"single", "round-robin", "random"};
+  for (uint32_t i = 0; i < 3 && !(f->out->best.device && f->out->excess == 0); i++) {
+    struct task task = {.algo = tfc_algo_find(tfc_str_from(names[i])), .evaluator = evaluator};
+    task.budget = (struct tfc_budget){.seed = f->o->seed, .threads = f->threads, .evaluations = i == 2 ? 8 : 0};
+    run_task(&(struct task_list){f, &task}, 0);
+    TFC_RETURN_IF_ERROR(enter(f, &task));
+  }
+  return NULL;
+}
+
+// Algorithms by name, each with an equal part of what is left for those that take all they get.
+static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algos, uint32_t count) {
+  tfc_status s = NULL;
+  struct tfc_evaluator *simulated = NULL;
+  if (!f->o->evaluator) TFC_TRY(s, tfc_evaluator_simulated(f->p, f->threads, &simulated));
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t left = count - i;
+    struct task task = {.algo = algos[i], .evaluator = f->o->evaluator ? f->o->evaluator : simulated};
+    task.budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = f->threads, .cancel = &f->stop};
+    task.budget.found = found, task.budget.found_user = f;
+    if (i && is_over(f)) break;
+    if (f->limit) task.budget.evaluations = (f->limit - spent(f) + left - 1) / left;
+    if (f->deadline > 0) {
+      double now = tfc_seconds_now();
+      task.budget.deadline = now + (f->deadline - now) / left;
+    }
+    f->at_work = algos[i]->name;
+    tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tick, f);
+    TFC_TRY(s, enter(f, &task));
+  }
+  if (!(f->out->best.device && f->out->excess == 0) && !f->plain_later && !(f->o->cancel && atomic_load(f->o->cancel)))
+    TFC_TRY(s, run_plain(f, f->o->evaluator ? f->o->evaluator : simulated));
+out:
+  tfc_evaluator_free(simulated);
+  return s;
+}
+
+// --- auto ----------------------------------------------------------------------------------------------------------
+
+static const enum tfc_search_method step_methods[] = {TFC_METHOD_NAMES,    TFC_METHOD_ANNEAL,  TFC_METHOD_REGROUP,
+                                                      TFC_METHOD_CLUSTERS, TFC_METHOD_REGROUP, TFC_METHOD_LNS,
+                                                      TFC_METHOD_REGROUP,  TFC_METHOD_COMBINE, TFC_METHOD_HOT};
+static const enum tfc_search_method throughput_methods[] = {
+    TFC_METHOD_FRESH,   TFC_METHOD_CLUSTERS, TFC_METHOD_FRESH, TFC_METHOD_ANNEAL, TFC_METHOD_FRESH,
+    TFC_METHOD_COMBINE, TFC_METHOD_FRESH,    TFC_METHOD_HOT,   TFC_METHOD_FRESH,  TFC_METHOD_LNS};
+struct job_list {
+  struct finder *f;
+  struct tfc_search_job *jobs;
+};
+
+static void run_job(void *user, uint32_t i) {
+  struct job_list *list = user;
+  struct tfc_search_job *j = &list->jobs[i];
+  j->status = tfc_search_job_run(list->f->p, j);
+  if (!j->status) tfc_budget_found(&j->budget, j->score);
+}
+
+static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
+  static const char *const names[] = {"single", "pack", "split", "layout", "dp",     "m-topo",      "m-etf",
+                                      "heft",   "peft", "m-sct", "metis",  "scotch", "round-robin", "multilevel"};
+  enum { COUNT = sizeof names / sizeof *names };
+  struct task tasks[COUNT] = {0};
+  tfc_status s = NULL;
+  uint32_t count = 0;
+  uint64_t planned = 0;
+  for (uint32_t i = 0; i < COUNT; i++) {
+    struct task *t = &tasks[count];
+    t->algo = tfc_algo_find(tfc_str_from(names[i]));
+    t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
+    if (f->limit) { // each evaluates a few placements only
+      uint64_t few = i == 0 ? f->p->device_count : 6;
+      bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
+      if (searching) few = f->limit / 20;
+      if (i && planned + few > f->limit / 2) continue;
+      planned += few;
+      t->budget.evaluations = searching ? few : i == 0 ? f->limit : 0;
+      if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue; // its program has no clock here
+    }
+    if (f->deadline > 0) t->budget.deadline = f->begin + (f->deadline - f->begin) * (i == 0 ? 0.5 : 0.2);
+    count++;
+  }
+  f->at_work = "heuristics";
+  tfc_parallel_watched(count, f->threads, run_task, &(struct task_list){f, tasks}, tick, f);
+  for (uint32_t i = 0; i < count; i++) {
+    tfc_status entered = enter(f, &tasks[i]);
+    if (entered) {
+      s = tfc_status_join(s, entered);
+      continue;
+    }
+    const struct tfc_search_entry *e = &f->out->entries[f->out->entry_count - 1];
+    if (!s && e->solution.device)
+      s = tfc_elite_join(elite, f->p, &e->solution, (struct tfc_score){e->excess, e->value});
+  }
+  return s;
+}
+
+struct program_thread {
+  struct finder *f;
+  pthread_t thread;
+  bool started;
+  struct tfc_ilp_answer answer;
+  tfc_device_id *device;
+  tfc_status status;
+  double seconds;
+  atomic_bool done;
+};
+static void *run_program(void *argument) {
+  struct program_thread *t = argument;
+  const struct tfc_problem *p = t->f->p;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}}; // to be beaten
+  if (!cluster) return atomic_store(&t->done, true), NULL;
+  for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
+  run_task(&(struct task_list){t->f, &single}, 0);
+  const bool fits = !single.status && single.score.value != TFC_TIME_MAX && !single.score.excess;
+  t->status = tfc_ilp_solve(p, cluster, p->unit_count,
+                            &(struct tfc_program_limits){.seconds = t->seconds, .cancel = &t->f->stop},
+                            fits ? single.solution.device : NULL, t->device, &t->answer);
+  tfc_status_free(single.status);
+  tfc_solution_deinit(&single.solution);
+  free(cluster);
+  atomic_store(&t->done, true);
+  return NULL;
+}
+
+static tfc_status finish_program(struct finder *f, struct program_thread *t) {
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  if (!t->started) return NULL;
+  pthread_join(t->thread, NULL);
+  t->started = false;
+  if (t->status) { // the search has its own answer
+    tfc_status_free(t->status);
+    t->status = NULL;
+    return NULL;
+  }
+  if (t->answer.bound > f->out->bound.value) f->out->bound.value = t->answer.bound, f->out->bound.kind = TFC_BOUND_ILP;
+  f->out->bound.each[TFC_BOUND_ILP] = t->answer.bound;
+  if (!t->answer.found) return NULL;
+  struct tfc_solution solution = {0};
+  struct tfc_score score;
+  TFC_TRY(s, tfc_simulator_create(f->p, &sim));
+  TFC_TRY(s, tfc_solution_init(&solution, f->p));
+  memcpy(solution.device, t->device, sizeof *t->device * f->p->unit_count);
+  TFC_TRY(s, tfc_local_settle(f->p, sim, &solution, &score, &f->out->evaluations));
+  if (score.value != TFC_TIME_MAX) TFC_TRY(s, keep(f, &solution, score, "ilp"));
+out:
+  tfc_solution_deinit(&solution);
+  tfc_simulator_free(sim);
+  return s;
+}
+
+// Where a valley is searched through (the first one thoroughly), the search goes to another one:
+// what was found is put aside in `hall`, and the elite is one placement of no merit. In the last fifth of the time all
+// that was put aside comes together.
+static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,
+                               struct tfc_elite *hall) {
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_solution any = {0};
+  struct tfc_verdict v = {0};
+  TFC_TRY(s, tfc_elite_join_all(hall, elite, p));
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  TFC_TRY(s, tfc_solution_init(&any, p));
+  tfc_local_any(p, random, any.device);
+  tfc_simulate(sim, any.device, NULL, TFC_TIME_MAX, &v);
+  tfc_elite_clear(elite);
+  TFC_TRY(s, tfc_elite_join(elite, p, &any, tfc_score_of(&v)));
+out:
+  tfc_solution_deinit(&any);
+  tfc_simulator_free(sim);
+  return s;
+}
+
+// The method that it is the turn of, on a placement of the elite; under the step every other time the one that made the
+// best placement better last. Where memory is nearly full every third turn packs. The budget is the caller's.
+static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
+                           bool tight, uint64_t turn, enum tfc_search_method favourite, struct tfc_search_job *j) {
+  const uint64_t seed = tfc_random_u64(random);
+  // The best one most of the time, another of the elite else.
+  const uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
+  *j = (struct tfc_search_job){.score = elite->score[pick], .budget = {.seed = seed, .threads = 1}};
+  const bool packs = tight && turn % 3 == 0;
+  if (tight) turn = turn / 3 * 2 + turn % 3 - 1;
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[pick], p));
+  j->method = p->objective == TFC_OBJECTIVE_STEP
+                  ? turn % 2 ? favourite : step_methods[turn / 2 % (sizeof step_methods / sizeof *step_methods)]
+                  : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
+  if (packs) j->method = TFC_METHOD_PACK;
+  if (j->method == TFC_METHOD_COMBINE && (elite->count < 2 || p->device_count > 250)) j->method = TFC_METHOD_CLUSTERS;
+  if (j->method == TFC_METHOD_COMBINE) {
+    const uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
+    TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
+  }
+  // Temperatures from one to another round: hot runs leave the valley, the others search in it.
+  const double u = tfc_random_unit(random);
+  if (j->method == TFC_METHOD_HOT || j->method == TFC_METHOD_FRESH)
+    j->hot = 0.03 * pow(0.2, u);
+  else
+    j->hot = (j->method == TFC_METHOD_CLUSTERS || j->method == TFC_METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
+  return NULL;
+}
+
+static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program) {
+  const struct tfc_problem *p = f->p;
+  tfc_status s = NULL;
+  const bool fixed = f->deadline <= 0;
+  const uint32_t workers = fixed ? FIXED_WORKERS : f->threads;
+  struct tfc_search_job *jobs = calloc(workers, sizeof *jobs);
+  struct tfc_random random;
+  struct tfc_elite hall = {0};
+  const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
+  bool together = !valleys, left_one = false; // together: no valley is left any more
+  uint32_t idle_rounds = 0, idle_here = 0;
+  uint64_t turn = 0, better_turn = 0, last_better = 0;
+  const bool tight = tfc_communities_tight(p);
+  const uint64_t all_turns =
+      (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
+                                          : sizeof throughput_methods / sizeof *throughput_methods) *
+      (tight ? 3 : 2) / 2;
+  enum tfc_search_method favourite = TFC_METHOD_REGROUP;
+  if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  tfc_random_init(&random, f->o->seed ^ 0x5eed);
+  // Long enough to cool down a placement of this size.
+  const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
+  double slice = 0;
+  uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
+  for (uint32_t round = 0; !is_over(f) && elite->count && p->device_count > 0; round++) {
+    uint32_t busy = workers;
+    if (f->limit) {
+      uint64_t left = f->limit - spent(f);
+      quota = round == 0 ? total_left / 10 : quota + quota / 2;
+      if (quota > left || left - quota < quota / 4) quota = left;
+      if (quota < workers) busy = 1;
+    }
+    if (!fixed) {
+      double now = tfc_seconds_now(), left = f->deadline - now;
+      slice = round == 0 ? fmax(0.15, left / 30) : slice * 1.35;
+      if (slice > left || left - slice < slice / 3) slice = left;
+    }
+    const struct tfc_score before = f->best, here = elite->score[0];
+    for (uint32_t w = 0; w < busy; w++, turn++) {
+      struct tfc_search_job *j = &jobs[w];
+      TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
+      j->budget.cancel = &f->stop;
+      if (!fixed) j->budget.found = found, j->budget.found_user = f;
+      if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
+      if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
+    }
+    f->at_work = "search";
+    tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
+    for (uint32_t w = 0; w < busy; w++) {
+      struct tfc_search_job *j = &jobs[w];
+      f->out->evaluations += j->evaluations;
+      if (!s && j->status) s = j->status, j->status = NULL;
+      if (tfc_score_better(j->score, f->best))
+        favourite = j->method == TFC_METHOD_NAMES ? TFC_METHOD_REGROUP : j->method; // names begin from nothing
+      if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
+      if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
+      tfc_status_free(j->status);
+      tfc_solution_deinit(&j->solution);
+      tfc_solution_deinit(&j->other);
+    }
+    if (s) goto out;
+    const bool better = tfc_score_better(f->best, before);
+    idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
+    idle_rounds = better ? 0 : idle_rounds + 1;
+    // On small problems, many thorough rounds in vain are enough, if every method had its turn.
+    if (better) last_better = f->out->evaluations, better_turn = turn;
+    uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
+    const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
+    if (!fixed && !proving && idle_rounds >= 6 && turn - better_turn >= all_turns &&
+        f->out->evaluations - last_better > thorough && f->deadline - f->begin > 2)
+      break;
+    if (together) continue;
+    if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
+      together = true;
+      TFC_TRY(s, tfc_elite_join_all(elite, &hall, p));
+    } else if (idle_here >= 3 && (left_one || slice >= 4 * first_slice)) {
+      left_one = true;
+      idle_here = 0, slice = first_slice;
+      TFC_TRY(s, leave_valley(p, &random, elite, &hall));
+    }
+  }
+out:
+  for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution), tfc_solution_deinit(&jobs[w].other);
+  tfc_elite_clear(&hall);
+  free(jobs);
+  return s;
+}
+
+// Tiny problems: every placement, with every order where those are few enough too (then *out_complete: there is nothing
+// better, though no bound says so).
+static tfc_status try_all(struct finder *f, struct tfc_elite *elite, bool *out_complete) {
+  static const struct tfc_algo everything = {.name = "exhaustive"};
+  const struct tfc_problem *p = f->p;
+  bool orders = p->objective == TFC_OBJECTIVE_STEP;
+  uint64_t most = TFC_EXHAUST_EVALUATIONS;
+  tfc_status s = NULL;
+  struct task t = {.algo = &everything, .score = TFC_SCORE_NONE, .seconds = tfc_seconds_now()};
+  *out_complete = false;
+  if (is_over(f)) return NULL;
+  if (f->limit && f->limit - spent(f) < most) most = f->limit - spent(f);
+  uint64_t count = tfc_exhaust_count(p, most, orders);
+  if (count == UINT64_MAX && orders) orders = false, count = tfc_exhaust_count(p, most / 4, false);
+  if (count == UINT64_MAX) return NULL;
+  t.budget = (struct tfc_budget){.deadline = f->deadline, .evaluations = most, .threads = 1, .cancel = f->o->cancel};
+  TFC_TRY(s, tfc_solution_init(&t.solution, p));
+  TFC_TRY(s,
+          tfc_exhaust(p, &t.budget, orders, f->out->bound.value, &t.solution, &t.score, &t.evaluations, out_complete));
+  t.seconds = tfc_seconds_now() - t.seconds;
+  TFC_TRY(s, enter(f, &t));
+  const struct tfc_search_entry *e = &f->out->entries[f->out->entry_count - 1];
+  if (e->value != TFC_TIME_MAX) s = tfc_elite_join(elite, p, &e->solution, (struct tfc_score){e->excess, e->value});
+out:
+  tfc_solution_deinit(&t.solution);
+  return s;
+}
+
+static tfc_status run_auto(struct finder *f) {
+  const struct tfc_problem *p = f->p;
+  tfc_status s = NULL;
+  struct tfc_elite elite = {0};
+  struct program_thread program = {.f = f};
+  bool complete = false;
+  if (f->o->start && f->o->start->device) {
+    struct tfc_simulator *sim = NULL;
+    struct tfc_verdict v = {0};
+    TFC_TRY(s, tfc_simulator_create(p, &sim));
+    tfc_simulate(sim, f->o->start->device, f->o->start->rank, TFC_TIME_MAX, &v);
+    tfc_simulator_free(sim);
+    f->out->evaluations++;
+    if (v.legal) TFC_TRY(s, keep(f, f->o->start, tfc_score_of(&v), "start"));
+    if (v.legal) TFC_TRY(s, tfc_elite_join(&elite, p, f->o->start, tfc_score_of(&v)));
+  }
+  double seconds = f->deadline > 0 ? f->deadline - tfc_seconds_now() : 0;
+  if (seconds >= 4 && p->unit_count <= TFC_ILP_UNITS && p->node_count <= 2000 && p->device_count > 1 &&
+      p->device_count <= 16) {
+    program.device = calloc((size_t)p->unit_count + 1, sizeof *program.device);
+    program.seconds = seconds * 0.5;
+    program.started = program.device && pthread_create(&program.thread, NULL, run_program, &program) == 0;
+  }
+  TFC_TRY(s, heuristics(f, &elite));
+  TFC_TRY(s, try_all(f, &elite, &complete));
+  if (!complete) TFC_TRY(s, rounds(f, &elite, &program));
+  for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f)) // it may prove it
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+out:
+  if (complete) atomic_store(&f->stop, true);
+  s = tfc_status_join(s, finish_program(f, &program));
+  free(program.device);
+  tfc_elite_clear(&elite);
+  return s;
+}
+
+tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_options *o, struct tfc_search_outcome *out) {
+  tfc_status s = NULL;
+  struct tfc_search_outcome outcome = {.value = TFC_TIME_MAX};
+  struct finder f = {
+      .p = p, .o = o, .out = &outcome, .best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE, .limit = o->evaluations};
+  TFC_ARRAY(const struct tfc_algo *) algos = {0};
+  bool automatic = !o->algorithms;
+  pthread_mutex_init(&f.lock, NULL);
+  f.begin = tfc_seconds_now();
+  f.threads = o->threads ? o->threads : tfc_parallel_cores();
+  if (o->seconds > 0) f.deadline = f.begin + o->seconds;
+  if (!f.limit && f.deadline <= 0) f.limit = 100000;
+  for (tfc_str rest = tfc_str_from(o->algorithms ? o->algorithms : ""); rest.size;) {
+    size_t comma = tfc_str_find(rest, ',');
+    tfc_str name = tfc_str_sub(rest, 0, comma);
+    if (tfc_str_is(name, "auto")) {
+      automatic = true;
+    } else {
+      const struct tfc_algo *algo = find_algo(o, name);
+      if (!algo)
+        TFC_FAIL(s, TFC_INVALID_ARGUMENT, "there is no algorithm '%.*s' (--algorithm help lists them)",
+                 TFC_STR_ARG(name));
+      if (!tfc_array_push(&algos, algo)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    }
+    rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
+  }
+  if (!automatic && !algos.count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "no algorithm is named");
+  TFC_TRY(s, tfc_bound_compute(p, NULL, &outcome.bound));
+  if (algos.count) {
+    const double deadline = f.deadline;
+    const uint64_t limit = f.limit;
+    if (automatic && deadline > 0) f.deadline = f.begin + o->seconds / 2;
+    if (automatic && limit) f.limit = limit / 2 + 1;
+    f.plain_later = automatic;
+    TFC_TRY(s, run_named(&f, algos.data, (uint32_t)algos.count));
+    f.deadline = deadline, f.limit = limit;
+  }
+  if (automatic) TFC_TRY(s, run_auto(&f));
+  outcome.cancelled = o->cancel && atomic_load(o->cancel);
+  if (outcome.best.device && outcome.excess == 0 && outcome.value <= outcome.bound.value) outcome.optimal = true;
+  tick(&f);
+  *out = outcome;
+  outcome = (struct tfc_search_outcome){0};
+out:
+  pthread_mutex_destroy(&f.lock);
+  tfc_array_free(&algos);
+  tfc_search_outcome_deinit(&outcome);
+  return s;
+}
+
+void tfc_search_outcome_deinit(struct tfc_search_outcome *o) {
+  tfc_solution_deinit(&o->best);
+  for (uint32_t i = 0; i < o->entry_count; i++) {
+    tfc_solution_deinit(&o->entries[i].solution);
+    free(o->entries[i].note);
+  }
+  free(o->entries);
+  *o = (struct tfc_search_outcome){0};
+}

@@ -1,0 +1,58 @@
+// Search: runs algorithms under a budget on all cores and keeps the best. `auto` races a portfolio: heuristics first,
+// then local searches from the best of them, exchanging incumbents, and a polish of the winners.
+#ifndef TFC_PLACER_SEARCH_SEARCH_H
+#define TFC_PLACER_SEARCH_SEARCH_H
+
+#include "placer/algo/algo.h"
+#include "placer/exact/bound.h"
+
+struct tfc_search_progress {
+  const char *algorithm;         // at work
+  double seconds, seconds_total; // total 0: no time limit
+  uint64_t evaluations, evaluations_total;
+  int64_t best; // ps; TFC_TIME_MAX: nothing legal yet
+  bool feasible;
+  int64_t bound;
+};
+
+struct tfc_search_options {
+  const char *algorithms;              // "auto" (also NULL), or names with commas
+  const struct tfc_algo *const *extra; // more algorithms to choose from, ended by NULL; may be NULL
+  double seconds;                      // 0: no time limit (then give evaluations)
+  uint64_t evaluations;                // 0: no limit
+  uint64_t seed;
+  uint32_t threads;                 // 0: as many as this process may use
+  const atomic_bool *cancel;        // may be NULL
+  const struct tfc_solution *start; // a placement to begin from, may be NULL
+  struct tfc_evaluator *evaluator;  // for algorithms that need one; NULL: simulated
+  void (*progress)(void *user, const struct tfc_search_progress *progress); // from the calling thread, may be NULL
+  void *user;
+};
+
+// What one algorithm found.
+struct tfc_search_entry {
+  const char *algorithm;
+  int64_t value;   // ps; TFC_TIME_MAX: nothing legal
+  uint64_t excess; // bytes above limits
+  uint64_t evaluations;
+  double seconds;
+  struct tfc_solution solution; // device NULL: none
+  char *note;                   // why it did not run, or NULL
+};
+struct tfc_search_outcome {
+  struct tfc_solution best; // device NULL: nothing legal was found
+  int64_t value;            // ps
+  uint64_t excess;          // 0: it fits
+  const char *algorithm;    // that found the best
+  uint64_t evaluations;
+  bool cancelled, optimal; // optimal: value meets the bound
+  struct tfc_bound bound;
+  uint32_t entry_count;
+  struct tfc_search_entry *entries; // one for each algorithm that ran, in the order given
+};
+// CANCELLED is not an error here: the outcome says so. INVALID_ARGUMENT: an unknown algorithm.
+TFC_MUST_USE tfc_status tfc_search(const struct tfc_problem *problem, const struct tfc_search_options *options,
+                                   struct tfc_search_outcome *out);
+void tfc_search_outcome_deinit(struct tfc_search_outcome *outcome);
+
+#endif

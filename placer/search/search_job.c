@@ -1,0 +1,414 @@
+#include "placer/search/search_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/search/communities.h"
+#include "placer/search/lns.h"
+#include "placer/search/names.h"
+#include "placer/search/parts.h"
+
+#define KEPT_STARTS 6
+
+const char *const tfc_search_method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
+                                               "auto: anneal", "auto: combine",    "auto: fresh",
+                                               "auto: names",  "auto: regroup",    "auto: pack"};
+
+// What is left of a budget after `used` evaluations, a share of it.
+static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
+  struct tfc_budget part = *budget;
+  if (budget->evaluations) {
+    uint64_t left = budget->evaluations > used ? budget->evaluations - used : 1;
+    part.evaluations = (uint64_t)((double)left * share) + 1;
+    if (part.evaluations > left) part.evaluations = left;
+  }
+  if (budget->deadline > 0) {
+    double now = tfc_seconds_now();
+    part.deadline = now + (budget->deadline - now) * share;
+  }
+  part.seed = seed;
+  return part;
+}
+
+// How many clusters to begin with: a few for each device, or many, but fewer than there are units.
+static uint32_t any_target(const struct tfc_problem *p, struct tfc_random *random) {
+  const double few = 3.0 * p->device_count, many = fmin(48.0 * p->device_count, 0.6 * p->unit_count);
+  return many <= few ? (uint32_t)few : (uint32_t)(few * pow(many / few, tfc_random_unit(random)));
+}
+
+static bool job_over(const struct tfc_search_job *j) {
+  return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
+}
+
+// From coarse to fine: clusters of what has one label now, then of what is on one device, at last units.
+static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                                struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
+  tfc_status s = NULL;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  uint32_t target = any_target(p, random);
+  for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
+    const tfc_device_id *together = level ? solution->device : label;
+    if (target >= p->unit_count) level = 3;
+    uint32_t count = level < 3 ? tfc_local_coarsen(p, random, together, target, cluster) : p->unit_count;
+    struct tfc_anneal_options options = {.hot = j->hot / (1 + level), .cold = 0.0003};
+    if (count && level < 3) options.cluster = cluster, options.cluster_count = count;
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, level < 3 ? 0.4 : 1, tfc_random_u64(random));
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, solution, score, &j->evaluations));
+  }
+out:
+  free(cluster);
+  return s;
+}
+
+// Clusters anywhere.
+static void scatter(const struct tfc_problem *p, struct tfc_random *random, const uint32_t *cluster, uint32_t *home,
+                    uint32_t count, tfc_device_id *device) {
+  for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    uint32_t d = home[cluster[u]];
+    while (!tfc_problem_allows(p, u, d)) d = (d + 1) % p->device_count;
+    device[u] = (tfc_device_id)d;
+  }
+  if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, device, NULL);
+}
+
+// Where the last starts ended.
+struct starts {
+  tfc_device_id *device[KEPT_STARTS]; // [unit]
+  uint32_t count;
+};
+
+static void keep_start(const struct tfc_problem *p, struct tfc_random *random, struct starts *starts,
+                       const tfc_device_id *device) {
+  uint32_t at = starts->count < KEPT_STARTS ? starts->count : (uint32_t)tfc_random_below(random, KEPT_STARTS);
+  if (!starts->device[at]) starts->device[at] = malloc(sizeof *device * ((size_t)p->unit_count + 1));
+  if (!starts->device[at]) return; // then there is one less
+  memcpy(starts->device[at], device, sizeof *device * p->unit_count);
+  if (at == starts->count) starts->count++;
+}
+
+// Clusters of what some starts left together, whatever else they found: what is cheap to cut nobody cuts elsewhere.
+// Their number, or 0: out of memory.
+static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, const struct starts *starts,
+                      uint32_t *cluster) {
+  tfc_device_id *label = calloc((size_t)p->unit_count + 1, sizeof *label);
+  const uint32_t asked = 2 + (uint32_t)tfc_random_below(random, 2);
+  uint32_t count = 1;
+  for (uint32_t k = 0; label && k < asked; k++) { // a label for each pair of a label so far and a device
+    const tfc_device_id *device = starts->device[tfc_random_below(random, starts->count)];
+    uint32_t *number = calloc((size_t)count * p->device_count, sizeof *number), next = 0;
+    if (!number) break;
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t *x = &number[(size_t)label[u] * p->device_count + device[u]];
+      if (!*x) *x = ++next;
+      label[u] = (tfc_device_id)(*x - 1);
+    }
+    count = next;
+    free(number);
+  }
+  count = label ? tfc_local_coarsen(p, random, label, 2 * p->device_count, cluster) : 0;
+  free(label);
+  return count;
+}
+
+// One start, from a beginning that has nothing to do with the elite: units anywhere in one run, or clusters anywhere,
+// those that hang together or that earlier starts agree on.
+static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                              struct starts *starts) {
+  tfc_status s = NULL;
+  struct tfc_solution trial = {0};
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *home = NULL;
+  const bool agreed = starts->count >= 2 && tfc_random_below(random, 3) == 0;
+  const bool units = !agreed && tfc_random_below(random, 2);
+  struct tfc_score score = TFC_SCORE_NONE;
+  if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&trial, p));
+  if (units) {
+    struct tfc_anneal_options options = {.hot = 0.03 * pow(10, tfc_random_unit(random)),
+                                         .cold = 0.0002,
+                                         .squarings = 3 + (uint32_t)tfc_random_below(random, 3)};
+    tfc_local_any(p, random, trial.device);
+    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &trial, &score, &j->evaluations));
+  } else {
+    const uint32_t count =
+        agreed ? agree(p, random, starts, cluster) : tfc_local_coarsen(p, random, NULL, any_target(p, random), cluster);
+    home = malloc(sizeof *home * (count + 1u));
+    if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    scatter(p, random, cluster, home, count, trial.device);
+    struct tfc_anneal_options options = {.hot = 0.3, .cold = 0.003, .cluster = cluster, .cluster_count = count};
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.3, tfc_random_u64(random));
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
+    TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
+  }
+  keep_start(p, random, starts, trial.device);
+  if (tfc_score_better(score, j->score)) { // else what it was given stays
+    const struct tfc_solution given = j->solution;
+    j->solution = trial, trial = given, j->score = score;
+  }
+out:
+  tfc_solution_deinit(&trial);
+  free(cluster), free(home);
+  return s;
+}
+
+// Start after start, short ones and longer ones: which valley a start ends in is chance, and a longer one does not find
+// better valleys (operator graphs of Transformers have few, far apart).
+static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  const struct tfc_budget whole = j->budget;
+  const uint64_t size = (uint64_t)p->unit_count * p->device_count, begin = j->evaluations;
+  struct starts starts = {0};
+  tfc_status s = NULL;
+  do {
+    const uint64_t used = j->evaluations - begin;
+    uint64_t evaluations = 2000 + (size * 100 << tfc_random_below(random, 4));
+    if (whole.evaluations && evaluations > whole.evaluations - used) evaluations = whole.evaluations - used;
+    struct tfc_search_job once = *j;
+    once.budget.evaluations = evaluations, once.evaluations = 0;
+    once.budget.seed = tfc_random_u64(random);
+    s = anneal_once(p, &once, random, &starts);
+    j->solution = once.solution, j->score = once.score;
+    j->evaluations += once.evaluations ? once.evaluations : 1;
+  } while (!s && !job_over(j));
+  for (uint32_t i = 0; i < KEPT_STARTS; i++) free(starts.device[i]);
+  return s;
+}
+
+// Short runs, each by clusters of what is called alike and on one device: what belongs together moves together,
+// whatever it is that counts in the names this time. Where such clusters are hardly more than units, units move.
+static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                                struct tfc_solution *solution, struct tfc_score *score) {
+  tfc_status s = NULL;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *number = NULL;
+  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  while (!job_over(j)) {
+    const uint32_t names = tfc_names_cluster(p, random, cluster);
+    uint32_t count = 0;
+    number = names ? calloc((size_t)names * p->device_count, sizeof *number) : NULL;
+    if (!number) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint32_t *x = &number[(size_t)cluster[u] * p->device_count + solution->device[u]];
+      if (!*x) *x = ++count;
+      cluster[u] = *x - 1;
+    }
+    free(number);
+    number = NULL;
+    struct tfc_anneal_options options = {.hot = 0.04 * pow(0.1, tfc_random_unit(random)), .cold = 0.0003};
+    if (count <= p->unit_count / 2) options.cluster = cluster, options.cluster_count = count;
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
+    const uint64_t enough = 300 + 4 * (uint64_t)count;
+    if (!part.evaluations || part.evaluations > enough) part.evaluations = enough;
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, solution, score, &j->evaluations));
+  }
+out:
+  free(cluster), free(number);
+  return s;
+}
+
+// Several starts by names, each with its own idea of what counts in them; then the best one, regrouped.
+static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  enum { STARTS = 8 };
+  tfc_status s = NULL;
+  struct tfc_solution trial = {0}, best = {0};
+  struct tfc_score best_score = TFC_SCORE_NONE;
+  uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  uint32_t *home = malloc(sizeof *home * ((size_t)p->unit_count + 1));
+  if (!cluster || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&trial, p));
+  for (int start = 0; start < STARTS && !job_over(j); start++) {
+    uint32_t count = 0;
+    for (int tries = 0; tries < 8 && (count < 2u * p->device_count || count > 400 + p->unit_count / 4); tries++)
+      count = tfc_names_cluster(p, random, cluster);
+    if (!count) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    free(trial.rank);
+    trial.rank = NULL;
+    scatter(p, random, cluster, home, count, trial.device);
+    struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.002, .cluster = cluster, .cluster_count = count};
+    struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5 / (STARTS - start), tfc_random_u64(random));
+    const uint64_t enough = 300 + 12 * (uint64_t)count;
+    if (!part.evaluations || part.evaluations > enough) part.evaluations = enough;
+    struct tfc_score score = TFC_SCORE_NONE;
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, &trial, &score, &j->evaluations));
+    if (best.device && !tfc_score_better(score, best_score)) continue;
+    TFC_TRY(s, tfc_solution_copy(&best, &trial, p));
+    best_score = score;
+  }
+  if (!best.device) goto out;
+  TFC_TRY(s, anneal_groups(p, j, random, &best, &best_score));
+  if (tfc_score_better(best_score, j->score)) { // else what it was given stays
+    const struct tfc_solution given = j->solution;
+    j->solution = best, best = given, j->score = best_score;
+  }
+out:
+  tfc_solution_deinit(&trial);
+  tfc_solution_deinit(&best);
+  free(cluster), free(home);
+  return s;
+}
+
+// --- memory that is nearly full --------------------------------------------------------------------------------------
+
+struct packing {
+  const struct tfc_problem *p;
+  struct tfc_search_job *j;
+  struct tfc_random *random;
+  struct tfc_simulator *sim;
+  uint32_t *part;      // [unit]
+  tfc_device_id *home; // [part]
+  struct tfc_solution trial;
+};
+
+static struct tfc_budget few(const struct tfc_search_job *j, struct tfc_random *random, uint64_t evaluations) {
+  struct tfc_budget part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
+  if (!part.evaluations || part.evaluations > evaluations) part.evaluations = evaluations;
+  return part;
+}
+
+// Parts of the graph that should stay together; their number, 0: out of memory. Communities, of whatever size, most of
+// the time; else what an annealing by loads keeps together to which memory is only a price, or what is together now.
+static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
+  const struct tfc_problem *p = q->p;
+  const uint32_t way = (uint32_t)tfc_random_below(q->random, 6);
+  tfc_status s = NULL;
+  *out_count = 0;
+  if (way < 4) {
+    const struct tfc_community_options options = {.resolution = 0.1 * pow(100, tfc_random_unit(q->random)),
+                                                  .power = 0.5 * (double)tfc_random_below(q->random, 3),
+                                                  .fan = 0.5 * (double)tfc_random_below(q->random, 3)};
+    *out_count = tfc_communities_find(p, q->random, &options, q->part);
+  } else {
+    memcpy(q->trial.device, q->j->solution.device, sizeof *q->trial.device * p->unit_count);
+    if (way == 4) {
+      const struct tfc_anneal_options options = {
+          .hot = 0.05, .cold = 0.0005, .price = 0.3 * pow(10, tfc_random_unit(q->random)), .by_loads = true};
+      const struct tfc_budget budget = few(
+          q->j, q->random, 2000 + ((uint64_t)p->unit_count * p->device_count * 100 << tfc_random_below(q->random, 3)));
+      struct tfc_score score = TFC_SCORE_NONE;
+      uint64_t used = 0;
+      if (tfc_random_below(q->random, 2)) tfc_local_any(p, q->random, q->trial.device);
+      TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &used));
+      q->j->evaluations += used;
+    }
+    *out_count = tfc_communities_pieces(p, q->trial.device, q->part);
+  }
+  if (!*out_count) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+out:
+  return s;
+}
+
+static tfc_status pack_once(struct packing *q) {
+  const struct tfc_problem *p = q->p;
+  struct tfc_search_job *j = q->j;
+  const bool step = p->objective == TFC_OBJECTIVE_STEP;
+  tfc_status s = NULL;
+  struct tfc_parts parts = {0};
+  struct tfc_verdict v = {0};
+  struct tfc_score score;
+  uint32_t count;
+  free(q->trial.rank);
+  q->trial.rank = NULL;
+  TFC_TRY(s, find_parts(q, &count));
+  TFC_TRY(s, tfc_parts_init(&parts, p, q->part, count));
+  j->evaluations += !parts.any; // a turn all the same
+  if (!parts.any) goto out;
+  tfc_parts_spread(&parts, q->random, (enum tfc_parts_order)tfc_random_below(q->random, 3), q->home);
+  bool fits = tfc_parts_pack(&parts, q->random, false, q->home);
+  for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
+  for (int turn = 0; turn < 2 && !job_over(j); turn++) {
+    if (turn && !fits) { // what is still above the limits
+      for (uint32_t u = 0; u < p->unit_count; u++) q->home[q->part[u]] = q->trial.device[u];
+      fits = tfc_parts_pack(&parts, q->random, false, q->home);
+      for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
+      if (!fits) fits = tfc_local_repair(p, q->random, q->trial.device, NULL);
+    }
+    tfc_simulate(q->sim, q->trial.device, q->trial.rank, TFC_TIME_MAX, &v);
+    j->evaluations++;
+    score = tfc_score_of(&v);
+    if (tfc_score_better(score, j->score)) {
+      TFC_TRY(s, tfc_solution_copy(&j->solution, &q->trial, p));
+      j->score = score;
+    }
+    if (turn || job_over(j)) break;
+    // Parts move and change places, at first at little price for memory.
+    struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.001, .cluster = q->part, .cluster_count = count};
+    options.price = 0.3 * pow(30, tfc_random_unit(q->random));
+    options.by_loads = !step || tfc_random_below(q->random, 3); // loads are quick, and a good beginning for the step
+    const uint64_t size = (uint64_t)count * p->device_count;
+    const uint64_t enough = options.by_loads ? 2000 + 200 * size : 300 + 20 * size;
+    const struct tfc_budget budget = few(j, q->random, enough << tfc_random_below(q->random, 3));
+    TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &j->evaluations));
+    fits = score.excess == 0;
+  }
+  if (!job_over(j)) { // the units of what came out
+    const struct tfc_anneal_options options = {.hot = 0.003, .cold = 0.0002, .orders = step};
+    const uint64_t size = (uint64_t)p->unit_count * p->device_count;
+    const struct tfc_budget budget = few(j, q->random, step ? 300 + 3 * size : 2000 + 40 * size);
+    TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &j->evaluations));
+    if (tfc_score_better(score, j->score)) {
+      TFC_TRY(s, tfc_solution_copy(&j->solution, &q->trial, p));
+      j->score = score;
+    }
+  }
+out:
+  tfc_parts_deinit(&parts);
+  return s;
+}
+
+static tfc_status pack_again(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
+                             struct tfc_simulator *sim) {
+  tfc_status s = NULL;
+  struct packing q = {.p = p, .j = j, .random = random, .sim = sim};
+  q.part = malloc(sizeof *q.part * ((size_t)p->unit_count + 1));
+  q.home = malloc(sizeof *q.home * ((size_t)p->unit_count + 1));
+  if (!q.part || !q.home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  TFC_TRY(s, tfc_solution_init(&q.trial, p));
+  while (!job_over(j)) TFC_TRY(s, pack_once(&q));
+out:
+  tfc_solution_deinit(&q.trial);
+  free(q.part), free(q.home);
+  return s;
+}
+
+tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job *j) {
+  tfc_status s = NULL;
+  struct tfc_random random;
+  struct tfc_simulator *sim = NULL;
+  const bool orders = p->objective == TFC_OBJECTIVE_STEP;
+  tfc_random_init(&random, j->budget.seed);
+  TFC_TRY(s, tfc_simulator_create(p, &sim));
+  if (j->method == TFC_METHOD_LNS) {
+    TFC_TRY(s, tfc_local_lns(p, &j->budget, &j->solution, &j->score, &j->evaluations));
+  } else if (j->method == TFC_METHOD_ANNEAL || j->method == TFC_METHOD_HOT) {
+    struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = orders};
+    TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
+  } else if (j->method == TFC_METHOD_FRESH) {
+    TFC_TRY(s, anneal_fresh(p, j, &random));
+  } else if (j->method == TFC_METHOD_PACK) {
+    TFC_TRY(s, pack_again(p, j, &random, sim));
+  } else if (j->method == TFC_METHOD_NAMES) {
+    TFC_TRY(s, anneal_names(p, j, &random));
+  } else if (j->method == TFC_METHOD_REGROUP) {
+    TFC_TRY(s, anneal_groups(p, j, &random, &j->solution, &j->score));
+  } else if (j->method == TFC_METHOD_COMBINE) { // what is together in both stays so at first
+    for (uint32_t u = 0; u < p->unit_count; u++)
+      j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);
+    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->other.device));
+  } else {
+    TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->solution.device));
+  }
+  struct tfc_score settled;
+  if (orders) {
+    struct tfc_solution trial = {0};
+    TFC_TRY(s, tfc_solution_copy(&trial, &j->solution, p));
+    s = tfc_local_settle(p, sim, &trial, &settled, &j->evaluations);
+    if (!s && tfc_score_better(settled, j->score)) {
+      s = tfc_solution_copy(&j->solution, &trial, p);
+      j->score = settled;
+    }
+    tfc_solution_deinit(&trial);
+  }
+out:
+  tfc_simulator_free(sim);
+  return s;
+}

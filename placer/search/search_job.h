@@ -1,0 +1,35 @@
+// One job of a search: a placement, a method and a budget go in, a placement that is no worse comes out. Internal to
+// the placer; jobs run side by side.
+#ifndef TFC_PLACER_SEARCH_SEARCH_JOB_H
+#define TFC_PLACER_SEARCH_SEARCH_JOB_H
+
+#include "placer/search/local.h"
+
+// Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
+// from nothing; large neighbourhoods; from nothing by clusters of what is called alike; by such clusters, others every
+// time, from where it is; communities or pieces of a placement packed anew where memory is nearly full.
+enum tfc_search_method {
+  TFC_METHOD_ANNEAL,
+  TFC_METHOD_CLUSTERS,
+  TFC_METHOD_LNS,
+  TFC_METHOD_HOT,
+  TFC_METHOD_COMBINE,
+  TFC_METHOD_FRESH,
+  TFC_METHOD_NAMES,
+  TFC_METHOD_REGROUP,
+  TFC_METHOD_PACK
+};
+extern const char *const tfc_search_method_names[];
+
+struct tfc_search_job {
+  enum tfc_search_method method;
+  struct tfc_budget budget;
+  struct tfc_solution solution, other; // what it begins with and ends with; what it is combined with
+  struct tfc_score score;              // of `solution`
+  uint64_t evaluations;
+  double hot; // the temperature that it begins with
+  tfc_status status;
+};
+TFC_MUST_USE tfc_status tfc_search_job_run(const struct tfc_problem *problem, struct tfc_search_job *job);
+
+#endif

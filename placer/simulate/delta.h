@@ -1,0 +1,42 @@
+// Delta evaluation: the exact value of a placement that differs a little from an incumbent, without evaluating all of
+// it. Throughput: loads are kept per device and a moved unit touches only its own tensors. Step: the simulation
+// restarts from the last checkpoint of the incumbent before anything can differ, and stops as soon as the value
+// cannot be below the cutoff.
+//
+//   tfc_delta_reset(d, device, rank, &verdict);
+//   tfc_delta_try(d, &(struct tfc_move){.unit = u, .device = 2}, 1, NULL, verdict.value, &tried);
+//   if (better(tried)) tfc_delta_commit(d); else nothing;
+//
+// One per thread.
+#ifndef TFC_PLACER_SIMULATE_DELTA_H
+#define TFC_PLACER_SIMULATE_DELTA_H
+
+#include "placer/simulate/simulate.h"
+
+struct tfc_move {
+  uint32_t unit;
+  tfc_device_id device;
+};
+
+struct tfc_delta;
+TFC_MUST_USE tfc_status tfc_delta_create(const struct tfc_problem *problem, struct tfc_delta **out);
+void tfc_delta_free(struct tfc_delta *delta);
+// Makes a placement the incumbent (copied). `rank` NULL: the problem's. `out` may be NULL.
+void tfc_delta_reset(struct tfc_delta *delta, const tfc_device_id *device, const uint32_t *rank,
+                     struct tfc_verdict *out);
+// The incumbent after these moves (units at most once each), and, for the step objective, after swapping the ranks of
+// pairs of nodes (swaps[2 * i], swaps[2 * i + 1], done in sequence). Same meaning as tfc_simulate with cutoff. The
+// verdict's arrays are ignored and its transfers are not counted (0).
+void tfc_delta_try(struct tfc_delta *delta, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
+                   uint32_t swap_count, int64_t cutoff, struct tfc_verdict *out);
+// What was tried last becomes the incumbent (it must have been legal and not cut).
+void tfc_delta_commit(struct tfc_delta *delta);
+const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta);       // [unit] of the incumbent
+const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);              // [node] of the incumbent
+const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta); // of the incumbent, arrays filled
+// [node] when the incumbent's operations start, end and become ready, ps; step objective only, else NULL.
+const int64_t *tfc_delta_start(const struct tfc_delta *delta);
+const int64_t *tfc_delta_end(const struct tfc_delta *delta);
+const int64_t *tfc_delta_arrival(const struct tfc_delta *delta);
+
+#endif

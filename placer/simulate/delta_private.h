@@ -1,0 +1,114 @@
+// Inside delta evaluation of the step objective: the incumbent's recorded simulation, where a trial leaves it
+// (delta_leave.c) and where it joins it again (delta_join.c). Included by delta*.c only.
+#ifndef TFC_PLACER_SIMULATE_DELTA_PRIVATE_H
+#define TFC_PLACER_SIMULATE_DELTA_PRIVATE_H
+
+#include "placer/simulate/delta.h"
+#include "placer/simulate/engine.h"
+#include "placer/simulate/loads.h"
+
+#define SAVES 48 // saved states of the incumbent
+#define MOST_SILENT 24
+#define MOST_DELAYED 16 // behind a silent transfer
+
+struct undo {
+  uint32_t unit;
+  tfc_device_id from;
+};
+
+// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices:
+// what is later or earlier on its wire for that, until `end`, is waited for by nobody.
+struct silent {
+  uint32_t tensor, wire;
+  tfc_device_id device;
+  bool added;
+  int64_t begin, arrives, end; // joins the list, is at its end, and the wire is as it was again
+};
+
+// A recorded simulation.
+struct record {
+  int64_t *end, *start, *arrival; // [node]
+  uint32_t *sequence;
+  struct tfc_engine_ends ends;    // in which order its operations end; empty: joining is not looked for
+  int64_t *arrived;               // [tensor * device_count + device] ends of transfers; NULL: not kept
+  struct tfc_engine_rides *rides; // [lane] transfers; NULL without `arrived`
+};
+
+struct tfc_delta {
+  const struct tfc_problem *problem;
+  bool step;
+  tfc_device_id *device; // [unit] of the incumbent, with the trial's moves while one is open
+  struct tfc_verdict verdict;
+  uint64_t *memory; // [device] static bytes
+  int64_t *load;    // [device] ps of operations (step)
+  TFC_ARRAY(struct undo) moved;
+  TFC_ARRAY(uint32_t) swapped;
+  bool open;   // a trial is applied and not committed
+  bool peeked; // or would be, and was only asked about (throughput, one move)
+  struct tfc_move peek;
+  // Throughput.
+  struct tfc_loads loads;
+  // Step: the incumbent.
+  struct tfc_engine engine;
+  struct tfc_engine_save save[SAVES];
+  uint32_t patience;           // operations that end before joining is looked for again
+  uint32_t most_saves, stride; // save i: when i * stride operations have ended; time TFC_TIME_MAX: none
+  struct record now;
+  struct record next;  // room for what a commit makes; only where joining is looked for
+  uint32_t lane_count; // lanes are wires, or devices where each has an inbox
+  int64_t *tail;       // [node] longest remaining path with its devices and transfers
+  uint64_t *stale;     // set of positions whose tails are to be worked out again; empty between calls
+  uint32_t *position;  // [node] in the topological order
+  // Step: the trial.
+  struct silent silent[MOST_SILENT];
+  uint32_t silent_count;
+  uint32_t *mark, stamp; // [node] the last trial that moved it
+  tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
+  uint32_t highest;      // one more than the highest position of a node that it moved; 0: none
+  uint32_t from_save;    // where it began; TFC_NONE: at the start
+  int64_t leaves;        // when it may differ first, silent transfers apart
+};
+
+// --- leaving ---------------------------------------------------------------------------------------------------------
+
+// The first instant of the incumbent at which the trial, which is applied, may differ. Fills `silent`.
+int64_t tfc_delta_leaves(struct tfc_delta *delta);
+// The same after an instant `past` of the incumbent at which the trial had the state that the incumbent has: `past` or
+// an earlier instant, where it differs at once. No transfer counts as silent.
+int64_t tfc_delta_leaves_after(const struct tfc_delta *delta, int64_t past);
+// Whether the trial and the incumbent differ at that instant by a silent transfer that is under way.
+bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);
+// Makes the incumbent's state at an instant `time` (in its block) right for the trial, none of whose differences has
+// begun by then; `past` as above, or -1.
+void tfc_delta_adjust(const struct tfc_delta *delta, uint8_t *block, int64_t time, int64_t past);
+
+// --- recording -------------------------------------------------------------------------------------------------------
+
+tfc_status tfc_delta_init_records(struct tfc_delta *delta);
+void tfc_delta_deinit_records(struct tfc_delta *delta);
+// Records the engine's placement from the start, with saved states. Returns false where it is not legal.
+bool tfc_delta_record(struct tfc_delta *delta, struct tfc_verdict *out);
+// Records the trial, which is applied and legal: what differs is run again, the rest is made as late as it is then.
+void tfc_delta_record_trial(struct tfc_delta *delta, struct tfc_verdict *out);
+// Index of the last saved state at `time` or before, where more than `ended` operations have ended, or TFC_NONE.
+uint32_t tfc_delta_save_before(const struct tfc_delta *delta, int64_t time, uint32_t ended);
+// Operations that have ended before an instant of the incumbent.
+uint32_t tfc_delta_ended_before(const struct tfc_delta *delta, int64_t time);
+// How many have ended when all that the trial touches has.
+uint32_t tfc_delta_ended_with_all(const struct tfc_delta *delta);
+
+// --- joining ---------------------------------------------------------------------------------------------------------
+
+// Whether the engine, which runs the trial and has paused where as many operations have ended as are `reach`, is in the
+// state that the incumbent has at *out_past, but for what moved nodes wait for, and all that *out_shift ps later.
+bool tfc_delta_joins(const struct tfc_delta *delta, int64_t *out_past, int64_t *out_shift);
+
+// Index of the first of a lane's transfers that has not ended after the instant `past`.
+size_t tfc_delta_first_under_way(const struct tfc_engine_rides *lane, int64_t past);
+
+// Where the node is in the incumbent, while a trial is applied.
+static inline uint32_t tfc_delta_incumbent_device(const struct tfc_delta *d, uint32_t n) {
+  return d->mark[n] == d->stamp ? d->was[n] : d->engine.device[n];
+}
+
+#endif

@@ -1,0 +1,176 @@
+// Sets of ready operations and the tree of coming ends, inside the engine's block. Included by engine*.c only.
+#ifndef TFC_PLACER_SIMULATE_ENGINE_QUEUES_H
+#define TFC_PLACER_SIMULATE_ENGINE_QUEUES_H
+
+#include "placer/simulate/engine.h"
+
+#define EVENT_TRANSFER TFC_ENGINE_TRANSFER
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TFC_SANITIZED) && defined(__OPTIMIZE__)
+#define TFC_ENGINE_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define TFC_ENGINE_CLONES
+#endif
+#define LEAST_LEAF_BITS 4 // 16 leaves: four devices with a wire each way
+#define INBOX_LEAF_BITS 2 // four devices, no wires
+
+#define NOWHERE 63 // no device of a lean problem
+
+// A round of a plain problem, for lean ones: where more ends at one instant, or nothing has begun.
+bool tfc_engine_round(struct tfc_engine *engine, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop);
+tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
+tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, uint32_t pause); // may record
+
+// --- sets of ready operations -------------------------------------------------------------------------------------
+
+// All levels are always written: branches on what was there would be guessed wrong half of the time. `levels`:
+// e->levels, or a constant that is the same.
+INLINE void ready_add_if(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels, bool is) {
+  uint64_t *words = e->ready + (size_t)device * e->words;
+  uint32_t i = rank;
+#pragma GCC unroll 4
+  for (uint32_t level = 0; level < levels; level++) {
+    words[e->level_at[level] + (i >> 6)] |= (uint64_t)is << (i & 63);
+    i >>= 6;
+  }
+  e->has_ready[device >> 6] |= (uint64_t)is << (device & 63);
+}
+INLINE void ready_add(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels) {
+  ready_add_if(e, device, rank, levels, true);
+}
+INLINE uint32_t ready_pop(struct tfc_engine *e, uint32_t device, uint32_t levels) {
+  uint64_t *words = e->ready + (size_t)device * e->words;
+  uint32_t i = 0;
+#pragma GCC unroll 4
+  for (uint32_t level = levels; level-- > 0;) i = (i << 6) | (uint32_t)__builtin_ctzll(words[e->level_at[level] + i]);
+  const uint32_t rank = i;
+  uint64_t empty = 1;
+#pragma GCC unroll 4
+  for (uint32_t level = 0; level < levels; level++) {
+    uint64_t *word = &words[e->level_at[level] + (i >> 6)];
+    *word &= ~(empty << (i & 63));
+    empty = *word == 0;
+    i >>= 6;
+  }
+  e->has_ready[device >> 6] &= ~(empty << (device & 63));
+  return rank;
+}
+
+// --- tree of ends ----------------------------------------------------------------------------------------------------
+
+// `leaves`: e->leaves, or a constant that is the same.
+INLINE void tree_set(struct tfc_engine *e, uint32_t leaf, uint64_t key, uint32_t leaves) {
+  uint64_t *tree = e->tree;
+  uint32_t i = leaves + leaf;
+  tree[i] = key;
+#pragma GCC unroll 5
+  for (uint32_t width = leaves; width > 1; width >>= 1) {
+    uint64_t other = tree[i ^ 1];
+    key = other < key ? other : key;
+    i >>= 1;
+    tree[i] = key;
+  }
+}
+// The least of all leaves but one, without a write.
+INLINE uint64_t tree_without(const struct tfc_engine *e, uint32_t leaf, uint32_t leaves) {
+  const uint64_t *tree = e->tree;
+  uint64_t least = UINT64_MAX;
+  uint32_t i = leaves + leaf;
+#pragma GCC unroll 5
+  for (uint32_t width = leaves; width > 1; width >>= 1, i >>= 1) least = tree[i ^ 1] < least ? tree[i ^ 1] : least;
+  return least;
+}
+
+// --- heap of events ------------------------------------------------------------------------------------------------
+
+INLINE void event_push(struct tfc_engine *e, int64_t time, uint32_t item) {
+  uint32_t i = e->scalars->event_count;
+  if (__builtin_expect(i >= e->events.capacity, 0) && !tfc_array_reserve(&e->events, i + 1)) {
+    e->failed = true;
+    return;
+  }
+  struct tfc_engine_event *heap = e->events.data;
+  e->scalars->event_count = i + 1;
+  while (i) {
+    uint32_t parent = (i - 1) / 2;
+    if (heap[parent].time <= time) break;
+    heap[i] = heap[parent];
+    i = parent;
+  }
+  heap[i] = (struct tfc_engine_event){time, item};
+}
+INLINE uint32_t event_pop(struct tfc_engine *e) {
+  struct tfc_engine_event *heap = e->events.data, last;
+  uint32_t item = heap[0].item, count = --e->scalars->event_count, i = 0;
+  last = heap[count];
+  for (;;) {
+    uint32_t child = 2 * i + 1;
+    if (child >= count) break;
+    if (child + 1 < count && heap[child + 1].time < heap[child].time) child++;
+    if (heap[child].time >= last.time) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = last;
+  return item;
+}
+
+// An end at `time`, on a leaf or (TFC_NONE) on none.
+INLINE void end_at(struct tfc_engine *e, int64_t time, uint32_t item, uint32_t leaf) {
+  if (leaf == TFC_NONE || !e->leaves) {
+    event_push(e, time, item);
+    return;
+  }
+  e->running[leaf] = item;
+  tree_set(e, leaf, (uint64_t)time << e->leaf_bits | leaf, e->leaves);
+}
+// The next end, or -1.
+INLINE int64_t next_end(const struct tfc_engine *e) {
+  const uint64_t key = e->leaves ? e->tree[1] : UINT64_MAX;
+  int64_t time = key == UINT64_MAX ? -1 : (int64_t)(key >> e->leaf_bits);
+  if (__builtin_expect(e->scalars->event_count, 0) && (time < 0 || e->events.data[0].time < time))
+    time = e->events.data[0].time;
+  return time;
+}
+INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
+  if (__builtin_expect(e->scalars->event_count, 0) && e->events.data[0].time == now) return event_pop(e);
+  const uint32_t leaf = (uint32_t)e->tree[1] & (e->leaves - 1);
+  const uint32_t item = e->running[leaf];
+  tree_set(e, leaf, UINT64_MAX, e->leaves);
+  return item;
+}
+
+// A tensor is present on a device: its consumers there have one input less to wait for. Returns the devices of all its
+// consumers. They come in fours, filled up with a node that is on device NOWHERE: few branches depend on the graph.
+INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, uint32_t levels, bool recorded) {
+  uint64_t where = 0;
+  for (uint32_t c = e->first_four[tensor]; c < e->first_four[tensor + 1]; c++) {
+    const uint32_t *four = e->fours + 4 * (size_t)c;
+    uint32_t ready = 0;
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < 4; k++) {
+      const uint32_t n = four[k], there = e->device[n], comes = there == device, pending = e->pending[n] - comes;
+      e->pending[n] = pending;
+      ready |= (comes & (pending == 0)) << k;
+      where |= UINT64_C(1) << there;
+    }
+    for (uint32_t left = ready; recorded && left; left &= left - 1)
+      e->arrival[four[__builtin_ctz(left)]] = e->scalars->now;
+    // One that is ready, or none: guessed wrong about every other time, so it is not a branch. The first of four is
+    // always a node.
+    const uint32_t one = (uint32_t)__builtin_ctz(ready | 16) & 3;
+    ready_add_if(e, device, e->rank_now[four[one]], levels, ready != 0);
+    for (ready &= ready - 1; __builtin_expect(ready != 0, 0); ready &= ready - 1) {
+      const uint32_t n = four[__builtin_ctz(ready)];
+      ready_add(e, device, e->rank_now[n], levels);
+    }
+  }
+  return where;
+}
+
+// Whether what is watched for is there, at the end of an instant.
+INLINE bool is_watched_for(const struct tfc_engine *e) {
+  return e->end_position && e->scalars->ended == e->reach && e->reach >= e->watch_from;
+}
+
+#endif

@@ -1,0 +1,71 @@
+// Evaluator: what algorithms and learners see of the world. It takes placements in batches, because only a batch can
+// be interleaved against a reference, and says what each costs, as plain data. Simulated here; measured in a worker
+// process elsewhere; both behind one vtable.
+//
+// One thread calls an evaluator at a time; inside, it may use as many as it likes.
+#ifndef TFC_PLACER_SIMULATE_EVALUATOR_H
+#define TFC_PLACER_SIMULATE_EVALUATOR_H
+
+#include "placer/simulate/simulate.h"
+
+struct tfc_rules {
+  int64_t cutoff;                       // ps: candidates that cannot be below it may be stopped (TFC_TIME_MAX: none)
+  uint32_t warmup, steps;               // of a measurement; ignored by the simulated one
+  double stop_ratio;                    // a candidate this much slower than the reference is stopped early (0: never)
+  const struct tfc_solution *reference; // interleaved with the batch, NULL: none
+  bool detail;                          // fill busy, memory and the critical path
+};
+
+typedef enum tfc_result_state {
+  TFC_RESULT_OK,
+  TFC_RESULT_CUT,     // stopped: not below the cutoff, or hopeless
+  TFC_RESULT_NO_FIT,  // above a memory limit (value as if it fitted, where that can be said)
+  TFC_RESULT_ILLEGAL, // breaks a constraint or needs a missing link
+  TFC_RESULT_FAILED   // crashed, hung, or the device stopped working: `message`
+} tfc_result_state;
+
+// Belongs to the caller, zeroed at first; reuse keeps its arrays.
+struct tfc_result {
+  tfc_result_state state;
+  tfc_label label;
+  int64_t value;       // ps: the objective (median where measured); TFC_TIME_MAX where there is none
+  int64_t q1, q3;      // ps: spread; equal to value where simulated
+  uint32_t steps;      // timed ones; 0: simulated
+  double ratio;        // to the reference of the same batch; NaN without
+  double cost_seconds; // what the evaluation took from the budget
+  uint64_t excess;     // bytes above limits
+  uint64_t transfers, transfer_bytes;
+  int64_t *busy;    // [device] ps, with detail
+  uint64_t *memory; // [device] bytes, with detail
+  uint32_t *path;   // [path_count] nodes of the critical path, with detail
+  uint32_t path_count;
+  char *message; // why it failed, or NULL
+};
+void tfc_result_deinit(struct tfc_result *result);
+
+struct tfc_evaluator;
+struct tfc_evaluator_vtable {
+  const char *name;
+  // results[count]; the status is for the evaluator itself (no memory, worker lost for good), not for candidates.
+  tfc_status (*evaluate)(struct tfc_evaluator *self, const struct tfc_solution *candidates, uint32_t count,
+                         const struct tfc_rules *rules, struct tfc_result *results);
+  void (*free)(struct tfc_evaluator *self);
+};
+struct tfc_evaluator { // the first member of every implementation
+  const struct tfc_evaluator_vtable *vtable;
+  const struct tfc_problem *problem;
+};
+TFC_MUST_USE static inline tfc_status tfc_evaluate(struct tfc_evaluator *evaluator,
+                                                   const struct tfc_solution *candidates, uint32_t count,
+                                                   const struct tfc_rules *rules, struct tfc_result *results) {
+  return evaluator->vtable->evaluate(evaluator, candidates, count, rules, results);
+}
+static inline void tfc_evaluator_free(struct tfc_evaluator *evaluator) {
+  if (evaluator) evaluator->vtable->free(evaluator);
+}
+
+// The simulated one, on `threads` threads (0: as many as this process may use).
+TFC_MUST_USE tfc_status tfc_evaluator_simulated(const struct tfc_problem *problem, uint32_t threads,
+                                                struct tfc_evaluator **out);
+
+#endif

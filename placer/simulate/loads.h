@@ -1,0 +1,38 @@
+// Loads: the throughput objective, kept up to date while units move. Internal to the placer.
+//
+// For each net, how many of its consuming units are on each device, and the set of devices where there are any; for
+// each device, its load and memory. Moving a unit touches the nets that it produces or consumes and nothing else, and
+// what a move would do can be asked without making it.
+#ifndef TFC_PLACER_SIMULATE_LOADS_H
+#define TFC_PLACER_SIMULATE_LOADS_H
+
+#include "placer/model/problem.h"
+
+struct tfc_loads {
+  const struct tfc_problem *problem;
+  tfc_device_id *device;                       // [unit]
+  int64_t *load;                               // [device] ps
+  uint64_t *memory;                            // [device]
+  uint32_t *count;                             // [net * device_count + device] consuming units there
+  uint64_t *ends;                              // [net * words] devices where there are any
+  uint32_t words;                              // of a set of devices
+  uint64_t transfers, transfer_bytes, missing; // missing: transfers without a link
+  tfc_device_id *source;                       // [net] where it is produced
+  int64_t *time;                               // [net] on a wire; only where `sends` is there
+  int64_t *peek;                               // [device] the loads after the move that was asked about last
+  uint64_t peek_missing;
+  // Where a tensor takes the same time between all pairs of at most 64 devices: [from] the destinations whose link
+  // occupies the sender, and the receiver; else NULL.
+  uint64_t *sends, *receives;
+};
+TFC_MUST_USE tfc_status tfc_loads_init(struct tfc_loads *loads, const struct tfc_problem *problem);
+void tfc_loads_deinit(struct tfc_loads *loads);
+void tfc_loads_reset(struct tfc_loads *loads, const tfc_device_id *device); // units must be allowed where they are
+void tfc_loads_move(struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
+int64_t tfc_loads_value(const struct tfc_loads *loads); // the largest load; TFC_TIME_MAX with missing links
+uint64_t tfc_loads_excess(const struct tfc_loads *loads);
+// Fills `peek` and `peek_missing` with what moving the unit would lead to.
+void tfc_loads_peek(struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
+uint64_t tfc_loads_peek_excess(const struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
+
+#endif

@@ -1,0 +1,104 @@
+// Functions of the library that kernels call: a plan for each body and device, run inside of the step.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/exec/dynamic/run.h"
+
+static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn, uint16_t device,
+                                struct tfc_plan **out) {
+  tfc_status s = NULL;
+  struct tfc_session *session = r->session;
+  struct tfc_output *feeds = NULL, *fetches = NULL;
+  uint32_t *targets = NULL, target_count = 0;
+  uint16_t *placement = NULL;
+  pthread_mutex_lock(&session->lock);
+  for (size_t i = 0; i < session->function_plans.count && !*out; i++) {
+    struct tfc_plan *p = session->function_plans.data[i];
+    if (p->ir.graph == fn->body && p->function_device == device) *out = p;
+  }
+  pthread_mutex_unlock(&session->lock);
+  if (*out) return NULL;
+  const struct tfc_graph *g = fn->body;
+  feeds = calloc(fn->arg_count + 1u, sizeof *feeds);
+  fetches = calloc(fn->ret_count + 1u, sizeof *fetches);
+  targets = calloc(g->node_count + fn->control_ret_count + 1u, sizeof *targets);
+  placement = calloc(g->node_count + 1u, sizeof *placement);
+  if (!feeds || !fetches || !targets || !placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < fn->arg_count; i++) feeds[i] = (struct tfc_output){fn->args[i], 0};
+  for (uint32_t i = 0; i < fn->ret_count; i++) fetches[i] = tfc_node_inputs(g, &g->nodes[fn->rets[i]])[0];
+  for (uint32_t i = 0; i < fn->control_ret_count; i++) targets[target_count++] = fn->control_rets[i];
+  for (uint32_t i = 0; i < g->node_count; i++) { // what has an effect runs, whether somebody reads it or not
+    placement[i] = device;
+    const struct tfc_op_def *def = g->nodes[i].def;
+    if (def && def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE) && !(def->flags & TFC_OP_VARIABLE) && !def->node_state)
+      targets[target_count++] = i;
+  }
+  struct tfc_run_spec spec = {.feeds = feeds,
+                              .feed_count = fn->arg_count,
+                              .fetches = fetches,
+                              .fetch_count = fn->ret_count,
+                              .targets = targets,
+                              .target_count = target_count,
+                              .placement = placement,
+                              .dynamic = true};
+  struct tfc_plan *plan = NULL;
+  TFC_TRY(s, tfc_plan_create_for(session, g, &spec, &plan));
+  plan->function_device = device;
+  pthread_mutex_lock(&session->lock);
+  bool kept = tfc_array_push(&session->function_plans, plan);
+  pthread_mutex_unlock(&session->lock);
+  if (!kept) {
+    tfc_plan_free(plan);
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  *out = plan;
+out:
+  free(feeds);
+  free(fetches);
+  free(targets);
+  free(placement);
+  return s;
+}
+
+// Calls within calls run on one thread and its stack: a recursion that does not end is an error before that is full.
+#ifdef TFC_SANITIZED
+enum { DEEPEST_CALL = 200, NAMED_CALLS = 4, SHOWN = 400 }; // frames are larger
+#else
+enum { DEEPEST_CALL = 2000, NAMED_CALLS = 4, SHOWN = 400 };
+#endif
+static _Thread_local int depth;
+
+// Of an error that came a long way up, without all the nodes on it.
+static tfc_status shortened(tfc_status s) {
+  const char *message = s ? tfc_status_message(s) : "";
+  const size_t size = strlen(message);
+  if (size <= SHOWN) return s;
+  tfc_status end = tfc_status_make(tfc_status_code(s), "... %s", message + size - SHOWN);
+  tfc_status_free(s);
+  return end;
+}
+
+tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
+                            const struct tfc_tensor *inputs, uint32_t input_count, struct tfc_tensor *outputs,
+                            uint32_t output_count) {
+  struct tfc_run *r = env->owner;
+  const struct tfc_function *fn = tfc_graph_function(r->session->graph, func->name);
+  struct tfc_plan *plan = NULL;
+  if (!fn) return tfc_status_make(TFC_NOT_FOUND, "there is no function '%.*s'", TFC_STR_ARG(func->name));
+  if (fn->arg_count != input_count || fn->ret_count != output_count)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "function '%.*s' has %u parameters and %u results, called with %u and %u",
+                           TFC_STR_ARG(func->name), fn->arg_count, fn->ret_count, input_count, output_count);
+  TFC_RETURN_IF_ERROR(function_plan(r, fn, env->device->index, &plan));
+  if (depth == DEEPEST_CALL)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "function '%.*s': functions call each other %d deep; a recursion has to end before that",
+                           TFC_STR_ARG(func->name), DEEPEST_CALL);
+  struct tfc_dynamic_parent parent = r->self;
+  parent.run = r;
+  depth++;
+  tfc_status s = tfc_plan_run_inside(plan, &parent, inputs, outputs);
+  depth--;
+  if (depth >= NAMED_CALLS) return depth == NAMED_CALLS ? shortened(s) : s;
+  return tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(func->name));
+}

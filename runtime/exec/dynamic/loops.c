@@ -1,0 +1,212 @@
+// Which frames run iteration by iteration: loops in which all that can be dead is what follows the condition, all at
+// once. They have one condition; their variables are Merges of an Enter and a NextIteration, each of which reaches the
+// rest by a Switch; they hold no other loop or branch and nothing that waits. What an iteration runs is then a list,
+// the same in each: what comes before the condition is known, and the body. dynamic/iterations.c runs it.
+#include <stdlib.h>
+
+#include "runtime/exec/dynamic/run.h"
+
+typedef enum turn_part { BEFORE, BODY, LEAVING } turn_part; // of an iteration
+struct finder {
+  struct tfc_dynamic *d;
+  uint32_t *source; // [edges] dnode that the edge leaves
+  uint32_t *waits;  // [nodes] of edges in the frame that are still to come
+  turn_part *part;  // [nodes]
+  uint32_t *order;  // the frame's nodes, each after all that it reads
+  uint32_t order_count, node_count;
+};
+
+static uint32_t flags_of(const struct tfc_dnode *n) {
+  return n->def ? n->def->flags : 0;
+}
+static bool is_next(const struct tfc_dnode *n) {
+  return flags_of(n) & TFC_OP_NEXT_ITERATION;
+}
+static bool is_enter(const struct tfc_dnode *n) {
+  return flags_of(n) & TFC_OP_ENTER;
+}
+
+// What a node may be, edges apart.
+static bool may_be_in(const struct tfc_dnode *n) {
+  if (is_enter(n) || n->is_async || n->keeps_reference || n->input_count > TFC_RUN_FEW || n->output_count > TFC_RUN_FEW)
+    return false;
+  switch (n->kind) {
+  case TFC_DNODE_SWITCH: return n->input_count == 2 && n->output_count == 2;
+  case TFC_DNODE_MERGE: return n->input_count == 2 && n->control_count == 0 && !n->wants_index;
+  case TFC_DNODE_OP:
+  case TFC_DNODE_PASS:
+  case TFC_DNODE_SPREAD:
+  case TFC_DNODE_CONST:
+  case TFC_DNODE_NONE:
+  case TFC_DNODE_HANDLE: return true;
+  default: return false;
+  }
+}
+
+// An edge of a frame `f`, or into it. *out: the part of the iteration that what it leads to is in, as far as it says.
+static bool edge_fits(const struct finder *x, uint32_t f, uint32_t e, turn_part *out) {
+  const struct tfc_dedge *edge = &x->d->edges[e];
+  const struct tfc_dnode *from = &x->d->nodes[x->source[e]], *to = &x->d->nodes[edge->to];
+  *out = BEFORE;
+  if (is_enter(from)) {
+    if (from->keeps_reference || edge->output < 0) return false;
+    return from->is_constant ? to->kind != TFC_DNODE_MERGE : to->kind == TFC_DNODE_MERGE;
+  }
+  if (from->frame != f) return false;
+  if (is_next(from)) return to->kind == TFC_DNODE_MERGE && edge->output == 0;
+  if (to->kind == TFC_DNODE_MERGE || from->is_exit) return false;
+  *out = from->is_trigger ? BEFORE : x->part[x->source[e]];
+  if (from->kind == TFC_DNODE_SWITCH) {
+    if (edge->output < 0) return false;
+    *out = edge->output == 1 ? BODY : LEAVING;
+  }
+  return true;
+}
+
+// Puts the nodes of a frame in order, each with its part. A stack: what was made ready last comes first, so that values
+// are read soon.
+static bool put_in_order(struct finder *x, uint32_t f, const uint32_t *nodes, uint32_t *stack) {
+  const struct tfc_dynamic *d = x->d;
+  uint32_t depth = 0;
+  x->order_count = 0;
+  for (uint32_t i = x->node_count; i-- > 0;) {
+    const struct tfc_dnode *n = &d->nodes[nodes[i]];
+    x->part[nodes[i]] = BEFORE;
+    if (x->waits[nodes[i]] == 0 || n->kind == TFC_DNODE_MERGE) stack[depth++] = nodes[i];
+  }
+  while (depth) {
+    uint32_t id = stack[--depth];
+    const struct tfc_dnode *n = &d->nodes[id];
+    x->order[x->order_count++] = id;
+    if (n->is_exit || is_next(n)) continue;
+    for (uint32_t e = n->edge_begin; e < n->edge_end; e++) {
+      turn_part part;
+      uint32_t to = d->edges[e].to;
+      if (!edge_fits(x, f, e, &part)) return false;
+      if (part > x->part[to]) x->part[to] = part;
+      if (--x->waits[to] == 0) stack[depth++] = to;
+    }
+  }
+  return x->order_count == x->node_count;
+}
+
+// One condition, known before; what leaves is an Exit of a Switch, what goes on is in the body.
+static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_condition) {
+  const struct tfc_dynamic *d = x->d;
+  uint32_t condition = TFC_NONE32, nexts = 0, merges = 0;
+  int32_t output = 0;
+  for (uint32_t e = 0; e < d->edge_count; e++) {
+    const struct tfc_dnode *from = &d->nodes[x->source[e]], *to = &d->nodes[d->edges[e].to];
+    if (to->frame != f) continue;
+    turn_part part = x->part[d->edges[e].to];
+    nexts += to->kind == TFC_DNODE_MERGE && is_next(from);
+    if (from->is_trigger && part != BODY) return false;
+    if (to->is_exit && (d->edges[e].output != 0 || from->kind != TFC_DNODE_SWITCH || from->frame != f)) return false;
+    if (to->kind != TFC_DNODE_SWITCH) continue;
+    if (d->edges[e].output < 0 || part != BEFORE) return false;
+    if (d->edges[e].slot != 1) continue;
+    if (from->frame != f) return false;
+    if (condition != TFC_NONE32 && (condition != x->source[e] || output != d->edges[e].output)) return false;
+    condition = x->source[e], output = d->edges[e].output;
+    *out_condition = d->edges[e].to;
+  }
+  for (uint32_t i = 0; i < x->node_count; i++) {
+    const struct tfc_dnode *n = &d->nodes[x->order[i]];
+    turn_part part = x->part[x->order[i]];
+    merges += n->kind == TFC_DNODE_MERGE;
+    if (n->is_exit ? n->control_count > 0 || part != LEAVING : part == LEAVING) return false;
+    if (is_next(n) && part != BODY) return false;
+  }
+  return condition != TFC_NONE32 && nexts == merges;
+}
+
+static void keep_input(struct tfc_dnode *n, uint32_t slot) {
+  n->kept_inputs |= 1u << slot;
+  n->reusable_inputs &= ~n->kept_inputs;
+}
+
+static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, struct tfc_arena *arena) {
+  struct tfc_dynamic *d = x->d;
+  struct tfc_dloop *loop = TFC_ARENA_NEW(arena, struct tfc_dloop);
+  uint32_t *lists = TFC_ARENA_ARRAY(arena, uint32_t, 2 * (size_t)x->node_count + 1);
+  if (!loop || !lists) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  loop->condition = condition;
+  loop->start = (struct tfc_dnode){.kind = TFC_DNODE_LOOP, .frame = f};
+  uint32_t **to[] = {&loop->before, &loop->body, &loop->leaving};
+  uint32_t *count[] = {&loop->before_count, &loop->body_count, &loop->leaving_count};
+  for (turn_part part = BEFORE; part <= LEAVING; part++) {
+    *to[part] = lists;
+    for (uint32_t i = 0; i < x->order_count; i++) {
+      struct tfc_dnode *n = &d->nodes[x->order[i]];
+      bool is_switch = n->kind == TFC_DNODE_SWITCH, leaves = false;
+      for (uint32_t e = n->edge_begin; is_switch && e < n->edge_end; e++) leaves |= d->edges[e].output == 0;
+      bool here = is_switch ? part == BODY || (part == LEAVING && leaves) : x->part[x->order[i]] == part;
+      if (here && n->kind != TFC_DNODE_NONE) *lists++ = x->order[i];
+    }
+    *count[part] = (uint32_t)(lists - *to[part]);
+  }
+  for (uint32_t e = 0; e < d->edge_count; e++)
+    if (is_enter(&d->nodes[x->source[e]]) && d->nodes[d->edges[e].to].frame == f && d->nodes[x->source[e]].is_constant)
+      keep_input(&d->nodes[d->edges[e].to], d->edges[e].slot);
+  d->frames[f].loop = loop;
+  return NULL;
+}
+
+// Does anything that enters a frame come, around it, from what leaves it? Then it begins before all has entered.
+static bool feeds_itself(const struct finder *x, uint32_t f, bool *seen, uint32_t *stack) {
+  const struct tfc_dynamic *d = x->d;
+  uint32_t depth = 0;
+  memset(seen, 0, d->node_count * sizeof *seen);
+  for (uint32_t i = 0; i < d->node_count; i++)
+    if (d->nodes[i].frame == f && d->nodes[i].is_exit) seen[i] = true, stack[depth++] = i;
+  while (depth) {
+    const struct tfc_dnode *n = &d->nodes[stack[--depth]];
+    if (is_next(n)) continue; // another iteration of what is around, and another frame
+    if (is_enter(n) && n->enters == f) return true;
+    for (uint32_t e = n->edge_begin; e < n->edge_end; e++)
+      if (!seen[d->edges[e].to]) seen[d->edges[e].to] = true, stack[depth++] = d->edges[e].to;
+  }
+  return false;
+}
+
+tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena) {
+  tfc_status s = NULL;
+  struct finder x = {.d = d};
+  const size_t most = d->node_count + 1u;
+  x.source = malloc((d->edge_count + 1u) * sizeof *x.source);
+  x.waits = calloc(most, sizeof *x.waits);
+  x.part = calloc(most, sizeof *x.part);
+  x.order = malloc(most * sizeof *x.order);
+  uint32_t *nodes = malloc(most * sizeof *nodes), *stack = malloc((d->edge_count + most) * sizeof *stack);
+  bool *seen = malloc(most * sizeof *seen);
+  if (!x.source || !x.waits || !x.part || !x.order || !nodes || !stack || !seen)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < d->node_count; i++)
+    for (uint32_t e = d->nodes[i].edge_begin; e < d->nodes[i].edge_end; e++) x.source[e] = i;
+  for (uint32_t f = 1; f < d->frame_count; f++) {
+    bool fits = true;
+    uint32_t condition = 0;
+    x.node_count = 0;
+    for (uint32_t i = 0; i < d->node_count; i++)
+      if (d->nodes[i].frame == f) nodes[x.node_count++] = i, fits = fits && may_be_in(&d->nodes[i]), x.waits[i] = 0;
+    for (uint32_t e = 0; e < d->edge_count && fits; e++) {
+      turn_part part;
+      uint32_t to = d->edges[e].to;
+      if (d->nodes[to].frame != f) continue;
+      fits = edge_fits(&x, f, e, &part);
+      if (!is_enter(&d->nodes[x.source[e]])) x.waits[to]++;
+    }
+    if (!fits || !put_in_order(&x, f, nodes, stack) || !parts_fit(&x, f, &condition)) continue;
+    if (feeds_itself(&x, f, seen, stack)) continue;
+    TFC_TRY(s, make_loop(&x, f, condition, arena));
+  }
+out:
+  free(x.source);
+  free(x.waits);
+  free(x.part);
+  free(x.order);
+  free(nodes);
+  free(stack);
+  free(seen);
+  return s;
+}

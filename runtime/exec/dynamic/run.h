@@ -1,0 +1,208 @@
+// Inside the dynamic path: one run of a plan. Everything in here belongs to the thread that runs, but for a flight
+// while it is away and the mailbox.
+#ifndef TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
+#define TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
+
+#include "runtime/device/queue.h"
+#include "runtime/exec/dynamic/dynamic.h"
+
+enum { TFC_RUN_DONE = UINT32_MAX, TFC_RUN_FEW = 16 };
+
+struct tfc_run_value {
+  struct tfc_tensor t;
+  struct tfc_variable *reference;
+  uint16_t location; // device, or TFC_ON_HOST
+  bool live;
+};
+struct tfc_run_frame;
+struct tfc_run_iteration {
+  uint32_t outstanding; // nodes that are ready or running
+  int64_t number;
+  uint32_t children; // frames that were entered from here; not beside `outstanding`: both would be read at once, and
+                     // wait for the store to one of them
+  struct tfc_run_value *values;
+  uint32_t *pending, *dead; // [node_count]
+  struct tfc_run_frame *first_child;
+  struct tfc_run_iteration *next_free;
+};
+struct tfc_run_deferred {
+  const struct tfc_dnode *node;
+  struct tfc_run_value value;
+  bool dead;
+};
+struct tfc_run_item {
+  const struct tfc_dnode *node;
+  struct tfc_run_frame *frame;
+  struct tfc_run_iteration *iteration;
+  bool dead;
+};
+struct tfc_run_frame {
+  const struct tfc_dframe *f;
+  uint32_t index;
+  struct tfc_run_frame *parent;
+  struct tfc_run_iteration *parent_iteration;
+  struct tfc_run_frame *sibling;
+  struct tfc_run_iteration **ring; // [ring_mask + 1] by number
+  int64_t count;                   // number of the last iteration
+  uint32_t outstanding;            // iterations
+  uint32_t pending_enters;
+  TFC_ARRAY(const struct tfc_dnode *) dead_exits;
+  TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values that wait for an iteration to end
+  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; of all until a loop begins
+  int64_t *turns;                                // by ordered node: the iteration that is next
+  TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes whose turn has not come
+  struct tfc_run_frame *previous, *next;         // all frames of the run
+};
+
+// Where kernels that ran elsewhere come back. It outlives the run while somebody still holds it.
+struct tfc_run_flight;
+struct tfc_run_mailbox {
+  _Atomic(struct tfc_run_flight *) arrived;
+  _Atomic uint32_t signal;
+  _Atomic int32_t references;
+};
+struct tfc_run_copies;       // that are under way (dynamic/copies.c)
+struct tfc_run_sending {     // values on their way to the operation that reads them
+  struct tfc_run_copy *made; // not submitted so far
+  uint64_t arrival;          // of the timeline of `to`; 0: nothing was sent
+  uint16_t to;
+};
+struct tfc_run {
+  struct tfc_plan *plan;
+  struct tfc_dynamic *d;
+  struct tfc_session *session;
+  struct tfc_step *step; // of the outermost run
+  bool nested, failed;
+  struct tfc_run *parent;      // nested: whose kernel this runs in
+  struct tfc_partial *partial; // or NULL: feeds come one by one
+  _Atomic bool stopped;
+  tfc_status status;
+  int64_t deadline;
+  const struct tfc_dnode *at; // the last that began on this thread
+  const _Atomic bool *cancel;
+  struct tfc_run_frame *root, *frames;
+  struct tfc_run_iteration **pools;     // [frame_count]
+  TFC_ARRAY(struct tfc_run_item) ready; // the last one first
+  // Updates of variables, the first one first, when nothing else is ready: what was ready before still reads the old
+  // value where no edge says which comes first.
+  TFC_ARRAY(struct tfc_run_item) updates;
+  size_t updates_begin;
+  TFC_ARRAY(struct tfc_run_item) last; // the last one first, when there are no updates either
+  uint32_t in_flight, root_done, parked;
+  uint32_t waiting; // of those in flight: kernels that wait for the outside
+  struct tfc_run_flight *flights;
+  struct tfc_run_mailbox *mailbox;
+  struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
+  struct tfc_run_copies *copies;           // of the outermost run; NULL: no device has memory of its own
+  _Atomic bool *launched;     // [devices] of the outermost run: operations may still run there after their launch
+  struct tfc_run_value *outs; // [most_outputs]
+  const struct tfc_tensor *feeds;
+  struct tfc_tensor *fetches;
+  struct tfc_variable **late; // [fetch_count] or NULL: variables whose references are fetched, read when all is done
+  struct tfc_dynamic_parent self; // for functions that kernels call
+};
+struct tfc_run_flight { // a kernel that runs elsewhere or waits
+  struct tfc_task task;
+  struct tfc_kernel_ctx ctx;
+  struct tfc_run *run;
+  struct tfc_run_mailbox *mailbox;
+  struct tfc_run_item item;
+  uint64_t arrival; // of the timeline of its device: what it reads is there; 0: it was there before
+  struct tfc_run_value *outs;
+  tfc_status status;
+  struct tfc_run_flight *next;           // arrived
+  struct tfc_run_flight *before, *after; // of the run
+  struct tfc_tensor **outputs;
+  const struct tfc_tensor **inputs;
+  struct tfc_variable **variables;
+};
+
+static inline void tfc_run_value_release(struct tfc_run_value *v) {
+  if (v->t.buffer) tfc_buffer_release(v->t.buffer);
+  v->t.buffer = NULL;
+  v->t.data = NULL;
+  v->t.dtype = TFC_DTYPE_NONE;
+  v->reference = NULL;
+  v->live = false;
+}
+// `from` to where nothing is held: the dimensions that there are.
+static inline void tfc_run_value_move(const struct tfc_run_value *from, struct tfc_run_value *to) {
+  to->t.dtype = from->t.dtype;
+  to->t.shape.rank = from->t.shape.rank;
+  for (int32_t d = 0; d < from->t.shape.rank; d++) to->t.shape.dims[d] = from->t.shape.dims[d];
+  to->t.data = from->t.data;
+  to->t.size = from->t.size;
+  to->t.buffer = from->t.buffer;
+  to->reference = from->reference;
+  to->location = from->location;
+  to->live = from->live;
+}
+static inline struct tfc_run_iteration *tfc_run_iteration(const struct tfc_run_frame *f, int64_t number) {
+  struct tfc_run_iteration *it = f->ring[number & f->f->ring_mask];
+  return it && it->number == number ? it : NULL;
+}
+static inline bool tfc_run_own_space(const struct tfc_run *r, uint16_t device) {
+  return r->session->devices[device]->info.address_space != 0;
+}
+
+tfc_status tfc_run_no_memory(void);
+void tfc_run_fail(struct tfc_run *r, tfc_status s);
+struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, struct tfc_run_frame *parent,
+                                           struct tfc_run_iteration *from);
+void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f);
+void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
+                        struct tfc_run_iteration *it, bool dead);
+void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+// Copies what was fetched to the caller; of references only when nothing else runs any more.
+tfc_status tfc_run_fetch_late(struct tfc_run *r);
+tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
+// Host code wants it, as input `slot` of a node: waits for the device.
+tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
+// The number of a transfer in traces.
+uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
+// Copies to devices. The outermost run begins and ends them; finish: waits until none is under way.
+tfc_status tfc_run_copies_begin(struct tfc_run *r);
+void tfc_run_copies_finish(struct tfc_run *r);
+void tfc_run_copies_end(struct tfc_run *r);
+// The value, input `slot` of a node, is to be on sending->to, where host code cannot read it: it becomes what the copy
+// writes. Submitted (between tfc_submit_begin and _end) with all that the operation is sent; awaited before it is
+// launched; dropped where that fails.
+tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
+                        struct tfc_run_sending *sending);
+tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending);
+void tfc_run_drop(struct tfc_run_sending *sending);
+tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
+// A variable's memory is going to be written to in place: no copy reads it afterwards.
+void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
+// Waits until devices have done what the outermost run gave them. What went wrong, here or before (taken).
+tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
+tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
+void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
+void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+void tfc_run_collect(struct tfc_run *r);
+// Nothing else can go on: lets the parked go. False when there are none.
+bool tfc_run_unpark(struct tfc_run *r);
+// A run's life. The loop goes on until nothing is left to do; that of a partial run until all that is wanted is there
+// and only kernels that wait for the outside are left.
+tfc_status tfc_run_begin(struct tfc_run *r);
+void tfc_run_loop(struct tfc_run *r);
+void tfc_run_end(struct tfc_run *r);
+bool tfc_partial_has_all(const struct tfc_partial *p);
+// Kernels on devices' threads that have not come back yet.
+uint32_t tfc_run_at_work(const struct tfc_run *r);
+// Sleeps until something comes back. Ends the run where that never happens.
+void tfc_run_wait(struct tfc_run *r);
+void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what waits for what
+void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
+// What a node that is not dead makes of its inputs, on this thread.
+tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+// Of a branch: input `slot` of its Switch.
+tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
+                         int64_t *out);
+void tfc_run_check_time(struct tfc_run *r);
+// A loop that runs iteration by iteration: all that enters is live and among the frame's constants.
+void tfc_run_loop_begin(struct tfc_run *r, struct tfc_run_frame *f);
+void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item);
+
+#endif

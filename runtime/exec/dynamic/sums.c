@@ -1,0 +1,85 @@
+// Products that are only added to something, in loops: the weight gradients of a cell, added up over its steps. Where
+// both run on one CPU device the addition computes the product into its other operand, tile by tile; the product is
+// never written. Exact: an element of a product is one chain of multiply-adds that is then added, either way.
+#include "runtime/exec/dynamic/dynamic.h"
+
+#define ADD_PRODUCT(what)                                                                                              \
+  {                                                                                                                    \
+    .name = (what), .inputs = "to: float, a: float, b: float", .outputs = "sum: float", .attrs = "",                   \
+    .flags = TFC_OP_INPLACE_FIRST                                                                                      \
+  }
+const struct tfc_op_def tfc_add_product_def = ADD_PRODUCT("_AddProduct"),
+                        tfc_add_n_product_def = ADD_PRODUCT("_AddNProduct");
+
+struct finder {
+  const struct tfc_build *b;
+  const struct tfc_graph *g;
+  const struct tfc_session *session;
+  uint32_t *readers; // [node] of any output, control edges and fetches included
+};
+
+static bool fed(const struct finder *f, struct tfc_output o) {
+  return o.index < 0 || f->b->ground->fed[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
+}
+static const struct tfc_shape *shape_of(const struct finder *f, struct tfc_output o) {
+  return &f->b->ground->shapes.shapes[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
+}
+static uint16_t device_of(const struct finder *f, uint32_t node) {
+  return f->b->spec->placement ? f->b->spec->placement[node] : 0;
+}
+static bool is_float(const struct finder *f, struct tfc_output o) {
+  return tfc_output_dtype(f->g, o) == TFC_FLOAT;
+}
+
+static bool adds_two(const struct finder *f, uint32_t id) {
+  const struct tfc_node *n = &f->g->nodes[id];
+  if (!n->def || n->input_count != 2 || n->output_count != 1) return false;
+  return tfc_str_is(n->op, "AddN") || tfc_str_is(n->op, "AddV2") || tfc_str_is(n->op, "Add");
+}
+
+// Of shapes that are known in part, as those of what comes off a stack: where they differ after all, AddV2 broadcasts
+// and AddN fails, and so do the kernels.
+static bool may_fit(const struct tfc_shape *term, const struct tfc_shape *to) {
+  if (to->rank != 2 || !tfc_shape_is_static(to) || term->rank != 2) return false;
+  for (int d = 0; d < 2; d++)
+    if (term->dims[d] >= 0 && term->dims[d] != to->dims[d]) return false;
+  return true;
+}
+
+// A product that nobody but the addition `sum` wants.
+static bool is_term(const struct finder *f, uint32_t sum, struct tfc_output term, struct tfc_output to) {
+  const struct tfc_node *n = &f->g->nodes[term.node];
+  if (fed(f, term) || !n->def || !tfc_str_is(n->op, "MatMul") || f->readers[term.node] != 1) return false;
+  if (!is_float(f, term) || device_of(f, term.node) != device_of(f, sum)) return false;
+  // A right side that is transposed is a weight as a rule, and what it is added to is small.
+  if (tfc_node_attr_bool(f->g, n, "transpose_b", false)) return false;
+  if (f->session->devices[device_of(f, sum)]->driver != &tfc_driver_cpu) return false;
+  if (!may_fit(shape_of(f, term), shape_of(f, to))) return false;
+  for (int k = 0; k < 2; k++)
+    if (tfc_dtype_is_ref(tfc_output_dtype(f->g, tfc_node_inputs(f->g, n)[k]))) return false;
+  return is_float(f, to);
+}
+
+tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session, struct tfc_arena *arena,
+                                 uint32_t **out) {
+  struct finder f = {.b = b, .g = b->graph, .session = session};
+  uint32_t *product = TFC_ARENA_ARRAY(arena, uint32_t, f.g->node_count + 1);
+  f.readers = TFC_ARENA_ARRAY(arena, uint32_t, f.g->node_count + 1);
+  if (!product || !f.readers) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < f.g->node_count; i++) {
+    const struct tfc_node *n = &f.g->nodes[i];
+    product[i] = TFC_NONE32;
+    if (!b->ground->needed[i]) continue;
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++) f.readers[tfc_node_inputs(f.g, n)[k].node]++;
+  }
+  for (uint32_t i = 0; i < b->spec->fetch_count; i++) f.readers[b->spec->fetches[i].node]++;
+  for (uint32_t i = 0; i < b->spec->target_count; i++) f.readers[b->spec->targets[i]]++;
+  for (uint32_t i = 0; i < f.g->node_count && !session->options.no_rewrites; i++) {
+    if (!b->ground->needed[i] || !adds_two(&f, i) || fed(&f, (struct tfc_output){i, 0})) continue;
+    const struct tfc_output *in = tfc_node_inputs(f.g, &f.g->nodes[i]);
+    for (int k = 1; k >= 0 && product[i] == TFC_NONE32; k--)
+      if (is_term(&f, i, in[k], in[!k])) product[i] = in[k].node;
+  }
+  *out = product;
+  return NULL;
+}

@@ -1,0 +1,165 @@
+// A plan that adapts to what its operations take. Its first steps time each of them; from these times another way to
+// run the same operations is made:
+//
+// - on one device of several cores, side by side in lanes. Where their schedule promises enough, they are laid out as a
+//   second plan from the same ir, the next steps run both in turns (a machine is disturbed for some steps at a time),
+//   and the faster of the two ways stays. Steps with a trace run one operation at a time: a trace has one operation of
+//   a device at any time.
+// - on several devices, in another order. A device runs its operations in a fixed order and waits for whoever comes
+//   next, so that an order made of other times than these leaves it idle. The best order by these times is laid out;
+//   what a replay of them says is within a per cent of the step, so that nothing has to be tried.
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/exec/plan/plan_internal.h"
+
+static const double worth = 0.97,
+                    shortest_us = 100; // share of a step's time, promised and kept; steps that are looked at
+
+struct tfc_adaptation {
+  struct tfc_op_time *times; // [ops of the segments], in the plan's arena
+  uint32_t steps;            // timed or tried
+  bool settled, always, lanes;
+  double first_us, second_us; // the best step of each way, 0: none yet
+  struct tfc_plan *plan;      // NULL: not laid out, or dropped
+  bool ran;                   // the last step did
+};
+
+static bool can_adapt(const struct tfc_plan *plan) {
+  const struct tfc_ir *ir = &plan->ir;
+  for (uint32_t d = 0; d < ir->device_count; d++)
+    if (!ir->devices[d]->driver->has_lanes) return false;
+  if (ir->device_count > 1) return true;
+  return ir->devices[0]->info.cores > 1 && plan->submission_count == 1 && plan->segment_count == 1;
+}
+
+tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec) {
+  uint32_t count = 0, devices = plan->ir.device_count;
+  if (spec->adapt == TFC_ADAPT_OFF || plan->own_arenas || !can_adapt(plan)) return NULL;
+  for (uint32_t i = 0; i < plan->segment_count; i++) count += plan->segments[i].op_count;
+  struct tfc_adaptation *a = calloc(1, sizeof *a);
+  if (!a) return TFC_PLAN_NO_MEMORY();
+  plan->adaptation = a;
+  a->always = spec->adapt == TFC_ADAPT_ALWAYS;
+  a->lanes = devices == 1;
+  a->times = tfc_arena_zalloc(&plan->arena, sizeof *a->times * (count + 1u));
+  if (spec->most_bytes) plan->most_bytes = TFC_ARENA_ARRAY(&plan->arena, uint64_t, devices);
+  if (!a->times || (spec->most_bytes && !plan->most_bytes)) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t d = 0; d < devices && spec->most_bytes; d++) plan->most_bytes[d] = spec->most_bytes[d];
+  for (uint32_t i = 0, at = 0; i < plan->segment_count; at += plan->segments[i++].op_count)
+    plan->segments[i].times = a->times + at;
+  return NULL;
+}
+
+static void settle(struct tfc_plan *plan, struct tfc_adaptation *a) {
+  a->settled = true;
+  for (uint32_t i = 0; i < plan->segment_count; i++) plan->segments[i].times = NULL;
+}
+
+// A second plan of the same ir.
+static tfc_status lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t count,
+                          const struct tfc_lane_schedule *lanes) {
+  tfc_status s = NULL;
+  struct tfc_plan *made = calloc(1, sizeof *made);
+  if (!made) return TFC_PLAN_NO_MEMORY();
+  made->session = plan->session;
+  made->borrows = true;
+  made->ir = plan->ir;
+  made->ground = plan->ground;
+  made->feeds = plan->feeds, made->feed_count = plan->feed_count;
+  made->feed_dtypes = plan->feed_dtypes, made->feed_shapes = plan->feed_shapes;
+  made->fetch_count = plan->fetch_count, made->fetch_values = plan->fetch_values;
+  made->uses_step_resources = plan->uses_step_resources;
+  TFC_TRY(s, tfc_resources_create(&made->step_resources));
+  TFC_TRY(s, tfc_plan_lay_out(made, sequence, count, lanes));
+  for (uint32_t d = 0; d < plan->ir.device_count && plan->most_bytes; d++)
+    if (made->info.peak_bytes[d] > plan->most_bytes[d])
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: the other way needs more memory", plan->ir.devices[d]->info.name);
+  plan->adaptation->plan = made, made = NULL;
+out:
+  tfc_plan_free(made);
+  return s;
+}
+
+static tfc_status into_lanes(struct tfc_plan *plan, struct tfc_adaptation *a) {
+  tfc_status s = NULL;
+  const struct tfc_ir *ir = &plan->ir;
+  struct tfc_lane_schedule schedule = {0};
+  struct tfc_op_time *times = calloc(ir->ops.count + 1, sizeof *times);
+  if (!times) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning lanes");
+  for (uint32_t i = 0; i < plan->segments[0].op_count; i++) times[plan->segment_ops[i]] = a->times[i];
+  TFC_TRY(s, tfc_lane_schedule_make(ir, times, ir->devices[0]->info.cores, &schedule));
+  if (a->always || schedule.predicted_us <= worth * schedule.one_by_one_us)
+    TFC_TRY(s, lay_out(plan, schedule.sequence, schedule.sequence_count, &schedule));
+out:
+  tfc_lane_schedule_deinit(&schedule);
+  free(times);
+  return s;
+}
+
+static tfc_status in_another_order(struct tfc_plan *plan, struct tfc_adaptation *a) {
+  tfc_status s = NULL;
+  uint32_t *sequence = NULL, count = 0;
+  bool better = false;
+  for (uint32_t i = 0, at = 0; i < plan->segment_count; i++)
+    for (uint32_t k = 0; k < plan->segments[i].op_count; k++, at++)
+      if (a->times[at].wall) // estimates until now
+        plan->ir.ops.data[plan->segment_ops[at]].cost_us = (double)a->times[at].wall * tfc_ns_per_tick() * 1e-3;
+  TFC_TRY(s, tfc_order_improve(&plan->ir, plan->sequence, plan->sequence_count, &sequence, &count, &better));
+  if (better || a->always) TFC_TRY(s, lay_out(plan, sequence, count, NULL));
+out:
+  free(sequence);
+  return s;
+}
+
+// Is the next step, of those that are looked at, of the other way? Until then operations are timed.
+static bool tries_other(const struct tfc_adaptation *a) {
+  return a->steps >= TFC_ADAPT_ORDER_STEPS && (!a->lanes || (a->steps - TFC_ADAPT_ORDER_STEPS) % 2 == 0);
+}
+
+struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_run_options *options) {
+  struct tfc_adaptation *a = plan->adaptation;
+  a->ran = false;
+  if (a->lanes && options && options->trace) return plan;
+  if (!a->settled && !a->plan && a->steps == TFC_ADAPT_ORDER_STEPS) {
+    // What cannot be laid out (for want of memory, say) is not run: that is no error of the step's.
+    if (a->always || a->first_us > shortest_us)
+      tfc_status_free(a->lanes ? into_lanes(plan, a) : in_another_order(plan, a));
+    if (!a->plan || !a->lanes || a->always) settle(plan, a);
+    if (a->plan && !a->lanes) plan->info = a->plan->info; // that plan stays as long as this one
+    if (a->plan && a->lanes && a->settled) plan->info.peak_bytes = a->plan->info.peak_bytes;
+  }
+  a->ran = a->plan && (a->settled || tries_other(a));
+  return a->ran ? a->plan : plan;
+}
+
+void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed) {
+  struct tfc_adaptation *a = plan->adaptation;
+  plan->last_step_us = used->last_step_us;
+  if (failed || a->settled || used->last_step_us <= 0 || tries_other(a) != (used != plan)) return;
+  double *best = used == plan ? &a->first_us : &a->second_us;
+  if (*best == 0 || used->last_step_us < *best) *best = used->last_step_us;
+  if (++a->steps < TFC_ADAPT_STEPS || !a->lanes) return;
+  settle(plan, a);
+  if (a->second_us < worth * a->first_us) {
+    plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan stays as long as this one
+  } else {
+    tfc_plan_free(a->plan);
+    a->plan = NULL;
+    plan->refit = true;
+  }
+}
+
+void tfc_plan_adapt_free(struct tfc_adaptation *adaptation) {
+  if (!adaptation) return;
+  tfc_plan_free(adaptation->plan);
+  free(adaptation);
+}
+
+bool tfc_plan_in_lanes(const struct tfc_plan *plan) {
+  return plan->adaptation && plan->adaptation->lanes && plan->adaptation->ran;
+}
+
+bool tfc_plan_in_another_order(const struct tfc_plan *plan) {
+  return plan->adaptation && !plan->adaptation->lanes && plan->adaptation->ran;
+}

@@ -1,0 +1,607 @@
+// From a graph to the operations that run.
+//
+// Accesses of a variable happen in the canonical order (groundwork.c): an operation reads the version that the last
+// update before it wrote, and the next update waits for it. With these edges in place, control edges matter only where
+// something other than a variable is changed (queues, tables, prints, assertions): the others are dropped.
+//
+// Elided: constants, NoOp, views, variables, handles and reads have no operation. A source says what an output is then.
+// A read of a resource variable has to be a copy when one of its consumers comes after the variable's next update; a
+// reference is an alias and shows its reader what is there.
+#include <stdlib.h>
+
+#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/pass/fold.h"
+
+enum source_kind { NOTHING, PLAIN, REFERENCE, HANDLE };
+struct source {
+  enum source_kind kind;
+  uint32_t value;    // PLAIN, HANDLE
+  uint32_t variable; // REFERENCE, HANDLE: index in ir->variables
+  const struct tfc_shape *view;
+  uint32_t after; // operation that must have ended besides the producer, or TFC_NONE32
+};
+struct access { // of one variable, while walking
+  uint32_t node;
+  uint32_t version;                     // value id of the present version
+  uint32_t writer;                      // operation, or TFC_NONE32
+  TFC_ARRAY(uint32_t) readers;          // of the present version
+  TFC_ARRAY(uint32_t) update_positions; // in the canonical order, ascending
+};
+struct walk {
+  struct tfc_build *b;
+  struct tfc_ir *ir;
+  struct source *sources;            // [output]
+  uint32_t *after;                   // [node] operation or joint, TFC_NONE32: nothing to wait for
+  uint32_t *variable_of;             // [node] VARIABLE nodes: index + 1
+  uint32_t *feed_values;             // [feed] value id
+  bool *effects;                     // [node] an effect that control edges order is at or before this node
+  bool *leads;                       // [node] an effect or update is at or after it
+  TFC_ARRAY(struct access) accesses; // by variable
+  TFC_ARRAY(uint32_t) set;           // scratch
+};
+
+tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
+                           const struct tfc_groundwork *ground, struct tfc_build *out) {
+  for (uint32_t i = 0; i < graph->node_count && spec->placement; i++) {
+    const struct tfc_node *n = &graph->nodes[i];
+    bool runs = ground->needed[i] && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n);
+    if (runs && spec->placement[i] >= session->device_count)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),
+                             spec->placement[i], session->device_count);
+  }
+  *out = (struct tfc_build){.session = session, .graph = graph, .spec = spec, .ground = ground};
+  return NULL;
+}
+
+// --- Effects and control edges -----------------------------------------------------------------------------------
+static bool is_variable(const struct tfc_node *n) {
+  return n->def && n->def->flags & TFC_OP_VARIABLE;
+}
+
+// The VariableV2 or VarHandleOp node behind an output, through identities and updates of references.
+static uint32_t variable_root(const struct tfc_build *b, struct tfc_output o) {
+  const struct tfc_graph *g = b->graph;
+  for (int depth = 0; depth < 1000; depth++) {
+    const struct tfc_node *n = &g->nodes[o.node];
+    if (tfc_is_fed(b->ground, o) || !n->def) return TFC_NO_NODE;
+    if (n->def->flags & TFC_OP_VARIABLE) return o.node;
+    tfc_dtype t = tfc_output_dtype(g, o);
+    bool passes = (n->def->flags & TFC_OP_VIEW && n->input_count && (t == TFC_RESOURCE || tfc_dtype_is_ref(t))) ||
+                  (n->def->flags & TFC_OP_UPDATE && tfc_dtype_is_ref(t));
+    if (!passes || !n->input_count) return TFC_NO_NODE;
+    o = tfc_node_inputs(g, n)[0];
+  }
+  return TFC_NO_NODE;
+}
+
+static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
+  const struct tfc_op_signature *sig = tfc_op_signature(def);
+  for (uint32_t i = 0; i < sig->input_count && i <= input; i++) {
+    if (sig->inputs[i].number_attr.size || sig->inputs[i].is_list) return false;
+    if (i == input) return sig->inputs[i].is_ref;
+  }
+  return false;
+}
+
+// Changes something that only control edges put in order: not variables, not a generator of its own.
+static bool has_effect(const struct tfc_build *b, const struct tfc_node *n) {
+  uint32_t f = n->def->flags;
+  if (f & TFC_OP_SAVES) return true;
+  if (!(f & TFC_OP_STATEFUL) || f & TFC_OP_VARIABLE || n->def->node_state) return false;
+  bool any = false;
+  for (uint32_t i = 0; i < n->input_count; i++) {
+    struct tfc_output o = tfc_node_inputs(b->graph, n)[i];
+    if (tfc_output_dtype(b->graph, o) != TFC_RESOURCE) continue;
+    if (variable_root(b, o) == TFC_NO_NODE) return true;
+    any = true;
+  }
+  return !any;
+}
+
+static void mark_effects(struct walk *w) {
+  const struct tfc_graph *g = w->b->graph;
+  for (uint32_t i = 0; i < w->b->ground->order_count; i++) {
+    uint32_t id = w->b->ground->order[i];
+    const struct tfc_node *n = &g->nodes[id];
+    if (tfc_all_fed(w->b->ground, n)) continue;
+    bool effect = has_effect(w->b, n);
+    w->leads[id] = effect || n->def->flags & TFC_OP_UPDATE;
+    const struct tfc_output *in = tfc_node_inputs(g, n);
+    for (uint32_t k = 0; !effect && k < n->input_count + n->control_count; k++)
+      effect = !tfc_is_fed(w->b->ground, in[k]) && w->effects[in[k].node];
+    w->effects[id] = effect;
+  }
+  for (uint32_t i = w->b->ground->order_count; i-- > 0;) {
+    uint32_t id = w->b->ground->order[i];
+    if (!w->leads[id]) continue;
+    const struct tfc_node *n = &g->nodes[id];
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++) w->leads[tfc_node_inputs(g, n)[k].node] = true;
+  }
+}
+
+static bool keeps_control(const struct walk *w, uint32_t from, uint32_t to) {
+  if (w->b->session->options.no_rewrites) return true;
+  return w->effects[from] && w->leads[to];
+}
+
+// --- Sources -----------------------------------------------------------------------------------------------------
+static tfc_status add_to_set(struct walk *w, uint32_t op) {
+  if (op == TFC_NONE32) return NULL;
+  for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates do no harm; the common ones are near
+    if (w->set.data[w->set.count - 1 - i] == op) return NULL;
+  return tfc_array_push(&w->set, op) ? NULL : TFC_PLAN_NO_MEMORY();
+}
+
+static tfc_status joint_of_set(struct walk *w, uint32_t node, uint32_t *out) {
+  *out = TFC_NONE32;
+  if (w->set.count == 1) *out = w->set.data[0];
+  if (w->set.count < 2) return NULL;
+  struct tfc_ir_op joint = {.node = node, .joint = true};
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(w->ir, &joint, out));
+  for (size_t i = 0; i < w->set.count; i++) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(w->ir, w->set.data[i], *out));
+  return NULL;
+}
+
+static uint32_t output_number(const struct tfc_graph *g, struct tfc_output o) {
+  return g->nodes[o.node].output_begin + (uint32_t)o.index;
+}
+
+// What an elided node stands for, for those that must come after it: its kept control inputs, and what its data inputs
+// come after.
+static tfc_status elided_after(struct walk *w, uint32_t id) {
+  const struct tfc_graph *g = w->b->graph;
+  const struct tfc_node *n = &g->nodes[id];
+  const struct tfc_output *in = tfc_node_inputs(g, n);
+  w->set.count = 0;
+  for (uint32_t k = 0; k < n->input_count; k++)
+    if (!tfc_is_fed(w->b->ground, in[k])) TFC_RETURN_IF_ERROR(add_to_set(w, w->sources[output_number(g, in[k])].after));
+  for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++)
+    if (keeps_control(w, in[k].node, id)) TFC_RETURN_IF_ERROR(add_to_set(w, w->after[in[k].node]));
+  return joint_of_set(w, id, &w->after[id]);
+}
+
+static tfc_status value_for_output(struct walk *w, struct tfc_output origin, const struct tfc_ir_value *base,
+                                   uint32_t *out) {
+  const struct tfc_graph *g = w->b->graph;
+  struct tfc_ir_value v = *base;
+  v.origin = origin;
+  v.alias = v.kind == TFC_IR_OP ? v.alias : TFC_NONE32;
+  v.dtype = tfc_dtype_base(tfc_output_dtype(g, origin));
+  v.shape = w->b->ground->shapes.shapes[output_number(g, origin)];
+  if (v.constant) {
+    v.shape = v.constant->shape;
+    v.dtype = v.constant->dtype;
+  }
+  size_t bytes = 0;
+  if (tfc_shape_is_static(&v.shape)) {
+    TFC_RETURN_IF_ERROR(tfc_tensor_bytes(v.dtype, &v.shape, &bytes));
+    v.bytes = bytes;
+    v.planned = v.kind == TFC_IR_OP && tfc_dtype_is_plain(v.dtype);
+  }
+  return tfc_ir_add_value(w->ir, &v, out);
+}
+
+static tfc_status make_feed(struct walk *w, uint32_t feed) {
+  if (w->feed_values[feed] != TFC_NONE32) return NULL;
+  struct tfc_output o = w->b->spec->feeds[feed];
+  struct tfc_ir_value v = {.kind = TFC_IR_FEED, .op = TFC_NONE32, .feed = feed};
+  TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &w->feed_values[feed]));
+  w->sources[output_number(w->b->graph, o)] =
+      (struct source){PLAIN, w->feed_values[feed], TFC_NONE32, NULL, TFC_NONE32};
+  return NULL;
+}
+
+static tfc_status make_constant(struct walk *w, uint32_t id, uint32_t index, const struct tfc_tensor *value) {
+  struct tfc_output o = {id, (int32_t)index};
+  struct tfc_ir_value v = {.kind = TFC_IR_CONST, .op = TFC_NONE32, .constant = value};
+  uint32_t made;
+  TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &made));
+  w->sources[output_number(w->b->graph, o)] = (struct source){PLAIN, made, TFC_NONE32, NULL, w->after[id]};
+  return NULL;
+}
+
+static uint16_t device_of(const struct walk *w, uint32_t node) {
+  return w->b->spec->placement ? w->b->spec->placement[node] : 0;
+}
+
+static tfc_status make_variable(struct walk *w, uint32_t id) {
+  const struct tfc_graph *g = w->b->graph;
+  struct tfc_ir_variable v = {.node = id, .device = device_of(w, id)};
+  TFC_RETURN_IF_ERROR(tfc_session_variable(w->b->session, g, id, &v.variable));
+  uint32_t index = TFC_NONE32;
+  for (size_t i = 0; i < w->ir->variables.count; i++) // two nodes may name one variable
+    if (w->ir->variables.data[i].variable == v.variable) index = (uint32_t)i;
+  struct tfc_output o = {id, 0};
+  bool reference = tfc_dtype_is_ref(tfc_output_dtype(g, o));
+  if (index != TFC_NONE32) {
+    const struct tfc_ir_variable *first = &w->ir->variables.data[index];
+    if (first->device != v.device)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "nodes '%.*s' and '%.*s' are one variable and placed on %s and %s",
+                             TFC_STR_ARG(g->nodes[first->node].name), TFC_STR_ARG(g->nodes[id].name),
+                             w->ir->devices[first->device]->info.name, w->ir->devices[v.device]->info.name);
+  } else {
+    struct tfc_tensor *handle = TFC_ARENA_NEW(&w->ir->arena, struct tfc_tensor);
+    if (!handle) return TFC_PLAN_NO_MEMORY();
+    TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_RESOURCE, &TFC_SHAPE_SCALAR, handle));
+    tfc_object_retain(&v.variable->object);
+    *(struct tfc_object **)handle->data = &v.variable->object;
+    v.handle = handle;
+    index = (uint32_t)w->ir->variables.count;
+    struct access a = {.node = id, .writer = TFC_NONE32};
+    struct tfc_ir_value version = {.kind = TFC_IR_VARIABLE, .op = TFC_NONE32, .variable = index, .origin = o};
+    version.alias = TFC_NONE32;
+    version.dtype = v.variable->dtype;
+    version.shape = v.variable->shape;
+    size_t bytes = 0;
+    if (tfc_shape_is_static(&version.shape) && !tfc_tensor_bytes(version.dtype, &version.shape, &bytes))
+      version.bytes = bytes;
+    TFC_RETURN_IF_ERROR(tfc_ir_add_value(w->ir, &version, &a.version));
+    if (!tfc_array_push(&w->ir->variables, v) || !tfc_array_push(&w->accesses, a)) return TFC_PLAN_NO_MEMORY();
+  }
+  w->variable_of[id] = index + 1;
+  struct source *s = &w->sources[output_number(g, o)];
+  *s = (struct source){REFERENCE, TFC_NONE32, index, NULL, w->after[id]};
+  if (reference) return NULL;
+  struct tfc_ir_value h = {.kind = TFC_IR_CONST, .op = TFC_NONE32, .constant = w->ir->variables.data[index].handle};
+  uint32_t made;
+  TFC_RETURN_IF_ERROR(value_for_output(w, o, &h, &made));
+  *s = (struct source){HANDLE, made, index, NULL, w->after[id]};
+  return NULL;
+}
+
+// --- Reads of resource variables ---------------------------------------------------------------------------------
+static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n);
+
+// The last place in the canonical order at which somebody uses an output, through views.
+static uint32_t last_use(const struct walk *w, uint32_t node, int32_t index, int depth) {
+  const struct tfc_graph *g = w->b->graph;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < w->b->spec->fetch_count; i++)
+    if (w->b->spec->fetches[i].node == node && w->b->spec->fetches[i].index == index) return UINT32_MAX;
+  for (uint32_t c = g->consumer_begin[node]; c < g->consumer_begin[node + 1]; c++) {
+    const struct tfc_consumer *k = &g->consumers[c];
+    if (k->output != index || !w->b->ground->needed[k->node] || tfc_all_fed(w->b->ground, &g->nodes[k->node])) continue;
+    uint32_t at = w->b->ground->position[k->node];
+    if (elidable_view(w->b, &g->nodes[k->node])) {
+      if (k->input > 0 && !tfc_str_is(g->nodes[k->node].op, "IdentityN")) continue;
+      int32_t out = tfc_str_is(g->nodes[k->node].op, "IdentityN") ? k->input : 0;
+      at = depth > 100 ? UINT32_MAX : last_use(w, k->node, out, depth + 1);
+    }
+    if (at > last) last = at;
+  }
+  return last;
+}
+
+static bool must_copy(const struct walk *w, uint32_t id, uint32_t variable) {
+  const struct access *a = &w->accesses.data[variable];
+  uint32_t here = w->b->ground->position[id];
+  for (size_t i = 0; i < a->update_positions.count; i++)
+    if (a->update_positions.data[i] > here) return last_use(w, id, 0, 0) > a->update_positions.data[i];
+  return false;
+}
+
+// --- Views -------------------------------------------------------------------------------------------------------
+static bool keeps_shape(const struct tfc_node *n) {
+  static const char *const names[] = {"Identity", "StopGradient",           "PreventGradient",
+                                      "Snapshot", "PlaceholderWithDefault", "ReadVariableOp"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tfc_str_is(n->op, names[i])) return true;
+  return false;
+}
+
+static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
+  if (b->session->options.no_rewrites && !tfc_str_is(n->op, "ReadVariableOp")) return false;
+  if (tfc_str_is(n->op, "IdentityN")) return true;
+  if (!(n->def->flags & TFC_OP_VIEW) || n->input_count == 0 || n->output_count == 0) return false;
+  if (n->def->flags & TFC_OP_CHECKS) return false;
+  if (keeps_shape(n)) return true;
+  // Nobody looks at the elements again: their number must be known to be the same.
+  const struct tfc_shape *in = &b->ground->shapes.shapes[output_number(b->graph, tfc_node_inputs(b->graph, n)[0])];
+  const struct tfc_shape *out = &b->ground->shapes.shapes[n->output_begin];
+  return tfc_shape_is_static(in) && tfc_shape_is_static(out) && tfc_shape_elements(in) == tfc_shape_elements(out);
+}
+
+static tfc_status elide_view(struct walk *w, uint32_t id) {
+  const struct tfc_graph *g = w->b->graph;
+  const struct tfc_node *n = &g->nodes[id];
+  const struct tfc_output *in = tfc_node_inputs(g, n);
+  uint32_t count = tfc_str_is(n->op, "IdentityN") ? n->output_count : 1;
+  for (uint32_t i = 0; i < count; i++) {
+    struct source s = w->sources[output_number(g, in[i])];
+    if (!keeps_shape(n) && count == 1 && !tfc_str_is(n->op, "IdentityN"))
+      s.view = &w->b->ground->shapes.shapes[n->output_begin];
+    s.after = w->after[id] != TFC_NONE32 ? w->after[id] : s.after;
+    if (!w->b->ground->fed[n->output_begin + i]) w->sources[n->output_begin + i] = s;
+  }
+  return NULL;
+}
+
+// --- Operations --------------------------------------------------------------------------------------------------
+static uint32_t alias_variable(const struct tfc_ir *ir, uint32_t value) {
+  while (value != TFC_NONE32) {
+    const struct tfc_ir_value *v = &ir->values.data[value];
+    if (v->kind == TFC_IR_VARIABLE) return v->variable;
+    value = v->alias;
+  }
+  return TFC_NONE32;
+}
+
+static tfc_status reads(struct walk *w, uint32_t op, uint32_t variable) {
+  struct access *a = &w->accesses.data[variable];
+  TFC_RETURN_IF_ERROR(tfc_ir_add_edge(w->ir, a->writer, op));
+  if (a->readers.count && a->readers.data[a->readers.count - 1] == op) return NULL;
+  return tfc_array_push(&a->readers, op) ? NULL : TFC_PLAN_NO_MEMORY();
+}
+
+static tfc_status writes(struct walk *w, uint32_t op, uint32_t variable) {
+  struct access *a = &w->accesses.data[variable];
+  if (a->writer == op) return NULL;
+  for (size_t i = 0; i < a->readers.count; i++) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(w->ir, a->readers.data[i], op));
+  TFC_RETURN_IF_ERROR(tfc_ir_add_edge(w->ir, a->writer, op));
+  a->readers.count = 0;
+  a->writer = op;
+  struct tfc_ir_value v = w->ir->values.data[a->version];
+  v.op = op;
+  return tfc_ir_add_value(w->ir, &v, &a->version);
+}
+
+static tfc_status colocated(struct walk *w, uint32_t id, uint32_t variable) {
+  const struct tfc_ir_variable *v = &w->ir->variables.data[variable];
+  if (device_of(w, id) == v->device) return NULL;
+  const struct tfc_graph *g = w->b->graph;
+  return tfc_status_make(TFC_INVALID_ARGUMENT,
+                         "node '%.*s' (%.*s) uses the variable of node '%.*s' and has to be on its device: they are "
+                         "placed on %s and %s",
+                         TFC_STR_ARG(g->nodes[id].name), TFC_STR_ARG(g->nodes[id].op),
+                         TFC_STR_ARG(g->nodes[v->node].name), w->ir->devices[device_of(w, id)]->info.name,
+                         w->ir->devices[v->device]->info.name);
+}
+
+static tfc_status make_op(struct walk *w, uint32_t id) {
+  const struct tfc_graph *g = w->b->graph;
+  const struct tfc_node *n = &g->nodes[id];
+  const struct tfc_output *in = tfc_node_inputs(g, n);
+  struct tfc_ir *ir = w->ir;
+  struct tfc_ir_op op = {.node = id,
+                         .def = n->def,
+                         .device = device_of(w, id),
+                         .input_count = n->input_count,
+                         .output_count = n->output_count,
+                         .cost_us = w->b->ground->cost_us[id]};
+  for (uint32_t i = 0; i < w->b->spec->target_count; i++) op.wanted = op.wanted || w->b->spec->targets[i] == id;
+  op.inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, n->input_count + 1);
+  op.outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count + 1);
+  if (!op.inputs || !op.outputs) return TFC_PLAN_NO_MEMORY();
+  bool update = n->def->flags & TFC_OP_UPDATE;
+  uint32_t reference = TFC_NONE32;
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    const struct source *s = &w->sources[output_number(g, in[k])];
+    struct tfc_ir_input *input = &op.inputs[k];
+    *input = (struct tfc_ir_input){.value = s->value, .view = s->view, .variable = TFC_NONE32};
+    if (s->kind == NOTHING)
+      return tfc_status_make(TFC_INTERNAL, "node '%.*s': input %u has no source", TFC_STR_ARG(n->name), k);
+    if (s->kind == REFERENCE) {
+      input->value = w->accesses.data[s->variable].version;
+      if (tfc_dtype_is_ref(tfc_output_dtype(g, in[k])) && takes_reference(n->def, k))
+        input->variable = s->variable;
+      else
+        input->by_value = true;
+    } else if (s->kind == HANDLE) {
+      input->variable = s->variable;
+    } else {
+      input->by_value = ir->values.data[s->value].kind == TFC_IR_VARIABLE;
+    }
+    if (input->variable != TFC_NONE32) {
+      TFC_RETURN_IF_ERROR(colocated(w, id, input->variable));
+      if (reference == TFC_NONE32) reference = input->variable;
+    }
+  }
+  for (uint32_t i = 0; i < n->output_count; i++) op.outputs[i] = TFC_NONE32;
+  uint32_t made;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &made));
+  w->after[id] = made;
+  // Order: reads and writes of variables, what sources come after, control edges.
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    const struct tfc_ir_input *input = &op.inputs[k];
+    uint32_t read = input->variable != TFC_NONE32 ? input->variable : alias_variable(ir, input->value);
+    if (read != TFC_NONE32 && !(update && input->variable != TFC_NONE32)) TFC_RETURN_IF_ERROR(reads(w, made, read));
+    TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, w->sources[output_number(g, in[k])].after, made));
+  }
+  for (uint32_t k = 0; update && k < n->input_count; k++)
+    if (op.inputs[k].variable != TFC_NONE32) TFC_RETURN_IF_ERROR(writes(w, made, op.inputs[k].variable));
+  for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++)
+    if (keeps_control(w, in[k].node, id)) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, w->after[in[k].node], made));
+  // Outputs.
+  for (uint32_t i = 0; i < n->output_count; i++) {
+    struct tfc_output o = {id, (int32_t)i};
+    struct source *s = &w->sources[output_number(g, o)];
+    if (tfc_dtype_is_ref(tfc_output_dtype(g, o)) && reference != TFC_NONE32) {
+      if (!op.output_variables) {
+        op.output_variables = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count);
+        if (!op.output_variables) return TFC_PLAN_NO_MEMORY();
+        for (uint32_t m = 0; m < n->output_count; m++) op.output_variables[m] = TFC_NONE32;
+        ir->ops.data[made].output_variables = op.output_variables;
+      }
+      op.output_variables[i] = reference;
+      if (!w->b->ground->fed[n->output_begin + i])
+        *s = (struct source){REFERENCE, TFC_NONE32, reference, NULL, TFC_NONE32};
+      continue;
+    }
+    struct tfc_ir_value v = {.kind = TFC_IR_OP, .op = made, .output = i, .alias = TFC_NONE32};
+    if (n->def->flags & TFC_OP_VIEW && i == 0 && n->input_count) v.alias = op.inputs[0].value;
+    TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &op.outputs[i]));
+    if (n->def->flags & TFC_OP_VIEW && n->input_count && ir->values.data[op.outputs[i]].planned)
+      ir->values.data[op.outputs[i]].alias = TFC_NONE32; // the kernel copies to a planned place
+    if (!w->b->ground->fed[n->output_begin + i])
+      *s = (struct source){PLAIN, op.outputs[i], TFC_NONE32, NULL, TFC_NONE32};
+  }
+  return NULL;
+}
+
+// A sum over no dimensions, or over dimensions of size 1, as gradients of broadcasts end in: its input under another
+// shape. Not of a variable, whose later updates a sum does not show.
+static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
+  static const char *const names[] = {"Sum", "Mean", "Prod", "Max", "Min"};
+  const struct tfc_graph *g = w->b->graph;
+  bool named = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || tfc_str_is(n->op, names[i]);
+  if (!named || n->input_count != 2 || w->b->session->options.no_rewrites) return false;
+  uint32_t from = output_number(g, tfc_node_inputs(g, n)[0]);
+  const struct source *s = &w->sources[from];
+  if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
+  const struct tfc_shape *x = &w->b->ground->shapes.shapes[from], *y = &w->b->ground->shapes.shapes[n->output_begin];
+  // A number has no dimensions: what an unknown axis of one says is looked at when it runs.
+  if (x->rank == 0 && !w->b->ground->shapes.values[output_number(g, tfc_node_inputs(g, n)[1])]) return false;
+  return tfc_shape_is_static(x) && tfc_shape_is_static(y) && tfc_shape_elements(x) == tfc_shape_elements(y);
+}
+
+// A view with another shape is a slot of its own, whose address must be known before the step begins.
+static bool view_can_follow(const struct walk *w, const struct tfc_node *n) {
+  if (keeps_shape(n) || tfc_str_is(n->op, "IdentityN")) return true;
+  const struct source *s = &w->sources[output_number(w->b->graph, tfc_node_inputs(w->b->graph, n)[0])];
+  uint32_t value = s->kind == REFERENCE ? w->accesses.data[s->variable].version : s->value;
+  const struct tfc_ir_value *v = &w->ir->values.data[value];
+  return v->kind == TFC_IR_CONST || v->planned || (v->kind != TFC_IR_OP && tfc_shape_is_static(&v->shape));
+}
+
+static tfc_status walk_node(struct walk *w, uint32_t id) {
+  const struct tfc_graph *g = w->b->graph;
+  const struct tfc_node *n = &g->nodes[id];
+  for (uint32_t i = 0; i < n->output_count; i++)
+    if (w->b->ground->fed[n->output_begin + i])
+      TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[n->output_begin + i] - 1));
+  if (tfc_all_fed(w->b->ground, n)) return NULL;
+  uint32_t f = n->def->flags;
+  bool rewrites = !w->b->session->options.no_rewrites;
+  if (f & TFC_OP_VARIABLE) {
+    TFC_RETURN_IF_ERROR(elided_after(w, id));
+    return make_variable(w, id);
+  }
+  bool folded = rewrites && n->output_count && !(f & (TFC_OP_STATEFUL | TFC_OP_UPDATE));
+  for (uint32_t i = 0; i < n->output_count && folded; i++)
+    folded =
+        w->b->ground->shapes.values[n->output_begin + i] && !tfc_dtype_is_ref(g->output_dtypes[n->output_begin + i]);
+  const struct tfc_tensor *value = tfc_const_value(g, n);
+  if (folded || value) {
+    TFC_RETURN_IF_ERROR(elided_after(w, id));
+    for (uint32_t i = 0; i < n->output_count; i++)
+      if (!w->b->ground->fed[n->output_begin + i])
+        TFC_RETURN_IF_ERROR(make_constant(w, id, i, folded ? w->b->ground->shapes.values[n->output_begin + i] : value));
+    return NULL;
+  }
+  if (f & TFC_OP_NOP && n->output_count == 0) return elided_after(w, id);
+  if ((elidable_view(w->b, n) || reduces_nothing(w, n)) && view_can_follow(w, n)) {
+    const struct source *s = &w->sources[output_number(g, tfc_node_inputs(g, n)[0])];
+    if (!tfc_str_is(n->op, "ReadVariableOp")) {
+      TFC_RETURN_IF_ERROR(elided_after(w, id));
+      return elide_view(w, id);
+    }
+    if (s->kind == HANDLE && !must_copy(w, id, s->variable)) {
+      TFC_RETURN_IF_ERROR(elided_after(w, id));
+      const struct access *a = &w->accesses.data[s->variable];
+      // Readers wait for the version's writer; a control edge from this read waits for that writer too.
+      if (w->after[id] == TFC_NONE32) w->after[id] = a->writer;
+      if (!w->b->ground->fed[n->output_begin])
+        w->sources[n->output_begin] = (struct source){PLAIN, a->version, TFC_NONE32, NULL, w->after[id]};
+      return NULL;
+    }
+  }
+  return make_op(w, id);
+}
+
+static tfc_status note_updates(struct walk *w) { // variables must be there before anybody asks
+  const struct tfc_graph *g = w->b->graph;
+  for (uint32_t i = 0; i < w->b->ground->order_count; i++) {
+    uint32_t id = w->b->ground->order[i];
+    const struct tfc_node *n = &g->nodes[id];
+    if (tfc_all_fed(w->b->ground, n) || !(n->def->flags & TFC_OP_UPDATE)) continue;
+    for (uint32_t k = 0; k < n->input_count; k++) {
+      struct tfc_output o = tfc_node_inputs(g, n)[k];
+      tfc_dtype t = tfc_output_dtype(g, o);
+      if (t != TFC_RESOURCE && !tfc_dtype_is_ref(t)) continue;
+      uint32_t root = variable_root(w->b, o);
+      if (root == TFC_NO_NODE || !w->variable_of[root]) continue;
+      struct access *a = &w->accesses.data[w->variable_of[root] - 1];
+      if (!tfc_array_push(&a->update_positions, i)) return TFC_PLAN_NO_MEMORY();
+    }
+  }
+  return NULL;
+}
+
+static tfc_status make_fetches(struct walk *w) {
+  const struct tfc_run_spec *spec = w->b->spec;
+  w->b->fetches = TFC_ARENA_ARRAY(&w->ir->arena, struct tfc_plan_fetch, spec->fetch_count + 1);
+  if (!w->b->fetches) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < spec->fetch_count; i++) {
+    uint32_t number = output_number(w->b->graph, spec->fetches[i]);
+    if (w->b->ground->fed[number]) TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[number] - 1));
+    const struct source *s = &w->sources[number];
+    if (s->kind == NOTHING)
+      return tfc_status_make(TFC_INTERNAL, "fetch '%.*s' has no source",
+                             TFC_STR_ARG(w->b->graph->nodes[spec->fetches[i].node].name));
+    uint32_t value = s->kind == REFERENCE ? w->accesses.data[s->variable].version : s->value;
+    w->b->fetches[i] = (struct tfc_plan_fetch){value, s->view};
+    for (uint32_t v = value; v != TFC_NONE32; v = w->ir->values.data[v].alias) w->ir->values.data[v].fetched = true;
+  }
+  return NULL;
+}
+
+static bool on_several_devices(const struct tfc_ir *ir) {
+  uint16_t device = UINT16_MAX;
+  for (size_t i = 0; i < ir->ops.count; i++) {
+    if (ir->ops.data[i].joint) continue;
+    if (device != UINT16_MAX && ir->ops.data[i].device != device) return true;
+    device = ir->ops.data[i].device;
+  }
+  return false;
+}
+
+tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = b->graph;
+  struct walk w = {.b = b, .ir = ir};
+  ir->graph = g;
+  ir->devices = b->session->devices;
+  ir->device_count = b->session->device_count;
+  ir->all_rewrites = b->session->options.all_rewrites;
+  w.sources = calloc(g->output_total + 1u, sizeof *w.sources);
+  w.after = malloc((g->node_count + 1u) * sizeof *w.after);
+  w.variable_of = calloc(g->node_count + 1u, sizeof *w.variable_of);
+  w.feed_values = malloc((b->spec->feed_count + 1u) * sizeof *w.feed_values);
+  w.effects = calloc(g->node_count + 1u, sizeof *w.effects);
+  w.leads = calloc(g->node_count + 1u, sizeof *w.leads);
+  if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!tfc_array_reserve(&ir->ops, 2 * b->ground->order_count) ||
+      !tfc_array_reserve(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||
+      !tfc_array_reserve(&ir->edges, b->ground->order_count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE32;
+  for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE32;
+  for (uint32_t i = 0; i < b->spec->feed_count; i++) TFC_TRY(s, make_feed(&w, i));
+  mark_effects(&w);
+  for (uint32_t i = 0; i < b->ground->order_count; i++) { // variables with no inputs of their own come first
+    const struct tfc_node *n = &g->nodes[b->ground->order[i]];
+    if (is_variable(n) && !tfc_all_fed(b->ground, n) && !n->control_count)
+      TFC_TRY(s, walk_node(&w, b->ground->order[i]));
+  }
+  TFC_TRY(s, note_updates(&w));
+  for (uint32_t i = 0; i < b->ground->order_count; i++)
+    if (!w.variable_of[b->ground->order[i]]) TFC_TRY(s, walk_node(&w, b->ground->order[i]));
+  TFC_TRY(s, make_fetches(&w));
+  ir->in_parts = b->spec->in_parts || on_several_devices(ir);
+out:
+  for (size_t i = 0; i < w.accesses.count; i++) {
+    tfc_array_free(&w.accesses.data[i].readers);
+    tfc_array_free(&w.accesses.data[i].update_positions);
+  }
+  tfc_array_free(&w.accesses);
+  tfc_array_free(&w.set);
+  free(w.sources);
+  free(w.after);
+  free(w.variable_of);
+  free(w.feed_values);
+  free(w.effects);
+  free(w.leads);
+  return s;
+}

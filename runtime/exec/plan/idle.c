@@ -1,0 +1,93 @@
+// What can be had when a step begins, as the packed form of a weight, runs where its device would wait anyway, and not
+// right before the first that needs it, for which others may be waiting by then.
+//
+// The order is simulated on estimates; an operation that rewrites made of variables and constants alone moves to the
+// last wait before it that is long enough. Memory is planned afterwards.
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/exec/plan/plan_internal.h"
+
+static const double shortest_us = 20; // a wait that counts
+
+struct filler {
+  const struct tfc_ir *ir;
+  const uint32_t *sequence;
+  bool *waits;       // [op] for another operation
+  bool *at_once;     // [op] can run when the step begins, or when those that it goes on with have
+  double *idle;      // [position] for how long its device waits before it
+  uint32_t *wait;    // [position] the last wait of its device before it
+  uint32_t *before;  // [position] where it moves: right before the operation of that position
+  uint32_t *at_most; // [op] the position before which it must be, as what goes on with it is there; TFC_NONE32: none
+};
+
+// Where the operation at position `i` had better run: the last wait of its device that is long enough; as it is
+// where there is none.
+static uint32_t better_place(struct filler *f, uint32_t i) {
+  double us = f->ir->ops.data[f->sequence[i]].cost_us;
+  uint32_t most = f->at_most[f->sequence[i]], end = most < i ? most : i, tries = 0;
+  for (uint32_t k = end < i && f->idle[end] >= shortest_us ? end : f->wait[end]; k != TFC_NONE32 && tries < 256;
+       k = f->wait[k], tries++) {
+    if (f->idle[k] < us) continue;
+    f->idle[k] -= us;
+    return k;
+  }
+  return end;
+}
+
+static uint32_t goes_on_with(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
+  return op->goes_on ? ir->values.data[op->inputs[op->input_count - 1].value].op : TFC_NONE32;
+}
+
+tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g, uint32_t *sequence,
+                               uint32_t count) {
+  tfc_status s = NULL;
+  struct filler f = {.ir = ir, .sequence = sequence};
+  uint32_t moves = 0, at = 0;
+  double length_us;
+  uint32_t *moved = malloc((count + 1) * sizeof *moved); // [position] the first that moves to before it
+  uint32_t *next = malloc((count + 1) * sizeof *next);   // [position] the next that moves to the same place
+  uint32_t *last = malloc((ir->device_count + 1) * sizeof *last), *old = malloc((count + 1) * sizeof *old);
+  f.waits = calloc(ir->ops.count + 1, sizeof *f.waits);
+  f.at_once = calloc(ir->ops.count + 1, sizeof *f.at_once);
+  f.at_most = malloc((ir->ops.count + 1) * sizeof *f.at_most);
+  f.idle = calloc(count + 1, sizeof *f.idle);
+  f.wait = malloc((count + 1) * sizeof *f.wait);
+  f.before = malloc((count + 1) * sizeof *f.before);
+  if (!moved || !next || !last || !old || !f.waits || !f.at_once || !f.at_most || !f.idle || !f.wait || !f.before)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  TFC_TRY(s, tfc_order_replay(ir, g, sequence, count, f.idle, f.waits, &length_us));
+  for (uint32_t d = 0; d <= ir->device_count; d++) last[d] = TFC_NONE32;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
+    uint32_t begun = goes_on_with(ir, op);
+    f.at_once[sequence[i]] =
+        op->prepared && !op->joint && (begun == TFC_NONE32 ? !f.waits[sequence[i]] : f.at_once[begun]);
+    f.at_most[sequence[i]] = TFC_NONE32;
+    moved[i] = TFC_NONE32;
+    f.wait[i] = last[op->device];
+    if (f.idle[i] >= shortest_us) last[op->device] = i;
+  }
+  for (uint32_t i = count; i-- > 0;) { // the last first: what goes on with another one comes after it
+    const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
+    f.before[i] = f.at_once[sequence[i]] ? better_place(&f, i) : i;
+    moves += f.before[i] != i;
+    uint32_t begun = goes_on_with(ir, op);
+    if (begun != TFC_NONE32 && f.before[i] != i) f.at_most[begun] = f.before[i];
+  }
+  if (!moves) goto out;
+  memcpy(old, sequence, count * sizeof *old);
+  for (uint32_t i = count; i-- > 0;) {
+    if (f.before[i] == i) continue;
+    next[i] = moved[f.before[i]];
+    moved[f.before[i]] = i;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t k = moved[i]; k != TFC_NONE32; k = next[k]) sequence[at++] = old[k];
+    if (f.before[i] == i) sequence[at++] = old[i];
+  }
+out:
+  free(moved), free(next), free(last), free(old);
+  free(f.waits), free(f.at_once), free(f.at_most), free(f.idle), free(f.wait), free(f.before);
+  return s;
+}

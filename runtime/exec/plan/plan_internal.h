@@ -1,0 +1,341 @@
+// What the files of this folder share: sessions, plans, and the stages that make a static plan.
+//
+//   build.c     graph → ir        which operations run, values, versions of variables, ordering edges
+//   rewrite.c   ir → ir
+//   order.c     ir → sequence     who starts when
+//   lane_schedule.c times → sequence  who starts when on which of a device's cores
+//   adapt.c     times             another way to run the same, where the first steps say that it is faster
+//   idle.c      sequence          packed weights where a device would wait
+//   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
+//   memory.c    items → places    the arena of each device
+//   lane_steps.c  → lanes         what each operation in lanes waits for
+//   segments.c  → prepared segments and what is submitted each step
+//   step.c      runs it
+#ifndef TFC_RUNTIME_EXEC_PLAN_PLAN_INTERNAL_H
+#define TFC_RUNTIME_EXEC_PLAN_PLAN_INTERNAL_H
+
+#include <pthread.h>
+
+#include "runtime/exec/gate.h"
+#include "runtime/exec/groundwork.h"
+#include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/exec/session.h"
+#include "runtime/pass/pass.h"
+
+// --- Session -----------------------------------------------------------------------------------------------------
+struct tfc_session_arena { // shared by the static plans of a session, one per device and one for the host
+  struct tfc_buffer *buffer;
+  uint64_t size;
+  uint64_t generation; // grows when the address changes
+};
+
+struct tfc_session_graph { // state of a graph's nodes, for the session's own graph and functions' bodies
+  const struct tfc_graph *graph;
+  void **node_states; // [node_count], made when a plan needs one
+};
+
+struct tfc_cached_plan {
+  uint64_t hash;
+  void *key;
+  size_t key_size;
+  struct tfc_plan *plan;
+};
+
+struct tfc_timeline { // of copies to a device in ready order
+  struct tfc_semaphore *semaphore;
+  uint64_t last; // of the last copy that was submitted; under the lock of submissions
+};
+
+struct tfc_session {
+  const struct tfc_graph *graph; // retained
+  struct tfc_session_options options;
+  struct tfc_device *const *devices;
+  uint32_t device_count;
+  struct tfc_resources *resources;
+  struct tfc_timeline *timelines;   // [device_count]; semaphore NULL: the device has no memory of its own
+  struct tfc_session_arena *arenas; // [device_count + 1]
+  pthread_mutex_t run_lock;         // one static step at a time; arenas
+  uint32_t dynamic_steps;           // since the last static one; under run_lock
+  pthread_mutex_t lock;             // what follows
+  TFC_ARRAY(struct tfc_session_graph) graphs;
+  TFC_ARRAY(struct tfc_variable *) variables; // that plans of this session use, one reference each
+  TFC_ARRAY(struct tfc_cached_plan) cache;
+  TFC_ARRAY(struct tfc_plan *) function_plans;
+  struct tfc_groundwork *ground; // of the last plan, or NULL
+  _Atomic int64_t next_step;
+  _Atomic uint32_t next_stream;
+  struct tfc_gate gate;
+  struct tfc_queue_threads *queue_threads; // or NULL
+};
+// The variable that a VariableV2 or VarHandleOp node names, made if it is not there. Borrowed.
+TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
+                                             struct tfc_variable **out);
+TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
+                                               uint32_t node,
+                                               void **out); // NULL where the op has none
+// Moves a variable's value to a device if it is elsewhere.
+TFC_MUST_USE tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device);
+
+// --- Building ----------------------------------------------------------------------------------------------------
+struct tfc_plan_fetch {
+  uint32_t value;
+  const struct tfc_shape *view;
+};
+struct tfc_build {
+  struct tfc_session *session;
+  const struct tfc_graph *graph;
+  const struct tfc_run_spec *spec;
+  const struct tfc_groundwork *ground;
+  struct tfc_plan_fetch *fetches; // [fetch_count], arena of the ir
+};
+// INVALID_ARGUMENT: a node is placed on no device.
+TFC_MUST_USE tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *graph,
+                                        const struct tfc_run_spec *spec, const struct tfc_groundwork *ground,
+                                        struct tfc_build *out);
+TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
+
+// --- Order -------------------------------------------------------------------------------------------------------
+// Fills out_sequence with the ids of all operations that are not dead (joints too), so that whatever an operation waits
+// for comes before it. `sequence`/`order`: as in struct tfc_run_spec.
+TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
+                                       uint32_t **out_sequence, uint32_t *out_count);
+
+// Successors of operations, CSR; `waiting`: how many come before each.
+struct tfc_order_graph {
+  uint32_t *begin, *to;
+  uint32_t *waiting;
+};
+TFC_MUST_USE tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph *out);
+void tfc_order_graph_deinit(struct tfc_order_graph *g);
+// By estimate, from one operation to another that waits for it: a tensor between devices takes 5 µs and 10 GB/s.
+double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to);
+// Moves what waits for nothing to where its device would wait anyway.
+TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
+                                            uint32_t *sequence, uint32_t count);
+// When the last operation of a sequence ends, where each takes cost_us and devices run theirs in its order. `idle`
+// (NULL: not wanted): [count] for how long its device waits before each; `waits`, with it: [ops] for another one.
+TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g,
+                                         const uint32_t *sequence, uint32_t count, double *idle, bool *waits,
+                                         double *out_us);
+// The sequence with the shortest replay: as it is (*out_better false, nothing comes out), what is ready first in its
+// order, or the longest remaining path first. The caller frees.
+TFC_MUST_USE tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
+                                          uint32_t **out_sequence, uint32_t *out_count, bool *out_better);
+
+// Operations side by side on the cores of the only device. An operation belongs to a lane; others help it.
+struct tfc_lane_schedule {
+  uint32_t lanes;
+  uint32_t *sequence; // [sequence_count] as tfc_order_make's
+  uint32_t sequence_count;
+  uint16_t *lane;       // [ops]
+  uint32_t *helpers;    // [ops] a bit for each lane
+  bool *open;           // [ops] others may help that would be idle
+  double predicted_us;  // of the step
+  double one_by_one_us; // by the same times
+};
+// From the times of operations [ops], in ticks (wall 0: takes no time), when they run one by one on all `cores`.
+TFC_MUST_USE tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_time *times, uint32_t cores,
+                                               struct tfc_lane_schedule *out);
+void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
+
+// --- Items -------------------------------------------------------------------------------------------------------
+// Queues: compute of device d is d; copies to device d are device_count + d; with lanes they are the queues. Locations
+// of memory: device d, or device_count for host memory beside devices that have their own.
+struct tfc_item {
+  uint32_t op;       // TFC_NONE32: a copy
+  uint32_t transfer; // copies: index into transfers
+  uint16_t queue;
+  uint32_t position; // in its queue
+  bool signals;
+  uint32_t wait_begin, wait_count;
+  uint32_t arrival_begin, arrival_count;
+};
+struct tfc_wait {
+  uint16_t queue;
+  uint32_t position; // of the item that must have ended
+};
+struct tfc_plan_copy { // a value that moves, or is handed over (item TFC_NONE32)
+  uint32_t value;
+  uint16_t source, target; // locations
+  uint32_t item;
+};
+struct tfc_arrangement {
+  struct tfc_item *items;
+  uint32_t item_count;
+  struct tfc_wait *waits;
+  uint32_t *arrivals;
+  struct tfc_plan_copy *transfers;
+  uint32_t transfer_count;
+  uint32_t *first_copy, *next_copy; // [values], [transfers]: chains of a value's transfers
+  uint32_t queue_count;
+  uint32_t *clocks;      // [item * queue_count + queue]: how many items of each queue have ended when the item starts
+  uint32_t *queue_items; // [queue] how many
+  uint32_t *item_of_op;  // [ops]
+};
+TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
+                                    const struct tfc_lane_schedule *lanes, // NULL: none
+                                    struct tfc_arena *arena, struct tfc_arrangement *out);
+// Where a value's memory is, and where an operation wants its input `i`.
+uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
+uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input);
+bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location);
+// The copy of a value at a location: its index among transfers, or TFC_NONE32 where it can be read as it is.
+uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t value, uint16_t location);
+
+// --- Memory ------------------------------------------------------------------------------------------------------
+struct tfc_memory_plan {
+  uint64_t *value_offset; // [values] in the arena of its location, UINT64_MAX: no place
+  uint64_t *copy_offset;  // [transfers]
+  uint64_t *size;         // [device_count + 1] of each arena
+};
+TFC_MUST_USE tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
+                                             struct tfc_arena *arena, struct tfc_memory_plan *out);
+
+// Of one device, for a plan with lanes: in the arena.
+TFC_MUST_USE tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
+                                            const struct tfc_memory_plan *memory, const struct tfc_lane_schedule *by,
+                                            struct tfc_arena *arena, const struct tfc_lanes **out);
+
+// --- Plan --------------------------------------------------------------------------------------------------------
+struct tfc_place { // a slot with a place in an arena
+  struct tfc_tensor *slot;
+  uint64_t offset;
+  uint16_t location;
+  size_t size;
+  tfc_dtype dtype;
+  const struct tfc_shape *shape;
+};
+struct tfc_feed_view { // slots that follow a feed
+  struct tfc_tensor *slot;
+  uint32_t feed;
+  const struct tfc_shape *view;
+};
+struct tfc_submission {
+  struct tfc_device *device;
+  struct tfc_prepared *prepared; // a segment, or
+  struct tfc_copy copy;          // a copy (copy.source set)
+  uint32_t point_begin, wait_count, signal_count;
+};
+struct tfc_point { // where a timepoint's value comes from
+  uint16_t queue;
+  uint32_t offset;
+};
+
+struct tfc_dynamic;
+struct tfc_plan {
+  struct tfc_session *session;
+  uint32_t users; // steps that run a cached plan; under session->lock
+  struct tfc_arena arena;
+  struct tfc_ir ir;
+  struct tfc_groundwork *ground; // views and folded constants of the ir point into it
+  struct tfc_plan_info info;
+  struct tfc_dynamic *dynamic;          // NULL: static
+  struct tfc_run_spec spec;             // static: copies, for the twin
+  struct tfc_session_arena *own_arenas; // [device_count + 1] where steps run side by side; NULL: the session's
+  pthread_mutex_t own_lock;             // with them: one step of this plan at a time
+  uint32_t stream;                      // with them (struct tfc_step)
+  struct tfc_plan *twin;                // static: the same in ready order, made when first needed; under session->lock
+  struct tfc_adaptation *adaptation;    // static: to what its operations take; NULL: none. Under session->run_lock
+  bool borrows;                         // the second way of an adapted plan: ir, feeds and shapes are the first's
+  const uint32_t *sequence;             // static: what tfc_order_make said
+  uint32_t sequence_count;
+  uint64_t *most_bytes; // [devices] what its second way may need; NULL: the devices' limits
+  bool refit;           // its second way was dropped: arenas become as large as it needs
+  const struct tfc_plan_fetch *fetch_values;
+  uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
+  const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
+  uint16_t function_device;               // plans of functions
+  // The static path.
+  struct tfc_place *places;
+  uint32_t place_count;
+  uint64_t *arena_generation, *arena_size; // [locations]
+  struct tfc_feed_view *feed_views;
+  uint32_t feed_view_count;
+  struct tfc_tensor **unplanned; // slots to release after a step
+  uint32_t unplanned_count;
+  struct tfc_segment *segments;
+  uint32_t segment_count;
+  struct tfc_submission *submissions;
+  uint32_t submission_count;
+  struct tfc_point *points;
+  struct tfc_timepoint *timepoints; // scratch, [points]
+  uint32_t point_count;
+  struct tfc_semaphore **semaphores; // [queues]
+  uint64_t *base;                    // [queues] value of each semaphore before the step
+  uint32_t *queue_items;
+  uint32_t queue_count;
+  struct tfc_span *spans; // [devices]
+  struct tfc_tensor **fetch_slots;
+  uint16_t *fetch_locations;
+  const struct tfc_shape **fetch_views; // NULL entries: as the slot says
+  uint32_t fetch_count, feed_count;
+  tfc_dtype *feed_dtypes;
+  struct tfc_shape *feed_shapes;
+  const struct tfc_output *feeds; // copies in the arena
+  struct tfc_resources *step_resources;
+  bool uses_step_resources;
+  double last_step_us;
+  TFC_ARRAY(struct tfc_buffer *) constants; // uploaded to devices with their own memory
+};
+TFC_MUST_USE tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan);
+TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds,
+                                            struct tfc_tensor *fetches, const struct tfc_run_options *options);
+TFC_MUST_USE tfc_status tfc_plan_check_feed(const struct tfc_plan *plan, uint32_t i, const struct tfc_tensor *t);
+TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds);
+void tfc_plan_static_deinit(struct tfc_plan *plan);
+// Puts slots with places where the arenas are now, making those large enough. Under run_lock, or the plan's own.
+TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
+// What waits for each other is submitted under one lock of the process, so that every queue has it in the same order.
+void tfc_submit_begin(void);
+void tfc_submit_end(void);
+// A step in ready order begins. After some of them in a row arenas are given back. Under run_lock.
+void tfc_session_note_dynamic(struct tfc_session *session);
+
+// The rest of a static plan, from its ir.
+TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
+                                         const struct tfc_lane_schedule *lanes);
+// --- Adapting: operations are timed in the first steps, and then run in the better way. ------------------------------
+TFC_MUST_USE tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec);
+// What the next step shall run: `plan`, or its second way. Both under session->run_lock.
+struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_run_options *options);
+void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed);
+void tfc_plan_adapt_free(struct tfc_adaptation *adaptation);
+
+TFC_MUST_USE tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan);
+TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *feeds,
+                                             struct tfc_tensor *fetches, const struct tfc_run_options *options);
+void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
+
+// What is fetched is a variable's value, and it has none: as the node's own error.
+TFC_MUST_USE tfc_status tfc_fetch_error(tfc_status s, const struct tfc_session *session, const struct tfc_graph *g,
+                                        struct tfc_output o, const struct tfc_variable *v);
+
+// Arithmetic that rounds otherwise is for a device that is alone: cores that work side by side share the tile unit, and
+// four of them were 1.7 times as slow with it as without.
+static inline bool tfc_rounding_welcome(const struct tfc_ir *ir) {
+  return ir->all_rewrites && ir->device_count == 1;
+}
+
+// Of arenas of a plan of so many operations: about what they take, so that large plans get it in large pages.
+static inline size_t tfc_plan_block_size(uint32_t operations) {
+  enum { LEAST = 64 << 10, EACH = 512 };
+  return (size_t)operations * EACH + LEAST;
+}
+
+// Is a variable's value in host memory beside that of the device which the variable is on?
+static inline bool tfc_variable_beside(const struct tfc_device *d, tfc_dtype dtype) {
+  return d->info.address_space && (!tfc_dtype_is_plain(dtype) || tfc_host_variable(dtype));
+}
+
+#define TFC_PLAN_NO_MEMORY() tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step")
+
+// Does the node take or give a variant? Lists hold tensors that came from anywhere: on devices with memory of their own
+// such nodes run on the host, where the elements are.
+static inline bool tfc_plan_touches_variant(const struct tfc_graph *g, const struct tfc_node *n) {
+  bool found = false;
+  for (uint32_t k = 0; k < n->input_count; k++) found |= tfc_output_dtype(g, tfc_node_inputs(g, n)[k]) == TFC_VARIANT;
+  for (uint32_t k = 0; k < n->output_count; k++) found |= g->output_dtypes[n->output_begin + k] == TFC_VARIANT;
+  return found;
+}
+
+#endif

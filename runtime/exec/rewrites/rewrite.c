@@ -1,0 +1,119 @@
+// Editing the plan's form, and the list of rewrites that the linker gathered.
+#include "runtime/exec/rewrites/rewrite.h"
+
+#include <stdlib.h>
+
+extern const struct tfc_rewrites __start_tfc_rewrites[] __attribute__((weak));
+extern const struct tfc_rewrites __stop_tfc_rewrites[] __attribute__((weak));
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+}
+
+tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id) {
+  uint32_t id = (uint32_t)ir->ops.count;
+  if (!tfc_array_push(&ir->ops, *op)) return no_memory();
+  ir->ops.data[id].host = tfc_host_memory(ir->graph, &ir->graph->nodes[op->node], op->def);
+  for (uint32_t i = 0; i < op->output_count; i++)
+    if (op->outputs[i] != TFC_NONE32) {
+      ir->values.data[op->outputs[i]].op = id;
+      ir->values.data[op->outputs[i]].output = i;
+    }
+  if (ir->rewriting && !tfc_array_push(&ir->replaced, TFC_NONE32)) return no_memory();
+  *out_id = id;
+  return NULL;
+}
+
+tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id) {
+  *out_id = (uint32_t)ir->values.count;
+  return tfc_array_push(&ir->values, *value) ? NULL : no_memory();
+}
+
+tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to) {
+  if (from == to || from == TFC_NONE32 || to == TFC_NONE32) return NULL;
+  return tfc_array_push(&ir->edges, (struct tfc_ir_edge){from, to}) ? NULL : no_memory();
+}
+
+void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by) {
+  ir->ops.data[old].dead = true;
+  ir->replaced.data[old] = by;
+}
+
+tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out) {
+  uint32_t *begin = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 2), *ops = NULL;
+  if (!begin) return no_memory();
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < ir->ops.count; i++) {
+      const struct tfc_ir_op *op = &ir->ops.data[i];
+      for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
+        uint32_t v = op->inputs[k].value;
+        if (v == TFC_NONE32) continue;
+        if (pass == 0)
+          begin[v + 2]++;
+        else
+          ops[begin[v + 1]++] = (uint32_t)i;
+      }
+    }
+    for (size_t v = 1; pass == 0 && v <= ir->values.count; v++) begin[v + 1] += begin[v];
+    if (pass == 0) ops = tfc_arena_alloc(arena, (begin[ir->values.count + 1] + (size_t)1) * sizeof *ops);
+    if (!ops) return no_memory();
+  }
+  *out = (struct tfc_ir_readers){begin, ops};
+  return NULL;
+}
+
+static int by_rank(const void *a, const void *b) {
+  const struct tfc_rewrite *x = *(const struct tfc_rewrite *const *)a, *y = *(const struct tfc_rewrite *const *)b;
+  int c = (x->rank > y->rank) - (x->rank < y->rank);
+  return c ? c : strcmp(x->name, y->name);
+}
+
+// Ordering edges follow what replaced their ends.
+static void settle(struct tfc_ir *ir) {
+  size_t kept = 0;
+  for (size_t i = 0; i < ir->edges.count; i++) {
+    struct tfc_ir_edge e = ir->edges.data[i];
+    while (e.from != TFC_NONE32 && ir->ops.data[e.from].dead) e.from = ir->replaced.data[e.from];
+    while (e.to != TFC_NONE32 && ir->ops.data[e.to].dead) e.to = ir->replaced.data[e.to];
+    if (e.from != e.to && e.from != TFC_NONE32 && e.to != TFC_NONE32) ir->edges.data[kept++] = e;
+  }
+  ir->edges.count = kept;
+}
+
+tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  const struct tfc_rewrite **rows = NULL;
+  size_t count = 0;
+  for (const struct tfc_rewrites *f = __start_tfc_rewrites; f < __stop_tfc_rewrites; f++) count += f->count;
+  if (count == 0) return NULL;
+  rows = calloc(count, sizeof *rows);
+  if (!rows || !tfc_array_reserve(&ir->replaced, 2 * ir->ops.count) || !tfc_array_resize(&ir->replaced, ir->ops.count))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t i = 0; i < ir->replaced.count; i++) ir->replaced.data[i] = TFC_NONE32;
+  ir->rewriting = true;
+  count = 0;
+  for (const struct tfc_rewrites *f = __start_tfc_rewrites; f < __stop_tfc_rewrites; f++)
+    for (size_t i = 0; i < f->count; i++)
+      if (f->rows[i].exact || ir->all_rewrites) rows[count++] = &f->rows[i];
+  qsort(rows, count, sizeof *rows, by_rank);
+  for (size_t i = 0; i < count; i++) {
+    s = rows[i]->apply(ir);
+    if (s) {
+      s = tfc_status_annotate(s, "rewrite %s", rows[i]->name);
+      goto out;
+    }
+    settle(ir);
+  }
+  for (uint32_t i = 0; i < ir->replaced.count; i++) {
+    uint32_t by = i;
+    while (by != TFC_NONE32 && ir->ops.data[by].dead) by = ir->replaced.data[by];
+    if (by == TFC_NONE32 || ir->ops.data[i].joint || ir->ops.data[by].node == ir->ops.data[i].node) continue;
+    if (!tfc_array_push(&ir->fused, (struct tfc_ir_fused){ir->ops.data[i].node, ir->ops.data[by].node}))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  }
+out:
+  free(rows);
+  tfc_array_free(&ir->replaced);
+  ir->rewriting = false;
+  return s;
+}
