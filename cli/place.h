@@ -3,10 +3,9 @@
 #define TFC_CLI_PLACE_H
 
 #include "cli/flags.h"
-#include "runtime/base/status.h"
+#include "runtime/exec/execution.h"
 
 enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // --device-strings, as in its choices
-enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL };
 
 struct place_options {
   struct tfc_common common;
@@ -15,13 +14,11 @@ struct place_options {
   int64_t batch;
   const char *step, *checkpoint, *algorithm;
   int objective;
-  int64_t measurements, evaluations, seed, threads;
-  double time; // seconds; 0: not given
+  int64_t measurements, evaluations;
+  struct tfc_execution execution; // without limits: --memory is read by what needs it
+  double time;                    // seconds; 0: not given
   int device_strings;
   struct tfc_texts baselines, pins, limits;
-  int rewrites;
-  int cuda_graphs; // 1: off
-  int gpu_math;    // -1: not given; else a tfc_math less 1
   bool no_early_stop;
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
 };

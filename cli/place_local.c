@@ -258,8 +258,7 @@ int place_local(const struct place_options *o) {
       .value_count = value_count,
       .devices = o->devices ? o->devices : devices,
       .checkpoint = o->checkpoint,
-      .limits = limits,
-      .limit_count = o->limits.count,
+      .execution = o->execution,
       .pins = o->pins.items,
       .pin_count = o->pins.count,
       .baselines = o->baselines.items,
@@ -268,16 +267,11 @@ int place_local(const struct place_options *o) {
       .device_strings = o->device_strings == TFC_STRINGS_CONSTRAIN ? TFC_STRINGS_ARE_CONSTRAINTS
                         : o->device_strings == TFC_STRINGS_IGNORE  ? TFC_STRINGS_ARE_IGNORED
                                                                    : TFC_STRINGS_RIVAL,
-      .all_rewrites = o->rewrites == TFC_REWRITES_ALL,
-      .no_captures = o->cuda_graphs == 1,
-      .math = (tfc_math)(o->gpu_math + 1),
       .algorithms = o->algorithm,
       .learned = place_learned(),
       .measurements = (uint32_t)o->measurements,
       .seconds = o->time,
       .evaluations = (uint64_t)o->evaluations,
-      .seed = (uint64_t)o->seed,
-      .threads = (uint32_t)o->threads,
       .no_early_stop = o->no_early_stop,
       .database = o->db,
       .save_problem = o->save_problem,
@@ -287,6 +281,7 @@ int place_local(const struct place_options *o) {
       .event = on_event,
       .user = &watch,
   };
+  options.execution.limits = limits, options.execution.limit_count = o->limits.count;
   tfc_program_close_stdout();
   s = tfc_job_run(&options, &outcome);
   tfc_program_open_stdout();

@@ -145,10 +145,11 @@ static tfc_status plan_step(struct described *d) {
   }
   TFC_TRY(s, tfc_infer_fed_shapes(g, fed, step->feed_count, &d->shapes));
   TFC_TRY(s, tfc_devices_open("cpu:0", NULL, 0, &d->devices));
-  TFC_TRY(s, tfc_session_create(g,
-                                &(struct tfc_session_options){
-                                    .devices = &d->devices, .no_rewrites = true, .seed = (uint64_t)d->o->seed},
-                                &d->session));
+  TFC_TRY(s,
+          tfc_session_create(g,
+                             &(struct tfc_session_options){
+                                 .devices = &d->devices, .execution.seed = d->o->execution.seed, .no_rewrites = true},
+                             &d->session));
   TFC_TRY(s, tfc_plan_create(d->session,
                              &(struct tfc_run_spec){.feeds = d->feeds,
                                                     .feed_count = step->feed_count,

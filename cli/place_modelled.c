@@ -81,8 +81,8 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
                  .extra = place_learned(),
                  .seconds = o->time,
                  .evaluations = (uint64_t)o->evaluations,
-                 .seed = (uint64_t)o->seed,
-                 .threads = (uint32_t)o->threads,
+                 .seed = (uint64_t)o->execution.seed,
+                 .threads = (uint32_t)o->execution.threads,
                  .cancel = tfc_program_cancel(),
                  .progress = on_progress},
   };

@@ -10,10 +10,8 @@ struct run_options {
   struct tfc_common common; // first
   const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out;
   struct tfc_texts fetches, targets, inits, feeds;
-  int64_t steps, warmup, threads, batch, seed;
-  int rewrites;
-  int cuda_graphs; // 1: off
-  int gpu_math;    // -1: not given; else a tfc_math less 1
+  int64_t steps, warmup, batch;
+  struct tfc_execution execution;
   bool profile, list_ops, shapes;
 };
 

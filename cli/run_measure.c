@@ -110,7 +110,7 @@ static tfc_status feed_value(const struct measurement *m, const struct tfc_step_
     tfc_tensor_share(&given->value, out);
     return NULL;
   }
-  return tfc_step_synthetic(feed, (uint64_t)o->seed, out);
+  return tfc_step_synthetic(feed, (uint64_t)o->execution.seed, out);
 }
 
 static tfc_status initialize(struct measurement *m) {
@@ -198,7 +198,7 @@ static int64_t warmup_of(const struct measurement *m) {
   const struct run_options *o = m->setup->options;
   bool captures = false;
   for (uint32_t d = 0; d < m->setup->devices.count; d++)
-    captures |= m->setup->devices.devices[d]->driver->on_its_own && o->cuda_graphs != 1;
+    captures |= m->setup->devices.devices[d]->driver->on_its_own && o->execution.captures != TFC_CAPTURES_OFF;
   return captures && o->warmup <= TFC_RUNS_BEFORE_CAPTURE ? TFC_RUNS_BEFORE_CAPTURE + 1 : o->warmup;
 }
 
@@ -419,7 +419,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                               .command = "tfc-run --profile",
                               .graph = o->graph,
                               .graph_nodes = g->node_count,
-                              .seed = (uint64_t)o->seed,
+                              .seed = (uint64_t)o->execution.seed,
                               .host = host.name,
                               .cpu_model = host.cpu_model,
                               .blas_core = host.blas_core,

@@ -99,11 +99,11 @@ static tfc_status apply_placement(struct run_setup *s, const struct tfc_placemen
 
 // As the flags say, else as the placement does: what was measured there is what runs here.
 static tfc_status choose_math(const struct run_options *o, const struct tfc_placement *p, tfc_math *out) {
-  tfc_math asked = (tfc_math)(o->gpu_math + 1), said = TFC_MATH_DEFAULT;
+  tfc_math asked = (tfc_math)o->execution.gpu_math, said = TFC_MATH_DEFAULT;
   if (p && p->gpu_math.data && !(said = tfc_math_parse(p->gpu_math)))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: there is no gpu_math '%.*s'", o->placement,
                            TFC_STR_ARG(p->gpu_math));
-  if (!asked && o->rewrites == 1) asked = TFC_MATH_TF32;
+  if (!asked && o->execution.rewrites == TFC_REWRITES_ALL) asked = TFC_MATH_TF32;
   if (asked && said && asked != said)
     tfc_warn("%s was measured with products in %s on GPUs; they are in %s now", o->placement, tfc_math_name(said),
              tfc_math_name(asked));
@@ -128,20 +128,16 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
     if (!o->devices) TFC_TRY(s, devices_of(placement, &devices));
   }
   TFC_TRY(s, choose_math(o, placement, &math));
-  TFC_TRY(s, limit_threads(o->threads));
+  TFC_TRY(s, limit_threads(o->execution.threads));
   if (o->profile) tfc_gpu_profiler_prepare(o->devices ? o->devices : devices);
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
   if (setup.devices.note) tfc_say("%s", setup.devices.note);
   if (placement) TFC_TRY(s, apply_placement(&setup, placement, &keys));
-  struct tfc_session_options options = {.devices = &setup.devices,
-                                        .all_rewrites = o->rewrites == 1,
-                                        .no_captures = o->cuda_graphs == 1,
-                                        .math = math,
-                                        .seed = (uint64_t)o->seed,
-                                        .callers = 1};
+  struct tfc_session_options options = {.devices = &setup.devices, .execution = o->execution, .callers = 1};
+  options.execution.gpu_math = (int)math;
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
   TFC_TRY(s, tfc_session_fill_queues(setup.session, setup.placement));
-  if (o->gpu_math >= 0 && !run_math(&setup)) tfc_warn("no GPU is among the devices: --gpu-math changes nothing");
+  if (o->execution.gpu_math && !run_math(&setup)) tfc_warn("no GPU is among the devices: --gpu-math changes nothing");
   *out = setup, setup = (struct run_setup){0};
 out:
   run_setup_close(&setup);

@@ -119,35 +119,27 @@ static const struct tfc_flag flags[] = {
      AT(limits),
      .value = "DEVICE=SIZE",
      .help = "a limit: 'cpu:*=200MiB'; may be repeated"},
-    {.name = "rewrites",
-     .kind = TFC_FLAG_CHOICE,
-     AT(rewrites),
-     .choices = "exact|all",
-     .help = "graph rewrites that keep every bit (default), or also those that change rounding"},
-    {.name = "cuda-graphs",
-     .kind = TFC_FLAG_CHOICE,
-     AT(cuda_graphs),
-     .choices = "auto|off",
-     .help = "GPUs replay captured segments (default), or launch operation by operation"},
-    {.name = "gpu-math",
-     .kind = TFC_FLAG_CHOICE,
-     AT(gpu_math),
-     .choices = "float32|tf32|float16|bfloat16",
-     .help = "what GPUs compute products and convolutions of float32 tensors in (default float32, with --rewrites all "
-             "tf32); convolutions have no bfloat16: tf32 there"},
-    {.name = "config",
-     .kind = TFC_FLAG_SETTINGS,
-     AT(config),
-     .value = "FILE",
-     .help = "search and measuring settings (YAML; see configs/)"},
-    {.name = "seed", .kind = TFC_FLAG_COUNT, AT(seed), .value = "N", .help = "everything random follows from it"},
+#define CHOICE(member, flag, values, text)                                                                             \
+  {.name = flag, .kind = TFC_FLAG_CHOICE, AT(execution.member), .choices = values, .help = text},
+    TFC_EXECUTION_CHOICES(CHOICE)
+#undef CHOICE
+        {.name = "config",
+         .kind = TFC_FLAG_SETTINGS,
+         AT(config),
+         .value = "FILE",
+         .help = "search and measuring settings (YAML; see configs/)"},
+    {.name = "seed",
+     .kind = TFC_FLAG_COUNT,
+     AT(execution.seed),
+     .value = "N",
+     .help = "everything random follows from it"},
     {.name = "no-early-stop",
      .kind = TFC_FLAG_BOOL,
      AT(no_early_stop),
      .help = "measure hopeless candidates in full too"},
     {.name = "threads",
      .kind = TFC_FLAG_COUNT,
-     AT(threads),
+     AT(execution.threads),
      .value = "N",
      .minimum = 1,
      .maximum = 4096,
@@ -203,7 +195,7 @@ static const struct tfc_program program = {
 };
 
 int main(int argc, char **argv) {
-  static struct place_options o = {.batch = 0, .measurements = 200, .seed = 1, .db = "tfc.db", .gpu_math = -1};
+  static struct place_options o = {.batch = 0, .measurements = 200, .execution.seed = 1, .db = "tfc.db"};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
   for (int i = 1; i < argc; i++) // needs no graph
@@ -232,6 +224,6 @@ int main(int argc, char **argv) {
                            o.graph);
   }
   if (cost_graph && (code = place_check_cost_graph(&program, &o))) return code;
-  if (o.machine && o.gpu_math >= 0) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
+  if (o.machine && o.execution.gpu_math) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

@@ -67,33 +67,20 @@ static const struct tfc_flag flags[] = {
      .help = "run as this placement file says"},
     {.name = "threads",
      .kind = TFC_FLAG_COUNT,
-     AT(threads),
+     AT(execution.threads),
      .value = "N",
      .minimum = 1,
      .maximum = 4096,
      .help = "use at most this many cores"},
-    {.name = "rewrites",
-     .kind = TFC_FLAG_CHOICE,
-     AT(rewrites),
-     .choices = "exact|all",
-     .help = "graph rewrites that keep every bit (default), or also those that change rounding"},
-    {.name = "cuda-graphs",
-     .kind = TFC_FLAG_CHOICE,
-     AT(cuda_graphs),
-     .choices = "auto|off",
-     .help = "GPUs replay captured segments (default), or launch operation by operation"},
-    {.name = "gpu-math",
-     .kind = TFC_FLAG_CHOICE,
-     AT(gpu_math),
-     .choices = "float32|tf32|float16|bfloat16",
-     .help = "what GPUs compute products and convolutions of float32 tensors in (default as --placement says, else "
-             "float32, with --rewrites all "
-             "tf32); convolutions have no bfloat16: tf32 there"},
-    {.name = "seed",
-     .kind = TFC_FLAG_COUNT,
-     AT(seed),
-     .value = "N",
-     .help = "synthetic feeds and unseeded random operations follow from it"},
+#define CHOICE(member, flag, values, text)                                                                             \
+  {.name = flag, .kind = TFC_FLAG_CHOICE, AT(execution.member), .choices = values, .help = text},
+    TFC_EXECUTION_CHOICES(CHOICE)
+#undef CHOICE
+        {.name = "seed",
+         .kind = TFC_FLAG_COUNT,
+         AT(execution.seed),
+         .value = "N",
+         .help = "synthetic feeds and unseeded random operations follow from it"},
     {.name = "profile",
      .kind = TFC_FLAG_BOOL,
      AT(profile),
@@ -177,7 +164,7 @@ static int check(const struct run_options *o) {
 
 int main(int argc, char **argv) {
   tfc_program_start("tfc-run", argv);
-  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2, .gpu_math = -1};
+  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2};
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);

@@ -72,11 +72,11 @@ static tfc_status add_row(struct tfc_job *j, const struct tfc_job_known *k, cons
   if (isfinite(r.load_us) && single) {
     r.speedup = load_of(single) / r.load_us;
     if (k->in_flight.us.count && single->in_flight.us.count) {
-      TFC_TRY(s, compare(in_flight(single), in_flight(k), j->o->seed, &interval));
+      TFC_TRY(s, compare(in_flight(single), in_flight(k), (uint64_t)j->o->execution.seed, &interval));
       r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
     }
   } else if (single && isfinite(k->final_us) && isfinite(single->final_us)) {
-    TFC_TRY(s, compare(final_run(single), final_run(k), j->o->seed, &interval));
+    TFC_TRY(s, compare(final_run(single), final_run(k), (uint64_t)j->o->execution.seed, &interval));
     r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
   } else if (single && isfinite(r.median_us) && isfinite(tfc_job_final_us(single))) {
     r.speedup = tfc_job_final_us(single) / r.median_us;
@@ -132,7 +132,7 @@ static tfc_status find_bound(struct tfc_job *j) {
   struct tfc_machine *machine = NULL;
   struct tfc_problem *problem = NULL;
   // The fastest time seen of each operation, nothing for dispatch or neighbours, links that cost nothing.
-  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->limits, j->o->limit_count, &machine));
+  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->execution.limits, j->o->execution.limit_count, &machine));
   TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, true, NULL, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
   TFC_TRY(s, tfc_bound_compute(problem, NULL, &j->bound));
@@ -271,6 +271,7 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   tfc_status s = NULL;
   struct tfc_placement *d = NULL;
   struct tfc_solution as_run = {0};
+  struct tfc_text execution = {0};
   TFC_TRY(s, tfc_placement_create(&d));
   d->run = j->run;
   d->graph_file = tfc_arena_str(&d->arena, tfc_str_from(j->o->graph_path));
@@ -287,6 +288,8 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   if (virtual_transfers) d->virtual_transfers = tfc_str_from(virtual_transfers);
   const char *math = tfc_devices_math(j->info->devices, j->info->device_count);
   if (math) d->gpu_math = tfc_arena_str(&d->arena, tfc_str_from(math));
+  tfc_execution_format(&j->o->execution, &execution);
+  d->execution = tfc_arena_str(&d->arena, (tfc_str){execution.data, execution.size});
   d->step_median_us = median;
   d->step_q1_us = isfinite(k->final_us) ? k->final_q1 : k->q1_us;
   d->step_q3_us = isfinite(k->final_us) ? k->final_q3 : k->q3_us;
@@ -324,13 +327,14 @@ static tfc_status write_document(struct tfc_job *j, const struct tfc_job_known *
   d->bound_us = j->out->bound_us > 0 ? j->out->bound_us : (double)NAN;
   if (j->out->bound_name) d->bound_name = tfc_arena_str(&d->arena, tfc_str_from(j->out->bound_name));
   d->algorithm = tfc_arena_str(&d->arena, tfc_str_from(k->algorithm ? k->algorithm : k->name));
-  d->seed = j->o->seed;
+  d->seed = (uint64_t)j->o->execution.seed;
   d->evaluations = j->episodes;
   if (k->sequence) TFC_TRY(s, rank_as_run(j, k, &as_run));
   TFC_TRY(s, tfc_subject_document(j->subject, j->problem, as_run.device ? &as_run : &k->solution, d));
   TFC_TRY(s, give_fallback_reasons(j, d));
   j->out->placement = d, d = NULL;
 out:
+  tfc_text_deinit(&execution);
   if (as_run.device) tfc_solution_deinit(&as_run);
   tfc_placement_free(d);
   return s;

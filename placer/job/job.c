@@ -79,7 +79,7 @@ static tfc_status make_feeds(struct tfc_job *j) {
           j->o->values[k].output.index == step->feeds[i].output.index)
         value = &j->o->values[k].value;
     if (!value) {
-      TFC_RETURN_IF_ERROR(tfc_step_synthetic(&step->feeds[i], j->o->seed, &j->feeds[i]));
+      TFC_RETURN_IF_ERROR(tfc_step_synthetic(&step->feeds[i], (uint64_t)j->o->execution.seed, &j->feeds[i]));
       value = &j->feeds[i];
     }
     j->feed_list[i] = (struct tfc_measure_feed){step->feeds[i].name, value};
@@ -89,6 +89,7 @@ static tfc_status make_feeds(struct tfc_job *j) {
 
 static tfc_status begin_run(struct tfc_job *j, const char *sha256) {
   struct tfc_host host;
+  struct tfc_text execution = {0};
   tfc_host_describe(&host);
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
@@ -101,15 +102,18 @@ static tfc_status begin_run(struct tfc_job *j, const char *sha256) {
                                                        .objective = tfc_objective_name(j->o->objective),
                                                        .algorithms = j->o->algorithms ? j->o->algorithms : "auto",
                                                        .label = "measured",
-                                                       .seed = j->o->seed,
+                                                       .seed = (uint64_t)j->o->execution.seed,
                                                        .host = host.name,
                                                        .cpu_model = host.cpu_model,
                                                        .blas_core = host.blas_core},
                                &j->run));
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // it can be gone on with from here
+  tfc_execution_format(&j->o->execution, &execution);
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "execution", (tfc_str){execution.data, execution.size}));
   TFC_TRY(s, tfc_store_commit(j->store));
   j->out->run = j->run;
 out:
+  tfc_text_deinit(&execution);
   return s;
 }
 
@@ -120,8 +124,9 @@ static double hang_seconds(const struct tfc_job *j) {
 
 static void say_math(struct tfc_job *j) {
   const char *math = tfc_devices_math(j->info->devices, j->info->device_count);
-  if (j->o->math && !math)
-    tfc_job_say(j, true, "no GPU is among the devices: asking for %s changes nothing", tfc_math_name(j->o->math));
+  if (j->o->execution.gpu_math && !math)
+    tfc_job_say(j, true, "no GPU is among the devices: asking for %s changes nothing",
+                tfc_math_name((tfc_math)j->o->execution.gpu_math));
   if (math && strcmp(math, tfc_math_name(TFC_MATH_FLOAT32)))
     tfc_job_say(j, false, "GPUs compute products and convolutions of float32 tensors in %s", math);
 }
@@ -154,8 +159,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
   TFC_TRY(s, tfc_measurer_create(&(struct tfc_measure_options){.graph = j->o->graph_path,
                                                                .devices = j->o->devices,
                                                                .checkpoint = j->o->checkpoint,
-                                                               .limits = j->o->limits,
-                                                               .limit_count = j->o->limit_count,
+                                                               .execution = j->o->execution,
                                                                .feeds = j->feed_list,
                                                                .feed_count = step->feed_count,
                                                                .fetches = names,
@@ -164,11 +168,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .fetch_count = step->fetch_count,
                                                                .target_count = step->target_count,
                                                                .init_count = step->init_count,
-                                                               .all_rewrites = j->o->all_rewrites,
-                                                               .no_captures = j->o->no_captures,
-                                                               .math = j->o->math,
                                                                .tuning = tuning,
-                                                               .seed = j->o->seed,
                                                                .hang_seconds = hang_seconds(j),
                                                                .end_s = 1e-9 * (double)j->begin_ns - j->before_s +
                                                                         tfc_job_total_seconds(j),
@@ -231,7 +231,7 @@ static tfc_status make_subject(struct tfc_job *j) {
   tfc_status s = NULL;
   struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
   if (!feeds) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->limits, j->o->limit_count, &j->bare));
+  TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->execution.limits, j->o->execution.limit_count, &j->bare));
   struct tfc_subject_options options = subject_options(j, feeds);
   TFC_TRY(s, tfc_subject_create(j->o->graph, &options, &j->subject));
   TFC_TRY(s, tfc_calibration_init(&j->calibration, j->info));

@@ -44,26 +44,21 @@ struct tfc_job_options {
   const struct tfc_step_spec *step;   // inferred or given
   const struct tfc_job_value *values; // real feeds; the others are synthetic
   uint32_t value_count;
-  const char *devices;    // as --devices
-  const char *checkpoint; // prefix that variables are restored from, or NULL
-  const struct tfc_memory_limit *limits;
-  uint32_t limit_count;
-  const char *const *pins; // "REGEX=DEVICE"
+  const char *devices;            // as --devices
+  const char *checkpoint;         // prefix that variables are restored from, or NULL
+  struct tfc_execution execution; // borrowed limits
+  const char *const *pins;        // "REGEX=DEVICE"
   uint32_t pin_count;
   const char *const *baselines; // "NAME=FILE"
   uint32_t baseline_count;
   tfc_objective objective;
   enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
-  bool all_rewrites, no_captures;
-  tfc_math math;                         // as --gpu-math
   const char *algorithms;                // NULL: auto
   const struct tfc_algo *const *learned; // algorithms that learn from measurements (rl), ended by NULL; may be NULL
   uint32_t measurements;                 // 0: 200
   double seconds;                        // 0: 600
   uint64_t evaluations;                  // 0: no such limit
-  uint64_t seed;
-  uint32_t threads;
-  bool no_early_stop; // hopeless candidates are measured in full
+  bool no_early_stop;                    // hopeless candidates are measured in full
   // Benchmarks of the simulator: so many random placements are measured before the search, by number of devices used;
   // after it, in place of the final run, all that was measured is measured so many times more, in an order drawn anew
   // each time, and `pairs` are given.

@@ -83,8 +83,8 @@ tfc_status tfc_job_learn(struct tfc_job *j, const struct tfc_algo *algo, double 
                                           .deadline_s = begin + tfc_job_search_end_s(j)};
   struct tfc_budget budget = {.deadline = begin + until_s,
                               .evaluations = measurements,
-                              .seed = j->o->seed,
-                              .threads = j->o->threads ? j->o->threads : 1,
+                              .seed = (uint64_t)j->o->execution.seed,
+                              .threads = (uint32_t)j->o->execution.threads ? (uint32_t)j->o->execution.threads : 1,
                               .cancel = j->o->cancel};
   uint64_t evaluations = 0;
   TFC_TRY(s, tfc_solution_init(&found, p));

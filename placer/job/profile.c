@@ -263,7 +263,8 @@ tfc_status tfc_job_rebuild(struct tfc_job *j) {
   struct tfc_problem *problem = NULL, *coarse_problem = NULL;
   struct tfc_cost_graph *coarse_graph = NULL;
   struct tfc_simulator *simulator = NULL;
-  TFC_TRY(s, tfc_local_machine(j->info, &j->calibration, j->o->limits, j->o->limit_count, &machine));
+  TFC_TRY(s,
+          tfc_local_machine(j->info, &j->calibration, j->o->execution.limits, j->o->execution.limit_count, &machine));
   for (uint32_t d = 0; d < machine->device_count; d++) // searches aim lower where placements need more than simulated
     if (machine->devices[d].memory != TFC_NO_LIMIT)
       machine->devices[d].memory = (uint64_t)((double)machine->devices[d].memory / j->memory_ratio);

@@ -72,7 +72,7 @@ tfc_status tfc_job_repeat(struct tfc_job *j) {
   uint32_t *order = malloc((j->known.count + 1) * sizeof *order);
   if (!index || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, begin_pairs(j, index));
-  tfc_random_init(&random, j->o->seed + 29);
+  tfc_random_init(&random, (uint64_t)j->o->execution.seed + 29);
   const uint32_t count = j->out->pair_count;
   for (uint32_t i = 0; i < count; i++) order[i] = i;
   for (uint32_t round = 0; round < j->o->repeats; round++) {

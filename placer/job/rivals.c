@@ -101,8 +101,8 @@ static tfc_status add_heuristics(struct tfc_job *j, uint32_t *list, uint32_t *co
       if (strcmp(j->known.data[i].name, (*a)->name) == 0) goto next;
     struct tfc_search_options options = {.algorithms = (*a)->name,
                                          .seconds = 0.005 * tfc_job_total_seconds(j),
-                                         .seed = j->o->seed,
-                                         .threads = j->o->threads,
+                                         .seed = (uint64_t)j->o->execution.seed,
+                                         .threads = (uint32_t)j->o->execution.threads,
                                          .cancel = j->o->cancel};
     struct tfc_solution fine = {0};
     s = tfc_search(tfc_job_search_problem(j), &options, &outcome);

@@ -129,8 +129,8 @@ static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t ro
   if (started) TFC_TRY(s, tfc_subject_convert(j->subject, j->problem, from, p, &start));
   struct tfc_search_options options = {.algorithms = names,
                                        .seconds = seconds,
-                                       .seed = j->o->seed + round * 7919u,
-                                       .threads = j->o->threads,
+                                       .seed = (uint64_t)j->o->execution.seed + round * 7919u,
+                                       .threads = (uint32_t)j->o->execution.threads,
                                        .cancel = j->o->cancel,
                                        .start = started ? &start : NULL};
   if (j->o->evaluations) options.evaluations = j->o->evaluations;
@@ -197,7 +197,7 @@ tfc_status tfc_job_search(struct tfc_job *j) {
   uint32_t idle = 0;
   double stale = 0;
   struct tfc_random random;
-  tfc_random_init(&random, j->o->seed + 17);
+  tfc_random_init(&random, (uint64_t)j->o->execution.seed + 17);
   if (j->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(j, &names, &learns));
   if (j->o->random_first) TFC_TRY(s, measure_random(j, &random));

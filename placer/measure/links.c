@@ -49,11 +49,8 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
   uint32_t target = g->node_count - 1;
   for (uint32_t i = 0; i < g->node_count; i++) placement[i] = i % 2 ? a : b; // node 0 is the placeholder
   TFC_TRY(s, tfc_session_create(g,
-                                &(struct tfc_session_options){.devices = &w->sides[0].set,
-                                                              .all_rewrites = w->all_rewrites,
-                                                              .no_captures = w->no_captures,
-                                                              .math = w->math,
-                                                              .no_rewrites = true},
+                                &(struct tfc_session_options){
+                                    .devices = &w->sides[0].set, .execution = w->execution, .no_rewrites = true},
                                 &session));
   TFC_TRY(s, tfc_plan_create(session,
                              &(struct tfc_run_spec){.feeds = &feed,

@@ -187,16 +187,12 @@ static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) 
   tfc_pack_str(p, tfc_str_from(o->graph));
   tfc_pack_str(p, tfc_str_from(o->devices));
   tfc_pack_str(p, tfc_str_from(o->checkpoint));
-  tfc_pack_u32(p, o->all_rewrites);
-  tfc_pack_u32(p, o->no_captures);
-  tfc_pack_u32(p, o->math);
+  struct tfc_text execution = {0};
+  tfc_execution_format(&o->execution, &execution);
+  tfc_pack_str(p, (tfc_str){execution.data, execution.size});
+  p->failed |= execution.failed;
+  tfc_text_deinit(&execution);
   tfc_pack_str(p, tfc_str_from(o->tuning));
-  tfc_pack_u64(p, o->seed);
-  tfc_pack_u32(p, o->limit_count);
-  for (uint32_t i = 0; i < o->limit_count; i++) {
-    tfc_pack_str(p, tfc_str_from(o->limits[i].pattern));
-    tfc_pack_u64(p, o->limits[i].bytes);
-  }
   tfc_pack_u32(p, o->feed_count);
   tfc_pack_u32(p, o->fetch_count);
   tfc_pack_u32(p, o->target_count);

@@ -32,16 +32,12 @@ struct tfc_measure_options {
   const char *graph;      // path
   const char *checkpoint; // prefix of one that variables are restored from, after the initialiser; NULL: none
   const char *devices;    // as --devices
-  const struct tfc_memory_limit *limits;
-  uint32_t limit_count;
+  struct tfc_execution execution;
   const struct tfc_measure_feed *feeds;
   uint32_t feed_count;
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
-  bool all_rewrites, no_captures; // as --rewrites all, --cuda-graphs off
-  tfc_math math;                  // as --gpu-math
-  const char *tuning;             // what drivers measured before (struct tfc_device_driver), or NULL
-  uint64_t seed;
+  const char *tuning;        // what drivers measured before (struct tfc_device_driver), or NULL
   double hang_seconds;       // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least
   double end_s;              // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
   const char *lock;          // file of the machine-wide lock; NULL: the usual one

@@ -93,15 +93,11 @@ tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {
   struct tfc_worker_side *side = &w->sides[number];
   if (side->ready) return NULL;
   if (number == 2) side->set = w->sides[0].set;
-  TFC_RETURN_IF_ERROR(tfc_session_create(w->graph,
-                                         &(struct tfc_session_options){.devices = &side->set,
-                                                                       .all_rewrites = w->all_rewrites,
-                                                                       .no_captures = w->no_captures,
-                                                                       .math = w->math,
-                                                                       .no_rewrites = number == 2,
-                                                                       .seed = w->seed,
-                                                                       .callers = 1},
-                                         &side->session));
+  TFC_RETURN_IF_ERROR(tfc_session_create(
+      w->graph,
+      &(struct tfc_session_options){
+          .devices = &side->set, .execution = w->execution, .no_rewrites = number == 2, .callers = 1},
+      &side->session));
   TFC_RETURN_IF_ERROR(tfc_session_fill_queues(side->session, NULL));
   if (w->init.target_count) TFC_RETURN_IF_ERROR(tfc_session_run(side->session, &w->init, NULL, NULL, NULL));
   struct tfc_restored restored;
@@ -187,21 +183,9 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   char *tuning = NULL;
   if (!path || !devices || !w->checkpoint) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_gpu_profiler_prepare(devices);
-  w->all_rewrites = tfc_unpack_u32(u);
-  w->no_captures = tfc_unpack_u32(u);
-  const uint32_t math = tfc_unpack_u32(u);
-  if (math > TFC_MATH_BFLOAT16) u->failed = true;
-  w->math = (tfc_math)math;
+  TFC_TRY(s, tfc_execution_parse(tfc_unpack_str(u), &w->execution));
   tuning = tfc_str_dup(tfc_unpack_str(u));
-  w->seed = tfc_unpack_u64(u);
-  w->limit_count = tfc_unpack_u32(u);
-  if (u->failed || w->limit_count > 4096) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
-  if (!(w->limits = calloc(w->limit_count + 1u, sizeof *w->limits)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < w->limit_count; i++) {
-    if (!(w->limits[i].pattern = tfc_str_dup(tfc_unpack_str(u)))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    w->limits[i].bytes = tfc_unpack_u64(u);
-  }
+  if (u->failed) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
   TFC_TRY(s, tfc_graph_load(path, NULL, &w->graph));
   TFC_TRY(s, tfc_lower_loaded(&w->graph)); // as the placer has it: nodes go by number
   const struct tfc_graph *g = w->graph;
@@ -248,13 +232,13 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   for (uint32_t d = 0; d < w->sides[0].set.count; d++) {
     const char *name = w->sides[0].set.devices[d]->info.name;
     w->most_bytes[d] = UINT64_MAX;
-    for (uint32_t i = 0; i < w->limit_count; i++)
-      if (tfc_glob_match(tfc_str_from(w->limits[i].pattern), tfc_str_from(name))) w->most_bytes[d] = w->limits[i].bytes;
+    for (uint32_t i = 0; i < w->execution.limit_count; i++) {
+      const struct tfc_memory_limit *limit = &w->execution.limits[i];
+      if (tfc_glob_match(tfc_str_from(limit->pattern), tfc_str_from(name))) w->most_bytes[d] = limit->bytes;
+    }
   }
   // Sessions of the whole machine are made when it is measured; what it is, is told now.
-  tfc_devices_configure(
-      &w->sides[1].set,
-      &(struct tfc_device_settings){.capture = !w->no_captures, .math = tfc_math_resolve(w->math, w->all_rewrites)});
+  TFC_TRY(s, tfc_execution_apply(&w->execution, &w->sides[1].set));
   if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));
@@ -317,8 +301,7 @@ static void tear_down(struct tfc_worker *w) {
     if (side->set.count && i != 2) tfc_devices_close(&side->set);
   }
   for (uint32_t i = 0; i < w->step.feed_count; i++) tfc_tensor_release(&w->values[i]);
-  for (uint32_t i = 0; i < w->limit_count; i++) free((void *)(uintptr_t)w->limits[i].pattern);
-  free(w->limits);
+  tfc_execution_deinit(&w->execution);
   free(w->most_bytes);
   free(w->checkpoint);
   free(w->feeds);

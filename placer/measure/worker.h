@@ -25,15 +25,11 @@ struct tfc_worker {
   struct tfc_shape *shapes;
   struct tfc_tensor *values, *results; // of feeds, of fetches
   uint32_t *targets, *inits;
-  bool *async, *runs; // [node]
-  uint64_t seed;
-  bool all_rewrites, no_captures;
-  tfc_math math;
-  char *checkpoint;                // prefix, "" for none
-  struct tfc_memory_limit *limits; // asked for; checked against what plans need
-  uint32_t limit_count;
-  uint64_t *most_bytes;  // [devices of sides[0]] what the limits say
-  tfc_wire_buffer setup; // the message, which names point into
+  bool *async, *runs;             // [node]
+  struct tfc_execution execution; // owned; its limits are checked against what plans need
+  char *checkpoint;               // prefix, "" for none
+  uint64_t *most_bytes;           // [devices of sides[0]] what the limits say
+  tfc_wire_buffer setup;          // the message, which names point into
 };
 
 // Opens the side's devices, initialises its variables and snapshots them, once.

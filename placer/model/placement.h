@@ -44,6 +44,7 @@ struct tfc_placement {
   int64_t value_ps, step_ps, bound_ps;
   bool feasible;
   uint64_t transfers, transfer_bytes;
+  tfc_str execution;         // how it was run, as flags (runtime/exec/execution.h); data NULL: not known
   tfc_str gpu_math;          // what GPUs computed products of float32 tensors in ("tf32"); data NULL: there are no GPUs
   tfc_str virtual_transfers; // "copy on one GPU", "handed over"; data NULL: there are no two virtual devices
   double step_median_us, step_q1_us, step_q3_us; // NaN: absent

@@ -18,9 +18,6 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   session->options = *options;
   session->devices = options->devices->devices;
   session->device_count = options->devices->count;
-  tfc_devices_configure(options->devices,
-                        &(struct tfc_device_settings){.capture = !options->no_captures,
-                                                      .math = tfc_math_resolve(options->math, options->all_rewrites)});
   pthread_mutex_init(&session->run_lock, NULL);
   pthread_mutex_init(&session->lock, NULL);
   atomic_init(&session->next_step, 1);
@@ -28,6 +25,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   session->arenas = calloc(session->device_count + 1, sizeof *session->arenas);
   session->timelines = calloc(session->device_count, sizeof *session->timelines);
   if (!session->arenas || !session->timelines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
+  TFC_TRY(s, tfc_execution_apply(&options->execution, options->devices));
   for (uint32_t d = 0; d < session->device_count; d++)
     if (session->devices[d]->info.address_space != 0)
       TFC_TRY(s, tfc_semaphore_create(&session->timelines[d].semaphore));

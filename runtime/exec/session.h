@@ -14,18 +14,15 @@
 #ifndef TFC_RUNTIME_EXEC_SESSION_H
 #define TFC_RUNTIME_EXEC_SESSION_H
 
-#include "runtime/device/driver.h"
+#include "runtime/exec/execution.h"
 
 struct tfc_session;
 struct tfc_plan;
 
 struct tfc_session_options {
   const struct tfc_device_set *devices; // borrowed; must outlive the session
-  bool all_rewrites;                    // --rewrites all: also those that change rounding
-  bool no_captures;                     // --cuda-graphs off: GPUs launch operation by operation
-  tfc_math math;                        // --gpu-math
+  struct tfc_execution execution;       // its limits are not the session's: devices are opened with them
   bool no_rewrites;                     // run the graph as it stands (tests, dispatch benchmarks)
-  uint64_t seed;
   // Threads that run steps of this session, 0 for not known. Where it is known, a step that waits in queues for what
   // nobody can bring any more ends with ABORTED, which says what waits for what; otherwise it waits for ever, or until
   // its deadline.

@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
                                     .random_first = HALF,
                                     .repeats = REPEATS,
                                     .no_early_stop = true,
-                                    .seed = 1,
+                                    .execution.seed = 1,
                                     .database = db_path,
                                     .event = say};
   TFC_TRY(s, tfc_job_run(&options, &outcome));

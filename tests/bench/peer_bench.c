@@ -130,7 +130,8 @@ int main(int argc, char **argv) {
     TFC_TRY(s, place(&p, argv[3]));
   else
     TFC_TRY(s, tfc_devices_open("1", NULL, 0, &p.devices));
-  struct tfc_session_options options = {.devices = &p.devices, .all_rewrites = strcmp(argv[2], "all") == 0};
+  struct tfc_session_options options = {.devices = &p.devices};
+  options.execution.rewrites = strcmp(argv[2], "all") == 0 ? TFC_REWRITES_ALL : TFC_REWRITES_EXACT;
   TFC_TRY(s, tfc_session_create(p.example.graph, &options, &p.session));
   struct tfc_run_spec init = {.targets = &p.example.init, .target_count = 1, .placement = p.places};
   TFC_TRY(s, tfc_session_run(p.session, &init, NULL, NULL, NULL));

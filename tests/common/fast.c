@@ -59,7 +59,8 @@ void fast_compare(struct tfc_builder *b, const struct tfc_output *outputs, uint3
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &set));
   for (int all = 0; all < 2; all++) {
     struct tfc_tensor got[MOST] = {0};
-    assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .all_rewrites = all}, &session));
+    assert_ok(
+        tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .execution.rewrites = all}, &session));
     assert_ok(tfc_session_run(session, &spec, values, got, NULL));
     for (uint32_t i = 0; i < count; i++) {
       const struct tfc_tensor *want = NULL;

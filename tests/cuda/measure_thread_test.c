@@ -78,8 +78,7 @@ static struct tfc_measurer *start(void) {
                                                               .inits = inits,
                                                               .init_count = step.init_count,
                                                               .tuning = "a GPU\tconv 0\t0 0 0\n",
-                                                              .math = TFC_MATH_BFLOAT16,
-                                                              .seed = 1,
+                                                              .execution = {.gpu_math = TFC_MATH_BFLOAT16, .seed = 1},
                                                               .hang_seconds = 30,
                                                               .lock = lock},
                                 &m));

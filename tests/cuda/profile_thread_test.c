@@ -64,8 +64,9 @@ static void traced(const char *devices, bool profiler, bool graphs) {
   tfc_gpu_profiler_set(profiler ? &made_up : NULL, "another profiler is attached");
   assert_ok(example_load("mlp", &e));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
-  assert_ok(
-      tfc_session_create(e.graph, &(struct tfc_session_options){.devices = &set, .no_captures = !graphs}, &session));
+  const struct tfc_session_options options = {.devices = &set,
+                                              .execution.captures = graphs ? TFC_CAPTURES_AUTO : TFC_CAPTURES_OFF};
+  assert_ok(tfc_session_create(e.graph, &options, &session));
   assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
   example_spec(&e, &spec);
   for (uint32_t i = 0; i < e.graph->node_count; i++)

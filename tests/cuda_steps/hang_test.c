@@ -62,7 +62,7 @@ static void one_hangs(int piece) {
                                                               .target_count = step.target_count,
                                                               .inits = inits,
                                                               .init_count = step.init_count,
-                                                              .seed = 1,
+                                                              .execution.seed = 1,
                                                               .hang_seconds = 4,
                                                               .lock = lock},
                                 &m));

@@ -67,7 +67,8 @@ static void test_examples(void **state) {
 #else
   static const char *const names[] = {"mlp", "ridge", "rnnlm"};
 #endif
-  static const struct tfc_session_options ways[] = {{0}, {.all_rewrites = true}, {.no_rewrites = true}};
+  static const struct tfc_session_options ways[] = {
+      {0}, {.execution.rewrites = TFC_REWRITES_ALL}, {.no_rewrites = true}};
   for (size_t i = 0; i < sizeof names / sizeof *names && several_cores(); i++)
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
       struct tfc_text want = {0}, got = {0};

@@ -49,7 +49,7 @@ static void make(struct fixture *f) {
                                             .target_count = f->step.target_count,
                                             .inits = f->inits,
                                             .init_count = f->step.init_count,
-                                            .seed = 1,
+                                            .execution.seed = 1,
                                             .hang_seconds = 30,
                                             .lock = lock_path};
 }

@@ -166,7 +166,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
                           .trace = options ? options->trace : NULL,
                           .resources = session->resources,
                           .step_resources = plan->step_resources,
-                          .seed = session->options.seed};
+                          .seed = (uint64_t)session->options.execution.seed};
   struct tfc_run r = {.plan = plan,
                       .d = plan->dynamic,
                       .session = session,

@@ -408,7 +408,8 @@ static tfc_status prepare(struct maker *m) {
   for (uint32_t k = 0; k < devices; k++) {
     d->segments[k] = (struct tfc_segment){.graph = m->g,
                                           .op_count = m->op_count[k],
-                                          .rounding = session->options.all_rewrites && session->device_count == 1};
+                                          .rounding = session->options.execution.rewrites == TFC_REWRITES_ALL &&
+                                                      session->device_count == 1};
     d->segments[k].ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, m->op_count[k] + 1);
     if (!d->segments[k].ops) return TFC_PLAN_NO_MEMORY();
     used += m->op_count[k] > 0;

@@ -563,7 +563,7 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   ir->graph = g;
   ir->devices = b->session->devices;
   ir->device_count = b->session->device_count;
-  ir->all_rewrites = b->session->options.all_rewrites;
+  ir->all_rewrites = b->session->options.execution.rewrites == TFC_REWRITES_ALL;
   w.sources = calloc(g->output_total + 1u, sizeof *w.sources);
   w.after = malloc((g->node_count + 1u) * sizeof *w.after);
   w.variable_of = calloc(g->node_count + 1u, sizeof *w.variable_of);

@@ -53,7 +53,7 @@ tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_s
   p->step.id = atomic_fetch_add(&session->next_step, 1);
   p->step.resources = session->resources;
   p->step.step_resources = p->own;
-  p->step.seed = session->options.seed;
+  p->step.seed = (uint64_t)session->options.execution.seed;
   p->run.plan = p->plan;
   p->run.d = p->plan->dynamic;
   p->run.session = session;

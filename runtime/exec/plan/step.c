@@ -267,7 +267,7 @@ static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, str
   struct tfc_step step = {.id = atomic_fetch_add(&session->next_step, 1),
                           .trace = options ? options->trace : NULL,
                           .resources = session->resources,
-                          .seed = session->options.seed,
+                          .seed = (uint64_t)session->options.execution.seed,
                           .spans = plan->spans,
                           .stream = plan->stream};
   step.limit_ns = options ? options->deadline_ns : 0;

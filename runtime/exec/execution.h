@@ -1,0 +1,46 @@
+// Execution: how a run computes. One record that travels as it is from the command line through a job and its measuring
+// worker into every session, so that a new option is a row here, and the place that acts on it.
+//
+//   struct tfc_execution how = {.rewrites = TFC_REWRITES_ALL, .seed = 1};
+//   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .execution = how}, &session));
+//
+// Its text form is command-line flags ("--rewrites all --seed 1"; what is left at its default is left out): a worker is
+// told with it, a run's row and a placement file say with it how they were measured.
+#ifndef TFC_RUNTIME_EXEC_EXECUTION_H
+#define TFC_RUNTIME_EXEC_EXECUTION_H
+
+#include "runtime/device/driver.h"
+
+// member, the flag, its values in the order of their numbers (0 is the default), help
+#define TFC_EXECUTION_CHOICES(X)                                                                                       \
+  X(rewrites, "rewrites", "exact|all",                                                                                 \
+    "graph rewrites that keep every bit (default), or also those that change rounding")                                \
+  X(captures, "cuda-graphs", "auto|off", "GPUs replay captured segments (default), or launch operation by operation")  \
+  X(gpu_math, "gpu-math", "default|float32|tf32|float16|bfloat16",                                                     \
+    "what GPUs compute products and convolutions of float32 tensors in (default: as a placement that is run says, "    \
+    "else float32, with --rewrites all tf32); convolutions have no bfloat16: tf32 there")
+
+struct tfc_execution {
+#define TFC_EXECUTION_MEMBER(member, flag, values, help) int member;
+  TFC_EXECUTION_CHOICES(TFC_EXECUTION_MEMBER)
+#undef TFC_EXECUTION_MEMBER
+  int64_t seed;    // everything random follows from it
+  int64_t threads; // of a search, or cores of a device; 0: those there are
+  const struct tfc_memory_limit *limits;
+  uint32_t limit_count;
+};
+enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // rewrites
+enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };  // captures; gpu_math is a tfc_math
+
+// Tells the devices before anything is prepared on them. Sessions do so when they are made.
+TFC_MUST_USE tfc_status tfc_execution_apply(const struct tfc_execution *execution,
+                                            const struct tfc_device_set *devices);
+
+void tfc_execution_format(const struct tfc_execution *execution, struct tfc_text *out);
+// INVALID_ARGUMENT names what it does not know. What it makes owns its limits.
+TFC_MUST_USE tfc_status tfc_execution_parse(tfc_str text, struct tfc_execution *out);
+void tfc_execution_deinit(struct tfc_execution *execution); // of a parsed one
+// Whether steps take the same time: the choices are, whatever the seed, the threads and the limits.
+bool tfc_execution_alike(const struct tfc_execution *a, const struct tfc_execution *b);
+
+#endif
