@@ -18,7 +18,8 @@
   X(captures, "cuda-graphs", "auto|off", "GPUs replay captured segments (default), or launch operation by operation")  \
   X(gpu_math, "gpu-math", "default|float32|tf32|float16|bfloat16",                                                     \
     "what GPUs compute products and convolutions of float32 tensors in (default: as a placement that is run says, "    \
-    "else float32, with --rewrites all tf32); convolutions have no bfloat16: tf32 there")
+    "else float32, with --rewrites all tf32); convolutions have no bfloat16: tf32 there")                              \
+  X(cpu, "cpu", "native|avx2|avx512", "which vector instructions CPU kernels may use (default native: all there are)")
 
 struct tfc_execution {
 #define TFC_EXECUTION_MEMBER(member, flag, values, help) int member;
@@ -30,7 +31,7 @@ struct tfc_execution {
   uint32_t limit_count;
 };
 enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // rewrites
-enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };  // captures; gpu_math is a tfc_math
+enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };  // captures; gpu_math is a tfc_math, cpu a tfc_instructions
 
 // Tells the devices before anything is prepared on them. Sessions do so when they are made.
 TFC_MUST_USE tfc_status tfc_execution_apply(const struct tfc_execution *execution,

@@ -1,6 +1,7 @@
 // How a run computes, as a record and as text: whatever is set goes from one to the other and back.
 #include "tests/common/test.h"
 
+#include "runtime/base/instructions.h"
 #include "runtime/exec/execution.h"
 
 static void format(const struct tfc_execution *e, struct tfc_text *out) {
@@ -27,6 +28,7 @@ static void test_all(void **state) {
   const struct tfc_execution e = {.rewrites = TFC_REWRITES_ALL,
                                   .captures = TFC_CAPTURES_OFF,
                                   .gpu_math = TFC_MATH_FLOAT16,
+                                  .cpu = TFC_INSTRUCTIONS_AVX2,
                                   .seed = -7,
                                   .threads = 3,
                                   .limits = limits,
@@ -34,7 +36,7 @@ static void test_all(void **state) {
   struct tfc_execution got;
   struct tfc_text text;
   format(&e, &text);
-  assert_string_equal(text.data, "--rewrites all --cuda-graphs off --gpu-math float16 --seed -7 --threads 3 "
+  assert_string_equal(text.data, "--rewrites all --cuda-graphs off --gpu-math float16 --cpu avx2 --seed -7 --threads 3 "
                                  "--memory cpu:*=1000 --memory odd%20name=50%25=18446744073709551615");
   assert_ok(tfc_execution_parse((tfc_str){text.data, text.size}, &got));
   assert_true(tfc_execution_alike(&e, &got));

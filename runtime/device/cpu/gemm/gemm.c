@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "runtime/base/instructions.h"
 #include "runtime/device/cpu/gemm/kernel.h"
 
 enum {
@@ -26,10 +27,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void choose(void) {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+  if (tfc_instructions_allowed(TFC_INSTRUCTIONS_AVX512))
     kernel = &tfc_gemm_kernel_avx512;
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  else if (tfc_instructions_allowed(TFC_INSTRUCTIONS_AVX2))
     kernel = &tfc_gemm_kernel_avx2;
 #endif
 }

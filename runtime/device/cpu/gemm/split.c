@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "runtime/base/instructions.h"
+
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16")
 #include <cpuid.h>
@@ -33,10 +35,7 @@ static bool available;
 static void ask(void) {
   enum { TILE_UNIT = 1 << 24, BFLOAT16 = 1 << 22, REQUEST = 0x1023, TILE_DATA = 18 };
   unsigned a, b, c, d;
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-    return;
+  if (!tfc_instructions_allowed(TFC_INSTRUCTIONS_NATIVE) || !tfc_instructions_allowed(TFC_INSTRUCTIONS_AVX512)) return;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILE_UNIT) || !(d & BFLOAT16)) return;
   available = syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0; // of all threads of the process
 }
