@@ -6,7 +6,7 @@
 #include "cli/feed_cast.h"
 #include "cli/program.h"
 #include "cli/run.h"
-#include "placer/model/placement.h"
+#include "placer/model/placed.h"
 #include "profiler/gpu.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/queue_threads.h"
@@ -27,123 +27,41 @@ static tfc_status limit_threads(int64_t threads) {
   return NULL;
 }
 
-static bool lists(tfc_str names, tfc_str name) {
-  while (names.size) {
-    size_t comma = tfc_str_find(names, ',');
-    if (tfc_str_equal(tfc_str_sub(names, 0, comma == SIZE_MAX ? names.size : comma), name)) return true;
-    names = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(names, comma + 1, names.size);
-  }
-  return false;
-}
-
-// Device names of a placement with commas: its list of devices, or else those that it uses, in order of first use.
-static tfc_status devices_of(const struct tfc_placement *p, char **out) {
-  struct tfc_text text = {0};
-  for (uint32_t i = 0; i < p->device_count + p->node_count; i++) {
-    if (i == p->device_count && text.size) break;
-    tfc_str name = i < p->device_count ? p->devices[i].name : p->nodes[i - p->device_count].device;
-    if (tfc_str_is(name, "host") || lists((tfc_str){text.data, text.size}, name)) continue;
-    tfc_text_printf(&text, "%s%.*s", text.size ? "," : "", TFC_STR_ARG(name));
-  }
-  if (text.size && tfc_str_is(p->virtual_transfers, "handed over")) tfc_text_printf(&text, ",shared");
-  if (text.failed || !text.data) {
-    tfc_text_deinit(&text);
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "the placement names no device");
-  }
-  *out = text.data;
-  return NULL;
-}
-
-static tfc_status apply_placement(struct run_setup *s, const struct tfc_placement *p, struct tfc_strmap *keys) {
-  const struct tfc_graph *g = s->graph;
-  s->placement = calloc(g->node_count + 1u, sizeof *s->placement);
-  s->order = calloc(g->node_count + 1u, sizeof *s->order);
-  if (!s->placement || !s->order) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  bool any_order = false;
-  for (uint32_t i = 0; i < g->node_count; i++) s->order[i] = NAN;
-  for (uint32_t i = 0; i < p->node_count; i++) {
-    const struct tfc_placement_node *n = &p->nodes[i];
-    bool in_function = tfc_str_starts(n->name, "function/");
-    uint32_t node = in_function ? TFC_NO_NODE : tfc_graph_find(g, n->name), device = 0;
-    if (node == TFC_NO_NODE && !in_function)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: node '%.*s' is not in the graph", s->options->placement,
-                             TFC_STR_ARG(n->name));
-    bool found = tfc_str_is(n->device, "host");
-    for (uint32_t d = 0; d < s->devices.count && !found; d++)
-      if ((found = tfc_str_is(n->device, s->devices.devices[d]->info.name))) device = d;
-    if (!found)
-      return tfc_status_make(TFC_UNAVAILABLE, "%s: node '%.*s' is on %.*s, which is not among the devices",
-                             s->options->placement, TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
-    if (in_function) {
-      if (!tfc_strmap_put(keys, n->name, (uint64_t)i << 16 | device, NULL))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-      continue;
-    }
-    s->placement[node] = (uint16_t)device;
-    s->order[node] = n->order;
-    any_order |= isfinite(n->order);
-  }
-  // What came out of functions has its place by key; what lowering added is where its call is.
-  for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
-    tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
-    const uint64_t *at = key.size ? tfc_strmap_get(keys, key) : NULL;
-    s->placement[i] = at ? (uint16_t)(*at & UINT16_MAX) : s->placement[g->caller[i]];
-    if (at) s->order[i] = p->nodes[*at >> 16].order;
-  }
-  if (!any_order) {
-    free(s->order);
-    s->order = NULL;
-  }
-  return NULL;
-}
-
 // As the flags say, else as the placement does: what was measured there is what runs here.
-static tfc_status choose_math(const struct run_options *o, const struct tfc_placement *p, tfc_math *out) {
-  tfc_math asked = (tfc_math)o->execution.gpu_math, said = TFC_MATH_DEFAULT;
-  if (p && p->gpu_math.data && !(said = tfc_math_parse(p->gpu_math)))
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: there is no gpu_math '%.*s'", o->placement,
-                           TFC_STR_ARG(p->gpu_math));
+static tfc_math choose_math(const struct run_options *o, tfc_math said) {
+  tfc_math asked = (tfc_math)o->execution.gpu_math;
   if (!asked && o->execution.rewrites == TFC_REWRITES_ALL) asked = TFC_MATH_TF32;
   if (asked && said && asked != said)
     tfc_warn("%s was measured with products in %s on GPUs; they are in %s now", o->placement, tfc_math_name(said),
              tfc_math_name(asked));
-  *out = asked ? asked : said;
-  return NULL;
+  return asked ? asked : said;
 }
 
 tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   tfc_status s = NULL;
-  tfc_math math = TFC_MATH_DEFAULT;
   struct run_setup setup = {.options = o};
-  struct tfc_placement *placement = NULL;
-  struct tfc_strmap keys = {0};
-  char *devices = NULL;
+  struct tfc_placed placed = {0};
   tfc_graph_format format;
   TFC_TRY(s, tfc_graph_load(o->graph, &format, &setup.graph));
   setup.file = setup.graph; // what the step is, the file says; what runs has its functions lowered
   tfc_graph_retain(setup.file);
   TFC_TRY(s, tfc_lower_loaded(&setup.graph));
-  if (o->placement) {
-    TFC_TRY(s, tfc_placement_read(o->placement, &placement));
-    if (!o->devices) TFC_TRY(s, devices_of(placement, &devices));
-  }
-  TFC_TRY(s, choose_math(o, placement, &math));
+  if (o->placement) TFC_TRY(s, tfc_placed_read(o->placement, setup.graph, &placed));
+  const char *devices = o->devices ? o->devices : placed.devices ? placed.devices : "cpu:0";
   TFC_TRY(s, limit_threads(o->execution.threads));
-  if (o->profile) tfc_gpu_profiler_prepare(o->devices ? o->devices : devices);
-  TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : devices ? devices : "cpu:0", NULL, 0, &setup.devices));
+  if (o->profile) tfc_gpu_profiler_prepare(devices);
+  TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &setup.devices));
   if (setup.devices.note) tfc_say("%s", setup.devices.note);
-  if (placement) TFC_TRY(s, apply_placement(&setup, placement, &keys));
+  if (o->placement) TFC_TRY(s, tfc_placed_assign(&placed, &setup.devices, &setup.placement, &setup.order));
   struct tfc_session_options options = {.devices = &setup.devices, .execution = o->execution, .callers = 1};
-  options.execution.gpu_math = (int)math;
+  options.execution.gpu_math = (int)choose_math(o, placed.gpu_math);
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
   TFC_TRY(s, tfc_session_fill_queues(setup.session, setup.placement));
   if (o->execution.gpu_math && !run_math(&setup)) tfc_warn("no GPU is among the devices: --gpu-math changes nothing");
   *out = setup, setup = (struct run_setup){0};
 out:
   run_setup_close(&setup);
-  tfc_strmap_deinit(&keys);
-  tfc_placement_free(placement);
-  free(devices);
+  tfc_placed_deinit(&placed);
   return s;
 }
 

@@ -1,0 +1,122 @@
+#include "placer/model/placed.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/base/map.h"
+
+static bool lists(tfc_str names, tfc_str name) {
+  while (names.size) {
+    size_t comma = tfc_str_find(names, ',');
+    if (tfc_str_equal(tfc_str_sub(names, 0, comma == SIZE_MAX ? names.size : comma), name)) return true;
+    names = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(names, comma + 1, names.size);
+  }
+  return false;
+}
+
+static tfc_status devices_of(const struct tfc_placement *p, const char *path, char **out) {
+  struct tfc_text text = {0};
+  for (uint32_t i = 0; i < p->device_count + p->node_count; i++) {
+    if (i == p->device_count && text.size) break;
+    tfc_str name = i < p->device_count ? p->devices[i].name : p->nodes[i - p->device_count].device;
+    if (tfc_str_is(name, "host") || lists((tfc_str){text.data, text.size}, name)) continue;
+    tfc_text_printf(&text, "%s%.*s", text.size ? "," : "", TFC_STR_ARG(name));
+  }
+  if (text.size && tfc_str_is(p->virtual_transfers, "handed over")) tfc_text_printf(&text, ",shared");
+  if (text.failed || !text.data) {
+    tfc_status s = text.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory")
+                               : tfc_status_make(TFC_INVALID_ARGUMENT, "%s names no device", path);
+    tfc_text_deinit(&text);
+    return s;
+  }
+  *out = text.data;
+  return NULL;
+}
+
+tfc_status tfc_placed_read(const char *path, const struct tfc_graph *graph, struct tfc_placed *out) {
+  tfc_status s = NULL;
+  struct tfc_placed placed = {.path = path, .graph = graph};
+  TFC_TRY(s, tfc_placement_read(path, &placed.placement));
+  TFC_TRY(s, devices_of(placed.placement, path, &placed.devices));
+  tfc_str math = placed.placement->gpu_math;
+  if (math.data && !(placed.gpu_math = tfc_math_parse(math)))
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: there is no gpu_math '%.*s'", path, TFC_STR_ARG(math));
+  *out = placed, placed = (struct tfc_placed){0};
+out:
+  tfc_placed_deinit(&placed);
+  return s;
+}
+
+void tfc_placed_deinit(struct tfc_placed *placed) {
+  tfc_placement_free(placed->placement);
+  free(placed->devices);
+  *placed = (struct tfc_placed){0};
+}
+
+// The device of each of the file's entries. "host" is the first device: what runs on the host alone, runs there.
+static tfc_status find_devices(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t *out) {
+  for (uint32_t i = 0; i < p->placement->node_count; i++) {
+    const struct tfc_placement_node *n = &p->placement->nodes[i];
+    bool found = tfc_str_is(n->device, "host");
+    for (uint32_t d = 0; d < set->count && !found; d++)
+      if ((found = tfc_str_is(n->device, set->devices[d]->info.name))) out[i] = (uint16_t)d;
+    if (!found)
+      return tfc_status_make(TFC_UNAVAILABLE, "%s: node '%.*s' is on %.*s, which is not among the devices", p->path,
+                             TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
+  }
+  return NULL;
+}
+
+static tfc_status assign(const struct tfc_placed *p, const uint16_t *device, uint16_t *placement, double *order,
+                         struct tfc_strmap *keys, bool *out_ordered) {
+  const struct tfc_graph *g = p->graph;
+  const struct tfc_placement_node *nodes = p->placement->nodes;
+  uint32_t in_file = tfc_graph_file_nodes(g);
+  for (uint32_t i = 0; i < g->node_count; i++) placement[i] = UINT16_MAX, order[i] = (double)NAN;
+  for (uint32_t i = 0; i < p->placement->node_count; i++) {
+    *out_ordered |= isfinite(nodes[i].order);
+    if (tfc_str_starts(nodes[i].name, "function/")) {
+      if (tfc_strmap_put(keys, nodes[i].name, i, NULL)) continue;
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    uint32_t node = tfc_graph_find(g, nodes[i].name);
+    if (node == TFC_NO_NODE)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: node '%.*s' is not in the graph; was it made for another one?",
+                             p->path, TFC_STR_ARG(nodes[i].name));
+    placement[node] = device[i];
+    order[node] = nodes[i].order;
+  }
+  for (uint32_t i = 0; i < in_file; i++)
+    if (placement[i] == UINT16_MAX)
+      return tfc_status_make(TFC_INVALID_ARGUMENT,
+                             "%s has no device for node '%.*s' (%.*s); was it made for another graph?", p->path,
+                             TFC_STR_ARG(g->nodes[i].name), TFC_STR_ARG(g->nodes[i].op));
+  // What came out of functions has its place by key; what lowering added is where its call is.
+  for (uint32_t i = in_file; i < g->node_count; i++) {
+    tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
+    const uint64_t *at = key.size ? tfc_strmap_get(keys, key) : NULL;
+    placement[i] = at ? device[*at] : placement[g->caller[i]];
+    if (at) order[i] = nodes[*at].order;
+  }
+  return NULL;
+}
+
+tfc_status tfc_placed_assign(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t **out_placement,
+                             double **out_order) {
+  tfc_status s = NULL;
+  struct tfc_strmap keys = {0};
+  bool ordered = false;
+  uint16_t *device = calloc(p->placement->node_count + 1u, sizeof *device);
+  uint16_t *placement = calloc(p->graph->node_count + 1u, sizeof *placement);
+  double *order = calloc(p->graph->node_count + 1u, sizeof *order);
+  if (!device || !placement || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, find_devices(p, set, device));
+  TFC_TRY(s, assign(p, device, placement, order, &keys, &ordered));
+  *out_placement = placement, placement = NULL;
+  *out_order = NULL;
+  if (ordered) *out_order = order, order = NULL;
+out:
+  tfc_strmap_deinit(&keys);
+  free(device), free(placement), free(order);
+  return s;
+}
