@@ -1,11 +1,11 @@
 // What tfc-place was asked for, checked as far as that needs no graph.
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/device_list.h"
 #include "cli/place.h"
 #include "cli/program.h"
+#include "runtime/base/pattern.h"
 #include "runtime/base/units.h"
 
 // "LEFT=RIGHT" with both sides there.
@@ -23,15 +23,11 @@ static int check_pins(const struct tfc_program *program, const struct tfc_texts 
   int code = check_pairs(program, "pin", pins, "'REGEX=DEVICE'");
   for (uint32_t i = 0; i < pins->count && !code; i++) {
     const int size = (int)(strrchr(pins->items[i], '=') - pins->items[i]);
-    char *whole = tfc_format("^(%.*s)$", size, pins->items[i]), why[128];
-    regex_t regex;
-    const int failed = whole ? regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
-    free(whole);
-    if (!failed) {
-      regfree(&regex);
-      continue;
-    }
-    regerror(failed, NULL, why, sizeof why);
+    char why[160];
+    struct tfc_pattern *pattern = tfc_pattern_make(pins->items[i], (size_t)size, why, sizeof why);
+    const bool made = pattern != NULL;
+    tfc_pattern_free(pattern);
+    if (made) continue;
     code = tfc_flags_error(program, "--pin %s: '%.*s' is no regular expression: %s", pins->items[i], size,
                            pins->items[i], why);
   }

@@ -9,6 +9,7 @@ pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 
 find_path(TFC_OPENBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas-serial x86_64-linux-gnu/openblas-serial
                                                       aarch64-linux-gnu/openblas-serial REQUIRED)

@@ -52,7 +52,7 @@ function(tfc_instruction_sets)
 endfunction()
 
 function(tfc_library name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c ${CMAKE_SOURCE_DIR}/${name}/*.cc)
   # The CUDA driver and the CUPTI collector are plug-ins of their own (cmake/cuda.cmake).
   list(FILTER sources EXCLUDE REGEX "/(runtime/device/cuda|profiler/cupti)/")
   if(NOT sources)
@@ -97,7 +97,8 @@ function(tfc_library name)
   endforeach()
 endfunction()
 
-set(TFC_LINK_runtime Threads::Threads m dl PkgConfig::HWLOC PkgConfig::ZLIB PkgConfig::XXHASH ${TFC_OPENBLAS})
+set(TFC_LINK_runtime Threads::Threads m dl PkgConfig::HWLOC PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::RE2
+                     ${TFC_OPENBLAS})
 set(TFC_INCLUDE_runtime ${TFC_OPENBLAS_INCLUDE})
 if(TFC_HAVE_DNNL)
   list(APPEND TFC_LINK_runtime ${TFC_DNNL})

@@ -23,6 +23,7 @@ libscotch-dev|graph partitioning, a rival of the search
 coinor-libcbc-dev|exact bounds by integer programs
 zlib1g-dev|compressed traces
 libxxhash-dev|checksums
+libre2-dev|regular expressions
 gnuplot-nox|draws the plots of reports
 '
 packages_test='

@@ -3,11 +3,12 @@
 #include "placer/model/cost_graph.h"
 
 #include <math.h>
-#include <regex.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
+#include "runtime/base/pattern.h"
 
 struct built_node {
   tfc_str name, pin;
@@ -301,21 +302,14 @@ tfc_status tfc_cost_graph_find(const struct tfc_cost_graph *graph, tfc_str name,
 
 tfc_status tfc_cost_graph_pin(struct tfc_cost_graph *graph, const char *regex, tfc_str device, uint32_t *out_count) {
   tfc_status s = NULL;
-  regex_t compiled;
-  bool made = false;
+  char why[160];
   uint32_t count = 0;
-  char *whole = tfc_format("^(%s)$", regex);
   tfc_str copy = tfc_arena_str(&graph->arena, device);
-  if (!whole || !copy.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a pin");
-  int failed = regcomp(&compiled, whole, REG_EXTENDED | REG_NOSUB);
-  if (failed) {
-    char text[128];
-    regerror(failed, &compiled, text, sizeof text);
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': %s", regex, text);
-  }
-  made = true;
+  struct tfc_pattern *pattern = tfc_pattern_make(regex, strlen(regex), why, sizeof why);
+  if (!copy.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a pin");
+  if (!pattern) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': %s", regex, why);
   for (uint32_t n = 0; n < graph->node_count; n++) {
-    if (regexec(&compiled, graph->names[n].data, 0, NULL, 0) != 0) continue; // arena strings are terminated
+    if (!tfc_pattern_matches(pattern, graph->names[n].data, graph->names[n].size)) continue;
     if (graph->pin[n].data && !tfc_str_equal(graph->pin[n], device))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s=%.*s': node '%.*s' is pinned to '%.*s' already", regex,
                TFC_STR_ARG(device), TFC_STR_ARG(graph->names[n]), TFC_STR_ARG(graph->pin[n]));
@@ -325,7 +319,6 @@ tfc_status tfc_cost_graph_pin(struct tfc_cost_graph *graph, const char *regex, t
   if (!count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': no node has such a name", regex);
   if (out_count) *out_count = count;
 out:
-  if (made) regfree(&compiled);
-  free(whole);
+  tfc_pattern_free(pattern);
   return s;
 }

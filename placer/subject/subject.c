@@ -2,10 +2,11 @@
 // from each operation back through what is elided to the operation or variable that really makes the tensor.
 #include "placer/subject/subject.h"
 
-#include <regex.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "placer/subject/units.h"
+#include "runtime/base/pattern.h"
 #include "runtime/pass/pass.h"
 
 struct maker {
@@ -321,35 +322,23 @@ static tfc_status pin_unit(struct maker *m, struct pinning *pinned, uint32_t nod
 static tfc_status pin_matches(struct maker *m, struct pinning *pinned, const char *pin) {
   tfc_status s = NULL;
   const char *equals = strrchr(pin, '=');
-  char *text = NULL;
-  regex_t regex;
-  bool compiled = false;
+  struct tfc_pattern *pattern = NULL;
+  char why[160];
   uint32_t matched = 0;
   if (!equals) return tfc_status_make(TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", pin);
   uint32_t device = tfc_machine_find(m->o->machine, tfc_str_from(equals + 1));
   if (device == TFC_NONE) return tfc_status_make(TFC_UNAVAILABLE, "pin '%s': there is no device %s", pin, equals + 1);
-  NEED(text = tfc_format("^(%.*s)$", (int)(equals - pin), pin));
-  int rc = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
-  if (rc) {
-    char why[128];
-    regerror(rc, &regex, why, sizeof why);
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': %s", pin, why);
-  }
-  compiled = true;
+  pattern = tfc_pattern_make(pin, (size_t)(equals - pin), why, sizeof why);
+  if (!pattern) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': %s", pin, why);
   for (uint32_t i = 0; i < m->g->node_count; i++) {
     if (!m->needed[i]) continue;
-    char *name = tfc_str_dup(m->g->nodes[i].name);
-    NEED(name);
-    bool match = regexec(&regex, name, 0, NULL, 0) == 0;
-    free(name);
-    if (!match) continue;
+    if (!tfc_pattern_matches(pattern, m->g->nodes[i].name.data, m->g->nodes[i].name.size)) continue;
     matched++;
     TFC_TRY(s, pin_unit(m, pinned, i, m->o->machine->devices[device].name, pin));
   }
   if (!matched) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' matches no node of the step", pin);
 out:
-  if (compiled) regfree(&regex);
-  free(text);
+  tfc_pattern_free(pattern);
   return s;
 }
 

@@ -1,0 +1,17 @@
+# C++ for what is behind a C interface because its library is C++ (RE2), and for the CUDA kernels' source in tests: the
+# compiler that belongs to the C compiler, so that one runtime of sanitizers serves both.
+if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+  string(REGEX REPLACE "gcc([^/]*)$" "g++\\1" compiler "${CMAKE_C_COMPILER}")
+  string(REGEX REPLACE "clang([^/]*)$" "clang++\\1" compiler "${compiler}")
+  string(REGEX REPLACE "/cc$" "/c++" compiler "${compiler}")
+  if(EXISTS "${compiler}" AND NOT compiler STREQUAL CMAKE_C_COMPILER)
+    set(CMAKE_CXX_COMPILER "${compiler}")
+  endif()
+endif()
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+enable_language(CXX)
+if(TFC_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TFC_CCACHE})
+endif()

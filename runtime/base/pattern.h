@@ -1,0 +1,39 @@
+// Regular expressions: RE2's, whose syntax is TensorFlow's. Compiling and matching take time and memory in proportion
+// to the pattern's and the text's size, whatever the pattern; what would take more (deep nesting, huge counts) does not
+// compile. A pattern may be used by several threads at once.
+//
+//   char why[128];
+//   struct tfc_pattern *pattern = tfc_pattern_make("layer_[0-9]+/.*", 15, why, sizeof why);
+//   if (pattern && tfc_pattern_matches(pattern, name.data, name.size)) ...
+//   tfc_pattern_free(pattern);
+//
+// The one file behind it is C++, so this header is read by C++ too and has plain pointers.
+#ifndef TFC_RUNTIME_BASE_PATTERN_H
+#define TFC_RUNTIME_BASE_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tfc_pattern;
+
+// NULL where `text` is no pattern, with the reason in `why`.
+struct tfc_pattern *tfc_pattern_make(const char *text, size_t size, char *why, size_t why_size);
+void tfc_pattern_free(struct tfc_pattern *pattern); // NULL is fine
+
+// Whether the pattern matches the whole text.
+bool tfc_pattern_matches(const struct tfc_pattern *pattern, const char *text, size_t size);
+
+// The text with its first match, or all of them, replaced by `rewrite`, in which \0 to \9 are groups of the match and
+// \\ a backslash; as in TensorFlow, a rewrite that names a group which the pattern does not have leaves the text as it
+// is. NULL when memory is out. free() it.
+char *tfc_pattern_replace(const struct tfc_pattern *pattern, const char *text, size_t size, const char *rewrite,
+                          size_t rewrite_size, bool all, size_t *out_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
