@@ -90,6 +90,8 @@ void tfc_program_start(const char *name, char **argv) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  struct sigaction old; // who started the program with nohup wants it to go on
+  if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
   tfc_log_set(on_log, NULL);
 }
 

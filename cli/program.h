@@ -16,7 +16,7 @@ void tfc_program_start(const char *name, char **argv);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 const char *tfc_program_name(void);
 
-// Set by SIGINT and SIGTERM. A second signal, half a second or more after the first, ends the program at once.
+// Set by SIGINT, SIGTERM and SIGHUP. A second signal, half a second or more after the first, ends the program at once.
 const atomic_bool *tfc_program_cancel(void);
 
 // The exit code that a status stands for; 0 for OK.

@@ -13,37 +13,69 @@
 #include "runtime/base/file.h"
 #include "runtime/base/str.h"
 
+// What a lock file says. Its size never changes, so that nobody has to cut a file off; the rest is filled with spaces.
+enum { RECORD = 160 };
+static const char record_begin[] = "process ";
+
 struct tfc_lock {
   int fd;
 };
+
+// An existing file is opened without O_CREAT: in a sticky folder, somebody else's could not be opened with it. flock
+// needs no right to write. Whatever is no regular file (a link to something else, a pipe) was put there by somebody
+// else.
+static tfc_status open_lock(const char *path, int *out_fd) {
+  struct stat st;
+  const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int fd = tfc_os.open(path, O_RDWR | flags, 0);
+  if (fd < 0 && errno == ENOENT) fd = tfc_os.open(path, O_RDWR | O_CREAT | flags, 0644);
+  if (fd < 0 && errno == EACCES) fd = tfc_os.open(path, O_RDONLY | flags, 0);
+  if (fd < 0 && (errno == ELOOP || errno == ENXIO))
+    return tfc_status_make(TFC_DATA_LOSS, "%s: not a regular file; remove it", path);
+  if (fd < 0) return tfc_status_make(TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    close(fd);
+    return tfc_status_make(TFC_DATA_LOSS, "%s: not a regular file; remove it", path);
+  }
+  *out_fd = fd;
+  return NULL;
+}
+
+// Who holds it is a courtesy: a full disk does not matter here, the database's own check will say so. A file that is
+// not empty and not one of ours is locked and left as it is.
+static void say_who(int fd, const char *purpose) {
+  char text[RECORD], old[sizeof record_begin - 1], when[32] = "";
+  time_t now = time(NULL);
+  struct tm local;
+  if (localtime_r(&now, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+  const ssize_t there = pread(fd, old, sizeof old, 0);
+  if (there != 0 && (there != (ssize_t)sizeof old || memcmp(old, record_begin, sizeof old) != 0)) return;
+  int n = snprintf(text, sizeof text, "%s%d (%.80s) since %s", record_begin, (int)getpid(), purpose ? purpose : "tfc",
+                   when);
+  if (n < 0) return;
+  memset(text + n, ' ', sizeof text - (size_t)n);
+  text[RECORD - 1] = '\n';
+  (void)!pwrite(fd, text, sizeof text, 0);
+}
 
 tfc_status tfc_lock_take(const char *path, const char *purpose, struct tfc_lock **out) {
   tfc_status s = NULL;
   struct tfc_lock *lock = NULL;
   char text[512];
-  // An existing file is opened without O_CREAT: in a sticky folder, somebody else's could not be opened with it.
-  int fd = tfc_os.open(path, O_RDWR | O_CLOEXEC, 0);
-  if (fd < 0 && errno == ENOENT) {
-    fd = tfc_os.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0) (void)!fchmod(fd, 0666);
-  }
-  if (fd < 0) return tfc_status_make(TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+  int fd = -1;
+  TFC_RETURN_IF_ERROR(open_lock(path, &fd));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be locked: %s", path, strerror(errno));
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = 0;
-    text[strcspn(text, "\n")] = 0;
+    n = (ssize_t)strcspn(text, "\n");
+    while (n > 0 && text[n - 1] == ' ') n--;
+    text[n] = 0;
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "%s: held by %s", path, n > 0 ? text : "another process");
   }
   lock = malloc(sizeof *lock);
   if (!lock) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  time_t now = time(NULL);
-  struct tm local;
-  char when[32] = "";
-  if (localtime_r(&now, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
-  int n = snprintf(text, sizeof text, "process %d (%s) since %s\n", (int)getpid(), purpose ? purpose : "tfc", when);
-  // Who holds it is a courtesy: a full disk does not matter here, the database's own check will say so.
-  if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1, 0);
+  say_who(fd, purpose);
   *lock = (struct tfc_lock){fd}, fd = -1;
   *out = lock;
 out:
@@ -51,15 +83,33 @@ out:
   return s;
 }
 
+static bool is_own_folder(const char *path) {
+  struct stat st;
+  return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0;
+}
+
+tfc_status tfc_lock_path(const char *name, char **out) {
+  char folder[64];
+  snprintf(folder, sizeof folder, "/run/user/%u", (unsigned)geteuid());
+  if (!is_own_folder(folder) || access(folder, W_OK) != 0) {
+    snprintf(folder, sizeof folder, "/tmp/tfc-%u", (unsigned)geteuid());
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+      return tfc_status_make(TFC_DATA_LOSS, "%s: cannot be made: %s", folder, strerror(errno));
+    if (!is_own_folder(folder))
+      return tfc_status_make(TFC_DATA_LOSS, "%s: not a folder that this user alone may write; remove it", folder);
+  }
+  *out = tfc_format("%s/%s", folder, name);
+  return *out ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
 void tfc_lock_release(struct tfc_lock *lock) {
   if (!lock) return;
-  (void)!ftruncate(lock->fd, 0);
   close(lock->fd);
   free(lock);
 }
 
 bool tfc_lock_held(const char *path) {
-  int fd = tfc_os.open(path, O_RDONLY | O_CLOEXEC, 0);
+  int fd = tfc_os.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0) return false;
   bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(fd);

@@ -7,9 +7,14 @@
 
 #include "runtime/base/status.h"
 
+// Where a lock named `name` is that all of a user's processes share: in the user's runtime directory (/run/user/UID),
+// or, where the system makes none, in /tmp/tfc-UID, which must be this user's own. free() it.
+TFC_MUST_USE tfc_status tfc_lock_path(const char *name, char **out);
+
 struct tfc_lock;
 // FAILED_PRECONDITION "PATH: held by process 123 (tfc-place) since 2026-01-31 12:00:00"; DATA_LOSS: the file cannot be
-// made. The file stays when the lock is given back.
+// made, or is a link or a pipe. The file stays when the lock is given back; nothing that was in a file before is cut
+// off.
 TFC_MUST_USE tfc_status tfc_lock_take(const char *path, const char *purpose, struct tfc_lock **out);
 void tfc_lock_release(struct tfc_lock *lock); // NULL is fine
 bool tfc_lock_held(const char *path);         // by a process that lives, this one or another

@@ -93,7 +93,8 @@ static tfc_status probe(struct tfc_store *store, const char *path) {
   int fd = -1;
   if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   static const char block[65536];
-  fd = tfc_os.open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  unlink(name);
+  fd = tfc_os.open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, strerror(errno));
   for (int i = 0; i < 16; i++) {
     ssize_t n = tfc_os.write(fd, block, sizeof block);
@@ -111,6 +112,30 @@ static tfc_status probe(struct tfc_store *store, const char *path) {
 out:
   if (fd >= 0) close(fd), unlink(name);
   free(name);
+  return s;
+}
+
+// Whether a writer was stopped in the middle of a transaction, so that the file is as it should be only once its
+// journal is rolled back, which a connection that only reads may not do.
+static bool needs_recovery(sqlite3 *db) {
+  (void)sqlite3_exec(db, "SELECT COUNT(*) FROM sqlite_schema", NULL, NULL, NULL);
+  const int code = sqlite3_extended_errcode(db);
+  return code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTINIT;
+}
+
+// Rolls the journal back, as the next writer would; SQLite knows by its locks that no writer is at it.
+static tfc_status recover(const char *path, const char *vfs) {
+  tfc_status s = NULL;
+  sqlite3 *db = NULL;
+  if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs) == SQLITE_OK)
+    sqlite3_busy_timeout(db, BUSY_MS);
+  if (!db || sqlite3_exec(db, "SELECT COUNT(*) FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
+    s = tfc_status_make(
+        TFC_INVALID_ARGUMENT,
+        "%s: whoever wrote it was stopped in the middle, and what was half written could not be undone "
+        "(%s): open it once, for instance with tfc-report, as a user who may write the file and its folder",
+        path, db ? sqlite3_errmsg(db) : "out of memory");
+  sqlite3_close(db);
   return s;
 }
 
@@ -142,6 +167,14 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: cannot be opened: %s", path,
              store->db ? sqlite3_errmsg(store->db) : "out of memory");
   sqlite3_busy_timeout(store->db, BUSY_MS);
+  if (!options->write && needs_recovery(store->db)) {
+    TFC_TRY(s, recover(path, options->vfs));
+    sqlite3_close(store->db), store->db = NULL;
+    if (sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOMUTEX, options->vfs) != SQLITE_OK)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: cannot be opened: %s", path,
+               store->db ? sqlite3_errmsg(store->db) : "out of memory");
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+  }
   sqlite3_extended_result_codes(store->db, 0);
   if (options->write) {
     char sql[160];

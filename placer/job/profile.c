@@ -190,6 +190,7 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .blocks = 1,
                                     .best_us = (double)NAN,
                                     .ignore_limits = true,
+                                    .again = true,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.1 * seconds};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &plain, weighed, j));
   TFC_TRY(s, tfc_job_keep_together(j));
@@ -212,6 +213,7 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .best_us = (double)NAN,
                                     .trace = TFC_TRACE_MODE_ALTERNATE,
                                     .ignore_limits = true,
+                                    .again = true,
                                     .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.2 * seconds};
   TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, profiled, &p));
 out:

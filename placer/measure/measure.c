@@ -16,6 +16,7 @@
 #include "placer/measure/wire.h"
 #include "profiler/lock.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/log.h"
 
 extern char **environ;
 
@@ -73,6 +74,7 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   // Ctrl-C is for the parent to answer; blocked until the worker, once it runs, ignores it.
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);
   sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGHUP);
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -146,12 +148,15 @@ static char *cause(int status, bool hung, double seconds, const char *where) {
     return tfc_format("the measuring process gave no sign for %.0f s and was ended%s%s", seconds, where ? ": " : "",
                       where ? where : "");
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-    return tfc_format("the measuring process was killed: by the system where memory ran out, or by somebody");
-  if (WIFSIGNALED(status)) return tfc_format("the measuring process crashed: %s", strsignal(WTERMSIG(status)));
+    return tfc_format("the measuring process was killed (SIGKILL): by the system where memory ran out, or by somebody");
+  const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+  if (WIFSIGNALED(status))
+    return tfc_format("the measuring process crashed: %s (SIG%s)", strsignal(WTERMSIG(status)), name ? name : "?");
   return tfc_format("the measuring process ended with code %d", WEXITSTATUS(status));
 }
 
-static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
+static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bool *out_died) {
+  *out_died = false;
   TFC_RETURN_IF_ERROR(start_worker(m));
   m->answered = false;
   tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_SETUP, &m->setup);
@@ -160,11 +165,23 @@ static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) 
   if (!s || m->answered || (code != TFC_UNAVAILABLE && code != TFC_DEADLINE_EXCEEDED)) return s;
   int status = 0; // lost: that is not a device that is not there
   end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
+  *out_died = code == TFC_UNAVAILABLE;
   char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds, NULL);
   tfc_status_free(s);
   s = tfc_status_make(TFC_ABORTED, "loading and initialising the graph: %s", why ? why : "the process was lost");
   free(why);
   return s;
+}
+
+// What ended the first worker (somebody's signal, memory that another program had taken) need not end the next.
+static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
+  bool died = false;
+  tfc_status s = set_up_once(m, out, &died);
+  if (!died) return s;
+  tfc_log(TFC_LOG_WARNING, "%s; it is started again", tfc_status_message(s));
+  tfc_status_free(s);
+  m->restarts++;
+  return set_up_once(m, out, &died);
 }
 
 // --- Creating --------------------------------------------------------------------------------------------------------
@@ -256,6 +273,7 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
 tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_measurer **out) {
   tfc_status s = NULL;
   struct tfc_unpack u;
+  char *lock = NULL;
   struct tfc_measurer *m = calloc(1, sizeof *m);
   if (!m) return no_memory();
   m->fd = -1, m->cancel = o->cancel;
@@ -271,7 +289,8 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   self[n > 0 ? n : 0] = 0;
   if (!(m->program = tfc_str_dup(tfc_str_from(o->program ? o->program : self))))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  s = tfc_lock_take(o->lock ? o->lock : "/tmp/tfc-measuring.lock", "measuring", &m->lock);
+  if (!o->lock) TFC_TRY(s, tfc_lock_path("tfc-measuring.lock", &lock));
+  s = tfc_lock_take(o->lock ? o->lock : lock, "measuring", &m->lock);
   if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
     tfc_status held = s;
     s = tfc_status_make(TFC_ABORTED, "another run measures on this machine, and two would disturb each other: %s",
@@ -285,6 +304,7 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   *out = m, m = NULL;
 out:
   tfc_measurer_free(m);
+  free(lock);
   return s;
 }
 
@@ -434,8 +454,8 @@ static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batc
 tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_batch *b, tfc_measured_fn fn, void *user) {
   tfc_status s = NULL;
   struct pending left = {malloc((b->count + 1u) * sizeof *left.entry), b->count};
-  bool *done = calloc(b->count + 1u, sizeof *done);
-  if (!left.entry || !done) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  bool *done = calloc(b->count + 1u, sizeof *done), *tried = calloc(b->count + 1u, sizeof *tried);
+  if (!left.entry || !done || !tried) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < b->count; i++) left.entry[i] = i;
   while (left.count) {
     uint32_t at = UINT32_MAX;
@@ -473,7 +493,12 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
     for (uint32_t i = 0; i < left.count; i++) {
       if (done[i]) continue;
       uint32_t entry = left.entry[i];
-      if (i == at || at == UINT32_MAX) {
+      if ((i == at || at == UINT32_MAX) && b->again && !hung && !tried[entry]) {
+        if (why) tfc_log(TFC_LOG_WARNING, "%s; it is started again", why);
+        tried[entry] = true;
+        rest.entry[rest.count++] = entry;
+        at = i;
+      } else if (i == at || at == UINT32_MAX) {
         struct tfc_measured lost_entry = {
             .entry = entry, .state = TFC_RESULT_FAILED, .code = TFC_ABORTED, .message = why, .ratio = (double)NAN};
         s = fn(user, &lost_entry);
@@ -490,10 +515,11 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
 out:
   free(left.entry);
   free(done);
+  free(tried);
   return s;
 }
 
-tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_link_time **out, uint32_t *out_count) {
+static tfc_status links_once(struct tfc_measurer *m, double end_s, struct tfc_link_time **out, uint32_t *out_count) {
   struct tfc_unpack u;
   if (m->fd < 0) TFC_RETURN_IF_ERROR(set_up_worker(m, &u));
   struct tfc_pack p = {0};
@@ -509,4 +535,17 @@ tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_l
   }
   *out = times;
   return NULL;
+}
+
+tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_link_time **out, uint32_t *out_count) {
+  tfc_status s = links_once(m, end_s, out, out_count);
+  if (tfc_status_code(s) != TFC_UNAVAILABLE || m->answered) return s;
+  int status = 0;
+  end_worker(m, false, &status);
+  m->restarts++;
+  char *why = cause(status, false, 0, NULL);
+  tfc_log(TFC_LOG_WARNING, "measuring links: %s; it is started again", why ? why : "the process was lost");
+  free(why);
+  tfc_status_free(s);
+  return links_once(m, end_s, out, out_count);
 }

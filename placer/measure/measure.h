@@ -40,7 +40,7 @@ struct tfc_measure_options {
   const char *tuning;        // what drivers measured before (struct tfc_device_driver), or NULL
   double hang_seconds;       // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least
   double end_s;              // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
-  const char *lock;          // file of the machine-wide lock; NULL: the usual one
+  const char *lock;          // file of the measuring runs' lock; NULL: the user's own
   const atomic_bool *cancel; // may be NULL
 };
 
@@ -108,6 +108,7 @@ struct tfc_measure_batch {
   double best_us;         // NaN: the reference's
   tfc_trace_mode trace;
   bool ignore_limits; // run what does not fit all the same (profiles)
+  bool again;         // an entry whose worker died is run once more (profiles: all else follows from them)
   // On tfc_now_ns's clock; 0: none. After it, no block begins but each entry's first, and blocks end after 2 steps.
   double deadline_s;
 };

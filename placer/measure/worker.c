@@ -324,6 +324,7 @@ int tfc_measure_worker_main(int argc, char **argv) {
   tfc_status s = NULL;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
+  signal(SIGHUP, SIG_IGN); // the same: a closed terminal tells both
   tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {
     uint32_t type = 0;

@@ -18,7 +18,7 @@ tfc_status tfc_file_map(const char *path, struct tfc_file *out) {
   tfc_status s = NULL;
   void *mapping = NULL;
   struct stat st;
-  int fd = tfc_os.open(path, O_RDONLY | O_CLOEXEC, 0);
+  int fd = tfc_os.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0); // a pipe would block until somebody writes to it
   if (fd < 0)
     return tfc_status_make(errno == ENOENT || errno == ENOTDIR ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT, "%s: %s", path,
                            strerror(errno));
@@ -48,7 +48,11 @@ tfc_status tfc_file_write(const char *path, tfc_str content) {
       direct ? tfc_str_dup(tfc_str_from(path)) : tfc_format("%s.%d.tmp", target ? target : path, (int)getpid());
   int fd = -1;
   if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  fd = tfc_os.open(temporary, direct ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (!direct) unlink(temporary); // of a process that was killed; whatever else has the name is not written through
+  fd = tfc_os.open(temporary, O_WRONLY | O_CLOEXEC | (direct ? O_NONBLOCK : O_CREAT | O_EXCL), 0666);
+  if (fd < 0 && direct && errno == ENXIO)
+    TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: a pipe that nobody reads", path);
+  if (direct && fd >= 0) (void)fcntl(fd, F_SETFL, 0); // writing may wait for who reads, opening may not
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
   for (size_t at = 0; at < content.size;) {
     ssize_t n = tfc_os.write(fd, content.data + at, content.size - at);

@@ -192,7 +192,40 @@ static void lose_a_worker(int signal, const char *message) {
 }
 static void test_a_crash_costs_one(void **state) {
   (void)state;
-  lose_a_worker(SIGKILL, "was killed"); // sanitizers catch the signals that a bug raises
+  lose_a_worker(SIGKILL, "was killed (SIGKILL)"); // sanitizers catch the signals that a bug raises
+}
+// With `again`, what a batch asked for comes all the same.
+static void test_a_crash_is_made_up_for(void **state) {
+  (void)state;
+  struct fixture f;
+  struct tfc_measurer *m = NULL;
+  make(&f);
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  uint16_t *one = calloc(f.graph->node_count, sizeof *one);
+  struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}, {.placement = one}};
+  struct harm h = {.seen = {.op_count = tfc_measurer_info(m)->op_count}, .signal = SIGKILL};
+  struct tfc_measure_batch batch = {.entries = entries,
+                                    .count = 3,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 5,
+                                    .blocks = 1,
+                                    .best_us = (double)NAN,
+                                    .again = true};
+  assert_ok(tfc_measurer_run(m, &batch, harm, &h));
+  assert_int_equal(h.seen.count, 3);
+  assert_int_equal(h.seen.ok, 3);
+  assert_int_equal(tfc_measurer_restarts(m), 1);
+  kill(child(), SIGKILL);
+  struct tfc_link_time *times = NULL;
+  uint32_t count = 0;
+  assert_ok(tfc_measurer_links(m, 0, &times, &count));
+  assert_true(count > 3);
+  assert_int_equal(tfc_measurer_restarts(m), 2);
+  free(times);
+  tfc_measurer_free(m);
+  free(one);
+  unmake(&f);
 }
 static void test_a_hang_costs_one(void **state) {
   (void)state;
@@ -298,8 +331,12 @@ static void test_fills_queues(void **state) {
 
 int main(int argc, char **argv) {
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),         cmocka_unit_test(test_a_crash_costs_one),
-                                     cmocka_unit_test(test_a_hang_costs_one), cmocka_unit_test(test_bad_options),
-                                     cmocka_unit_test(test_supported),        cmocka_unit_test(test_fills_queues)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),
+                                     cmocka_unit_test(test_a_crash_costs_one),
+                                     cmocka_unit_test(test_a_crash_is_made_up_for),
+                                     cmocka_unit_test(test_a_hang_costs_one),
+                                     cmocka_unit_test(test_bad_options),
+                                     cmocka_unit_test(test_supported),
+                                     cmocka_unit_test(test_fills_queues)};
   return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "profiler/activity.h"
+#include "profiler/lock.h"
 #include "profiler/store.h"
 
 static char folder[64], path[96];
@@ -563,6 +564,99 @@ static void test_a_killed_writer(void **state) {
   tfc_store_close(store);
 }
 
+// A writer that is killed when a part of its transaction is in the file already: a reader gets what was committed.
+static void test_a_reader_after_a_kill(void **state) {
+  (void)state;
+  for (int locked_out = 0; locked_out < 2; locked_out++) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      struct tfc_store *store = NULL;
+      int64_t run = 0;
+      if (tfc_store_open(path, &writing, &store) || add_run(store, &run)) _exit(1);
+      sqlite3 *db = tfc_store_handle(store);
+      if (sqlite3_exec(db,
+                       "PRAGMA cache_size = 2; BEGIN IMMEDIATE; UPDATE run SET label = 'half';"
+                       "CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
+                       "i < 2000) SELECT randomblob(100) AS x FROM n",
+                       NULL, NULL, NULL))
+        _exit(2);
+      raise(SIGKILL);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    struct tfc_store *store = NULL;
+    struct tfc_store_options reading = {0};
+    if (locked_out) { // who may not write is told what to do
+      chmod(path, 0444), chmod(folder, 0555);
+      fflush(NULL);
+      child = fork();
+      if (child == 0) {
+        if (getuid() == 0 && setuid(65534) != 0) _exit(2);
+        tfc_status s = tfc_store_open(path, &reading, &store);
+        _exit(tfc_status_code(s) == TFC_INVALID_ARGUMENT && strstr(tfc_status_message(s), "as a user who may write")
+                  ? 0
+                  : 1);
+      }
+      waitpid(child, &status, 0);
+      assert_int_equal(WEXITSTATUS(status), 0);
+      chmod(folder, 0755), chmod(path, 0644);
+    }
+    assert_ok(tfc_store_open(path, &reading, &store));
+    assert_true(ask(store, "SELECT COUNT(*) FROM v_run") == 1 + locked_out);
+    assert_true(ask(store, "SELECT COUNT(*) FROM run WHERE label = 'half'") == 0);
+    assert_true(ask(store, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'filler'") == 0);
+    tfc_store_close(store);
+  }
+}
+
+// What lies where a lock file should is not followed, not cut off, and not waited for.
+static void test_lock_files(void **state) {
+  (void)state;
+  char lock_path[160], precious[160], text[64] = "";
+  struct tfc_lock *lock = NULL, *other = NULL;
+  struct stat st;
+  snprintf(lock_path, sizeof lock_path, "%s/lock", folder);
+  snprintf(precious, sizeof precious, "%s/precious", folder);
+  mode_t mask = umask(0);
+  assert_ok(tfc_lock_take(lock_path, "a test", &lock));
+  umask(mask);
+  assert_int_equal(stat(lock_path, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0644);
+  assert_fails(tfc_lock_take(lock_path, "a test", &other), TFC_FAILED_PRECONDITION, "(a test) since");
+  tfc_lock_release(lock);
+  assert_ok(tfc_lock_take(lock_path, "a test", &lock));
+  tfc_lock_release(lock);
+  unlink(lock_path);
+
+  FILE *f = fopen(precious, "w");
+  fputs("precious", f);
+  fclose(f);
+  assert_int_equal(symlink(precious, lock_path), 0);
+  assert_fails(tfc_lock_take(lock_path, "a test", &lock), TFC_DATA_LOSS, "not a regular file");
+  unlink(lock_path);
+  assert_int_equal(link(precious, lock_path), 0);
+  assert_ok(tfc_lock_take(lock_path, "a test", &lock));
+  assert_true(tfc_lock_held(lock_path));
+  tfc_lock_release(lock);
+  f = fopen(precious, "r");
+  assert_true(fgets(text, sizeof text, f) && !strcmp(text, "precious"));
+  fclose(f);
+  unlink(lock_path);
+  assert_int_equal(mkfifo(lock_path, 0600), 0);
+  assert_fails(tfc_lock_take(lock_path, "a test", &lock), TFC_DATA_LOSS, "not a regular file");
+  assert_false(tfc_lock_held(lock_path));
+  unlink(lock_path);
+  unlink(precious);
+  char *usual = NULL; // in a folder that nobody else can put a link into
+  assert_ok(tfc_lock_path("tfc-lock-test", &usual));
+  *strrchr(usual, '/') = 0;
+  assert_int_equal(lstat(usual, &st), 0);
+  assert_true(S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0);
+  free(usual);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
@@ -577,6 +671,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_read_only_folder, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_every_write_fails_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_killed_writer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_reader_after_a_kill, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_lock_files, set_up, tear_down),
   };
   return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -1,0 +1,67 @@
+// Files that are not files, and what lies where a temporary file is about to be written.
+#include "tests/common/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/file.h"
+
+static char folder[64];
+
+static void pipes_do_not_block(void **state) {
+  (void)state;
+  char path[128];
+  struct tfc_file file;
+  snprintf(path, sizeof path, "%s/pipe", folder);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  alarm(20); // what blocks ends the suite
+  assert_fails(tfc_file_map(path, &file), TFC_INVALID_ARGUMENT, "not a regular file");
+  assert_fails(tfc_file_write(path, TFC_STR("text")), TFC_DATA_LOSS, "nobody reads");
+  int reader = open(path, O_RDONLY | O_NONBLOCK);
+  char text[8] = "";
+  assert_ok(tfc_file_write(path, TFC_STR("text")));
+  assert_int_equal(read(reader, text, sizeof text), 4);
+  assert_string_equal(text, "text");
+  close(reader);
+  unlink(path);
+  alarm(0);
+}
+
+static void links_are_not_written_through(void **state) {
+  (void)state;
+  char path[128], temporary[160], precious[128], text[16] = "";
+  snprintf(path, sizeof path, "%s/out", folder);
+  snprintf(temporary, sizeof temporary, "%s.%d.tmp", path, (int)getpid());
+  snprintf(precious, sizeof precious, "%s/precious", folder);
+  assert_ok(tfc_file_write(precious, TFC_STR("precious")));
+  assert_int_equal(symlink(precious, temporary), 0);
+  assert_ok(tfc_file_write(path, TFC_STR("text")));
+  FILE *f = fopen(precious, "r");
+  assert_true(fgets(text, sizeof text, f) && !strcmp(text, "precious"));
+  fclose(f);
+  f = fopen(path, "r");
+  assert_true(fgets(text, sizeof text, f) && !strcmp(text, "text"));
+  fclose(f);
+  unlink(path), unlink(precious);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-file-XXXXXX");
+  return mkdtemp(folder) ? 0 : 1;
+}
+static int tear_down(void **state) {
+  (void)state;
+  return rmdir(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pipes_do_not_block),
+      cmocka_unit_test(links_are_not_written_through),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
