@@ -1,30 +1,141 @@
-// Plain simulated annealing from a random start, in one run: the rival that learned policies have to beat.
+// Simulated annealing as its literature would tune it: the rival that learned policies have to beat. It starts from the
+// best of the quick heuristics; the first temperature is such that the median of sampled changes for the worse is taken
+// with a chance of INITIAL_CHANCE (Johnson et al. 1989, section 3.2, samples too), so that it fits the problem; it
+// falls geometrically (Kirkpatrick et al. 1983) to where hardly any such change is taken. Each of the ROUNDS rounds
+// begins from the best found before, reheated less than the one before it. Moves: one unit, a unit with neighbours,
+// exchanges of two (placer/search/anneal.c). All that it simulates counts: heuristics, sampled changes, and moves that
+// are not allowed.
+#include <math.h>
+#include <stdlib.h>
+
 #include "placer/search/local.h"
+
+enum { SAMPLES = 48, ROUNDS = 6 };
+#define INITIAL_CHANCE 0.01
+#define COLDEST 0.01 // of the first temperature
+#define REHEAT 0.5   // of the first temperature of the round before
+
+extern const struct tfc_algo tfc_algo_single, tfc_algo_split, tfc_algo_pack, tfc_algo_metis, tfc_algo_scotch,
+    tfc_algo_topo, tfc_algo_etf, tfc_algo_heft;
+static const struct tfc_algo *const starts[] = {&tfc_algo_single, &tfc_algo_split, &tfc_algo_pack, &tfc_algo_metis,
+                                                &tfc_algo_scotch, &tfc_algo_topo,  &tfc_algo_etf,  &tfc_algo_heft};
+
+// What is left of the budget, in `share` of its evaluations and of its time.
+static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share) {
+  struct tfc_budget part = *budget;
+  if (budget->evaluations) {
+    double left = budget->evaluations > used ? (double)(budget->evaluations - used) : 1;
+    part.evaluations = (uint64_t)fmax(1, left * share);
+  }
+  if (budget->deadline > 0) {
+    double now = tfc_seconds_now();
+    part.deadline = now + fmax(0, budget->deadline - now) * share;
+  }
+  return part;
+}
+
+static bool is_spent(const struct tfc_budget *budget, uint64_t used) {
+  return tfc_budget_over(budget) || (budget->evaluations && used >= budget->evaluations);
+}
+
+// The best of the quick heuristics; any placement at all where none of them is legal.
+static tfc_status begin(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
+                        struct tfc_random *random, struct tfc_simulator *sim, struct tfc_solution *out,
+                        struct tfc_score *score, uint64_t *used) {
+  tfc_status s = NULL;
+  struct tfc_solution trial = {0};
+  *score = TFC_SCORE_NONE;
+  for (size_t i = 0; i < sizeof starts / sizeof *starts && !is_spent(budget, *used); i++) {
+    struct tfc_score found;
+    struct tfc_budget part = part_of(budget, *used, 0.1);
+    if (i == 0) part.evaluations = 0; // every device once
+    TFC_TRY(s, tfc_solution_init(&trial, p));
+    s = starts[i]->propose(p, evaluator, &part, &trial, used);
+    if (!s) TFC_TRY(s, tfc_local_settle(p, sim, &trial, &found, used));
+    if (!s && tfc_score_better(found, *score)) {
+      *score = found;
+      tfc_budget_found(budget, found);
+      TFC_TRY(s, tfc_solution_copy(out, &trial, p));
+    }
+    tfc_status_free(s); // not for this problem
+    s = NULL;
+    tfc_solution_deinit(&trial);
+  }
+  if (score->value == TFC_TIME_MAX) {
+    tfc_local_any(p, random, out->device);
+    TFC_TRY(s, tfc_local_settle(p, sim, out, score, used));
+  }
+out:
+  tfc_solution_deinit(&trial);
+  return s;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// The median of what sampled moves of one unit add to the value, as a share of it, among those that add something.
+static tfc_status sample(const struct tfc_problem *p, const struct tfc_budget *budget, struct tfc_random *random,
+                         const struct tfc_solution *from, double *out_median, uint64_t *used) {
+  struct tfc_delta *delta = NULL;
+  struct tfc_verdict v = {0};
+  double worse[SAMPLES];
+  uint32_t count = 0;
+  TFC_RETURN_IF_ERROR(tfc_delta_create(p, &delta));
+  tfc_delta_reset(delta, from->device, from->rank, &v);
+  const double value = (double)v.value;
+  const uint64_t most = budget->evaluations && budget->evaluations / 20 < SAMPLES ? budget->evaluations / 20 : SAMPLES;
+  for (uint32_t i = 0; i < most && v.legal && !is_spent(budget, *used); i++) {
+    struct tfc_move move = {(uint32_t)tfc_random_below(random, p->unit_count),
+                            (tfc_device_id)tfc_random_below(random, p->device_count)};
+    struct tfc_verdict then = {0};
+    if (from->device[move.unit] == move.device || !tfc_problem_allows(p, move.unit, move.device)) continue;
+    tfc_delta_try(delta, &move, 1, NULL, 0, TFC_TIME_MAX, &then);
+    ++*used;
+    if (then.legal && (double)then.value > value) worse[count++] = (double)then.value / value - 1;
+  }
+  qsort(worse, count, sizeof *worse, ascending);
+  *out_median = count ? worse[count / 2] : 0.001;
+  tfc_delta_free(delta);
+  return NULL;
+}
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {
-  (void)evaluator;
   tfc_status s = NULL;
   struct tfc_simulator *sim = NULL;
   struct tfc_random random;
   struct tfc_score score;
   struct tfc_budget own = *budget;
-  struct tfc_anneal_options options = {.hot = 0.05, .cold = 0.0002, .orders = p->objective == TFC_OBJECTIVE_STEP};
+  double median = 0;
+  uint64_t used = 0;
   tfc_random_init(&random, budget->seed);
   if (!own.evaluations && own.deadline <= 0) own.evaluations = 100000;
   TFC_TRY(s, tfc_simulator_create(p, &sim));
-  tfc_local_any(p, &random, out->device);
-  TFC_TRY(s, tfc_local_anneal(p, &own, &options, out, &score, out_evaluations));
-  TFC_TRY(s, tfc_local_settle(p, sim, out, &score, out_evaluations));
+  TFC_TRY(s, begin(p, evaluator, &own, &random, sim, out, &score, &used));
+  if (p->objective == TFC_OBJECTIVE_STEP && score.value != TFC_TIME_MAX)
+    TFC_TRY(s, sample(p, &own, &random, out, &median, &used));
+  else
+    median = 0.01; // of a norm of the loads, which a unit changes by little
+  double hot = median / -log(INITIAL_CHANCE);
+  for (int round = 0; round < ROUNDS && !is_spent(&own, used); round++, hot *= REHEAT) {
+    struct tfc_budget part = part_of(&own, used, 1.0 / (ROUNDS - round));
+    part.seed = budget->seed + (uint64_t)round;
+    struct tfc_anneal_options options = {
+        .hot = hot, .cold = hot * COLDEST, .orders = p->objective == TFC_OBJECTIVE_STEP};
+    TFC_TRY(s, tfc_local_anneal(p, &part, &options, out, &score, &used));
+  }
 out:
+  *out_evaluations += used;
   tfc_simulator_free(sim);
   return s;
 }
 
 const struct tfc_algo tfc_algo_anneal = {
     .name = "anneal",
-    .help = "simulated annealing on device and order: slow and steady, good with many evaluations",
-    .paper = "Kirkpatrick, Gelatt, Vecchi 1983, Optimization by Simulated Annealing",
+    .help = "simulated annealing on device and order from the best heuristic: steady, good with many evaluations",
+    .paper = "Kirkpatrick, Gelatt, Vecchi 1983, Optimization by Simulated Annealing; Johnson et al. 1989, section 3",
     .needs = TFC_NEEDS_BUDGET,
     .propose = propose,
 };
