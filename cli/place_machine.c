@@ -364,6 +364,18 @@ out:
 }
 
 // --- Searching and evaluating ----------------------------------------------------------------------------------------
+static tfc_status check_given_devices(const struct described *d) {
+  const char *what = d->o->evaluate;
+  struct tfc_placement *file = NULL;
+  tfc_status s = NULL;
+  if (strcmp(what, "-") == 0) return NULL;
+  if (strncmp(what, "single:", 7) != 0) TFC_TRY(s, tfc_placement_read(what, &file));
+  TFC_TRY(s, tfc_placement_check_devices(what, file, d->machine, true));
+out:
+  tfc_placement_free(file);
+  return s;
+}
+
 static tfc_status evaluate(const struct described *d, struct tfc_place_outcome *out) {
   tfc_status s = NULL;
   struct tfc_solution solution = {0};
@@ -439,6 +451,7 @@ tfc_status place_machine(const struct place_options *o, const struct tfc_search_
   tfc_status s = NULL;
   TFC_TRY(s, read_machine(&d));
   TFC_TRY(s, read_step(&d));
+  if (o->evaluate) TFC_TRY(s, check_given_devices(&d));
   TFC_TRY(s, plan_step(&d));
   TFC_TRY(s, make_problem(&d));
   if (o->save_problem) TFC_TRY(s, save_problem(&d));

@@ -198,15 +198,6 @@ static tfc_status select_devices(const char *list, const struct tfc_cost_graph *
   return tfc_machine_select_kind(m, best, (uint32_t)count);
 }
 
-// Devices are checked before everything else about a placement, so before the problem is made.
-static tfc_status check_named_devices(const struct tfc_machine *m, const struct tfc_placement *f) {
-  for (uint32_t i = 0; i < f->node_count; i++)
-    if (tfc_machine_find(m, f->nodes[i].device) == UINT32_MAX)
-      return tfc_status_make(TFC_UNAVAILABLE, "node '%.*s' is placed on '%.*s', which is not in the machine",
-                             TFC_STR_ARG(f->nodes[i].name), TFC_STR_ARG(f->nodes[i].device));
-  return NULL;
-}
-
 static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph **graph, struct tfc_machine **machine,
                        struct tfc_placement **placement, struct tfc_problem **problem) {
   tfc_status s = NULL;
@@ -220,6 +211,16 @@ static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph 
     TFC_TRY(s, tfc_parse_bytes(tfc_str_from(equals + 1), &bytes));
     TFC_TRY(s, tfc_machine_limit(*machine, (tfc_str){o->limits[i], (size_t)(equals - o->limits[i])}, bytes));
   }
+  if (o->evaluate) { // devices first, before the problem is made
+    bool file = strncmp(o->evaluate, "single:", 7) != 0 && strcmp(o->evaluate, "-") != 0;
+    if (file) TFC_TRY(s, tfc_placement_read(o->evaluate, placement));
+    TFC_TRY(s, tfc_placement_check_devices(o->evaluate, *placement, *machine, false));
+  }
+  for (uint32_t i = 0; i < o->pin_count; i++) {
+    const char *equals = strrchr(o->pins[i], '=');
+    if (equals && tfc_machine_find(*machine, tfc_str_from(equals + 1)) == UINT32_MAX)
+      TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': device '%s' is not in the machine", o->pins[i], equals + 1);
+  }
   for (uint32_t i = 0; i < o->pin_count; i++) {
     const char *equals = strrchr(o->pins[i], '=');
     if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", o->pins[i]);
@@ -228,14 +229,6 @@ static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph 
     s = tfc_cost_graph_pin(*graph, regex, tfc_str_from(equals + 1), NULL);
     free(regex);
     if (s) goto out;
-  }
-  if (o->evaluate && strncmp(o->evaluate, "single:", 7) == 0) {
-    if (tfc_machine_find(*machine, tfc_str_from(o->evaluate + 7)) == UINT32_MAX)
-      TFC_FAIL(s, TFC_UNAVAILABLE, "device '%s' is not in the machine", o->evaluate + 7);
-  } else if (o->evaluate && strcmp(o->evaluate, "-") != 0) {
-    TFC_TRY(s, tfc_placement_read(o->evaluate, placement));
-    s = check_named_devices(*machine, *placement);
-    if (s) TFC_TRY(s, tfc_status_annotate(s, "%s", o->evaluate));
   }
   s = tfc_problem_create(*graph, *machine, o->objective, problem);
   if (s) s = tfc_status_annotate(s, "%s", o->graph);

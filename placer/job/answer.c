@@ -512,24 +512,58 @@ out:
 }
 
 // --- --evaluate ------------------------------------------------------------------------------------------------------
-tfc_status tfc_job_evaluate(struct tfc_job *j) {
+// What --evaluate names, as a solution of the problem; the caller deinits it.
+static tfc_status given(struct tfc_job *j, bool aloud, struct tfc_solution *out) {
   tfc_status s = NULL;
+  const char *what = j->o->evaluate;
   struct tfc_solution solution = {0};
   struct tfc_placement *file = NULL;
   char *note = NULL;
+  TFC_TRY(s, tfc_solution_init(&solution, j->problem));
+  if (strcmp(what, "-") == 0) {
+    TFC_TRY(s, tfc_subject_strings(j->subject, j->problem, j->o->graph, &solution, &note));
+    if (note && aloud) tfc_job_say(j, true, "device strings mapped to the devices in use: %s", note);
+  } else if (strncmp(what, "single:", 7) == 0) {
+    TFC_TRY(s, tfc_placement_single(j->problem, tfc_str_from(what + 7), &solution));
+  } else {
+    TFC_TRY(s, tfc_placement_read(what, &file));
+    if (aloud) tfc_job_compare_math(j, what, file);
+    s = tfc_subject_resolve(j->subject, j->problem, file, &solution);
+    if (s) TFC_TRY(s, tfc_status_annotate(s, "--evaluate %s", what));
+  }
+  *out = solution, solution = (struct tfc_solution){0};
+out:
+  free(note);
+  tfc_placement_free(file);
+  tfc_solution_deinit(&solution);
+  return s;
+}
+
+tfc_status tfc_job_check_given(struct tfc_job *j) {
+  struct tfc_solution solution = {0};
+  TFC_RETURN_IF_ERROR(given(j, false, &solution));
+  tfc_solution_deinit(&solution);
+  return NULL;
+}
+
+tfc_status tfc_job_check_given_devices(struct tfc_job *j) {
+  tfc_status s = NULL;
+  const char *what = j->o->evaluate;
+  struct tfc_placement *file = NULL;
+  if (!what || strcmp(what, "-") == 0) return NULL;
+  if (strncmp(what, "single:", 7) != 0) TFC_TRY(s, tfc_placement_read(what, &file));
+  TFC_TRY(s, tfc_placement_check_devices(what, file, j->bare, true));
+out:
+  tfc_placement_free(file);
+  return s;
+}
+
+tfc_status tfc_job_evaluate(struct tfc_job *j) {
+  tfc_status s = NULL;
+  struct tfc_solution solution = {0};
   uint32_t index;
   bool is_new;
-  TFC_TRY(s, tfc_solution_init(&solution, j->problem));
-  if (strcmp(j->o->evaluate, "-") == 0) {
-    TFC_TRY(s, tfc_subject_strings(j->subject, j->problem, j->o->graph, &solution, &note));
-    if (note) tfc_job_say(j, true, "device strings mapped to the devices in use: %s", note);
-  } else if (strncmp(j->o->evaluate, "single:", 7) == 0) {
-    TFC_TRY(s, tfc_placement_single(j->problem, tfc_str_from(j->o->evaluate + 7), &solution));
-  } else {
-    TFC_TRY(s, tfc_placement_read(j->o->evaluate, &file));
-    tfc_job_compare_math(j, j->o->evaluate, file);
-    TFC_TRY(s, tfc_subject_resolve(j->subject, j->problem, file, &solution));
-  }
+  TFC_TRY(s, given(j, true, &solution));
   TFC_TRY(s, tfc_job_add(j, "evaluated", NULL, "baseline", &solution, &index, &is_new));
   j->best = UINT32_MAX;
   j->phase = TFC_JOB_FINAL;
@@ -548,8 +582,6 @@ tfc_status tfc_job_evaluate(struct tfc_job *j) {
   TFC_TRY(s, tfc_job_save_placement(j));
   j->out->exit_code = k->state == TFC_RESULT_NO_FIT ? 5 : 0;
 out:
-  free(note);
-  tfc_placement_free(file);
   tfc_solution_deinit(&solution);
   return s;
 }

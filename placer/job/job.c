@@ -232,6 +232,7 @@ static tfc_status make_subject(struct tfc_job *j) {
   struct tfc_output *feeds = calloc(j->o->step->feed_count + 1u, sizeof *feeds);
   if (!feeds) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_local_machine(j->info, NULL, j->o->execution.limits, j->o->execution.limit_count, &j->bare));
+  TFC_TRY(s, tfc_job_check_given_devices(j));
   struct tfc_subject_options options = subject_options(j, feeds);
   TFC_TRY(s, tfc_subject_create(j->o->graph, &options, &j->subject));
   TFC_TRY(s, tfc_calibration_init(&j->calibration, j->info));

@@ -113,6 +113,9 @@ TFC_MUST_USE tfc_status tfc_job_profile(struct tfc_job *job);
 TFC_MUST_USE tfc_status tfc_job_rebuild(struct tfc_job *job); // machine, costs, problem from what is known now
 void tfc_job_predict(struct tfc_job *job);                    // what has no prediction yet
 double tfc_job_simulate(struct tfc_job *job, const struct tfc_solution *solution); // us; NaN: illegal
+// answer.c: what --evaluate names, checked before anything is measured
+TFC_MUST_USE tfc_status tfc_job_check_given_devices(struct tfc_job *job); // UNAVAILABLE: one is not there
+TFC_MUST_USE tfc_status tfc_job_check_given(struct tfc_job *job);         // all else: needs the problem
 // room.c
 // RESOURCE_EXHAUSTED where variables alone have no room on the devices, whatever goes where: all of them together, or
 // those of a unit. Nothing is said about what a step needs besides.

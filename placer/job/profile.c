@@ -226,7 +226,10 @@ out:
 tfc_status tfc_job_profile(struct tfc_job *j) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_job_rebuild(j)); // without costs: units and what may go where
-  if (!j->o->evaluate) TFC_TRY(s, tfc_job_check_room(j));
+  if (j->o->evaluate)
+    TFC_TRY(s, tfc_job_check_given(j));
+  else
+    TFC_TRY(s, tfc_job_check_room(j));
   TFC_TRY(s, profile_steps(j));
   bool any = false;
   for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);

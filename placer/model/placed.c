@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "placer/model/keys.h"
 #include "runtime/base/map.h"
 
 static bool lists(tfc_str names, tfc_str name) {
@@ -72,25 +73,18 @@ static tfc_status assign(const struct tfc_placed *p, const uint16_t *device, uin
   const struct tfc_graph *g = p->graph;
   const struct tfc_placement_node *nodes = p->placement->nodes;
   uint32_t in_file = tfc_graph_file_nodes(g);
-  for (uint32_t i = 0; i < g->node_count; i++) placement[i] = UINT16_MAX, order[i] = (double)NAN;
+  TFC_RETURN_IF_ERROR(tfc_status_annotate(tfc_placement_check_keys(p->placement, g), "%s", p->path));
+  for (uint32_t i = 0; i < g->node_count; i++) order[i] = (double)NAN;
   for (uint32_t i = 0; i < p->placement->node_count; i++) {
     *out_ordered |= isfinite(nodes[i].order);
-    if (tfc_str_starts(nodes[i].name, "function/")) {
+    const uint32_t node = tfc_graph_find(g, nodes[i].name);
+    if (node == TFC_NO_NODE || node >= in_file) { // in a function
       if (tfc_strmap_put(keys, nodes[i].name, i, NULL)) continue;
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
-    uint32_t node = tfc_graph_find(g, nodes[i].name);
-    if (node == TFC_NO_NODE)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: node '%.*s' is not in the graph; was it made for another one?",
-                             p->path, TFC_STR_ARG(nodes[i].name));
     placement[node] = device[i];
     order[node] = nodes[i].order;
   }
-  for (uint32_t i = 0; i < in_file; i++)
-    if (placement[i] == UINT16_MAX)
-      return tfc_status_make(TFC_INVALID_ARGUMENT,
-                             "%s has no device for node '%.*s' (%.*s); was it made for another graph?", p->path,
-                             TFC_STR_ARG(g->nodes[i].name), TFC_STR_ARG(g->nodes[i].op));
   // What came out of functions has its place by key; what lowering added is where its call is.
   for (uint32_t i = in_file; i < g->node_count; i++) {
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");

@@ -72,6 +72,11 @@ TFC_MUST_USE tfc_status tfc_placement_read(const char *path, struct tfc_placemen
 TFC_MUST_USE tfc_status tfc_placement_format(const struct tfc_placement *placement, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_placement_write(const struct tfc_placement *placement, const char *path);
 
+// UNAVAILABLE: `what`, as --evaluate takes it ("single:DEVICE" or a file; `placement` is what is in the file, NULL
+// without one), names a device that the machine lacks. `host`: "host" is always there.
+TFC_MUST_USE tfc_status tfc_placement_check_devices(const char *what, const struct tfc_placement *placement,
+                                                    const struct tfc_machine *machine, bool host);
+
 // The solution that the placement describes. UNAVAILABLE: a device that the machine lacks (checked first);
 // INVALID_ARGUMENT: a node missing or unknown, a group torn apart, a pin or a kind not kept, a missing link.
 TFC_MUST_USE tfc_status tfc_placement_resolve(const struct tfc_placement *placement, const struct tfc_problem *problem,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "placer/model/keys.h"
 #include "placer/subject/subject.h"
 #include "placer/subject/units.h"
 #include "runtime/base/map.h"
@@ -120,20 +121,6 @@ out:
 }
 
 // --- Files -----------------------------------------------------------------------------------------------------------
-// A key of the document as a node of the graph, TFC_NO_NODE for a node in a function; NOT_FOUND otherwise.
-static tfc_status find_key(const struct tfc_graph *g, tfc_str key, uint32_t *out) {
-  *out = tfc_graph_find(g, key);
-  if (*out != TFC_NO_NODE) return NULL;
-  if (tfc_str_starts(key, "function/")) {
-    tfc_str rest = tfc_str_sub(key, 9, key.size);
-    size_t colon = tfc_str_rfind(rest, ':');
-    const struct tfc_function *f = colon == SIZE_MAX ? NULL : tfc_graph_function(g, tfc_str_sub(rest, 0, colon));
-    if (f && tfc_graph_find(f->body, tfc_str_sub(rest, colon + 1, rest.size)) != TFC_NO_NODE) return NULL;
-  }
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "the placement names node '%.*s', which the graph does not have",
-                         TFC_STR_ARG(key));
-}
-
 tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_problem *p,
                                const struct tfc_placement *placement, struct tfc_solution *out) {
   tfc_status s = NULL;
@@ -152,10 +139,10 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
       TFC_FAIL(s, TFC_UNAVAILABLE, "the placement puts '%.*s' on %.*s: there is no such device", TFC_STR_ARG(n->name),
                TFC_STR_ARG(n->device));
   }
+  TFC_TRY(s, tfc_placement_check_keys(placement, g));
   for (uint32_t k = 0; k < placement->node_count; k++) {
     const struct tfc_placement_node *n = &placement->nodes[k];
-    uint32_t node;
-    TFC_TRY(s, find_key(g, n->name, &node));
+    const uint32_t node = tfc_graph_find(g, n->name);
     if (node == TFC_NO_NODE || node >= tfc_graph_file_nodes(g)) {
       if (!tfc_strmap_put(&keys, n->name, k, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       continue;
@@ -168,7 +155,6 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     const uint64_t *at = key.size ? tfc_strmap_get(&keys, key) : NULL;
-    if (key.size && !at) continue;
     if (!at) {
       device[i] = device[g->caller[i]];
       continue;
@@ -181,8 +167,6 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   for (uint32_t u = 0; u < p->unit_count; u++) by[u] = TFC_NONE;
   for (uint32_t c = 0; c < l->cost_count; c++) {
     uint32_t node = l->node_of[c], u = p->unit[c];
-    if (device[node] == TFC_NONE)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the placement lacks node '%.*s'", TFC_STR_ARG(g->nodes[node].name));
     if (by[u] != TFC_NONE && device[by[u]] != device[node])
       TFC_FAIL(
           s, TFC_INVALID_ARGUMENT, "'%.*s' and '%.*s' must share a device, the placement puts them on %.*s and %.*s",

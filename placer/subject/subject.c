@@ -361,6 +361,11 @@ static tfc_status make_pins(struct maker *m) {
     if (device != TFC_NONE)
       TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[device].name, "its device string"));
   }
+  for (uint32_t i = 0; i < m->o->pin_count; i++) { // what is not there comes before what does not match
+    const char *equals = strrchr(m->o->pins[i], '=');
+    if (equals && tfc_machine_find(m->o->machine, tfc_str_from(equals + 1)) == TFC_NONE)
+      TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': there is no device %s", m->o->pins[i], equals + 1);
+  }
   for (uint32_t i = 0; i < m->o->pin_count; i++) TFC_TRY(s, pin_matches(m, pinned, m->o->pins[i]));
   for (uint32_t c = 0; c < l->cost_count; c++) pin[c] = pinned[m->anchor[l->node_of[c]]].device;
   l->pin = pin;

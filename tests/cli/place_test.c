@@ -127,6 +127,9 @@ static void test_exit_codes(void **state) {
   assert_exit(3, "'c'", PLACE "--graph g.json --evaluate less.json", folder);
   assert_exit(4, "gpu:9", PLACE "--graph g.json --evaluate gone.json", folder);
   assert_exit(4, "acc:5", PLACE "--graph g.json --devices acc:5", folder);
+  assert_exit(4, "gpu:9", PLACE "--graph g.json --evaluate gone.json --pin nothing=acc:0", folder);
+  assert_exit(4, "acc:9", PLACE "--graph g.json --pin nothing=acc:0 --pin a=acc:9", folder);
+  assert_exit(3, "nothing", PLACE "--graph g.json --pin nothing=acc:0", folder);
   assert_exit(5, "acc:0 holds 3.0 kB, 500 B over its limit of 2.5 kB",
               PLACE "--graph g.json --evaluate half.json --memory 'acc:0=2500'", folder);
   assert_exit(5, "acc:0 holds", PLACE "--graph g.json --evaluations 100 --memory 'acc:*=1500' --json", folder);

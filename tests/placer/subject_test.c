@@ -167,7 +167,7 @@ static void test_there_and_back(void **state) {
   d->nodes[id(&f, "up")].device = TFC_STR("cpu:1");
   assert_fails(tfc_subject_resolve(s, p, d, &again), TFC_INVALID_ARGUMENT, "'v' and 'up' must share");
   d->node_count = 2;
-  assert_fails(tfc_subject_resolve(s, p, d, &again), TFC_INVALID_ARGUMENT, "lacks node");
+  assert_fails(tfc_subject_resolve(s, p, d, &again), TFC_INVALID_ARGUMENT, "no device for node");
   free(note);
   tfc_placement_free(d);
   tfc_solution_deinit(&solution);
