@@ -306,6 +306,69 @@ static void test_gaps_of_segments(void **state) {
   tfc_store_close(store);
 }
 
+// Databases as older versions wrote them. Two forms of version 2 are about: what devices waited for was added to it.
+static void test_older_schemas(void **state) {
+  (void)state;
+#define SINCE_3                                                                                                        \
+  "ALTER TABLE op DROP COLUMN launched_ns; ALTER TABLE device DROP COLUMN memory_space; ALTER TABLE device DROP "      \
+  "COLUMN math; DROP TABLE gpu_call; DROP TABLE tuning;"
+#define WAITING                                                                                                        \
+  "ALTER TABLE busy DROP COLUMN launch_ns; ALTER TABLE busy DROP COLUMN transfer_ns; ALTER TABLE busy DROP COLUMN "    \
+  "dependency_ns; ALTER TABLE busy DROP COLUMN end_ns; ALTER TABLE busy DROP COLUMN launch_gap_ns;"
+  static const char *const older[] = {
+      SINCE_3 WAITING "DROP TABLE work; PRAGMA user_version = 1",
+      SINCE_3 WAITING "ALTER TABLE work DROP COLUMN segment; PRAGMA user_version = 2",
+      SINCE_3 "ALTER TABLE work DROP COLUMN segment; PRAGMA user_version = 2",
+      "ALTER TABLE work DROP COLUMN segment; PRAGMA user_version = 5",
+  };
+  for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+    struct tfc_store *store = NULL;
+    int64_t run = 0;
+    unlink(path);
+    assert_ok(tfc_store_open(path, &writing, &store));
+    assert_ok(add_run(store, &run));
+    assert_ok(add_candidate(store, run, 0, 10));
+    sqlite3 *db = tfc_store_handle(store);
+    char drop[64], *error = NULL;
+    for (;;) { // views stand on the columns; older ones had views of their own
+      sqlite3_stmt *q = NULL;
+      assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'view'", -1, &q, NULL), 0);
+      const bool any = sqlite3_step(q) == SQLITE_ROW;
+      if (any) snprintf(drop, sizeof drop, "DROP VIEW %s", (const char *)sqlite3_column_text(q, 0));
+      sqlite3_finalize(q);
+      if (!any) break;
+      assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
+    }
+    if (sqlite3_exec(db, "CREATE VIEW v_op AS SELECT 1 AS old", NULL, NULL, &error) != SQLITE_OK ||
+        sqlite3_exec(db, older[i], NULL, NULL, &error) != SQLITE_OK)
+      fail_msg("%zu: %s", i, error);
+    tfc_store_close(store);
+
+    assert_int_equal(chmod(path, 0444), 0); // who reads changes nothing
+    assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+    assert_true(ask(store, "SELECT SUM(duration_us) FROM v_op WHERE run_id = 1") == 2 * 9);
+    assert_true(ask(store, "SELECT COUNT(*) FROM v_busy WHERE busy_us = 5") == 2);
+    assert_true(ask(store, "SELECT COUNT(*) FROM v_transfer") == 2);
+    assert_true(ask(store, "SELECT COUNT(*) FROM v_device WHERE math IS NULL") == 2);
+    assert_true(ask(store, "SELECT COUNT(*) FROM v_kernel") == 0);
+    if (i < 3) assert_true(ask(store, "SELECT COUNT(*) FROM v_device WHERE memory_space IS NULL") == 2);
+    static const double version[] = {1, 2, 2, 5};
+    assert_true(ask(store, "PRAGMA user_version") == version[i]);
+    assert_true(ask(store, "SELECT old FROM main.v_op") == 1);
+    tfc_store_close(store);
+    assert_int_equal(chmod(path, 0644), 0);
+
+    assert_ok(tfc_store_open(path, &writing, &store));
+    assert_ok(add_run(store, &run));
+    assert_ok(add_candidate(store, run, 0, 10));
+    tfc_store_close(store);
+    assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+    assert_true(ask(store, "SELECT COUNT(*) FROM v_op") == 2 * 4);
+    assert_true(ask(store, "SELECT COUNT(*) FROM main.v_allocation") > 0);
+    tfc_store_close(store);
+  }
+}
+
 static void test_nan_is_refused(void **state) {
   (void)state;
   struct tfc_store *store = NULL;
@@ -662,6 +725,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_how, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_gaps_of_segments, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_older_schemas, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_nan_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run_ids_ascend, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),
