@@ -100,47 +100,50 @@ const char tfc_schema_tables[] =
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, device_id INTEGER NOT NULL,"
     " peak_bytes INTEGER NOT NULL, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;";
 
-const struct tfc_schema_column tfc_schema_columns[] = {
-    {"busy", "launch_ns", "INTEGER"},
-    {"busy", "transfer_ns", "INTEGER"},
-    {"busy", "dependency_ns", "INTEGER"},
-    {"busy", "end_ns", "INTEGER"},
-    {"busy", "launch_gap_ns", "INTEGER"},
-    {"op", "launched_ns", "INTEGER"},
-    {"device", "memory_space", "INTEGER"}, // devices with one memory space hand tensors over
-    {"device", "math", "TEXT"},            // what it computes products of float32 in
-    {"work", "segment", "INTEGER"},        // the replay of a captured segment that it came with: its launch's number
-    {0},
-};
+const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN transfer_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN dependency_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN end_ns INTEGER;"
+                                  "ALTER TABLE busy ADD COLUMN launch_gap_ns INTEGER;";
 
-const struct tfc_schema_part tfc_schema_added[] = {
-    // GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
-    {"work",
-     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
-     " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, device_id INTEGER, node_id INTEGER,"
-     " context INTEGER NOT NULL, stream INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
-     " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
-     " transfer INTEGER, segment INTEGER,"
-     " PRIMARY KEY (placement, step, position)"},
+const char tfc_schema_upgrade_2[] = "ALTER TABLE op ADD COLUMN launched_ns INTEGER;";
+
+// Devices with one memory space hand tensors over.
+const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space INTEGER;";
+
+// What a device computes products of float32 in.
+const char tfc_schema_upgrade_5[] = "ALTER TABLE device ADD COLUMN math TEXT;";
+
+// GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
+const char tfc_schema_added[] =
+    "CREATE TABLE IF NOT EXISTS work ("
+    " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
+    " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, device_id INTEGER, node_id INTEGER,"
+    " context INTEGER NOT NULL, stream INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
+    " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
+    " transfer INTEGER, segment INTEGER,"
+    " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
     // What the host did with a GPU beside launching: kind is synchronize, allocate or release.
-    {"gpu_call",
-     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
-     " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, context INTEGER NOT NULL, stream INTEGER,"
-     " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, bytes INTEGER,"
-     " PRIMARY KEY (placement, step, position)"},
+    "CREATE TABLE IF NOT EXISTS gpu_call ("
+    " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
+    " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, context INTEGER NOT NULL, stream INTEGER,"
+    " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, bytes INTEGER,"
+    " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
     // What drivers have measured to choose their algorithms; device: the model that it holds for.
-    {"tuning", "device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (device, key)"},
-    {0},
-};
+    "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
+    " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;";
+
+// The replay of a captured segment that the work came with: its launch's number in the process.
+const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
 
 // From device s to device d.
 #define HOW                                                                                                            \
   "CASE WHEN COALESCE(s.memory_space, d.memory_space) IS NULL THEN NULL WHEN s.memory_space = d.memory_space THEN"     \
   " 'handed over' WHEN s.label = 'virtual' AND d.label = 'virtual' THEN 'copy on one GPU' ELSE 'copy' END AS how"
-#define VIEW(name, text) {name, text},
+#define VIEW(name, text) "DROP VIEW IF EXISTS " name ";CREATE VIEW " name " AS " text ";"
 
 // clang-format off
-const struct tfc_schema_part tfc_schema_views[] = {
+const char tfc_schema_views[] =
     VIEW("v_run",
          "SELECT r.run_id, r.state, r.program, r.command, r.version, r.started_unix_s, r.ended_unix_s,"
          " r.ended_unix_s - r.started_unix_s AS wall_s, r.graph, r.graph_sha256, r.graph_nodes, r.objective,"
@@ -268,9 +271,7 @@ const struct tfc_schema_part tfc_schema_views[] = {
          " AS step_median_us, q1_us AS step_q1_us, q3_us AS step_q3_us, steps AS step_count, simulated_us,"
          " ratio AS ratio_to_reference, reward, cost_s, at_s, transfers, transfer_bytes, message, MIN(CASE"
          " WHEN state = 'ok' THEN median_us END) OVER (PARTITION BY run_id ORDER BY episode) AS"
-         " best_so_far_us FROM placement WHERE episode IS NOT NULL")
-    {0},
-};
+         " best_so_far_us FROM placement WHERE episode IS NOT NULL");
 // clang-format on
 
 const char tfc_schema_indexes[] = "CREATE INDEX IF NOT EXISTS op_by_node ON op (placement, node_id);"

@@ -5,16 +5,14 @@
 #define TFC_SCHEMA_APPLICATION_ID 0x74666370 // "tfcp"
 #define TFC_SCHEMA_VERSION 7
 
-extern const char tfc_schema_tables[]; // of version TFC_SCHEMA_VERSION, for an empty database
-struct tfc_schema_part {               // lists end with a NULL name
-  const char *name, *text;
-};
-struct tfc_schema_column {
-  const char *table, *name, *type;
-};
-extern const struct tfc_schema_part tfc_schema_added[];     // tables since version 1: names and columns
-extern const struct tfc_schema_column tfc_schema_columns[]; // columns since version 1, the last ones of their tables
-extern const struct tfc_schema_part tfc_schema_views[];     // names and queries
-extern const char tfc_schema_indexes[];                     // made after a run, if they are not there
+extern const char tfc_schema_tables[];    // of version TFC_SCHEMA_VERSION, for an empty database
+extern const char tfc_schema_upgrade[];   // from version 1 to 2
+extern const char tfc_schema_upgrade_2[]; // from version 2 to 3
+extern const char tfc_schema_upgrade_4[]; // from version 4 to 5
+extern const char tfc_schema_upgrade_5[]; // from version 5 to 6
+extern const char tfc_schema_added[];     // since version 1, for a database of an older version too
+extern const char tfc_schema_upgrade_6[]; // from version 6 to 7, where `work` is not of today
+extern const char tfc_schema_views[];     // dropped and made again with every version
+extern const char tfc_schema_indexes[];   // made after a run, if they are not there
 
 #endif

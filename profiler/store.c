@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "profiler/schema.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 
@@ -29,6 +30,59 @@ tfc_status tfc_store_error(struct tfc_store *store, const char *what) {
 
 tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *what) {
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : tfc_store_error(store, what);
+}
+
+// What is there and is no database of tfc's, or a damaged one: for who reads it bad input, for who writes it a place
+// that cannot be written.
+static tfc_code unusable(bool write) {
+  return write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT;
+}
+
+static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, int64_t *out) {
+  sqlite3_stmt *q = NULL;
+  tfc_status s = NULL;
+  bool row = sqlite3_prepare_v2(store->db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
+  int code = sqlite3_errcode(store->db);
+  if (!row && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB))
+    s = tfc_status_make(unusable(write), "%s: %s", store->path,
+                        code == SQLITE_NOTADB ? "not an SQLite database" : "the database is damaged or cut short");
+  else if (!row)
+    s = tfc_store_error(store, "cannot be read");
+  else
+    *out = sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  return s;
+}
+
+// Makes the schema, or checks that it is ours.
+static tfc_status prepare_schema(struct tfc_store *store, bool write) {
+  int64_t id = 0, version = 0, tables = 0, segments = 0;
+  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", write, &id));
+  TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", write, &version));
+  TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", write, &tables));
+  if (tables > 0 && id != TFC_SCHEMA_APPLICATION_ID)
+    return tfc_status_make(unusable(write), "%s: an SQLite database, but not one of tfc's", store->path);
+  if (version > TFC_SCHEMA_VERSION)
+    return tfc_status_make(unusable(write), "%s: written by a newer tfc (schema %lld, this one knows %d)", store->path,
+                           (long long)version, TFC_SCHEMA_VERSION);
+  if (tables == 0 && !write) return tfc_status_make(TFC_NOT_FOUND, "%s: holds no runs", store->path);
+  if (!write || (tables > 0 && version == TFC_SCHEMA_VERSION)) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
+  if (tables == 0) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_tables, "cannot be written"));
+  if (tables > 0 && version == 1) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade, "cannot be written"));
+  if (tables > 0 && version <= 2) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_2, "cannot be written"));
+  if (tables > 0 && version <= 4) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_4, "cannot be written"));
+  if (tables > 0 && version <= 5) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_5, "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_added, "cannot be written"));
+  TFC_RETURN_IF_ERROR(
+      pragma(store, "SELECT COUNT(*) FROM pragma_table_info('work') WHERE name = 'segment'", write, &segments));
+  if (!segments) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_6, "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_views, "cannot be written"));
+  char sql[128];
+  sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", TFC_SCHEMA_APPLICATION_ID,
+                   TFC_SCHEMA_VERSION);
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
+  return tfc_store_commit(store);
 }
 
 // Finds out before any work is done whether the folder takes what a run writes.
@@ -134,7 +188,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
                                         : sqlite3_errmsg(store->db));
     }
   }
-  TFC_TRY(s, tfc_store_prepare_schema(store, options->write));
+  TFC_TRY(s, prepare_schema(store, options->write));
   if (options->write) TFC_TRY(s, probe(store, path));
   if (options->write) // whoever wrote before is gone
     TFC_TRY(s,

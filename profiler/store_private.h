@@ -65,7 +65,4 @@ tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *
 // be finite), s const char * (NULL is NULL), S const char * (NULL is ""), v tfc_str as text, b tfc_str as bytes.
 tfc_status tfc_store_put(struct tfc_store *store, enum tfc_store_statement statement, const char *types, ...);
 
-// store_schema.c. An error says what the file is instead of a database of tfc's.
-TFC_MUST_USE tfc_status tfc_store_prepare_schema(struct tfc_store *store, bool write);
-
 #endif

@@ -10,7 +10,7 @@
 
 struct options {
   struct tfc_common common;
-  const char *graph, *resume;
+  const char *graph, *resume, *config;
   struct tfc_texts feeds;
   int64_t steps;
   double time;
@@ -49,6 +49,11 @@ static const struct tfc_flag flags[] = {
      .offset = offsetof(struct options, resume),
      .value = "RUN",
      .help = "resume"},
+    {.name = "config",
+     .kind = TFC_FLAG_SETTINGS,
+     .offset = offsetof(struct options, config),
+     .value = "FILE",
+     .help = "settings"},
 };
 static const struct tfc_program program = {.name = "tfc-test",
                                            .summary = "tests",
@@ -125,6 +130,8 @@ static void test_errors(void **state) {
       {"--profile", "--graph PATH is missing"},
       {"--graph a --steps ten", "--steps needs a whole number, not 'ten'"},
       {"--graph a --steps 0", "--steps must be between 1 and 1000, not 0"},
+      {"--graph a --steps 1001", "--steps must be between 1 and 1000, not 1001"},
+      {"--graph a --steps=-5", "--steps must be between 1 and 1000, not -5"},
       {"--graph a --time 90", "such as 90s, 10m or 1h, not '90'"},
       {"--graph a --time soon", "not 'soon'"},
       {"--graph a --objective speed", "--objective is one of step|throughput, not 'speed'"},
@@ -153,6 +160,59 @@ static void test_arguments(void **state) {
   assert_int_equal(parse("--graph a one", &o, NULL), 2);
 }
 
+// Both ends of what a number may be are allowed.
+static void test_ends_of_a_range(void **state) {
+  (void)state;
+  struct options o = {0};
+  assert_int_equal(parse("--graph a --steps 1", &o, NULL), -1);
+  assert_int_equal(o.steps, 1);
+  assert_int_equal(parse("--graph a --steps 1000", &o, NULL), -1);
+  assert_int_equal(o.steps, 1000);
+}
+
+// What a file of settings says holds where the command line says nothing, wherever the file is named on it.
+static void test_settings(void **state) {
+  (void)state;
+  char path[64], line[256];
+  snprintf(path, sizeof path, "/tmp/tfc-flags-test-%d.yaml", (int)getpid());
+  static const struct {
+    const char *line;
+    int64_t steps;
+    int objective;
+    bool profile;
+  } cases[] = {{"--graph a --config %s", 7, 1, true},
+               {"--graph a --steps 5 --config %s", 5, 1, true},
+               {"--graph a --config %s -n 5 --objective step", 5, 0, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    FILE *file = fopen(path, "w");
+    assert_true(file && fputs("steps: 7\nobjective: throughput\nprofile: true\n", file) >= 0 && fclose(file) == 0);
+    struct options o = {0};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(line, sizeof line, cases[i].line, path);
+#pragma GCC diagnostic pop
+    if (parse(line, &o, NULL) != -1) fail_msg("%s: %s", line, said);
+    assert_int_equal(o.steps, cases[i].steps);
+    assert_int_equal(o.objective, cases[i].objective);
+    assert_true(o.profile == cases[i].profile);
+  }
+  static const struct {
+    const char *text, *said;
+  } wrong[] = {{"steps: 1001\n", "between 1 and 1000"},
+               {"stpes: 7\n", "did you mean 'steps'"},
+               {"profile: maybe\n", "'profile' is true or false, not 'maybe'"},
+               {"config: other.yaml\n", "no setting 'config'"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    FILE *file = fopen(path, "w");
+    assert_true(file && fputs(wrong[i].text, file) >= 0 && fclose(file) == 0);
+    struct options o = {0};
+    snprintf(line, sizeof line, "--graph a --config %s", path);
+    assert_int_equal(parse(line, &o, NULL), 3);
+    if (!strstr(said, wrong[i].said) || !strstr(said, path)) fail_msg("%s: %s", wrong[i].text, said);
+  }
+  unlink(path);
+}
+
 static void test_exit_codes(void **state) {
   (void)state;
   static const struct {
@@ -172,7 +232,8 @@ static void test_exit_codes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),    cmocka_unit_test(test_optional_value), cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_arguments), cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_arguments), cmocka_unit_test(test_exit_codes),     cmocka_unit_test(test_ends_of_a_range),
+      cmocka_unit_test(test_settings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

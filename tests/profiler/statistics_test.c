@@ -12,6 +12,12 @@ static void test_quartiles(void **state) {
   struct tfc_quartiles q = tfc_quartiles_of(x, 4);
   assert_true(q.median == 2.5 && q.q1 == 1.75 && q.q3 == 3.25 && q.least == 1);
   assert_true(isnan(tfc_quartiles_of(x, 0).median));
+  double odd[] = {9, 2, 4, 30, 1};
+  q = tfc_quartiles_of(odd, 5);
+  assert_true(q.median == 4 && q.q1 == 2 && q.q3 == 9 && q.least == 1);
+  double six[] = {6, 1, 5, 2, 4, 3};
+  q = tfc_quartiles_of(six, 6);
+  assert_true(q.median == 3.5 && q.q1 == 2.25 && q.q3 == 4.75);
   double one[] = {7};
   assert_true(tfc_quartiles_of(one, 1).q3 == 7);
 }
@@ -63,8 +69,40 @@ static void test_bootstrap_covers(void **state) {
   assert_true(isnan(none.value));
 }
 
+// One block of 1, 2, ..., 9 against one of ones, drawn with replacement: the median of nine draws is at most k with the
+// probability that five of nine or more are, a sum of binomial terms. The ends of the interval are where that passes
+// 2.5 % and 97.5 %.
+static void test_interval_by_hand(void **state) {
+  (void)state;
+  enum { N = 9 };
+  double a[N], b[N], low = 0, high = 0;
+  for (int i = 0; i < N; i++) a[i] = i + 1, b[i] = 1;
+  for (int k = 1; k <= N; k++) {
+    double most = 0, p = (double)k / N; // that the median is at most k
+    for (int m = N / 2 + 1; m <= N; m++) {
+      double ways = 1;
+      for (int i = 0; i < m; i++) ways *= (double)(N - i) / (i + 1);
+      most += ways * pow(p, m) * pow(1 - p, N - m);
+    }
+    assert_true(fabs(most - 0.025) > 0.005 && fabs(most - 0.975) > 0.005); // 20,000 rounds tell on which side it is
+    if (low == 0 && most > 0.025) low = k;
+    if (high == 0 && most > 0.975) high = k;
+  }
+  struct tfc_block_pair pair = {a, b, N, N}, other = {b, a, N, N};
+  struct tfc_interval r;
+  assert_ok(tfc_bootstrap_ratio(&pair, 1, 20000, 3, &r));
+  assert_true(r.value == 5 && r.low == low && r.high == high);
+  assert_ok(tfc_bootstrap_ratio(&other, 1, 20000, 4, &r));
+  assert_true(r.value == 0.2 && r.low == 1 / high && r.high == 1 / low);
+  // Blocks are drawn, too: of two that are 1 and 3, each is drawn alone in a quarter of the rounds.
+  double one[] = {1, 1, 1}, three[] = {3, 3, 3}, unit[] = {1, 1, 1};
+  struct tfc_block_pair blocks[] = {{one, unit, 3, 3}, {three, unit, 3, 3}};
+  assert_ok(tfc_bootstrap_ratio(blocks, 2, 2000, 5, &r));
+  assert_true(r.value == 2 && r.low == 1 && r.high == 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_quartiles), cmocka_unit_test(test_tau),
-                                     cmocka_unit_test(test_bootstrap_covers)};
+                                     cmocka_unit_test(test_bootstrap_covers), cmocka_unit_test(test_interval_by_hand)};
   return cmocka_run_group_tests_name("statistics", tests, NULL, NULL);
 }

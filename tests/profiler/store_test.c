@@ -215,6 +215,32 @@ static void test_views_have_rows(void **state) {
   assert_true(ask(store, "SELECT COUNT(*) FROM v_busy b WHERE b.operations_us > b.busy_us OR b.busy_us > b.step_us OR"
                          " b.operations_us <> (SELECT SUM(duration_us) FROM v_op o WHERE o.placement_id ="
                          " b.placement_id AND o.step = b.step AND o.device_id = b.device_id)") == 0);
+  // Every cause of idle time under its own name.
+  static const struct {
+    const char *column;
+    double us;
+  } causes[] = {{"operations_us", 4},
+                {"busy_us", 4.1},
+                {"idle_launch_us", 1},
+                {"idle_transfer_us", 2},
+                {"idle_dependency_us", 0.9},
+                {"idle_end_us", 2},
+                {"longest_launch_gap_us", 0.7},
+                {"operations", 1},
+                {"step_us", 10}};
+  for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT %s FROM v_busy WHERE device = 'cpu:0' AND step = 1 AND placement_id = 0",
+             causes[i].column);
+    if (fabs(ask(store, sql) - causes[i].us) > 1e-9) fail_msg("%s is %g", causes[i].column, ask(store, sql));
+  }
+  struct tfc_profile_busy counted = {.operations = 1, .operations_ns = 2, .busy_ns = 3};
+  counted.idle.launch_ns = 4, counted.idle.transfer_ns = 5, counted.idle.dependency_ns = 6, counted.idle.end_ns = 7;
+  counted.idle.longest_launch_gap_ns = 8;
+  struct tfc_store_busy row = tfc_store_busy_of(9, 10, &counted);
+  assert_true(row.operations == 1 && row.operations_ns == 2 && row.busy_ns == 3 && row.launch_ns == 4);
+  assert_true(row.transfer_ns == 5 && row.dependency_ns == 6 && row.end_ns == 7 && row.launch_gap_ns == 8);
+  assert_true(row.step == 9 && row.device_id == 10);
   struct tfc_text text = {0};
   assert_ok(tfc_store_get_answer(store, run, &text));
   assert_string_equal(text.data, "{\"run\": 1}");
@@ -304,69 +330,6 @@ static void test_gaps_of_segments(void **state) {
   assert_true(ask(store, "SELECT COUNT(*) FROM v_kernel WHERE segment IS NULL") == 1);
   assert_true(ask(store, "SELECT SUM(segment) FROM v_copy") == 5);
   tfc_store_close(store);
-}
-
-// Databases as older versions wrote them. Two forms of version 2 are about: what devices waited for was added to it.
-static void test_older_schemas(void **state) {
-  (void)state;
-#define SINCE_3                                                                                                        \
-  "ALTER TABLE op DROP COLUMN launched_ns; ALTER TABLE device DROP COLUMN memory_space; ALTER TABLE device DROP "      \
-  "COLUMN math; DROP TABLE gpu_call; DROP TABLE tuning;"
-#define WAITING                                                                                                        \
-  "ALTER TABLE busy DROP COLUMN launch_ns; ALTER TABLE busy DROP COLUMN transfer_ns; ALTER TABLE busy DROP COLUMN "    \
-  "dependency_ns; ALTER TABLE busy DROP COLUMN end_ns; ALTER TABLE busy DROP COLUMN launch_gap_ns;"
-  static const char *const older[] = {
-      SINCE_3 WAITING "DROP TABLE work; PRAGMA user_version = 1",
-      SINCE_3 WAITING "ALTER TABLE work DROP COLUMN segment; PRAGMA user_version = 2",
-      SINCE_3 "ALTER TABLE work DROP COLUMN segment; PRAGMA user_version = 2",
-      "ALTER TABLE work DROP COLUMN segment; PRAGMA user_version = 5",
-  };
-  for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
-    struct tfc_store *store = NULL;
-    int64_t run = 0;
-    unlink(path);
-    assert_ok(tfc_store_open(path, &writing, &store));
-    assert_ok(add_run(store, &run));
-    assert_ok(add_candidate(store, run, 0, 10));
-    sqlite3 *db = tfc_store_handle(store);
-    char drop[64], *error = NULL;
-    for (;;) { // views stand on the columns; older ones had views of their own
-      sqlite3_stmt *q = NULL;
-      assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'view'", -1, &q, NULL), 0);
-      const bool any = sqlite3_step(q) == SQLITE_ROW;
-      if (any) snprintf(drop, sizeof drop, "DROP VIEW %s", (const char *)sqlite3_column_text(q, 0));
-      sqlite3_finalize(q);
-      if (!any) break;
-      assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
-    }
-    if (sqlite3_exec(db, "CREATE VIEW v_op AS SELECT 1 AS old", NULL, NULL, &error) != SQLITE_OK ||
-        sqlite3_exec(db, older[i], NULL, NULL, &error) != SQLITE_OK)
-      fail_msg("%zu: %s", i, error);
-    tfc_store_close(store);
-
-    assert_int_equal(chmod(path, 0444), 0); // who reads changes nothing
-    assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
-    assert_true(ask(store, "SELECT SUM(duration_us) FROM v_op WHERE run_id = 1") == 2 * 9);
-    assert_true(ask(store, "SELECT COUNT(*) FROM v_busy WHERE busy_us = 5") == 2);
-    assert_true(ask(store, "SELECT COUNT(*) FROM v_transfer") == 2);
-    assert_true(ask(store, "SELECT COUNT(*) FROM v_device WHERE math IS NULL") == 2);
-    assert_true(ask(store, "SELECT COUNT(*) FROM v_kernel") == 0);
-    if (i < 3) assert_true(ask(store, "SELECT COUNT(*) FROM v_device WHERE memory_space IS NULL") == 2);
-    static const double version[] = {1, 2, 2, 5};
-    assert_true(ask(store, "PRAGMA user_version") == version[i]);
-    assert_true(ask(store, "SELECT old FROM main.v_op") == 1);
-    tfc_store_close(store);
-    assert_int_equal(chmod(path, 0644), 0);
-
-    assert_ok(tfc_store_open(path, &writing, &store));
-    assert_ok(add_run(store, &run));
-    assert_ok(add_candidate(store, run, 0, 10));
-    tfc_store_close(store);
-    assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
-    assert_true(ask(store, "SELECT COUNT(*) FROM v_op") == 2 * 4);
-    assert_true(ask(store, "SELECT COUNT(*) FROM main.v_allocation") > 0);
-    tfc_store_close(store);
-  }
 }
 
 static void test_nan_is_refused(void **state) {
@@ -725,7 +688,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_how, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_gaps_of_segments, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_older_schemas, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_nan_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run_ids_ascend, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),

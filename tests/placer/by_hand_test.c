@@ -1,0 +1,393 @@
+// Small problems whose answers are worked out by hand: each kind of lower bound, placements with an order, patterns of
+// pins; and properties of what searches stand on: clusters, ranks, annealing.
+#include "tests/common/test.h"
+
+#include <string.h>
+
+#include "placer/exact/bound.h"
+#include "placer/model/placement.h"
+#include "placer/search/local.h"
+#include "tests/placer/instances.h"
+
+#define US INT64_C(1000000) // of ps
+
+struct drawn { // nodes are "a", "b", ...; times of kinds "acc" and "cpu" in us, < 0: not there
+  uint32_t nodes;
+  double acc[8], cpu[8];
+  uint64_t memory[8];
+  const char *pin[8];
+  uint32_t edges;
+  struct {
+    uint32_t from, to;
+    uint64_t bytes;
+  } edge[12];
+};
+
+static struct tfc_cost_graph *graph_of(const struct drawn *x) {
+  struct tfc_cost_builder *b = NULL;
+  struct tfc_cost_graph *g = NULL;
+  uint32_t acc, cpu, node;
+  assert_ok(tfc_cost_builder_create(&b));
+  assert_ok(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+  assert_ok(tfc_cost_builder_kind(b, TFC_STR("cpu"), &cpu));
+  for (uint32_t n = 0; n < x->nodes; n++) {
+    char name[2] = {(char)('a' + n), 0};
+    assert_ok(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+    if (x->acc[n] >= 0) assert_ok(tfc_cost_builder_time(b, node, acc, x->acc[n]));
+    if (x->cpu[n] > 0) assert_ok(tfc_cost_builder_time(b, node, cpu, x->cpu[n]));
+    tfc_cost_builder_memory(b, node, x->memory[n]);
+    if (x->pin[n]) assert_ok(tfc_cost_builder_pin(b, node, tfc_str_from(x->pin[n])));
+  }
+  for (uint32_t e = 0; e < x->edges; e++)
+    assert_ok(tfc_cost_builder_edge(b, x->edge[e].from, (int32_t)e, x->edge[e].to, x->edge[e].bytes, TFC_LIVE_ABSENT));
+  assert_ok(tfc_cost_builder_finish(b, &g));
+  tfc_cost_builder_free(b);
+  return g;
+}
+
+// Two devices "acc:0", "acc:1"; a transfer takes 7 us and 1 us for each 1000 bytes, and occupies its receiver.
+static struct tfc_machine *two_devices(uint64_t memory) {
+  struct tfc_link link = tfc_link_default();
+  link.latency_us = 7, link.bandwidth = 1e9, link.occupies = TFC_OCCUPIES_RECEIVER;
+  return even_machine(2, (uint64_t[]){memory, memory}, &link);
+}
+
+static struct tfc_bound bound_of(const struct drawn *x, struct tfc_machine *m, tfc_objective objective, bool program) {
+  struct instance i = {.graph = graph_of(x), .machine = m};
+  struct tfc_bound bound;
+  struct tfc_budget budget = {.deadline = tfc_seconds_now() + 20, .threads = 1};
+  assert_ok(tfc_problem_create(i.graph, i.machine, objective, &i.problem));
+  assert_ok(tfc_bound_compute(i.problem, program ? &budget : NULL, &bound));
+  instance_free(&i);
+  return bound;
+}
+
+// Sums of doubles are kept a little below what they stand for: the last part in a million.
+static void assert_just_below(int64_t bound, int64_t truth) {
+  if (bound > truth || bound < truth - truth / 1000000 - 2)
+    fail_msg("the bound is %lld, %lld by hand", (long long)bound, (long long)truth);
+}
+
+static void test_path_and_work(void **state) {
+  (void)state;
+  const struct drawn chain = {.nodes = 3, .acc = {3, 5, 2}, .edges = 2, .edge = {{0, 1, 0}, {1, 2, 0}}};
+  struct tfc_bound b = bound_of(&chain, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_STEP, false);
+  assert_int_equal(b.each[TFC_BOUND_PATH], 10 * US);
+  assert_int_equal(b.each[TFC_BOUND_WORK], 5 * US);
+  assert_int_equal(b.value, 10 * US);
+  // Under throughput only loads count: half of the work, or the longest operation.
+  b = bound_of(&chain, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.each[TFC_BOUND_PATH], 0);
+  assert_int_equal(b.value, 5 * US);
+  assert_int_equal(b.kind, TFC_BOUND_WORK);
+  const struct drawn uneven = {.nodes = 3, .acc = {1, 7, 2}};
+  b = bound_of(&uneven, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.value, 7 * US);
+  // Three of 2 us on two devices: 3 us of work each, 4 us where operations are whole.
+  const struct drawn three = {.nodes = 3, .acc = {2, 2, 2}};
+  b = bound_of(&three, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_STEP, true);
+  assert_int_equal(b.each[TFC_BOUND_PATH], 2 * US);
+  assert_int_equal(b.each[TFC_BOUND_WORK], 3 * US);
+  if (b.each[TFC_BOUND_ILP] > 4 * US || b.each[TFC_BOUND_ILP] < 399 * US / 100)
+    fail_msg("%lld ps, 4 us by hand", (long long)b.each[TFC_BOUND_ILP]);
+  assert_int_equal(b.kind, TFC_BOUND_ILP);
+}
+
+// Two kinds of devices: of four operations that take 1 us or 3 us, three belong on the fast one. Pinned ones: where
+// they are pinned.
+static void test_work_of_unlike_devices(void **state) {
+  (void)state;
+  struct tfc_machine *m = NULL;
+  struct tfc_link link = tfc_link_default();
+  assert_ok(tfc_machine_create(&m));
+  static const char *const names[] = {"acc:0", "cpu:0"};
+  for (int d = 0; d < 2; d++)
+    assert_ok(tfc_machine_add_device(m, &(struct tfc_machine_device){.name = tfc_str_from(names[d]),
+                                                                     .kind = tfc_str_sub(tfc_str_from(names[d]), 0, 3),
+                                                                     .memory = TFC_NO_LIMIT,
+                                                                     .label = TFC_LABEL_MODELLED}));
+  assert_ok(tfc_machine_add_link(m, &link));
+  const struct drawn four = {.nodes = 4, .acc = {1, 1, 1, 1}, .cpu = {3, 3, 3, 3}};
+  struct tfc_bound b = bound_of(&four, m, TFC_OBJECTIVE_THROUGHPUT, false);
+  if (b.value > 3 * US || b.value < 297 * US / 100) fail_msg("%lld ps, 3 us by hand", (long long)b.value);
+  const struct drawn pinned = {.nodes = 3, .acc = {10, 10, 1}, .pin = {"acc:1", "acc:1"}};
+  b = bound_of(&pinned, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
+  if (b.value > 20 * US || b.value < 198 * US / 10) fail_msg("%lld ps, 20 us by hand", (long long)b.value);
+}
+
+// 4 us, then three of 6 us side by side, then 4 us: on two devices the middle takes 9 us.
+static void test_window(void **state) {
+  (void)state;
+  const struct drawn x = {.nodes = 5,
+                          .acc = {4, 6, 6, 6, 4},
+                          .edges = 6,
+                          .edge = {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}, {1, 4, 0}, {2, 4, 0}, {3, 4, 0}}};
+  struct tfc_bound b = bound_of(&x, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_STEP, false);
+  assert_int_equal(b.each[TFC_BOUND_PATH], 14 * US);
+  assert_int_equal(b.each[TFC_BOUND_WORK], 13 * US);
+  assert_just_below(b.each[TFC_BOUND_WINDOW], 17 * US);
+  assert_int_equal(b.kind, TFC_BOUND_WINDOW);
+}
+
+// What no device can hold is cut where that costs least; what one holds to the last byte is not.
+static void test_memory(void **state) {
+  (void)state;
+  const struct drawn two = {.nodes = 2, .acc = {5, 5}, .memory = {60, 60}, .edges = 1, .edge = {{0, 1, 0}}};
+  struct tfc_bound b = bound_of(&two, two_devices(119), TFC_OBJECTIVE_STEP, false);
+  assert_int_equal(b.each[TFC_BOUND_MEMORY], 17 * US);
+  assert_int_equal(b.value, 17 * US);
+  assert_int_equal(bound_of(&two, two_devices(120), TFC_OBJECTIVE_STEP, false).each[TFC_BOUND_MEMORY], 0);
+  assert_int_equal(bound_of(&two, two_devices(120), TFC_OBJECTIVE_STEP, false).value, 10 * US);
+  const struct drawn chain = {
+      .nodes = 3, .acc = {5, 5, 5}, .memory = {60, 60, 60}, .edges = 2, .edge = {{0, 1, 3000}, {1, 2, 1000}}};
+  b = bound_of(&chain, two_devices(130), TFC_OBJECTIVE_STEP, false); // behind b: 15 us and 8 us for the tensor
+  assert_int_equal(b.each[TFC_BOUND_MEMORY], 23 * US);
+  b = bound_of(&chain, two_devices(130), TFC_OBJECTIVE_THROUGHPUT, false); // the receiver is occupied for 8 us
+  assert_int_equal(b.each[TFC_BOUND_MEMORY], 8 * US);
+  assert_int_equal(bound_of(&chain, two_devices(180), TFC_OBJECTIVE_STEP, false).each[TFC_BOUND_MEMORY], 0);
+}
+
+// --- Placement files and pins ----------------------------------------------------------------------------------------
+
+// Five of one length that nothing orders: they run as the file says.
+static void test_order_of_a_file(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"format\": \"tfc-placement\", \"version\": 1, \"objective\": \"step\", \"placement\": {\"a\": \"acc:0\","
+      " \"b\": \"acc:0\", \"c\": \"acc:0\", \"d\": \"acc:0\", \"e\": \"acc:1\"},"
+      " \"order\": {\"a\": 4, \"b\": 2, \"c\": 3, \"d\": 1, \"e\": 0}}";
+  const struct drawn x = {.nodes = 5, .acc = {1, 1, 1, 1, 1}};
+  struct instance i = {.graph = graph_of(&x), .machine = two_devices(TFC_NO_LIMIT)};
+  struct tfc_placement *file = NULL;
+  struct tfc_solution solution = {0};
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  assert_ok(tfc_placement_parse(tfc_str_from(text), "p.json", &file));
+  assert_ok(tfc_placement_resolve(file, i.problem, &solution));
+  assert_non_null(solution.rank);
+  static const uint32_t rank[] = {4, 2, 3, 1, 0};
+  for (uint32_t n = 0; n < 5; n++) assert_int_equal(solution.rank[n], rank[n]);
+  static const tfc_device_id device[] = {0, 0, 0, 0, 1};
+  for (uint32_t n = 0; n < 5; n++) assert_int_equal(solution.device[i.problem->unit[n]], device[n]);
+  tfc_solution_deinit(&solution);
+  tfc_placement_free(file);
+  instance_free(&i);
+}
+
+static void test_pins_match_whole_names(void **state) {
+  (void)state;
+  static const char *const names[] = {"cell1", "cell10", "a/cell1", "cell1/b", "cell2"};
+  static const struct {
+    const char *pattern, *pinned; // one character a name
+  } cases[] = {{"cell1", "x...."},     {"cell.*", "xx.xx"}, {"cell1|cell2", "x...x"}, {".*cell1", "x.x.."},
+               {"cell(1|2)", "x...x"}, {"cell1.", ".x..."}, {"cell[0-9]+", "xx..x"}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct tfc_cost_builder *b = NULL;
+    struct tfc_cost_graph *g = NULL;
+    uint32_t acc, node, count = 0, expected = 0;
+    assert_ok(tfc_cost_builder_create(&b));
+    assert_ok(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+    for (int n = 0; n < 5; n++) {
+      assert_ok(tfc_cost_builder_node(b, tfc_str_from(names[n]), &node));
+      assert_ok(tfc_cost_builder_time(b, node, acc, 1));
+    }
+    assert_ok(tfc_cost_builder_finish(b, &g));
+    assert_ok(tfc_cost_graph_pin(g, cases[k].pattern, TFC_STR("acc:0"), &count));
+    for (uint32_t n = 0; n < 5; n++) {
+      bool wanted = cases[k].pinned[n] == 'x';
+      expected += wanted;
+      if ((g->pin[n].data != NULL) != wanted) fail_msg("'%s' and node '%s'", cases[k].pattern, names[n]);
+    }
+    assert_int_equal(count, expected);
+    tfc_cost_graph_free(g);
+    tfc_cost_builder_free(b);
+  }
+}
+
+// --- What searches stand on ------------------------------------------------------------------------------------------
+
+// Some device may hold everything of a cluster; with devices given, all of it is on one.
+static void test_clusters_keep_constraints(void **state) {
+  (void)state;
+  uint32_t joined = 0;
+  for (uint64_t number = 0; number < 200; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 900 + number);
+    const uint32_t devices = 2 + (uint32_t)pick(&r, 3);
+    struct instance i =
+        random_instance(&r, 10 + (uint32_t)pick(&r, 50), devices,
+                        number % 2 ? RICH_PINS : RICH_PINS | RICH_KINDS | RICH_GROUPS, TFC_OBJECTIVE_STEP);
+    const uint32_t units = i.problem->unit_count;
+    uint32_t *cluster = calloc(units, sizeof *cluster);
+    tfc_device_id *device = calloc(units, sizeof *device);
+    random_devices(&r, i.problem, device);
+    for (int given = 0; given < 2; given++) {
+      uint32_t count = tfc_local_coarsen(i.problem, &r, given ? device : NULL, 1 + (uint32_t)pick(&r, 4), cluster);
+      assert_true(count >= 1 && count <= units);
+      joined += units - count;
+      for (uint32_t c = 0; c < count; c++) {
+        bool any = false, used = false;
+        uint32_t home = TFC_NONE;
+        for (uint32_t d = 0; d < devices; d++) {
+          bool all = true;
+          for (uint32_t u = 0; u < units; u++) all = all && (cluster[u] != c || tfc_problem_allows(i.problem, u, d));
+          any = any || all;
+        }
+        for (uint32_t u = 0; u < units; u++) {
+          assert_true(cluster[u] < count);
+          if (cluster[u] != c) continue;
+          used = true;
+          if (given) assert_true(home == TFC_NONE || device[u] == home);
+          home = device[u];
+        }
+        assert_true(used);
+        if (!any) fail_msg("case %llu: no device may hold cluster %u", (unsigned long long)number, c);
+      }
+    }
+    free(cluster);
+    free(device);
+    instance_free(&i);
+  }
+  assert_true(joined > 1000); // and it does join
+}
+
+// The longest way from a node's start to the end of the step, walked from the node on.
+static int64_t tail_of(const struct instance *i, const tfc_device_id *device, uint32_t n) {
+  const struct tfc_cost_graph *g = i->graph;
+  const uint32_t from = device[i->problem->unit[n]];
+  int64_t longest = 0;
+  for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++)
+    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
+      const uint32_t to = device[i->problem->unit[g->consumer[c]]];
+      int64_t length = tail_of(i, device, g->consumer[c]);
+      const struct tfc_link *link = to == from ? NULL : tfc_machine_link(i->machine, from, to);
+      if (link)
+        length += (int64_t)floor(link->latency_us * 1e6 + 0.5) +
+                  (int64_t)floor((double)g->bytes[t] * 1e12 / link->bandwidth + 0.5);
+      if (length > longest) longest = length;
+    }
+  return longest + tfc_problem_time(i->problem, n, from);
+}
+
+static void test_rerank(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 200; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 7000 + number);
+    struct instance i = random_instance(&r, 2 + (uint32_t)pick(&r, 11), 1 + (uint32_t)pick(&r, 3),
+                                        RICH_GROUPS | RICH_KINDS | (number % 2 ? RICH_MISSING : 0), TFC_OBJECTIVE_STEP);
+    const uint32_t nodes = i.problem->node_count;
+    tfc_device_id device[16] = {0};
+    int32_t tie[16];
+    uint32_t rank[16], seen = 0;
+    int64_t tail[16];
+    random_devices(&r, i.problem, device);
+    for (uint32_t u = 0; u < 16; u++) tie[u] = (int32_t)pick(&r, 5) - 2;
+    const bool ties = number % 3 != 0;
+    assert_ok(tfc_local_rerank(i.problem, device, ties ? tie : NULL, rank));
+    for (uint32_t n = 0; n < nodes; n++) seen |= 1u << rank[n], tail[n] = tail_of(&i, device, n);
+    assert_int_equal(seen, (1u << nodes) - 1);
+    for (uint32_t a = 0; a < nodes; a++)
+      for (uint32_t b = 0; b < nodes; b++) {
+        const int32_t x = ties ? tie[i.problem->unit[a]] : 0, y = ties ? tie[i.problem->unit[b]] : 0;
+        const bool first = tail[a] != tail[b] ? tail[a] > tail[b] : x != y ? x < y : a < b;
+        if (a != b) assert_int_equal(rank[a] < rank[b], first);
+      }
+    instance_free(&i);
+  }
+}
+
+// The score that is given back is that of the solution, and no worse than the start's.
+static void test_anneal_tells_the_truth(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 60; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 4300 + number);
+    const tfc_objective objective = number % 2 ? TFC_OBJECTIVE_STEP : TFC_OBJECTIVE_THROUGHPUT;
+    struct instance i = random_instance(&r, 8 + (uint32_t)pick(&r, 30), 2 + (uint32_t)pick(&r, 3),
+                                        (uint32_t)pick(&r, RICH_ALL + 1), objective);
+    struct tfc_solution solution = {0};
+    struct tfc_simulator *sim = NULL;
+    struct tfc_verdict v = {0};
+    struct tfc_score score, before;
+    uint64_t evaluations = 0;
+    assert_ok(tfc_solution_init(&solution, i.problem));
+    assert_ok(tfc_simulator_create(i.problem, &sim));
+    random_devices(&r, i.problem, solution.device);
+    tfc_simulate(sim, solution.device, NULL, TFC_TIME_MAX, &v);
+    before = score = tfc_score_of(&v);
+    const struct tfc_budget budget = {.evaluations = 1500, .seed = number, .threads = 1};
+    const struct tfc_anneal_options options = {.hot = number % 3 ? 0.05 : 0, .cold = 1e-4, .orders = number % 4 == 1};
+    assert_ok(tfc_local_anneal(i.problem, &budget, &options, &solution, &score, &evaluations));
+    assert_true(evaluations > 0 && evaluations <= 1500);
+    for (uint32_t u = 0; u < i.problem->unit_count; u++)
+      assert_true(tfc_problem_allows(i.problem, u, solution.device[u]));
+    tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
+    struct tfc_score after = tfc_score_of(&v);
+    assert_int_equal(after.value, score.value);
+    if (after.value != TFC_TIME_MAX) assert_int_equal(after.excess, score.excess);
+    assert_false(tfc_score_better(before, score));
+    tfc_simulator_free(sim);
+    tfc_solution_deinit(&solution);
+    instance_free(&i);
+  }
+}
+
+// Loads that can be equal, by construction: what cools down comes near to that, a walk that stays hot does not.
+static void test_anneal_cools(void **state) {
+  (void)state;
+  enum { DEVICES = 4, EACH = 12 };
+  double sum = 0;
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    struct tfc_random r;
+    struct tfc_cost_builder *b = NULL;
+    struct instance i = {0};
+    struct tfc_link link = tfc_link_default();
+    uint32_t acc, node;
+    tfc_random_init(&r, seed);
+    assert_ok(tfc_cost_builder_create(&b));
+    assert_ok(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+    for (uint32_t d = 0; d < DEVICES; d++) {
+      double us[EACH], all = 0;
+      for (uint32_t k = 0; k < EACH; k++) all += us[k] = 1 + 9 * tfc_random_unit(&r);
+      for (uint32_t k = 0; k < EACH; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u_%u", d, k);
+        assert_ok(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+        assert_ok(tfc_cost_builder_time(b, node, acc, 1000 * us[k] / all));
+      }
+    }
+    assert_ok(tfc_cost_builder_finish(b, &i.graph));
+    tfc_cost_builder_free(b);
+    i.machine = even_machine(DEVICES, NULL, &link);
+    assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_THROUGHPUT, &i.problem));
+    struct tfc_solution solution = {0};
+    struct tfc_score score = TFC_SCORE_NONE;
+    uint64_t evaluations = 0;
+    assert_ok(tfc_solution_init(&solution, i.problem));
+    const struct tfc_budget budget = {.evaluations = 20000, .seed = seed, .threads = 1};
+    const struct tfc_anneal_options options = {.hot = 0.1, .cold = 1e-5};
+    assert_ok(tfc_local_anneal(i.problem, &budget, &options, &solution, &score, &evaluations));
+    assert_true(score.value >= 1000 * US);
+    sum += (double)score.value / (1000.0 * (double)US) - 1;
+    tfc_solution_deinit(&solution);
+    instance_free(&i);
+  }
+  print_message("above the optimum: %.4f %%\n", 100 * sum / 8);
+  assert_true(sum / 8 < 0.001);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_path_and_work),
+      cmocka_unit_test(test_work_of_unlike_devices),
+      cmocka_unit_test(test_window),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_order_of_a_file),
+      cmocka_unit_test(test_pins_match_whole_names),
+      cmocka_unit_test(test_clusters_keep_constraints),
+      cmocka_unit_test(test_rerank),
+      cmocka_unit_test(test_anneal_tells_the_truth),
+      cmocka_unit_test(test_anneal_cools),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+// The figures of reports, on the page and on the terminal, against numbers that are known from how the run was made or
+// asked of the views in another way: which of two is faster and by how much, gaps, medians of odd and even numbers of
+// steps, causes of idle time, two runs side by side.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+#include "tests/common/sample_run.h"
+
+static char folder[64], path[96];
+static struct sample_run sample;
+
+static void change(const char *sql) {
+  sqlite3 *db = NULL;
+  char *error = NULL;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) fail_msg("%s: %s", sql, error);
+  sqlite3_close(db);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-figures-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  tfc_status s = sample_run_write(path, 1, &sample);
+  if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
+  return s ? -1 : 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char command[96];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+static struct tfc_text page_of(int64_t run) {
+  struct tfc_store *store = NULL;
+  struct tfc_text text = {0};
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_report_html(store, run, &text));
+  tfc_store_close(store);
+  return text;
+}
+static struct tfc_text terminal_of(int64_t run) {
+  struct tfc_store *store = NULL;
+  struct tfc_text text = {0};
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_report_show(store, run, &text));
+  tfc_store_close(store);
+  return text;
+}
+
+// The part of `text` from `from` to `to`.
+static char *part(const char *text, const char *from, const char *to) {
+  const char *begin = strstr(text, from);
+  if (!begin) fail_msg("no '%s' in: %s", from, text);
+  const char *end = strstr(begin, to);
+  if (!end) fail_msg("no '%s' behind '%s'", to, from);
+  return strndup(begin, (size_t)(end - begin));
+}
+static void assert_in(const char *text, const char *expected) {
+  if (!strstr(text, expected)) fail_msg("no '%s' in: %s", expected, text);
+}
+
+static void test_rivals(void **state) {
+  (void)state;
+  char sql[128];
+  sample.whole_us = 0.8 * sample.answer_us; // one of them is faster
+  snprintf(sql, sizeof sql, "UPDATE placement SET median_us = %.17g WHERE name = 'whole'", sample.whole_us);
+  change(sql);
+  struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
+  const struct {
+    const char *name, *row, *card;
+    double us;
+  } rivals[] = {{"single:cpu:0", "<td>single:cpu:0</td>", "against the best single device", sample.single_us},
+                {"whole", "<td>whole</td>", "against the undivided machine", sample.whole_us},
+                {"expert", "<td>expert</td>", "against the expert", sample.expert_us}};
+  bool faster = false, slower = false;
+  double top = sample.answer_us;
+  for (int i = 0; i < 3; i++) top = fmax(top, rivals[i].us);
+  for (int i = 0; i < 3; i++) {
+    char expected[64], line_start[64];
+    char *row = part(page.data, rivals[i].row, "</tr>");
+    const double ratio = rivals[i].us / sample.answer_us;
+    assert_true(fabs(ratio - 1) > 0.02); // or neither word says anything
+    faster |= ratio > 1, slower |= ratio < 1;
+    snprintf(expected, sizeof expected, "<td class=\"n\">%.2f× %s</td>", ratio > 1 ? ratio : 1 / ratio,
+             ratio > 1 ? "faster" : "slower");
+    assert_in(row, expected);
+    snprintf(expected, sizeof expected, "width:%.1f%%", 100 * rivals[i].us / top);
+    assert_in(row, expected);
+    free(row);
+    snprintf(expected, sizeof expected, "<b>%.2f×</b><span>%s", ratio, rivals[i].card);
+    assert_in(page.data, expected);
+    snprintf(line_start, sizeof line_start, "\n  %s ", rivals[i].name);
+    row = part(terminal.data, line_start, "x ");
+    snprintf(expected, sizeof expected, " %.3f", ratio);
+    assert_in(row, expected);
+    free(row);
+  }
+  assert_true(faster && slower);
+  char *answer = part(page.data, "<tr class=\"answer\">", "</tr>");
+  assert_null(strstr(answer, "faster"));
+  assert_null(strstr(answer, "slower"));
+  free(answer);
+  tfc_text_deinit(&page);
+  tfc_text_deinit(&terminal);
+}
+
+// The bound was stored as 0.7 of the answer: 1 / 0.7 is 42.9 % above.
+static void test_gap(void **state) {
+  (void)state;
+  struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
+  char bound[32], expected[96];
+  tfc_show_us(bound, 0.7 * sample.answer_us);
+  assert_in(page.data, "<b>43 %</b><span>above the lower bound");
+  snprintf(expected, sizeof expected, "Lower bound: %s (critical path)", bound);
+  char *line = part(terminal.data, expected, "\n");
+  assert_in(line, "42.9 % above");
+  free(line);
+  tfc_text_deinit(&page);
+  tfc_text_deinit(&terminal);
+}
+
+// Stored with the run: an interval of 2 % to both sides of the ratio.
+static void test_verdict(void **state) {
+  (void)state;
+  const double ratio = sample.single_us / sample.answer_us;
+  char expected[128];
+  assert_true(ratio > 1.1);
+  struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
+  char *verdict = part(page.data, "<p class=\"verdict\">", "</p>");
+  snprintf(expected, sizeof expected, "%.2f times faster than on the best", ratio);
+  assert_in(verdict, expected);
+  snprintf(expected, sizeof expected, "interval %.2f to %.2f", 0.98 * ratio, 1.02 * ratio);
+  assert_in(verdict, expected);
+  assert_true((strstr(verdict, "undivided machine") != NULL) == (sample.whole_us < sample.answer_us));
+  free(verdict);
+  snprintf(expected, sizeof expected, "%.3f to %.3f", 0.98 * ratio, 1.02 * ratio);
+  char *line = part(terminal.data, "Against the best single device", "\n");
+  assert_in(line, expected);
+  free(line);
+  tfc_text_deinit(&page);
+  tfc_text_deinit(&terminal);
+  change("UPDATE run SET speedup_low = 0.99");
+  page = page_of(-1);
+  verdict = part(page.data, "<p class=\"verdict\">", "</p>");
+  assert_in(verdict, "Nothing was found that beats the best single device");
+  free(verdict);
+  tfc_text_deinit(&page);
+}
+
+// How far apart steps end: the middle one of an odd number, the mean of the middle two of an even number. The answer's
+// fastest way is what the page says.
+static void test_medians(void **state) {
+  (void)state;
+  change("UPDATE run SET objective = 'throughput'");
+  change("INSERT INTO step SELECT p.placement, 900 + n.column1, 'in flight', 0, 0, n.column1, n.column2 * 1000 FROM"
+         " placement p JOIN run r USING (run_id) JOIN (VALUES (0, 90), (1, 10), (2, 20), (3, 80), (4, 30)) n WHERE"
+         " p.placement_id = r.best_placement_id");
+  change("INSERT INTO step SELECT p.placement, 950 + n.column1, 'one by one', 0, 0, n.column1, n.column2 * 1000 FROM"
+         " placement p JOIN run r USING (run_id) JOIN (VALUES (0, 900), (1, 100), (2, 200), (3, 400)) n WHERE"
+         " p.placement_id = r.best_placement_id");
+  struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
+  char expected[96], us[32];
+  char *line = part(terminal.data, "steps in flight", "\n");
+  snprintf(expected, sizeof expected, "ends every %s (5 ", tfc_show_us(us, 30));
+  assert_in(line, expected);
+  free(line);
+  line = part(terminal.data, "steps one by one", "\n");
+  snprintf(expected, sizeof expected, "ends every %s (4 ", tfc_show_us(us, 300));
+  assert_in(line, expected);
+  free(line);
+  char *verdict = part(page.data, "<p class=\"verdict\">", "</p>");
+  snprintf(expected, sizeof expected, "ends every <strong>%s</strong>", tfc_show_us(us, 30));
+  assert_in(verdict, expected);
+  free(verdict);
+  tfc_text_deinit(&page);
+  tfc_text_deinit(&terminal);
+}
+
+// Of each step 1 % for launches, 2 % for transfers, 3 % for other devices, 4 % at the end, 60 % busy.
+static void test_idle(void **state) {
+  (void)state;
+  change("UPDATE busy SET (busy_ns, operations_ns, launch_ns, transfer_ns, dependency_ns, end_ns, launch_gap_ns) ="
+         " (SELECT s.duration_ns * 6 / 10, s.duration_ns / 2, s.duration_ns / 100, s.duration_ns / 50,"
+         " s.duration_ns * 3 / 100, s.duration_ns / 25, 12300 FROM step s WHERE s.placement = busy.placement AND"
+         " s.step = busy.step)");
+  struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
+  char *table = part(page.data, "longest launch</th>", "</table>");
+  char *row = part(table, "<td>cpu:1</td>", "</tr>");
+  static const char *const shares[] = {"1.0 %", "2.0 %", "3.0 %", "4.0 %", "12.3 us"};
+  const char *at = row;
+  for (size_t i = 0; i < 5; i++)
+    if (!(at = strstr(at, shares[i]))) fail_msg("'%s' is not in its place in: %s", shares[i], row);
+  free(row), free(table);
+  char *causes = part(terminal.data, "idle for", "\n"), *line = part(strstr(terminal.data, "idle for"), "cpu:1", "\n");
+  static const char *const heads[] = {"launch", "transfer", "another device", "end of step"};
+  const char *head = causes, *said = line;
+  for (size_t i = 0; i < 4; i++) {
+    if (!(head = strstr(head, heads[i]))) fail_msg("'%s' is not in its place in: %s", heads[i], causes);
+    if (!(said = strstr(said, shares[i]))) fail_msg("'%s' is not in its place in: %s", shares[i], line);
+  }
+  free(causes), free(line);
+  line = part(terminal.data, "\n  cpu:1 ", " %"); // the table of devices comes first
+  assert_in(line, " 60.0");
+  free(line);
+  tfc_text_deinit(&page);
+  tfc_text_deinit(&terminal);
+}
+
+// Two runs: ratios are of the second to the first, which says so where it is twice as slow.
+static void test_compare(void **state) {
+  (void)state;
+  struct sample_run other;
+  struct tfc_store *store = NULL;
+  struct tfc_text text = {0};
+  assert_ok(sample_run_write(path, 2, &other));
+  char sql[256], expected[96];
+  snprintf(sql, sizeof sql, "UPDATE placement SET median_us = 2 * median_us WHERE run_id = %lld",
+           (long long)other.run_id);
+  change(sql);
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_report_compare(store, sample.run_id, other.run_id, &text));
+  tfc_store_close(store);
+  const struct {
+    const char *line;
+    double first, second;
+  } rows[] = {{"\nstep ", sample.answer_us, 2 * other.answer_us},
+              {"\nundivided machine ", sample.whole_us, 2 * other.whole_us},
+              {"\nbest single device ", sample.single_us, 2 * other.single_us},
+              {"\nexpert ", sample.expert_us, 2 * other.expert_us},
+              {"\nlower bound ", 0.7 * sample.answer_us, 0.7 * other.answer_us},
+              {"\nMatMul ", sample.matmul_us, other.matmul_us}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char a[32], b[32];
+    const char *begin = strstr(text.data, rows[i].line);
+    if (!begin) fail_msg("no line '%s'", rows[i].line);
+    char *line = strndup(begin + 1, strcspn(begin + 1, "\n"));
+    snprintf(expected, sizeof expected, " %s %*s%s %9.3f", tfc_show_us(a, rows[i].first),
+             (int)(16 - strlen(tfc_show_us(b, rows[i].second))), "", b, rows[i].second / rows[i].first);
+    assert_in(line, expected);
+    free(line);
+  }
+  tfc_text_deinit(&text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_rivals, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_gap, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_verdict, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_medians, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_idle, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_compare, set_up, tear_down),
+  };
+  return cmocka_run_group_tests_name("figures", tests, NULL, NULL);
+}
