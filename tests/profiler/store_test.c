@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "profiler/activity.h"
+#include "profiler/collector.h"
 #include "profiler/lock.h"
 #include "profiler/store.h"
 
