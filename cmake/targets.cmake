@@ -150,7 +150,7 @@ function(tfc_tests)
   add_custom_target(tests)
   add_custom_target(thread_tests) # those labelled "thread"
   if(TFC_PROGRAMS)
-    add_dependencies(tests ${TFC_PROGRAMS}) # some suites run them
+    add_dependencies(tests ${TFC_PROGRAMS} tfc) # some suites run them
   endif()
   if(TARGET fake_gpu)
     add_dependencies(tests fake_gpu)
@@ -212,6 +212,9 @@ function(tfc_tests)
     if(folder STREQUAL "cuda_steps") # the driver with its kernels, on a fake of the CUDA calls
       target_link_libraries(${target} PRIVATE tfc_cuda_core tfc_cuda_kernels_source tfc_cuda_kernels_blocks
                                               tfc_cuda_kernels_plain tfc_cuda_kernels_streams)
+    endif()
+    if(folder STREQUAL "libtfc")
+      target_link_libraries(${target} PRIVATE tfc)
     endif()
     if(folder STREQUAL "cupti")
       target_link_libraries(${target} PRIVATE tfc_cupti_decode)

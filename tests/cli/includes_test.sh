@@ -29,6 +29,7 @@ allowed profiler "runtime/|profiler/"
 allowed placer "runtime/|profiler/|placer/"
 allowed rl "runtime/|profiler/|placer/|rl/"
 allowed reports "$base|profiler/|placer/|reports/"
+allowed libtfc "runtime/|profiler/|placer/|libtfc/"
 allowed cli "runtime/|profiler/|placer/|rl/|reports/|cli/"
 
 # The runtime knows neither SQLite nor CUPTI.
