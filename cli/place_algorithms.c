@@ -5,10 +5,11 @@
 #include "cli/place.h"
 #include "cli/program.h"
 #include "placer/placer.h"
+#include "rl/rival.h"
 #include "rl/rl.h"
 
 const struct tfc_algo *const *place_learned(void) {
-  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, NULL};
+  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, &tfc_algo_doppler, NULL};
   return learned;
 }
 

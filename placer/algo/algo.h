@@ -28,6 +28,7 @@ bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the dead
 #define TFC_NEEDS_EVALUATOR 4u  // calls the evaluator (others simulate by themselves)
 #define TFC_NEEDS_BUDGET 8u     // goes on until the budget ends
 #define TFC_NEEDS_SMALL 16u     // exact: for coarse instances
+#define TFC_NEEDS_NAME 32u      // a rival to compare with: runs only where it is asked for by name
 
 struct tfc_algo {
   const char *name;

@@ -48,17 +48,32 @@ static tfc_status offer(struct tfc_job *j, const struct tfc_solution *solution, 
   return NULL;
 }
 
+static bool is_named(const char *names, const char *name) {
+  for (const char *at = names; *at;) {
+    size_t n = strcspn(at, ",");
+    if (strlen(name) == n && strncmp(name, at, n) == 0) return true;
+    at += n + (at[n] == ',');
+  }
+  return false;
+}
+
+// Whether an algorithm that learns is to run: it was named, or it takes part in `auto`.
+static bool takes_part(const struct tfc_job *j, const struct tfc_algo *learner) {
+  const char *names = j->o->algorithms ? j->o->algorithms : "auto";
+  return is_named(names, learner->name) || (strcmp(names, "auto") == 0 && !(learner->needs & TFC_NEEDS_NAME));
+}
+
 // The algorithms of the options without those that learn; NULL: none is left.
 static tfc_status searching_names(const struct tfc_job *j, char **out, bool *out_learn) {
   struct tfc_text text = {0};
   const char *names = j->o->algorithms ? j->o->algorithms : "auto";
-  *out_learn = strcmp(names, "auto") == 0 && j->o->learned && j->o->learned[0];
+  *out_learn = false;
+  for (const struct tfc_algo *const *a = j->o->learned; a && *a; a++) *out_learn |= takes_part(j, *a);
   for (const char *at = names; *at;) {
     size_t n = strcspn(at, ",");
     bool learns = false;
     for (const struct tfc_algo *const *a = j->o->learned; a && *a; a++)
       learns |= strlen((*a)->name) == n && strncmp((*a)->name, at, n) == 0;
-    if (learns) *out_learn = true;
     if (!learns && n) tfc_text_printf(&text, "%s%.*s", text.size ? "," : "", (int)n, at);
     at += n + (at[n] == ',');
   }
@@ -217,8 +232,9 @@ tfc_status tfc_job_search(struct tfc_job *j) {
         (stale >= stale_end || tfc_job_seconds(j) >= learn_from || j->episodes >= 7 * tfc_job_measurements(j) / 10)) {
       learns = false, j->batch_end_s = 0;
       uint32_t count = 0, budget_each;
-      for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count++;
+      for (const struct tfc_algo *const *a = j->o->learned; *a; a++) count += takes_part(j, *a);
       for (const struct tfc_algo *const *a = j->o->learned; *a; a++) {
+        if (!takes_part(j, *a)) continue;
         budget = tfc_job_measurements_left(j);
         left = end - tfc_job_seconds(j);
         budget_each = names ? budget / (2 * count) : budget / count;
