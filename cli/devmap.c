@@ -49,6 +49,26 @@ out:
   return s;
 }
 
+static bool names(const char *text, tfc_str device) {
+  for (const char *p = text; *p;) {
+    tfc_str item = {p, strcspn(p, ",")};
+    size_t equals = tfc_str_find(item, '=');
+    if (tfc_str_equal(tfc_str_sub(item, 0, equals == SIZE_MAX ? item.size : equals), device)) return true;
+    p += item.size + (p[item.size] == ',');
+  }
+  return false;
+}
+
+tfc_str cli_devmap_unnamed(const struct tfc_placement *placement, const char *text) {
+  for (uint32_t d = 0; d < placement->device_count; d++) {
+    tfc_str device = placement->devices[d].name;
+    if (tfc_str_is(device, "host") || names(text, device)) continue;
+    for (uint32_t i = 0; i < placement->node_count; i++)
+      if (tfc_str_equal(placement->nodes[i].device, device)) return device;
+  }
+  return (tfc_str){0};
+}
+
 tfc_status cli_devmap_create(const struct tfc_graph *graph, const struct tfc_placement *placement,
                              struct cli_devmap **out) {
   struct cli_devmap *m = calloc(1, sizeof *m);

@@ -10,6 +10,9 @@
 // that cannot be read. `text` may be NULL.
 TFC_MUST_USE tfc_status cli_devmap_apply(struct tfc_placement *placement, const char *text);
 
+// The first device with nodes on it that `text` gives no name; data NULL: none. What runs on the host stays there.
+tfc_str cli_devmap_unnamed(const struct tfc_placement *placement, const char *text);
+
 // What a graph file gets from a placement: a callback for tfc_graph_save, with a check before.
 struct cli_devmap;
 // INVALID_ARGUMENT: a node of the graph that the placement lacks, or one that the graph lacks; names it.

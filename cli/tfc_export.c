@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/devmap.h"
+#include "cli/export_lists.h"
 #include "cli/json.h"
 #include "cli/program.h"
 #include "profiler/store.h"
@@ -13,7 +14,29 @@
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 
-enum { TO_GRAPHDEF, TO_PBTXT, TO_META, TO_SAVEDMODEL, TO_JSON, TO_CSV };
+// format, its name, the end of file names that mean it, is it a graph
+#define FORMATS(X)                                                                                                     \
+  X(GRAPHDEF, "graphdef", ".pb", true)                                                                                 \
+  X(PBTXT, "pbtxt", ".pbtxt", true)                                                                                    \
+  X(META, "meta", ".meta", true)                                                                                       \
+  X(SAVEDMODEL, "savedmodel", "/", true)                                                                               \
+  X(JSON, "json", ".json", false)                                                                                      \
+  X(CSV, "csv", ".csv", false)                                                                                         \
+  X(DEVICE_FUNCTION, "device-function", ".py", false)                                                                  \
+  X(CLUSTERSPEC, "clusterspec", ".clusterspec", false)
+enum {
+#define FORMAT_ENUM(name, text, suffix, graph) TO_##name,
+  FORMATS(FORMAT_ENUM)
+#undef FORMAT_ENUM
+};
+static const struct {
+  const char *name, *suffix;
+  bool is_graph;
+} formats[] = {
+#define FORMAT_ROW(name, text, suffix, graph) {text, suffix, graph},
+    FORMATS(FORMAT_ROW)
+#undef FORMAT_ROW
+};
 
 struct options {
   struct tfc_common common;
@@ -39,11 +62,11 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(graph),
      .value = "PATH",
-     .help = "the graph that gets the devices; not needed for json and csv"},
+     .help = "the graph that gets the devices; needed only where a graph is written"},
     {.name = "format",
      .kind = TFC_FLAG_CHOICE,
      AT(format),
-     .choices = "graphdef|pbtxt|meta|savedmodel|json|csv",
+     .choices = "graphdef|pbtxt|meta|savedmodel|json|csv|device-function|clusterspec",
      .help = "what is written (default: what the name given to --out says)"},
     {.name = "out",
      .kind = TFC_FLAG_TEXT,
@@ -72,6 +95,10 @@ static const struct tfc_program program = {
         "      a SavedModel, for another machine's devices\n"
         "  tfc-export --placement nmt.placement.json --out nmt.csv\n"
         "      one line for each node\n"
+        "  tfc-export --run 17 --format device-function --out placement.py\n"
+        "      a Python file: 'with tf.device(placement.device):' around the script that builds the graph\n"
+        "  tfc-export --run 17 --format clusterspec --out cluster.json\n"
+        "      the jobs and tasks of the devices, with addresses on this host to be replaced\n"
         "  tfc-export --graph nmt.pb --strip-devices --out nmt.bare.pb\n"
         "      without any device strings\n",
     .flags = flags,
@@ -83,13 +110,8 @@ static bool ends(const char *text, const char *suffix) {
   return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 static int format_of(const char *out) {
-  static const struct {
-    const char *suffix;
-    int format;
-  } known[] = {{".pb", TO_GRAPHDEF}, {".pbtxt", TO_PBTXT}, {".meta", TO_META},
-               {".json", TO_JSON},   {".csv", TO_CSV},     {"/", TO_SAVEDMODEL}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (ends(out, known[i].suffix)) return known[i].format;
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (ends(out, formats[i].suffix)) return (int)i;
   return -1;
 }
 
@@ -119,41 +141,6 @@ out:
   return s;
 }
 
-static void add_quoted(struct tfc_text *out, tfc_str text) {
-  tfc_text_printf(out, "\"");
-  for (size_t i = 0; i < text.size; i++) {
-    if (text.data[i] == '"') tfc_text_printf(out, "\"");
-    tfc_text_add(out, (tfc_str){&text.data[i], 1});
-  }
-  tfc_text_printf(out, "\"");
-}
-
-static tfc_status write_csv(const struct tfc_placement *p, const char *path) {
-  struct tfc_text text = {0};
-  tfc_status s = NULL;
-  tfc_text_printf(&text, "node,device,tensorflow,order,reason\n");
-  for (uint32_t i = 0; i < p->node_count; i++) {
-    const struct tfc_placement_node *n = &p->nodes[i];
-    tfc_str tensorflow = {"", 0};
-    for (uint32_t d = 0; d < p->device_count; d++)
-      if (tfc_str_equal(p->devices[d].name, n->device)) tensorflow = p->devices[d].tensorflow;
-    add_quoted(&text, n->name);
-    tfc_text_printf(&text, ",");
-    add_quoted(&text, n->device);
-    tfc_text_printf(&text, ",");
-    add_quoted(&text, tensorflow);
-    tfc_text_printf(&text, ",");
-    if (isfinite(n->order)) tfc_text_printf(&text, "%.17g", n->order);
-    tfc_text_printf(&text, ",");
-    add_quoted(&text, n->reason);
-    tfc_text_printf(&text, "\n");
-  }
-  s = text.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory")
-                  : tfc_file_write(path, (tfc_str){text.data, text.size});
-  tfc_text_deinit(&text);
-  return s;
-}
-
 // Is this the file that the placement was made for? Only a warning: the nodes are checked one by one.
 static void check_file(const struct options *o, const struct tfc_placement *p) {
   struct tfc_file file = {0};
@@ -171,27 +158,38 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
   tfc_file_unmap(&file);
 }
 
-static tfc_status export(const struct options *o, struct tfc_placement **placement) {
-  static const tfc_graph_format formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
-                                             TFC_FORMAT_SAVEDMODEL};
+// *out_code is 2 where the command line, and not what it names, is at fault; said then.
+static tfc_status export(const struct options *o, struct tfc_placement **placement, int *out_code) {
+  static const tfc_graph_format graph_formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
+                                                   TFC_FORMAT_SAVEDMODEL};
   struct tfc_graph *graph = NULL;
   struct cli_devmap *devmap = NULL;
   tfc_status s = NULL;
   if (!o->strip) {
     TFC_TRY(s, read_placement(o, placement));
     TFC_TRY(s, cli_devmap_apply(*placement, o->map));
+    tfc_str unnamed = o->map ? cli_devmap_unnamed(*placement, o->map) : (tfc_str){0};
+    if (unnamed.data) {
+      *out_code = tfc_flags_error(&program, "--map has no device for %.*s, which the placement uses",
+                                  TFC_STR_ARG(unnamed));
+      goto out;
+    }
   }
   if (o->format == TO_JSON) {
     TFC_TRY(s, tfc_placement_write(*placement, o->out));
   } else if (o->format == TO_CSV) {
-    TFC_TRY(s, write_csv(*placement, o->out));
+    TFC_TRY(s, cli_export_csv(*placement, o->out));
+  } else if (o->format == TO_DEVICE_FUNCTION) {
+    TFC_TRY(s, cli_export_device_function(*placement, o->out));
+  } else if (o->format == TO_CLUSTERSPEC) {
+    TFC_TRY(s, cli_export_clusterspec(*placement, o->out));
   } else {
     TFC_TRY(s, tfc_graph_load(o->graph, NULL, &graph));
     if (*placement) {
       TFC_TRY(s, cli_devmap_create(graph, *placement, &devmap));
       check_file(o, *placement);
     }
-    TFC_TRY(s, tfc_graph_save(graph, formats[o->format], devmap ? cli_devmap_device : strip, devmap, o->out));
+    TFC_TRY(s, tfc_graph_save(graph, graph_formats[o->format], devmap ? cli_devmap_device : strip, devmap, o->out));
   }
 out:
   cli_devmap_free(devmap);
@@ -222,17 +220,22 @@ int main(int argc, char **argv) {
   if (o.format < 0) o.format = format_of(o.out);
   if (o.format < 0)
     return tfc_flags_error(&program, "'%s' does not say which format: give --format %s", o.out, flags[4].choices);
-  bool graph_format = o.format != TO_JSON && o.format != TO_CSV;
+  bool graph_format = formats[o.format].is_graph;
   if (graph_format && !o.graph)
     return tfc_flags_error(&program, "--graph PATH is missing: the graph to write devices into");
-  if (!graph_format && o.strip) return tfc_flags_error(&program, "--strip-devices is about graphs, not json or csv");
+  if (!graph_format && o.strip)
+    return tfc_flags_error(&program, "--strip-devices is about graphs, not %s", formats[o.format].name);
   if (o.strip && (o.map || o.placement))
     return tfc_flags_error(&program, "--strip-devices takes no placement and no --map");
   struct tfc_placement *placement = NULL;
-  tfc_status s = export(&o, &placement);
+  int wrong = 0;
+  tfc_status s = export(&o, &placement, &wrong);
+  if (wrong) {
+    tfc_placement_free(placement);
+    return wrong;
+  }
   if (!s && o.common.json) {
-    static const char *const names[] = {"graphdef", "pbtxt", "meta", "savedmodel", "json", "csv"};
-    json_t *document = json_pack("{s:o, s:s}", "file", cli_json_string(o.out), "format", names[o.format]);
+    json_t *document = json_pack("{s:o, s:s}", "file", cli_json_string(o.out), "format", formats[o.format].name);
     if (document && placement) json_object_set_new(document, "nodes", json_integer(placement->node_count));
     double step_us = !placement ? NAN : graph_format ? placement->unordered_median_us : placement->step_median_us;
     if (document && isfinite(step_us)) json_object_set_new(document, "step_median_us", json_real(step_us));

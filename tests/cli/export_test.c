@@ -108,6 +108,45 @@ static void test_tables(void **state) {
   tfc_placement_free(p);
 }
 
+// The file is Python; what TensorFlow does with it is tried outside, by a script that stands for it here.
+static void test_device_function(void **state) {
+  (void)state;
+  assert_exit(0, "Written",
+              "tfc-export --placement %s/p.json --format device-function --out %s/placed.py --map "
+              "cpu:0=/job:ps/device:CPU:0,cpu:1=/job:worker/task:1/device:GPU:0",
+              folder, folder);
+  assert_exit(
+      0, "",
+      "cd %s && python3 -c '\n"
+      "import placed\n"
+      "class Op:\n"
+      "  def __init__(self, name): self.name, self.device = name, \"/device:CPU:9\"\n"
+      "  def _set_device(self, device): self.device = device\n"
+      "class Graph:\n"
+      "  def get_operations(self): return ops\n"
+      "first, second, other = (Op(n) for n in (\"%.*s\", \"%.*s\", \"no such node\"))\n"
+      "ops = [first, second, other]\n"
+      "assert placed.device(first) == \"/job:ps/device:CPU:0\", placed.device(first)\n"
+      "assert placed.device(second) == \"/job:worker/task:1/device:GPU:0\"\n"
+      "assert placed.device(other) == \"/device:CPU:9\"\n"
+      "assert placed.apply(Graph()) == 2 and second.device.endswith(\"GPU:0\") and other.device.endswith(\":9\")\n"
+      "assert len(placed.NODES) == %u'",
+      folder, TFC_STR_ARG(graph->nodes[0].name), TFC_STR_ARG(graph->nodes[1].name), graph->node_count);
+}
+
+static void test_clusterspec(void **state) {
+  (void)state;
+  assert_exit(0, "",
+              "tfc-export --placement %s/p.json --out %s/a.clusterspec --map "
+              "cpu:0=/job:ps/device:CPU:0,cpu:1=/job:worker/task:2/device:GPU:0",
+              folder, folder);
+  assert_exit(0, "",
+              "python3 -c 'import json; c = json.load(open(\"%s/a.clusterspec\"));"
+              "assert sorted(c) == [\"ps\", \"worker\"] and len(c[\"ps\"]) == 1 and len(c[\"worker\"]) == 3, c;"
+              "assert len(set(c[\"ps\"] + c[\"worker\"])) == 4'",
+              folder);
+}
+
 static void test_errors(void **state) {
   (void)state;
   char name[96];
@@ -117,6 +156,9 @@ static void test_errors(void **state) {
   assert_exit(3, "nothere.pb", "tfc-export --placement %s/p.json --graph nothere.pb --out %s/x.pb", folder, folder);
   assert_exit(3, "nothere.json", "tfc-export --placement nothere.json --graph %s --out %s/x.pb", GRAPH, folder);
   assert_exit(3, "nothere.db", "tfc-export --db nothere.db --graph %s --out %s/x.pb", GRAPH, folder);
+  assert_exit(2, "no device for cpu:1",
+              "tfc-export --placement %s/p.json --graph %s --out %s/x.pb --map cpu:0=/device:GPU:0", folder, GRAPH,
+              folder);
   assert_exit(4, "gpu:7", "tfc-export --placement %s/p.json --graph %s --out %s/x.pb --map gpu:7=/device:GPU:0", folder,
               GRAPH, folder);
   assert_exit(6, "/proc/x.pb", "tfc-export --placement %s/p.json --graph %s --out /proc/x.pb", folder, GRAPH);
@@ -128,10 +170,8 @@ static void test_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_graphdef),
-      cmocka_unit_test(test_map_and_strip),
-      cmocka_unit_test(test_tables),
-      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_graphdef),        cmocka_unit_test(test_map_and_strip), cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_device_function), cmocka_unit_test(test_clusterspec),   cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
