@@ -68,7 +68,7 @@ static const char head[] =
     "\n"
     "While a script builds its graph:\n"
     "\n"
-    "    with tf.device(placement.device):\n"
+    "    with tf.compat.v1.device(placement.device):\n"
     "        build_the_model()\n"
     "\n"
     "or for a graph that is there already, whatever devices its own script asked for:\n"
@@ -77,7 +77,7 @@ static const char head[] =
     "\n"
     "Operations are known by their names: the script has to build the graph that was placed, in the same order. What "
     "has\n"
-    "another name keeps the device that it has. A tf.device inside of the one above wins, as always in TensorFlow; "
+    "another name keeps the device that it has. A device scope inside of the one above wins, as always in TensorFlow; "
     "apply\n"
     "overrides it.\n"
     "\"\"\"\n\n";

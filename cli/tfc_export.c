@@ -96,7 +96,7 @@ static const struct tfc_program program = {
         "  tfc-export --placement nmt.placement.json --out nmt.csv\n"
         "      one line for each node\n"
         "  tfc-export --run 17 --format device-function --out placement.py\n"
-        "      a Python file: 'with tf.device(placement.device):' around the script that builds the graph\n"
+        "      a Python file: 'with tf.compat.v1.device(placement.device):' around the script that builds the graph\n"
         "  tfc-export --run 17 --format clusterspec --out cluster.json\n"
         "      the jobs and tasks of the devices, with addresses on this host to be replaced\n"
         "  tfc-export --graph nmt.pb --strip-devices --out nmt.bare.pb\n"
@@ -170,8 +170,8 @@ static tfc_status export(const struct options *o, struct tfc_placement **placeme
     TFC_TRY(s, cli_devmap_apply(*placement, o->map));
     tfc_str unnamed = o->map ? cli_devmap_unnamed(*placement, o->map) : (tfc_str){0};
     if (unnamed.data) {
-      *out_code = tfc_flags_error(&program, "--map has no device for %.*s, which the placement uses",
-                                  TFC_STR_ARG(unnamed));
+      *out_code =
+          tfc_flags_error(&program, "--map has no device for %.*s, which the placement uses", TFC_STR_ARG(unnamed));
       goto out;
     }
   }
