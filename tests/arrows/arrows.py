@@ -1,0 +1,234 @@
+"""Draws who uses whom, by the sources' includes and by the symbols that object files take from each other, and fails on
+an arrow upwards, on a circle of more than four files, and on a circle of three or four whose reason no README.md gives.
+
+    arrows.py BUILD_FOLDER
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+# Each folder, lowest first, with those it may use beside itself. A name stands for its folders below too, unless these
+# have a row of their own. The same table, with what each owns: the README.md of each folder.
+RUNTIME = ["runtime/base", "runtime/graph", "runtime/io", "runtime/ops", "runtime/pass", "runtime/device", "runtime/exec"]
+PROFILED = RUNTIME + ["runtime/trace.h", "profiler"]
+SEARCHED = PROFILED + ["placer/model", "placer/simulate", "placer/exact", "placer/search", "placer/algo"]
+PLACED = SEARCHED + ["placer/subject", "placer/measure", "placer/job", "placer"]
+MAY_USE = {
+    "runtime/base": [],
+    "runtime/trace.h": ["runtime/base"],
+    "runtime/graph": ["runtime/base"],
+    "runtime/io": ["runtime/base", "runtime/graph"],
+    "runtime/ops": ["runtime/base", "runtime/graph", "runtime/io"],
+    "runtime/pass": ["runtime/base", "runtime/graph", "runtime/ops"],
+    "runtime/device": ["runtime/base", "runtime/graph", "runtime/ops", "runtime/trace.h"],
+    "runtime/exec": RUNTIME + ["runtime/trace.h"],
+    "profiler": PROFILED,
+    "placer/model": PROFILED,
+    "placer/simulate": PROFILED + ["placer/model"],
+    "placer/exact": SEARCHED,
+    "placer/search": SEARCHED,
+    "placer/algo": SEARCHED,
+    "placer/subject": SEARCHED,
+    "placer/measure": SEARCHED + ["placer/subject"],
+    "placer/job": SEARCHED + ["placer/subject", "placer/measure"],
+    "placer": PLACED,
+    "rl": PLACED,
+    "reports": ["runtime/base", "profiler"] + PLACED[len(PROFILED):],
+    "libtfc": PLACED,
+    "cli": PLACED + ["rl", "reports"],
+}
+LARGEST_CIRCLE = 4
+
+# Faults that are known and not mended yet. Both lists only ever shrink.
+KNOWN_UPWARDS = [
+    ("placer/job/answer.c", "placer/place.h"),
+    ("placer/job/job.c", "placer/place.h"),
+    ("placer/simulate/evaluator.c", "placer/search/parallel.c"),
+    ("placer/simulate/evaluator.c", "placer/search/parallel.h"),
+    ("runtime/graph/builder.c", "runtime/ops/registry.c"),
+    ("runtime/graph/finalize.c", "runtime/ops/registry.c"),
+    ("runtime/graph/graph.c", "runtime/ops/registry.c"),
+    ("runtime/graph/import_function.c", "runtime/ops/registry.c"),
+    ("runtime/graph/import_graphdef.c", "runtime/ops/registry.c"),
+]
+KNOWN_CIRCLES = [  # folders, and how many files are in their circle
+    ("placer/job", 12),
+    ("placer/measure", 4),
+    ("runtime/device/cuda", 7),
+    ("runtime/exec", 15),
+    ("runtime/pass", 8),
+]
+
+
+def room(path):
+    """The row of MAY_USE that a file belongs to."""
+    while path:
+        if path in MAY_USE:
+            return path
+        path = os.path.dirname(path)
+    return None
+
+
+def sources():
+    """Every source of the product."""
+    found = []
+    for top in ("runtime", "profiler", "placer", "rl", "reports", "libtfc", "cli"):
+        for folder, _, names in os.walk(top):
+            found += [os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cu", ".cuh", ".inc"))]
+    return sorted(found)
+
+
+def includes(files):
+    """Arrows by includes: (user, used, how)."""
+    line = re.compile(r'^ *# *include +"([^"]+)"', re.M)
+    for path in files:
+        with open(path, encoding="utf-8") as text:
+            for used in line.findall(text.read()):
+                beside = os.path.normpath(os.path.join(os.path.dirname(path), used))
+                yield path, used if os.path.exists(used) else beside, "includes it"
+
+
+def objects(build, files):
+    """Object files of the product's sources as {object: source}; those of sources that are gone are left out."""
+    known, found = set(files), {}
+    for folder, _, names in os.walk(build):
+        for name in names:
+            path = os.path.join(folder, name)
+            inside = re.search(r"CMakeFiles/[^/]+\.dir/(.+)\.o$", path)
+            if inside and inside.group(1) in known:
+                found[path] = inside.group(1)
+    return found
+
+
+def calls(found):
+    """Arrows by symbols: (user, used, how). Names of one file alone (t, d, ...) are nobody's."""
+    if not found:
+        return
+    defined, wanted = {}, []
+    listed = subprocess.run(["nm", "-A", "-P"] + sorted(found), stdout=subprocess.PIPE, check=True, text=True).stdout
+    for line in listed.splitlines():
+        path, symbol, kind = re.match(r"(.*?)(?:\[.*\])?: (\S+) (\S)", line).groups()
+        if kind in "TDBRV":
+            defined.setdefault(symbol, set()).add(found[path])
+        elif kind == "U":
+            wanted.append((found[path], symbol))
+    for user, symbol in wanted:
+        # A symbol that several files define (a kernel's copies on the host) says nothing of who is meant.
+        if len(defined.get(symbol, ())) == 1:
+            yield user, next(iter(defined[symbol])), symbol
+
+
+def circles(arrows):
+    """Strongly connected components of more than one file, largest first (Tarjan), and each file's level: 0 calls nobody."""
+    index, low, stack, on, out, level = {}, {}, [], set(), [], {}
+    for start in sorted(arrows):
+        if start in index:
+            continue
+        work = [(start, iter(sorted(arrows[start])))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        on.add(start)
+        while work:
+            at, rest = work[-1]
+            step = next(rest, None)
+            if step is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
+                if low[at] == index[at]:
+                    circle = []
+                    while not circle or circle[-1] != at:
+                        circle.append(stack.pop())
+                        on.discard(circle[-1])
+                    below = [level[used] for file in circle for used in arrows[file] if used in level]
+                    for file in circle:
+                        level[file] = 1 + max(below, default=-1)
+                    if len(circle) > 1:
+                        out.append(sorted(circle))
+            elif step not in index:
+                index[step] = low[step] = len(index)
+                stack.append(step)
+                on.add(step)
+                work.append((step, iter(sorted(arrows[step]))))
+            elif step in on:
+                low[at] = min(low[at], index[step])
+    return sorted(out, key=lambda circle: (-len(circle), circle)), level
+
+
+def explained(circle):
+    """Whether a README.md of the circle's folders has a line "Circle:" that names all its files."""
+    for folder in {os.path.dirname(file) for file in circle}:
+        while folder:
+            path = os.path.join(folder, "README.md")
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as text:
+                    for part in re.findall(r"Circle:(.*?)(?:\n\n|\n- |\Z)", text.read(), re.S):
+                        if all("`" + os.path.basename(file) + "`" in part for file in circle):
+                            return True
+            folder = os.path.dirname(folder)
+    return False
+
+
+def main():
+    build = sys.argv[1]
+    files = sources()
+    found = objects(build, files)
+    faults = []
+
+    uses, upwards = {file: set() for file in files}, {}
+    by_call = {file: set() for file in files if file in set(found.values())}
+    for user, used, how in list(includes(files)) + list(calls(found)):
+        above, below = room(user), room(used)
+        if user == used or not below:
+            continue
+        uses[user].add(used)
+        if how != "includes it":
+            by_call[user].add(used)
+        if above != below and below not in MAY_USE[above]:
+            upwards.setdefault((user, used), []).append(how)
+    for (user, used), how in sorted(upwards.items()):
+        if (user, used) in KNOWN_UPWARDS:
+            continue
+        faults.append(f"{user} may not use {used}: {', '.join(sorted(set(how))[:4])}")
+
+    missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
+    plugin = re.compile(r"runtime/device/cuda/|profiler/cupti/")  # built where the toolkit is
+    faults += [f"{file} has no object file in {build}: build first" for file in missing if not plugin.match(file)]
+
+    found_circles, level = circles(by_call)
+    for circle in found_circles:
+        if any(all(file.startswith(folder + "/") for file in circle) and len(circle) <= size for folder, size in KNOWN_CIRCLES):
+            continue
+        if len(circle) > LARGEST_CIRCLE:
+            faults.append(f"a circle of {len(circle)} files: {' '.join(circle)}")
+        elif len(circle) > 2 and not explained(circle):
+            faults.append(f"a circle of {len(circle)} files without its reason in README.md: {' '.join(circle)}")
+    headers, _ = circles({file: {used for used in uses[file] if used.endswith(".h") and used in uses} for file in files if file.endswith(".h")})
+    faults += [f"headers include each other: {' '.join(circle)}" for circle in headers]
+
+    rows = {}
+    for file, at in level.items():
+        rows.setdefault(room(file), []).append(at)
+    print("levels (0 calls no other file): folder, files, from, to")
+    for name in MAY_USE:
+        if name in rows:
+            print(f"  {name:18} {len(rows[name]):4} {min(rows[name]):4} {max(rows[name]):4}")
+    print(f"{sum(map(len, by_call.values()))} arrows by calls between {len(by_call)} files, "
+          f"{len(upwards)} upwards, circles: {' '.join(str(len(circle)) for circle in found_circles) or 'none'}")
+    if missing:
+        print(f"{len(missing)} files of plug-ins are not built here: their includes were seen, their calls were not")
+    for fault in faults:
+        print(fault)
+    # What is mended is struck off, so that it cannot come back unseen. (Circles of the driver need its objects.)
+    stale = [f"{user} no longer uses {used}" for user, used in KNOWN_UPWARDS if (user, used) not in upwards]
+    for folder, size in KNOWN_CIRCLES:
+        if not any(len(circle) == size and all(file.startswith(folder + "/") for file in circle) for circle in found_circles):
+            stale.append(f"{folder} no longer has a circle of {size}")
+    for line in stale:
+        print(f"known fault to strike from arrows.py: {line}")
+    return 1 if faults else 0
+
+
+sys.exit(main())
