@@ -128,7 +128,7 @@ struct tfc_op_family {
   static const struct tfc_op_family tfc_family_##rows                                                                  \
       __attribute__((used, section("tfc_op_families"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// The registry (runtime/ops/registry.c): NULL for an unknown op. Any thread.
+// The registry (runtime/graph/registry.c): NULL for an unknown op. Any thread.
 const struct tfc_op_def *tfc_op_find(tfc_str name);
 // All rows in order of name.
 const struct tfc_op_def *const *tfc_op_list(size_t *out_count);

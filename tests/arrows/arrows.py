@@ -47,11 +47,6 @@ KNOWN_UPWARDS = [
     ("placer/job/job.c", "placer/place.h"),
     ("placer/simulate/evaluator.c", "placer/search/parallel.c"),
     ("placer/simulate/evaluator.c", "placer/search/parallel.h"),
-    ("runtime/graph/builder.c", "runtime/ops/registry.c"),
-    ("runtime/graph/finalize.c", "runtime/ops/registry.c"),
-    ("runtime/graph/graph.c", "runtime/ops/registry.c"),
-    ("runtime/graph/import_function.c", "runtime/ops/registry.c"),
-    ("runtime/graph/import_graphdef.c", "runtime/ops/registry.c"),
 ]
 KNOWN_CIRCLES = [  # folders, and how many files are in their circle
     ("placer/job", 12),

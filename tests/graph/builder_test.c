@@ -3,7 +3,7 @@
 #include "runtime/graph/builder.h"
 #include "runtime/graph/device_spec.h"
 #include "runtime/graph/op_def.h"
-#include "runtime/ops/signature.h"
+#include "runtime/graph/signature.h"
 
 static struct tfc_output arg(struct tfc_builder *b, const char *name, tfc_dtype type) {
   struct tfc_attr attrs[] = {tfc_attr_type("T", type), tfc_attr_int("index", 0)};

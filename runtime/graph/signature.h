@@ -1,6 +1,6 @@
 // Parses the signature strings of an op's row (see struct tfc_op_def).
-#ifndef TFC_RUNTIME_OPS_SIGNATURE_H
-#define TFC_RUNTIME_OPS_SIGNATURE_H
+#ifndef TFC_RUNTIME_GRAPH_SIGNATURE_H
+#define TFC_RUNTIME_GRAPH_SIGNATURE_H
 
 #include "runtime/graph/op_def.h"
 

@@ -5,7 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/map.h"
-#include "runtime/ops/signature.h"
+#include "runtime/graph/signature.h"
 
 extern const struct tfc_op_family __start_tfc_op_families[] __attribute__((weak, visibility("hidden")));
 extern const struct tfc_op_family __stop_tfc_op_families[] __attribute__((weak, visibility("hidden")));

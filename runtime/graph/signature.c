@@ -2,7 +2,7 @@
 //   arguments   "a: T, b: N * T, c: Ref(T), d: Tlist, e: int32"
 //   attributes  "T: {float, int32} = float, N: int >= 1, s: shape = [], names: list(string) >= 1 = []"
 // A cursor walks the text; commas inside brackets and quotes belong to the part.
-#include "runtime/ops/signature.h"
+#include "runtime/graph/signature.h"
 
 #include <stdlib.h>
 
