@@ -230,7 +230,7 @@ static const struct tfc_op_def random_gamma_rows[] = {
     {.name = "StatelessRandomGammaV2",
      .inputs = "shape: T, seed: Tseed, alpha: dtype",
      .outputs = "output: dtype",
-     .attrs = "dtype: {half, float, double}, T: {int32, int64} = int32, Tseed: {int32, int64} = int64",
+     .attrs = "dtype: {half, float, double}, T: {int32, int64}, Tseed: {int32, int64} = int64",
      SEEDED(stateless_gamma),
      .gradient = gradient_stateless_gamma,
      .samples = "int32[2]=[3,2], int64[2]=[1,2], float[2]=[0.5,2.5]"},
@@ -244,7 +244,7 @@ static const struct tfc_op_def random_gamma_rows[] = {
      .inputs = "shape: T, seed: Tseed, lam: Rtype",
      .outputs = "output: dtype",
      .attrs = "Rtype: {half, float, double, int32, int64}, dtype: {half, float, double, int32, int64}, T: {int32, "
-              "int64} = int32, Tseed: {int32, int64} = int64",
+              "int64}, Tseed: {int32, int64} = int64",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      SEEDED(stateless_poisson)},
 };

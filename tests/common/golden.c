@@ -91,6 +91,9 @@ bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want,
     } else if (strcmp(kind, "relative") == 0) {
       double scale = floor >= 0 ? floor : largest;
       ok = fabs(g - w) <= limit * (fabs(w) > scale ? fabs(w) : scale);
+    } else if (strcmp(kind, "element") == 0) {
+      double least = floor * largest;
+      ok = fabs(g - w) <= limit * (fabs(w) > least ? fabs(w) : least);
     } else if (strcmp(kind, "off") == 0) {
       ok = fabs(g - w) <= limit;
     } else if (floating || is_complex) {

@@ -3,40 +3,41 @@
 
 #include "tests/common/golden.h"
 
-static void check(const char *family) {
+// `least`: so many cases there were when this was written; a shorter list has lost some.
+static void check(const char *family, int least) {
   struct golden_result r;
   golden_run(TFC_SOURCE_DIR, family, "", &r);
-  assert_true(r.passed > 0);
+  if (r.passed < least) fail_msg("%s: %d cases passed, there were %d", family, r.passed, least);
   assert_int_equal(r.failed, 0);
   assert_int_equal(r.unsupported, 0);
 }
 static void unary(void **state) {
   (void)state;
-  check("math_unary");
+  check("math_unary", 644);
 }
 static void binary(void **state) {
   (void)state;
-  check("math_binary");
+  check("math_binary", 366);
 }
 static void reductions(void **state) {
   (void)state;
-  check("reductions");
+  check("reductions", 344);
 }
 static void array(void **state) {
   (void)state;
-  check("array");
+  check("array", 658);
 }
 static void linalg(void **state) {
   (void)state;
-  check("linalg");
+  check("linalg", 104);
 }
 static void transforms(void **state) {
   (void)state;
-  check("signal");
+  check("signal", 33);
 }
 static void image(void **state) {
   (void)state;
-  check("image");
+  check("image", 87);
 }
 
 int main(int argc, char **argv) {

@@ -60,7 +60,12 @@ static tfc_status run_case(const struct whole *whole, const struct tfc_graph *ex
     TFC_TRY(s, eval_output(&e, grads[i], &mine));
     TFC_TRY(s, eval_output(&truth, (struct tfc_output){id, 0}, &theirs));
     bool single = mine->dtype == TFC_FLOAT || mine->dtype == TFC_COMPLEX64;
-    if (!golden_compare(mine, theirs, single ? "relative:2e-5" : "relative:1e-11", why, sizeof why))
+    // Elements are compared with their own size, those that are small beside others with a share of the largest. In
+    // CTCLoss they are differences of probabilities: what rounds is 1.
+    const char *rule = !single                                                               ? "element:1e-11:1e-5"
+                       : strstr(json_string_value(json_object_get(item, "name")), "CTCLoss") ? "relative:2e-5"
+                                                                                             : "element:2e-5:1e-4";
+    if (!golden_compare(mine, theirs, rule, why, sizeof why))
       TFC_FAIL(s, TFC_INTERNAL, "the gradient of input %u: %s", i, why);
   }
 out:
@@ -98,7 +103,7 @@ static void test_gradients(void **state) {
   json_decref(document);
   whole_deinit(&forward);
   tfc_graph_release(expected);
-  assert_true(passed > 0);
+  if (!*filter && passed < 1132) fail_msg("%d cases passed, there were 1132", passed);
   assert_int_equal(failed, 0);
 }
 

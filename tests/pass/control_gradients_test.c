@@ -103,7 +103,7 @@ static tfc_status run_case(const struct suite *suite, const json_t *item) {
     uint32_t id = tfc_graph_find(suite->expected, tfc_str_from(json_string_value(json_array_get(wanted, i))));
     if (id == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value of input %u", i);
     const struct tfc_attr *value = tfc_node_attr(suite->expected, &suite->expected->nodes[id], "value");
-    if (!golden_compare(&got[k], value->tensor, "relative:1e-11", why, sizeof why))
+    if (!golden_compare(&got[k], value->tensor, "element:1e-11:1e-5", why, sizeof why))
       TFC_FAIL(s, TFC_INTERNAL, "the gradient of input %u: %s", i, why);
     bool is_input = tfc_str_is(more->nodes[xs[i].node].op, "PlaceholderWithDefault");
     // A function that names its gradient may name anything.
@@ -144,7 +144,7 @@ static void equal_tensorflows(void **state) {
   whole_deinit(&suite.forward);
   tfc_graph_release(suite.expected);
   tfc_devices_close(&suite.devices);
-  assert_true(passed > 0);
+  if (!*filter && passed < 185) fail_msg("%d cases passed, there were 185", passed);
   assert_int_equal(failed, 0);
 }
 
