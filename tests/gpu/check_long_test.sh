@@ -7,8 +7,8 @@ set -u
 build=$(cd "$1" && pwd)
 shift
 fake=$build/fake_gpu
-[ -e "$fake/lib/libtfc_cuda.so" ] || { echo "no fake plug-ins in this build"; exit 0; }
-command -v python3 >/dev/null || { echo "no python3"; exit 0; }
+[ -e "$fake/lib/libtfc_cuda.so" ] || { echo "SKIPPED: no fake plug-ins in this build"; exit 0; }
+command -v python3 >/dev/null || { echo "SKIPPED: no python3"; exit 0; }
 source=$(cd "$(dirname "$0")/../.." && pwd)
 root=$(mktemp -d)
 [ "${KEEP:-}" ] && echo "$root" || trap 'rm -rf "$root"' EXIT

@@ -6,8 +6,8 @@
 set -u
 build=$(cd "$1" && pwd)
 fake=$build/fake_gpu
-[ -e "$fake/lib/libtfc_cuda.so" ] || { echo "no fake plug-ins in this build"; exit 0; }
-command -v python3 >/dev/null || { echo "no python3"; exit 0; }
+[ -e "$fake/lib/libtfc_cuda.so" ] || { echo "SKIPPED: no fake plug-ins in this build"; exit 0; }
+command -v python3 >/dev/null || { echo "SKIPPED: no python3"; exit 0; }
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir "$root/lib"
