@@ -2,6 +2,7 @@
 // variables.
 #include "tests/common/test.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "runtime/exec/session.h"
@@ -89,7 +90,95 @@ static void decayed_momentum(void **state) {
   }
 }
 
+// --- What keeps a chain apart
+// -------------------------------------------------------------------------------------------
+#define SMALL ATTR("shape", "shape { dim { size: 96 } }")
+#define WHOLE(name, value)                                                                                             \
+  NODE(name, "Const",                                                                                                  \
+       ATTR("dtype", "type: DT_INT32")                                                                                 \
+           ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: " value " }"))
+#define BASE                                                                                                           \
+  NODE("g", "Placeholder", FLOAT("dtype") SMALL)                                                                       \
+  NUMBER("rate", "0.1")                                                                                                \
+  NUMBER("scale", "0.3") NUMBER("half", "0.5") WHOLE("dims", "96")                                                     \
+      NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                     \
+          NODE("w", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"w\""))                               \
+              NODE("a", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"a\""))                           \
+                  NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))                               \
+                      NODE("init_a", "AssignVariableOp", IN("a") IN("start") FLOAT("dtype"))                           \
+                          NODE("value", "ReadVariableOp", IN("w") FLOAT("dtype"))                                      \
+                              NODE("other", "ReadVariableOp", IN("a") FLOAT("dtype"))
+
+// The gradient reads one element of the variable everywhere: of the old value, also behind that element.
+static const char one_element[] = BASE WHOLE("seven", "7") WHOLE("length", "1")
+    NODE("part", "Slice", IN("value") IN("seven") IN("length") FLOAT("T") ATTR("Index", "type: DT_INT32"))
+        NODE("decay", "Mul", IN("part") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
+            NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") FLOAT("T"));
+
+// The gradient is made before the variable is kept in another one, which is done before the update.
+static const char in_between[] =
+    BASE NODE("decay", "Mul", IN("value") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
+        NODE("old", "ReadVariableOp", IN("w") IN("^sum") FLOAT("dtype"))
+            NODE("keep", "AssignVariableOp", IN("a") IN("old") FLOAT("dtype"))
+                NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") IN("^keep") FLOAT("T"));
+
+static void train_small(const char *text, bool no_rewrites, float *w, float *a) {
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor gradient = {0}, values[2] = {{0}};
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "updates", NULL, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  uint32_t init[2] = {tfc_graph_find(g, TFC_STR("init_w")), tfc_graph_find(g, TFC_STR("init_a"))};
+  uint32_t update = tfc_graph_find(g, TFC_STR("train"));
+  struct tfc_output feed = {tfc_graph_find(g, TFC_STR("g")), 0};
+  struct tfc_output fetches[2] = {{tfc_graph_find(g, TFC_STR("value")), 0}, {tfc_graph_find(g, TFC_STR("other")), 0}};
+  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = init, .target_count = 2}, NULL, NULL, NULL));
+  struct tfc_run_spec spec = {.feeds = &feed, .feed_count = 1, .targets = &update, .target_count = 1};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(96), &gradient));
+  for (int step = 0; step < STEPS; step++) {
+    for (int i = 0; i < 96; i++) ((float *)gradient.data)[i] = (float)(i % 19 - 9) * 0.37f / (float)(step + 1);
+    assert_ok(tfc_plan_run(plan, &gradient, NULL, NULL));
+  }
+  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.fetches = fetches, .fetch_count = 2}, NULL, values, NULL));
+  memcpy(w, values[0].data, 96 * sizeof *w);
+  memcpy(a, values[1].data, 96 * sizeof *a);
+  for (int i = 0; i < 2; i++) tfc_tensor_release(&values[i]);
+  tfc_tensor_release(&gradient);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+}
+
+static void what_keeps_a_chain_apart(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    float w[2][96], a[2][96], expected[96], before[96];
+    for (int i = 0; i < 96; i++) expected[i] = 0.5f;
+    for (int step = 0; step < STEPS; step++) { // by hand
+      memcpy(before, expected, sizeof before);
+      for (int i = 0; i < 96; i++) {
+        float gradient = (float)(i % 19 - 9) * 0.37f / (float)(step + 1);
+        expected[i] = before[i] - 0.1f * (gradient + before[k ? i : 7] * 0.3f);
+      }
+    }
+    for (int plain = 0; plain < 2; plain++) train_small(k ? in_between : one_element, plain, w[plain], a[plain]);
+    assert_memory_equal(w[0], w[1], sizeof w[0]);
+    assert_memory_equal(a[0], a[1], sizeof a[0]);
+    for (int i = 0; i < 96; i++) {
+      if (!(fabsf(w[0][i] - expected[i]) < 1e-5f))
+        fail_msg("[%d] is %g, not %g", i, (double)w[0][i], (double)expected[i]);
+      if (k) assert_true(fabsf(a[0][i] - before[i]) < 1e-5f);
+    }
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(decayed_momentum)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(decayed_momentum), cmocka_unit_test(what_keeps_a_chain_apart)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
