@@ -21,6 +21,7 @@ struct place_options {
   struct tfc_texts baselines, pins, limits;
   bool no_early_stop;
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
+  const char *policy, *save_policy; // policy NULL: the one that is shipped
 };
 
 // What is placed, and where: a cost graph or a TensorFlow graph on a modelled machine; a TensorFlow graph on local
@@ -35,15 +36,23 @@ struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
                                       struct tfc_place_outcome *out);
 
-// Learned policies, ended by NULL (placer/algo/algo.h).
+// Algorithms beside those of the placer, ended by NULL (placer/algo/algo.h): learned policies and their controls; and
+// those that learn from measurements, none without a policy.
 struct tfc_algo;
-const struct tfc_algo *const *place_learned(void);
+struct tfc_policy;
+const struct tfc_algo *const *place_extra(void);
+const struct tfc_algo *const *place_learned(const struct tfc_policy *policy);
+// The policy that --policy names, or the shipped one: ../share/tfc/policy.json beside the program's folder. *out NULL:
+// "none", or there is nothing to search.
+TFC_MUST_USE tfc_status place_read_policy(const struct place_options *options, struct tfc_policy **out);
+// Writes what the run learned where --save-policy asked for it.
+TFC_MUST_USE tfc_status place_save_policy(const struct place_options *options, const struct tfc_policy *policy);
 // Prints them, and those that are built in; the exit code.
 int place_list_algorithms(void);
 
 // Usage errors of names, of lists and pairs in texts, and of flags that a cost graph has no use for: it has no tensors,
 // no feeds and no runs that could go on. They print what is wrong; 0, or the exit code.
-int place_check_algorithms(const struct tfc_program *program, const char *names);
+int place_check_algorithms(const struct tfc_program *program, const struct place_options *options);
 int place_check_texts(const struct tfc_program *program, const struct place_options *options);
 int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);
 

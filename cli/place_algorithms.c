@@ -8,14 +8,21 @@
 #include "rl/rival.h"
 #include "rl/rl.h"
 
-const struct tfc_algo *const *place_learned(void) {
+const struct tfc_algo *const *place_extra(void) {
+  static const struct tfc_algo *const extra[] = {
+      &tfc_algo_rl, &tfc_algo_policy_random, &tfc_algo_policy_anneal, &tfc_algo_policy_untrained, &tfc_algo_doppler,
+      NULL};
+  return extra;
+}
+
+const struct tfc_algo *const *place_learned(const struct tfc_policy *policy) {
   static const struct tfc_algo *const learned[] = {&tfc_algo_rl, &tfc_algo_doppler, NULL};
-  return learned;
+  return policy ? learned : learned + 1;
 }
 
 // The i-th algorithm, built in or learned; NULL behind the last.
 static const struct tfc_algo *algorithm_at(size_t i) {
-  const struct tfc_algo *const *lists[] = {tfc_algos(), place_learned()};
+  const struct tfc_algo *const *lists[] = {tfc_algos(), place_extra()};
   for (size_t k = 0; k < 2; k++)
     for (const struct tfc_algo *const *a = lists[k]; *a; a++)
       if (i-- == 0) return *a;
@@ -42,7 +49,10 @@ static bool is_algorithm(tfc_str name) {
   return false;
 }
 
-int place_check_algorithms(const struct tfc_program *program, const char *names) {
+int place_check_algorithms(const struct tfc_program *program, const struct place_options *o) {
+  const char *names = o->algorithm;
+  const bool none = o->policy && strcmp(o->policy, "none") == 0;
+  if (none && o->save_policy) return tfc_flags_error(program, "--save-policy has nothing to save with --policy none");
   if (names && !*names) return tfc_flags_error(program, "--algorithm names nothing; --algorithm help lists them");
   while (names && *names) {
     size_t n = strcspn(names, ",");
@@ -59,6 +69,9 @@ int place_check_algorithms(const struct tfc_program *program, const char *names)
       free(text);
       return code;
     }
+    if (none && tfc_str_is(name, "rl"))
+      return tfc_flags_error(program, "--algorithm rl is the learned policy, and --policy none takes it away; its "
+                                      "controls are policy-random, policy-anneal and policy-untrained");
     names += n + (names[n] == ',');
   }
   return 0;

@@ -14,6 +14,7 @@
 #include "cli/step_args.h"
 #include "placer/job/job.h"
 #include "reports/reports.h"
+#include "rl/rl.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
@@ -210,6 +211,7 @@ int place_local(const struct place_options *o) {
                                .feeds = o->feeds,
                                .batch = o->batch,
                                .no_init = o->checkpoint != NULL};
+  struct tfc_policy *policy = NULL;
   struct tfc_job_outcome outcome = {0};
   struct tfc_memory_limit *limits = calloc((size_t)o->limits.count + 1, sizeof *limits);
   struct tfc_job_value *values = calloc((size_t)o->feeds.count + 1, sizeof *values);
@@ -234,6 +236,7 @@ int place_local(const struct place_options *o) {
   }
   TFC_TRY(s, parse_limits(o, limits));
   TFC_TRY(s, place_check_files(o));
+  TFC_TRY(s, place_read_policy(o, &policy));
   TFC_TRY(s, tfc_graph_load(o->graph, NULL, &graph));
   cli_import_describe(graph, &text);
   TFC_TRY(s, cli_step_infer(graph, &args, &step));
@@ -268,7 +271,9 @@ int place_local(const struct place_options *o) {
                         : o->device_strings == TFC_STRINGS_IGNORE  ? TFC_STRINGS_ARE_IGNORED
                                                                    : TFC_STRINGS_RIVAL,
       .algorithms = o->algorithm,
-      .learned = place_learned(),
+      .learned = place_learned(policy),
+      .extra = place_extra(),
+      .guide = policy ? &policy->guide : NULL,
       .measurements = (uint32_t)o->measurements,
       .seconds = o->time,
       .evaluations = (uint64_t)o->evaluations,
@@ -315,6 +320,7 @@ int place_local(const struct place_options *o) {
     if (path && outcome.placement) printf("Written: %s\n", path);
   }
   write_report(o, &outcome, &code);
+  if (outcome.placement) TFC_TRY(s, place_save_policy(o, policy));
 out:
   if (s) code = outcome.placement ? tfc_program_fail(s) : place_fail(o, s);
   for (uint32_t i = 0; limits && i < o->limits.count; i++) free((char *)limits[i].pattern);
@@ -326,5 +332,6 @@ out:
   tfc_job_outcome_deinit(&outcome);
   cli_step_deinit(&step);
   tfc_graph_release(graph);
+  tfc_policy_free(policy);
   return code;
 }

@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "placer/placer.h"
 #include "reports/reports.h"
+#include "rl/rl.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 
@@ -78,7 +79,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
       .baseline_count = o->baselines.count,
       .save_problem = o->save_problem,
       .search = {.algorithms = o->algorithm,
-                 .extra = place_learned(),
+                 .extra = place_extra(),
                  .seconds = o->time,
                  .evaluations = (uint64_t)o->evaluations,
                  .seed = (uint64_t)o->execution.seed,
@@ -90,8 +91,11 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   struct tfc_text text = {0};
   char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
+  struct tfc_policy *policy = NULL;
   tfc_status wrong = place_check_files(o);
+  if (!wrong) wrong = place_read_policy(o, &policy);
   if (wrong) return place_fail(o, wrong);
+  options.search.guide = policy ? &policy->guide : NULL;
   if (!o->evaluate) tfc_progress_begin("search");
   tfc_program_close_stdout();
   tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, &outcome);
@@ -106,6 +110,8 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     s = NULL;
   }
   if (!outcome.placement) goto out;
+  s = place_save_policy(o, policy);
+  if (s) code = tfc_program_fail(s), s = NULL;
   if (outcome.over_limits) tfc_warn("does not fit in memory: %s", outcome.over_limits);
   if (o->out || !o->evaluate) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
@@ -138,5 +144,6 @@ out:
   free(path), free(report);
   tfc_text_deinit(&text);
   tfc_place_outcome_deinit(&outcome);
+  tfc_policy_free(policy);
   return code;
 }

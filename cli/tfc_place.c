@@ -133,6 +133,16 @@ static const struct tfc_flag flags[] = {
      AT(execution.seed),
      .value = "N",
      .help = "everything random follows from it"},
+    {.name = "policy",
+     .kind = TFC_FLAG_TEXT,
+     AT(policy),
+     .value = "FILE|none",
+     .help = "the learned policy's weights (default: the file that tfc ships), or no learned policy"},
+    {.name = "save-policy",
+     .kind = TFC_FLAG_TEXT,
+     AT(save_policy),
+     .value = "FILE",
+     .help = "write the policy with what this run learned on top"},
     {.name = "no-early-stop",
      .kind = TFC_FLAG_BOOL,
      AT(no_early_stop),
@@ -204,7 +214,7 @@ int main(int argc, char **argv) {
       return place_list_algorithms();
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
-  if ((code = place_check_algorithms(&program, o.algorithm)) || (code = place_check_texts(&program, &o))) return code;
+  if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o))) return code;
   struct stat info;
   bool directory = stat(o.graph, &info) == 0 && S_ISDIR(info.st_mode);
   bool cost_graph = false;

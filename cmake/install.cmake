@@ -34,3 +34,6 @@ install(FILES ${CMAKE_BINARY_DIR}/tfc-config.cmake ${CMAKE_BINARY_DIR}/tfc-confi
         COMPONENT libtfc-dev)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tfc.pc.in ${CMAKE_BINARY_DIR}/tfc.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tfc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libtfc-dev)
+# The learned policy that programs use: ../share/tfc beside their folder, built or installed.
+configure_file(${CMAKE_SOURCE_DIR}/configs/policy.json ${CMAKE_BINARY_DIR}/share/tfc/policy.json COPYONLY)
+install(FILES ${CMAKE_SOURCE_DIR}/configs/policy.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tfc COMPONENT tfc)

@@ -1,32 +1,55 @@
-// Policy network: from the units of a problem to probabilities of devices for each actor.
-//
-//   h0 = tanh(X W0)                                   X [units, features]
-//   h1 = tanh(h0 Ws + (I h0) Wi + (O h0) Wo)           I, O [units, units]: shares of producers and consumers
-//   h2 = the same once more with weights of its own
-//   logits = (P h2) Wd + T + forbidden                P [actors, units]; T [actors, devices], a free table
-//   log p = logits - logsumexp(logits)
-//
-// Updates follow the gradient of  sum(weight * log p) + entropy_bonus * sum of entropies, by Adam (Kingma and Ba 2015,
-// algorithm 1). The graph is built here, differentiated by tfc_gradients and run by a session on one CPU device.
-// One thread at a time.
+// Policy: what was learned on many graphs and is used on another one. A handful of heads, each the weights of one way
+// to place (rl/rollout.h); no way is best everywhere, and together they cover what training met. Read from and written
+// to JSON (the format "tfc-policy"), with the sha256 of the graphs that it saw.
 #ifndef TFC_RL_POLICY_H
 #define TFC_RL_POLICY_H
 
-#include "rl/actors.h"
+#include <pthread.h>
 
-struct tfc_policy;
-struct tfc_policy_options {
-  uint32_t hidden;      // width of h, 0: 32
-  double learning_rate; // 0: 0.05
-  uint64_t seed;
+#include "placer/algo/guide.h"
+#include "rl/rollout.h"
+
+#define TFC_MAX_HEADS 64u
+
+struct tfc_policy_seen { // a graph, or a family of generated ones
+  char *name, *sha256;   // sha256 of the cost graph's file; of a family: of its generated graphs' cost graphs together
 };
-TFC_MUST_USE tfc_status tfc_policy_create(const struct tfc_actors *actors, const struct tfc_policy_options *options,
-                                          struct tfc_policy **out);
+// What searches learned with a policy, whoever they are: written by any thread, under a lock.
+struct tfc_policy_notes {
+  pthread_mutex_t lock;
+  float (*head)[TFC_WEIGHTS]; // the newest last
+  uint32_t head_count;
+};
+struct tfc_policy {
+  struct tfc_guide guide; // how searches use it
+  uint32_t head_count, seen_count;
+  float (*head)[TFC_WEIGHTS]; // [head_count], the most useful one first
+  float spread[TFC_WEIGHTS];  // how far weights of good heads lie apart: the first step of tuning
+  struct tfc_policy_seen *seen;
+  char *without; // the family that training left out; NULL: none
+  struct tfc_policy_notes *notes;
+};
+TFC_MUST_USE tfc_status tfc_policy_create(uint32_t head_count, struct tfc_policy **out); // weights 0, spread 1
+// As it was before training: random weights, from the seed.
+TFC_MUST_USE tfc_status tfc_policy_untrained(uint64_t seed, struct tfc_policy **out);
 void tfc_policy_free(struct tfc_policy *policy); // NULL is fine
+TFC_MUST_USE tfc_status tfc_policy_add_seen(struct tfc_policy *policy, const char *name, const char *sha256);
 
-// log p [actor_count, device_count], row-major.
-TFC_MUST_USE tfc_status tfc_policy_evaluate(struct tfc_policy *policy, float *out_log_p);
-// One step: `weight` [actor_count, device_count] is the sum over samples of advantage × chosen device.
-TFC_MUST_USE tfc_status tfc_policy_update(struct tfc_policy *policy, const float *weight, double entropy_bonus);
+// Notes the weights that did best with a tuner; the policy itself stays as it is.
+struct tfc_tuner;
+TFC_MUST_USE tfc_status tfc_policy_learn(const struct tfc_policy *policy, const struct tfc_tuner *tuner);
+// A policy with what was noted in front of its heads, as far as there is room.
+TFC_MUST_USE tfc_status tfc_policy_learned(const struct tfc_policy *policy, struct tfc_policy **out);
+
+// `path` only names the document in messages. INVALID_ARGUMENT: not a policy, or one of other features.
+TFC_MUST_USE tfc_status tfc_policy_parse(tfc_str json, const char *path, struct tfc_policy **out);
+TFC_MUST_USE tfc_status tfc_policy_read(const char *path, struct tfc_policy **out);
+TFC_MUST_USE tfc_status tfc_policy_format(const struct tfc_policy *policy, struct tfc_text *out);
+TFC_MUST_USE tfc_status tfc_policy_write(const struct tfc_policy *policy, const char *path);
+
+// The policy whose guide this is; NULL for NULL.
+static inline const struct tfc_policy *tfc_policy_of(const struct tfc_guide *guide) {
+  return (const struct tfc_policy *)guide;
+}
 
 #endif

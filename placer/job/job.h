@@ -55,6 +55,8 @@ struct tfc_job_options {
   enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
   const char *algorithms;                // NULL: auto
   const struct tfc_algo *const *learned; // algorithms that learn from measurements (rl), ended by NULL; may be NULL
+  const struct tfc_algo *const *extra;   // more algorithms to choose from by name, ended by NULL; may be NULL
+  const struct tfc_guide *guide;         // the learned policy; NULL: none
   uint32_t measurements;                 // 0: 200
   double seconds;                        // 0: 600
   uint64_t evaluations;                  // 0: no such limit

@@ -85,7 +85,8 @@ tfc_status tfc_job_learn(struct tfc_job *j, const struct tfc_algo *algo, double 
                               .evaluations = measurements,
                               .seed = (uint64_t)j->o->execution.seed,
                               .threads = (uint32_t)j->o->execution.threads ? (uint32_t)j->o->execution.threads : 1,
-                              .cancel = j->o->cancel};
+                              .cancel = j->o->cancel,
+                              .guide = j->o->guide};
   uint64_t evaluations = 0;
   TFC_TRY(s, tfc_solution_init(&found, p));
   TFC_TRY(s, tfc_evaluator_measured(j->measurer, tfc_job_search_subject(j), p, &settings, observed, &l, &evaluator));

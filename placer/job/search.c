@@ -143,6 +143,8 @@ static tfc_status search_round(struct tfc_job *j, const char *names, uint32_t ro
   bool started = from != NULL;
   if (started) TFC_TRY(s, tfc_subject_convert(j->subject, j->problem, from, p, &start));
   struct tfc_search_options options = {.algorithms = names,
+                                       .extra = j->o->extra,
+                                       .guide = j->o->guide,
                                        .seconds = seconds,
                                        .seed = (uint64_t)j->o->execution.seed + round * 7919u,
                                        .threads = (uint32_t)j->o->execution.threads,
@@ -238,6 +240,9 @@ tfc_status tfc_job_search(struct tfc_job *j) {
         budget = tfc_job_measurements_left(j);
         left = end - tfc_job_seconds(j);
         budget_each = names ? budget / (2 * count) : budget / count;
+        // What has earned nothing yet gets no more than a quarter of the measurements.
+        if (names && budget_each > tfc_job_measurements(j) / (4 * count))
+          budget_each = tfc_job_measurements(j) / (4 * count);
         if (budget_each && left > 0)
           TFC_TRY(s, tfc_job_learn(j, *a, tfc_job_seconds(j) + (names ? 0.5 : 1) * left / count, budget_each));
       }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "placer/algo/guide.h"
 #include "placer/exact/exhaust.h"
 #include "placer/exact/ilp.h"
 #include "placer/search/communities.h"
@@ -21,6 +22,7 @@
 #include "runtime/base/array.h"
 
 #define FIXED_WORKERS 8
+#define ROLLOUTS 200 // of a learned policy
 
 struct finder {
   const struct tfc_problem *p;
@@ -189,6 +191,7 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
     const uint32_t left = count - i;
     struct task task = {.algo = algos[i], .evaluator = f->o->evaluator ? f->o->evaluator : simulated};
     task.budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = f->threads, .cancel = &f->stop};
+    task.budget.guide = f->o->guide;
     task.budget.found = found, task.budget.found_user = f;
     if (i && is_over(f)) break;
     if (f->limit) task.budget.evaluations = (f->limit - spent(f) + left - 1) / left;
@@ -489,10 +492,42 @@ out:
   return s;
 }
 
+// What a learned policy proposes joins the elite: some 200 rollouts, fewer where the budget is small.
+struct asked {
+  struct finder *f;
+  struct tfc_elite *elite;
+};
+static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
+  struct asked *a = user;
+  TFC_RETURN_IF_ERROR(keep(a->f, solution, score, "auto: policy"));
+  return tfc_elite_join(a->elite, a->f->p, solution, score);
+}
+static tfc_status ask_policy(struct finder *f, struct tfc_elite *elite, struct tfc_guidance *guidance) {
+  struct asked a = {f, elite};
+  struct tfc_budget budget = {
+      .seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop, .evaluations = ROLLOUTS};
+  if (is_over(f)) return NULL;
+  if (f->limit) {
+    const uint64_t left = f->limit - spent(f);
+    if (budget.evaluations > left * 6 / 10) budget.evaluations = left * 6 / 10;
+    if (!budget.evaluations) return NULL;
+  } else {
+    budget.deadline = tfc_seconds_now() + 0.1 * (f->deadline - tfc_seconds_now());
+    budget.found = found, budget.found_user = f;
+  }
+  f->at_work = "policy";
+  uint64_t used = 0;
+  tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &a, &used);
+  f->out->evaluations += used;
+  tick(f);
+  return s;
+}
+
 static tfc_status run_auto(struct finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   struct tfc_elite elite = {0};
+  struct tfc_guidance *guidance = NULL;
   struct program_thread program = {.f = f};
   bool complete = false;
   if (f->o->start && f->o->start->device) {
@@ -514,6 +549,11 @@ static tfc_status run_auto(struct finder *f) {
   }
   TFC_TRY(s, heuristics(f, &elite));
   TFC_TRY(s, try_all(f, &elite, &complete));
+  // Policies learn from steps; one device leaves nothing to choose.
+  if (!complete && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
+    TFC_TRY(s, f->o->guide->open(f->o->guide, p, &guidance));
+    TFC_TRY(s, ask_policy(f, &elite, guidance));
+  }
   if (!complete) TFC_TRY(s, rounds(f, &elite, &program));
   for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f)) // it may prove it
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -521,6 +561,7 @@ out:
   if (complete) atomic_store(&f->stop, true);
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);
+  if (f->o->guide) f->o->guide->close(guidance);
   tfc_elite_clear(&elite);
   return s;
 }

@@ -18,6 +18,7 @@ struct tfc_search_progress {
 struct tfc_search_options {
   const char *algorithms;              // "auto" (also NULL), or names with commas
   const struct tfc_algo *const *extra; // more algorithms to choose from, ended by NULL; may be NULL
+  const struct tfc_guide *guide;       // the learned policy that `auto` uses too; NULL: none
   double seconds;                      // 0: no time limit (then give evaluations)
   uint64_t evaluations;                // 0: no limit
   uint64_t seed;

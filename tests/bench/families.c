@@ -206,6 +206,166 @@ static void make_seq2seq(struct maker *m, uint32_t nodes) {
   free(enc), free(dec), free(enc_back), free(dec_back);
 }
 
+// A training step of a stack of recurrent layers as a language model has them, unrolled: cells of a few operations,
+// each layer's weight read by all of its cells, shards of an output layer at every step, backward in reverse with a
+// running sum for each weight's gradient, an update for each weight, in one group with it half of the time. Sizes at
+// random.
+static void make_recurrent(struct maker *m, uint32_t nodes) {
+  enum { LAYERS = 4, CELL = 4, SHARDS = 4 };
+  const uint32_t layers = 1 + below(m, LAYERS), cell = 2 + below(m, CELL - 1), shards = below(m, SHARDS + 1);
+  const uint32_t each = 2 * (layers * cell + shards + 1) + layers + shards, steps = nodes / each > 2 ? nodes / each : 2;
+  const double product = 20 + 200 * unit(m), small = product * (0.02 + 0.3 * unit(m)), out = product * (0.3 + unit(m));
+  const uint64_t state = 32768u << below(m, 6), weight = state * (1 + below(m, 256)), gates = state * (1 + below(m, 4));
+  const uint64_t out_weight = state * (1 + below(m, 512));
+  const bool grouped = below(m, 2);
+  uint32_t weights[LAYERS + SHARDS] = {0}, sums[LAYERS + SHARDS] = {0};
+  uint32_t *cells = calloc((size_t)steps * layers * cell, sizeof *cells);
+  uint32_t *outs = calloc((size_t)steps * (shards + 1u), sizeof *outs), *losses = calloc(steps, sizeof *losses);
+  uint32_t *before = calloc(layers, sizeof *before);
+  char name[64], group[64];
+#define CELL_AT(t, l, k) cells[((size_t)(t)*layers + (l)) * cell + (k)]
+  for (uint32_t k = 0; k < layers + shards; k++) {
+    snprintf(name, sizeof name, "weight%u", k), snprintf(group, sizeof group, "variable%u", k);
+    weights[k] = node(m, name, 1, k < layers ? weight : out_weight, grouped ? group : NULL);
+  }
+  for (uint32_t t = 0; t < steps; t++) {
+    snprintf(name, sizeof name, "input%u", t);
+    uint32_t below_ = node(m, name, 2, 0, NULL);
+    for (uint32_t l = 0; l < layers; l++) {
+      for (uint32_t k = 0; k < cell; k++) {
+        snprintf(name, sizeof name, "layer%u/step%u/%u", l, t, k);
+        CELL_AT(t, l, k) = node(m, name, (k ? small : product) * (0.9 + 0.2 * unit(m)), 0, NULL);
+        if (k) edge(m, CELL_AT(t, l, k - 1), CELL_AT(t, l, k), gates);
+      }
+      edge(m, below_, CELL_AT(t, l, 0), state);
+      edge(m, weights[l], CELL_AT(t, l, 0), weight);
+      if (t) edge(m, CELL_AT(t - 1, l, cell - 1), CELL_AT(t, l, 0), state);
+      below_ = CELL_AT(t, l, cell - 1);
+    }
+    snprintf(name, sizeof name, "loss%u", t);
+    losses[t] = node(m, name, small, 0, NULL);
+    for (uint32_t k = 0; k < shards; k++) {
+      snprintf(name, sizeof name, "output%u/%u", t, k);
+      outs[t * shards + k] = node(m, name, out, 0, NULL);
+      edge(m, below_, outs[t * shards + k], state);
+      edge(m, weights[layers + k], outs[t * shards + k], out_weight);
+      edge(m, outs[t * shards + k], losses[t], state / 4);
+    }
+    if (!shards) edge(m, below_, losses[t], state);
+  }
+  for (uint32_t t = steps; t-- > 0;) {
+    snprintf(name, sizeof name, "back/loss%u", t);
+    uint32_t above = node(m, name, small, 0, NULL);
+    edge(m, losses[t], above, state / 4);
+    for (uint32_t k = 0; k < shards + layers; k++) {
+      const bool output = k < shards;
+      const uint32_t l = output ? 0 : layers - 1 - (k - shards), w = output ? layers + k : l;
+      uint32_t last = above;
+      if (output) {
+        snprintf(name, sizeof name, "back/output%u/%u", t, k);
+        last = node(m, name, 2 * out, 0, NULL);
+        edge(m, above, last, state / 4);
+        edge(m, outs[t * shards + k], last, state / 4);
+        edge(m, weights[w], last, out_weight);
+      }
+      for (uint32_t i = 0; !output && i < cell; i++) {
+        snprintf(name, sizeof name, "back/layer%u/step%u/%u", l, t, i);
+        last = node(m, name, 2 * (i + 1 == cell ? product : small), 0, NULL);
+        edge(m, CELL_AT(t, l, cell - 1 - i), last, gates);
+        edge(m, above, last, i ? gates : state);
+        if (i == 0 && t + 1 < steps) edge(m, before[l], last, state);
+        if (i + 1 == cell) edge(m, weights[w], last, weight);
+        above = last;
+      }
+      if (!output) before[l] = last;
+      snprintf(name, sizeof name, "back/sum%u/%u", t, k);
+      const uint32_t sum = node(m, name, small, 0, NULL);
+      edge(m, last, sum, output ? out_weight : weight);
+      if (t + 1 < steps) edge(m, sums[w], sum, output ? out_weight : weight);
+      sums[w] = sum;
+      if (output && k + 1 == shards) above = last;
+    }
+  }
+#undef CELL_AT
+  for (uint32_t k = 0; k < layers + shards; k++) {
+    snprintf(name, sizeof name, "update%u", k), snprintf(group, sizeof group, "variable%u", k);
+    const uint32_t update = node(m, name, small, 0, grouped ? group : NULL);
+    edge(m, sums[k], update, k < layers ? weight : out_weight);
+  }
+  free(cells), free(outs), free(losses), free(before);
+}
+
+// A training step of blocks as a Transformer encoder has them, for several parts of the batch side by side: products
+// with weights, heads of attention, backward in reverse, gradients summed over the parts, updates. Sizes at random.
+static void make_blocks(struct maker *m, uint32_t nodes) {
+  enum { HEADS = 8, MOST = 64 };
+  const uint32_t parts = 1 + below(m, 4), heads = 1 + below(m, HEADS);
+  uint32_t blocks = nodes / (parts * 2 * (3 + heads + 3 + 2) + 12);
+  if (blocks < 1) blocks = 1;
+  if (blocks > MOST) blocks = MOST;
+  const double product = 30 + 200 * unit(m), small = product * (0.05 + 0.3 * unit(m));
+  const uint64_t state = 65536u << below(m, 6), weight = state * (1 + below(m, 128));
+  const bool grouped = below(m, 2);
+  const uint32_t per = 3 + heads + 3; // q, k, v; heads; joined, inner, outer
+  uint32_t *all = calloc((size_t)parts * blocks * per, sizeof *all), *weights = calloc(blocks * 6u, sizeof *weights);
+  uint32_t *grads = calloc((size_t)parts * blocks * 6u, sizeof *grads);
+  char name[64], group[64];
+#define AT(part, b, i) all[((size_t)(part)*blocks + (b)) * per + (i)]
+  for (uint32_t k = 0; k < blocks * 6; k++) {
+    snprintf(name, sizeof name, "weight%u", k), snprintf(group, sizeof group, "variable%u", k);
+    weights[k] = node(m, name, 1, weight, grouped ? group : NULL);
+  }
+  for (uint32_t part = 0; part < parts; part++) {
+    snprintf(name, sizeof name, "part%u/input", part);
+    uint32_t last = node(m, name, small, 0, NULL);
+    const uint32_t input = last;
+    for (uint32_t b = 0; b < blocks; b++)
+      for (uint32_t i = 0; i < per; i++) {
+        const bool has_weight = i < 3 || i >= 3 + heads;
+        snprintf(name, sizeof name, "part%u/block%u/%u", part, b, i);
+        const uint32_t n = AT(part, b, i) =
+            node(m, name, (has_weight ? product : small) * (0.9 + 0.2 * unit(m)), 0, NULL);
+        if (has_weight) edge(m, weights[b * 6 + (i < 3 ? i : i - heads)], n, weight);
+        if (i < 3) edge(m, b ? AT(part, b - 1, per - 1) : input, n, state);
+        if (i >= 3 && i < 3 + heads)
+          for (uint32_t k = 0; k < 3; k++) edge(m, AT(part, b, k), n, state / heads);
+        if (i == 3 + heads)
+          for (uint32_t h = 0; h < heads; h++) edge(m, AT(part, b, 3 + h), n, state / heads);
+        if (i > 3 + heads) edge(m, AT(part, b, i - 1), n, state);
+        last = n;
+      }
+    snprintf(name, sizeof name, "part%u/loss", part);
+    const uint32_t loss = node(m, name, small, 0, NULL);
+    edge(m, last, loss, state);
+    uint32_t above = loss;
+    for (uint32_t b = blocks; b-- > 0;) {
+      uint32_t back[HEADS] = {0};
+      for (uint32_t i = per; i-- > 0;) {
+        const bool has_weight = i < 3 || i >= 3 + heads;
+        snprintf(name, sizeof name, "part%u/back%u/%u", part, b, i);
+        const uint32_t n = node(m, name, 2 * (has_weight ? product : small), 0, NULL);
+        edge(m, AT(part, b, i), n, state);
+        if (has_weight) grads[(size_t)part * blocks * 6 + b * 6 + (i < 3 ? i : i - heads)] = n;
+        if (i < 3)
+          for (uint32_t h = 0; h < heads; h++) edge(m, back[h], n, state / heads);
+        else
+          edge(m, above, n, state);
+        if (i >= 3 && i < 3 + heads)
+          back[i - 3] = n;
+        else if (i >= 3 || i == 0)
+          above = n;
+      }
+    }
+  }
+#undef AT
+  for (uint32_t k = 0; k < blocks * 6; k++) {
+    snprintf(name, sizeof name, "update%u", k), snprintf(group, sizeof group, "variable%u", k);
+    const uint32_t update = node(m, name, small, 0, grouped ? group : NULL);
+    for (uint32_t part = 0; part < parts; part++) edge(m, grads[(size_t)part * blocks * 6 + k], update, weight);
+  }
+  free(all), free(weights), free(grads);
+}
+
 static void make_series(struct maker *m, uint32_t nodes) {
   char name[48];
   uint32_t tip = node(m, "op0", 20, 0, NULL);
@@ -331,6 +491,10 @@ tfc_status family_make(const struct family_request *q, struct family_problem *ou
     make_seq2seq(&m, q->nodes);
   } else if (strcmp(q->family, "series") == 0) {
     make_series(&m, q->nodes);
+  } else if (strcmp(q->family, "recurrent") == 0) {
+    make_recurrent(&m, q->nodes);
+  } else if (strcmp(q->family, "blocks") == 0) {
+    make_blocks(&m, q->nodes);
   } else if (strcmp(q->family, "layers") == 0) {
     make_training(&m, q->nodes, 1);
   } else if (strcmp(q->family, "operators") == 0) {

@@ -11,6 +11,8 @@
   X(grid, "unrolled recurrent grid, forward only: layers by time steps, optimum known")                                \
   X(towers, "towers joined by one concat, optimum known")                                                              \
   X(seq2seq, "encoder, decoder, attention, softmax; forward, backward and updates")                                    \
+  X(recurrent, "stack of recurrent layers, unrolled; forward, backward and updates")                                   \
+  X(blocks, "Transformer blocks, parts of a batch side by side; forward, backward and updates")                        \
   X(series, "series-parallel graph")                                                                                   \
   X(layers, "layer graph of a training step: forward and backward of a layer in one group")                            \
   X(operators, "operator graph of a training step: blocks with branches, groups of forward and backward")

@@ -1,0 +1,43 @@
+#include "rl/guidance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rl/tuner.h"
+
+struct tfc_guidance {
+  const struct tfc_policy *policy;
+  const struct tfc_problem *problem;
+  struct tfc_tuner *tuner; // made by the first `propose`, with its budget's seed and threads
+};
+
+static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
+  struct tfc_guidance *g = calloc(1, sizeof *g);
+  if (!g) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  *g = (struct tfc_guidance){.policy = tfc_policy_of(guide), .problem = p};
+  *out = g;
+  return NULL;
+}
+
+static void close_guidance(struct tfc_guidance *g) {
+  if (!g) return;
+  tfc_tuner_free(g->tuner);
+  free(g);
+}
+
+static tfc_status propose(struct tfc_guidance *g, const struct tfc_budget *budget, uint32_t count,
+                          tfc_status (*found)(void *user, const struct tfc_solution *solution, struct tfc_score score),
+                          void *user, uint64_t *out_evaluations) {
+  if (!g->tuner) TFC_RETURN_IF_ERROR(tfc_tuner_create(g->problem, g->policy, budget->seed, budget->threads, &g->tuner));
+  const uint64_t before = g->tuner->told;
+  TFC_RETURN_IF_ERROR(tfc_tuner_run(g->tuner, budget));
+  *out_evaluations += g->tuner->told - before;
+  for (uint32_t i = 0; i < g->tuner->elite_count && i < count; i++) {
+    const struct tfc_solution solution = {.device = g->tuner->elite[i].device};
+    if (g->tuner->elite[i].score.value == TFC_TIME_MAX) break;
+    TFC_RETURN_IF_ERROR(found(user, &solution, g->tuner->elite[i].score));
+  }
+  return tfc_policy_learn(g->policy, g->tuner);
+}
+
+const struct tfc_guide tfc_guidance_guide = {.open = open_guidance, .propose = propose, .close = close_guidance};

@@ -1,0 +1,270 @@
+#include "rl/scene.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/map.h"
+#include "runtime/base/random.h"
+
+enum { ROUNDS = 3 }; // of looking at neighbours, for the kind of a unit
+
+struct place {
+  int64_t remaining;
+  uint64_t look; // a number made of what a node costs and what is around it
+  uint32_t level, position, node;
+};
+static int compare_places(const void *a, const void *b) {
+  const struct place *x = a, *y = b;
+  if (x->remaining != y->remaining) return x->remaining > y->remaining ? -1 : 1;
+  if (x->level != y->level) return x->level < y->level ? -1 : 1;
+  if (x->look != y->look) return x->look < y->look ? -1 : 1;
+  return (x->position > y->position) - (x->position < y->position);
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t state = a * 0x9e3779b97f4a7c15u + b;
+  return tfc_splitmix64(&state);
+}
+
+// A number for each unit that is the same for units that hold and send the same bytes and have the same around them;
+// where it is `timed`, for those that also take the same time: measured times of equal operations differ. Neighbours
+// count as a set: sums do not depend on their order.
+static tfc_status look_around(const struct tfc_scene *v, bool timed, uint64_t **out) {
+  const struct tfc_problem *p = v->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  uint64_t *look = calloc((size_t)p->unit_count + 1, sizeof *look),
+           *next = calloc((size_t)p->unit_count + 1, sizeof *next);
+  if (!look || !next) {
+    free(look), free(next);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  }
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    uint64_t x = mix(p->unit_memory[u], p->first_member[u + 1] - p->first_member[u]);
+    // Each class of devices with what it can do: the sum over devices does not depend on how classes are numbered.
+    uint64_t sum = 0;
+    for (uint32_t d = 0; d < p->device_count; d++)
+      sum += mix(timed ? (uint64_t)tfc_problem_unit_time(p, u, d) : 0, p->limit[d]) *
+             (tfc_problem_allows(p, u, d) ? 3 : 5);
+    look[u] = mix(x, sum);
+  }
+  for (int round = 0; round < (timed ? ROUNDS : 1); round++) {
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      uint64_t in = 0, out_ = 0;
+      for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++)
+        in += mix(look[v->source[p->need[i]]], g->bytes[p->net_tensor[p->need[i]]]);
+      for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
+        uint64_t readers = 0;
+        for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) readers += look[p->net_unit[j]];
+        out_ += mix(readers, g->bytes[p->net_tensor[i]]);
+      }
+      next[u] = mix(mix(look[u], in), out_);
+    }
+    uint64_t *swap = look;
+    look = next, next = swap;
+  }
+  free(next);
+  *out = look;
+  return NULL;
+}
+
+static tfc_status number_kinds(struct tfc_scene *v, const uint64_t *look) {
+  struct tfc_intmap seen = {0};
+  for (uint32_t u = 0; u < v->problem->unit_count; u++) {
+    bool found = false;
+    uint64_t *slot = tfc_intmap_put(&seen, look[u], v->kind_count, &found);
+    if (!slot) {
+      tfc_intmap_deinit(&seen);
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    }
+    if (!found) v->kind_count++;
+    v->kind[u] = (uint32_t)*slot;
+  }
+  tfc_intmap_deinit(&seen);
+  return NULL;
+}
+
+static tfc_status make_order(struct tfc_scene *v, const uint64_t *look) {
+  const struct tfc_problem *p = v->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  struct place *places = malloc(sizeof *places * ((size_t)p->node_count + 1));
+  uint32_t *level = calloc((size_t)p->node_count + 1, sizeof *level);
+  if (!places || !level) {
+    free(places), free(level);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  }
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    const uint32_t n = g->topological[i];
+    for (uint32_t k = g->first_input[n]; k < g->first_input[n + 1]; k++) {
+      const uint32_t before = level[g->producer[g->input[k]]] + 1;
+      if (before > level[n]) level[n] = before;
+    }
+    places[i] = (struct place){p->remaining[n], look[p->unit[n]], level[n], i, n};
+  }
+  qsort(places, p->node_count, sizeof *places, compare_places);
+  for (uint32_t i = 0; i < p->node_count; i++) v->order[i] = places[i].node;
+  free(places), free(level);
+  return NULL;
+}
+
+// Mean time on a wire of each net, over pairs of devices.
+static void weigh_nets(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  uint32_t pairs = 0, *count = NULL;
+  const struct tfc_pair **of_speed = NULL;
+  count = calloc(p->speed_count + 1u, sizeof *count);
+  of_speed = calloc(p->speed_count + 1u, sizeof *of_speed);
+  for (uint32_t a = 0; count && of_speed && a < p->device_count; a++)
+    for (uint32_t b = 0; b < p->device_count; b++) {
+      const struct tfc_pair *pair = tfc_problem_pair(p, a, b);
+      if (a == b || !pair->linked) continue;
+      count[pair->speed]++, of_speed[pair->speed] = pair, pairs++;
+    }
+  for (uint32_t i = 0; i < p->net_count && pairs; i++) {
+    double sum = 0;
+    for (uint32_t s = 0; s < p->speed_count; s++)
+      if (count[s]) sum += count[s] * (double)tfc_problem_wire_time(p, p->net_tensor[i], of_speed[s]);
+    v->net_weight[i] = (float)(sum / pairs);
+  }
+  free(count), free(of_speed);
+}
+
+static void weigh_units(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    double sum = 0, least = INFINITY;
+    uint32_t count = 0;
+    v->has_pins |= p->unit_pin[u] != TFC_NONE;
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      if (!tfc_problem_allows(p, u, d)) continue;
+      const double time = (double)tfc_problem_unit_time(p, u, d);
+      sum += time, count++, least = fmin(least, time);
+    }
+    v->own[u] = count ? sum / count : 0;
+    v->fastest[u] = count ? least : 0;
+    v->work += v->own[u];
+    for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++)
+      v->need_weight[u] += (double)v->net_weight[p->need[i]];
+  }
+}
+
+static tfc_status make_gates(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  int64_t *depth = calloc((size_t)p->node_count + 1, sizeof *depth); // longest path before a node
+  if (!depth) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  for (uint32_t n = 0; n < p->node_count; n++) v->path = fmax(v->path, (double)p->remaining[n]);
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    const uint32_t n = g->topological[i];
+    int64_t longest = 0;
+    for (uint32_t c = g->first_consumer[g->first_tensor[n]]; c < g->first_consumer[g->first_tensor[n + 1]]; c++)
+      if (p->remaining[g->consumer[c]] > longest) longest = p->remaining[g->consumer[c]];
+    const int64_t end = depth[n] + (p->remaining[n] - longest);
+    for (uint32_t c = g->first_consumer[g->first_tensor[n]]; c < g->first_consumer[g->first_tensor[n + 1]]; c++)
+      if (end > depth[g->consumer[c]]) depth[g->consumer[c]] = end;
+  }
+  const double mean = v->work / (p->unit_count ? p->unit_count : 1) + 1, path = v->path + 1;
+  v->span = fmax(v->path, v->work / p->device_count) + 1;
+  for (uint32_t u = 0; u < p->unit_count; u++) {
+    float *gate = &v->gate[(size_t)u * TFC_GATE_COUNT];
+    double through = 0, remaining = 0, wire = v->need_weight[u];
+    uint32_t readers = 1;
+    for (uint32_t i = p->first_member[u]; i < p->first_member[u + 1]; i++) {
+      const uint32_t n = p->member[i];
+      through = fmax(through, (double)(depth[n] + p->remaining[n]));
+      remaining = fmax(remaining, (double)p->remaining[n]);
+    }
+    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) wire += (double)v->net_weight[i];
+    for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) {
+      const uint32_t net = p->need[i], fan = p->net_first[net + 1] - p->net_first[net];
+      if (fan > readers) readers = fan;
+    }
+    gate[TFC_GATE_ALWAYS] = 1;
+    gate[TFC_GATE_CRITICAL] = (float)fmax(0, 2 * through / path - 1);
+    gate[TFC_GATE_TALKATIVE] = (float)(wire / (wire + v->own[u] + 1));
+    gate[TFC_GATE_LONG] = (float)(v->own[u] / (v->own[u] + mean));
+    gate[TFC_GATE_SHARED] = (float)(1 - 1.0 / readers);
+    gate[TFC_GATE_EARLY] = (float)(remaining / path);
+  }
+  free(depth);
+  return NULL;
+}
+
+struct standing {
+  double time, limit, out, in;
+  tfc_device_id device;
+};
+static int compare_standings(const void *a, const void *b) {
+  const struct standing *x = a, *y = b;
+  if (x->time != y->time) return x->time < y->time ? -1 : 1;
+  if (x->limit != y->limit) return x->limit > y->limit ? -1 : 1;
+  if (x->out != y->out) return x->out < y->out ? -1 : 1;
+  if (x->in != y->in) return x->in < y->in ? -1 : 1;
+  return (x->device > y->device) - (x->device < y->device);
+}
+
+static tfc_status sort_devices(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  struct standing *s = calloc(p->device_count, sizeof *s);
+  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    s[d] = (struct standing){.limit = (double)p->limit[d], .device = (tfc_device_id)d};
+    for (uint32_t u = 0; u < p->unit_count; u++)
+      s[d].time += tfc_problem_allows(p, u, d) ? (double)tfc_problem_unit_time(p, u, d) : 2 * v->own[u] + 1;
+    for (uint32_t e = 0; e < p->device_count; e++) {
+      const struct tfc_pair *to = tfc_problem_pair(p, d, e), *from = tfc_problem_pair(p, e, d);
+      if (e == d) continue;
+      s[d].out += to->linked ? (double)tfc_problem_wire_time_of(to, 1 << 20) : 1e18;
+      s[d].in += from->linked ? (double)tfc_problem_wire_time_of(from, 1 << 20) : 1e18;
+    }
+  }
+  qsort(s, p->device_count, sizeof *s, compare_standings);
+  for (uint32_t d = 0; d < p->device_count; d++) v->device[d] = s[d].device;
+  free(s);
+  return NULL;
+}
+
+tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out) {
+  tfc_status s = NULL;
+  uint64_t *look = NULL;
+  struct tfc_scene *v = calloc(1, sizeof *v);
+  if (!v) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  const size_t units = (size_t)p->unit_count + 1, nets = (size_t)p->net_count + 1;
+  v->problem = p;
+  v->order = calloc((size_t)p->node_count + 1, sizeof *v->order);
+  v->gate = calloc(units * TFC_GATE_COUNT, sizeof *v->gate);
+  v->own = calloc(units, sizeof *v->own);
+  v->fastest = calloc(units, sizeof *v->fastest);
+  v->need_weight = calloc(units, sizeof *v->need_weight);
+  v->kind = calloc(units, sizeof *v->kind);
+  v->net_weight = calloc(nets, sizeof *v->net_weight);
+  v->source = calloc(nets, sizeof *v->source);
+  v->device = calloc(p->device_count, sizeof *v->device);
+  if (!v->order || !v->gate || !v->own || !v->fastest || !v->need_weight || !v->kind || !v->net_weight || !v->source ||
+      !v->device)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  for (uint32_t u = 0; u < p->unit_count; u++)
+    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) v->source[i] = u;
+  weigh_nets(v);
+  weigh_units(v);
+  TFC_TRY(s, look_around(v, false, &look));
+  TFC_TRY(s, number_kinds(v, look));
+  free(look);
+  look = NULL;
+  TFC_TRY(s, look_around(v, true, &look));
+  TFC_TRY(s, make_order(v, look));
+  TFC_TRY(s, make_gates(v));
+  TFC_TRY(s, sort_devices(v));
+  *out = v, v = NULL;
+out:
+  free(look);
+  tfc_scene_free(v);
+  return s;
+}
+
+void tfc_scene_free(struct tfc_scene *v) {
+  if (!v) return;
+  free(v->order), free(v->gate), free(v->own), free(v->fastest), free(v->need_weight), free(v->kind);
+  free(v->net_weight), free(v->source), free(v->device);
+  free(v);
+}

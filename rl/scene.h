@@ -1,0 +1,47 @@
+// Scene: what a policy sees of a problem before anything is placed. Units in the order in which they are placed, and
+// numbers about each that no other graph's or machine's scale changes: a policy that learned on one graph has met the
+// same numbers on another. Nothing here depends on names, on the order of nodes that are alike, or on which of several
+// equal devices is which.
+//
+// Immutable once made; any number of threads may read it.
+#ifndef TFC_RL_SCENE_H
+#define TFC_RL_SCENE_H
+
+#include "placer/model/problem.h"
+
+// What multiplies the features of a (unit, device) pair (rl/rollout.h), 0 to 1: a policy has a weight for each pair of
+// a gate and a feature.
+#define TFC_GATES(X)                                                                                                   \
+  X(ALWAYS, "1")                                                                                                       \
+  X(CRITICAL, "longest path through the unit over the critical path, above a half")                                    \
+  X(TALKATIVE, "bytes in and out on a wire over that and the unit's time")                                             \
+  X(LONG, "the unit's time over that and the mean unit's")                                                             \
+  X(SHARED, "consumers of the widest tensor that the unit reads, 1 - 1 / n")                                           \
+  X(EARLY, "remaining path over the critical path")
+enum {
+#define TFC_GATE_ENUM(name, text) TFC_GATE_##name,
+  TFC_GATES(TFC_GATE_ENUM)
+#undef TFC_GATE_ENUM
+      TFC_GATE_COUNT
+};
+
+struct tfc_scene {
+  const struct tfc_problem *problem;
+  uint32_t *order;     // [node] producers first, longest remaining path first
+  float *gate;         // [unit * TFC_GATE_COUNT]
+  double *own;         // [unit] mean time on the devices that may have it, ps
+  double *fastest;     // [unit] least of these
+  float *net_weight;   // [net] mean time on a wire, ps
+  double *need_weight; // [unit] sum over the nets that it reads
+  uint32_t *source;    // [net] the unit that produces it
+  uint32_t *kind;      // [unit] units of one kind hold and send the same bytes and so do those around
+  uint32_t kind_count;
+  tfc_device_id *device; // [device] in an order that depends on what they can do, not on where they stand
+  double path, work;     // ps: critical path, and all units at their mean
+  double span;           // ps: the larger of the critical path and the work of one device
+  bool has_pins;
+};
+TFC_MUST_USE tfc_status tfc_scene_create(const struct tfc_problem *problem, struct tfc_scene **out);
+void tfc_scene_free(struct tfc_scene *scene); // NULL is fine
+
+#endif

@@ -1,0 +1,148 @@
+#include "rl/tuner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/search/parallel.h"
+
+tfc_status tfc_tuner_create(const struct tfc_problem *p, const struct tfc_policy *policy, uint64_t seed,
+                            uint32_t threads, struct tfc_tuner **out) {
+  tfc_status s = NULL;
+  struct tfc_tuner *t = calloc(1, sizeof *t);
+  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  t->problem = p, t->policy = policy;
+  t->threads = threads < 1 ? 1 : threads > TFC_TUNER_TRIALS ? TFC_TUNER_TRIALS : threads;
+  tfc_random_init(&t->random, seed ^ 0x706f6c696379u);
+  t->rollout = calloc(t->threads, sizeof(struct tfc_rollout *));
+  t->simulator = calloc(t->threads, sizeof(struct tfc_simulator *));
+  if (!t->rollout || !t->simulator) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  TFC_TRY(s, tfc_scene_create(p, &t->scene));
+  for (int i = 0; i < TFC_TUNER_TRIALS; i++)
+    if (!(t->trial[i].device = calloc((size_t)p->unit_count + 1, sizeof(tfc_device_id))))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  for (int i = 0; i <= TFC_TUNER_ELITE; i++)
+    if (!(t->elite[i].device = calloc((size_t)p->unit_count + 1, sizeof(tfc_device_id))))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  *out = t, t = NULL;
+out:
+  tfc_tuner_free(t);
+  return s;
+}
+
+void tfc_tuner_free(struct tfc_tuner *t) {
+  if (!t) return;
+  for (uint32_t i = 0; i < t->threads; i++) {
+    if (t->rollout) tfc_rollout_free(t->rollout[i]);
+    if (t->simulator) tfc_simulator_free(t->simulator[i]);
+  }
+  for (int i = 0; i < TFC_TUNER_TRIALS; i++) free(t->trial[i].device);
+  for (int i = 0; i <= TFC_TUNER_ELITE; i++) free(t->elite[i].device);
+  free(t->rollout), free(t->simulator);
+  tfc_scene_free(t->scene);
+  free(t);
+}
+
+// Weights for a trial: a head's; then drawn around the mean of the elite, or around one of it.
+static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
+  struct tfc_random *r = &t->random;
+  x->temperature = 0, x->ignored = false;
+  if (index < t->policy->head_count || !t->elite_count) {
+    memcpy(x->weights, t->policy->head[index % t->policy->head_count], sizeof x->weights);
+    for (int i = 0; index >= t->policy->head_count && i < TFC_WEIGHTS; i++)
+      x->weights[i] += t->policy->spread[i] * (float)tfc_random_normal(r);
+    return;
+  }
+  const uint64_t turn = index - t->policy->head_count;
+  uint32_t best = 4 + (uint32_t)(turn / 24);
+  if (best > t->elite_count) best = t->elite_count;
+  if (tfc_random_below(r, 2)) { // around the mean
+    const double step = 0.3 * pow(3, 2 * tfc_random_unit(r) - 1);
+    for (int i = 0; i < TFC_WEIGHTS; i++) {
+      double mean = 0, square = 0;
+      for (uint32_t k = 0; k < best; k++) mean += (double)t->elite[k].weights[i] / best;
+      for (uint32_t k = 0; k < best; k++)
+        square += ((double)t->elite[k].weights[i] - mean) * ((double)t->elite[k].weights[i] - mean) / best;
+      const double wide = sqrt(square) + step * (double)t->policy->spread[i];
+      x->weights[i] = (float)(mean + wide * tfc_random_normal(r));
+    }
+    return;
+  }
+  // One of the elite, some of its weights moved, by little or much.
+  const uint32_t rank = (uint32_t)((double)best * tfc_random_unit(r) * tfc_random_unit(r));
+  const double step = pow(0.1, 1.5 * tfc_random_unit(r)), share = tfc_random_unit(r);
+  memcpy(x->weights, t->elite[rank].weights, sizeof x->weights);
+  for (int i = 0; i < TFC_WEIGHTS; i++)
+    if (tfc_random_unit(r) < share)
+      x->weights[i] += (float)(2 * step * (double)t->policy->spread[i] * tfc_random_normal(r));
+}
+
+struct asked {
+  struct tfc_tuner *t;
+  uint32_t pieces;
+  uint64_t seed;
+};
+static void work(void *user, uint32_t piece) {
+  struct asked *a = user;
+  struct tfc_tuner *t = a->t;
+  for (uint32_t i = piece; i < t->trial_count; i += a->pieces) {
+    struct tfc_random random;
+    struct tfc_verdict v = {0};
+    struct tfc_trial *x = &t->trial[i];
+    tfc_random_init(&random, a->seed + i);
+    const struct tfc_rollout_options o = {.temperature = x->temperature, .random = &random};
+    tfc_rollout_run(t->rollout[piece], x->weights, &o, x->device);
+    tfc_simulate(t->simulator[piece], x->device, NULL, TFC_TIME_MAX, &v);
+    x->score = tfc_score_of(&v);
+  }
+}
+
+tfc_status tfc_tuner_ask(struct tfc_tuner *t, uint32_t count) {
+  struct asked a = {t, count < t->threads ? count : t->threads, tfc_random_u64(&t->random)};
+  if (count > TFC_TUNER_TRIALS) count = TFC_TUNER_TRIALS;
+  for (uint32_t i = 0; i < a.pieces; i++) {
+    if (!t->rollout[i]) TFC_RETURN_IF_ERROR(tfc_rollout_create(t->scene, &t->rollout[i]));
+    if (!t->simulator[i]) TFC_RETURN_IF_ERROR(tfc_simulator_create(t->problem, &t->simulator[i]));
+  }
+  t->trial_count = count;
+  for (uint32_t i = 0; i < count; i++) draw(t, t->asked++, &t->trial[i]);
+  tfc_parallel(a.pieces, t->threads, work, &a);
+  return NULL;
+}
+
+static void join(struct tfc_tuner *t, const struct tfc_trial *x) {
+  uint32_t at = t->elite_count;
+  while (at > 0 && tfc_score_better(x->score, t->elite[at - 1].score)) at--;
+  if (at == TFC_TUNER_ELITE) return;
+  if (at > 0 && t->elite[at - 1].score.value == x->score.value && t->elite[at - 1].score.excess == x->score.excess)
+    return; // the same placement, nearly always
+  const struct tfc_trial room = t->elite[t->elite_count];
+  memmove(&t->elite[at + 1], &t->elite[at], (t->elite_count - at) * sizeof *t->elite);
+  t->elite[at] = room;
+  tfc_device_id *device = room.device;
+  memcpy(device, x->device, sizeof *device * t->problem->unit_count);
+  t->elite[at] = *x;
+  t->elite[at].device = device;
+  if (t->elite_count < TFC_TUNER_ELITE) t->elite_count++;
+}
+
+void tfc_tuner_tell(struct tfc_tuner *t) {
+  for (uint32_t i = 0; i < t->trial_count; i++)
+    if (!t->trial[i].ignored) join(t, &t->trial[i]), t->told++;
+  t->trial_count = 0;
+}
+
+tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {
+  const uint64_t begin = t->told;
+  do {
+    uint64_t count = TFC_TUNER_TRIALS;
+    if (budget->evaluations && budget->evaluations - (t->told - begin) < count)
+      count = budget->evaluations - (t->told - begin);
+    // Where a rollout takes long, the clock and cancelling are looked at between few of them.
+    if (!budget->evaluations && t->problem->node_count > 20000 && count > budget->threads) count = budget->threads;
+    TFC_RETURN_IF_ERROR(tfc_tuner_ask(t, (uint32_t)count));
+    tfc_tuner_tell(t);
+    if (t->elite_count) tfc_budget_found(budget, t->elite[0].score);
+  } while (!(budget->evaluations && t->told - begin >= budget->evaluations) && !tfc_budget_over(budget));
+  return NULL;
+}

@@ -1,0 +1,49 @@
+// Tuner: rollouts of a policy on one problem, and what is learned from them there. First every head as it is; then
+// weights around those that did best, by the cross-entropy method (Rubinstein and Kroese 2004, chapter 2, over a
+// normal distribution of weights): the reward may be simulated or measured.
+//
+//   tfc_tuner_create(problem, policy, seed, threads, &t);
+//   while (budget is left) {
+//     tfc_tuner_ask(t, 16);   // t->trial[i]: weights, placement, its score by simulation
+//     tfc_tuner_tell(t);      // with these scores, or others that the caller wrote
+//   }
+//   ... t->elite[0 .. t->elite_count - 1], best first
+//
+// One thread calls a tuner; inside, rollouts run on several. What it finds does not depend on how many.
+#ifndef TFC_RL_TUNER_H
+#define TFC_RL_TUNER_H
+
+#include "rl/policy.h"
+
+enum { TFC_TUNER_TRIALS = 16, TFC_TUNER_ELITE = 24 };
+
+struct tfc_trial {
+  float weights[TFC_WEIGHTS];
+  double temperature;
+  tfc_device_id *device; // [unit]
+  struct tfc_score score;
+  bool ignored; // set by the caller: not to be learned from
+};
+struct tfc_tuner {
+  const struct tfc_problem *problem;
+  const struct tfc_policy *policy;
+  struct tfc_scene *scene;
+  struct tfc_random random;
+  uint32_t threads;
+  struct tfc_rollout **rollout;     // [threads], made when first needed
+  struct tfc_simulator **simulator; // [threads]
+  uint64_t asked, told;
+  struct tfc_trial trial[TFC_TUNER_TRIALS];
+  uint32_t trial_count;
+  struct tfc_trial elite[TFC_TUNER_ELITE + 1]; // the last one is room for a newcomer
+  uint32_t elite_count;
+};
+TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, const struct tfc_policy *policy,
+                                         uint64_t seed, uint32_t threads, struct tfc_tuner **out);
+void tfc_tuner_free(struct tfc_tuner *tuner); // NULL is fine
+TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
+void tfc_tuner_tell(struct tfc_tuner *tuner);
+// Asks and tells until the budget is spent; evaluations are counted in tuner->told.
+TFC_MUST_USE tfc_status tfc_tuner_run(struct tfc_tuner *tuner, const struct tfc_budget *budget);
+
+#endif
