@@ -32,7 +32,7 @@ struct tfc_queue_threads {
 
 static tfc_status run_node(struct tfc_queue_threads *t, uint32_t node, const _Atomic bool *cancel) {
   struct tfc_run_spec spec = {.targets = &node, .target_count = 1, .placement = t->placement};
-  return tfc_session_run(t->session, &spec, NULL, NULL, &(struct tfc_run_options){.cancel = cancel});
+  return t->session->planner->run(t->session, &spec, NULL, NULL, &(struct tfc_run_options){.cancel = cancel});
 }
 
 static void fail(struct tfc_queue_threads *t, const struct filler *f, tfc_status s) {

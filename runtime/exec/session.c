@@ -6,6 +6,10 @@
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/queue_threads.h"
 
+static tfc_status plan_create(struct tfc_session *session, const struct tfc_graph *graph,
+                              const struct tfc_run_spec *spec, struct tfc_plan **out);
+static const struct tfc_planner planner = {.create = plan_create, .free = tfc_plan_free, .run = tfc_session_run};
+
 tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                               struct tfc_session **out) {
   tfc_status s = NULL;
@@ -15,6 +19,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   if (!session) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
   tfc_graph_retain(graph);
   session->graph = graph;
+  session->planner = &planner;
   session->options = *options;
   session->devices = options->devices->devices;
   session->device_count = options->devices->count;
@@ -76,33 +81,6 @@ void tfc_session_free(struct tfc_session *session) {
 
 void tfc_session_set_callers(struct tfc_session *session, uint32_t callers) {
   tfc_gate_set_callers(&session->gate, callers);
-}
-
-tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
-                                  void **out) {
-  tfc_status s = NULL;
-  const struct tfc_op_def *def = graph->nodes[node].def;
-  *out = NULL;
-  if (!def || !def->node_state) return NULL;
-  pthread_mutex_lock(&session->lock);
-  struct tfc_session_graph *g = NULL;
-  for (size_t i = 0; i < session->graphs.count; i++)
-    if (session->graphs.data[i].graph == graph) g = &session->graphs.data[i];
-  if (!g) {
-    struct tfc_session_graph made = {graph, calloc(graph->node_count + 1u, sizeof *made.node_states)};
-    if (!made.node_states || !tfc_array_push(&session->graphs, made)) {
-      free(made.node_states);
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the state of operations");
-    }
-    tfc_graph_retain(graph);
-    g = &session->graphs.data[session->graphs.count - 1];
-  }
-  if (!g->node_states[node] && !(g->node_states[node] = calloc(1, def->node_state)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the state of operations");
-  *out = g->node_states[node];
-out:
-  pthread_mutex_unlock(&session->lock);
-  return s;
 }
 
 // --- Plans -------------------------------------------------------------------------------------------------------
@@ -178,11 +156,11 @@ static tfc_status own_arenas(struct tfc_plan *plan) {
 }
 
 tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_plan **out) {
-  return tfc_plan_create_for(session, session->graph, spec, out);
+  return plan_create(session, session->graph, spec, out);
 }
 
-tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_graph *graph,
-                               const struct tfc_run_spec *spec, struct tfc_plan **out) {
+static tfc_status plan_create(struct tfc_session *session, const struct tfc_graph *graph,
+                              const struct tfc_run_spec *spec, struct tfc_plan **out) {
   tfc_status s = NULL;
   struct tfc_build b = {0};
   bool is_static = false, locked = false;
@@ -264,7 +242,7 @@ static tfc_status twin_of(struct tfc_plan *plan, struct tfc_plan **out) {
   if (*out) return NULL;
   struct tfc_run_spec spec = plan->spec;
   spec.feed_shapes = plan->feed_shapes;
-  TFC_RETURN_IF_ERROR(tfc_plan_create_for(session, plan->ir.graph, &spec, &made));
+  TFC_RETURN_IF_ERROR(plan_create(session, plan->ir.graph, &spec, &made));
   pthread_mutex_lock(&session->lock);
   if (!plan->twin) plan->twin = made, made = NULL;
   *out = plan->twin;

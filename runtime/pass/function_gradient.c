@@ -4,7 +4,7 @@
 #include "runtime/pass/functions.h"
 #include "runtime/pass/pass.h"
 
-tfc_status tfc_function_gradient(const struct tfc_function *fn, struct tfc_function *out) {
+tfc_status tfc_function_gradient(tfc_gradients_fn *gradients, const struct tfc_function *fn, struct tfc_function *out) {
   tfc_status s = NULL;
   struct tfc_builder *b = NULL;
   struct tfc_graph *body = NULL;
@@ -26,7 +26,7 @@ tfc_status tfc_function_gradient(const struct tfc_function *fn, struct tfc_funct
     dys[i - fn->arg_count] = tfc_add(b, "_Arg", "dy", NULL, 0, attrs, 2);
     ids[i] = dys[i - fn->arg_count].node;
   }
-  TFC_TRY(s, tfc_builder_gradients(b, ys, fn->ret_count, xs, fn->arg_count, dys, grads));
+  TFC_TRY(s, gradients(b, ys, fn->ret_count, xs, fn->arg_count, dys, grads));
   for (uint32_t i = 0; i < fn->arg_count; i++) {
     if (!tfc_output_valid(grads[i])) grads[i] = tfc_add1(b, "ZerosLike", xs[i]);
     struct tfc_attr index = tfc_attr_int("index", i);

@@ -11,76 +11,6 @@
 
 enum { depth_limit = 48, node_limit = 1 << 22 };
 
-tfc_status tfc_lowering_no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
-}
-
-struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
-                                   const char *suffix, const struct tfc_output *inputs, uint32_t count,
-                                   const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
-                                   uint32_t attr_count) {
-  tfc_str name = tfc_arena_printf(tfc_builder_arena(l->b), "%.*s/%s", TFC_STR_ARG(at->name), suffix);
-  uint32_t id = tfc_builder_add(l->b, &(struct tfc_node_spec){.op = op,
-                                                              .name = name.data,
-                                                              .inputs = inputs,
-                                                              .input_count = count,
-                                                              .controls = controls,
-                                                              .control_count = control_count,
-                                                              .attrs = attrs,
-                                                              .attr_count = attr_count,
-                                                              .device = at->device});
-  return (struct tfc_output){id, 0};
-}
-
-// --- The calling node ------------------------------------------------------------------------------------------------
-// Makes it an Identity of the results, behind its own control inputs and `done`.
-tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results, uint32_t done) {
-  const struct tfc_node *n = tfc_builder_node(l->b, id);
-  uint32_t outputs = n->output_count, count = 0;
-  uint32_t *controls = calloc((size_t)n->control_count + 2, sizeof *controls);
-  if (!controls) return tfc_lowering_no_memory();
-  for (uint32_t k = 0; k < n->control_count; k++)
-    controls[count++] = tfc_builder_input(l->b, id, n->input_count + k).node;
-  if (done != TFC_NO_NODE) controls[count++] = done;
-  const struct tfc_attr *kept[1] = {tfc_builder_attr(l->b, id, "_tfc_key")};
-  tfc_builder_replace(l->b, id,
-                      &(struct tfc_node_spec){.op = !outputs       ? "NoOp"
-                                                    : outputs == 1 ? "Identity"
-                                                                   : "IdentityN",
-                                              .name = "lowered",
-                                              .inputs = results,
-                                              .input_count = outputs,
-                                              .controls = controls,
-                                              .control_count = count,
-                                              .attrs = kept[0],
-                                              .attr_count = kept[0] ? 1 : 0});
-  free(controls);
-  return tfc_status_clone(tfc_builder_status(l->b));
-}
-
-// What the caller waits for, as one node; TFC_NO_NODE when it waits for nothing.
-uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at) {
-  const struct tfc_node *n = tfc_builder_node(l->b, at->caller);
-  uint32_t inputs = n->input_count, count = n->control_count;
-  if (!count) return TFC_NO_NODE;
-  uint32_t *controls = calloc(count, sizeof *controls);
-  if (!controls) {
-    tfc_builder_fail(l->b, tfc_lowering_no_memory());
-    return TFC_NO_NODE;
-  }
-  for (uint32_t k = 0; k < count; k++) controls[k] = tfc_builder_input(l->b, at->caller, inputs + k).node;
-  uint32_t id = tfc_lowering_add(l, at, "NoOp", "begin", NULL, 0, controls, count, NULL, 0).node;
-  free(controls);
-  return id;
-}
-
-tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name, const struct tfc_func_attr **out) {
-  const struct tfc_attr *a = tfc_builder_attr(l->b, id, name);
-  if (!a || a->kind != TFC_ATTR_FUNC) return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%s' is missing", name);
-  *out = a->func;
-  return NULL;
-}
-
 static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, tfc_str function) {
   struct tfc_inlined body;
   at->control = tfc_lowering_control(l, at);
@@ -95,7 +25,7 @@ static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_
                                         const struct tfc_function *fn) {
   struct tfc_function made = {0};
   struct tfc_inlined body;
-  TFC_RETURN_IF_ERROR(tfc_function_gradient(fn, &made));
+  TFC_RETURN_IF_ERROR(tfc_function_gradient(l->gradients, fn, &made));
   at->control = tfc_lowering_control(l, at);
   at->strict = at->control != TFC_NO_NODE;
   if (!at->strict) at->control = tfc_lowering_pivot(l, at);
@@ -133,8 +63,7 @@ static tfc_status lower_symbolic_gradient(struct tfc_lowering *l, struct tfc_cal
   forward.control = tfc_lowering_control(l, at);
   forward.attrs = f->attrs, forward.attr_count = f->attr_count;
   TFC_TRY(s, tfc_lowering_inline_call(l, &forward, f->name, &body));
-  TFC_TRY(s,
-          tfc_builder_gradients(l->b, body.results, fn->ret_count, xs, fn->arg_count, at->args + fn->arg_count, grads));
+  TFC_TRY(s, l->gradients(l->b, body.results, fn->ret_count, xs, fn->arg_count, at->args + fn->arg_count, grads));
   for (uint32_t i = 0; i < fn->arg_count; i++)
     if (!tfc_output_valid(grads[i])) grads[i] = tfc_add1(l->b, "ZerosLike", xs[i]);
   s = tfc_lowering_settle(l, at->caller, grads, body.done);
@@ -203,8 +132,8 @@ static tfc_status lower_node(struct tfc_lowering *l, uint32_t id, bool inside) {
   return tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(n.name), TFC_STR_ARG(n.op));
 }
 
-tfc_status tfc_builder_lower(struct tfc_builder *b, uint32_t id, bool inside) {
-  struct tfc_lowering l = {.library = tfc_builder_base(b), .b = b};
+tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_fn *gradients, uint32_t id, bool inside) {
+  struct tfc_lowering l = {.library = tfc_builder_base(b), .b = b, .gradients = gradients};
   const struct tfc_node *n = tfc_builder_node(b, id);
   if (!l.library || !can_lower(&l, id))
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' (%.*s) calls a function that is missing or has unknown ops",
@@ -269,9 +198,10 @@ static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g)
   return NULL;
 }
 
-tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {
+tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients, struct tfc_graph **out,
+                         uint32_t **out_origin) {
   tfc_status s = NULL;
-  struct tfc_lowering l = {.library = g};
+  struct tfc_lowering l = {.library = g, .gradients = gradients};
   struct tfc_graph *lowered = NULL;
   TFC_TRY(s, tfc_builder_create(g, &l.b));
   if (!tfc_array_resize(&l.origin, g->node_count) || !tfc_array_resize(&l.depth, g->node_count))
@@ -322,23 +252,4 @@ out:
   free(l.recursive);
   tfc_graph_release(lowered);
   return s;
-}
-
-tfc_status tfc_lower_loaded(struct tfc_graph **graph) {
-  struct tfc_graph *lowered = NULL;
-  bool calls = false;
-  for (uint32_t i = 0; i < (*graph)->node_count && !calls; i++) {
-    const struct tfc_node *n = &(*graph)->nodes[i];
-    calls = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
-  }
-  if (!calls) return NULL;
-  tfc_status s = tfc_lower_functions(*graph, &lowered, NULL);
-  if (tfc_status_code(s) == TFC_INVALID_ARGUMENT || tfc_status_code(s) == TFC_UNIMPLEMENTED) {
-    tfc_status_free(s); // a broken call, perhaps of no step: whoever runs it hears of it
-    return NULL;
-  }
-  if (s) return s;
-  tfc_graph_release(*graph);
-  *graph = lowered;
-  return NULL;
 }

@@ -1,4 +1,5 @@
-// What the files of the lowering share: functions.c, functions_inline.c, functions_control.c.
+// What the files of the lowering share: functions.c on top of functions_control.c, functions_inline.c,
+// functions_call.c.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_INTERNAL_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_INTERNAL_H
 
@@ -8,6 +9,7 @@
 struct tfc_lowering {
   struct tfc_builder *b;
   const struct tfc_graph *library;
+  tfc_gradients_fn *gradients;
   TFC_ARRAY(uint32_t) origin; // by node of the builder
   TFC_ARRAY(uint8_t) depth;
   TFC_ARRAY(uint32_t) caller;
@@ -37,12 +39,19 @@ struct tfc_call_site {
   uint32_t made_from; // > 0: the body's nodes from this id on are no function's in the file, and all go with this call
 };
 
-// Adds a node "<call>/<suffix>"; its first output.
+// functions_call.c. Adds a node "<call>/<suffix>"; its first output.
 struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,
                                    const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
                                    uint32_t attr_count);
 tfc_status tfc_lowering_no_memory(void);
+// The calling node becomes an Identity of the results, behind its own control inputs and `done`.
+TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
+                                            uint32_t done);
+// What the caller waits for, as one node; TFC_NO_NODE when it waits for nothing.
+uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at);
+TFC_MUST_USE tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name,
+                                          const struct tfc_func_attr **out);
 
 // functions_inline.c: the body of a function, as nodes of the caller's graph.
 TFC_MUST_USE tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_site *at,
@@ -52,14 +61,6 @@ TFC_MUST_USE tfc_status tfc_lowering_inline_call(struct tfc_lowering *l, const s
 void tfc_lowering_set_steady(struct tfc_lowering *l, uint32_t id);
 // A node that lives and dies with the inputs of a call, or TFC_NO_NODE.
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at);
-
-// functions.c: the calling node becomes an Identity of the results, behind its own control inputs and `done`.
-TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
-                                            uint32_t done);
-// What the caller waits for, as one node; TFC_NO_NODE when it waits for nothing.
-uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at);
-TFC_MUST_USE tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name,
-                                          const struct tfc_func_attr **out);
 
 // functions_control.c
 TFC_MUST_USE tfc_status tfc_lowering_if(struct tfc_lowering *l, struct tfc_call_site *at);

@@ -88,27 +88,6 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
   return NULL;
 }
 
-tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad) {
-  if (!tfc_output_valid(grad.values)) return tfc_status_clone(tfc_builder_status(e->b));
-  return tfc_array_push(&e->grads[tfc_grad_number(e, to)], grad) ? NULL : tfc_gradients_no_memory();
-}
-
-tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
-  const struct tfc_node *n = &e->g->nodes[id];
-  const struct tfc_output *in = tfc_node_inputs(e->g, n);
-  for (uint32_t k = 0; k < n->input_count; k++) {
-    uint32_t from = in[k].node;
-    if (!e->between[from] || --e->pending[from]) continue;
-    const struct tfc_node *p = &e->g->nodes[from];
-    uint32_t flags = p->def ? p->def->flags : 0; // what a loop is made of is dealt with by the loop
-    if (flags & (TFC_OP_ENTER | TFC_OP_NEXT_ITERATION) || tfc_frames_is_loop_switch(e->g, p) ||
-        tfc_frames_is_loop_merge(e->g, p))
-      continue;
-    if (!tfc_array_push(&e->queue->ids, from)) return tfc_gradients_no_memory();
-  }
-  return NULL;
-}
-
 static tfc_status unsupported(const struct tfc_node *n) {
   return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s has no gradient", TFC_STR_ARG(n->name),
                          TFC_STR_ARG(n->op));
@@ -354,7 +333,7 @@ static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output
       const struct tfc_node *n = &e->g->nodes[i];
       bool call = n->def ? n->def->flags & TFC_OP_FUNCTIONAL : n->function != TFC_NO_NODE;
       if (!call || !e->between[i] || e->stop[i] || with_gradient(e, n)) continue;
-      TFC_RETURN_IF_ERROR(tfc_builder_lower(e->b, i, tfc_frames_is_inside(e->g, &e->frames, i)));
+      TFC_RETURN_IF_ERROR(tfc_builder_lower(e->b, tfc_builder_gradients, i, tfc_frames_is_inside(e->g, &e->frames, i)));
       lowered = true;
     }
     if (!lowered) return NULL;

@@ -84,13 +84,13 @@ static inline const struct tfc_guards *tfc_grad_guards(const struct tfc_gradient
 }
 
 // --- gradients.c ---------------------------------------------------------------------------------------------------
-TFC_MUST_USE tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad);
-// One consumer of this node's inputs has been dealt with; nodes without others go to the queue.
-TFC_MUST_USE tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id);
 // Works off the queue; new nodes belong to `frame`.
 TFC_MUST_USE tfc_status tfc_gradients_drain(struct tfc_gradients *e, uint32_t frame);
 
 // --- gradients_sum.c -----------------------------------------------------------------------------------------------
+TFC_MUST_USE tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad);
+// One consumer of this node's inputs has been dealt with; nodes without others go to the queue.
+TFC_MUST_USE tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id);
 // One gradient instead of several; leaves it in the list.
 TFC_MUST_USE tfc_status tfc_gradients_sum(struct tfc_gradients *e, uint32_t number);
 struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct tfc_grad *g);

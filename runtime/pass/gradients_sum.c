@@ -4,6 +4,27 @@
 
 #include <stdlib.h>
 
+tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad) {
+  if (!tfc_output_valid(grad.values)) return tfc_status_clone(tfc_builder_status(e->b));
+  return tfc_array_push(&e->grads[tfc_grad_number(e, to)], grad) ? NULL : tfc_gradients_no_memory();
+}
+
+tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
+  const struct tfc_node *n = &e->g->nodes[id];
+  const struct tfc_output *in = tfc_node_inputs(e->g, n);
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    uint32_t from = in[k].node;
+    if (!e->between[from] || --e->pending[from]) continue;
+    const struct tfc_node *p = &e->g->nodes[from];
+    uint32_t flags = p->def ? p->def->flags : 0; // what a loop is made of is dealt with by the loop
+    if (flags & (TFC_OP_ENTER | TFC_OP_NEXT_ITERATION) || tfc_frames_is_loop_switch(e->g, p) ||
+        tfc_frames_is_loop_merge(e->g, p))
+      continue;
+    if (!tfc_array_push(&e->queue->ids, from)) return tfc_gradients_no_memory();
+  }
+  return NULL;
+}
+
 // Rows added into zeros: indices may repeat.
 struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct tfc_grad *g) {
   if (!tfc_grad_is_rows(g)) return g->values;

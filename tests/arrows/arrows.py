@@ -51,9 +51,6 @@ KNOWN_UPWARDS = [
 KNOWN_CIRCLES = [  # folders, and how many files are in their circle
     ("placer/job", 12),
     ("placer/measure", 4),
-    ("runtime/device/cuda", 7),
-    ("runtime/exec", 15),
-    ("runtime/pass", 8),
 ]
 
 

@@ -8,26 +8,6 @@
 
 enum { WORK_SPIN_NS = 50000, END_SPIN_NS = 50000 };
 
-// --- Errors ------------------------------------------------------------------------------------------------------
-tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing) {
-  (void)d->api->last_error(); // libraries ask for it after their own launches
-  if (error == TFC_CUDA_OUT_OF_MEMORY)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory %s (%s)", d->base.info.name, doing,
-                           d->api->error_name(error));
-  bool sticky = tfc_cuda_error_is_sticky(error);
-  int none = 0;
-  if (sticky) (void)atomic_compare_exchange_strong(&d->dead, &none, error);
-  return tfc_status_make(TFC_UNAVAILABLE, "%s: %s: %s (%s)%s", d->base.info.name, doing, d->api->error_text(error),
-                         d->api->error_name(error), sticky ? ": the device is lost to this process" : "");
-}
-
-tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d) {
-  int error = atomic_load_explicit(&d->dead, memory_order_relaxed);
-  if (__builtin_expect(error == 0, 1)) return NULL;
-  return tfc_status_make(TFC_UNAVAILABLE, "%s stopped working: %s (%s)", d->base.info.name, d->api->error_text(error),
-                         d->api->error_name(error));
-}
-
 // --- Discovery ---------------------------------------------------------------------------------------------------
 static tfc_status count_gpus(int *out) {
   const struct tfc_cuda_api *api = tfc_cuda_api;

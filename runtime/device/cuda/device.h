@@ -1,11 +1,13 @@
 // What the files of the CUDA driver share: a device, its threads and streams, and prepared segments.
 //
 //   device.c    discover, open, close, environment, synchronous reads and writes, the vtables
+//   failure.c   errors of CUDA calls as statuses; a device that is lost
 //   split.c     one GPU as several: green contexts
 //   segment.c   choosing kernels, preparing, running a segment, single launches
 //   host.c      operations without a kernel here: run on the host between copies
 //   rows.c      the table of kernels; moves that need no kernel
 //   copy.c      copies beside compute; kernels that wait for them
+//   staging.c   pinned memory on the way of host tensors
 //   finish.c    what happens when the device has got there: timings, values for the host, signals
 //   graph.c     captured segments
 #ifndef TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
@@ -165,7 +167,13 @@ TFC_MUST_USE tfc_status tfc_cuda_await(struct tfc_device *device, const struct t
                                        uint32_t wait_count);
 // Makes `stream` wait for what is on the compute stream now.
 TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream);
+
+// --- Staging (staging.c) -----------------------------------------------------------------------------------------
 TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out);
+// Pieces for so many bytes, one behind the other, each as full as it goes. Those that were taken before one failed are
+// in *out too.
+TFC_MUST_USE tfc_status tfc_cuda_staging_take_pieces(struct tfc_cuda_device *d, size_t bytes,
+                                                     struct tfc_cuda_staging **out);
 void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *pieces); // by `next`; NULL is fine
 void tfc_cuda_staging_free(struct tfc_cuda_device *d);
 

@@ -42,13 +42,13 @@ static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn
                               .placement = placement,
                               .dynamic = true};
   struct tfc_plan *plan = NULL;
-  TFC_TRY(s, tfc_plan_create_for(session, g, &spec, &plan));
+  TFC_TRY(s, session->planner->create(session, g, &spec, &plan));
   plan->function_device = device;
   pthread_mutex_lock(&session->lock);
   bool kept = tfc_array_push(&session->function_plans, plan);
   pthread_mutex_unlock(&session->lock);
   if (!kept) {
-    tfc_plan_free(plan);
+    session->planner->free(plan);
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
   *out = plan;

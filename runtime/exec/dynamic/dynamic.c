@@ -7,28 +7,6 @@
 
 enum { CHECK_EVERY = 256 };
 
-void tfc_run_check_time(struct tfc_run *r) {
-  if (r->failed) return;
-  if (r->cancel && atomic_load(r->cancel)) {
-    tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
-  } else if (r->deadline && tfc_now_ns() >= r->deadline) {
-    struct tfc_text text = {0};
-    if (!r->root)
-      tfc_text_printf(&text, "it had not begun");
-    else if (!r->flights && r->at)
-      tfc_text_printf(&text, "'%.*s' (%s) on %s was running", TFC_STR_ARG(r->plan->ir.graph->nodes[r->at->node].name),
-                      r->at->def->name, r->session->devices[r->at->device]->info.name);
-    else
-      tfc_run_name_waiting(r, &text);
-    tfc_run_fail(r,
-                 tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %g ms%s%s",
-                                 (double)r->step->limit_ns * 1e-6, text.size ? ": " : "", text.size ? text.data : ""));
-    tfc_text_deinit(&text);
-  } else if (tfc_step_stopped(r->step)) {
-    tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
-  }
-}
-
 void tfc_run_loop(struct tfc_run *r) {
   for (uint32_t turn = 0;; turn++) {
     if (r->in_flight && atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) tfc_run_collect(r);
@@ -49,7 +27,7 @@ void tfc_run_loop(struct tfc_run *r) {
       struct tfc_run_item item = r->last.data[--r->last.count];
       tfc_run_process(r, &item);
     } else if (r->in_flight) {
-      if (r->partial && tfc_run_at_work(r) == 0 && tfc_partial_has_all(r->partial)) return;
+      if (r->partial && tfc_run_at_work(r) == 0 && r->has_all(r->partial)) return;
       tfc_run_wait(r);
       tfc_run_check_time(r);
     } else if (!tfc_run_unpark(r)) {

@@ -131,9 +131,6 @@ extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
                                          const struct tfc_tensor *inputs, uint32_t input_count,
                                          struct tfc_tensor *outputs, uint32_t output_count);
-// A plan over another graph than the session's own: a function's body.
-TFC_MUST_USE tfc_status tfc_plan_create_for(struct tfc_session *session, const struct tfc_graph *graph,
-                                            const struct tfc_run_spec *spec, struct tfc_plan **out);
 // Runs inside of another run: its step's resources, cancellation and trace.
 struct tfc_dynamic_parent {
   struct tfc_step *step;

@@ -6,21 +6,6 @@
 
 #include <stdlib.h>
 
-tfc_status tfc_run_no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
-}
-
-void tfc_run_fail(struct tfc_run *r, tfc_status s) {
-  if (r->failed) {
-    tfc_status_free(s);
-    return;
-  }
-  r->failed = true;
-  r->status = s;
-  atomic_store(&r->stopped, true);
-  if (r->in_flight) tfc_resources_wake(r->session->resources);
-}
-
 static struct tfc_run_iteration *new_iteration(struct tfc_run *r, struct tfc_run_frame *f, int64_t number) {
   const struct tfc_dframe *s = f->f;
   struct tfc_run_iteration *it = r->pools[f->index];
@@ -99,21 +84,6 @@ void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f) {
   else
     r->frames = f->next;
   free(f);
-}
-
-void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
-                        struct tfc_run_iteration *it, bool dead) {
-  it->outstanding++;
-  if (n->ordered && it->number > f->turns[n->ordered - 1]) {
-    if (!tfc_array_push(&f->parked, (struct tfc_run_item){n, f, it, dead})) tfc_run_fail(r, tfc_run_no_memory());
-    r->parked++;
-    return;
-  }
-  struct tfc_run_item item = {n, f, it, dead};
-  bool pushed = n->turn == TFC_TURN_ANY || f != r->root ? tfc_array_push(&r->ready, item)
-                : n->turn == TFC_TURN_UPDATE            ? tfc_array_push(&r->updates, item)
-                                                        : tfc_array_push(&r->last, item);
-  if (!pushed) tfc_run_fail(r, tfc_run_no_memory());
 }
 
 static void share(const struct tfc_run_value *from, struct tfc_run_value *to) {
@@ -241,17 +211,6 @@ static void pass_turn(struct tfc_run *r, const struct tfc_run_item *item) {
   }
 }
 
-bool tfc_run_unpark(struct tfc_run *r) {
-  if (!r->parked) return false;
-  for (struct tfc_run_frame *f = r->frames; f; f = f->next) {
-    for (size_t i = 0; i < f->parked.count; i++)
-      if (!tfc_array_push(&r->ready, f->parked.data[i])) tfc_run_fail(r, tfc_run_no_memory());
-    f->parked.count = 0;
-  }
-  r->parked = 0;
-  return true;
-}
-
 static const struct tfc_run_deferred *keep(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
                                            struct tfc_run_value *outs) {
   struct tfc_run_deferred c = {.node = enter->node, .dead = enter->dead};
@@ -265,6 +224,22 @@ static const struct tfc_run_deferred *keep(struct tfc_run *r, const struct tfc_r
   return NULL;
 }
 
+// A loop that runs iteration by iteration: all that enters is live and among the frame's constants.
+static void begin_loop(struct tfc_run *r, struct tfc_run_frame *f) {
+  struct tfc_run_iteration *it = tfc_run_iteration(f, 0);
+  size_t kept = 0;
+  for (size_t i = 0; i < f->constants.count; i++) {
+    struct tfc_run_deferred d = f->constants.data[i], given = d;
+    if (d.node->is_constant) {
+      tfc_buffer_retain(d.value.t.buffer); // also kept here, so that nobody computes in it
+      f->constants.data[kept++] = d;
+    }
+    tfc_run_hand_on(r, d.node, it, 0, &given.value);
+  }
+  f->constants.count = kept;
+  tfc_run_make_ready(r, &f->f->loop->start, f, it, false);
+}
+
 // A loop begins when all has entered; with something dead, in ready order.
 static void enter_loop(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
                        struct tfc_run_value *outs) {
@@ -274,7 +249,7 @@ static void enter_loop(struct tfc_run *r, const struct tfc_run_item *enter, stru
   if (!keep(r, enter, f, outs) || f->pending_enters > 1) return;
   for (size_t i = 0; i < f->constants.count; i++) dead = dead || f->constants.data[i].dead;
   if (!dead) {
-    tfc_run_loop_begin(r, f);
+    begin_loop(r, f);
     return;
   }
   for (size_t i = 0; i < f->constants.count; i++) {

@@ -6,37 +6,6 @@
 
 enum { CHECK_EVERY = 64 };
 
-static void give(const struct tfc_dedge *edge, struct tfc_run_iteration *it, struct tfc_run_value *from) {
-  tfc_run_value_move(from, &it->values[edge->value]);
-  if (edge->last)
-    from->t.buffer = NULL;
-  else
-    tfc_buffer_retain(from->t.buffer);
-}
-
-// Gives one of a node's outputs to who reads it in the frame, and lets go of what is left.
-static void hand_on(const struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_iteration *it, int32_t output,
-                    struct tfc_run_value *from) {
-  for (const struct tfc_dedge *e = r->d->edges + n->edge_begin, *end = r->d->edges + n->edge_end; e < end; e++)
-    if (e->output == output) give(e, it, from);
-  tfc_run_value_release(from);
-}
-
-void tfc_run_loop_begin(struct tfc_run *r, struct tfc_run_frame *f) {
-  struct tfc_run_iteration *it = tfc_run_iteration(f, 0);
-  size_t kept = 0;
-  for (size_t i = 0; i < f->constants.count; i++) {
-    struct tfc_run_deferred d = f->constants.data[i], share = d;
-    if (d.node->is_constant) {
-      tfc_buffer_retain(d.value.t.buffer); // also kept here, so that nobody computes in it
-      f->constants.data[kept++] = d;
-    }
-    hand_on(r, d.node, it, 0, &share.value);
-  }
-  f->constants.count = kept;
-  tfc_run_make_ready(r, &f->f->loop->start, f, it, false);
-}
-
 static void release_inputs(const struct tfc_dnode *n, struct tfc_run_value *in) {
   for (uint32_t k = 0; k < n->input_count; k++)
     if (in[k].live && !(n->kept_inputs >> k & 1)) tfc_run_value_release(&in[k]);
@@ -51,7 +20,7 @@ static void hand_through(const struct tfc_run *r, const struct tfc_dnode *n, str
     tfc_buffer_retain(kept.t.buffer);
     in = &kept;
   }
-  hand_on(r, n, it, output, in);
+  tfc_run_hand_on(r, n, it, output, in);
 }
 
 static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
@@ -81,7 +50,7 @@ static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
   default:
     TFC_RETURN_IF_ERROR(tfc_run_compute(r, item, outs));
     release_inputs(n, in);
-    for (uint32_t i = 0; i < n->output_count; i++) hand_on(r, n, it, (int32_t)i, &outs[i]);
+    for (uint32_t i = 0; i < n->output_count; i++) tfc_run_hand_on(r, n, it, (int32_t)i, &outs[i]);
     return NULL;
   }
 }

@@ -73,8 +73,9 @@ struct tfc_run {
   struct tfc_session *session;
   struct tfc_step *step; // of the outermost run
   bool nested, failed;
-  struct tfc_run *parent;      // nested: whose kernel this runs in
-  struct tfc_partial *partial; // or NULL: feeds come one by one
+  struct tfc_run *parent;                       // nested: whose kernel this runs in
+  struct tfc_partial *partial;                  // or NULL: feeds come one by one
+  bool (*has_all)(const struct tfc_partial *p); // is all there that the call of a partial run wants?
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
@@ -137,6 +138,22 @@ static inline void tfc_run_value_move(const struct tfc_run_value *from, struct t
   to->location = from->location;
   to->live = from->live;
 }
+static inline void tfc_run_give(const struct tfc_dedge *edge, struct tfc_run_iteration *it,
+                                struct tfc_run_value *from) {
+  tfc_run_value_move(from, &it->values[edge->value]);
+  if (edge->last)
+    from->t.buffer = NULL;
+  else
+    tfc_buffer_retain(from->t.buffer);
+}
+
+// Gives one of a node's outputs to who reads it in the frame, and lets go of what is left.
+static inline void tfc_run_hand_on(const struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_iteration *it,
+                                   int32_t output, struct tfc_run_value *from) {
+  for (const struct tfc_dedge *e = r->d->edges + n->edge_begin, *end = r->d->edges + n->edge_end; e < end; e++)
+    if (e->output == output) tfc_run_give(e, it, from);
+  tfc_run_value_release(from);
+}
 static inline struct tfc_run_iteration *tfc_run_iteration(const struct tfc_run_frame *f, int64_t number) {
   struct tfc_run_iteration *it = f->ring[number & f->f->ring_mask];
   return it && it->number == number ? it : NULL;
@@ -188,7 +205,6 @@ bool tfc_run_unpark(struct tfc_run *r);
 tfc_status tfc_run_begin(struct tfc_run *r);
 void tfc_run_loop(struct tfc_run *r);
 void tfc_run_end(struct tfc_run *r);
-bool tfc_partial_has_all(const struct tfc_partial *p);
 // Kernels on devices' threads that have not come back yet.
 uint32_t tfc_run_at_work(const struct tfc_run *r);
 // Sleeps until something comes back. Ends the run where that never happens.
@@ -201,8 +217,6 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out);
 void tfc_run_check_time(struct tfc_run *r);
-// A loop that runs iteration by iteration: all that enters is live and among the frame's constants.
-void tfc_run_loop_begin(struct tfc_run *r, struct tfc_run_frame *f);
 void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item);
 
 #endif

@@ -1,4 +1,4 @@
-// A run with nothing to do but wait: sleeping, deadlocks, and saying in words what waits for what.
+// A run with nothing to do but wait: sleeping, deadlocks, time that is over, and saying in words what waits for what.
 #include "runtime/device/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/run.h"
@@ -134,4 +134,27 @@ void tfc_run_wait(struct tfc_run *r) {
   bool watch = r->failed || r->deadline || r->cancel || r->nested;
   sleep_until_signal(r, seen, watch ? POLL_NS : -1);
   if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources); // who came in too late
+}
+
+// --- Ends before the end -----------------------------------------------------------------------------------------
+void tfc_run_check_time(struct tfc_run *r) {
+  if (r->failed) return;
+  if (r->cancel && atomic_load(r->cancel)) {
+    tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
+  } else if (r->deadline && tfc_now_ns() >= r->deadline) {
+    struct tfc_text text = {0};
+    if (!r->root)
+      tfc_text_printf(&text, "it had not begun");
+    else if (!r->flights && r->at)
+      tfc_text_printf(&text, "'%.*s' (%s) on %s was running", TFC_STR_ARG(r->plan->ir.graph->nodes[r->at->node].name),
+                      r->at->def->name, r->session->devices[r->at->device]->info.name);
+    else
+      tfc_run_name_waiting(r, &text);
+    tfc_run_fail(r,
+                 tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %g ms%s%s",
+                                 (double)r->step->limit_ns * 1e-6, text.size ? ": " : "", text.size ? text.data : ""));
+    tfc_text_deinit(&text);
+  } else if (tfc_step_stopped(r->step)) {
+    tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
+  }
 }

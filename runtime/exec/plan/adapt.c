@@ -77,7 +77,7 @@ static tfc_status lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint3
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: the other way needs more memory", plan->ir.devices[d]->info.name);
   plan->adaptation->plan = made, made = NULL;
 out:
-  tfc_plan_free(made);
+  if (made) made->session->planner->free(made);
   return s;
 }
 
@@ -144,7 +144,7 @@ void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool faile
   if (a->second_us < worth * a->first_us) {
     plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan stays as long as this one
   } else {
-    tfc_plan_free(a->plan);
+    plan->session->planner->free(a->plan);
     a->plan = NULL;
     plan->refit = true;
   }
@@ -152,7 +152,7 @@ void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool faile
 
 void tfc_plan_adapt_free(struct tfc_adaptation *adaptation) {
   if (!adaptation) return;
-  tfc_plan_free(adaptation->plan);
+  if (adaptation->plan) adaptation->plan->session->planner->free(adaptation->plan);
   free(adaptation);
 }
 

@@ -21,7 +21,7 @@ static tfc_str name_of(const struct tfc_partial *p, struct tfc_output o) {
 }
 
 // Is all there that the call wants?
-bool tfc_partial_has_all(const struct tfc_partial *p) {
+static bool has_all(const struct tfc_partial *p) {
   for (uint32_t i = 0; i < p->plan->fetch_count; i++)
     if (p->wanted[i] && p->fetches[i].dtype == TFC_DTYPE_NONE) return false;
   return true;
@@ -39,7 +39,7 @@ tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_s
   dynamic.feed_shapes = NULL;
   struct tfc_partial *p = calloc(1, sizeof *p);
   if (!p) return tfc_run_no_memory();
-  TFC_TRY(s, tfc_plan_create(session, &dynamic, &p->plan));
+  TFC_TRY(s, session->planner->create(session, session->graph, &dynamic, &p->plan));
   p->feeds = calloc(spec->feed_count + 1u, sizeof *p->feeds);
   p->fetches = calloc(spec->fetch_count + 1u, sizeof *p->fetches);
   p->fed = calloc(spec->feed_count + 1u, 1);
@@ -61,6 +61,7 @@ tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_s
   p->run.feeds = p->feeds;
   p->run.fetches = p->fetches;
   p->run.partial = p;
+  p->run.has_all = has_all;
   pthread_mutex_lock(&session->run_lock);
   for (size_t i = 0; i < p->plan->ir.variables.count && !s; i++) {
     const struct tfc_ir_variable *v = &p->plan->ir.variables.data[i];
@@ -168,7 +169,7 @@ void tfc_partial_end(struct tfc_partial *p) {
   }
   for (uint32_t i = 0; p->fetches && p->plan && i < p->plan->fetch_count; i++) tfc_tensor_release(&p->fetches[i]);
   tfc_resources_free(p->own);
-  tfc_plan_free(p->plan);
+  if (p->plan) p->plan->session->planner->free(p->plan);
   free(p->feeds), free(p->fetches), free(p->fed), free(p->fetched), free(p->wanted);
   free(p);
 }

@@ -46,8 +46,19 @@ struct tfc_timeline { // of copies to a device in ready order
   uint64_t last; // of the last copy that was submitted; under the lock of submissions
 };
 
+// Plans are made of plans: of functions' bodies, of another way to run the same, of steps of their own. What makes,
+// frees and runs them is handed down to these, with the session.
+struct tfc_planner {
+  tfc_status (*create)(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
+                       struct tfc_plan **out); // of the session's graph or a function's body
+  void (*free)(struct tfc_plan *plan);
+  tfc_status (*run)(struct tfc_session *session, const struct tfc_run_spec *spec, const struct tfc_tensor *feeds,
+                    struct tfc_tensor *fetches, const struct tfc_run_options *options);
+};
+
 struct tfc_session {
   const struct tfc_graph *graph; // retained
+  const struct tfc_planner *planner;
   struct tfc_session_options options;
   struct tfc_device *const *devices;
   uint32_t device_count;

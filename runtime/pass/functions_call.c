@@ -1,0 +1,74 @@
+// What every lowering does around a calling node: nodes under its name, what it waits for, what becomes of it.
+#include <stdlib.h>
+
+#include "runtime/pass/functions_internal.h"
+
+tfc_status tfc_lowering_no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+}
+
+struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
+                                   const char *suffix, const struct tfc_output *inputs, uint32_t count,
+                                   const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
+                                   uint32_t attr_count) {
+  tfc_str name = tfc_arena_printf(tfc_builder_arena(l->b), "%.*s/%s", TFC_STR_ARG(at->name), suffix);
+  uint32_t id = tfc_builder_add(l->b, &(struct tfc_node_spec){.op = op,
+                                                              .name = name.data,
+                                                              .inputs = inputs,
+                                                              .input_count = count,
+                                                              .controls = controls,
+                                                              .control_count = control_count,
+                                                              .attrs = attrs,
+                                                              .attr_count = attr_count,
+                                                              .device = at->device});
+  return (struct tfc_output){id, 0};
+}
+
+// --- The calling node ------------------------------------------------------------------------------------------------
+// Makes it an Identity of the results, behind its own control inputs and `done`.
+tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results, uint32_t done) {
+  const struct tfc_node *n = tfc_builder_node(l->b, id);
+  uint32_t outputs = n->output_count, count = 0;
+  uint32_t *controls = calloc((size_t)n->control_count + 2, sizeof *controls);
+  if (!controls) return tfc_lowering_no_memory();
+  for (uint32_t k = 0; k < n->control_count; k++)
+    controls[count++] = tfc_builder_input(l->b, id, n->input_count + k).node;
+  if (done != TFC_NO_NODE) controls[count++] = done;
+  const struct tfc_attr *kept[1] = {tfc_builder_attr(l->b, id, "_tfc_key")};
+  tfc_builder_replace(l->b, id,
+                      &(struct tfc_node_spec){.op = !outputs       ? "NoOp"
+                                                    : outputs == 1 ? "Identity"
+                                                                   : "IdentityN",
+                                              .name = "lowered",
+                                              .inputs = results,
+                                              .input_count = outputs,
+                                              .controls = controls,
+                                              .control_count = count,
+                                              .attrs = kept[0],
+                                              .attr_count = kept[0] ? 1 : 0});
+  free(controls);
+  return tfc_status_clone(tfc_builder_status(l->b));
+}
+
+// What the caller waits for, as one node; TFC_NO_NODE when it waits for nothing.
+uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at) {
+  const struct tfc_node *n = tfc_builder_node(l->b, at->caller);
+  uint32_t inputs = n->input_count, count = n->control_count;
+  if (!count) return TFC_NO_NODE;
+  uint32_t *controls = calloc(count, sizeof *controls);
+  if (!controls) {
+    tfc_builder_fail(l->b, tfc_lowering_no_memory());
+    return TFC_NO_NODE;
+  }
+  for (uint32_t k = 0; k < count; k++) controls[k] = tfc_builder_input(l->b, at->caller, inputs + k).node;
+  uint32_t id = tfc_lowering_add(l, at, "NoOp", "begin", NULL, 0, controls, count, NULL, 0).node;
+  free(controls);
+  return id;
+}
+
+tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name, const struct tfc_func_attr **out) {
+  const struct tfc_attr *a = tfc_builder_attr(l->b, id, name);
+  if (!a || a->kind != TFC_ATTR_FUNC) return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%s' is missing", name);
+  *out = a->func;
+  return NULL;
+}
