@@ -11,6 +11,7 @@
 
 #include "cli/program.h"
 #include "cli/settings.h"
+#include "runtime/base/nearest.h"
 #include "runtime/base/units.h"
 
 static const struct tfc_flag common_flags[] = {
@@ -56,38 +57,11 @@ static const char *flag_name(const void *list, size_t i) {
   return flag ? flag->name : NULL;
 }
 
-// Edit distance with neighbours swapped (optimal string alignment).
-static size_t distance(const char *a, const char *b) {
-  enum { MOST = 40 };
-  size_t m = strlen(a), n = strlen(b), rows[3][MOST + 1];
-  if (m > MOST || n > MOST) return MOST;
-  size_t *before = rows[0], *last = rows[1], *now = rows[2];
-  for (size_t j = 0; j <= n; j++) last[j] = j;
-  for (size_t i = 1; i <= m; i++) {
-    now[0] = i;
-    for (size_t j = 1; j <= n; j++) {
-      size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
-      if (last[j] + 1 < best) best = last[j] + 1;
-      if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
-        best = before[j - 2] + 1;
-      now[j] = best;
-    }
-    size_t *spare = before;
-    before = last, last = now, now = spare;
-  }
-  return last[n];
-}
-
 const char *tfc_nearest(const char *text, const char *(*name)(const void *list, size_t i), const void *list) {
-  const char *best = NULL, *candidate;
-  size_t best_distance = SIZE_MAX, length = strlen(text);
-  for (size_t i = 0; (candidate = name(list, i)) != NULL; i++) {
-    size_t d = distance(text, candidate), bar = length / 3 + 1;
-    if (length >= 3 && strncmp(candidate, text, length) == 0) d = 1; // an abbreviation
-    if (d <= bar && d < best_distance) best = candidate, best_distance = d;
-  }
-  return best;
+  struct tfc_nearest nearest = {.text = tfc_str_from(text)};
+  const char *candidate;
+  for (size_t i = 0; (candidate = name(list, i)) != NULL; i++) tfc_nearest_try(&nearest, tfc_str_from(candidate));
+  return nearest.best.data; // a whole string of the list
 }
 
 int tfc_flags_error(const struct tfc_program *program, const char *format, ...) {

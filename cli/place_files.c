@@ -87,6 +87,8 @@ tfc_status place_check_files(const struct place_options *o) {
   if (o->out || !o->evaluate) {
     if (!(out = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json")))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (tfc_file_same(out, o->graph) || (o->evaluate && tfc_file_same(out, o->evaluate)))
+      TFC_FAIL(s, TFC_DATA_LOSS, "--out %s: cannot be written: it is a file that is read; give another name", out);
     TFC_TRY(s, tfc_status_annotate(writable(out, false), "--out"));
   }
   if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {

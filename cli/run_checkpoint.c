@@ -6,9 +6,9 @@
 tfc_status run_initialise(struct run_setup *setup) {
   const struct tfc_texts *inits = &setup->options->inits;
   for (uint32_t i = 0; i < inits->count; i++) {
-    uint32_t node = tfc_graph_find(setup->graph, tfc_str_from(inits->items[i]));
-    if (node == TFC_NO_NODE)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "--init %s: the graph has no such node", inits->items[i]);
+    uint32_t node;
+    tfc_status found = tfc_graph_parse_node(setup->graph, tfc_str_from(inits->items[i]), &node);
+    if (found) return tfc_status_annotate(found, "--init %s", inits->items[i]);
     struct tfc_run_spec spec = {.targets = &node, .target_count = 1, .placement = setup->placement};
     tfc_status s = tfc_session_run(setup->session, &spec, NULL, NULL, NULL);
     if (s) return tfc_status_annotate(s, "--init %s", inits->items[i]);

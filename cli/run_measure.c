@@ -60,10 +60,9 @@ static tfc_status read_names(struct measurement *m) {
   for (uint32_t i = 0; i < o->targets.count + o->inits.count; i++) {
     bool target = i < o->targets.count;
     const char *name = target ? o->targets.items[i] : o->inits.items[i - o->targets.count];
-    uint32_t node = tfc_graph_find(g, tfc_str_from(name));
-    if (node == TFC_NO_NODE)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "--%s %s: the graph has no such node", target ? "target" : "init",
-                             name);
+    uint32_t node;
+    tfc_status s = tfc_graph_parse_node(g, tfc_str_from(name), &node);
+    if (s) return tfc_status_annotate(s, "--%s %s", target ? "target" : "init", name);
     if (target)
       m->targets[i] = node;
     else

@@ -137,12 +137,9 @@ static tfc_status read_names(const struct place *at, const json_t *fetches, cons
   }
   json_array_foreach(targets, i, value) {
     if (!json_is_string(value)) return expect(at, "a target is not a name");
-    tfc_str target = tfc_str_from(json_string_value(value));
-    if (tfc_str_starts(target, "^")) target = tfc_str_sub(target, 1, target.size);
-    struct tfc_output o = {tfc_graph_find(g, target), 0};
-    tfc_status s = o.node == TFC_NO_NODE ? tfc_graph_parse_output(g, target, &o) : NULL;
+    tfc_status s = tfc_graph_parse_node(g, tfc_str_from(json_string_value(value)), &out->targets[out->target_count]);
     if (s) return located(at, s);
-    out->targets[out->target_count++] = o.node;
+    out->target_count++;
   }
   return NULL;
 }

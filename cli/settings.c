@@ -6,6 +6,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "placer/model/yaml_problem.h"
 #include "runtime/base/file.h"
 
 tfc_status tfc_settings_read(const char *path, bool (*fn)(void *user, const char *key, const char *value), void *user) {
@@ -20,9 +21,7 @@ tfc_status tfc_settings_read(const char *path, bool (*fn)(void *user, const char
   parsing = true;
   yaml_parser_set_input_string(&parser, file.data ? file.data : (const unsigned char *)"", file.size);
   while (!done) {
-    if (!yaml_parser_parse(&parser, &event))
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s, line %zu: %s", path, parser.problem_mark.line + 1,
-               parser.problem ? parser.problem : "not YAML");
+    if (!yaml_parser_parse(&parser, &event)) TFC_TRY(s, tfc_status_annotate(tfc_yaml_problem(&parser), "%s", path));
     size_t line = event.start_mark.line + 1;
     const char *value = event.type == YAML_SCALAR_EVENT ? (const char *)event.data.scalar.value : NULL;
     switch (event.type) {

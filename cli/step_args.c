@@ -34,14 +34,7 @@ static tfc_status find_nodes(const struct tfc_graph *g, const struct tfc_texts *
   tfc_status s = NULL;
   for (uint32_t i = 0; i < texts->count; i++) {
     tfc_str name = tfc_str_from(texts->items[i]);
-    if (tfc_str_starts(name, "^")) name = tfc_str_sub(name, 1, SIZE_MAX);
-    out[i] = tfc_graph_find(g, name);
-    if (out[i] == TFC_NO_NODE) { // "train_op:0" names the operation too
-      struct tfc_output o;
-      s = tfc_status_annotate(tfc_graph_parse_output(g, name, &o), "--%s %s", flag, texts->items[i]);
-      if (s) goto out;
-      out[i] = o.node;
-    }
+    TFC_TRY(s, tfc_status_annotate(tfc_graph_parse_node(g, name, &out[i]), "--%s %s", flag, texts->items[i]));
   }
 out:
   return s;

@@ -158,6 +158,19 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
   tfc_file_unmap(&file);
 }
 
+// Whatever the paths are called: a SavedModel is its folder, or the file in it.
+static tfc_status keep_input(const char *input, const char *what, const char *out) {
+  bool same = false;
+  if (!input) return NULL;
+  char *in_folder = tfc_format("%s/saved_model.pb", input), *out_folder = tfc_format("%s/saved_model.pb", out);
+  const char *inputs[] = {input, in_folder}, *outs[] = {out, out_folder};
+  for (int i = 0; i < 4; i++) same |= inputs[i / 2] && outs[i % 2] && tfc_file_same(inputs[i / 2], outs[i % 2]);
+  free(in_folder), free(out_folder);
+  return same ? tfc_status_make(TFC_DATA_LOSS, "--out %s: not written: it is the %s that is read; give another name",
+                                out, what)
+              : NULL;
+}
+
 // *out_code is 2 where the command line, and not what it names, is at fault; said then.
 static tfc_status export(const struct options *o, struct tfc_placement **placement, int *out_code) {
   static const tfc_graph_format graph_formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
@@ -165,6 +178,9 @@ static tfc_status export(const struct options *o, struct tfc_placement **placeme
   struct tfc_graph *graph = NULL;
   struct cli_devmap *devmap = NULL;
   tfc_status s = NULL;
+  TFC_TRY(s, keep_input(o->graph, "graph", o->out));
+  TFC_TRY(s, keep_input(o->placement, "placement", o->out));
+  if (!o->placement && !o->strip) TFC_TRY(s, keep_input(o->db, "database", o->out));
   if (!o->strip) {
     TFC_TRY(s, read_placement(o, placement));
     TFC_TRY(s, cli_devmap_apply(*placement, o->map));

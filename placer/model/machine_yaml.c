@@ -5,6 +5,7 @@
 
 #include "placer/model/json.h"
 #include "placer/model/machine.h"
+#include "placer/model/yaml_problem.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
@@ -258,9 +259,7 @@ tfc_status tfc_machine_parse(tfc_str text, const char *path, struct tfc_machine 
   bool parsed = false;
   if (!yaml_parser_initialize(&parser)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for YAML");
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
-  if (!yaml_parser_load(&parser, &r.document))
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "line %lu: %s", (unsigned long)parser.problem_mark.line + 1,
-             parser.problem ? parser.problem : "not YAML");
+  if (!yaml_parser_load(&parser, &r.document)) TFC_TRY(s, tfc_yaml_problem(&parser));
   parsed = true;
   TFC_TRY(s, tfc_machine_create(&m));
   TFC_TRY(s, read_root(&r, m));

@@ -88,3 +88,8 @@ tfc_status tfc_file_make_parents(const char *path) {
   free(copy);
   return s;
 }
+
+bool tfc_file_same(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}

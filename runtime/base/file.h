@@ -34,4 +34,7 @@ struct tfc_os_calls {
 };
 extern struct tfc_os_calls tfc_os;
 
+// Both paths are there and lead to one file or folder, whatever they are called.
+bool tfc_file_same(const char *a, const char *b);
+
 #endif

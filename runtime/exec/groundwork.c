@@ -192,6 +192,11 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
                        spec->target_count, ground->needed));
   bool is_static = true, foreign = false;
   for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
+  for (uint32_t i = 0; i < graph->node_count; i++) { // before anything that whoever calls can mend
+    const struct tfc_node *n = &graph->nodes[i];
+    if (ground->needed[i] && !n->def && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n))
+      TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+  }
   for (uint32_t i = 0; i < graph->node_count; i++) {
     const struct tfc_node *n = &graph->nodes[i];
     if (!ground->needed[i] || tfc_all_fed(ground, n)) continue;
@@ -199,8 +204,6 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
       is_static = false;
       continue;
     }
-    if (!n->def)
-      TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
     if (n->def->flags & TFC_OP_PLACEHOLDER)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
     if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;

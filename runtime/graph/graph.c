@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/nearest.h"
 #include "runtime/base/units.h"
 
 tfc_status tfc_graph_new(struct tfc_graph **out) {
@@ -76,6 +77,36 @@ const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str
   return id ? &g->functions[*id] : NULL;
 }
 
+// The graph has no such node: which one may be meant. The end of a name is as good as the whole, since scopes are what
+// people leave out.
+static tfc_status no_node(const struct tfc_graph *g, tfc_str name) {
+  struct tfc_nearest nearest = {.text = name};
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const tfc_str node = g->nodes[i].name;
+    const size_t scope = node.size > name.size && name.size ? node.size - name.size : 0;
+    const bool ends = scope && node.data[scope - 1] == '/' && tfc_str_equal(tfc_str_sub(node, scope, node.size), name);
+    if (ends && (!nearest.best.data || nearest.distance)) nearest.best = node, nearest.distance = 0;
+    tfc_nearest_try(&nearest, node);
+  }
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s' in the graph%s%.*s%s", TFC_STR_ARG(name),
+                         nearest.best.data ? "; did you mean '" : "", TFC_STR_ARG(nearest.best),
+                         nearest.best.data ? "'?" : "");
+}
+
+tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_t *out) {
+  tfc_str name = tfc_str_starts(text, "^") ? tfc_str_sub(text, 1, text.size) : text;
+  *out = tfc_graph_find(g, name);
+  if (*out != TFC_NO_NODE) return NULL;
+  const size_t colon = tfc_str_rfind(name, ':');
+  int64_t index = -1;
+  if (colon != SIZE_MAX) { // one of its outputs names an operation too, even where it has none
+    tfc_status s = tfc_parse_i64(tfc_str_sub(name, colon + 1, name.size), &index);
+    tfc_status_free(s);
+  }
+  if (index >= 0) name = tfc_str_sub(name, 0, colon), *out = tfc_graph_find(g, name);
+  return *out == TFC_NO_NODE ? no_node(g, name) : NULL;
+}
+
 tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out) {
   struct tfc_output o = {TFC_NO_NODE, 0};
   tfc_str name = text;
@@ -96,8 +127,7 @@ tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struc
     }
   }
   o.node = tfc_graph_find(g, name);
-  if (o.node == TFC_NO_NODE)
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s' in the graph", TFC_STR_ARG(name));
+  if (o.node == TFC_NO_NODE) return no_node(g, name);
   const struct tfc_node *n = &g->nodes[o.node];
   if (o.index >= 0 && (uint32_t)o.index >= n->output_count && !n->def && n->function == TFC_NO_NODE)
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name),

@@ -163,17 +163,8 @@ static tfc_status add_target(struct work *w, uint32_t node) {
   return NULL;
 }
 
-// A node, named itself (it may have no outputs, as the NoOp that an optimizer's update ends in) or by an output.
 static tfc_status find_node(const struct tfc_graph *g, tfc_str name, const char *what, uint32_t *out) {
-  struct tfc_output o;
-  tfc_status s = NULL;
-  if (tfc_str_starts(name, "^")) name = tfc_str_sub(name, 1, SIZE_MAX);
-  *out = tfc_graph_find(g, name);
-  if (*out != TFC_NO_NODE) return NULL;
-  TFC_TRY(s, tfc_graph_parse_output(g, name, &o));
-  *out = o.node;
-out:
-  return tfc_status_annotate(s, "%s '%.*s'", what, TFC_STR_ARG(name));
+  return tfc_status_annotate(tfc_graph_parse_node(g, name, out), "%s '%.*s'", what, TFC_STR_ARG(name));
 }
 
 static const struct tfc_collection *collection(const struct tfc_graph *g, const char *name) {
@@ -393,6 +384,21 @@ out:
   return s;
 }
 
+// Before anything is said to be missing that could be given: an operation that tfc does not know.
+static tfc_status check_known(const struct work *w) {
+  const struct tfc_graph *g = w->g;
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    bool fed = false;
+    if (!w->needed[i] || n->def || n->function != TFC_NO_NODE || tfc_graph_function(g, n->op)) continue;
+    for (uint32_t k = 0; k < w->request->feed_count; k++) fed |= w->request->feeds[k].output.node == i;
+    if (!fed)
+      return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name),
+                             TFC_STR_ARG(n->op));
+  }
+  return NULL;
+}
+
 // Every placeholder that `needed` has and the request does not feed.
 static tfc_status placeholders(struct work *w, const bool *needed, struct tfc_step_feed *feeds, uint32_t *count) {
   tfc_status s = NULL;
@@ -440,6 +446,7 @@ static tfc_status infer_feeds(struct work *w) {
   }
   TFC_TRY(s, tfc_prune(g, outputs, r->feed_count, step->fetches, step->fetch_count, step->targets, step->target_count,
                        w->needed));
+  TFC_TRY(s, check_known(w));
   TFC_TRY(s, infer_init(w));
   TFC_TRY(s, tfc_prune(g, outputs, r->feed_count, NULL, 0, step->inits, step->init_count, initial));
   size_t most = r->feed_count + 1;

@@ -168,10 +168,27 @@ static void test_errors(void **state) {
   assert_exit(2, "did you mean --strip-devices", "tfc-export --strip-device --graph %s --out %s/x.pb", GRAPH, folder);
 }
 
+// Whatever it is called, what is read is never what is written.
+static void test_input_stays(void **state) {
+  (void)state;
+  assert_exit(0, "",
+              "cd %s && cp " GRAPH " g.pb && ln -s g.pb l.pb && ln g.pb h.pb && mkdir m && cp g.pb m/saved_model.pb",
+              folder);
+  static const char *const outs[] = {"g.pb", "./g.pb", "l.pb", "h.pb"};
+  for (size_t i = 0; i < sizeof outs / sizeof *outs; i++)
+    assert_exit(6, "it is the graph that is read", "cd %s && tfc-export --placement p.json --graph g.pb --out %s",
+                folder, outs[i]);
+  assert_exit(6, "it is the graph that is read",
+              "cd %s && tfc-export --strip-devices --graph m/saved_model.pb --out m --format savedmodel", folder);
+  assert_exit(6, "it is the placement that is read", "cd %s && tfc-export --placement p.json --out ./p.json", folder);
+  assert_exit(0, "", "cd %s && cmp g.pb " GRAPH " && cmp m/saved_model.pb " GRAPH, folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_graphdef),        cmocka_unit_test(test_map_and_strip), cmocka_unit_test(test_tables),
       cmocka_unit_test(test_device_function), cmocka_unit_test(test_clusterspec),   cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_input_stays),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -14,29 +14,31 @@
 #define ATTR(key, value) " attr { key: \"" key "\" value { " value " } }"
 #define FLOAT(key) ATTR(key, "type: DT_FLOAT")
 #define FLOATS(key) ATTR(key, "list { type: DT_FLOAT }")
-static const char graph[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape", "shape { dim { size: -1 } }"))
-    NODE("n", "Placeholder", ATTR("dtype", "type: DT_INT32") ATTR("shape", "shape { dim { size: -1 } }"))
-        NODE("scope/b", "Placeholder", ATTR("dtype", "type: DT_BFLOAT16") ATTR("shape", "shape { dim { size: -1 } }"))
-            NODE("y", "Square", IN("x") FLOAT("T")) NODE("scope/twice", "Add",
-                                                         IN("scope/b") IN("scope/b") ATTR("T", "type: DT_BFLOAT16"))
-                NODE("words", "AsString", IN("x") FLOAT("T"))
-                    NODE("zero", "Const",
-                         FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 0 }"))
-                        NODE("one", "Const",
-                             FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 }"))
-                            NODE("v", "VariableV2", FLOAT("dtype") ATTR("shape", "shape {}"))
-                                NODE("init", "Assign", IN("v") IN("zero") FLOAT("T"))
-                                    NODE("count", "AssignAdd", IN("v") IN("one") FLOAT("T")) NODE("read", "Identity",
-                                                                                                  IN("v") FLOAT("T"))
-                                        NODE("q", "FIFOQueueV2",
-                                             FLOATS("component_types") ATTR("shapes", "list { shape {} }")
-                                                 ATTR("capacity", "i: 2"))
-                                            NODE("put", "QueueEnqueueV2", IN("q") IN("one") FLOATS("Tcomponents"))
-                                                NODE("take", "QueueDequeueV2", IN("q") FLOATS("component_types"))
-                                                    NODE("close", "QueueCloseV2", IN("q"))
-                                                        NODE("checked", "CheckNumerics",
-                                                             IN("x") FLOAT("T") ATTR("message", "s: \"not finite\""))
-                                                            NODE("odd", "Frobnicate", IN("x"));
+static const char graph[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape", "shape { dim { size: -1 } }")) NODE(
+    "n", "Placeholder", ATTR("dtype", "type: DT_INT32") ATTR("shape", "shape { dim { size: -1 } }"))
+    NODE("scope/b", "Placeholder", ATTR("dtype", "type: DT_BFLOAT16") ATTR("shape", "shape { dim { size: -1 } }")) NODE(
+        "y", "Square", IN("x") FLOAT("T")) NODE("scope/twice", "Add",
+                                                IN("scope/b") IN("scope/b") ATTR("T", "type: DT_BFLOAT16"))
+        NODE("words", "AsString", IN("x") FLOAT("T")) NODE(
+            "zero", "Const", FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 0 }"))
+            NODE("one", "Const",
+                 FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 }"))
+                NODE("v", "VariableV2", FLOAT("dtype") ATTR("shape", "shape {}"))
+                    NODE("init", "Assign", IN("v") IN("zero") FLOAT("T")) NODE(
+                        "count", "AssignAdd", IN("v") IN("one") FLOAT("T")) NODE("read", "Identity", IN("v") FLOAT("T"))
+                        NODE("q", "FIFOQueueV2",
+                             FLOATS("component_types") ATTR("shapes", "list { shape {} }") ATTR("capacity", "i: 2"))
+                            NODE("put", "QueueEnqueueV2", IN("q") IN("one") FLOATS("Tcomponents"))
+                                NODE("take", "QueueDequeueV2", IN("q") FLOATS("component_types"))
+                                    NODE("close", "QueueCloseV2", IN("q"))
+                                        NODE("checked", "CheckNumerics",
+                                             IN("x") FLOAT("T") ATTR("message", "s: \"not finite\""))
+                                            NODE("odd", "Frobnicate", IN("x"))
+                                                NODE("any", "Placeholder",
+                                                     FLOAT("dtype") ATTR("shape", "shape { unknown_rank: true }"))
+                                                    NODE("any2", "Square", IN("any") FLOAT("T"))
+                                                        NODE("odd2", "Frobnicate", IN("any2"))
+                                                            NODE("behind", "Square", IN("odd2") FLOAT("T"));
 
 static char folder[64];
 
@@ -288,6 +290,27 @@ static void document(void **state) {
   json_decref(d);
 }
 
+// Names that are almost right, outputs that name operations, and an operation that is not known: named first.
+static void near_names(void **state) {
+  (void)state;
+#define STEP(flags) "tfc-run --graph %s/g.pbtxt --steps 1 " flags, folder
+  assert_exit(3, "--target cuont: there is no node 'cuont' in the graph; did you mean 'count'?",
+              STEP("--target cuont"));
+  assert_exit(3, "--fetch twice:0: there is no node 'twice' in the graph; did you mean 'scope/twice'?",
+              STEP("--fetch twice:0"));
+  assert_exit(3, "--init inti: there is no node 'inti' in the graph; did you mean 'init'?",
+              STEP("--target count --init inti"));
+  const struct command_result *r = command(STEP("--target somethingelse"));
+  assert_true(r->code == 3 && !strstr(r->err, "did you mean"));
+  assert_exit(0, "", STEP("--target count:0 --init init:0"));
+  assert_exit(0, "", STEP("--target close:0 --warmup 0")); // which has no outputs
+  assert_exit(3, "node 'odd': op Frobnicate is not known", STEP("--target odd"));
+  assert_exit(3, "node 'odd2': op Frobnicate is not known", STEP("--fetch behind:0")); // whose placeholder has no shape
+  command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"behind:0\"]}]}");
+  assert_exit(3, "node 'odd2': op Frobnicate is not known", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out",
+              folder, folder, folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(feeds_of_other_types),
@@ -296,6 +319,7 @@ int main(void) {
       cmocka_unit_test(values_come_first),
       cmocka_unit_test(slots_in_parts),
       cmocka_unit_test(failures),
+      cmocka_unit_test(near_names),
       cmocka_unit_test(expected_errors),
       cmocka_unit_test(side_by_side),
       cmocka_unit_test(in_pieces),

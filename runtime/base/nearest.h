@@ -1,0 +1,23 @@
+// How alike two names are, for messages that ask "did you mean ...?".
+#ifndef TFC_RUNTIME_BASE_NEAREST_H
+#define TFC_RUNTIME_BASE_NEAREST_H
+
+#include "runtime/base/str.h"
+
+enum { TFC_NEAREST_MOST = 120 }; // longer names are near to nothing but themselves
+
+// Edit distance with neighbours swapped (optimal string alignment); SIZE_MAX for names that are too long.
+size_t tfc_edit_distance(tfc_str a, tfc_str b);
+
+// Of candidates handed in one after the other the nearest, near enough to be meant.
+//
+//   struct tfc_nearest near = {.text = typed};
+//   for (...) tfc_nearest_try(&near, candidate);
+//   if (near.best.data) ...
+struct tfc_nearest {
+  tfc_str text, best; // best.data NULL: none
+  size_t distance;
+};
+void tfc_nearest_try(struct tfc_nearest *nearest, tfc_str candidate);
+
+#endif
