@@ -37,3 +37,7 @@ install(FILES ${CMAKE_BINARY_DIR}/tfc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkg
 # The learned policy that programs use: ../share/tfc beside their folder, built or installed.
 configure_file(${CMAKE_SOURCE_DIR}/configs/policy.json ${CMAKE_BINARY_DIR}/share/tfc/policy.json COPYONLY)
 install(FILES ${CMAKE_SOURCE_DIR}/configs/policy.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tfc COMPONENT tfc)
+
+# The Python package finds the library in the tree that it lies in.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/tfc_python/tfc DESTINATION lib/python3/dist-packages COMPONENT python3-tfc
+        PATTERN "__pycache__" EXCLUDE)

@@ -15,13 +15,11 @@
 static tfc_status initialise(struct tfc_model *m, const struct tfc_graph *file) {
   tfc_status s = NULL;
   struct tfc_step_spec step = {0};
-  TFC_TRY(s, tfc_step_infer(file, &(struct tfc_step_request){.batch = 1}, &step));
+  TFC_TRY(s, tfc_step_infer_init(file, &step));
   if (!step.init_count) goto out;
-  if (step.init_feed_count)
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the initialiser wants '%.*s' fed; set uninitialised, and run it by a call",
-             TFC_STR_ARG(step.init_feeds[0].name));
   struct tfc_run_spec spec = {.targets = step.inits, .target_count = step.init_count, .placement = m->placement};
-  s = tfc_status_annotate(tfc_session_run(m->session, &spec, NULL, NULL, NULL), "initialising variables");
+  s = tfc_status_annotate(tfc_session_run(m->session, &spec, NULL, NULL, NULL),
+                          "initialising variables (uninitialised leaves that to the caller)");
 out:
   tfc_step_spec_deinit(&step);
   return s;
@@ -106,4 +104,16 @@ int32_t tfc_model_device_count(const tfc_model *m) {
 
 const char *tfc_model_device_name(const tfc_model *m, int32_t index) {
   return index >= 0 && (uint32_t)index < m->devices.count ? m->devices.devices[index]->info.name : NULL;
+}
+
+tfc_error *tfc_model_tensor_type(const tfc_model *m, const char *tensor, int32_t *out_dtype) {
+  struct tfc_output output;
+  tfc_status s = tfc_graph_parse_output(m->graph, tfc_str_from(tensor), &output);
+  if (s) return tfc_error_of(s);
+  const struct tfc_node *n = &m->graph->nodes[output.node];
+  if (output.index < 0 || (uint32_t)output.index >= n->output_count)
+    return tfc_error_of(tfc_status_make(TFC_INVALID_ARGUMENT, "'%s': node '%.*s' (%.*s) has %u outputs", tensor,
+                                        TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), n->output_count));
+  *out_dtype = (int32_t)tfc_dtype_base(tfc_output_dtype(m->graph, output));
+  return NULL;
 }

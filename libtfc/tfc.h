@@ -138,6 +138,9 @@ TFC_API tfc_error *tfc_model_save(tfc_model *model, const char *prefix);    /* v
 TFC_API int32_t tfc_model_device_count(const tfc_model *model);
 TFC_API const char *tfc_model_device_name(const tfc_model *model, int32_t index); /* "cpu:0"; NULL: no such device */
 
+/* The element type of a tensor ("x:0"): a tfc_array_type, or TensorFlow's number of one that arrays cannot have. */
+TFC_API tfc_error *tfc_model_tensor_type(const tfc_model *model, const char *tensor, int32_t *out_dtype);
+
 /* --- Calls -------------------------------------------------------------------------------------------------------- */
 typedef struct tfc_call tfc_call;
 

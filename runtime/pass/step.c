@@ -3,6 +3,7 @@
 #include "runtime/pass/step_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/pass/queue_runners.h"
 
@@ -538,6 +539,25 @@ tfc_status tfc_step_infer(const struct tfc_graph *g, const struct tfc_step_reque
   TFC_TRY(s, infer_targets(&w));
   TFC_TRY(s, infer_feeds(&w));
   TFC_TRY(s, make_notes(&w));
+  *out = step;
+  step = (struct tfc_step_spec){0};
+out:
+  tfc_arena_deinit(&step.arena);
+  tfc_arena_deinit(&w.scratch);
+  tfc_queue_runners_deinit(&w.runners);
+  tfc_text_deinit(&w.queues);
+  return s;
+}
+
+tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *out) {
+  struct tfc_step_spec step = {0};
+  struct work w = {.g = g, .request = &(struct tfc_step_request){0}, .step = &step};
+  tfc_status s = NULL;
+  TFC_TRY(s, classify(&w));
+  w.needed = TFC_ARENA_ARRAY(&w.scratch, bool, g->node_count + 1);
+  if (!w.needed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memset(w.needed, true, g->node_count);
+  TFC_TRY(s, infer_init(&w));
   *out = step;
   step = (struct tfc_step_spec){0};
 out:

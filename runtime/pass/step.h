@@ -60,6 +60,8 @@ struct tfc_step_spec { // everything lives in the arena, and the graph
 // INVALID_ARGUMENT: nothing to run, a feed whose shape cannot be known or contradicts; names it and what to give.
 TFC_MUST_USE tfc_status tfc_step_infer(const struct tfc_graph *g, const struct tfc_step_request *request,
                                        struct tfc_step_spec *out);
+// The initialiser alone, of every variable, for callers whose steps are their own: `inits` of *out.
+TFC_MUST_USE tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *out);
 void tfc_step_spec_deinit(struct tfc_step_spec *spec);
 
 // What a placeholder says of the shape of its feeds.

@@ -210,6 +210,17 @@ static void mistakes(void **state) {
   assert_string_equal(tfc_error_text(NULL), "");
 }
 
+static void types(void **state) {
+  (void)state;
+  int32_t dtype = 0;
+  assert_fine(tfc_model_tensor_type(model, "s:0", &dtype));
+  assert_int_equal(dtype, TFC_ARRAY_STRING);
+  assert_fine(tfc_model_tensor_type(model, "v", &dtype));
+  assert_int_equal(dtype, 20); // DT_RESOURCE
+  assert_error(tfc_model_tensor_type(model, "s:1", &dtype), TFC_ERROR_INVALID_ARGUMENT, "1 outputs");
+  assert_error(tfc_model_tensor_type(model, "t", &dtype), TFC_ERROR_INVALID_ARGUMENT, "'t'");
+}
+
 static float read_count(void) {
   float value = -1;
   tfc_call *read = prepare(NULL, "read", NULL);
@@ -350,6 +361,7 @@ int main(void) {
       cmocka_unit_test(in_the_callers_memory),
       cmocka_unit_test(in_the_librarys_memory),
       cmocka_unit_test(strings),
+      cmocka_unit_test(types),
       cmocka_unit_test(many_shapes),
       cmocka_unit_test(mistakes),
       cmocka_unit_test(threads_share_variables),
