@@ -1,10 +1,12 @@
 // Profile: the step on one device of each kind and on the undivided machine, blocks with and without tracing in turns;
 // the links; and from all that the machine, the costs and the problem that searches see.
+#include "placer/job/profile.h"
+
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "placer/job/private.h"
+#include "placer/job/given.h"
+#include "placer/job/room.h"
 #include "profiler/statistics.h"
 #include "runtime/base/units.h"
 
@@ -56,131 +58,129 @@ static double dispatch_of(const struct tfc_measured *m) {
 }
 
 struct profiling {
-  struct tfc_job *job;
+  struct tfc_job_turns *t;
   const uint32_t *device; // [entry] or UINT32_MAX: whole
+  char *trouble;          // why the first of the profile's steps failed, NULL: none did
+  tfc_code trouble_code;
 };
 
-static tfc_status learn_costs(struct tfc_job *j, const struct tfc_measured *m) {
-  tfc_status s = NULL;
-  struct tfc_fusion fusion;
-  TFC_RETURN_IF_ERROR(tfc_fusion_init(&fusion, m->done_by, m->done_by_count, j->plain, j->kept));
-  for (uint32_t i = 0; i < m->profile_count && !s; i++) {
-    s = tfc_cost_table_add(j->alone, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
-    if (!s) s = tfc_cost_table_add(j->costs, &m->profiles[i], j->kind_of_device, j->info->device_count, &fusion, NULL);
-  }
-  tfc_fusion_deinit(&fusion);
-  return s;
-}
-
 // The first failure is the one that says why there is no profile: those behind it may only have had no time left.
-static void remember_trouble(struct tfc_job *j, const struct tfc_measured *m) {
-  if (j->trouble || m->state == TFC_RESULT_OK || !m->message) return;
-  j->trouble = tfc_str_dup(tfc_str_from(m->message));
-  j->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
+static void remember_trouble(struct profiling *p, const struct tfc_measured *m) {
+  if (p->trouble || m->state == TFC_RESULT_OK || !m->message) return;
+  p->trouble = tfc_str_dup(tfc_str_from(m->message));
+  p->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
 }
 
 // Steps on one device, with its operations as they run beside other devices.
 static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
-  struct tfc_job *j = user;
-  remember_trouble(j, m);
+  struct profiling *p = user;
+  remember_trouble(p, m);
   if (m->state != TFC_RESULT_OK) {
-    tfc_job_say(j, true, "in parts: %s", m->message ? m->message : "the step failed");
+    tfc_job_say(p->t->clock, true, "in parts: %s", m->message ? m->message : "the step failed");
     return NULL;
   }
-  return learn_costs(j, m);
+  return tfc_job_model_learn(p->t->model, m, false);
 }
 
 static tfc_status profiled(void *user, const struct tfc_measured *m) {
   tfc_status s = NULL;
   struct profiling *p = user;
-  struct tfc_job *j = p->job;
+  struct tfc_job_model *model = p->t->model;
+  struct tfc_job_candidates *c = p->t->candidates;
   uint32_t device = p->device[m->entry];
-  remember_trouble(j, m);
+  remember_trouble(p, m);
   bool whole = device == UINT32_MAX;
-  struct tfc_job_known known = {.role = "baseline",
-                                .whole = whole,
-                                .single = !whole,
-                                .baseline = true,
-                                .median_us = (double)NAN,
-                                .simulated_us = (double)NAN,
-                                .final_us = (double)NAN};
-  known.name = whole ? tfc_format("whole") : tfc_format("single:%s", j->info->devices[device].name);
-  if (!known.name || !tfc_array_push(&j->known, known)) {
-    free(known.name);
-    return no_memory();
-  }
-  struct tfc_job_known *k = &j->known.data[j->known.count - 1];
+  struct tfc_job_candidate known = {.role = "baseline",
+                                    .whole = whole,
+                                    .single = !whole,
+                                    .baseline = true,
+                                    .median_us = (double)NAN,
+                                    .simulated_us = (double)NAN,
+                                    .final_us = (double)NAN};
+  uint32_t index;
+  known.name = whole ? tfc_format("whole") : tfc_format("single:%s", model->info->devices[device].name);
   struct tfc_measured seen = *m;
   char *why = NULL;
+  if (!known.name) return no_memory();
   if (!whole) {
-    TFC_TRY(s, tfc_solution_init(&k->solution, j->problem));
-    tfc_status illegal = tfc_placement_single(j->problem, tfc_str_from(j->info->devices[device].name), &k->solution);
+    TFC_TRY(s, tfc_solution_init(&known.solution, model->problem));
+    tfc_status illegal =
+        tfc_placement_single(model->problem, tfc_str_from(model->info->devices[device].name), &known.solution);
     if (illegal) { // pins and the like: timed for its costs, but no rival
       why = tfc_str_dup(tfc_str_from(tfc_status_message(illegal)));
       tfc_status_free(illegal);
-      tfc_solution_deinit(&k->solution);
+      tfc_solution_deinit(&known.solution);
       seen.state = m->state == TFC_RESULT_OK ? TFC_RESULT_ILLEGAL : m->state;
       seen.message = why;
     } else {
-      k->digest = tfc_job_digest(j->problem, k->solution.device);
+      known.digest = tfc_job_model_digest(model, known.solution.device);
     }
   }
   if (!whole && seen.state == TFC_RESULT_OK && m->peak_count > device &&
-      m->peak[device] > j->bare->devices[device].memory) {
+      m->peak[device] > model->bare->devices[device].memory) {
     char a[32], b[32];
     why = tfc_format("it needs %s, the limit is %s", tfc_show_bytes(a, (double)m->peak[device]),
-                     tfc_show_bytes(b, (double)j->bare->devices[device].memory));
+                     tfc_show_bytes(b, (double)model->bare->devices[device].memory));
     seen.state = TFC_RESULT_NO_FIT, seen.message = why;
   }
   if (m->state == TFC_RESULT_OK && !whole) {
-    uint32_t kind = j->kind_of_device[device];
-    if (j->info->device_count == 1) TFC_TRY(s, learn_costs(j, m));
-    j->calibration.kinds[kind].dispatch_us = dispatch_of(m);
-    if (isnan(j->trace_overhead)) TFC_TRY(s, overhead_of(m, &j->trace_overhead, &j->trace_overhead_least));
+    uint32_t kind = model->kind_of_device[device];
+    if (model->info->device_count == 1) TFC_TRY(s, tfc_job_model_learn(model, m, false));
+    model->calibration.kinds[kind].dispatch_us = dispatch_of(m);
+    if (isnan(model->trace_overhead)) {
+      double overhead = (double)NAN, least = (double)NAN;
+      TFC_TRY(s, overhead_of(m, &overhead, &least));
+      tfc_job_model_set_trace_overhead(model, overhead, least);
+    }
   }
-  TFC_TRY(s, tfc_job_record(j, k, &seen, "profile"));
+  TFC_TRY(s, tfc_job_candidates_push(c, &known, &index));
+  TFC_TRY(s, tfc_job_turns_take(p->t, index, &seen, "profile"));
+  const struct tfc_job_candidate *k = &c->list.data[index];
   if (isfinite(k->median_us)) {
     char text[32];
-    tfc_job_say(j, false, "%s: %s a step (%u steps)%s%s", k->name, tfc_show_us(text, k->median_us), k->steps,
+    tfc_job_say(p->t->clock, false, "%s: %s a step (%u steps)%s%s", k->name, tfc_show_us(text, k->median_us), k->steps,
                 why ? "; " : "", why ? why : "");
   } else {
-    tfc_job_say(j, true, "%s: %s", k->name, m->message ? m->message : "failed");
+    tfc_job_say(p->t->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
   }
 out:
+  tfc_job_candidate_deinit(&known);
   free(why);
   return s;
 }
 
 // Steps without rewrites: what each operation takes by itself.
 static tfc_status weighed(void *user, const struct tfc_measured *m) {
-  struct tfc_job *j = user;
-  remember_trouble(j, m);
+  struct profiling *p = user;
+  remember_trouble(p, m);
   if (m->state != TFC_RESULT_OK)
-    tfc_job_say(j, true, "without rewrites: %s", m->message ? m->message : "the step failed");
-  for (uint32_t i = 0; i < m->profile_count; i++)
-    TFC_RETURN_IF_ERROR(
-        tfc_cost_table_add(j->plain, &m->profiles[i], j->kind_of_device, j->info->device_count, NULL, NULL));
-  return NULL;
+    tfc_job_say(p->t->clock, true, "without rewrites: %s", m->message ? m->message : "the step failed");
+  return tfc_job_model_learn(p->t->model, m, true);
 }
 
-static tfc_status profile_steps(struct tfc_job *j) {
+static double moment(const struct tfc_job_turns *t, double share) {
+  return tfc_job_moment(t->clock, tfc_job_until(t->schedule, share));
+}
+
+static tfc_status profile_steps(struct profiling *p) {
   tfc_status s = NULL;
-  uint32_t count = 0, nodes = j->o->graph->node_count;
-  uint32_t *device = calloc(j->info->device_count + 2u, sizeof *device);
-  struct tfc_measure_entry *entry = calloc(j->info->device_count + 2u, sizeof *entry);
-  uint16_t *placement = calloc(((size_t)j->info->device_count + 2) * nodes + 1, sizeof *placement);
+  struct tfc_job_turns *t = p->t;
+  struct tfc_job_model *model = t->model;
+  uint32_t count = 0, nodes = model->o->graph->node_count;
+  uint32_t *device = calloc(model->info->device_count + 2u, sizeof *device);
+  struct tfc_measure_entry *entry = calloc(model->info->device_count + 2u, sizeof *entry);
+  uint16_t *placement = calloc(((size_t)model->info->device_count + 2) * nodes + 1, sizeof *placement);
   if (!device || !entry || !placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t d = 0; d < j->info->device_count; d++) {
+  for (uint32_t d = 0; d < model->info->device_count; d++) {
     bool first = true;
-    for (uint32_t e = 0; e < d; e++) first &= j->kind_of_device[e] != j->kind_of_device[d];
+    for (uint32_t e = 0; e < d; e++) first &= model->kind_of_device[e] != model->kind_of_device[d];
     if (!first) continue; // identical devices are measured once
-    uint16_t *p = placement + (size_t)count * nodes;
-    const bool *supported = j->info->supported + (size_t)j->kind_of_device[d] * nodes;
-    for (uint32_t i = 0; i < nodes; i++) p[i] = supported[i] ? (uint16_t)d : (uint16_t)j->subject->host;
-    entry[count].placement = p;
+    uint16_t *at = placement + (size_t)count * nodes;
+    const bool *supported = model->info->supported + (size_t)model->kind_of_device[d] * nodes;
+    for (uint32_t i = 0; i < nodes; i++) at[i] = supported[i] ? (uint16_t)d : (uint16_t)model->subject->host;
+    entry[count].placement = at;
     device[count++] = d;
   }
-  double seconds = tfc_job_total_seconds(j);
   for (uint32_t i = 0; i < count; i++) entry[i].plain = true;
   struct tfc_measure_batch plain = {.entries = entry,
                                     .count = count,
@@ -191,18 +191,18 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .best_us = (double)NAN,
                                     .ignore_limits = true,
                                     .again = true,
-                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.1 * seconds};
-  TFC_TRY(s, tfc_measurer_run(j->measurer, &plain, weighed, j));
-  TFC_TRY(s, tfc_job_keep_together(j));
+                                    .deadline_s = moment(t, tfc_job_shares.plain)};
+  TFC_TRY(s, tfc_measurer_run(t->measurer, &plain, weighed, p));
+  TFC_TRY(s, tfc_job_model_keep_together(model, t->clock));
   for (uint32_t i = 0; i < count; i++) entry[i].plain = false, entry[i].in_parts = true;
   struct tfc_measure_batch parts = plain;
   parts.block = 5;
-  parts.deadline_s += 0.05 * seconds;
-  if (j->info->device_count > 1) TFC_TRY(s, tfc_measurer_run(j->measurer, &parts, run_in_parts, j));
+  parts.deadline_s = moment(t, tfc_job_shares.in_parts);
+  if (model->info->device_count > 1) TFC_TRY(s, tfc_measurer_run(t->measurer, &parts, run_in_parts, p));
   for (uint32_t i = 0; i < count; i++) entry[i].in_parts = false;
   entry[count].whole = true;
   device[count++] = UINT32_MAX;
-  struct profiling p = {j, device};
+  p->device = device;
   struct tfc_measure_batch batch = {.entries = entry,
                                     .count = count,
                                     .reference = UINT32_MAX,
@@ -214,8 +214,8 @@ static tfc_status profile_steps(struct tfc_job *j) {
                                     .trace = TFC_TRACE_MODE_ALTERNATE,
                                     .ignore_limits = true,
                                     .again = true,
-                                    .deadline_s = 1e-9 * (double)j->begin_ns - j->before_s + 0.2 * seconds};
-  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, profiled, &p));
+                                    .deadline_s = moment(t, tfc_job_shares.profile)};
+  TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, profiled, p));
 out:
   free(device);
   free(entry);
@@ -223,95 +223,41 @@ out:
   return s;
 }
 
-tfc_status tfc_job_profile(struct tfc_job *j) {
+tfc_status tfc_job_profile(struct tfc_job_turns *t) {
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_job_rebuild(j)); // without costs: units and what may go where
-  if (j->o->evaluate)
-    TFC_TRY(s, tfc_job_check_given(j));
-  else
-    TFC_TRY(s, tfc_job_check_room(j));
-  TFC_TRY(s, profile_steps(j));
+  struct tfc_job_model *model = t->model;
+  const struct tfc_job_candidates *c = t->candidates;
+  struct profiling p = {.t = t};
+  TFC_TRY(s, tfc_job_journal_rebuild(t->journal, model)); // without costs: units and what may go where
+  TFC_TRY(s, model->o->evaluate ? tfc_job_check_given(model) : tfc_job_check_room(model));
+  TFC_TRY(s, profile_steps(&p));
   bool any = false;
-  for (size_t i = 0; i < j->known.count; i++) any |= j->known.data[i].single && isfinite(j->known.data[i].median_us);
+  for (size_t i = 0; i < c->list.count; i++) any |= c->list.data[i].single && isfinite(c->list.data[i].median_us);
   if (!any) {
-    TFC_FAIL(s, j->trouble ? j->trouble_code : TFC_ABORTED, "the step could not be profiled: %s",
-             j->trouble ? j->trouble : "no device could run it");
+    TFC_FAIL(s, p.trouble ? p.trouble_code : TFC_ABORTED, "the step could not be profiled: %s",
+             p.trouble ? p.trouble : "no device could run it");
   }
-  if (isfinite(j->trace_overhead)) {
-    if (j->trace_overhead_least > 0.02) j->trace = TFC_TRACE_MODE_ALTERNATE;
-    tfc_job_say(j, false, "tracing costs %.1f %% of a step%s", 100 * j->trace_overhead,
-                j->trace == TFC_TRACE_MODE_ALTERNATE ? ": traced and untraced blocks alternate"
-                : j->trace_overhead > 0.02           ? ", which is no more than the steps vary"
-                                                     : "");
+  if (isfinite(model->trace_overhead)) {
+    tfc_job_say(t->clock, false, "tracing costs %.1f %% of a step%s", 100 * model->trace_overhead,
+                model->trace == TFC_TRACE_MODE_ALTERNATE ? ": traced and untraced blocks alternate"
+                : model->trace_overhead > 0.02           ? ", which is no more than the steps vary"
+                                                         : "");
   }
-  if (j->info->device_count > 1) {
-    free(j->calibration.links);
-    j->calibration.links = NULL;
-    double end = 1e-9 * (double)j->begin_ns - j->before_s + 0.25 * tfc_job_total_seconds(j);
-    TFC_TRY(s, tfc_measurer_links(j->measurer, end, &j->calibration.links, &j->calibration.link_count));
-    for (uint32_t i = 0; i < j->calibration.link_count; i++) {
-      const struct tfc_link_time *t = &j->calibration.links[i];
+  if (model->info->device_count > 1) {
+    free(model->calibration.links);
+    model->calibration.links = NULL;
+    TFC_TRY(s, tfc_measurer_links(t->measurer, moment(t, tfc_job_shares.links), &model->calibration.links,
+                                  &model->calibration.link_count));
+    for (uint32_t i = 0; i < model->calibration.link_count; i++) {
+      const struct tfc_link_time *l = &model->calibration.links[i];
       char a[32], b[32];
-      if (i == 0 || i + 1 == j->calibration.link_count || t->bytes == 262144)
-        tfc_job_say(j, false, "%s to %s: %s in %s", j->info->devices[t->source].name, j->info->devices[t->target].name,
-                    tfc_show_bytes(a, (double)t->bytes), tfc_show_us(b, t->time_us));
+      if (i == 0 || i + 1 == model->calibration.link_count || l->bytes == 262144)
+        tfc_job_say(t->clock, false, "%s to %s: %s in %s", model->info->devices[l->source].name,
+                    model->info->devices[l->target].name, tfc_show_bytes(a, (double)l->bytes),
+                    tfc_show_us(b, l->time_us));
     }
   }
 out:
+  free(p.trouble);
   return s;
-}
-
-tfc_status tfc_job_rebuild(struct tfc_job *j) {
-  tfc_status s = NULL;
-  struct tfc_machine *machine = NULL;
-  struct tfc_cost_graph *graph = NULL;
-  struct tfc_problem *problem = NULL, *coarse_problem = NULL;
-  struct tfc_cost_graph *coarse_graph = NULL;
-  struct tfc_simulator *simulator = NULL;
-  TFC_TRY(s,
-          tfc_local_machine(j->info, &j->calibration, j->o->execution.limits, j->o->execution.limit_count, &machine));
-  for (uint32_t d = 0; d < machine->device_count; d++) // searches aim lower where placements need more than simulated
-    if (machine->devices[d].memory != TFC_NO_LIMIT)
-      machine->devices[d].memory = (uint64_t)((double)machine->devices[d].memory / j->memory_ratio);
-  TFC_TRY(s, tfc_subject_cost_graph(j->subject, j->costs, false, j->kept, &graph));
-  TFC_TRY(s, tfc_problem_create(graph, machine, j->o->objective, &problem));
-  TFC_TRY(s, tfc_simulator_create(problem, &simulator));
-  if (j->coarse) {
-    TFC_TRY(s, tfc_subject_cost_graph(j->coarse, j->costs, false, j->kept, &coarse_graph));
-    TFC_TRY(s, tfc_problem_create(coarse_graph, machine, j->o->objective, &coarse_problem));
-  }
-  bool first = j->problem == NULL;
-  tfc_simulator_free(j->simulator);
-  tfc_problem_free(j->problem);
-  tfc_cost_graph_free(j->cost_graph);
-  tfc_machine_free(j->machine);
-  tfc_problem_free(j->coarse_problem);
-  tfc_cost_graph_free(j->coarse_graph);
-  j->coarse_problem = coarse_problem, j->coarse_graph = coarse_graph;
-  coarse_problem = NULL, coarse_graph = NULL;
-  j->machine = machine, j->cost_graph = graph, j->problem = problem, j->simulator = simulator;
-  machine = NULL, graph = NULL, problem = NULL, simulator = NULL;
-  if (first) TFC_TRY(s, tfc_job_store_subject(j));
-  TFC_TRY(s, tfc_job_store_costs(j));
-out:
-  tfc_simulator_free(simulator);
-  tfc_problem_free(problem);
-  tfc_problem_free(coarse_problem);
-  tfc_cost_graph_free(coarse_graph);
-  tfc_cost_graph_free(graph);
-  tfc_machine_free(machine);
-  return s;
-}
-
-void tfc_job_predict(struct tfc_job *j) {
-  for (size_t i = 0; i < j->known.count; i++) {
-    struct tfc_job_known *k = &j->known.data[i];
-    if (k->solution.device && isnan(k->simulated_us)) k->simulated_us = tfc_job_simulate(j, &k->solution);
-  }
-}
-
-double tfc_job_simulate(struct tfc_job *j, const struct tfc_solution *solution) {
-  struct tfc_verdict verdict = {0};
-  tfc_simulate(j->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
-  return verdict.legal ? 1e-6 * (double)verdict.value : (double)NAN;
 }

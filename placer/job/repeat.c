@@ -1,15 +1,17 @@
 // What was measured is measured again, minutes apart: how well the simulator orders placements is not to depend on how
 // fast the machine was in the one moment of each.
+#include "placer/job/repeat.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/job/private.h"
+#include "placer/measure/evaluator.h"
 #include "runtime/base/random.h"
 
 enum { AT_ONCE = 5 }; // plans that are in memory
 
 struct again {
-  struct tfc_job *job;
+  const struct tfc_measure_info *info;
   struct tfc_job_pair *const *pairs; // [entry]
 };
 
@@ -17,19 +19,20 @@ static tfc_status took(void *user, const struct tfc_measured *m) {
   struct again *a = user;
   struct tfc_job_pair *pair = a->pairs[m->entry];
   struct tfc_result r = {0};
-  TFC_RETURN_IF_ERROR(tfc_result_from_measured(m, a->job->info->device_count, TFC_LABEL_MEASURED, false, &r));
+  TFC_RETURN_IF_ERROR(tfc_result_from_measured(m, a->info->device_count, TFC_LABEL_MEASURED, false, &r));
   if (r.state == TFC_RESULT_OK && r.steps) pair->measured_us[pair->measured_count++] = 1e-6 * (double)r.value;
   tfc_result_deinit(&r);
   return NULL;
 }
 
-static tfc_status measure_some(struct tfc_job *j, const uint32_t *order, const uint32_t *index, uint32_t count) {
+static tfc_status measure_some(struct tfc_job_turns *t, struct tfc_job_outcome *out, const uint32_t *order,
+                               const uint32_t *index, uint32_t count) {
   tfc_status s = NULL;
   struct tfc_job_entries entries = {0};
   struct tfc_job_pair *pairs[AT_ONCE] = {NULL};
   uint32_t known[AT_ONCE];
-  for (uint32_t i = 0; i < count; i++) known[i] = index[order[i]], pairs[i] = &j->out->pairs[order[i]];
-  TFC_TRY(s, tfc_job_entries_make(j, known, count, UINT32_MAX, &entries));
+  for (uint32_t i = 0; i < count; i++) known[i] = index[order[i]], pairs[i] = &out->pairs[order[i]];
+  TFC_TRY(s, tfc_job_entries_make(t->candidates, known, count, UINT32_MAX, &entries));
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
                                     .reference = UINT32_MAX,
@@ -37,26 +40,25 @@ static tfc_status measure_some(struct tfc_job *j, const uint32_t *order, const u
                                     .block = 5,
                                     .blocks = 1,
                                     .best_us = (double)NAN,
-                                    .trace = j->trace};
-  TFC_TRY(s, tfc_measurer_run(j->measurer, &batch, took, &(struct again){j, pairs}));
+                                    .trace = t->model->trace};
+  TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, took, &(struct again){t->model->info, pairs}));
 out:
   tfc_job_entries_deinit(&entries);
   return s;
 }
 
 // The pairs of all that searches and random placements had measured, with their first reading; index: of known.
-static tfc_status begin_pairs(struct tfc_job *j, uint32_t *index) {
-  struct tfc_job_outcome *out = j->out;
-  if (!(out->pairs = calloc(j->known.count + 1, sizeof *out->pairs))) goto no_memory;
-  for (uint32_t i = 0; i < j->known.count; i++) {
-    const struct tfc_job_known *k = &j->known.data[i];
+static tfc_status begin_pairs(const struct tfc_job_candidates *c, struct tfc_job_outcome *out, uint32_t *index) {
+  if (!(out->pairs = calloc(c->list.count + 1, sizeof *out->pairs))) goto no_memory;
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
     if (k->baseline || k->state != TFC_RESULT_OK || !isfinite(k->median_us)) continue;
     index[out->pair_count] = i;
     struct tfc_job_pair *pair = &out->pairs[out->pair_count++];
     *pair = (struct tfc_job_pair){.algorithm = tfc_str_dup(tfc_str_from(k->algorithm)),
                                   .predicted_us = k->simulated_us,
-                                  .simulated_us = tfc_job_simulate(j, &k->solution),
-                                  .measured_us = malloc((j->o->repeats + 1u) * sizeof *pair->measured_us)};
+                                  .simulated_us = tfc_job_model_simulate(c->model, &k->solution),
+                                  .measured_us = malloc((c->model->o->repeats + 1u) * sizeof *pair->measured_us)};
     if (!pair->algorithm || !pair->measured_us) goto no_memory;
     pair->measured_us[pair->measured_count++] = k->median_us;
   }
@@ -65,25 +67,25 @@ no_memory:
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-tfc_status tfc_job_repeat(struct tfc_job *j) {
+tfc_status tfc_job_repeat(struct tfc_job_turns *t, struct tfc_job_outcome *out) {
   tfc_status s = NULL;
   struct tfc_random random;
-  uint32_t *index = malloc((j->known.count + 1) * sizeof *index);
-  uint32_t *order = malloc((j->known.count + 1) * sizeof *order);
+  uint32_t *index = malloc((t->candidates->list.count + 1) * sizeof *index);
+  uint32_t *order = malloc((t->candidates->list.count + 1) * sizeof *order);
   if (!index || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, begin_pairs(j, index));
-  tfc_random_init(&random, (uint64_t)j->o->execution.seed + 29);
-  const uint32_t count = j->out->pair_count;
+  TFC_TRY(s, begin_pairs(t->candidates, out, index));
+  tfc_random_init(&random, (uint64_t)t->model->o->execution.seed + 29);
+  const uint32_t count = out->pair_count;
   for (uint32_t i = 0; i < count; i++) order[i] = i;
-  for (uint32_t round = 0; round < j->o->repeats; round++) {
-    tfc_job_say(j, false, "measuring %u placements again, %u of %u", count, round + 1, j->o->repeats);
+  for (uint32_t round = 0; round < t->model->o->repeats; round++) {
+    tfc_job_say(t->clock, false, "measuring %u placements again, %u of %u", count, round + 1, t->model->o->repeats);
     for (uint32_t i = count; i > 1; i--) {
       uint32_t other = (uint32_t)tfc_random_below(&random, i), kept = order[i - 1];
       order[i - 1] = order[other], order[other] = kept;
     }
     for (uint32_t i = 0; i < count; i += AT_ONCE) {
-      if (tfc_job_cancelled(j)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
-      TFC_TRY(s, measure_some(j, order + i, index, count - i < AT_ONCE ? count - i : AT_ONCE));
+      if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
+      TFC_TRY(s, measure_some(t, out, order + i, index, count - i < AT_ONCE ? count - i : AT_ONCE));
     }
   }
 out:

@@ -1,15 +1,16 @@
 // What a search moves as one: nodes whose work is one operation's, and runs of those that read the same weights.
+#include "placer/job/together.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/job/private.h"
 #include "runtime/base/array.h"
 
 // What a node takes by itself; NaN: not known.
-static double own_us(const struct tfc_job *j, uint32_t node) {
+static double own_us(const struct tfc_job_together *t, uint32_t node) {
   double own = (double)NAN;
-  for (uint32_t k = 0; k < j->calibration.kind_count; k++) {
-    struct tfc_cost cost = tfc_cost_table_get(j->plain, node, k);
+  for (uint32_t k = 0; k < t->kind_count; k++) {
+    struct tfc_cost cost = tfc_cost_table_get(t->plain, node, k);
     if (cost.samples && !(own <= cost.median_us)) own = cost.median_us;
   }
   return own;
@@ -17,24 +18,24 @@ static double own_us(const struct tfc_job *j, uint32_t node) {
 
 // Apart from the operation that it is fused into, a node writes its outputs and the other reads them. (The products of
 // a softmax in shards are sums of small tensors: they belong on several devices, fused or not.)
-static bool costs_to_tear(const struct tfc_job *j, uint32_t node) {
+static bool costs_to_tear(const struct tfc_job_together *t, uint32_t node) {
   const double bandwidth = 1e10; // bytes a second, of one core
-  const struct tfc_node *n = &j->o->graph->nodes[node];
+  const struct tfc_node *n = &t->graph->nodes[node];
   double bytes = 0;
-  for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)j->info->output_bytes[n->output_begin + k];
-  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(j, node)); // not known: it is kept
+  for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)t->info->output_bytes[n->output_begin + k];
+  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(t, node)); // not known: it is kept
 }
 
 // Union-find over nodes, on what the graph itself keeps together.
 struct sets {
-  const struct tfc_job *j;
+  const struct tfc_job_together *t;
   uint32_t *parent; // [node]
   TFC_ARRAY(struct tfc_node_pair) pairs;
 };
 
 static uint32_t root_of(struct sets *s, uint32_t node) {
-  uint32_t anchor = s->j->subject->anchor[node];
-  if (anchor != TFC_NONE) node = s->j->subject->node_of[anchor];
+  uint32_t anchor = s->t->subject->anchor[node];
+  if (anchor != TFC_NONE) node = s->t->subject->node_of[anchor];
   while (s->parent[node] != node) node = s->parent[node] = s->parent[s->parent[node]];
   return node;
 }
@@ -57,10 +58,10 @@ static int by_weights(const void *a, const void *b) {
 
 // On each device where weights are read they are fetched and packed once more. In how many runs of the graph's order
 // that is worth it: where it takes a fifth of the readers' own time at most.
-static uint32_t runs_of(const struct tfc_job *j, const struct reader *readers, uint32_t count) {
+static uint32_t runs_of(const struct tfc_job_together *t, const struct reader *readers, uint32_t count) {
   const double bandwidth = 5e9; // bytes a second: fetched, read, written
   double all = 0;
-  for (uint32_t i = 0; i < count; i++) all += own_us(j, readers[i].node);
+  for (uint32_t i = 0; i < count; i++) all += own_us(t, readers[i].node);
   double runs = 0.2 * all / (1e6 * (double)readers[0].bytes / bandwidth);
   return runs > 1 ? (uint32_t)fmin(runs, count) : 1; // not known: they stay together
 }
@@ -83,7 +84,7 @@ static tfc_status cut_in_runs(struct sets *s, const struct reader *readers, uint
 
 static tfc_status share(struct sets *s) {
   tfc_status status = NULL;
-  const struct tfc_measure_info *info = s->j->info;
+  const struct tfc_measure_info *info = s->t->info;
   TFC_ARRAY(struct reader) readers = {0};
   for (uint32_t i = 0; i < info->shared_count; i++) {
     const struct tfc_plan_shared *k = &info->shared[i];
@@ -97,7 +98,7 @@ static tfc_status share(struct sets *s) {
     if (!count || by_weights(&readers.data[count - 1], &readers.data[i]) != 0) readers.data[count++] = readers.data[i];
   for (uint32_t begin = 0, end; begin < count; begin = end) {
     for (end = begin + 1; end < count && readers.data[end].with == readers.data[begin].with;) end++;
-    uint32_t runs = runs_of(s->j, readers.data + begin, end - begin);
+    uint32_t runs = runs_of(s->t, readers.data + begin, end - begin);
     TFC_TRY(status, cut_in_runs(s, readers.data + begin, end - begin, runs));
   }
 out:
@@ -105,23 +106,27 @@ out:
   return status;
 }
 
-tfc_status tfc_job_find_together(struct tfc_job *j, struct tfc_node_pair **out, uint32_t *out_count) {
+tfc_status tfc_job_find_together(const struct tfc_job_together *t, bool **out_kept, struct tfc_node_pair **out,
+                                 uint32_t *out_count) {
   tfc_status s = NULL;
-  uint32_t nodes = j->o->graph->node_count;
-  struct sets sets = {.j = j, .parent = malloc((nodes + 1u) * sizeof *sets.parent)};
-  j->kept = calloc(nodes + 1u, sizeof *j->kept);
-  if (!sets.parent || !j->kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  const uint32_t nodes = t->graph->node_count;
+  const struct tfc_measure_info *info = t->info;
+  struct sets sets = {.t = t, .parent = malloc((nodes + 1u) * sizeof *sets.parent)};
+  bool *kept = calloc(nodes + 1u, sizeof *kept);
+  if (!sets.parent || !kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < nodes; i++) sets.parent[i] = i;
-  for (uint32_t i = 0; i < nodes && j->info->done_by; i++) {
-    j->kept[i] = j->info->done_by[i] < nodes && costs_to_tear(j, i);
-    if (j->kept[i]) TFC_TRY(s, join(&sets, i, j->info->done_by[i]));
+  for (uint32_t i = 0; i < nodes && info->done_by; i++) {
+    kept[i] = info->done_by[i] < nodes && costs_to_tear(t, i);
+    if (kept[i]) TFC_TRY(s, join(&sets, i, info->done_by[i]));
   }
-  for (uint32_t i = 0; i < j->info->continued_count; i++)
-    if (j->info->continued[i].same) TFC_TRY(s, join(&sets, j->info->continued[i].node, j->info->continued[i].before));
+  for (uint32_t i = 0; i < info->continued_count; i++)
+    if (info->continued[i].same) TFC_TRY(s, join(&sets, info->continued[i].node, info->continued[i].before));
   TFC_TRY(s, share(&sets));
+  *out_kept = kept, kept = NULL;
   *out = sets.pairs.data, *out_count = (uint32_t)sets.pairs.count;
   sets.pairs.data = NULL;
 out:
+  free(kept);
   free(sets.parent);
   tfc_array_free(&sets.pairs);
   return s;

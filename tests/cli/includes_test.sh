@@ -5,6 +5,20 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 failed=0
 
+# placer/job is a line: a file includes only what stands before it here, so its calls go one way too.
+line=(clock outcome options schedule together model given candidates entries finalists journal resume turns room profile
+  rivals learn search in_flight final repeat saved_problem table explain document evaluate answer job)
+for file in placer/job/*.[ch]; do
+  own=$(basename "${file%.*}") before=none
+  for name in "${line[@]}"; do
+    before+="|$name"
+    [ "$name" = "$own" ] && break
+  done
+  [ "$name" = "$own" ] || { printf '%s has no place in the line of placer/job\n' "$file" && failed=1; }
+  bad=$(grep -nE '^ *# *include +"placer/job/' "$file" | grep -vE "placer/job/($before)\.h\"")
+  [ -z "$bad" ] || { printf '%s includes what stands behind it in the line:\n%s\n' "$file" "$bad" && failed=1; }
+done
+
 # The runtime knows neither SQLite nor CUPTI.
 if bad=$(grep -rnE --include='*.[ch]' 'include +<(sqlite3|cupti)' runtime); then
   printf 'the runtime may not know these:\n%s\n' "$bad"

@@ -3,26 +3,27 @@
 
 #include <math.h>
 
-#include "placer/job/private.h"
+#include "placer/job/finalists.h"
 
 static tfc_device_id somewhere[1]; // a solution that is there; who takes part goes by digest
 
-static uint32_t add(struct tfc_job *j, const char *name, const char *role, double median_us, tfc_result_state state) {
+static uint32_t add(struct tfc_job_candidates *c, const char *name, const char *role, double median_us,
+                    tfc_result_state state) {
   const bool whole = strcmp(name, "whole") == 0, single = strncmp(name, "single:", 7) == 0;
-  struct tfc_job_known k = {.name = (char *)(uintptr_t)name,
-                            .role = role,
-                            .whole = whole,
-                            .single = single,
-                            .baseline = strcmp(role, "candidate") != 0,
-                            .heuristic = strcmp(role, "heuristic") == 0,
-                            .digest = j->known.count + 1,
-                            .state = state,
-                            .median_us = median_us,
-                            .level_us = median_us,
-                            .final_us = (double)NAN};
+  struct tfc_job_candidate k = {.name = (char *)(uintptr_t)name,
+                                .role = role,
+                                .whole = whole,
+                                .single = single,
+                                .baseline = strcmp(role, "candidate") != 0,
+                                .heuristic = strcmp(role, "heuristic") == 0,
+                                .digest = c->list.count + 1,
+                                .state = state,
+                                .median_us = median_us,
+                                .level_us = median_us,
+                                .final_us = (double)NAN};
   if (!whole) k.solution.device = somewhere;
-  assert_true(tfc_array_push(&j->known, k));
-  return (uint32_t)j->known.count - 1;
+  assert_true(tfc_array_push(&c->list, k));
+  return (uint32_t)c->list.count - 1;
 }
 
 static bool holds(const uint32_t *list, uint32_t count, uint32_t index) {
@@ -32,11 +33,13 @@ static bool holds(const uint32_t *list, uint32_t count, uint32_t index) {
 }
 
 struct field {
-  struct tfc_job job;
+  struct tfc_job_clock clock;
+  struct tfc_job_candidates job;
   uint32_t whole, single, expert, own, incumbent, fastest, more;
 };
 static void make(struct field *f, double expert_us, tfc_result_state expert) {
   *f = (struct field){0};
+  tfc_job_candidates_init(&f->job, &f->clock, NULL);
   f->whole = add(&f->job, "whole", "baseline", 400e3, TFC_RESULT_OK);
   f->single = add(&f->job, "single:cpu:0", "baseline", 800e3, TFC_RESULT_OK);
   f->expert = add(&f->job, "expert", "baseline", expert_us, expert);
@@ -45,10 +48,10 @@ static void make(struct field *f, double expert_us, tfc_result_state expert) {
   f->incumbent = add(&f->job, "#5", "candidate", 260e3, TFC_RESULT_OK); // faster in turns with the one before
   f->more = add(&f->job, "#6", "candidate", 280e3, TFC_RESULT_OK);
   add(&f->job, "#7", "candidate", 200e3, TFC_RESULT_NO_FIT);
-  f->job.best = f->incumbent;
+  tfc_job_candidates_lead(&f->job, f->incumbent);
 }
 static void unmake(struct field *f) {
-  tfc_array_free(&f->job.known);
+  tfc_array_free(&f->job.list);
 }
 
 static void assert_competitors(const struct field *f, const uint32_t *list, uint32_t count) {
@@ -105,25 +108,23 @@ static void test_hopeless_expert(void **state) {
 
 static void test_nothing_measured(void **state) {
   (void)state;
-  struct tfc_job j = {.best = UINT32_MAX};
+  struct tfc_job_candidates c = {.best = UINT32_MAX};
   uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
-  assert_int_equal(tfc_job_finalists(&j, 10, list, &block), 0);
+  assert_int_equal(tfc_job_finalists(&c, 10, list, &block), 0);
 }
 
 // The machine was fast when one was measured and slow later: what counts is how they stood to what ran beside them.
 static void test_drift(void **state) {
   (void)state;
   struct field f;
-  const struct tfc_job_options options = {0};
   uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0, many[12];
   make(&f, 500e3, TFC_RESULT_OK);
-  f.job.o = &options, f.job.best_seen_us = INFINITY;
   for (uint32_t i = 0; i < 12; i++) many[i] = add(&f.job, "#8", "candidate", 300e3 + i, TFC_RESULT_OK);
-  f.job.known.data[many[7]].level_us = 240e3;
-  f.job.known.data[many[3]].level_us = 245e3;
-  tfc_job_consider(&f.job, many[7]);
+  f.job.list.data[many[7]].level_us = 240e3;
+  f.job.list.data[many[3]].level_us = 245e3;
+  tfc_job_candidates_consider(&f.job, many[7]);
   assert_int_equal(f.job.best, many[7]);
-  tfc_job_consider(&f.job, many[3]); // better than the reference of both, and not than the one before it
+  tfc_job_candidates_consider(&f.job, many[3]); // better than the reference of both, and not than the one before it
   assert_int_equal(f.job.best, many[7]);
   uint32_t count = tfc_job_finalists(&f.job, 1000, list, &block);
   assert_competitors(&f, list, count);

@@ -1,0 +1,320 @@
+#include "placer/job/candidates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/measure/evaluator.h"
+#include "runtime/base/units.h"
+
+// The clock shows with every event what leads and how many were measured.
+static void show(struct tfc_job_candidates *c) {
+  const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
+  c->clock->measured = c->episodes;
+  c->clock->best_us = best ? fmin(c->best_seen_us, best->median_us) : (double)NAN;
+}
+
+void tfc_job_candidates_init(struct tfc_job_candidates *c, struct tfc_job_clock *clock,
+                             const struct tfc_job_model *model) {
+  *c = (struct tfc_job_candidates){
+      .clock = clock, .model = model, .best = UINT32_MAX, .best_seen_us = INFINITY, .unordered.us = (double)NAN};
+  show(c);
+}
+
+void tfc_job_candidate_deinit(struct tfc_job_candidate *k) {
+  free(k->name);
+  free(k->algorithm);
+  free(k->note);
+  free(k->peak);
+  free(k->busy_us);
+  free(k->share);
+  free(k->sequence);
+  tfc_solution_deinit(&k->solution);
+  tfc_array_free(&k->final_step_us);
+  tfc_array_free(&k->final_block_of);
+  tfc_array_free(&k->in_flight.us);
+  tfc_array_free(&k->in_flight.block);
+}
+
+void tfc_job_candidates_clear(struct tfc_job_candidates *c) {
+  for (size_t i = 0; i < c->list.count; i++) tfc_job_candidate_deinit(&c->list.data[i]);
+  c->list.count = 0, c->best = UINT32_MAX;
+  show(c);
+}
+
+void tfc_job_candidates_deinit(struct tfc_job_candidates *c) {
+  for (size_t i = 0; i < c->list.count; i++) tfc_job_candidate_deinit(&c->list.data[i]);
+  tfc_array_free(&c->list);
+}
+
+// --- Adding ----------------------------------------------------------------------------------------------------------
+tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name, const char *algorithm,
+                                  const char *role, const struct tfc_solution *solution, uint32_t *out_index,
+                                  bool *out_new) {
+  tfc_status s = NULL;
+  uint64_t digest = tfc_job_model_digest(c->model, solution->device);
+  bool rival = strcmp(role, "candidate") != 0;
+  for (uint32_t i = 0; i < c->list.count && !rival; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    if (k->digest != digest || !k->solution.device || isnan(k->median_us)) continue;
+    *out_index = i, *out_new = false;
+    return NULL;
+  }
+  struct tfc_job_candidate k = {.role = strcmp(role, "candidate") == 0   ? "candidate"
+                                        : strcmp(role, "heuristic") == 0 ? "heuristic"
+                                                                         : "baseline",
+                                .baseline = rival,
+                                .heuristic = strcmp(role, "heuristic") == 0,
+                                .digest = digest,
+                                .median_us = (double)NAN,
+                                .q1_us = (double)NAN,
+                                .q3_us = (double)NAN,
+                                .ratio = (double)NAN,
+                                .level_us = (double)NAN,
+                                .final_us = (double)NAN};
+  k.simulated_us = tfc_job_model_simulate(c->model, solution);
+  k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", c->list.count);
+  k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
+  if (!k.name || (algorithm && !k.algorithm)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_solution_copy(&k.solution, solution, c->model->problem));
+  if (!tfc_array_push(&c->list, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out_index = (uint32_t)c->list.count - 1, *out_new = true;
+  k = (struct tfc_job_candidate){0};
+out:
+  free(k.name);
+  free(k.algorithm);
+  if (s && k.solution.device) tfc_solution_deinit(&k.solution);
+  return s;
+}
+
+tfc_status tfc_job_candidates_push(struct tfc_job_candidates *c, struct tfc_job_candidate *candidate,
+                                   uint32_t *out_index) {
+  if (!tfc_array_push(&c->list, *candidate)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (candidate->episode > c->episodes) c->episodes = candidate->episode;
+  *candidate = (struct tfc_job_candidate){0};
+  *out_index = (uint32_t)c->list.count - 1;
+  show(c);
+  return NULL;
+}
+
+tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t index,
+                                        const struct tfc_solution *solution, const char *algorithm,
+                                        uint32_t *out_index) {
+  tfc_status s = NULL;
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  struct tfc_job_candidate again = {.role = "candidate",
+                                    .digest = k->digest,
+                                    .state = k->state,
+                                    .code = k->code,
+                                    .median_us = (double)NAN,
+                                    .q1_us = k->q1_us,
+                                    .q3_us = k->q3_us,
+                                    .steps = k->steps,
+                                    .ratio = k->ratio,
+                                    .level_us = k->level_us,
+                                    .simulated_us = k->simulated_us,
+                                    .final_us = (double)NAN,
+                                    .final_q1 = k->final_q1,
+                                    .final_q3 = k->final_q3,
+                                    .transfers = k->transfers,
+                                    .transfer_bytes = k->transfer_bytes};
+  again.name = tfc_format("#%zu", c->list.count);
+  again.algorithm = tfc_str_dup(tfc_str_from(algorithm));
+  if (!again.name || !again.algorithm) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_solution_copy(&again.solution, solution, c->model->problem));
+  TFC_TRY(s, tfc_job_candidates_push(c, &again, out_index));
+out:
+  tfc_job_candidate_deinit(&again);
+  return s;
+}
+
+// --- What was measured -----------------------------------------------------------------------------------------------
+tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index, const struct tfc_measured *m,
+                                   bool final) {
+  struct tfc_job_candidate *k = &c->list.data[index];
+  tfc_status s = NULL;
+  struct tfc_result r = {0};
+  uint32_t devices = k->whole ? 1 : c->model->info->device_count;
+  TFC_TRY(s, tfc_result_from_measured(m, devices, TFC_LABEL_MEASURED, true, &r));
+  bool timed = r.steps > 0;
+  double median = timed ? 1e-6 * (double)r.value : (double)NAN, q1 = timed ? 1e-6 * (double)r.q1 : (double)NAN,
+         q3 = timed ? 1e-6 * (double)r.q3 : (double)NAN;
+  if (final) {
+    k->final_us = median, k->final_q1 = q1, k->final_q3 = q3, k->final_steps = r.steps;
+    for (uint32_t i = 0; i < m->step_count; i++)
+      if (!m->steps[i].warmup && (!tfc_array_push(&k->final_step_us, 1e-3 * (double)m->steps[i].duration_ns) ||
+                                  !tfc_array_push(&k->final_block_of, m->steps[i].block)))
+        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  } else {
+    k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
+    k->level_us = median;
+  }
+  k->state = r.state, k->code = m->code;
+  k->transfers = r.transfers, k->transfer_bytes = r.transfer_bytes;
+  k->in_lanes = m->in_lanes;
+  free(k->peak);
+  free(k->busy_us);
+  free(k->share);
+  k->peak = malloc((devices + 1u) * sizeof *k->peak);
+  k->busy_us = malloc((devices + 1u) * sizeof *k->busy_us);
+  k->share = malloc((devices + 1u) * sizeof *k->share);
+  if (!k->peak || !k->busy_us || !k->share) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < devices; d++) {
+    int64_t busy = 0, total = 0;
+    for (uint32_t i = 0; i < m->profile_count; i++) {
+      busy += d < m->profiles[i].busy.count ? m->profiles[i].busy.data[d].busy_ns : 0;
+      total += m->profiles[i].duration_ns;
+    }
+    k->peak[d] = r.memory[d];
+    k->busy_us[d] = 1e-6 * (double)r.busy[d];
+    k->share[d] = total ? (double)busy / (double)total : (double)NAN;
+  }
+  if (m->message) {
+    free(k->note);
+    k->note = tfc_str_dup(tfc_str_from(m->message));
+  }
+  if (!k->baseline && !k->episode) k->episode = ++c->episodes;
+out:
+  show(c);
+  tfc_result_deinit(&r);
+  return s;
+}
+
+tfc_status tfc_job_candidates_take_in_flight(struct tfc_job_candidates *c, uint32_t index, const struct tfc_measured *m,
+                                             uint32_t at_once) {
+  tfc_status s = NULL;
+  struct tfc_result r = {0};
+  struct tfc_job_candidate *k = &c->list.data[index];
+  TFC_TRY(s, tfc_result_from_measured(m, c->model->info->device_count, TFC_LABEL_MEASURED, false, &r));
+  if (r.state != TFC_RESULT_OK || !r.steps) goto out;
+  if (k->in_flight.us.count && k->in_flight.median_us <= 1e-6 * (double)r.value) goto out;
+  k->in_flight.us.count = k->in_flight.block.count = 0, k->in_flight.at_once = at_once;
+  k->in_flight.median_us = 1e-6 * (double)r.value;
+  k->in_flight.q1_us = 1e-6 * (double)r.q1, k->in_flight.q3_us = 1e-6 * (double)r.q3;
+  for (uint32_t i = 0; i < m->step_count; i++)
+    if (!tfc_array_push(&k->in_flight.us, 1e-3 * (double)m->steps[i].duration_ns) ||
+        !tfc_array_push(&k->in_flight.block, m->steps[i].block))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+out:
+  tfc_result_deinit(&r);
+  return s;
+}
+
+tfc_status tfc_job_candidates_take_unordered(struct tfc_job_candidates *c, const struct tfc_measured *m) {
+  struct tfc_result r = {0};
+  TFC_RETURN_IF_ERROR(tfc_result_from_measured(m, c->model->info->device_count, TFC_LABEL_MEASURED, false, &r));
+  if (r.state == TFC_RESULT_OK && r.steps)
+    c->unordered =
+        (struct tfc_job_unordered){1e-6 * (double)r.value, 1e-6 * (double)r.q1, 1e-6 * (double)r.q3, r.steps};
+  tfc_result_deinit(&r);
+  return NULL;
+}
+
+void tfc_job_candidates_level(struct tfc_job_candidates *c, uint32_t index, double reference_us) {
+  struct tfc_job_candidate *k = &c->list.data[index];
+  k->level_us = isfinite(k->ratio * reference_us) ? k->ratio * reference_us : k->median_us;
+}
+
+tfc_status tfc_job_candidates_keep_sequence(struct tfc_job_candidates *c, uint32_t index, const uint32_t *sequence,
+                                            uint32_t count) {
+  struct tfc_job_candidate *k = &c->list.data[index];
+  if (!c->model->problem->has_limits || k->sequence || k->state != TFC_RESULT_OK) return NULL;
+  if (!(k->sequence = malloc((count + 1u) * sizeof *k->sequence)))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(k->sequence, sequence, count * sizeof *sequence);
+  k->sequence_count = count;
+  return NULL;
+}
+
+void tfc_job_candidates_predict(struct tfc_job_candidates *c) {
+  for (size_t i = 0; i < c->list.count; i++) {
+    struct tfc_job_candidate *k = &c->list.data[i];
+    if (k->solution.device && isnan(k->simulated_us)) k->simulated_us = tfc_job_model_simulate(c->model, &k->solution);
+  }
+}
+
+// --- Who leads -------------------------------------------------------------------------------------------------------
+void tfc_job_candidates_lead(struct tfc_job_candidates *c, uint32_t index) {
+  c->best = index;
+  show(c);
+}
+
+void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
+  const struct tfc_job_candidate *k = &c->list.data[index], *best = tfc_job_candidates_best(c);
+  if (!tfc_job_can_answer(k) || (best && !(k->level_us < best->level_us))) return;
+  char text[32];
+  bool seen = k->median_us >= c->best_seen_us; // better than its reference, but the machine was slower then
+  if (!seen) c->best_seen_us = k->median_us;
+  tfc_job_candidates_lead(c, index);
+  if (!seen)
+    tfc_job_say(c->clock, false, "best so far: %s a step, by %s", tfc_show_us(text, k->median_us),
+                k->algorithm ? k->algorithm : k->name);
+}
+
+// Whichever can be the answer and is better than the incumbent by `us`.
+static void choose(struct tfc_job_candidates *c, double (*us)(const struct tfc_job_candidate *)) {
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i], *best = tfc_job_candidates_best(c);
+    if (tfc_job_can_answer(k) && (!best || us(k) < us(best))) c->best = i;
+  }
+  show(c);
+}
+
+static double median_of(const struct tfc_job_candidate *k) {
+  return k->median_us;
+}
+static double level_of(const struct tfc_job_candidate *k) {
+  return k->level_us;
+}
+void tfc_job_candidates_choose_by_median(struct tfc_job_candidates *c) {
+  choose(c, median_of);
+}
+void tfc_job_candidates_choose_by_level(struct tfc_job_candidates *c) {
+  choose(c, level_of);
+}
+void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *c) {
+  choose(c, tfc_job_final_us);
+}
+
+void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint32_t *index, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[index[i]], *best = tfc_job_candidates_best(c);
+    if (tfc_job_can_answer(k) && isfinite(k->final_us) &&
+        (!best || k->final_us < tfc_job_final_us(best) || best->state != TFC_RESULT_OK))
+      c->best = index[i];
+  }
+  show(c);
+}
+
+bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *out_single) {
+  bool measured = false;
+  *out_single = UINT32_MAX;
+  for (uint32_t i = 0; i < c->list.count; i++)
+    measured |= tfc_job_can_answer(&c->list.data[i]) && c->list.data[i].in_flight.us.count;
+  c->best = UINT32_MAX;
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    struct tfc_job_candidate *k = &c->list.data[i];
+    if (k->solution.device && !k->in_flight.us.count)
+      k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // by the costs as they are known at the end
+    const double us = tfc_job_load_us(k);
+    if (!tfc_job_can_answer(k) || (measured && !k->in_flight.us.count) || isnan(us)) continue;
+    if (c->best == UINT32_MAX || !(tfc_job_load_us(&c->list.data[c->best]) <= us)) c->best = i;
+    if (k->single && (*out_single == UINT32_MAX || us < tfc_job_load_us(&c->list.data[*out_single]))) *out_single = i;
+  }
+  show(c);
+  return measured;
+}
+
+// --- Asking ----------------------------------------------------------------------------------------------------------
+const struct tfc_job_candidate *tfc_job_candidates_best(const struct tfc_job_candidates *c) {
+  return c->best == UINT32_MAX ? NULL : &c->list.data[c->best];
+}
+bool tfc_job_can_answer(const struct tfc_job_candidate *k) {
+  return k->solution.device && k->state == TFC_RESULT_OK && isfinite(k->median_us);
+}
+double tfc_job_final_us(const struct tfc_job_candidate *k) {
+  return isfinite(k->final_us) ? k->final_us : k->median_us;
+}
+double tfc_job_load_us(const struct tfc_job_candidate *k) {
+  return k->in_flight.us.count ? k->in_flight.median_us : k->simulated_us;
+}

@@ -1,0 +1,38 @@
+#include "placer/job/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "runtime/base/clock.h"
+
+double tfc_job_seconds(const struct tfc_job_clock *c) {
+  return c->before_s + 1e-9 * (double)(tfc_now_ns() - c->begin_ns);
+}
+
+double tfc_job_moment(const struct tfc_job_clock *c, double seconds) {
+  return 1e-9 * (double)c->begin_ns - c->before_s + seconds;
+}
+
+bool tfc_job_cancelled(const struct tfc_job_clock *c) {
+  return c->cancel && atomic_load(c->cancel);
+}
+
+void tfc_job_say(const struct tfc_job_clock *c, bool warning, const char *format, ...) {
+  char text[1024];
+  if (!c->event) return;
+  if (format) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+  }
+  const struct tfc_job_event event = {.phase = c->phase,
+                                      .warning = warning,
+                                      .text = format ? text : NULL,
+                                      .seconds = tfc_job_seconds(c),
+                                      .seconds_total = c->total_s,
+                                      .measured = c->measured,
+                                      .measured_total = c->measured_total,
+                                      .best_us = c->best_us};
+  c->event(c->user, &event);
+}

@@ -1,0 +1,11 @@
+#ifndef TFC_PLACER_JOB_DOCUMENT_H
+#define TFC_PLACER_JOB_DOCUMENT_H
+
+#include "placer/job/candidates.h"
+#include "placer/job/outcome.h"
+
+// The placement file of a candidate, as out->placement: its rows and its bound are the outcome's.
+TFC_MUST_USE tfc_status tfc_job_document(const struct tfc_job_candidates *candidates,
+                                         const struct tfc_job_candidate *candidate, struct tfc_job_outcome *out);
+
+#endif

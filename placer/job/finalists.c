@@ -1,0 +1,125 @@
+#include "placer/job/finalists.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FINALISTS = 3, MOST_FINALISTS = 8, FEWEST_BLOCK = 2 };
+
+static void add_once(uint32_t *list, uint32_t *count, uint32_t index) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (list[i] == index) return;
+  if (*count < TFC_JOB_MOST_FINALISTS) list[(*count)++] = index;
+}
+
+// The expert and the user's own placements.
+static bool is_rival(const struct tfc_job_candidate *k) {
+  return k->baseline && !k->heuristic && !k->single && !k->whole;
+}
+
+// Also what was stopped as hopeless: it may have been disturbed.
+static bool is_timed(const struct tfc_job_candidate *k) {
+  return (k->state == TFC_RESULT_OK || k->state == TFC_RESULT_CUT) && isfinite(k->median_us);
+}
+
+// The fastest that can be the answer: of one device, or of several but those in `list`; UINT32_MAX: none.
+static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const uint32_t *list, uint32_t count) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    bool taken = !tfc_job_can_answer(k) || k->single != single;
+    for (uint32_t n = 0; n < count && !taken; n++) taken = list[n] == i || c->list.data[list[n]].digest == k->digest;
+    if (!taken && (best == UINT32_MAX || k->level_us < c->list.data[best].level_us)) best = i;
+  }
+  return best;
+}
+
+// What must be compared: the incumbent, the fastest on several devices and on one, the undivided machine, the rivals.
+static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
+  uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
+  if (c->best != UINT32_MAX) add_once(list, &count, c->best);
+  if (spread != UINT32_MAX) add_once(list, &count, spread);
+  if (single != UINT32_MAX) add_once(list, &count, single);
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    if ((k->whole && k->state == TFC_RESULT_OK) || (is_rival(k) && is_timed(k))) add_once(list, &count, i);
+  }
+  return count;
+}
+
+// What so many timed steps of each take, with those before them by which plans adapt and warm up.
+static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *list, uint32_t count, uint32_t steps) {
+  double us = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[list[i]];
+    us += (steps + 2 + (k->whole ? TFC_ADAPT_STEPS : TFC_ADAPT_ORDER_STEPS)) * k->median_us;
+  }
+  return 1e-6 * us;
+}
+
+// Takes the slowest of the user's own placements out, where even the fewest steps of all have no time; or an expert
+// that is out of all proportion.
+static bool drop_one(const struct tfc_job_candidates *c, uint32_t *list, uint32_t *count) {
+  uint32_t worst = UINT32_MAX;
+  double least_us = INFINITY;
+  for (uint32_t i = 0; i < *count; i++) least_us = fmin(least_us, c->list.data[list[i]].median_us);
+  for (uint32_t i = 0; i < *count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[list[i]];
+    if (list[i] == c->best || !is_rival(k)) continue;
+    if (strcmp(k->name, "expert") == 0 && k->median_us < 5 * least_us) continue;
+    if (worst == UINT32_MAX || k->median_us > c->list.data[list[worst]].median_us) worst = i;
+  }
+  if (worst == UINT32_MAX) return false;
+  memmove(list + worst, list + worst + 1, (*count - worst - 1) * sizeof *list);
+  --*count;
+  return true;
+}
+
+uint32_t tfc_job_finalists(const struct tfc_job_candidates *c, double left_s, uint32_t *list, uint32_t *out_block) {
+  uint32_t count = competitors(c, list), several = 0, block = TFC_JOB_FINAL_BLOCK;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[list[i]];
+    several += k->solution.device && !k->single && !is_rival(k);
+  }
+  // A screening says little of those that are close together: more of them where all have time for every round, also
+  // on a machine that has become slower by a third.
+  for (; several < MOST_FINALISTS && count < TFC_JOB_MOST_FINALISTS; several++) {
+    uint32_t steps = several < FINALISTS ? 2 * TFC_JOB_FINAL_BLOCK : TFC_JOB_FINAL_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;
+    list[count] = fastest(c, false, list, count);
+    if (list[count] == UINT32_MAX || seconds_for(c, list, count + 1, steps) > left_s) break;
+    count++;
+  }
+  while (seconds_for(c, list, count, 2 * FEWEST_BLOCK) > left_s && drop_one(c, list, &count)) {
+  }
+  while (block > FEWEST_BLOCK && seconds_for(c, list, count, 2 * block) > left_s) block--;
+  *out_block = block;
+  return count;
+}
+
+double tfc_job_final_s(const struct tfc_job_candidates *c, const struct tfc_job_schedule *schedule) {
+  uint32_t list[TFC_JOB_MOST_FINALISTS], count = competitors(c, list);
+  double turns = seconds_for(c, list, count, 2 * (FEWEST_BLOCK + 1)) / (1 - tfc_job_shares.unordered);
+  if (tfc_job_model_runs_in_flight(c->model)) turns /= 1 - tfc_job_shares.in_flight;
+  return turns + tfc_job_report_s(schedule);
+}
+
+uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *c, uint32_t *list) {
+  uint32_t count = 0;
+  for (int single = 0; single < 2; single++)
+    for (uint32_t round = 0; round < (single ? 1 : FINALISTS); round++) {
+      uint32_t best = UINT32_MAX;
+      for (uint32_t i = 0; i < c->list.count; i++) {
+        const struct tfc_job_candidate *k = &c->list.data[i];
+        bool taken = !tfc_job_can_answer(k) || k->single != (single == 1) || isnan(k->simulated_us);
+        for (uint32_t n = 0; n < count && !taken; n++) taken = c->list.data[list[n]].digest == k->digest;
+        if (!taken && (best == UINT32_MAX || k->simulated_us < c->list.data[best].simulated_us)) best = i;
+      }
+      if (best != UINT32_MAX) add_once(list, &count, best);
+    }
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    if (k->baseline && !k->heuristic && !k->single && tfc_job_can_answer(k)) add_once(list, &count, i);
+  }
+  for (uint32_t i = 0; i < c->list.count; i++)
+    if (c->list.data[i].whole && c->list.data[i].state == TFC_RESULT_OK) add_once(list, &count, i);
+  return count;
+}

@@ -1,0 +1,20 @@
+// Finalists: who takes part in the final turns, and how long these take. What must be compared always does (the
+// incumbent, the fastest on several devices and on one, the undivided machine, the rivals); more of the fastest where
+// there is time for two full blocks of each.
+#ifndef TFC_PLACER_JOB_FINALISTS_H
+#define TFC_PLACER_JOB_FINALISTS_H
+
+#include "placer/job/candidates.h"
+#include "placer/job/schedule.h"
+
+enum { TFC_JOB_FINAL_ROUNDS = 6, TFC_JOB_FINAL_BLOCK = 5, TFC_JOB_MOST_FINALISTS = 16 };
+
+// By index: list[TFC_JOB_MOST_FINALISTS]. *out_block: timed steps of a block, fewer where there is less time.
+uint32_t tfc_job_finalists(const struct tfc_job_candidates *candidates, double left_s, uint32_t *list,
+                           uint32_t *out_block);
+// Those of the least loads, and what they are compared with.
+uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *candidates, uint32_t *list);
+// What few steps of all that must be compared, and the report, would take now.
+double tfc_job_final_s(const struct tfc_job_candidates *candidates, const struct tfc_job_schedule *schedule);
+
+#endif

@@ -1,0 +1,404 @@
+#include "placer/job/journal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/measure/evaluator.h"
+#include "profiler/host.h"
+#include "profiler/statistics.h"
+
+enum { RAW_KEPT = 20 }; // candidates whose single operations stay in the database
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static const char *label_of(const struct tfc_job_model *m) {
+  return tfc_label_name(tfc_measure_label(m->info));
+}
+
+// --- The run ---------------------------------------------------------------------------------------------------------
+tfc_status tfc_job_journal_open(struct tfc_job_journal *j, const struct tfc_job_options *o,
+                                const struct tfc_job_clock *clock) {
+  *j = (struct tfc_job_journal){.clock = clock};
+  return tfc_store_open(o->database, &(struct tfc_store_options){.write = true, .purpose = o->program}, &j->store);
+}
+
+void tfc_job_journal_close(struct tfc_job_journal *j) {
+  tfc_store_close(j->store);
+  tfc_array_free(&j->rows);
+}
+
+tfc_status tfc_job_journal_begin(struct tfc_job_journal *j, const struct tfc_job_options *o, const char *sha256) {
+  struct tfc_host host;
+  struct tfc_text execution = {0};
+  tfc_host_describe(&host);
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, tfc_store_add_run(j->store,
+                               &(struct tfc_store_run){.program = o->program,
+                                                       .command = o->command,
+                                                       .graph = o->graph_path,
+                                                       .graph_sha256 = sha256,
+                                                       .graph_nodes = o->graph->node_count,
+                                                       .objective = tfc_objective_name(o->objective),
+                                                       .algorithms = o->algorithms ? o->algorithms : "auto",
+                                                       .label = "measured",
+                                                       .seed = (uint64_t)o->execution.seed,
+                                                       .host = host.name,
+                                                       .cpu_model = host.cpu_model,
+                                                       .blas_core = host.blas_core},
+                               &j->run));
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // it can be gone on with from here
+  tfc_execution_format(&o->execution, &execution);
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "execution", (tfc_str){execution.data, execution.size}));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  tfc_text_deinit(&execution);
+  return s;
+}
+
+// --- Graph, devices, costs -------------------------------------------------------------------------------------------
+static tfc_status store_devices(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+  for (uint32_t d = 0; d <= m->info->device_count; d++) {
+    bool whole = d == m->info->device_count;
+    const struct tfc_device_info *i = whole ? &m->info->whole : &m->info->devices[d];
+    struct tfc_text slowdown = {0};
+    struct tfc_store_device row = {.device_id = d,
+                                   .name = whole ? "whole" : i->name,
+                                   .kind = i->kind,
+                                   .model = i->model,
+                                   .tensorflow = i->tensorflow,
+                                   .label = i->label,
+                                   .cores = i->cores,
+                                   .memory_space = i->address_space,
+                                   .math = i->math[0] ? i->math : NULL,
+                                   .memory_limit = whole ? i->memory : m->bare->devices[d].memory,
+                                   .dispatch_us = (double)NAN};
+    if (!whole) {
+      double factors[TFC_MAX_DEVICES];
+      tfc_calibration_slowdown(&m->calibration, m->kind_of_device[d], factors);
+      for (uint32_t k = 0; k < m->info->device_count; k++)
+        tfc_text_printf(&slowdown, "%s%.4f", k ? ", " : "[", factors[k]);
+      tfc_text_printf(&slowdown, "]");
+      row.dispatch_us = m->calibration.kinds[m->kind_of_device[d]].dispatch_us;
+      row.slowdown = slowdown.data;
+    }
+    tfc_status s = tfc_store_add_devices(j->store, j->run, &row, 1);
+    tfc_text_deinit(&slowdown);
+    if (s) return s;
+  }
+  return NULL;
+}
+
+static tfc_status store_subject(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+  tfc_status s = NULL;
+  const struct tfc_graph *g = m->o->graph;
+  struct tfc_store_node *nodes = calloc(g->node_count + 1u, sizeof *nodes);
+  struct tfc_store_edge *edges = calloc(m->subject->edge_count + 1u, sizeof *edges);
+  if (!nodes || !edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < n->output_count && n->output_begin + k < m->info->output_count; k++)
+      bytes += m->info->output_bytes[n->output_begin + k];
+    uint32_t anchor = m->subject->needed[i] ? m->subject->anchor[i] : TFC_NONE;
+    nodes[i] = (struct tfc_store_node){
+        .node_id = i,
+        .name = n->name,
+        .op = n->op,
+        .unit_id = anchor == TFC_NONE ? UINT32_MAX : m->problem->unit[anchor],
+        .flops = (double)NAN,
+        .bytes_touched = (double)NAN,
+        .memory = m->subject->cost_of[i] == TFC_NONE ? 0 : m->subject->memory[m->subject->cost_of[i]],
+        .output_bytes = bytes};
+  }
+  for (uint32_t e = 0; e < m->subject->edge_count; e++) {
+    const struct tfc_subject_edge *edge = &m->subject->edges[e];
+    edges[e] = (struct tfc_store_edge){m->subject->node_of[edge->from], edge->output, m->subject->node_of[edge->to],
+                                       edge->bytes};
+  }
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, tfc_store_set_label(j->store, j->run, label_of(m)));
+  TFC_TRY(s, tfc_store_add_nodes(j->store, j->run, nodes, g->node_count));
+  TFC_TRY(s, tfc_store_add_edges(j->store, j->run, edges, m->subject->edge_count));
+  TFC_TRY(s, store_devices(j, m));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  free(nodes);
+  free(edges);
+  return s;
+}
+
+static tfc_status store_costs(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, store_devices(j, m));
+  for (uint32_t i = 0; i < m->calibration.link_count; i++) {
+    const struct tfc_link_time *t = &m->calibration.links[i];
+    struct tfc_store_link row = {t->source, t->target, t->bytes, t->time_us, t->samples};
+    TFC_TRY(s, tfc_store_add_links(j->store, j->run, &row, 1));
+  }
+  for (uint32_t c = 0; c < m->subject->cost_count; c++) {
+    for (uint32_t k = 0; k < m->subject->kind_count && m->subject->runs[c]; k++) {
+      struct tfc_cost cost = tfc_cost_table_get(m->costs, m->subject->node_of[c], k);
+      if (!cost.samples) continue;
+      char kind[32];
+      snprintf(kind, sizeof kind, "%.*s", TFC_STR_ARG(m->subject->kinds[k]));
+      struct tfc_store_cost row = {m->subject->node_of[c], kind,        cost.median_us, cost.q1_us, cost.q3_us,
+                                   cost.fastest_us,        cost.samples};
+      TFC_TRY(s, tfc_store_add_costs(j->store, j->run, &row, 1));
+    }
+  }
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  return s;
+}
+
+tfc_status tfc_job_journal_rebuild(struct tfc_job_journal *j, struct tfc_job_model *m) {
+  TFC_RETURN_IF_ERROR(tfc_job_model_rebuild(m));
+  if (!j->has_subject) TFC_RETURN_IF_ERROR(store_subject(j, m));
+  j->has_subject = true;
+  return store_costs(j, m);
+}
+
+// --- Measurements ----------------------------------------------------------------------------------------------------
+const char *tfc_job_state_name(tfc_result_state state) {
+  static const char *const names[] = {"ok", "cut", "no fit", "illegal", "failed"};
+  return names[state];
+}
+
+static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
+                                  const struct tfc_measured *m) {
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  struct tfc_job_journal_row *at = &j->rows.data[index];
+  tfc_status s = NULL;
+  uint16_t *device = NULL;
+  uint32_t units = c->model->problem->unit_count;
+  if (!(device = calloc(units + 1u, sizeof *device))) return no_memory();
+  for (uint32_t u = 0; u < units; u++)
+    device[u] = k->solution.device ? k->solution.device[u] : (uint16_t)c->model->info->device_count;
+  at->placement_id = j->next_id++;
+  bool timed = isfinite(k->median_us);
+  struct tfc_store_placement row = {.placement_id = at->placement_id,
+                                    .role = k->role,
+                                    .name = k->name,
+                                    .algorithm = k->algorithm,
+                                    .episode = k->episode && m ? (int64_t)k->episode : -1,
+                                    .digest = k->digest,
+                                    .state = m ? tfc_job_state_name(k->state) : "modelled",
+                                    .label = m ? label_of(c->model) : "modelled",
+                                    .simulated_us = k->simulated_us,
+                                    .median_us = k->median_us,
+                                    .q1_us = k->q1_us,
+                                    .q3_us = k->q3_us,
+                                    .steps = k->steps,
+                                    .ratio = m ? k->ratio : (double)NAN,
+                                    .reward = timed && k->state == TFC_RESULT_OK ? -k->median_us : (double)NAN,
+                                    .cost_s = m ? m->seconds : (double)NAN,
+                                    .at_s = tfc_job_seconds(j->clock),
+                                    .transfers = k->transfers,
+                                    .transfer_bytes = k->transfer_bytes,
+                                    .message = k->note};
+  s = tfc_store_add_placement(j->store, j->run, &row, k->whole || k->solution.device ? device : NULL, units, &at->key);
+  free(device);
+  return s;
+}
+
+// Rows of the steps that were timed; operations only of traced ones.
+static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
+                              const struct tfc_measured *m, const char *phase) {
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  struct tfc_job_journal_row *at = &j->rows.data[index];
+  tfc_status s = NULL;
+  uint32_t *number = calloc(m->step_count + 1u, sizeof *number);
+  TFC_ARRAY(struct tfc_store_op) ops = {0};
+  TFC_ARRAY(struct tfc_store_transfer) transfers = {0};
+  uint32_t on_whole = k->whole ? c->model->info->device_count : 0;
+  if (!number) return no_memory();
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    const struct tfc_measured_step *t = &m->steps[i];
+    number[i] = at->next_step;
+    if (t->warmup) continue;
+    struct tfc_store_step row = {at->next_step++, phase, t->block, t->traced, t->start_ns, t->duration_ns};
+    TFC_TRY(s, tfc_store_add_steps(j->store, at->key, &row, 1));
+  }
+  for (uint32_t i = 0; i < m->profile_count; i++) {
+    const struct tfc_step_profile *p = &m->profiles[i];
+    uint32_t step = number[m->profile_step[i]];
+    for (size_t d = 0; d < p->busy.count; d++) {
+      struct tfc_store_busy row = tfc_store_busy_of(step, (uint32_t)d + on_whole, &p->busy.data[d]);
+      TFC_TRY(s, tfc_store_add_busy(j->store, at->key, &row, 1));
+    }
+    ops.count = transfers.count = 0;
+    for (size_t n = 0; n < p->ops.count; n++) {
+      const struct tfc_profile_op *o = &p->ops.data[n];
+      struct tfc_store_op row = {step,        (uint32_t)n,    o->node,        o->device + on_whole,
+                                 o->start_ns, o->duration_ns, o->dispatch_ns, o->launched_ns};
+      if (!tfc_array_push(&ops, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    for (size_t n = 0; n < p->transfers.count; n++) {
+      const struct tfc_profile_transfer *t = &p->transfers.data[n];
+      if (t->id >= m->transfer_count) continue;
+      const struct tfc_plan_transfer_row *of = &m->transfers[t->id];
+      struct tfc_store_transfer row = {
+          step,        (uint32_t)n,   of->node, of->output, of->source, of->target, t->bytes ? t->bytes : of->bytes,
+          t->start_ns, t->duration_ns};
+      if (!tfc_array_push(&transfers, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    TFC_TRY(s, tfc_store_add_ops(j->store, at->key, ops.data, ops.count));
+    TFC_TRY(s, tfc_store_add_transfers(j->store, at->key, transfers.data, transfers.count));
+    TFC_TRY(s, tfc_store_add_works(j->store, at->key, step, on_whole, p->works.data, p->works.count));
+    TFC_TRY(s, tfc_store_add_calls(j->store, at->key, step, p->calls.data, p->calls.count));
+    at->raw = true;
+  }
+out:
+  tfc_array_free(&ops);
+  tfc_array_free(&transfers);
+  free(number);
+  return s;
+}
+
+static int by_node(const void *a, const void *b) {
+  const struct tfc_profile_op *x = *(const struct tfc_profile_op *const *)a,
+                              *y = *(const struct tfc_profile_op *const *)b;
+  return (x->node > y->node) - (x->node < y->node);
+}
+
+static tfc_status store_totals(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
+                               const struct tfc_measured *m) {
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  struct tfc_job_journal_row *at = &j->rows.data[index];
+  tfc_status s = NULL;
+  TFC_ARRAY(const struct tfc_profile_op *) all = {0};
+  double ns[1024];
+  for (uint32_t i = 0; i < m->profile_count; i++)
+    for (size_t n = 0; n < m->profiles[i].ops.count; n++)
+      if (!tfc_array_push(&all, &m->profiles[i].ops.data[n])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (all.count) qsort(all.data, all.count, sizeof *all.data, by_node);
+  for (size_t i = 0, e; i < all.count; i = e) {
+    struct tfc_store_op_total row = {.node_id = all.data[i]->node,
+                                     .device_id = k->whole ? c->model->info->device_count : all.data[i]->device};
+    for (e = i; e < all.count && all.data[e]->node == row.node_id; e++) {
+      if (row.samples < 1024) ns[row.samples++] = (double)all.data[e]->duration_ns;
+      row.total_ns += all.data[e]->duration_ns;
+    }
+    struct tfc_quartiles q = tfc_quartiles_of(ns, row.samples);
+    row.median_ns = (int64_t)q.median;
+    row.fastest_ns = (int64_t)q.least;
+    TFC_TRY(s, tfc_store_add_op_totals(j->store, at->key, &row, 1));
+  }
+  for (uint32_t d = 0; d < m->peak_count; d++) {
+    struct tfc_store_memory row = {k->whole ? c->model->info->device_count : d, m->peak[d]};
+    TFC_TRY(s, tfc_store_add_memory(j->store, at->key, &row, 1));
+  }
+out:
+  tfc_array_free(&all);
+  return s;
+}
+
+// Raw rows are kept for the last candidates; the best's and the baselines' stay.
+static tfc_status drop_old_raw(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
+  uint32_t kept = 0;
+  for (size_t i = j->rows.count; i-- > 0;) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    struct tfc_job_journal_row *at = &j->rows.data[i];
+    if (!at->raw || k->baseline || i == c->best || k->final_steps) continue;
+    if (++kept <= RAW_KEPT) continue;
+    TFC_RETURN_IF_ERROR(tfc_store_drop_raw(j->store, at->key));
+    at->raw = false;
+  }
+  return NULL;
+}
+
+static tfc_status make_room(struct tfc_job_journal *j, uint32_t index) {
+  while (j->rows.count <= index)
+    if (!tfc_array_push(&j->rows, (struct tfc_job_journal_row){0})) return no_memory();
+  return NULL;
+}
+
+tfc_status tfc_job_journal_know(struct tfc_job_journal *j, uint32_t index, struct tfc_job_journal_row row) {
+  TFC_RETURN_IF_ERROR(make_room(j, index));
+  j->rows.data[index] = row;
+  if (row.placement_id >= j->next_id) j->next_id = row.placement_id + 1;
+  return NULL;
+}
+
+void tfc_job_journal_forget(struct tfc_job_journal *j) {
+  j->rows.count = 0;
+}
+
+tfc_status tfc_job_journal_measured(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
+                                    const struct tfc_measured *m, const char *phase, bool final) {
+  tfc_status s = NULL;
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  TFC_RETURN_IF_ERROR(make_room(j, index));
+  TFC_TRY(s, tfc_store_begin(j->store));
+  if (!j->rows.data[index].key) TFC_TRY(s, store_placement(j, c, index, m));
+  TFC_TRY(s, store_steps(j, c, index, m, phase));
+  TFC_TRY(s, store_totals(j, c, index, m));
+  if (final && isfinite(k->final_us))
+    TFC_TRY(s, tfc_store_set_final(j->store, j->rows.data[index].key, NULL, k->final_us, k->final_q1, k->final_q3,
+                                   k->final_steps));
+  TFC_TRY(s, drop_old_raw(j, c));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  if (s) tfc_store_rollback(j->store);
+  return s;
+}
+
+tfc_status tfc_job_journal_in_flight(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
+                                     const struct tfc_measured *m, uint32_t at_once) {
+  tfc_status s = NULL;
+  TFC_RETURN_IF_ERROR(make_room(j, index));
+  TFC_TRY(s, tfc_store_begin(j->store));
+  if (!j->rows.data[index].key) TFC_TRY(s, store_placement(j, c, index, m));
+  TFC_TRY(s, store_steps(j, c, index, m, at_once > 1 ? "in flight" : "one by one"));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  if (s) tfc_store_rollback(j->store);
+  return s;
+}
+
+tfc_status tfc_job_journal_modelled(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index) {
+  tfc_status s = NULL;
+  TFC_RETURN_IF_ERROR(make_room(j, index));
+  if (j->rows.data[index].key) return NULL;
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, store_placement(j, c, index, NULL));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  if (s) tfc_store_rollback(j->store);
+  return s;
+}
+
+int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *j, uint32_t index) {
+  return index < j->rows.count && j->rows.data[index].key ? j->rows.data[index].placement_id : -1;
+}
+
+// --- Going on, and the end -------------------------------------------------------------------------------------------
+tfc_status tfc_job_journal_progress(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+  tfc_status s = NULL;
+  struct tfc_text text = {0};
+  tfc_text_printf(&text, "%.3f %.6g %.6g", tfc_job_seconds(j->clock), m->trace_overhead, m->trace_overhead_least);
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", (tfc_str){text.data, text.size}));
+  TFC_TRY(s, store_devices(j, m));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  tfc_text_deinit(&text);
+  return s;
+}
+
+tfc_status tfc_job_journal_finish(struct tfc_job_journal *j, const struct tfc_store_answer *answer) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, tfc_store_finish_run(j->store, j->run, answer));
+  TFC_TRY(s, tfc_store_commit(j->store));
+  TFC_TRY(s, tfc_store_index(j->store));
+out:
+  if (s) tfc_store_rollback(j->store);
+  return s;
+}

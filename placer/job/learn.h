@@ -1,0 +1,12 @@
+// Learners: algorithms that propose from measured step times, each measurement an episode of the run.
+#ifndef TFC_PLACER_JOB_LEARN_H
+#define TFC_PLACER_JOB_LEARN_H
+
+#include "placer/algo/algo.h"
+#include "placer/job/turns.h"
+
+// Until so many seconds of the job are over, with so many measurements at most.
+TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job_turns *turns, const struct tfc_algo *algo, double until_s,
+                                      uint32_t measurements);
+
+#endif

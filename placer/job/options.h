@@ -1,0 +1,53 @@
+// What a job is asked for. Plain data, borrowed for as long as the job runs.
+#ifndef TFC_PLACER_JOB_OPTIONS_H
+#define TFC_PLACER_JOB_OPTIONS_H
+
+#include "placer/job/clock.h"
+#include "placer/measure/measure.h"
+#include "placer/model/placement.h"
+#include "placer/search/search.h"
+#include "runtime/pass/step.h"
+
+struct tfc_job_value { // a real feed: the caller read it
+  struct tfc_output output;
+  struct tfc_tensor value; // borrowed
+};
+
+struct tfc_job_options {
+  const char *program, *command; // for the database
+  const char *graph_path;
+  const struct tfc_graph *graph;      // loaded from there
+  const struct tfc_step_spec *step;   // inferred or given
+  const struct tfc_job_value *values; // real feeds; the others are synthetic
+  uint32_t value_count;
+  const char *devices;            // as --devices
+  const char *checkpoint;         // prefix that variables are restored from, or NULL
+  struct tfc_execution execution; // borrowed limits
+  const char *const *pins;        // "REGEX=DEVICE"
+  uint32_t pin_count;
+  const char *const *baselines; // "NAME=FILE"
+  uint32_t baseline_count;
+  tfc_objective objective;
+  enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
+  const char *algorithms;                // NULL: auto
+  const struct tfc_algo *const *learned; // algorithms that learn from measurements (rl), ended by NULL; may be NULL
+  const struct tfc_algo *const *extra;   // more algorithms to choose from by name, ended by NULL; may be NULL
+  const struct tfc_guide *guide;         // the learned policy; NULL: none
+  uint32_t measurements;                 // 0: 200
+  double seconds;                        // 0: 600
+  uint64_t evaluations;                  // 0: no such limit
+  bool no_early_stop;                    // hopeless candidates are measured in full
+  // Benchmarks of the simulator: so many random placements are measured before the search, by number of devices used;
+  // after it, in place of the final run, all that was measured is measured so many times more, in an order drawn anew
+  // each time, and `pairs` are given.
+  uint32_t random_first, repeats;
+  const char *database;
+  const char *save_problem; // folder, NULL: none
+  const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search
+  int64_t resume;           // run to go on with; 0: none; < 0: the last interrupted one
+  const atomic_bool *cancel;
+  void (*event)(void *user, const struct tfc_job_event *event); // may be NULL
+  void *user;
+};
+
+#endif

@@ -1,0 +1,56 @@
+// What comes of a job: the answer's table, the document, and what explains them.
+#ifndef TFC_PLACER_JOB_OUTCOME_H
+#define TFC_PLACER_JOB_OUTCOME_H
+
+#include "placer/model/placement.h"
+#include "placer/simulate/evaluator.h"
+
+struct tfc_job_row { // one line of the answer's table
+  char *name;        // "whole", "found", "single:cpu:0", "expert", an algorithm
+  const char *kind;  // "whole", "answer", "single", "baseline", "heuristic"
+  tfc_result_state state;
+  bool modelled; // simulated only
+  double median_us, q1_us, q3_us;
+  uint32_t steps;
+  double simulated_us;
+  // Under throughput: the load of a step; load_steps: times that it was taken with several steps in flight, 0:
+  // modelled.
+  double load_us;
+  uint32_t load_steps;
+  double speedup, low, high; // best single device / this one, 95 %; NaN where not measured side by side
+  char *note;
+};
+struct tfc_job_pair {  // a placement as simulated and as measured, time and again
+  char *algorithm;     // that proposed it
+  double predicted_us, // by the costs before it was measured
+      simulated_us;    // by those after the search
+  double *measured_us; // [measured_count] medians of five steps, minutes apart
+  uint32_t measured_count;
+};
+struct tfc_job_outcome {
+  int exit_code;                   // always set
+  int64_t run;                     // 0: none was begun
+  struct tfc_placement *placement; // the document, NULL where there is none
+  struct tfc_job_row *rows;
+  uint32_t row_count;
+  double bound_us, gap; // gap: median / bound - 1
+  const char *bound_name;
+  double tau;
+  uint32_t tau_placements;
+  double trace_overhead; // traced / untraced - 1, NaN: not known
+  bool trace_told;       // it is more than steps vary by
+  uint32_t measured, lost_workers;
+  bool interrupted;
+  double *busy_share; // [device] of the answer
+  uint64_t *peak;     // [device] bytes
+  uint64_t *crossing; // [from * device_count + to] bytes per step
+  uint32_t device_count;
+  char *path;                 // critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
+  char *first_line;           // what to say first
+  struct tfc_job_pair *pairs; // where repeats were asked for
+  uint32_t pair_count;
+};
+const struct tfc_job_row *tfc_job_outcome_answer(const struct tfc_job_outcome *outcome); // its row; NULL: none
+void tfc_job_outcome_deinit(struct tfc_job_outcome *outcome);
+
+#endif

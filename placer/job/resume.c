@@ -1,0 +1,219 @@
+#include "placer/job/resume.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/store_read.h"
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+// --- Is it about the same? -------------------------------------------------------------------------------------------
+struct checking {
+  const struct tfc_job_options *o;
+  const char *sha256;
+  int64_t run;
+};
+static tfc_status check_run(void *user, const struct tfc_store_run *r, const char *state) {
+  const struct checking *c = user;
+  const char *asked = tfc_objective_name(c->o->objective);
+  if (strcmp(state, "done") == 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "run %lld is done: there is nothing to go on with", (long long)c->run);
+  if (!r->graph_sha256 || strcmp(r->graph_sha256, c->sha256) != 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "run %lld is about another graph, %s as it was then",
+                           (long long)c->run, r->graph);
+  if (strcmp(r->objective, asked) != 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "run %lld has the objective %s, not %s", (long long)c->run,
+                           r->objective, asked);
+  return NULL;
+}
+
+static void describe_device(struct tfc_text *text, const char *name, uint32_t cores, const char *math) {
+  const bool has_math = math && math[0];
+  tfc_text_printf(text, "%s%s (%u core%s%s%s)", text->size ? ", " : "", name, cores, cores == 1 ? "" : "s",
+                  has_math ? ", products in " : "", has_math ? math : "");
+}
+
+static tfc_status describe_row(void *user, const struct tfc_store_device *d) {
+  if (strcmp(d->name, "whole") != 0) describe_device(user, d->name, d->cores, d->math);
+  return NULL;
+}
+
+static tfc_status check_devices(struct tfc_store *store, const struct tfc_measure_info *info, int64_t run) {
+  tfc_status s = NULL;
+  struct tfc_text then = {0}, now = {0};
+  TFC_TRY(s, tfc_store_read_devices(store, run, describe_row, &then));
+  for (uint32_t d = 0; d < info->device_count; d++)
+    describe_device(&now, info->devices[d].name, info->devices[d].cores, info->devices[d].math);
+  if (then.failed || now.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (then.size && strcmp(then.data, now.data) != 0) // none: it was interrupted before it knew them
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld measured on %s; it cannot go on with %s", (long long)run, then.data,
+             now.data);
+out:
+  tfc_text_deinit(&then);
+  tfc_text_deinit(&now);
+  return s;
+}
+
+// Times of one way of running are none of another: said, since it may be wanted.
+static void compare_execution(const struct tfc_job_options *o, const struct tfc_job_clock *clock,
+                              struct tfc_store *store, int64_t run) {
+  struct tfc_text text = {0};
+  struct tfc_execution then = {0};
+  tfc_status s = tfc_store_get_state(store, run, "execution", &text);
+  if (!s) s = tfc_execution_parse((tfc_str){text.data, text.size}, &then);
+  if (!s && !tfc_execution_alike(&then, &o->execution))
+    tfc_job_say(clock, true, "run %lld began with other flags (%s): what it measured may take another time now",
+                (long long)run, text.size ? text.data : "the defaults");
+  tfc_status_free(s);
+  tfc_execution_deinit(&then);
+  tfc_text_deinit(&text);
+}
+
+// --- The model -------------------------------------------------------------------------------------------------------
+static tfc_status take_device(void *user, const struct tfc_store_device *d) {
+  struct tfc_job_model *m = user;
+  if (d->device_id >= m->info->device_count || !d->slowdown) return NULL;
+  struct tfc_kind_calibration *k = &m->calibration.kinds[m->kind_of_device[d->device_id]];
+  const char *text = d->slowdown;
+  k->dispatch_us = isfinite(d->dispatch_us) ? d->dispatch_us : 0;
+  uint32_t n = 1;
+  for (char *end; n <= m->info->device_count && *text; text = *end ? end + 1 : end, n++) {
+    while (*text == '[' || *text == ' ') text++;
+    k->measured_us[n] = 1e5 * strtod(text, &end);
+    k->alone_us[n] = n > 1 ? 1e5 : 0;
+  }
+  return NULL;
+}
+
+static tfc_status take_link(void *user, const struct tfc_store_link *l) {
+  struct tfc_job_model *m = user;
+  struct tfc_calibration *c = &m->calibration;
+  if (l->source >= m->info->device_count || l->target >= m->info->device_count) return NULL;
+  struct tfc_link_time *more = realloc(c->links, (c->link_count + 1) * sizeof *more);
+  if (!more) return no_memory();
+  c->links = more;
+  more[c->link_count++] = (struct tfc_link_time){l->source, l->target, l->bytes, l->time_us, l->samples};
+  return NULL;
+}
+
+static tfc_status take_cost(void *user, const struct tfc_store_cost *cost) {
+  struct tfc_job_model *m = user;
+  for (uint32_t k = 0; k < m->subject->kind_count; k++) {
+    if (!tfc_str_is(m->subject->kinds[k], cost->kind)) continue;
+    for (int i = 0; i < 3; i++) { // the median, and what was fastest
+      double us = i ? cost->median_us : cost->fastest_us;
+      TFC_RETURN_IF_ERROR(tfc_cost_table_put(m->alone, cost->node_id, k, us));
+      TFC_RETURN_IF_ERROR(tfc_cost_table_put(m->costs, cost->node_id, k, us));
+    }
+  }
+  return NULL;
+}
+
+// --- The candidates --------------------------------------------------------------------------------------------------
+struct taking {
+  const struct tfc_job_model *model;
+  struct tfc_job_candidates *candidates;
+  struct tfc_job_journal *journal;
+  struct tfc_job_candidate *k; // the one that is being read
+  uint32_t seen;               // units of it
+};
+static tfc_status take_unit(void *user, uint32_t unit, uint32_t device) {
+  struct taking *t = user;
+  if (unit < t->model->problem->unit_count && device < t->model->problem->device_count)
+    t->k->solution.device[unit] = (tfc_device_id)device, t->seen++;
+  return NULL;
+}
+
+static tfc_status judge_memory(void *user, const struct tfc_store_memory *row) {
+  struct taking *t = user;
+  if (row->device_id < t->model->bare->device_count && row->peak > t->model->bare->devices[row->device_id].memory)
+    t->k->state = TFC_RESULT_NO_FIT;
+  return NULL;
+}
+
+// Limits and pins may be others than when it was measured: what breaks those of today is no answer to them.
+static tfc_status judge_again(struct taking *t, int64_t key) {
+  struct tfc_job_candidate *k = t->k;
+  if (k->whole || k->state != TFC_RESULT_OK) return NULL;
+  for (uint32_t u = 0; k->solution.device && u < t->model->problem->unit_count; u++)
+    if (!tfc_problem_allows(t->model->problem, u, k->solution.device[u])) k->state = TFC_RESULT_ILLEGAL;
+  return tfc_store_read_memory(t->journal->store, key, judge_memory, t);
+}
+
+static tfc_status take_placement(void *user, const struct tfc_store_placement_read *p) {
+  tfc_status s = NULL;
+  struct taking *t = user;
+  const struct tfc_store_placement *row = &p->row;
+  struct tfc_job_candidate k = {.final_us = (double)NAN, .ratio = row->ratio};
+  uint32_t index;
+  t->k = &k, t->seen = 0;
+  k.role = strcmp(row->role, "candidate") == 0   ? "candidate"
+           : strcmp(row->role, "heuristic") == 0 ? "heuristic"
+                                                 : "baseline";
+  k.name = tfc_str_dup(tfc_str_from(row->name));
+  k.algorithm = row->algorithm ? tfc_str_dup(tfc_str_from(row->algorithm)) : NULL;
+  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  k.whole = strcmp(k.name, "whole") == 0;
+  k.single = strncmp(k.name, "single:", 7) == 0;
+  k.baseline = strcmp(row->role, "candidate") != 0;
+  k.heuristic = strcmp(row->role, "heuristic") == 0;
+  k.episode = row->episode > 0 ? (uint32_t)row->episode : 0;
+  for (int i = TFC_RESULT_OK; i <= TFC_RESULT_FAILED; i++)
+    if (strcmp(row->state, tfc_job_state_name((tfc_result_state)i)) == 0) k.state = (tfc_result_state)i;
+  k.simulated_us = row->simulated_us, k.median_us = row->median_us, k.q1_us = row->q1_us, k.q3_us = row->q3_us;
+  k.level_us = k.median_us;
+  k.steps = row->steps;
+  if (!k.whole) {
+    TFC_TRY(s, tfc_solution_init(&k.solution, t->model->problem));
+    TFC_TRY(s, tfc_store_read_assignment(t->journal->store, p->key, take_unit, t));
+    if (t->seen != t->model->problem->unit_count)
+      tfc_solution_deinit(&k.solution);
+    else
+      k.digest = tfc_job_model_digest(t->model, k.solution.device);
+  }
+  TFC_TRY(s, judge_again(t, p->key));
+  TFC_TRY(s, tfc_job_candidates_push(t->candidates, &k, &index));
+  TFC_TRY(s, tfc_job_journal_know(t->journal, index,
+                                  (struct tfc_job_journal_row){p->key, row->placement_id, p->next_step, p->raw}));
+out:
+  tfc_job_candidate_deinit(&k);
+  return s;
+}
+
+tfc_status tfc_job_resume(const struct tfc_job_options *o, const char *sha256, struct tfc_job_clock *clock,
+                          struct tfc_job_model *model, struct tfc_job_candidates *candidates,
+                          struct tfc_job_journal *journal) {
+  tfc_status s = NULL;
+  struct tfc_text progress = {0};
+  struct tfc_store *store = journal->store;
+  struct taking taking = {.model = model, .candidates = candidates, .journal = journal};
+  double overhead = (double)NAN, least = (double)NAN;
+  int64_t run = 0;
+  if (o->resume < 0)
+    TFC_TRY(s, tfc_store_find_interrupted(store, &run));
+  else
+    TFC_TRY(s, tfc_store_find_run(store, o->resume, &run));
+  TFC_TRY(s, tfc_store_read_run(store, run, check_run, &(struct checking){o, sha256, run}));
+  TFC_TRY(s, check_devices(store, model->info, run));
+  compare_execution(o, clock, store, run);
+  journal->run = run; // from here on it is this one's: what is refused stays as it was
+  s = tfc_store_get_state(store, run, "progress", &progress);
+  if (!s) sscanf(progress.data, "%lf %lf %lf", &clock->before_s, &overhead, &least);
+  tfc_status_free(s), s = NULL;
+  tfc_job_model_set_trace_overhead(model, overhead, least);
+  TFC_TRY(s, tfc_store_read_devices(store, run, take_device, model));
+  TFC_TRY(s, tfc_store_read_links(store, run, take_link, model));
+  TFC_TRY(s, tfc_store_read_costs(store, run, take_cost, model));
+  TFC_TRY(s, tfc_job_journal_rebuild(journal, model));
+  TFC_TRY(s, tfc_store_read_placements(store, run, take_placement, &taking));
+  tfc_job_candidates_choose_by_level(candidates);
+  tfc_job_say(clock, false, "going on with run %lld after %.0f s and %u measured placements", (long long)run,
+              clock->before_s, candidates->episodes);
+out:
+  tfc_text_deinit(&progress);
+  return s;
+}

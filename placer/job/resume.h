@@ -1,0 +1,13 @@
+// Resume: an interrupted run as the database has it, taken over into model, candidates and journal.
+#ifndef TFC_PLACER_JOB_RESUME_H
+#define TFC_PLACER_JOB_RESUME_H
+
+#include "placer/job/journal.h"
+
+// The run that the options name must have been about the same graph, objective and devices; until that is known nothing
+// is changed. `sha256` is of the graph's file.
+TFC_MUST_USE tfc_status tfc_job_resume(const struct tfc_job_options *options, const char *sha256,
+                                       struct tfc_job_clock *clock, struct tfc_job_model *model,
+                                       struct tfc_job_candidates *candidates, struct tfc_job_journal *journal);
+
+#endif

@@ -1,0 +1,20 @@
+// Table: one line of the answer for each placement that is shown, with what it is faster by than the best single
+// device.
+#ifndef TFC_PLACER_JOB_TABLE_H
+#define TFC_PLACER_JOB_TABLE_H
+
+#include "placer/job/finalists.h"
+#include "placer/job/outcome.h"
+
+// `single`: what speed-ups are told against; NULL: none.
+TFC_MUST_USE tfc_status tfc_job_table_add(const struct tfc_job_candidates *candidates,
+                                          const struct tfc_job_candidate *candidate, const char *name, const char *kind,
+                                          const struct tfc_job_candidate *single, struct tfc_job_outcome *out);
+// The undivided machine, the answer, single devices, baselines, heuristics.
+TFC_MUST_USE tfc_status tfc_job_table_fill(const struct tfc_job_candidates *candidates,
+                                           const struct tfc_job_candidate *single, struct tfc_job_outcome *out);
+// Kendall's tau over what was measured as candidates and rivals on several devices.
+TFC_MUST_USE tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *candidates,
+                                                struct tfc_job_outcome *out);
+
+#endif

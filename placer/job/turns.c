@@ -1,0 +1,91 @@
+#include "placer/job/turns.h"
+
+#include <math.h>
+#include <string.h>
+
+double tfc_job_turns_search_end_s(const struct tfc_job_turns *t) {
+  return tfc_job_search_end_s(t->schedule, tfc_job_final_s(t->candidates, t->schedule));
+}
+
+tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m,
+                              const char *phase) {
+  const bool final = strcmp(phase, "final") == 0;
+  TFC_RETURN_IF_ERROR(tfc_job_candidates_take(t->candidates, index, m, final));
+  TFC_RETURN_IF_ERROR(tfc_job_journal_measured(t->journal, t->candidates, index, m, phase, final));
+  const struct tfc_job_candidate *k = &t->candidates->list.data[index];
+  if (k->whole || k->single) return NULL;
+  if (!final && k->solution.device) tfc_job_model_learn_memory(t->model, &k->solution, m);
+  return m->profile_count ? tfc_job_model_refit(t->model, m) : NULL;
+}
+
+struct measuring {
+  struct tfc_job_turns *turns;
+  const uint32_t *index; // [entry] of candidates; the reference is last
+  const struct tfc_measure_entry *entries;
+  uint32_t count;
+  double reference_us; // level of the reference, NaN: none
+};
+static tfc_status measured(void *user, const struct tfc_measured *m) {
+  struct measuring *b = user;
+  struct tfc_job_candidates *c = b->turns->candidates;
+  if (m->entry >= b->count) return NULL; // the reference again
+  const uint32_t index = b->index[m->entry];
+  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
+  TFC_RETURN_IF_ERROR(tfc_job_turns_take(b->turns, index, m, "screen"));
+  tfc_job_candidates_level(c, index, b->reference_us);
+  const struct tfc_measure_entry *e = &b->entries[m->entry];
+  TFC_RETURN_IF_ERROR(tfc_job_candidates_keep_sequence(c, index, e->sequence, e->sequence_count));
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  if (m->state == TFC_RESULT_FAILED)
+    tfc_job_say(b->turns->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
+  if (!k->baseline || !k->heuristic) tfc_job_candidates_consider(c, index);
+  tfc_job_say(b->turns->clock, false, NULL);
+  return NULL;
+}
+
+// Whether there is time for the incumbent's blocks and one measurement beside them. Where there is not, `count` comes
+// down to what there is time for: two steps of each, one at least.
+static bool time_for_reference(double step_us, double left_s, uint32_t *count) {
+  enum { BEFORE = TFC_ADAPT_ORDER_STEPS + 1, BLOCK = 5, LATE = 2 };
+  double step_s = 1e-6 * step_us;
+  if ((2 * (BEFORE + BLOCK) + BLOCK) * step_s <= left_s) return true;
+  double fit = left_s / ((BEFORE + LATE) * step_s);
+  if (fit < *count) *count = fit > 1 ? (uint32_t)fit : 1;
+  return false;
+}
+
+tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index, uint32_t count, bool thorough) {
+  tfc_status s = NULL;
+  const struct tfc_job_options *o = t->model->o;
+  const struct tfc_job_candidates *c = t->candidates;
+  struct measuring b = {.turns = t, .index = index};
+  struct tfc_job_entries entries = {0};
+  const struct tfc_job_candidate *incumbent = tfc_job_candidates_best(c);
+  double best = (double)NAN, end = tfc_job_turns_search_end_s(t);
+  if (t->schedule->batch_until_s > 0) end = fmin(end, t->schedule->batch_until_s);
+  bool reference = incumbent && time_for_reference(incumbent->median_us, end - tfc_job_seconds(t->clock), &count);
+  const bool loads = o->objective == TFC_OBJECTIVE_THROUGHPUT; // a long step may be a small load
+  TFC_TRY(s, tfc_job_entries_make(c, index, count, reference ? c->best : UINT32_MAX, &entries));
+  for (uint32_t i = 0; i < c->list.count; i++) { // hopeless is measured by the best there is, one device included
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    if (tfc_job_can_answer(k) && (isnan(best) || k->median_us < best)) best = k->median_us;
+  }
+  struct tfc_measure_batch batch = {.entries = entries.list,
+                                    .count = count + reference,
+                                    .reference = reference ? count : UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 5,
+                                    .blocks = thorough                                      ? 4
+                                              : t->model->trace == TFC_TRACE_MODE_ALTERNATE ? 2
+                                                                                            : 1,
+                                    .stop_ratio = o->no_early_stop || thorough || loads ? 0 : 1.5,
+                                    .best_us = best,
+                                    .trace = t->model->trace,
+                                    .deadline_s = tfc_job_moment(t->clock, end)};
+  b.entries = entries.list, b.count = count;
+  b.reference_us = reference ? incumbent->level_us : (double)NAN;
+  TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, measured, &b));
+out:
+  tfc_job_entries_deinit(&entries);
+  return s;
+}

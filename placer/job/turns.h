@@ -1,0 +1,27 @@
+// Turns: measures candidates in turns with the incumbent, and lets the model learn and the journal keep what came of
+// it.
+#ifndef TFC_PLACER_JOB_TURNS_H
+#define TFC_PLACER_JOB_TURNS_H
+
+#include "placer/job/entries.h"
+#include "placer/job/finalists.h"
+#include "placer/job/journal.h"
+
+struct tfc_job_turns {
+  struct tfc_job_clock *clock;
+  struct tfc_job_schedule *schedule;
+  struct tfc_job_model *model;
+  struct tfc_job_candidates *candidates;
+  struct tfc_job_journal *journal;
+  struct tfc_measurer *measurer;
+};
+// Measures index[count] as a batch in turns with the incumbent, by the end of the search or of the phase's batches.
+// `thorough`: nothing is stopped as hopeless, and four blocks of each.
+TFC_MUST_USE tfc_status tfc_job_turns_measure(struct tfc_job_turns *turns, const uint32_t *index, uint32_t count,
+                                              bool thorough);
+// What was measured of a candidate: its numbers, its rows, and what the model learns from it.
+TFC_MUST_USE tfc_status tfc_job_turns_take(struct tfc_job_turns *turns, uint32_t index,
+                                           const struct tfc_measured *measured, const char *phase);
+double tfc_job_turns_search_end_s(const struct tfc_job_turns *turns); // until when there is searching
+
+#endif

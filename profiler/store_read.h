@@ -1,0 +1,37 @@
+// What a run left in the store, for whoever goes on with it: rows as they were added (profiler/store.h), each shown to
+// a function. Strings live during the call only; a status of the function ends the reading and is returned.
+#ifndef TFC_PROFILER_STORE_READ_H
+#define TFC_PROFILER_STORE_READ_H
+
+#include "profiler/store.h"
+
+// NOT_FOUND: there is no such run. `state`: "running", "done", "interrupted", "failed".
+typedef tfc_status (*tfc_store_run_fn)(void *user, const struct tfc_store_run *run, const char *state);
+TFC_MUST_USE tfc_status tfc_store_read_run(struct tfc_store *store, int64_t run_id, tfc_store_run_fn fn, void *user);
+
+// By device_id. Only id, name, cores, math, dispatch_us and slowdown are filled.
+typedef tfc_status (*tfc_store_device_fn)(void *user, const struct tfc_store_device *device);
+TFC_MUST_USE tfc_status tfc_store_read_devices(struct tfc_store *store, int64_t run_id, tfc_store_device_fn fn,
+                                               void *user);
+typedef tfc_status (*tfc_store_link_fn)(void *user, const struct tfc_store_link *link);
+TFC_MUST_USE tfc_status tfc_store_read_links(struct tfc_store *store, int64_t run_id, tfc_store_link_fn fn, void *user);
+typedef tfc_status (*tfc_store_cost_fn)(void *user, const struct tfc_store_cost *cost);
+TFC_MUST_USE tfc_status tfc_store_read_costs(struct tfc_store *store, int64_t run_id, tfc_store_cost_fn fn, void *user);
+
+struct tfc_store_placement_read {
+  struct tfc_store_placement row; // without digest, label, reward, costs and transfers
+  int64_t key;
+  uint32_t next_step; // number of the first step that is not stored
+  bool raw;           // rows of single operations are there
+};
+typedef tfc_status (*tfc_store_placement_fn)(void *user, const struct tfc_store_placement_read *placement);
+// By placement_id.
+TFC_MUST_USE tfc_status tfc_store_read_placements(struct tfc_store *store, int64_t run_id, tfc_store_placement_fn fn,
+                                                  void *user);
+typedef tfc_status (*tfc_store_assignment_fn)(void *user, uint32_t unit_id, uint32_t device_id);
+TFC_MUST_USE tfc_status tfc_store_read_assignment(struct tfc_store *store, int64_t key, tfc_store_assignment_fn fn,
+                                                  void *user);
+typedef tfc_status (*tfc_store_memory_fn)(void *user, const struct tfc_store_memory *memory);
+TFC_MUST_USE tfc_status tfc_store_read_memory(struct tfc_store *store, int64_t key, tfc_store_memory_fn fn, void *user);
+
+#endif
