@@ -19,7 +19,7 @@ struct place_options {
   double time;                    // seconds; 0: not given
   int device_strings;
   struct tfc_texts baselines, pins, limits;
-  bool no_early_stop;
+  bool no_early_stop, wait;
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   const char *policy, *save_policy; // policy NULL: the one that is shipped
 };

@@ -278,6 +278,7 @@ int place_local(const struct place_options *o) {
       .seconds = o->time,
       .evaluations = (uint64_t)o->evaluations,
       .no_early_stop = o->no_early_stop,
+      .wait = o->wait,
       .database = o->db,
       .save_problem = o->save_problem,
       .evaluate = o->evaluate,

@@ -147,6 +147,11 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_BOOL,
      AT(no_early_stop),
      .help = "measure hopeless candidates in full too"},
+    {.name = "wait",
+     .kind = TFC_FLAG_BOOL,
+     AT(wait),
+     .help = "wait for another run that measures on this machine instead of ending with exit 1; the time of this one "
+             "begins afterwards"},
     {.name = "threads",
      .kind = TFC_FLAG_COUNT,
      AT(execution.threads),

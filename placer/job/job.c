@@ -84,6 +84,11 @@ static void say_math(struct tfc_job *j) {
     tfc_job_say(&j->clock, false, "GPUs compute products and convolutions of float32 tensors in %s", math);
 }
 
+static void say_waiting(void *user, const char *who) {
+  const struct tfc_job *j = user;
+  tfc_job_say(&j->clock, false, "waiting for another run that measures on this machine: %s", who);
+}
+
 static tfc_status start_measurer(struct tfc_job *j) {
   tfc_status s = NULL;
   const struct tfc_step_spec *step = j->o->step;
@@ -117,8 +122,12 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .tuning = tuning,
                                                                .hang_seconds = hang_seconds(j->o),
                                                                .end_s = tfc_job_moment(&j->clock, j->clock.total_s),
+                                                               .lock = j->o->lock,
+                                                               .wait = j->o->wait ? say_waiting : NULL,
+                                                               .wait_user = j,
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
+  j->clock.begin_ns += (int64_t)(1e9 * tfc_measurer_waited_s(j->measurer)); // waiting was none of its time
   j->info = tfc_measurer_info(j->measurer);
   if (j->info->tuning) {
     TFC_TRY(s, tfc_store_begin(j->journal.store));

@@ -41,6 +41,8 @@ struct tfc_job_options {
   // after it, in place of the final run, all that was measured is measured so many times more, in an order drawn anew
   // each time, and `pairs` are given.
   uint32_t random_first, repeats;
+  bool wait;        // for another run that measures on this machine, before any time is counted
+  const char *lock; // that measuring runs take; NULL: the user's own (tests have others)
   const char *database;
   const char *save_problem; // folder, NULL: none
   const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search

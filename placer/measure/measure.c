@@ -25,7 +25,7 @@ struct tfc_measurer {
   struct tfc_lock *lock;
   struct tfc_pack setup; // the message, to set up the next worker
   char *program;
-  double hang_seconds, setup_seconds, end_s;
+  double hang_seconds, setup_seconds, end_s, waited_s;
   const atomic_bool *cancel;
   bool answered;       // the last status was the worker's own
   double longest_wait; // for a sign, so far
@@ -270,6 +270,28 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   return u->failed ? tfc_status_make(TFC_INTERNAL, "a broken message") : NULL;
 }
 
+static tfc_status take_lock(struct tfc_measurer *m, const struct tfc_measure_options *o, const char *path) {
+  const int64_t begin = tfc_now_ns();
+  for (bool told = false;; told = true) {
+    tfc_status s = tfc_lock_take(path, "measuring", &m->lock);
+    if (tfc_status_code(s) != TFC_FAILED_PRECONDITION) {
+      m->waited_s = 1e-9 * (double)(tfc_now_ns() - begin);
+      if (m->end_s > 0) m->end_s += m->waited_s;
+      return s;
+    }
+    tfc_status held = s;
+    s = o->wait
+            ? NULL
+            : tfc_status_make(TFC_ABORTED, "another run measures on this machine, and two would disturb each other: %s",
+                              tfc_status_message(held));
+    if (!s && !told) o->wait(o->wait_user, tfc_status_message(held));
+    tfc_status_free(held);
+    if (s) return s;
+    if (m->cancel && atomic_load(m->cancel)) return tfc_status_make(TFC_CANCELLED, "interrupted");
+    tfc_sleep_ns(100000000);
+  }
+}
+
 tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_measurer **out) {
   tfc_status s = NULL;
   struct tfc_unpack u;
@@ -290,14 +312,7 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   if (!(m->program = tfc_str_dup(tfc_str_from(o->program ? o->program : self))))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!o->lock) TFC_TRY(s, tfc_lock_path("tfc-measuring.lock", &lock));
-  s = tfc_lock_take(o->lock ? o->lock : lock, "measuring", &m->lock);
-  if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
-    tfc_status held = s;
-    s = tfc_status_make(TFC_ABORTED, "another run measures on this machine, and two would disturb each other: %s",
-                        tfc_status_message(held));
-    tfc_status_free(held);
-  }
-  if (s) goto out;
+  TFC_TRY(s, take_lock(m, o, o->lock ? o->lock : lock));
   pack_setup(o, &m->setup);
   TFC_TRY(s, set_up_worker(m, &u));
   TFC_TRY(s, read_info(&u, &m->info));
@@ -334,6 +349,10 @@ void tfc_measurer_free(struct tfc_measurer *m) {
 const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *m) {
   return &m->info;
 }
+double tfc_measurer_waited_s(const struct tfc_measurer *m) {
+  return m->waited_s;
+}
+
 uint32_t tfc_measurer_restarts(const struct tfc_measurer *m) {
   return m->restarts;
 }

@@ -37,10 +37,13 @@ struct tfc_measure_options {
   uint32_t feed_count;
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
-  const char *tuning;        // what drivers measured before (struct tfc_device_driver), or NULL
-  double hang_seconds;       // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least
-  double end_s;              // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
-  const char *lock;          // file of the measuring runs' lock; NULL: the user's own
+  const char *tuning;  // what drivers measured before (struct tfc_device_driver), or NULL
+  double hang_seconds; // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least
+  double end_s;        // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
+  const char *lock;    // file of the measuring runs' lock; NULL: the user's own
+  // Another run measures: told once who it is, then waited for, and `end_s` moves by what that took. NULL: an error.
+  void (*wait)(void *user, const char *who);
+  void *wait_user;
   const atomic_bool *cancel; // may be NULL
 };
 
@@ -81,6 +84,7 @@ TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *op
 void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
 const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *measurer);
 uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // workers lost so far
+double tfc_measurer_waited_s(const struct tfc_measurer *measurer);   // for the lock
 
 typedef enum tfc_trace_mode {
   TFC_TRACE_MODE_ALL,       // every timed step

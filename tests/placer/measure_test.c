@@ -256,6 +256,33 @@ static void test_bad_options(void **state) {
   unmake(&f);
 }
 
+// Another run holds the lock: an error, or, where it is to be waited for, told once, until it lets go.
+struct other {
+  struct tfc_lock *lock;
+  int told;
+};
+static void let_go(void *user, const char *who) {
+  struct other *o = user;
+  assert_non_null(strstr(who, "another one"));
+  o->told++;
+  tfc_lock_release(o->lock);
+}
+static void test_waits(void **state) {
+  (void)state;
+  struct fixture f;
+  struct other other = {0};
+  struct tfc_measurer *m = NULL;
+  make(&f);
+  assert_ok(tfc_lock_take(lock_path, "another one", &other.lock));
+  assert_fails(tfc_measurer_create(&f.options, &m), TFC_ABORTED, "another one");
+  f.options.wait = let_go, f.options.wait_user = &other;
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  assert_int_equal(other.told, 1);
+  assert_true(tfc_measurer_waited_s(m) > 0);
+  tfc_measurer_free(m);
+  unmake(&f);
+}
+
 // Every operation of a step with loops can run where it does run.
 static void test_supported(void **state) {
   (void)state;
@@ -337,6 +364,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(test_a_hang_costs_one),
                                      cmocka_unit_test(test_bad_options),
                                      cmocka_unit_test(test_supported),
+                                     cmocka_unit_test(test_waits),
                                      cmocka_unit_test(test_fills_queues)};
   return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }

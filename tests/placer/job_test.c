@@ -1,0 +1,143 @@
+// A whole job on this machine's cores: its phases in order, what it answers, what it keeps, and how it goes on after an
+// interruption.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "placer/job/job.h"
+#include "profiler/store_read.h"
+#include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
+
+static char lock_path[64], db_path[64];
+
+struct watching {
+  tfc_job_phase last;
+  uint32_t phases, measured;
+  atomic_bool cancel;
+  bool cancel_in_search, goes_on;
+};
+static void watch(void *user, const struct tfc_job_event *e) {
+  struct watching *w = user;
+  assert_true(e->phase >= w->last); // no way back
+  w->phases |= 1u << e->phase, w->last = e->phase;
+  assert_true(e->measured >= w->measured);
+  w->measured = e->measured;
+  if (e->text && strstr(e->text, "going on with run")) w->goes_on = true;
+  if (w->cancel_in_search && e->phase == TFC_JOB_SEARCH && e->measured > 0) atomic_store(&w->cancel, true);
+}
+
+static void run(struct watching *w, int64_t resume, struct tfc_job_outcome *out) {
+  struct tfc_graph *g = NULL;
+  struct tfc_step_spec step;
+  const char *path = TFC_SOURCE_DIR "/examples/mlp.pb";
+  assert_ok(tfc_graph_load(path, NULL, &g));
+  assert_ok(tfc_step_infer(g, &(struct tfc_step_request){.batch = 32}, &step));
+  assert_ok(tfc_lower_loaded(&g));
+  const struct tfc_job_options options = {.program = "job_test",
+                                          .command = "job_test",
+                                          .graph_path = path,
+                                          .graph = g,
+                                          .step = &step,
+                                          .devices = "2",
+                                          .execution = {.seed = 1, .threads = 1},
+                                          .measurements = 12,
+                                          .seconds = 5,
+                                          .lock = lock_path,
+                                          .database = db_path,
+                                          .resume = resume,
+                                          .cancel = &w->cancel,
+                                          .event = watch,
+                                          .user = w};
+  assert_ok(tfc_job_run(&options, out));
+  tfc_step_spec_deinit(&step);
+  tfc_graph_release(g);
+}
+
+static const struct tfc_job_row *row_of(const struct tfc_job_outcome *out, const char *kind) {
+  for (uint32_t i = 0; i < out->row_count; i++)
+    if (strcmp(out->rows[i].kind, kind) == 0) return &out->rows[i];
+  return NULL;
+}
+
+static void remove_files(void) {
+  char path[80];
+  unlink(lock_path);
+  unlink(db_path);
+  for (int i = 0; i < 4; i++) {
+    static const char *const more[] = {"-wal", "-shm", "-journal", ".lock"};
+    snprintf(path, sizeof path, "%s%s", db_path, more[i]);
+    unlink(path);
+  }
+}
+
+static void test_run(void **state) {
+  (void)state;
+  struct watching w = {0};
+  struct tfc_job_outcome out;
+  remove_files();
+  run(&w, 0, &out);
+  assert_true(out.exit_code == 0 || out.exit_code == 7);
+  assert_int_equal(w.phases & (1u << TFC_JOB_PROFILE | 1u << TFC_JOB_SEARCH | 1u << TFC_JOB_FINAL),
+                   1u << TFC_JOB_PROFILE | 1u << TFC_JOB_SEARCH | 1u << TFC_JOB_FINAL);
+  assert_true(out.measured > 0 && out.measured <= 12);
+  assert_int_equal(out.measured, w.measured);
+  assert_non_null(row_of(&out, "whole"));
+  assert_non_null(row_of(&out, "answer"));
+  assert_non_null(out.placement);
+  assert_true(out.placement->feasible);
+  assert_true(tfc_str_is(out.placement->execution, "--seed 1 --threads 1"));
+  // Nothing that can be the answer and was measured in the same turns is faster than the answer.
+  for (uint32_t i = 0; i < out.row_count; i++)
+    if (strcmp(out.rows[i].kind, "whole") != 0 && out.rows[i].steps > 5 && out.rows[i].state == TFC_RESULT_OK &&
+        out.rows[i].note == NULL)
+      assert_true(out.rows[i].median_us >= row_of(&out, "answer")->median_us);
+  tfc_job_outcome_deinit(&out);
+}
+
+static tfc_status count_placement(void *user, const struct tfc_store_placement_read *p) {
+  *(uint32_t *)user += p->row.episode > 0;
+  return NULL;
+}
+
+static void test_resume(void **state) {
+  (void)state;
+  struct watching w = {.cancel_in_search = true}, again = {0};
+  struct tfc_job_outcome out;
+  struct tfc_store *store = NULL;
+  uint32_t before = 0, after = 0;
+  remove_files();
+  run(&w, 0, &out);
+  assert_true(out.interrupted);
+  assert_int_equal(out.exit_code, 130);
+  const int64_t id = out.run;
+  tfc_job_outcome_deinit(&out);
+  assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_store_read_placements(store, id, count_placement, &before));
+  tfc_store_close(store), store = NULL;
+  assert_true(before > 0);
+  run(&again, -1, &out);
+  assert_true(again.goes_on);
+  assert_int_equal(out.run, id);
+  assert_true(out.exit_code == 0 || out.exit_code == 7);
+  assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_store_read_placements(store, id, count_placement, &after));
+  tfc_store_close(store);
+  assert_true(after >= before && after <= 12);
+  assert_int_equal(out.measured, after);
+  tfc_job_outcome_deinit(&out);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_run), cmocka_unit_test(test_resume)};
+  if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
+  snprintf(lock_path, sizeof lock_path, "/tmp/tfc-job-test-%d.lock", (int)getpid());
+  snprintf(db_path, sizeof db_path, "/tmp/tfc-job-test-%d.db", (int)getpid());
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  remove_files();
+  return failed;
+}
