@@ -20,6 +20,9 @@ struct place_options {
   int device_strings;
   struct tfc_texts baselines, pins, limits;
   bool no_early_stop, wait;
+  const char *measure_with;
+  double measure_timeout; // seconds; 0: not given
+  int model;              // 1: prior
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   const char *policy, *save_policy; // policy NULL: the one that is shipped
 };
@@ -29,12 +32,19 @@ struct place_options {
 int place_modelled(const struct place_options *options, bool cost_graph);
 int place_local(const struct place_options *options);
 
+// What --measure-with asks for; without the flag NULL. Lives as long as the options.
+struct tfc_elsewhere_settings;
+const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
+
 // A TensorFlow graph on a described machine, as tfc_place_modelled does it for a cost graph: the outcome's exit code is
 // right where the status is OK.
 struct tfc_search_options;
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
                                       struct tfc_place_outcome *out);
+
+// The whole command line, for the database; free() it. NULL where it cannot be had.
+char *place_command_line(void);
 
 // Algorithms beside those of the placer, ended by NULL (placer/algo/algo.h): learned policies and their controls; and
 // those that learn from measurements, none without a policy.
@@ -55,6 +65,8 @@ int place_list_algorithms(void);
 int place_check_algorithms(const struct tfc_program *program, const struct place_options *options);
 int place_check_texts(const struct tfc_program *program, const struct place_options *options);
 int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);
+// Of flags that go with --measure-with, or not.
+int place_check_elsewhere(const struct tfc_program *program, const struct place_options *options);
 
 // Whether the file begins like JSON: a placement, and not a graph.
 bool place_is_json(const char *path);

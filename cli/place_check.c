@@ -79,3 +79,20 @@ int place_check_texts(const struct tfc_program *program, const struct place_opti
   if (!code) code = check_pairs(program, "feed", &o->feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]");
   return code;
 }
+
+int place_check_elsewhere(const struct tfc_program *program, const struct place_options *o) {
+  if (o->measure_timeout > 0 && !o->measure_with)
+    return tfc_flags_error(program, "--measure-timeout is for --measure-with");
+  if (o->model == 1 && !o->measure_with)
+    return tfc_flags_error(program, "--model prior is for --measure-with: what is measured here is the model");
+  if (!o->measure_with) return 0;
+  if (!o->measure_with[0]) return tfc_flags_error(program, "--measure-with needs a command");
+  if (!o->machine)
+    return tfc_flags_error(program,
+                           "--measure-with needs a machine: describe where the command runs steps with --machine "
+                           "FILE.yaml");
+  if (o->objective == 1)
+    return tfc_flags_error(program, "--measure-with measures steps one by one: --objective throughput is not for it");
+  if (o->resume) return tfc_flags_error(program, "--resume is not for --measure-with");
+  return 0;
+}

@@ -175,7 +175,7 @@ out:
   return s;
 }
 
-static char *command_line(void) { // for the database
+char *place_command_line(void) {
   char text[4096];
   FILE *file = fopen("/proc/self/cmdline", "rb");
   size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
@@ -217,7 +217,7 @@ int place_local(const struct place_options *o) {
   struct tfc_job_value *values = calloc((size_t)o->feeds.count + 1, sizeof *values);
   struct tfc_text text = {0};
   struct watch watch = {.phase = -1, .best_us = NAN};
-  char *path = NULL, *command = command_line(), devices[16];
+  char *path = NULL, *command = place_command_line(), devices[16];
   int64_t resume = 0;
   int code = 0;
   tfc_status s = NULL;

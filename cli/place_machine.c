@@ -41,6 +41,7 @@ struct described {
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
   struct tfc_simulator *simulator;
+  char digest[65]; // sha256 of the graph's file, "": not known
 };
 
 static tfc_status no_memory(void) {
@@ -338,28 +339,37 @@ out:
   return s;
 }
 
+// "": it cannot be read.
+static tfc_status digest_graph(const char *graph, char out[65]) {
+  tfc_status s = NULL;
+  struct tfc_file file = {0};
+  char *path = NULL;
+  out[0] = 0;
+  s = tfc_file_map(graph, &file);
+  if (s) { // a SavedModel's directory
+    tfc_status_free(s);
+    if (!(path = tfc_format("%s/saved_model.pb", graph))) return no_memory();
+    s = tfc_file_map(path, &file);
+  }
+  if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, out);
+  tfc_status_free(s);
+  free(path);
+  tfc_file_unmap(&file);
+  return NULL;
+}
+
 static tfc_status document(const struct described *d, const struct tfc_solution *solution,
                            const struct tfc_bound *bound, struct tfc_place_outcome *out, int64_t *best_single) {
   tfc_status s = NULL;
-  struct tfc_file file = {0};
-  char *path = NULL, digest[65] = "";
+  char digest[65] = "";
   TFC_TRY(s, tfc_placement_from_solution(d->problem, solution, bound, &out->placement));
   struct tfc_placement *p = out->placement;
   TFC_TRY(s, tfc_subject_document(d->subject, d->problem, solution, p));
   TFC_TRY(s, add_baselines(d, p, best_single));
   p->graph_file = tfc_arena_str(&p->arena, tfc_str_from(d->o->graph));
-  s = tfc_file_map(d->o->graph, &file);
-  if (s) { // a SavedModel's directory
-    tfc_status_free(s);
-    if (!(path = tfc_format("%s/saved_model.pb", d->o->graph))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    s = tfc_file_map(path, &file);
-  }
-  if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, digest);
-  tfc_status_free(s), s = NULL;
+  TFC_TRY(s, digest_graph(d->o->graph, digest));
   if (digest[0]) p->graph_sha256 = tfc_arena_str(&p->arena, tfc_str_from(digest));
 out:
-  free(path);
-  tfc_file_unmap(&file);
   return s;
 }
 
@@ -376,24 +386,30 @@ out:
   return s;
 }
 
+// The placement that --evaluate names; *out is to be deinitialised also after an error.
+static tfc_status read_given(const struct described *d, struct tfc_solution *out) {
+  tfc_status s = NULL;
+  const char *what = d->o->evaluate;
+  if (strncmp(what, "single:", 7) == 0) return tfc_placement_single(d->problem, tfc_str_from(what + 7), out);
+  TFC_TRY(s, tfc_solution_init(out, d->problem));
+  if (strcmp(what, "-") == 0) {
+    char *note = NULL;
+    TFC_TRY(s, tfc_subject_strings(d->subject, d->problem, d->graph, out, &note));
+    if (note) tfc_warn("device strings mapped to the devices in use: %s", note);
+    free(note);
+  } else {
+    TFC_TRY(s, read_rival(d, what, out));
+  }
+out:
+  return s;
+}
+
 static tfc_status evaluate(const struct described *d, struct tfc_place_outcome *out) {
   tfc_status s = NULL;
   struct tfc_solution solution = {0};
   struct tfc_bound bound;
-  const char *what = d->o->evaluate;
   int64_t best;
-  TFC_TRY(s, tfc_solution_init(&solution, d->problem));
-  if (strcmp(what, "-") == 0) {
-    char *note = NULL;
-    TFC_TRY(s, tfc_subject_strings(d->subject, d->problem, d->graph, &solution, &note));
-    if (note) tfc_warn("device strings mapped to the devices in use: %s", note);
-    free(note);
-  } else if (strncmp(what, "single:", 7) == 0) {
-    tfc_solution_deinit(&solution);
-    TFC_TRY(s, tfc_placement_single(d->problem, tfc_str_from(what + 7), &solution));
-  } else {
-    TFC_TRY(s, read_rival(d, what, &solution));
-  }
+  TFC_TRY(s, read_given(d, &solution));
   TFC_TRY(s, tfc_bound_compute(d->problem, NULL, &bound));
   TFC_TRY(s, document(d, &solution, &bound, out, &best));
   out->placement->algorithm = TFC_STR("given");
@@ -445,6 +461,115 @@ out:
   return s;
 }
 
+// --- Measured elsewhere ----------------------------------------------------------------------------------------------
+static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {
+  const struct described *d = user;
+  tfc_status s = NULL;
+  struct tfc_placement *p = NULL;
+  TFC_TRY(s, tfc_placement_from_solution(d->problem, solution, NULL, &p));
+  TFC_TRY(s, tfc_subject_document(d->subject, d->problem, solution, p));
+  p->graph_file = tfc_arena_str(&p->arena, tfc_str_from(d->o->graph));
+  if (d->digest[0]) p->graph_sha256 = tfc_arena_str(&p->arena, tfc_str_from(d->digest));
+  *out = p, p = NULL;
+out:
+  tfc_placement_free(p);
+  return s;
+}
+
+struct rivals {
+  struct tfc_elsewhere_rival *list;
+  struct tfc_solution *solutions;
+  char **names;
+  uint32_t count;
+};
+
+// The next one's place. What cannot run at all is no rival: a device that lacks kinds, links or strings.
+static tfc_status add_rival(const struct described *d, struct rivals *r, char *name, bool single) {
+  struct tfc_solution *solution = &r->solutions[r->count];
+  tfc_status wrong = tfc_solution_check(d->problem, solution->device);
+  if (!name) {
+    tfc_status_free(wrong);
+    return no_memory();
+  }
+  if (wrong) {
+    free(name);
+    tfc_solution_deinit(solution);
+    tfc_status_free(wrong);
+    return NULL;
+  }
+  r->names[r->count] = name;
+  r->list[r->count++] = (struct tfc_elsewhere_rival){name, solution, single};
+  return NULL;
+}
+
+static tfc_status find_rivals(const struct described *d, struct rivals *r) {
+  tfc_status s = NULL;
+  const struct tfc_texts *given = &d->o->baselines;
+  for (uint32_t i = 0; i < d->machine->device_count; i++) {
+    TFC_TRY(s, tfc_solution_init(&r->solutions[r->count], d->problem));
+    for (uint32_t u = 0; u < d->problem->unit_count; u++) r->solutions[r->count].device[u] = (tfc_device_id)i;
+    TFC_TRY(s, add_rival(d, r, tfc_format("single:%.*s", TFC_STR_ARG(d->machine->devices[i].name)), true));
+  }
+  if (d->o->device_strings == TFC_STRINGS_BASELINE) {
+    TFC_TRY(s, tfc_solution_init(&r->solutions[r->count], d->problem));
+    s = tfc_subject_strings(d->subject, d->problem, d->graph, &r->solutions[r->count], NULL);
+    if (tfc_status_code(s) == TFC_NOT_FOUND) {
+      tfc_status_free(s);
+      s = NULL;
+      tfc_solution_deinit(&r->solutions[r->count]);
+    } else {
+      if (s) goto out;
+      TFC_TRY(s, add_rival(d, r, tfc_str_dup(TFC_STR("expert")), false));
+    }
+  }
+  for (uint32_t i = 0; i < given->count; i++) {
+    const char *text = given->items[i], *equals = strchr(text, '=');
+    TFC_TRY(s, tfc_solution_init(&r->solutions[r->count], d->problem));
+    TFC_TRY(s, tfc_status_annotate(read_rival(d, equals + 1, &r->solutions[r->count]), "--baseline %s", text));
+    TFC_TRY(s, add_rival(d, r, tfc_str_dup((tfc_str){text, (size_t)(equals - text)}), false));
+  }
+out:
+  return s;
+}
+
+static tfc_status measure(struct described *d, const struct tfc_search_options *options,
+                          struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  struct tfc_elsewhere_outcome outcome = {0};
+  struct rivals r = {0};
+  struct tfc_solution given = {0};
+  const uint32_t most = d->machine->device_count + d->o->baselines.count + 2;
+  r.list = calloc(most, sizeof *r.list), r.names = calloc(most, sizeof *r.names);
+  r.solutions = calloc(most, sizeof *r.solutions);
+  if (!r.list || !r.names || !r.solutions) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, digest_graph(d->o->graph, d->digest));
+  if (d->o->evaluate)
+    TFC_TRY(s, read_given(d, &given));
+  else
+    TFC_TRY(s, find_rivals(d, &r));
+  s = tfc_elsewhere_run(&(struct tfc_elsewhere_options){.settings = place_elsewhere(d->o),
+                                                        .problem = d->problem,
+                                                        .search = *options,
+                                                        .graph = d->o->graph,
+                                                        .machine = d->o->machine,
+                                                        .sha256 = d->digest[0] ? d->digest : NULL,
+                                                        .rivals = r.list,
+                                                        .rival_count = r.count,
+                                                        .evaluate = d->o->evaluate ? &given : NULL,
+                                                        .describe = describe,
+                                                        .user = d},
+                        &outcome);
+  tfc_place_take(&outcome, out);
+out:
+  for (uint32_t i = 0; i < most && r.solutions; i++) tfc_solution_deinit(&r.solutions[i]);
+  for (uint32_t i = 0; i < most && r.names; i++) free(r.names[i]);
+  tfc_solution_deinit(&given);
+  free(r.list);
+  free(r.names);
+  free(r.solutions);
+  return s;
+}
+
 tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options,
                          struct tfc_place_outcome *out) {
   struct described d = {.o = o};
@@ -455,7 +580,9 @@ tfc_status place_machine(const struct place_options *o, const struct tfc_search_
   TFC_TRY(s, plan_step(&d));
   TFC_TRY(s, make_problem(&d));
   if (o->save_problem) TFC_TRY(s, save_problem(&d));
-  if (o->evaluate)
+  if (o->measure_with)
+    TFC_TRY(s, measure(&d, options, out));
+  else if (o->evaluate)
     TFC_TRY(s, evaluate(&d, out));
   else
     TFC_TRY(s, search(&d, options, out));

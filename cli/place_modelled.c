@@ -3,15 +3,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "placer/placer.h"
+#include "profiler/store.h"
 #include "reports/reports.h"
 #include "rl/rl.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
+
+// --- Measured elsewhere ----------------------------------------------------------------------------------------------
+static void on_said(bool warning, const char *text) {
+  if (warning)
+    tfc_warn("%s", text);
+  else
+    tfc_say("%s", text);
+}
+
+const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
+  static struct tfc_elsewhere_settings settings;
+  static char command[4096];
+  if (!o->measure_with) return NULL;
+  char *line = place_command_line();
+  snprintf(command, sizeof command, "%s", line ? line : "tfc-place");
+  free(line);
+  const char *temporary = getenv("TMPDIR");
+  settings = (struct tfc_elsewhere_settings){.measure_with = o->measure_with,
+                                             .timeout_s = o->measure_timeout,
+                                             .stderr_to = o->common.verbose ? STDERR_FILENO : -1,
+                                             .temporary = temporary && temporary[0] ? temporary : NULL,
+                                             .measurements = (uint32_t)o->measurements,
+                                             .prior = o->model == 1,
+                                             .database = o->db,
+                                             .program_command = command,
+                                             .say = on_said};
+  return &settings;
+}
+
+static tfc_status write_report(const struct place_options *o, const struct tfc_place_outcome *outcome,
+                               const char *dir) {
+  tfc_status s = NULL;
+  struct tfc_store *store = NULL;
+  if (!outcome->run) return tfc_report_modelled(outcome, dir);
+  TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
+  TFC_TRY(s, tfc_report_page(store, outcome->run, dir));
+out:
+  tfc_store_close(store);
+  return s;
+}
 
 static void on_progress(void *user, const struct tfc_search_progress *p) {
   (void)user;
@@ -33,9 +75,10 @@ static void print_table(const struct tfc_place_outcome *outcome) {
   const struct tfc_placement *p = outcome->placement;
   char a[32];
   bool step = p->objective == TFC_OBJECTIVE_STEP, given = tfc_str_is(p->algorithm, "given");
-  printf("%s%s under %s%.*s: %s%s%s (modelled)\n", p->feasible ? "" : "Does not fit in memory. ",
+  printf("%s%s under %s%.*s: %s%s%s (%s)\n", p->feasible ? "" : "Does not fit in memory. ",
          step ? "A step" : "The largest load", given ? "the placement that was " : "the placement found by ",
-         TFC_STR_ARG(p->algorithm), tfc_paint(stdout, "1"), tfc_show_us(a, p->value_us), tfc_paint(stdout, "0"));
+         TFC_STR_ARG(p->algorithm), tfc_paint(stdout, "1"), tfc_show_us(a, p->value_us), tfc_paint(stdout, "0"),
+         tfc_label_name(p->measured_with.data ? p->step_label : TFC_LABEL_MODELLED));
   if (outcome->search.entry_count > 0) {
     printf("\n  %-18s %12s %14s %9s\n", "algorithm", step ? "step" : "load", "evaluations", "seconds");
     for (uint32_t i = 0; i < outcome->search.entry_count; i++) {
@@ -78,6 +121,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
       .baselines = o->baselines.items,
       .baseline_count = o->baselines.count,
       .save_problem = o->save_problem,
+      .elsewhere = place_elsewhere(o),
       .search = {.algorithms = o->algorithm,
                  .extra = place_extra(),
                  .seconds = o->time,
@@ -90,18 +134,20 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   struct tfc_place_outcome outcome = {0};
   struct tfc_text text = {0};
   char *path = NULL, *report = NULL;
-  if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = 60;
+  if (options.search.seconds <= 0 && options.search.evaluations == 0)
+    options.search.seconds = o->measure_with ? 600 : 60;
   struct tfc_policy *policy = NULL;
   tfc_status wrong = place_check_files(o);
   if (!wrong) wrong = place_read_policy(o, &policy);
   if (wrong) return place_fail(o, wrong);
   options.search.guide = policy ? &policy->guide : NULL;
-  if (!o->evaluate) tfc_progress_begin("search");
+  if (!o->evaluate && !o->measure_with) tfc_progress_begin("search");
   tfc_program_close_stdout();
   tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, &outcome);
   tfc_program_open_stdout();
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
-  if (!o->evaluate && !s) tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
+  if (!o->evaluate && !o->measure_with && !s)
+    tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
   if (s) {
     if (outcome.placement)
       tfc_program_fail(s);
@@ -123,7 +169,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   }
   if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
     report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
-    s = report ? tfc_report_modelled(&outcome, report) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = report ? write_report(o, &outcome, report) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s) code = tfc_program_fail(s);
   }
   if (o->common.json) {

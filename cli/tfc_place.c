@@ -183,6 +183,23 @@ static const struct tfc_flag flags[] = {
      .help =
          "write the problem as a cost graph and a machine file, and the answer's placement of it, so that it can be "
          "solved or checked elsewhere"},
+    {.name = "measure-with",
+     .kind = TFC_FLAG_TEXT,
+     AT(measure_with),
+     .value = "COMMAND",
+     .help = "steps run in another program, which COMMAND starts and which is asked in lines of JSON; needs --machine, "
+             "whose model is then what is believed before anything was measured"},
+    {.name = "measure-timeout",
+     .kind = TFC_FLAG_SECONDS,
+     AT(measure_timeout),
+     .value = "T",
+     .help = "how long an answer of that program is waited for (default: ten times the longest answer, at least 60s)"},
+    {.name = "model",
+     .kind = TFC_FLAG_CHOICE,
+     AT(model),
+     .choices = "learned|prior",
+     .help = "whether what was measured corrects the costs that the search sees (default learned); prior: it ranks "
+             "candidates and changes no cost"},
     {.name = "resume",
      .kind = TFC_FLAG_OPTIONAL,
      AT(resume),
@@ -202,6 +219,8 @@ static const struct tfc_program program = {
                 "      what a step takes under a given placement\n"
                 "  tfc-place --graph costs.json --machine machine.yaml --time 60s\n"
                 "      place a profiled graph from anywhere on a machine that is only described\n"
+                "  tfc-place --graph costs.json --machine machine.yaml --measure-with 'python3 steps.py'\n"
+                "      the same, with steps measured by a program of your own\n"
                 "  tfc-place --graph nmt.pb --machine configs/4xp100.yaml --devices 4 --time 60s\n"
                 "      the same for a TensorFlow graph, whose operations are costed by their FLOP and bytes\n",
     .flags = flags,
@@ -219,7 +238,9 @@ int main(int argc, char **argv) {
       return place_list_algorithms();
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
-  if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o))) return code;
+  if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o)) ||
+      (code = place_check_elsewhere(&program, &o)))
+    return code;
   struct stat info;
   bool directory = stat(o.graph, &info) == 0 && S_ISDIR(info.st_mode);
   bool cost_graph = false;

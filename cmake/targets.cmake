@@ -136,7 +136,10 @@ function(tfc_programs)
     target_link_libraries(${name} PRIVATE tfc_options tfc_cli)
     list(APPEND TFC_PROGRAMS ${name})
   endforeach()
-  set(TFC_PROGRAMS ${TFC_PROGRAMS} PARENT_SCOPE)
+  # Programs that tfc-place measures with, as examples (target: its name; the tests need it).
+  add_executable(hidden_machine EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/examples/measure_with/hidden_machine.c)
+  target_link_libraries(hidden_machine PRIVATE tfc_options tfc_placer)
+  set(TFC_PROGRAMS ${TFC_PROGRAMS} hidden_machine PARENT_SCOPE)
 endfunction()
 
 # One executable a suite: a crash ends one suite, and ctest runs them side by side. A suite named *_long_test is

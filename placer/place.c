@@ -110,6 +110,14 @@ out:
   return s;
 }
 
+tfc_status tfc_place_describe(const struct tfc_problem *p, const struct tfc_solution *solution,
+                              struct tfc_placement **out) {
+  TFC_RETURN_IF_ERROR(tfc_placement_from_solution(p, solution, NULL, out));
+  const uint32_t *rank = solution->rank ? solution->rank : p->rank;
+  for (uint32_t n = 0; n < p->node_count; n++) (*out)->nodes[n].order = rank[n];
+  return NULL;
+}
+
 // "single:DEVICE" of every device, and the rivals that were given, as baselines of the document. *best: the best single
 // device that fits.
 static tfc_status add_baselines(const struct tfc_place_options *o, const struct tfc_problem *p, struct tfc_placement *f,
@@ -325,6 +333,91 @@ out:
   return s;
 }
 
+// --- Measured elsewhere ----------------------------------------------------------------------------------------------
+struct described {
+  const struct tfc_place_options *o;
+  const struct tfc_problem *problem;
+};
+
+static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {
+  const struct described *d = user;
+  TFC_RETURN_IF_ERROR(tfc_place_describe(d->problem, solution, out));
+  (*out)->graph_file = tfc_arena_str(&(*out)->arena, tfc_str_from(d->o->graph));
+  return NULL;
+}
+
+static tfc_status solution_of_file(const char *path, const struct tfc_problem *p, struct tfc_solution *out) {
+  struct tfc_placement *file = NULL;
+  TFC_RETURN_IF_ERROR(tfc_placement_read(path, &file));
+  tfc_status s = tfc_placement_resolve(file, p, out);
+  tfc_placement_free(file);
+  return s ? tfc_status_annotate(s, "%s", path) : NULL;
+}
+
+static tfc_status measure(const struct tfc_place_options *o, const struct tfc_problem *p,
+                          const struct tfc_placement *given, struct tfc_place_outcome *out) {
+  tfc_status s = NULL;
+  const uint32_t most = p->device_count + o->baseline_count;
+  struct described d = {o, p};
+  struct tfc_elsewhere_outcome outcome = {0};
+  struct tfc_elsewhere_rival *rivals = calloc(most + 1u, sizeof *rivals);
+  struct tfc_solution *solutions = calloc(most + 1u, sizeof *solutions), evaluated = {0};
+  char **names = calloc(most + 1u, sizeof *names);
+  uint32_t count = 0;
+  if (!rivals || !solutions || !names) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < most && !o->evaluate; i++) {
+    const bool single = i < p->device_count;
+    const char *text = single ? NULL : o->baselines[i - p->device_count], *equals = text ? strchr(text, '=') : NULL;
+    if (text && !equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", text);
+    s = single ? tfc_placement_single(p, p->machine->devices[i].name, &solutions[count])
+               : solution_of_file(equals + 1, p, &solutions[count]);
+    if (s && !single) goto out;
+    const bool runs = !s; // a device that cannot run all is no rival
+    tfc_status_free(s);
+    s = NULL;
+    if (!runs) continue;
+    names[count] = single ? tfc_format("single:%.*s", TFC_STR_ARG(p->machine->devices[i].name))
+                          : tfc_str_dup((tfc_str){text, (size_t)(equals - text)});
+    if (!names[count]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    rivals[count] = (struct tfc_elsewhere_rival){names[count], &solutions[count], single};
+    count++;
+  }
+  if (o->evaluate && strcmp(o->evaluate, "-") == 0)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "--evaluate -: a cost graph has no device strings");
+  if (o->evaluate && strncmp(o->evaluate, "single:", 7) == 0)
+    TFC_TRY(s, tfc_placement_single(p, tfc_str_from(o->evaluate + 7), &evaluated));
+  else if (o->evaluate)
+    TFC_TRY(s, tfc_status_annotate(tfc_placement_resolve(given, p, &evaluated), "%s", o->evaluate));
+  s = tfc_elsewhere_run(&(struct tfc_elsewhere_options){.settings = o->elsewhere,
+                                                        .problem = p,
+                                                        .search = o->search,
+                                                        .graph = o->graph,
+                                                        .machine = o->machine,
+                                                        .rivals = rivals,
+                                                        .rival_count = count,
+                                                        .evaluate = o->evaluate ? &evaluated : NULL,
+                                                        .describe = describe,
+                                                        .user = &d},
+                        &outcome);
+  tfc_place_take(&outcome, out);
+out:
+  for (uint32_t i = 0; i < most && solutions; i++) tfc_solution_deinit(&solutions[i]);
+  for (uint32_t i = 0; i < most && names; i++) free(names[i]);
+  tfc_solution_deinit(&evaluated);
+  free(solutions);
+  free(names);
+  free(rivals);
+  return s;
+}
+
+void tfc_place_take(struct tfc_elsewhere_outcome *from, struct tfc_place_outcome *out) {
+  out->placement = from->placement, from->placement = NULL;
+  out->summary = from->summary, from->summary = NULL;
+  out->exit_code = from->exit_code, out->run = from->run;
+  out->search.cancelled = from->cancelled;
+  tfc_elsewhere_outcome_deinit(from);
+}
+
 tfc_status tfc_place_modelled(const struct tfc_place_options *o, struct tfc_place_outcome *out) {
   tfc_status s = NULL;
   struct tfc_cost_graph *graph = NULL;
@@ -334,7 +427,9 @@ tfc_status tfc_place_modelled(const struct tfc_place_options *o, struct tfc_plac
   struct tfc_place_outcome outcome = {0};
   TFC_TRY(s, load(o, &graph, &machine, &given, &problem));
   if (o->save_problem) TFC_TRY(s, save_problem(o->save_problem, problem));
-  if (o->evaluate)
+  if (o->elsewhere)
+    TFC_TRY(s, measure(o, problem, given, &outcome));
+  else if (o->evaluate)
     TFC_TRY(s, evaluate(o, problem, given, &outcome));
   else
     TFC_TRY(s, search(o, problem, &outcome));

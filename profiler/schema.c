@@ -157,7 +157,8 @@ const char tfc_schema_views[] =
          " COALESCE(p.final_median_us, p.median_us) FROM placement p WHERE p.run_id = r.run_id AND p.name ="
          " 'expert') AS expert_us, r.speedup, r.speedup_low, r.speedup_high, r.bound_us, r.bound_name,"
          " r.trace_overhead, r.tau, r.tau_placements, (SELECT COUNT(*) FROM placement p WHERE p.run_id ="
-         " r.run_id AND p.episode IS NOT NULL) AS episodes, r.message FROM run r LEFT JOIN placement b ON"
+         " r.run_id AND p.episode IS NOT NULL) AS episodes, r.message, (SELECT CAST(s.value AS TEXT) FROM state s"
+         " WHERE s.run_id = r.run_id AND s.name = 'measured_with') AS measured_with FROM run r LEFT JOIN placement b ON"
          " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
@@ -269,7 +270,9 @@ const char tfc_schema_views[] =
     VIEW("v_episode",
          "SELECT run_id, episode, placement_id, role, name AS placement, algorithm, state, label, median_us"
          " AS step_median_us, q1_us AS step_q1_us, q3_us AS step_q3_us, steps AS step_count, simulated_us,"
-         " ratio AS ratio_to_reference, reward, cost_s, at_s, transfers, transfer_bytes, message, MIN(CASE"
+         " ratio AS ratio_to_reference, reward, cost_s, at_s, transfers, transfer_bytes, message, (SELECT"
+         " CAST(s.value AS TEXT) FROM state s WHERE s.run_id = placement.run_id AND s.name = 'measured_with') AS"
+         " measured_with, MIN(CASE"
          " WHEN state = 'ok' THEN median_us END) OVER (PARTITION BY run_id ORDER BY episode) AS"
          " best_so_far_us FROM placement WHERE episode IS NOT NULL");
 // clang-format on

@@ -491,6 +491,7 @@ static void add_about(struct page *p) {
   static const struct {
     const char *column, *text;
   } rows[] = {{"command", "command"},
+              {"measured_with", "steps ran in"},
               {"graph", "graph"},
               {"graph_sha256", "its SHA-256"},
               {"cpu_model", "processor"},

@@ -47,6 +47,7 @@ struct tfc_placement {
   tfc_str execution;         // how it was run, as flags (runtime/exec/execution.h); data NULL: not known
   tfc_str gpu_math;          // what GPUs computed products of float32 tensors in ("tf32"); data NULL: there are no GPUs
   tfc_str virtual_transfers; // "copy on one GPU", "handed over"; data NULL: there are no two virtual devices
+  tfc_str measured_with;     // the command that steps ran in (--measure-with); data NULL: they ran here, or nowhere
   double step_median_us, step_q1_us, step_q3_us; // NaN: absent
   uint64_t step_count;
   tfc_label step_label;

@@ -148,6 +148,7 @@ static tfc_status read_root(const json_t *root, struct tfc_placement *p) {
   TFC_RETURN_IF_ERROR(own_string(p, root, "virtual_transfers", &p->virtual_transfers));
   TFC_RETURN_IF_ERROR(own_string(p, root, "gpu_math", &p->gpu_math));
   TFC_RETURN_IF_ERROR(own_string(p, root, "execution", &p->execution));
+  TFC_RETURN_IF_ERROR(own_string(p, root, "measured_with", &p->measured_with));
   TFC_RETURN_IF_ERROR(object_field(root, "step", &step));
   if (step) {
     TFC_RETURN_IF_ERROR(tfc_json_number(step, "median_us", &p->step_median_us));
@@ -292,6 +293,7 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   add_string(&t, ", ", "virtual_transfers", p->virtual_transfers);
   add_string(&t, ", ", "gpu_math", p->gpu_math);
   add_string(&t, ", ", "execution", p->execution);
+  add_string(&t, ",\n ", "measured_with", p->measured_with);
   tfc_text_add(&t, TFC_STR(",\n \"step\": {\"median_us\": "));
   add_us(&t, p->step_median_us, p->step_ps);
   tfc_text_add(&t, TFC_STR(", \"q1_us\": "));

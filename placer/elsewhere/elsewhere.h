@@ -1,0 +1,58 @@
+// Placing by measurements that are made elsewhere: a problem (the model is the prior), a command that runs steps, and
+// the placement that is fastest there. Rounds of search, reading and learning, then the best of what was read in turns,
+// on readings that did not choose them. `tfc-place --measure-with` on a cost graph and on a TensorFlow graph with a
+// machine file.
+//
+//   struct tfc_elsewhere_outcome outcome = {0};
+//   tfc_status s = tfc_elsewhere_run(&options, &outcome);
+//   ... outcome.placement, or the status's message; exit(outcome.exit_code);
+//   tfc_elsewhere_outcome_deinit(&outcome);
+#ifndef TFC_PLACER_ELSEWHERE_ELSEWHERE_H
+#define TFC_PLACER_ELSEWHERE_ELSEWHERE_H
+
+#include "placer/measure/command_evaluator.h"
+#include "placer/search/search.h"
+
+struct tfc_elsewhere_rival {
+  const char *name;
+  const struct tfc_solution *solution;
+  bool single; // everything on one device
+};
+
+// What a program asks for, whatever is placed.
+struct tfc_elsewhere_settings {
+  const char *measure_with;                    // the command
+  double timeout_s;                            // --measure-timeout, 0: not given
+  int stderr_to;                               // as in struct tfc_command_options
+  const char *temporary;                       // the same
+  uint32_t measurements;                       // placements that may be measured
+  bool prior;                                  // --model prior: what is measured ranks, and changes no cost
+  const char *database, *program_command;      // --db; the whole command line, for the database
+  void (*say)(bool warning, const char *text); // a line for people
+};
+
+struct tfc_elsewhere_options {
+  const struct tfc_elsewhere_settings *settings;
+  const struct tfc_problem *problem;
+  struct tfc_search_options search;         // the budget is the whole run's
+  const char *graph, *machine, *sha256;     // paths as given; sha256 of the graph or NULL
+  const struct tfc_elsewhere_rival *rivals; // [rival_count]
+  uint32_t rival_count;
+  const struct tfc_solution *evaluate; // only this one is measured; NULL: search
+  // The document of a solution, with what the model says of it.
+  tfc_describe_fn describe;
+  void *user;
+};
+
+struct tfc_elsewhere_outcome {
+  int exit_code;
+  bool cancelled;
+  int64_t run;                     // in the database
+  struct tfc_placement *placement; // NULL: nothing could be measured
+  char *summary;                   // a few lines for people
+};
+TFC_MUST_USE tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *options,
+                                          struct tfc_elsewhere_outcome *out);
+void tfc_elsewhere_outcome_deinit(struct tfc_elsewhere_outcome *outcome);
+
+#endif

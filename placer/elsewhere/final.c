@@ -1,0 +1,155 @@
+// The final turns: the best by what was read so far, and the best single device, one reading each in turns. The first
+// half of the turns chooses, and drops early who is surely worse; the second half, which nobody was chosen by, says
+// what the answer takes.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/elsewhere/private.h"
+#include "profiler/statistics.h"
+
+enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = 4 };
+
+double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *r) {
+  return r->reading_s * (FINALISTS * CHOOSE + 2 * CONFIRM + 4);
+}
+
+struct finalist {
+  uint32_t index;
+  bool out;                        // dropped, or it failed
+  double log_us[CHOOSE + CONFIRM]; // medians of its readings, NaN: none
+};
+
+static bool is_fine(const struct tfc_elsewhere_known *k) {
+  return k->state == TFC_RESULT_OK && isfinite(k->log_us);
+}
+
+static tfc_status read_turn(struct tfc_elsewhere *r, struct finalist *list, uint32_t count, uint32_t turn) {
+  tfc_status s = NULL;
+  struct tfc_placement *document = NULL;
+  struct tfc_command_answer answer = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    struct finalist *f = &list[(i + turn) % count]; // each is first once
+    struct tfc_elsewhere_known *k = &r->known.data[f->index];
+    f->log_us[turn] = (double)NAN;
+    if (f->out) continue;
+    TFC_TRY(s, r->o->describe(r->o->user, &k->solution, &document));
+    TFC_TRY(s, tfc_command_ask(r->program, document, 1, 5, &answer));
+    tfc_placement_free(document);
+    document = NULL;
+    TFC_TRY(s, tfc_elsewhere_store(r, k, &answer, "final"));
+    if (answer.state != TFC_RESULT_OK || !answer.step_us.count) continue;
+    for (size_t n = 0; n < answer.step_us.count && turn >= CHOOSE; n++)
+      if (!tfc_array_push(&k->final_us, answer.step_us.data[n])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    f->log_us[turn] = log(tfc_quartiles_of(answer.step_us.data, answer.step_us.count).median);
+  }
+out:
+  tfc_placement_free(document);
+  tfc_command_answer_deinit(&answer);
+  return s;
+}
+
+// Of b to a over the turns that both were read in: the mean of the logarithm, and its standard error.
+static uint32_t compare(const struct finalist *a, const struct finalist *b, uint32_t turns, double *out_mean,
+                        double *out_error) {
+  double sum = 0, squares = 0;
+  uint32_t n = 0;
+  for (uint32_t t = 0; t < turns; t++) {
+    const double x = b->log_us[t] - a->log_us[t];
+    if (isfinite(x)) sum += x, squares += x * x, n++;
+  }
+  *out_mean = n ? sum / n : (double)NAN;
+  *out_error = n > 1 ? sqrt(fmax(squares / n - *out_mean * *out_mean, 0) / (n - 1)) : (double)INFINITY;
+  return n;
+}
+
+static uint32_t leader(const struct finalist *list, uint32_t count, uint32_t turns) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < count; i++) {
+    double mean, error;
+    if (list[i].out || !isfinite(list[i].log_us[turns - 1])) continue;
+    if (best == UINT32_MAX || (compare(&list[best], &list[i], turns, &mean, &error) && mean < 0)) best = i;
+  }
+  return best;
+}
+
+static tfc_status interval(struct tfc_elsewhere *r, const struct tfc_elsewhere_known *answer,
+                           const struct tfc_elsewhere_known *single, struct tfc_elsewhere_verdict *out) {
+  const size_t blocks =
+      answer->final_us.count < single->final_us.count ? answer->final_us.count / 5 : single->final_us.count / 5;
+  struct tfc_block_pair pairs[CONFIRM];
+  struct tfc_interval i;
+  uint32_t count = 0;
+  for (size_t b = 0; b < blocks && b < CONFIRM; b++)
+    pairs[count++] = (struct tfc_block_pair){single->final_us.data + 5 * b, answer->final_us.data + 5 * b, 5, 5};
+  if (!count) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_bootstrap_ratio(pairs, count, 1000, r->o->search.seed, &i));
+  out->ratio = i.value, out->low = i.low, out->high = i.high;
+  return NULL;
+}
+
+static tfc_status store_final(struct tfc_elsewhere *r, struct tfc_elsewhere_known *k) {
+  tfc_status s = NULL;
+  double *us = malloc((k->final_us.count + 1) * sizeof *us);
+  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (k->final_us.count) memcpy(us, k->final_us.data, k->final_us.count * sizeof *us);
+  const struct tfc_quartiles q = tfc_quartiles_of(us, k->final_us.count);
+  TFC_TRY(s, tfc_store_begin(r->store));
+  TFC_TRY(s, tfc_store_set_final(r->store, k->key, k->name, q.median, q.q1, q.q3, (uint32_t)k->final_us.count));
+  TFC_TRY(s, tfc_store_commit(r->store));
+out:
+  free(us);
+  return s;
+}
+
+tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_verdict *out) {
+  tfc_status s = NULL;
+  struct finalist list[FINALISTS + 1] = {0};
+  uint32_t count = 0, single = UINT32_MAX;
+  for (uint32_t i = 0; i < r->known.count; i++) {
+    const struct tfc_elsewhere_known *k = &r->known.data[i];
+    if (is_fine(k) && k->single && (out->single == UINT32_MAX || k->log_us < r->known.data[out->single].log_us))
+      out->single = i;
+  }
+  while (count < FINALISTS) { // the next best
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < r->known.count; i++) {
+      bool taken = !is_fine(&r->known.data[i]);
+      for (uint32_t f = 0; f < count; f++) taken |= list[f].index == i;
+      if (!taken && (best == UINT32_MAX || r->known.data[i].log_us < r->known.data[best].log_us)) best = i;
+    }
+    if (best == UINT32_MAX) break;
+    list[count++].index = best;
+  }
+  if (!count) return NULL;
+  out->answer = list[0].index;
+  if (tfc_elsewhere_cancelled(r)) return NULL;
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i].index == out->single) single = i;
+  if (single == UINT32_MAX && out->single != UINT32_MAX) single = count, list[count++].index = out->single;
+  uint32_t best = 0;
+  for (uint32_t turn = 0; turn < CHOOSE; turn++) {
+    TFC_TRY(s, read_turn(r, list, count, turn));
+    const uint32_t now = leader(list, count, turn + 1);
+    if (now == UINT32_MAX) continue;
+    best = now;
+    for (uint32_t i = 0; i < count && turn > 0; i++) {
+      double mean, error;
+      if (i == best || i == single) continue;
+      if (compare(&list[best], &list[i], turn + 1, &mean, &error) > 1 && mean > 0.01 && mean > 4 * error)
+        list[i].out = true;
+    }
+  }
+  out->answer = list[best].index;
+  for (uint32_t i = 0; i < count; i++) list[i].out = i != best && i != single;
+  for (uint32_t turn = CHOOSE; turn < CHOOSE + CONFIRM; turn++) TFC_TRY(s, read_turn(r, list, count, turn));
+  TFC_TRY(s, store_final(r, &r->known.data[out->answer]));
+  if (single != UINT32_MAX && single != best) TFC_TRY(s, store_final(r, &r->known.data[out->single]));
+  if (single != UINT32_MAX) TFC_TRY(s, interval(r, &r->known.data[out->answer], &r->known.data[out->single], out));
+out:
+  if (tfc_status_code(s) == TFC_CANCELLED) { // the best so far is an answer
+    tfc_status_free(s);
+    s = NULL;
+  }
+  return s;
+}

@@ -1,0 +1,90 @@
+// The run's state, shared by this folder's files.
+#ifndef TFC_PLACER_ELSEWHERE_PRIVATE_H
+#define TFC_PLACER_ELSEWHERE_PRIVATE_H
+
+#include "placer/elsewhere/elsewhere.h"
+#include "placer/learned/learned.h"
+#include "profiler/store.h"
+#include "runtime/base/map.h"
+#include "runtime/base/random.h"
+
+// A placement that was measured, or is about to be.
+struct tfc_elsewhere_known {
+  char *name;
+  const char *algorithm, *role; // static
+  bool baseline, single;
+  struct tfc_solution solution;
+  uint64_t digest;
+  tfc_result_state state;
+  char *note;
+  double median_us, q1_us, q3_us; // of its first reading; NaN: none
+  uint32_t steps;
+  double ratio;        // of its first reading to the reference
+  double seconds;      // that took
+  double simulated_us; // by the prior
+  double predicted_us; // by the model as it was before the reading; NaN: nothing was learned yet
+  double log_us;       // what it takes at the run's level: the mean of its readings, logarithm; NaN: none
+  uint32_t readings;   // of that mean
+  int64_t placement_id, key;
+  uint32_t next_step;
+  TFC_ARRAY(double) final_us;  // steps of the final turns that did not choose it
+  TFC_ARRAY(double) choose_us; // medians of the final turns that choose
+};
+
+struct tfc_elsewhere {
+  const struct tfc_elsewhere_options *o;
+  struct tfc_elsewhere_outcome *out;
+  const struct tfc_problem *problem;
+  double begin_s, seconds; // the budget, from then on; 0: by evaluations alone
+  struct tfc_command *program;
+  struct tfc_evaluator *evaluator;
+  struct tfc_simulator *simulator;
+  struct tfc_strmap node_of, device_of; // by name
+  struct tfc_learned *learned;          // NULL: --model prior
+  struct tfc_random random;
+  TFC_ARRAY(struct tfc_elsewhere_known) known;
+  uint32_t best;      // index of the incumbent, UINT32_MAX: none
+  uint32_t reference; // that all batches are compared with, UINT32_MAX: none yet
+  uint32_t episodes;
+  double reading_s;     // of one reading, lately
+  uint64_t evaluations; // simulated
+  struct tfc_store *store;
+  int64_t run, next_id;
+  const uint32_t *batch; // [candidate] index in known, while the evaluator runs
+  const char *phase;
+};
+
+double tfc_elsewhere_seconds(const struct tfc_elsewhere *run); // since it began
+bool tfc_elsewhere_cancelled(const struct tfc_elsewhere *run);
+uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // measurements
+// Adds a placement (copied); *out_new false: it, or an equal one, is known, and *out_index is that.
+TFC_MUST_USE tfc_status tfc_elsewhere_add(struct tfc_elsewhere *run, const char *name, const char *algorithm,
+                                          const char *role, const struct tfc_solution *solution, uint32_t *out_index,
+                                          bool *out_new);
+void tfc_elsewhere_say(struct tfc_elsewhere *run, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
+
+// readings.c
+// Reads them in turns with the reference, stores what came, learns from it, and takes the best as the new incumbent.
+TFC_MUST_USE tfc_status tfc_elsewhere_read(struct tfc_elsewhere *run, const uint32_t *list, uint32_t count);
+tfc_status tfc_elsewhere_observe(void *run, uint32_t index, const struct tfc_solution *candidate,
+                                 const struct tfc_command_answer *answer, const struct tfc_result *result);
+// rounds.c
+TFC_MUST_USE tfc_status tfc_elsewhere_search(struct tfc_elsewhere *run);
+// final.c
+double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run);
+// *out_answer: index of the answer; *out_ratio and the rest: against the best single device, NaN without one.
+struct tfc_elsewhere_verdict {
+  uint32_t answer, single; // UINT32_MAX: none
+  double ratio, low, high; // of the best single device to the answer, 95 %
+};
+TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tfc_elsewhere_verdict *out);
+// record.c
+TFC_MUST_USE tfc_status tfc_elsewhere_open(struct tfc_elsewhere *run);
+TFC_MUST_USE tfc_status tfc_elsewhere_store(struct tfc_elsewhere *run, struct tfc_elsewhere_known *known,
+                                            const struct tfc_command_answer *answer, const char *phase);
+TFC_MUST_USE tfc_status tfc_elsewhere_close(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict,
+                                            tfc_status failed, bool cancelled);
+// answer.c
+TFC_MUST_USE tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict);
+
+#endif

@@ -1,0 +1,289 @@
+// What a run writes to the database: a row for each placement, its steps, and of the step whose operations the program
+// told, these. One transaction for each reading.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/elsewhere/private.h"
+#include "profiler/collector.h"
+#include "runtime/base/clock.h"
+
+enum { RAW_KEPT = 20 }; // placements whose operations stay in the database
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static char *own(tfc_str text) {
+  return tfc_str_dup(text);
+}
+
+static tfc_status add_devices(struct tfc_elsewhere *r) {
+  for (uint32_t d = 0; d < r->problem->device_count; d++) {
+    const struct tfc_machine_device *x = &r->problem->machine->devices[d];
+    char *name = own(x->name), *kind = own(x->kind), *tensorflow = x->tensorflow.data ? own(x->tensorflow) : NULL;
+    struct tfc_store_device row = {.device_id = d,
+                                   .name = name,
+                                   .kind = kind,
+                                   .tensorflow = tensorflow,
+                                   .label = tfc_label_name(tfc_command_label(r->program)),
+                                   .memory_space = d,
+                                   .memory_limit = x->memory,
+                                   .dispatch_us = x->dispatch_us};
+    tfc_status s = name && kind ? tfc_store_add_devices(r->store, r->run, &row, 1) : no_memory();
+    free(name), free(kind), free(tensorflow);
+    TFC_RETURN_IF_ERROR(s);
+  }
+  return NULL;
+}
+
+// Links and costs as the prior has them: nobody has timed them (0 samples).
+static tfc_status add_prior(struct tfc_elsewhere *r) {
+  const struct tfc_problem *p = r->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  for (uint32_t a = 0; a < p->device_count; a++)
+    for (uint32_t b = 0; b < p->device_count; b++) {
+      const struct tfc_pair *pair = tfc_problem_pair(p, a, b);
+      if (a == b || !pair->linked) continue;
+      struct tfc_store_link row = {a, b, 1 << 20, 1e-6 * (double)tfc_problem_wire_time_of(pair, 1 << 20), 0};
+      TFC_RETURN_IF_ERROR(tfc_store_add_links(r->store, r->run, &row, 1));
+    }
+  for (uint32_t k = 0; k < g->kind_count; k++) {
+    char *kind = own(g->kind_names[k]);
+    tfc_status s = kind ? NULL : no_memory();
+    for (uint32_t n = 0; n < g->node_count && !s; n++) {
+      const double us = g->time_us[(size_t)n * g->kind_count + k];
+      if (isnan(us)) continue;
+      struct tfc_store_cost row = {n, kind, us, us, us, us, 0};
+      s = tfc_store_add_costs(r->store, r->run, &row, 1);
+    }
+    free(kind);
+    TFC_RETURN_IF_ERROR(s);
+  }
+  return NULL;
+}
+
+static tfc_status add_graph(struct tfc_elsewhere *r) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = r->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  for (uint32_t n = 0; n < g->node_count; n++) {
+    uint64_t bytes = 0;
+    for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++) bytes += g->bytes[t];
+    struct tfc_store_node row = {.node_id = n,
+                                 .name = g->names[n],
+                                 .op = TFC_STR(""),
+                                 .unit_id = p->unit[n],
+                                 .flops = (double)NAN,
+                                 .bytes_touched = (double)NAN,
+                                 .memory = g->memory[n],
+                                 .output_bytes = bytes};
+    TFC_TRY(s, tfc_store_add_nodes(r->store, r->run, &row, 1));
+  }
+  struct tfc_store_edge *edges = calloc(g->consumer_count + 1u, sizeof *edges);
+  if (!edges) return no_memory();
+  for (uint32_t t = 0; t < g->tensor_count; t++)
+    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
+      edges[c] = (struct tfc_store_edge){g->producer[t], g->output[t], g->consumer[c], g->bytes[t]};
+  s = tfc_store_add_edges(r->store, r->run, edges, g->consumer_count);
+  free(edges);
+out:
+  return s;
+}
+
+tfc_status tfc_elsewhere_open(struct tfc_elsewhere *r) {
+  tfc_status s = NULL;
+  const struct tfc_elsewhere_options *o = r->o;
+  const struct tfc_elsewhere_settings *t = o->settings;
+  char host[128] = "";
+  TFC_TRY(s,
+          tfc_store_open(t->database, &(struct tfc_store_options){.write = true, .purpose = "tfc-place"}, &r->store));
+  TFC_TRY(s, tfc_store_begin(r->store));
+  TFC_TRY(s,
+          tfc_store_add_run(r->store,
+                            &(struct tfc_store_run){.program = "tfc-place",
+                                                    .command = t->program_command,
+                                                    .graph = o->graph,
+                                                    .graph_sha256 = o->sha256,
+                                                    .graph_nodes = r->problem->node_count,
+                                                    .objective = tfc_objective_name(r->problem->objective),
+                                                    .algorithms = o->search.algorithms ? o->search.algorithms : "auto",
+                                                    .seed = o->search.seed,
+                                                    .label = tfc_label_name(tfc_command_label(r->program)),
+                                                    .host = host[0] ? host : NULL},
+                            &r->run));
+  TFC_TRY(s, tfc_store_set_state(r->store, r->run, "measured_with", tfc_str_from(t->measure_with)));
+  TFC_TRY(s, add_devices(r));
+  TFC_TRY(s, add_graph(r));
+  TFC_TRY(s, add_prior(r));
+  TFC_TRY(s, tfc_store_commit(r->store));
+out:
+  return s;
+}
+
+static const char *state_name(tfc_result_state state) {
+  static const char *const names[] = {"ok", "cut", "no fit", "illegal", "failed"};
+  return names[state];
+}
+
+static tfc_status add_placement(struct tfc_elsewhere *r, struct tfc_elsewhere_known *k) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = r->problem;
+  struct tfc_verdict v = {0};
+  const bool timed = k->state == TFC_RESULT_OK && isfinite(k->median_us);
+  v.memory = calloc(p->device_count, sizeof *v.memory);
+  if (!v.memory) return no_memory();
+  tfc_simulate(r->simulator, k->solution.device, k->solution.rank, TFC_TIME_MAX, &v);
+  k->placement_id = r->next_id++;
+  struct tfc_store_placement row = {.placement_id = k->placement_id,
+                                    .role = k->role,
+                                    .name = k->name,
+                                    .algorithm = k->algorithm,
+                                    .episode = k->baseline ? -1 : (int64_t)r->episodes,
+                                    .digest = k->digest,
+                                    .state = state_name(k->state),
+                                    .label = tfc_label_name(tfc_command_label(r->program)),
+                                    .simulated_us = k->simulated_us,
+                                    .median_us = k->median_us,
+                                    .q1_us = k->q1_us,
+                                    .q3_us = k->q3_us,
+                                    .steps = k->steps,
+                                    .ratio = k->ratio,
+                                    .reward = timed ? -k->median_us : (double)NAN,
+                                    .cost_s = k->seconds,
+                                    .at_s = tfc_elsewhere_seconds(r),
+                                    .transfers = v.transfers,
+                                    .transfer_bytes = v.transfer_bytes,
+                                    .message = k->note};
+  TFC_TRY(s, tfc_store_add_placement(r->store, r->run, &row, k->solution.device, p->unit_count, &k->key));
+  for (uint32_t d = 0; d < p->device_count && timed; d++)
+    TFC_TRY(s, tfc_store_add_memory(r->store, k->key, &(struct tfc_store_memory){d, v.memory[d]}, 1));
+out:
+  free(v.memory);
+  return s;
+}
+
+// Whole nanoseconds, rounded down: sums of operations stay below their step.
+static int64_t ns(double us) {
+  return isfinite(us) ? (int64_t)floor(1e3 * us) : 0;
+}
+static int64_t step_ns(double us) {
+  return (int64_t)ceil(1e3 * us);
+}
+
+// The operations that the program told are of one of the steps: the shortest that is as long as they took.
+static uint32_t step_of_trace(const struct tfc_command_answer *a, double span_us) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < a->step_us.count; i++)
+    if (step_ns(a->step_us.data[i]) >= ns(span_us) &&
+        (best == UINT32_MAX || a->step_us.data[i] < a->step_us.data[best]))
+      best = i;
+  return best;
+}
+
+static tfc_status add_trace(struct tfc_elsewhere *r, struct tfc_elsewhere_known *k, const struct tfc_command_answer *a,
+                            uint32_t first_step) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = r->problem;
+  double span = 0;
+  int64_t *busy = calloc(p->device_count, sizeof *busy);
+  uint32_t *count = calloc(p->device_count, sizeof *count), rows = 0;
+  struct tfc_store_op *ops = calloc(a->operations.count + 1, sizeof *ops);
+  if (!busy || !count || !ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < a->operations.count; i++) {
+    const struct tfc_command_operation *x = &a->operations.data[i];
+    const uint64_t *node = tfc_strmap_get(&r->node_of, x->node), *device = tfc_strmap_get(&r->device_of, x->device);
+    if (!node || !device) continue;
+    ops[rows++] =
+        (struct tfc_store_op){0, rows, (uint32_t)*node, (uint32_t)*device, ns(x->start_us), ns(x->time_us), -1, 0};
+    busy[*device] += ns(x->time_us), count[*device]++;
+    if (isfinite(x->start_us)) span = fmax(span, x->start_us + x->time_us);
+  }
+  for (uint32_t d = 0; d < p->device_count; d++) span = fmax(span, 1e-3 * (double)busy[d]);
+  const uint32_t at = rows ? step_of_trace(a, span) : UINT32_MAX;
+  if (at == UINT32_MAX) goto out;
+  const uint32_t step = first_step + at;
+  for (uint32_t i = 0; i < rows; i++) ops[i].step = step, ops[i].position = i;
+  TFC_TRY(s, tfc_store_add_ops(r->store, k->key, ops, rows));
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    const struct tfc_store_busy row = {
+        .step = step, .device_id = d, .operations = count[d], .operations_ns = busy[d], .busy_ns = busy[d]};
+    TFC_TRY(s, tfc_store_add_busy(r->store, k->key, &row, 1));
+  }
+  uint32_t position = 0;
+  for (size_t i = 0; i < a->transfers.count; i++) {
+    const struct tfc_command_transfer *x = &a->transfers.data[i];
+    const uint64_t *node = tfc_strmap_get(&r->node_of, x->node), *from = tfc_strmap_get(&r->device_of, x->from);
+    const uint64_t *to = tfc_strmap_get(&r->device_of, x->to);
+    uint64_t bytes = 0;
+    if (!node || !from || !to) continue;
+    for (uint32_t t = p->graph->first_tensor[*node]; t < p->graph->first_tensor[*node + 1]; t++)
+      if (p->graph->output[t] == x->output) bytes = p->graph->bytes[t];
+    const struct tfc_store_transfer row = {step,          position++, (uint32_t)*node, x->output,     (uint32_t)*from,
+                                           (uint32_t)*to, bytes,      ns(x->start_us), ns(x->time_us)};
+    TFC_TRY(s, tfc_store_add_transfers(r->store, k->key, &row, 1));
+  }
+out:
+  free(busy);
+  free(count);
+  free(ops);
+  return s;
+}
+
+tfc_status tfc_elsewhere_store(struct tfc_elsewhere *r, struct tfc_elsewhere_known *k,
+                               const struct tfc_command_answer *a, const char *phase) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_begin(r->store));
+  if (!k->key) TFC_TRY(s, add_placement(r, k));
+  const uint32_t first_step = k->next_step;
+  const bool traced = a->operations.count > 0;
+  int64_t start = tfc_now_ns() - (int64_t)(1e9 * a->seconds);
+  for (size_t i = 0; i < a->step_us.count; i++) {
+    const struct tfc_store_step row = {k->next_step++, phase, k->readings, traced, start, step_ns(a->step_us.data[i])};
+    start += row.duration_ns;
+    TFC_TRY(s, tfc_store_add_steps(r->store, k->key, &row, 1));
+  }
+  if (traced) TFC_TRY(s, add_trace(r, k, a, first_step));
+  if (r->known.count > RAW_KEPT) {
+    struct tfc_elsewhere_known *old = &r->known.data[r->known.count - RAW_KEPT - 1];
+    const uint32_t index = (uint32_t)(old - r->known.data);
+    if (old->key && !old->baseline && index != r->best && old != k) TFC_TRY(s, tfc_store_drop_raw(r->store, old->key));
+  }
+  TFC_TRY(s, tfc_store_commit(r->store));
+out:
+  return s;
+}
+
+tfc_status tfc_elsewhere_close(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdict *v, tfc_status failed,
+                               bool cancelled) {
+  tfc_status s = NULL;
+  struct tfc_text document = {0};
+  const bool answered = v->answer != UINT32_MAX;
+  const struct tfc_elsewhere_known *k = answered ? &r->known.data[v->answer] : NULL;
+  if (!r->run) goto out;
+  if (r->out->placement) TFC_TRY(s, tfc_placement_format(r->out->placement, &document));
+  TFC_TRY(s, tfc_store_begin(r->store));
+  TFC_TRY(s, tfc_store_finish_run(r->store, r->run,
+                                  &(struct tfc_store_answer){.state = cancelled ? "interrupted"
+                                                                      : failed  ? "failed"
+                                                                                : "done",
+                                                             .exit_code = r->out->exit_code,
+                                                             .algorithm = k ? k->algorithm : NULL,
+                                                             .placement_id = k ? k->placement_id : -1,
+                                                             .speedup = v->ratio,
+                                                             .speedup_low = v->low,
+                                                             .speedup_high = v->high,
+                                                             .bound_us = (double)NAN,
+                                                             .trace_overhead = (double)NAN,
+                                                             .tau = (double)NAN,
+                                                             .document = document.data,
+                                                             .message = failed ? tfc_status_message(failed) : NULL}));
+  TFC_TRY(s, tfc_store_commit(r->store));
+  TFC_TRY(s, tfc_store_index(r->store));
+out:
+  tfc_text_deinit(&document);
+  tfc_store_close(r->store);
+  r->store = NULL;
+  return s;
+}

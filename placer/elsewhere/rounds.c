@@ -1,0 +1,169 @@
+// Rounds: search by the costs as they are believed in, read the best and most different, learn, search again. With a
+// learned model each round searches several draws of what is not known for sure, and what is best under a draw is read
+// (Thompson 1933; Russo, Van Roy, Kazerouni, Osband, Wen, "A tutorial on Thompson sampling", 2018): what the model may
+// be wrong about is looked at as long as it may pay. Without one, rounds begin at the best measured and at neighbours.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/elsewhere/private.h"
+
+enum { BATCH = 8, DRAWS = 3, IDLE = 4, FEW = 3 };
+
+static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
+  uint32_t n = 0;
+  for (uint32_t u = 0; u < p->unit_count; u++) n += a->device[u] != b->device[u];
+  return n;
+}
+
+struct round {
+  struct tfc_elsewhere *run;
+  uint32_t list[BATCH + 1], count, wanted;
+};
+
+// Takes a placement into the batch, unless it is known or much like one of the batch. `world`: the problem that it was
+// found in, whose precedence goes with it.
+static tfc_status offer(struct round *x, const struct tfc_problem *world, const struct tfc_solution *found,
+                        const char *algorithm) {
+  tfc_status s = NULL;
+  struct tfc_elsewhere *r = x->run;
+  const struct tfc_problem *p = r->problem;
+  struct tfc_solution solution = {0};
+  uint32_t index;
+  bool is_new = false;
+  if (x->count >= x->wanted) return NULL;
+  for (uint32_t i = 0; i < x->count; i++)
+    if (distance(p, found, &r->known.data[x->list[i]].solution) <= p->unit_count / 300) return NULL;
+  TFC_TRY(s, tfc_solution_copy(&solution, found, p));
+  if (!solution.rank && world != p) {
+    if (!(solution.rank = malloc((p->node_count + 1u) * sizeof *solution.rank)))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    memcpy(solution.rank, world->rank, p->node_count * sizeof *solution.rank);
+  }
+  TFC_TRY(s, tfc_elsewhere_add(r, NULL, algorithm, "candidate", &solution, &index, &is_new));
+  if (is_new) x->list[x->count++] = index;
+out:
+  tfc_solution_deinit(&solution);
+  return s;
+}
+
+// A neighbour: a few units that follow one another, elsewhere.
+static tfc_status perturb(struct tfc_elsewhere *r, const struct tfc_solution *from, struct tfc_solution *out) {
+  const struct tfc_problem *p = r->problem;
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));
+  const uint32_t moves = 1 + (uint32_t)tfc_random_below(&r->random, 1 + p->unit_count / 50);
+  uint32_t u = (uint32_t)tfc_random_below(&r->random, p->unit_count);
+  for (uint32_t i = 0; i < moves; i++) {
+    const uint32_t d = (uint32_t)tfc_random_below(&r->random, p->device_count);
+    if (tfc_problem_allows(p, u, d)) out->device[u] = (tfc_device_id)d;
+    u = (u + 1 + (uint32_t)tfc_random_below(&r->random, 3)) % p->unit_count;
+  }
+  return NULL;
+}
+
+// Searches one world and offers the best, and of the other algorithms' what is nearly as good.
+static tfc_status search_world(struct round *x, const struct tfc_problem *world, double seconds, uint64_t evaluations,
+                               uint32_t most, const struct tfc_solution *start, const char *algorithm) {
+  tfc_status s = NULL;
+  struct tfc_elsewhere *r = x->run;
+  struct tfc_search_options options = r->o->search;
+  struct tfc_search_outcome outcome = {0};
+  options.seconds = seconds, options.evaluations = evaluations, options.start = start;
+  options.seed = tfc_random_u64(&r->random);
+  options.progress = NULL;
+  TFC_TRY(s, tfc_search(world, &options, &outcome));
+  r->evaluations += outcome.evaluations;
+  if (tfc_elsewhere_cancelled(r)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
+  if (!outcome.best.device || outcome.value == TFC_TIME_MAX || outcome.excess) goto out;
+  const uint32_t wanted = x->wanted;
+  if (x->count + most < x->wanted) x->wanted = x->count + most;
+  s = offer(x, world, &outcome.best, algorithm ? algorithm : outcome.algorithm);
+  for (uint32_t i = 0; i < outcome.entry_count && !s; i++) {
+    const struct tfc_search_entry *e = &outcome.entries[i];
+    if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX &&
+        (double)e->value < 1.12 * (double)outcome.value)
+      s = offer(x, world, &e->solution, algorithm ? algorithm : e->algorithm);
+  }
+  x->wanted = wanted;
+out:
+  tfc_search_outcome_deinit(&outcome);
+  return s;
+}
+
+// Costs as they were learned: the mean, and draws.
+static tfc_status search_learned(struct round *x, double seconds, uint64_t evaluations,
+                                 const struct tfc_solution *start) {
+  tfc_status s = NULL;
+  struct tfc_elsewhere *r = x->run;
+  struct tfc_learned_world world = {0};
+  TFC_TRY(s, tfc_learned_fit(r->learned));
+  for (uint32_t i = 0; i < DRAWS && x->count < x->wanted; i++) {
+    TFC_TRY(s, tfc_learned_world(r->learned, i ? &r->random : NULL, &world));
+    TFC_TRY(s, search_world(x, world.problem, seconds / DRAWS, evaluations / DRAWS,
+                            (x->wanted - x->count) / (DRAWS - i) + 1, start, i ? "thompson" : "learned"));
+    tfc_learned_world_deinit(&world);
+  }
+out:
+  tfc_learned_world_deinit(&world);
+  return s;
+}
+
+static tfc_status fill_up(struct round *x, uint32_t fewest) {
+  tfc_status s = NULL;
+  struct tfc_elsewhere *r = x->run;
+  struct tfc_solution near = {0};
+  for (int tries = 0; tries < 40 && x->count < fewest && x->count < x->wanted && r->best != UINT32_MAX; tries++) {
+    TFC_TRY(s, perturb(r, &r->known.data[r->best].solution, &near));
+    if (!isnan(r->known.data[r->best].simulated_us)) TFC_TRY(s, offer(x, r->problem, &near, "neighbour"));
+    tfc_solution_deinit(&near);
+  }
+out:
+  tfc_solution_deinit(&near);
+  return s;
+}
+
+// How long a round may search: what is left is for readings too, and for the final turns.
+static double round_seconds(const struct tfc_elsewhere *r, uint32_t rounds_left) {
+  if (r->seconds <= 0) return 0;
+  const double reading = r->reading_s * (tfc_elsewhere_left(r) * (1 + 0.5) + 2);
+  const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);
+  const double searching = fmax(left - reading, 0.3 * left) / (rounds_left ? rounds_left : 1);
+  const double most = 1 + 0.004 * r->problem->unit_count;
+  return searching < most ? searching : most;
+}
+
+tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
+  tfc_status s = NULL;
+  uint32_t idle = 0;
+  const uint32_t rounds = (tfc_elsewhere_left(r) + BATCH - 1) / BATCH + 1;
+  const uint64_t evaluations = r->o->search.evaluations ? r->o->search.evaluations / (rounds + 2) + 1 : 0;
+  r->phase = "screen";
+  for (uint32_t round = 0; idle < IDLE && tfc_elsewhere_left(r); round++) {
+    struct round x = {.run = r, .wanted = tfc_elsewhere_left(r) < BATCH ? tfc_elsewhere_left(r) : BATCH};
+    const uint32_t rounds_left = (tfc_elsewhere_left(r) + BATCH - 1) / BATCH;
+    const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);
+    if (tfc_elsewhere_cancelled(r)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
+    if (r->seconds > 0 && left <= 0) break;
+    if (r->o->search.evaluations && r->evaluations >= r->o->search.evaluations) break;
+    const double seconds = round_seconds(r, rounds_left) * (round ? 1 : 2);
+    struct tfc_solution start = {0};
+    if (r->best != UINT32_MAX && round) start = r->known.data[r->best].solution;
+    if (r->learned && tfc_learned_readings(r->learned) > 0 && round)
+      s = search_learned(&x, seconds, evaluations, start.device ? &start : NULL);
+    else
+      s = search_world(&x, r->problem, seconds, round ? evaluations : 2 * evaluations, x.wanted,
+                       start.device ? &start : NULL, NULL);
+    if (!s) s = fill_up(&x, r->learned && round ? FEW : BATCH);
+    if (s) goto out;
+    idle = x.count ? 0 : idle + 1;
+    if (!x.count) continue;
+    const uint32_t added = x.count;
+    if (r->best != UINT32_MAX && r->best != r->reference) x.list[x.count++] = r->best;
+    TFC_TRY(s, tfc_elsewhere_read(r, x.list, x.count));
+    tfc_elsewhere_say(r, false, "round %u: %u placements measured, %u in all; the best takes %.4g us", round + 1, added,
+                      (uint32_t)r->known.count,
+                      r->best == UINT32_MAX ? (double)NAN : exp(r->known.data[r->best].log_us));
+  }
+out:
+  return s;
+}

@@ -1,0 +1,422 @@
+// The model: log(measured / simulated) of an operation = all + device + family + what is left of the node on the
+// device; of a transfer = all links + pair, for its latency and the rest apart; and each arrival takes so many
+// microseconds. Parameters have Gaussian priors around 0, so the simulator is the prior mean and the posterior is that
+// of a Bayesian linear regression (ridge; Hoerl and Kennard 1970; Bishop, "Pattern Recognition and Machine Learning",
+// 2006, 3.3). What is left of a node is a random effect, shrunk by how often it was seen (Robinson, "That BLUP is a
+// good thing", 1991).
+#include "placer/learned/learned.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/learned/private.h"
+#include "runtime/base/map.h"
+
+enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
+// Standard deviations: of the priors; of one timed operation; of nodes within a family; of one node from device to
+// device; of a transfer.
+static const double sd_all = 0.3, sd_device = 0.25, sd_family = 0.3, sd_links = 0.5, sd_pair = 0.4;
+static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_transfer = 0.15;
+static const double forget = 0.97; // a sample's weight after the next one: what surrounds an operation changes
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+// The last part of a name without its number: "cell/step3/MatMul_1" is a MatMul.
+static tfc_str family_name(tfc_str name) {
+  const size_t slash = tfc_str_rfind(name, '/');
+  if (slash != SIZE_MAX && slash + 1 < name.size) name = tfc_str_sub(name, slash + 1, name.size);
+  size_t end = name.size;
+  while (end > 0 && name.data[end - 1] >= '0' && name.data[end - 1] <= '9') end--;
+  while (end > 0 && strchr("_-.", name.data[end - 1])) end--;
+  return end ? tfc_str_sub(name, 0, end) : name;
+}
+
+struct family {
+  uint32_t number;
+  double us;
+};
+static int heavier(const void *a, const void *b) {
+  const struct family *x = a, *y = b;
+  return x->us != y->us ? (x->us < y->us) - (x->us > y->us) : (x->number > y->number) - (x->number < y->number);
+}
+
+// The heaviest families have a parameter each; the others share the last one.
+static tfc_status find_families(struct tfc_learned *l) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = l->problem;
+  struct tfc_strmap map = {0};
+  struct family *all = calloc(p->node_count + 1u, sizeof *all);
+  uint32_t *place = calloc(p->node_count + 1u, sizeof *place);
+  if (!all || !place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t n = 0; n < p->node_count; n++) {
+    uint64_t *value = tfc_strmap_put(&map, family_name(p->graph->names[n]), map.count, NULL);
+    if (!value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    l->family[n] = (uint32_t)*value;
+    int64_t most = 0;
+    for (uint32_t d = 0; d < p->device_count; d++)
+      if (tfc_problem_time(p, n, d) > most) most = tfc_problem_time(p, n, d);
+    all[*value].number = (uint32_t)*value, all[*value].us += 1e-6 * (double)most;
+  }
+  qsort(all, map.count, sizeof *all, heavier);
+  for (uint32_t i = 0; i < map.count; i++) place[all[i].number] = i < MOST_FAMILIES ? i : MOST_FAMILIES - 1;
+  for (uint32_t n = 0; n < p->node_count; n++) l->family[n] = place[l->family[n]];
+  l->family_count = map.count < MOST_FAMILIES ? (uint32_t)map.count : MOST_FAMILIES;
+out:
+  tfc_strmap_deinit(&map);
+  free(all);
+  free(place);
+  return s;
+}
+
+// Half of what a usual operation takes.
+static double arrival_unit(const struct tfc_problem *p) {
+  double sum = 0;
+  uint32_t count = 0;
+  for (uint32_t n = 0; n < p->node_count; n++)
+    for (uint32_t d = 0; d < p->device_count; d++)
+      if (tfc_problem_time(p, n, d) > 0) sum += log(1e-6 * (double)tfc_problem_time(p, n, d)), count++;
+  return count ? 0.5 * exp(sum / count) : 1;
+}
+
+tfc_status tfc_learned_create(const struct tfc_problem *p, struct tfc_learned **out) {
+  tfc_status s = NULL;
+  struct tfc_learned *l = calloc(1, sizeof *l);
+  const uint32_t devices = p->device_count, pairs = devices * devices;
+  if (!l) return no_memory();
+  l->problem = p;
+  if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, find_families(l));
+  l->at_family = 1 + devices, l->at_links = l->at_family + l->family_count, l->at_pairs = l->at_links + 2;
+  l->at_arrival = l->at_pairs + 2 * pairs, l->dim = l->at_arrival + 1;
+  l->arrival_unit_us = arrival_unit(p);
+  const size_t cells = (size_t)p->node_count * devices + 1, square = (size_t)l->dim * l->dim;
+  l->prior = calloc(l->dim, sizeof *l->prior);
+  l->mean = calloc(l->dim, sizeof *l->mean);
+  l->covariance_diagonal = calloc(l->dim, sizeof *l->covariance_diagonal);
+  l->precision = calloc(square, sizeof *l->precision);
+  l->factor = calloc(square, sizeof *l->factor);
+  l->operation = calloc(cells, sizeof *l->operation);
+  l->node_effect = calloc(cells, sizeof *l->node_effect);
+  l->node_sd = calloc(cells, sizeof *l->node_sd);
+  l->link = calloc(2 * pairs + 1u, sizeof *l->link);
+  l->latency_share = calloc(2 * pairs + 1u, sizeof *l->latency_share);
+  l->shared = calloc((size_t)pairs * pairs + 1, sizeof *l->shared);
+  l->overlapped = calloc((size_t)pairs * pairs + 1, sizeof *l->overlapped);
+  if (!l->prior || !l->mean || !l->covariance_diagonal || !l->precision || !l->factor || !l->operation ||
+      !l->node_effect || !l->node_sd || !l->link || !l->latency_share || !l->shared || !l->overlapped)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < l->dim; i++)
+    l->prior[i] = i == 0              ? sd_all
+                  : i < l->at_family  ? sd_device
+                  : i < l->at_links   ? sd_family
+                  : i < l->at_pairs   ? sd_links
+                  : i < l->at_arrival ? sd_pair
+                                      : 1;
+  TFC_TRY(s, tfc_simulator_create(p, &l->simulator));
+  TFC_TRY(s, tfc_learned_fit(l));
+  *out = l, l = NULL;
+out:
+  tfc_learned_free(l);
+  return s;
+}
+
+void tfc_learned_free(struct tfc_learned *l) {
+  if (!l) return;
+  for (size_t i = 0; i < l->steps.count; i++) tfc_solution_deinit(&l->steps.data[i].solution);
+  tfc_array_free(&l->steps);
+  tfc_array_free(&l->rows);
+  tfc_simulator_free(l->simulator);
+  free(l->family), free(l->prior), free(l->mean), free(l->precision), free(l->factor), free(l->covariance_diagonal);
+  free(l->operation), free(l->link), free(l->latency_share), free(l->node_effect), free(l->node_sd);
+  free(l->shared), free(l->overlapped);
+  free(l);
+}
+
+uint32_t tfc_learned_readings(const struct tfc_learned *l) {
+  return l->readings;
+}
+
+// --- Readings --------------------------------------------------------------------------------------------------------
+static void sample(struct tfc_learned_sums *to, double x, double keep) {
+  to->weight = keep * to->weight + 1, to->sum = keep * to->sum + x;
+}
+
+// [node] tensors that came from elsewhere and that this operation was the first to read there.
+static uint32_t *count_arrivals(const struct tfc_learned *l, const struct tfc_solution *solution,
+                                const struct tfc_learned_trace *trace) {
+  const struct tfc_problem *p = l->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  uint32_t *arrivals = calloc(p->node_count + 1u, sizeof *arrivals), *first = calloc(p->device_count, sizeof *first);
+  double *start = malloc((p->node_count + 1u) * sizeof *start);
+  if (!arrivals || !start || !first) {
+    free(arrivals), free(start), free(first);
+    return NULL;
+  }
+  for (uint32_t n = 0; n < p->node_count; n++) start[n] = (double)NAN;
+  for (uint32_t i = 0; i < trace->operation_count; i++)
+    start[trace->operations[i].node] = trace->operations[i].start_us;
+  for (uint32_t t = 0; t < p->tensor_count; t++) {
+    const uint32_t from = solution->device[p->unit[g->producer[t]]];
+    for (uint32_t d = 0; d < p->device_count; d++) first[d] = TFC_NONE;
+    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
+      const uint32_t n = g->consumer[c], d = solution->device[p->unit[n]];
+      if (d != from && (first[d] == TFC_NONE || start[n] < start[first[d]])) first[d] = n;
+    }
+    for (uint32_t d = 0; d < p->device_count; d++)
+      if (first[d] != TFC_NONE) arrivals[first[d]]++;
+  }
+  free(start);
+  free(first);
+  return arrivals;
+}
+
+static tfc_status add_trace(struct tfc_learned *l, const struct tfc_solution *solution, double scale,
+                            const struct tfc_learned_trace *trace) {
+  const struct tfc_problem *p = l->problem;
+  uint32_t *arrivals = count_arrivals(l, solution, trace);
+  if (!arrivals) return no_memory();
+  l->traced = true;
+  for (uint32_t i = 0; i < trace->operation_count; i++) {
+    const struct tfc_learned_operation *x = &trace->operations[i];
+    const int64_t ps = tfc_problem_time(p, x->node, x->device);
+    if (ps <= 0 || !(x->time_us > 0)) continue;
+    const double ratio = log(scale * x->time_us / (1e-6 * (double)ps));
+    if (!arrivals[x->node])
+      sample(&l->operation[(size_t)x->node * p->device_count + x->device], fmax(-3, fmin(3, ratio)), forget);
+    else if (l->rows.count < MOST_ROWS &&
+             !tfc_array_push(&l->rows, (struct tfc_learned_row){x->node, arrivals[x->node], (uint16_t)x->device,
+                                                                scale * x->time_us})) {
+      free(arrivals);
+      return no_memory();
+    }
+  }
+  free(arrivals);
+  for (uint32_t i = 0; i < trace->transfer_count; i++) {
+    const struct tfc_learned_transfer *x = &trace->transfers[i];
+    const struct tfc_pair *pair = tfc_problem_pair(p, x->from, x->to);
+    const double us = 1e-6 * (double)tfc_problem_wire_time(p, x->tensor, pair);
+    if (!pair->linked || !(us > 0) || !(x->time_us > 0)) continue;
+    const double share = fmin(1, 1e-6 * (double)pair->latency / us);
+    const uint32_t at = 2 * tfc_learned_pair(l, x->from, x->to) + (share < 0.5);
+    sample(&l->link[at], fmax(-4, fmin(4, log(scale * x->time_us / us))), 0.999);
+    l->latency_share[at] = 0.999 * l->latency_share[at] + share;
+  }
+  return tfc_learned_watch_wires(l, trace);
+}
+
+static bool same(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
+  return memcmp(a->device, b->device, p->unit_count * sizeof *a->device) == 0 && !a->rank == !b->rank &&
+         (!a->rank || memcmp(a->rank, b->rank, p->node_count * sizeof *a->rank) == 0);
+}
+
+tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *solution, double step_us, double scale,
+                           const struct tfc_learned_trace *trace) {
+  const struct tfc_problem *p = l->problem;
+  const double log_us = log(step_us * scale);
+  if (!isfinite(log_us)) return tfc_status_make(TFC_INVALID_ARGUMENT, "a step of %g us", step_us);
+  if (trace) TFC_RETURN_IF_ERROR(add_trace(l, solution, scale, trace));
+  l->readings++;
+  for (size_t i = 0; i < l->steps.count; i++) {
+    struct tfc_learned_reading *known = &l->steps.data[i];
+    if (!same(p, &known->solution, solution)) continue;
+    known->count++, known->log_us += (log_us - known->log_us) / known->count;
+    return NULL;
+  }
+  struct tfc_learned_reading reading = {.log_us = log_us, .count = 1};
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(&reading.solution, solution, p));
+  if (tfc_array_push(&l->steps, reading)) return NULL;
+  tfc_solution_deinit(&reading.solution);
+  return no_memory();
+}
+
+// --- Fitting ---------------------------------------------------------------------------------------------------------
+// A row of the regression, given by its entries that are not 0: x theta = y, with this weight (1 / variance).
+static void add_row(const struct tfc_learned *l, double *a, double *b, const uint32_t *at, const double *x, uint32_t n,
+                    double y, double weight) {
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t k = 0; k < n; k++) a[(size_t)at[i] * l->dim + at[k]] += weight * x[i] * x[k];
+    b[at[i]] += weight * x[i] * y;
+  }
+}
+
+static void add_pieces(const struct tfc_learned *l, double *a, double *b) {
+  const struct tfc_problem *p = l->problem;
+  const uint32_t pairs = p->device_count * p->device_count;
+  const double one[3] = {1, 1, 1};
+  for (uint32_t n = 0; n < p->node_count; n++)
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      const struct tfc_learned_sums *x = &l->operation[(size_t)n * p->device_count + d];
+      if (!(x->weight > 0)) continue;
+      const uint32_t at[3] = {0, 1 + d, l->at_family + l->family[n]};
+      add_row(l, a, b, at, one, 3, x->sum / x->weight, 1 / (sd_node * sd_node + sd_timed * sd_timed / x->weight));
+    }
+  for (uint32_t i = 0; i < 2 * pairs; i++) {
+    const struct tfc_learned_sums *x = &l->link[i];
+    if (!(x->weight > 0)) continue;
+    const double share = l->latency_share[i] / x->weight;
+    const uint32_t pair = l->at_pairs + 2 * (i / 2);
+    const uint32_t at[4] = {l->at_links, l->at_links + 1, pair, pair + 1};
+    const double row[4] = {share, 1 - share, share, 1 - share};
+    add_row(l, a, b, at, row, 4, x->sum / x->weight, 1 / (0.03 * 0.03 + sd_transfer * sd_transfer / x->weight));
+  }
+}
+
+// a = factor factor^T; false: it is not positive definite.
+static bool cholesky(const double *a, double *factor, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j <= i; j++) {
+      double sum = a[(size_t)i * n + j];
+      for (uint32_t k = 0; k < j; k++) sum -= factor[(size_t)i * n + k] * factor[(size_t)j * n + k];
+      if (i == j && !(sum > 0)) return false;
+      factor[(size_t)i * n + j] = i == j ? sqrt(sum) : sum / factor[(size_t)j * n + j];
+    }
+  return true;
+}
+static void solve_lower(const double *factor, double *x, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t k = 0; k < i; k++) x[i] -= factor[(size_t)i * n + k] * x[k];
+    x[i] /= factor[(size_t)i * n + i];
+  }
+}
+static void solve_upper(const double *factor, double *x, uint32_t n) { // its transpose
+  for (uint32_t i = n; i-- > 0;) {
+    for (uint32_t k = i + 1; k < n; k++) x[i] -= factor[(size_t)k * n + i] * x[k];
+    x[i] /= factor[(size_t)i * n + i];
+  }
+}
+
+static tfc_status solve(struct tfc_learned *l, double *b) {
+  if (!cholesky(l->precision, l->factor, l->dim))
+    return tfc_status_make(TFC_INTERNAL, "the learned model's equations have no solution");
+  solve_lower(l->factor, b, l->dim);
+  solve_upper(l->factor, b, l->dim);
+  memcpy(l->mean, b, l->dim * sizeof *b);
+  for (uint32_t i = 0; i < l->dim; i++) {
+    double *e = b;
+    memset(e, 0, l->dim * sizeof *e);
+    e[i] = 1;
+    solve_lower(l->factor, e, l->dim);
+    double sum = 0;
+    for (uint32_t k = i; k < l->dim; k++) sum += e[k] * e[k];
+    l->covariance_diagonal[i] = sum;
+  }
+  return NULL;
+}
+
+// What is left of nodes: first over all devices, then of the node on the device.
+static void find_effects(struct tfc_learned *l) {
+  const struct tfc_problem *p = l->problem;
+  for (uint32_t n = 0; n < p->node_count; n++) {
+    const struct tfc_learned_sums *x = &l->operation[(size_t)n * p->device_count];
+    double weight = 0, sum = 0;
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      if (!(x[d].weight > 0)) continue;
+      const double w = 1 / (sd_place * sd_place + sd_timed * sd_timed / x[d].weight);
+      weight += w, sum += w * (x[d].sum / x[d].weight - tfc_learned_log_of(l, l->mean, n, d));
+    }
+    const double before = 1 / (sd_node * sd_node), node = sum / (weight + before);
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      const size_t at = (size_t)n * p->device_count + d;
+      const double w = x[d].weight / (sd_timed * sd_timed), tight = 1 / (sd_place * sd_place);
+      const double left = x[d].weight > 0 ? x[d].sum / x[d].weight - tfc_learned_log_of(l, l->mean, n, d) - node : 0;
+      l->node_effect[at] = node + left * w / (w + tight);
+      l->node_sd[at] = l->traced ? sqrt(1 / (w + tight) + (x[d].weight > 0 ? 0 : 1 / (weight + before))) : 0;
+    }
+  }
+}
+
+struct weighted {
+  double x, weight;
+};
+static int ascending(const void *a, const void *b) {
+  const double x = ((const struct weighted *)a)->x, y = ((const struct weighted *)b)->x;
+  return (x > y) - (x < y);
+}
+
+// What an arrival takes: the weighted median of what operations took longer than without.
+static tfc_status find_arrival(struct tfc_learned *l) {
+  const uint32_t devices = l->problem->device_count;
+  struct weighted *list = malloc((l->rows.count + 1) * sizeof *list);
+  double total = 0, sum = 0;
+  if (!list) return no_memory();
+  for (size_t i = 0; i < l->rows.count; i++) {
+    const struct tfc_learned_row *r = &l->rows.data[i];
+    const double prior = 1e-6 * (double)tfc_problem_time(l->problem, r->node, r->device);
+    const double us = prior * exp(tfc_learned_log_of(l, l->mean, r->node, r->device) +
+                                  l->node_effect[(size_t)r->node * devices + r->device]);
+    list[i] = (struct weighted){(r->time_us - us) / r->arrivals, r->arrivals / (0.1 * us + 0.1 * l->arrival_unit_us)};
+    total += list[i].weight;
+  }
+  qsort(list, l->rows.count, sizeof *list, ascending);
+  for (size_t i = 0; i < l->rows.count; i++) {
+    sum += list[i].weight;
+    if (sum < 0.5 * total) continue;
+    l->mean[l->at_arrival] = fmax(0, list[i].x) / l->arrival_unit_us;
+    break;
+  }
+  free(list);
+  return NULL;
+}
+
+tfc_status tfc_learned_fit(struct tfc_learned *l) {
+  tfc_status s = NULL;
+  double *b = NULL;
+  // Whole steps are linear only around what is believed: two rounds (Gauss and Newton).
+  for (int round = 0; round < (l->traced || !l->steps.count ? 1 : 2); round++) {
+    free(b);
+    if (!(b = calloc(l->dim, sizeof *b))) return no_memory();
+    memset(l->precision, 0, (size_t)l->dim * l->dim * sizeof *l->precision);
+    for (uint32_t i = 0; i < l->dim; i++) l->precision[(size_t)i * l->dim + i] = 1 / (l->prior[i] * l->prior[i]);
+    add_pieces(l, l->precision, b);
+    if (!l->traced && l->steps.count) TFC_TRY(s, tfc_learned_add_steps(l, l->precision, b));
+    TFC_TRY(s, solve(l, b));
+  }
+  find_effects(l);
+  if (l->rows.count) TFC_TRY(s, find_arrival(l));
+out:
+  free(b);
+  return s;
+}
+
+// --- Worlds ----------------------------------------------------------------------------------------------------------
+tfc_status tfc_learned_world(const struct tfc_learned *l, struct tfc_random *draw, struct tfc_learned_world *out) {
+  tfc_status s = NULL;
+  const size_t cells = (size_t)l->problem->node_count * l->problem->device_count;
+  double *theta = malloc((l->dim + 1u) * sizeof *theta), *effects = malloc((cells + 1) * sizeof *effects);
+  if (!theta || !effects) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memset(theta, 0, l->dim * sizeof *theta);
+  for (uint32_t i = 0; i < l->dim && draw; i++) theta[i] = tfc_random_normal(draw);
+  if (draw) solve_upper(l->factor, theta, l->dim);
+  if (l->rows.count) theta[l->at_arrival] = 0; // timed one by one: well known
+  for (uint32_t i = 0; i < l->dim; i++) theta[i] += l->mean[i];
+  for (size_t i = 0; i < cells; i++)
+    effects[i] = l->node_effect[i] + (draw && l->node_sd[i] > 0 ? l->node_sd[i] * tfc_random_normal(draw) : 0);
+  TFC_TRY(s, tfc_learned_build(l, theta, effects, out));
+out:
+  free(theta);
+  free(effects);
+  return s;
+}
+
+double tfc_learned_device_factor(const struct tfc_learned *l, uint32_t device, double *out_sd) {
+  // The families' mean belongs to no device: what a usual node takes there.
+  const struct tfc_problem *p = l->problem;
+  double sum = 0, weight = 0;
+  for (uint32_t n = 0; n < p->node_count; n++) {
+    const int64_t ps = tfc_problem_time(p, n, device);
+    if (ps > 0) weight += (double)ps, sum += (double)ps * l->mean[l->at_family + l->family[n]];
+  }
+  if (out_sd) *out_sd = sqrt(l->covariance_diagonal[1 + device]);
+  return exp(l->mean[0] + l->mean[1 + device] + (weight > 0 ? sum / weight : 0));
+}
+double tfc_learned_link_factor(const struct tfc_learned *l, uint32_t from, uint32_t to) {
+  const uint32_t pair = tfc_learned_pair(l, from, to);
+  return exp(0.5 * (tfc_learned_log_link(l, l->mean, pair, 0) + tfc_learned_log_link(l, l->mean, pair, 1)));
+}
+double tfc_learned_arrival_us(const struct tfc_learned *l) {
+  return fmax(0, l->mean[l->at_arrival]) * l->arrival_unit_us;
+}

@@ -1,0 +1,63 @@
+// Learned: what measurements teach about a problem's costs. A residual, the logarithm of measured over simulated, as a
+// linear model with a Gaussian prior around the simulator (ridge regression, its uncertainty known), over what the
+// simulator lacks: which device, which family of operation, which pair of devices a tensor goes between, and what an
+// arrival costs. It is learned from times of single operations and transfers where there are any, and from whole steps,
+// each of which tells about what lay on its critical path.
+//
+//   TFC_TRY(s, tfc_learned_create(problem, &learned));
+//   TFC_TRY(s, tfc_learned_add(learned, &solution, step_us, &trace)); // after each reading
+//   TFC_TRY(s, tfc_learned_fit(learned));
+//   TFC_TRY(s, tfc_learned_world(learned, &random, &world));         // a draw; NULL: the mean
+//   ... search world.problem: units and nodes have the numbers that they have in `problem` ...
+//
+// One thread.
+#ifndef TFC_PLACER_LEARNED_LEARNED_H
+#define TFC_PLACER_LEARNED_LEARNED_H
+
+#include "placer/model/problem.h"
+#include "runtime/base/random.h"
+
+struct tfc_learned;
+// Borrows the problem.
+TFC_MUST_USE tfc_status tfc_learned_create(const struct tfc_problem *problem, struct tfc_learned **out);
+void tfc_learned_free(struct tfc_learned *learned); // NULL is fine
+
+// What one step of a reading took, piece by piece. NaN start: not known.
+struct tfc_learned_operation {
+  uint32_t node, device;
+  double start_us, time_us;
+};
+struct tfc_learned_transfer {
+  uint32_t tensor, from, to;
+  double start_us, time_us;
+};
+struct tfc_learned_trace {
+  const struct tfc_learned_operation *operations;
+  uint32_t operation_count;
+  const struct tfc_learned_transfer *transfers;
+  uint32_t transfer_count;
+};
+// A reading; `scale` is what its times are multiplied by to stand at the level of all others (drift), in the trace too.
+// `trace` may be NULL.
+TFC_MUST_USE tfc_status tfc_learned_add(struct tfc_learned *learned, const struct tfc_solution *solution,
+                                        double step_us, double scale, const struct tfc_learned_trace *trace);
+TFC_MUST_USE tfc_status tfc_learned_fit(struct tfc_learned *learned);
+uint32_t tfc_learned_readings(const struct tfc_learned *learned);
+
+// The problem with corrected costs: every device is a kind of its own, every pair has its link.
+struct tfc_learned_world {
+  struct tfc_cost_graph *graph;
+  struct tfc_machine *machine;
+  struct tfc_problem *problem;
+};
+// Costs as they are by the model's mean, or by one draw of what is not known for sure.
+TFC_MUST_USE tfc_status tfc_learned_world(const struct tfc_learned *learned, struct tfc_random *draw,
+                                          struct tfc_learned_world *out);
+void tfc_learned_world_deinit(struct tfc_learned_world *world);
+
+// What was learned, for people and tests: factors by which times are longer than the model said.
+double tfc_learned_device_factor(const struct tfc_learned *learned, uint32_t device, double *out_sd); // sd of its log
+double tfc_learned_link_factor(const struct tfc_learned *learned, uint32_t from, uint32_t to);
+double tfc_learned_arrival_us(const struct tfc_learned *learned);
+
+#endif

@@ -1,0 +1,70 @@
+// The model's state, shared by this folder's files.
+#ifndef TFC_PLACER_LEARNED_PRIVATE_H
+#define TFC_PLACER_LEARNED_PRIVATE_H
+
+#include "placer/learned/learned.h"
+#include "placer/simulate/simulate.h"
+#include "runtime/base/array.h"
+
+struct tfc_learned_row { // an operation that tensors came for
+  uint32_t node, arrivals;
+  uint16_t device;
+  double time_us;
+};
+struct tfc_learned_reading { // a placement, whatever the number of its readings
+  struct tfc_solution solution;
+  double log_us; // the mean
+  uint32_t count;
+};
+struct tfc_learned_sums { // of log(measured / simulated)
+  double weight, sum;
+};
+
+struct tfc_learned {
+  const struct tfc_problem *problem;
+  struct tfc_simulator *simulator;
+  uint32_t readings;
+  bool traced;      // there are times of operations
+  uint32_t *family; // [node]
+  uint32_t family_count;
+
+  // Parameters: logarithms of factors. all operations; [device]; [family]; all links: latency, the rest; [pair]:
+  // latency, the rest; what an arrival costs, in units of arrival_unit_us.
+  uint32_t dim, at_family, at_links, at_pairs, at_arrival;
+  double arrival_unit_us;
+  double *prior;               // [dim] standard deviations
+  double *mean;                // [dim]
+  double *precision;           // [dim * dim] of the posterior
+  double *factor;              // [dim * dim] its Cholesky factor, lower
+  double *covariance_diagonal; // [dim]
+
+  struct tfc_learned_sums *operation; // [node * device_count + device] that nothing came for
+  struct tfc_learned_sums *link;      // [2 * pair]: those that are mostly latency, and the others
+  double *latency_share;              // [2 * pair] sums of shares, as `link` weighs them
+  double *node_effect, *node_sd;      // [node * device_count + device] beyond the parameters, and how sure
+  TFC_ARRAY(struct tfc_learned_row) rows;
+  TFC_ARRAY(struct tfc_learned_reading) steps;
+  uint32_t *shared, *overlapped; // [pair * pair_count + pair] how often one waited for the other; went beside it
+};
+
+static inline uint32_t tfc_learned_pair(const struct tfc_learned *l, uint32_t from, uint32_t to) {
+  return from * l->problem->device_count + to;
+}
+// The parameters' say on an operation's and a link's times, as a logarithm.
+static inline double tfc_learned_log_of(const struct tfc_learned *l, const double *theta, uint32_t node,
+                                        uint32_t device) {
+  return theta[0] + theta[1 + device] + theta[l->at_family + l->family[node]];
+}
+static inline double tfc_learned_log_link(const struct tfc_learned *l, const double *theta, uint32_t pair, int part) {
+  return theta[l->at_links + (uint32_t)part] + theta[l->at_pairs + 2 * pair + (uint32_t)part];
+}
+
+// The world of one parameter vector; `effects` [node * device_count + device] are added to operations (NULL: none).
+TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const double *theta, const double *effects,
+                                          struct tfc_learned_world *out);
+// Rows of whole steps, by their critical paths in the world of the mean: into precision and right side.
+TFC_MUST_USE tfc_status tfc_learned_add_steps(struct tfc_learned *learned, double *precision, double *right);
+// From a trace: who waits for whom on the way.
+TFC_MUST_USE tfc_status tfc_learned_watch_wires(struct tfc_learned *learned, const struct tfc_learned_trace *trace);
+
+#endif

@@ -1,0 +1,164 @@
+// A world: the problem again, with the costs that the parameters say. Every device becomes a kind, so that the search's
+// own problem has them all; links have a row for each pair.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/learned/private.h"
+#include <stdio.h>
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+void tfc_learned_world_deinit(struct tfc_learned_world *w) {
+  tfc_problem_free(w->problem);
+  tfc_machine_free(w->machine);
+  tfc_cost_graph_free(w->graph);
+  *w = (struct tfc_learned_world){0};
+}
+
+// Devices of one kind slow each other down by how many of the kind are busy, which kinds of their own would lose.
+static bool keeps_kinds(const struct tfc_problem *p) {
+  return p->has_slowdown;
+}
+
+static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
+  while (join[wire] != wire) wire = join[wire];
+  return wire;
+}
+
+// [wire] which wires are one, by what was seen: they waited for each other, and never went side by side.
+static uint32_t *join_wires(const struct tfc_learned *l) {
+  const struct tfc_problem *p = l->problem;
+  const uint32_t pairs = p->device_count * p->device_count;
+  uint32_t *join = malloc((p->wire_count + 1u) * sizeof *join);
+  if (!join) return NULL;
+  for (uint32_t w = 0; w <= p->wire_count; w++) join[w] = w;
+  for (uint32_t a = 0; a < pairs; a++)
+    for (uint32_t b = 0; b < a; b++) {
+      const uint32_t seen = l->shared[(size_t)a * pairs + b] + l->shared[(size_t)b * pairs + a];
+      const uint32_t beside = l->overlapped[(size_t)a * pairs + b] + l->overlapped[(size_t)b * pairs + a];
+      const uint32_t x = p->pair[a].wire, y = p->pair[b].wire;
+      if (x == TFC_NONE || y == TFC_NONE || x == y || seen < 3 || 20 * beside > seen) continue;
+      join[wire_root(join, x)] = wire_root(join, y);
+    }
+  return join;
+}
+
+static tfc_status make_machine(const struct tfc_learned *l, const double *theta, struct tfc_machine **out) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = l->problem;
+  struct tfc_machine *m = NULL;
+  struct tfc_link_point *curve = NULL;
+  const double arrival_us = fmax(0, theta[l->at_arrival]) * l->arrival_unit_us;
+  uint32_t *join = join_wires(l);
+  char name[32];
+  if (!join) return no_memory();
+  TFC_TRY(s, tfc_machine_create(&m));
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    struct tfc_machine_device x = p->machine->devices[d];
+    if (!keeps_kinds(p)) x.kind = x.name, x.dispatch_us = 0;
+    x.memory = p->limit[d];
+    TFC_TRY(s, tfc_machine_add_device(m, &x));
+  }
+  for (uint32_t a = 0; a < p->device_count; a++)
+    for (uint32_t b = 0; b < p->device_count; b++) {
+      const struct tfc_pair *pair = tfc_problem_pair(p, a, b);
+      if (a == b || !pair->linked || !pair->link) continue;
+      const uint32_t i = tfc_learned_pair(l, a, b);
+      const double latency = exp(tfc_learned_log_link(l, theta, i, 0)),
+                   rest = exp(tfc_learned_log_link(l, theta, i, 1));
+      struct tfc_link x = *pair->link;
+      x.from = p->machine->devices[a].name, x.to = p->machine->devices[b].name;
+      x.latency_us = x.latency_us * latency + arrival_us;
+      x.bandwidth = isfinite(x.bandwidth) ? x.bandwidth / rest : x.bandwidth;
+      if (pair->wire == TFC_NONE) {
+        x.wire = TFC_STR("none");
+      } else {
+        x.wire = (tfc_str){name, (size_t)snprintf(name, sizeof name, "wire%u", wire_root(join, pair->wire))};
+      }
+      free(curve);
+      if (!(curve = malloc((x.curve_count + 1u) * sizeof *curve))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      for (uint32_t k = 0; k < x.curve_count; k++)
+        curve[k] = (struct tfc_link_point){pair->link->curve[k].bytes, pair->link->curve[k].time_us * rest};
+      x.curve = curve;
+      TFC_TRY(s, tfc_machine_add_link(m, &x));
+    }
+  *out = m, m = NULL;
+out:
+  free(join);
+  free(curve);
+  tfc_machine_free(m);
+  return s;
+}
+
+// What a node takes on a device, us; NaN: it cannot run there.
+static double time_of(const struct tfc_learned *l, const double *theta, const double *effects, uint32_t n, uint32_t d) {
+  const struct tfc_problem *p = l->problem;
+  const int64_t ps = tfc_problem_time(p, n, d);
+  if (ps < 0) return (double)NAN;
+  const double effect = effects ? effects[(size_t)n * p->device_count + d] : 0;
+  return 1e-6 * (double)ps * exp(tfc_learned_log_of(l, theta, n, d) + effect);
+}
+
+static tfc_status add_node(const struct tfc_learned *l, const double *theta, const double *effects,
+                           struct tfc_cost_builder *b, const uint32_t *kind, uint32_t n) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = l->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  uint32_t id;
+  TFC_TRY(s, tfc_cost_builder_node(b, g->names[n], &id));
+  if (keeps_kinds(p)) { // of a kind, the geometric mean over its devices
+    for (uint32_t k = 0; k < g->kind_count; k++) {
+      double sum = 0, count = 0;
+      for (uint32_t d = 0; d < p->device_count; d++)
+        if (tfc_str_equal(p->machine->devices[d].kind, g->kind_names[k]))
+          sum += tfc_learned_log_of(l, theta, n, d) + (effects ? effects[(size_t)n * p->device_count + d] : 0), count++;
+      const double us = g->time_us[(size_t)n * g->kind_count + k];
+      if (!isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[k], us * exp(count > 0 ? sum / count : 0)));
+    }
+  } else {
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      const double us = time_of(l, theta, effects, n, d);
+      if (!isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[d], us));
+    }
+  }
+  tfc_cost_builder_memory(b, id, g->memory[n]);
+  if (g->group[n] != TFC_NONE) TFC_TRY(s, tfc_cost_builder_group(b, id, g->group_names[g->group[n]]));
+  if (g->pin[n].data) TFC_TRY(s, tfc_cost_builder_pin(b, id, g->pin[n]));
+  if (!isnan(g->order[n])) TFC_TRY(s, tfc_cost_builder_order(b, id, g->order[n]));
+out:
+  return s;
+}
+
+tfc_status tfc_learned_build(const struct tfc_learned *l, const double *theta, const double *effects,
+                             struct tfc_learned_world *out) {
+  tfc_status s = NULL;
+  const struct tfc_problem *p = l->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  const uint32_t kinds = keeps_kinds(p) ? g->kind_count : p->device_count;
+  struct tfc_cost_builder *b = NULL;
+  struct tfc_learned_world w = {0};
+  uint32_t *kind = calloc(kinds + 1u, sizeof *kind);
+  if (!kind) return no_memory();
+  TFC_TRY(s, tfc_cost_builder_create(&b));
+  for (uint32_t k = 0; k < kinds; k++)
+    TFC_TRY(s, tfc_cost_builder_kind(b, keeps_kinds(p) ? g->kind_names[k] : p->machine->devices[k].name, &kind[k]));
+  for (uint32_t n = 0; n < g->node_count; n++) TFC_TRY(s, add_node(l, theta, effects, b, kind, n));
+  for (uint32_t t = 0; t < g->tensor_count; t++)
+    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
+      TFC_TRY(s, tfc_cost_builder_edge(b, g->producer[t], g->output[t], g->consumer[c], g->bytes[t],
+                                       g->has_live && g->live[t] ? g->live[t] : TFC_LIVE_ABSENT));
+  TFC_TRY(s, tfc_cost_builder_finish(b, &w.graph));
+  TFC_TRY(s, make_machine(l, theta, &w.machine));
+  TFC_TRY(s, tfc_problem_create(w.graph, w.machine, p->objective, &w.problem));
+  if (w.problem->unit_count != p->unit_count || w.problem->node_count != p->node_count)
+    TFC_FAIL(s, TFC_INTERNAL, "a learned problem with %u units instead of %u", w.problem->unit_count, p->unit_count);
+  *out = w, w = (struct tfc_learned_world){0};
+out:
+  tfc_cost_builder_free(b);
+  tfc_learned_world_deinit(&w);
+  free(kind);
+  return s;
+}

@@ -1,0 +1,69 @@
+// Command: a program of the user's that runs steps, somewhere, and says how long they took: the other side of
+// `--measure-with`. It is started once and asked for one reading after the other, in lines of JSON (command_wire.h).
+// What goes wrong costs the reading that was asked for; a command that ended or hangs is started again, three times in
+// all.
+//
+//   TFC_TRY(s, tfc_command_start(&options, &program));
+//   TFC_TRY(s, tfc_command_ask(program, &reading, &answer));
+//   ... answer.state, answer.step_us ...
+//   tfc_command_stop(program);
+//
+// One thread.
+#ifndef TFC_PLACER_MEASURE_COMMAND_H
+#define TFC_PLACER_MEASURE_COMMAND_H
+
+#include <stdatomic.h>
+
+#include "placer/model/placement.h"
+#include "placer/simulate/evaluator.h"
+#include "runtime/base/array.h"
+
+struct tfc_command_options {
+  const char *command;                       // for /bin/sh -c
+  const char *graph;                         // paths, as the user gave them: the program may read them
+  const char *machine;                       // NULL: none
+  const tfc_str *devices;                    // [device_count] names of the devices in use
+  uint32_t device_count;                     //
+  double timeout_s;                          // of an answer; 0: ten times the longest one, at least 60
+  int stderr_to;                             // a descriptor that its stderr goes to, -1: none
+  const char *temporary;                     // folder for files of placements; NULL: /tmp
+  const atomic_bool *cancel;                 // may be NULL
+  void (*say)(void *user, const char *text); // the command is started again, and why; may be NULL
+  void *user;
+};
+
+struct tfc_command_operation {
+  tfc_str node, device;
+  double start_us, time_us; // NaN start: not said
+};
+struct tfc_command_transfer {
+  tfc_str node, from, to;
+  int32_t output;
+  double start_us, time_us;
+};
+// What came of one reading. Zeroed at first; reuse keeps its arrays. Names are views of `document`.
+struct tfc_command_answer {
+  tfc_result_state state;                             // OK, NO_FIT, FAILED
+  char *message;                                      // why it failed, or NULL
+  double seconds;                                     // from the request to the answer
+  TFC_ARRAY(double) step_us;                          // in order, without warm-up
+  TFC_ARRAY(struct tfc_command_operation) operations; // of one of these steps
+  TFC_ARRAY(struct tfc_command_transfer) transfers;
+  void *document; // owned
+};
+void tfc_command_answer_deinit(struct tfc_command_answer *answer);
+
+struct tfc_command;
+// Starts the command, says hello and waits until it is ready. UNAVAILABLE: it never is, with what it said.
+TFC_MUST_USE tfc_status tfc_command_start(const struct tfc_command_options *options, struct tfc_command **out);
+tfc_label tfc_command_label(const struct tfc_command *program);     // of its numbers, as it says
+bool tfc_command_has_operations(const struct tfc_command *program); // answers have times of operations, as it says
+uint32_t tfc_command_restarts(const struct tfc_command *program);
+
+// One reading: the document's nodes with their devices and order. A status is for the program itself: UNAVAILABLE: it
+// could not be kept running; CANCELLED; DATA_LOSS: the file of the placement could not be written.
+TFC_MUST_USE tfc_status tfc_command_ask(struct tfc_command *program, const struct tfc_placement *placement,
+                                        uint32_t warmup, uint32_t steps, struct tfc_command_answer *answer);
+void tfc_command_stop(struct tfc_command *program); // closes its stdin, waits for its end; NULL is fine
+
+#endif

@@ -1,0 +1,197 @@
+// tfc-place --measure-with: cost graphs and TensorFlow graphs, measured by programs.
+#include "tests/common/test.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/str.h"
+#include "tests/common/command.h"
+
+static char folder[64];
+
+// Four chains of eight products that meet in a sum.
+static void put_graph(void) {
+  struct tfc_text t = {0};
+  tfc_text_printf(&t, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
+  for (int c = 0; c < 4; c++)
+    for (int i = 0; i < 8; i++)
+      tfc_text_printf(&t, "{\"name\": \"chain%d/step%d/%s\", \"time_us\": {\"acc\": %d}}, ", c, i,
+                      i % 2 ? "Add" : "MatMul", 50 + 7 * c + i);
+  tfc_text_printf(&t, "{\"name\": \"sum\", \"time_us\": {\"acc\": 5}}], \"edges\": [");
+  for (int c = 0; c < 4; c++)
+    for (int i = 0; i < 8; i++)
+      if (i < 7)
+        tfc_text_printf(&t, "{\"from\": \"chain%d/step%d/%s\", \"to\": \"chain%d/step%d/%s\", \"bytes\": 40000}, ", c,
+                        i, i % 2 ? "Add" : "MatMul", c, i + 1, i % 2 ? "MatMul" : "Add");
+      else
+        tfc_text_printf(&t, "{\"from\": \"chain%d/step7/Add\", \"to\": \"sum\", \"bytes\": 4000}%s", c,
+                        c < 3 ? ", " : "");
+  tfc_text_printf(&t, "]}");
+  command_put(folder, "costs.json", t.data);
+  tfc_text_deinit(&t);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-measure-with-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  put_graph();
+  command_put(
+      folder, "m.yaml",
+      "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 4, memory: 1GB, flops: "
+      "1.0e+12, memory_bandwidth: 100GB/s}\nlinks:\n  - {from: \"*\", to: \"*\", latency: 2us, bandwidth: 10GB/s}\n");
+  // A step takes as long as the device with the most nodes; $1 tells what goes wrong at the third request.
+  command_put(folder, "count.sh",
+              "read -r hello\n"
+              "echo '{\"ready\": true, \"label\": \"emulated\"}'\n"
+              "while read -r line; do\n"
+              "  id=$(printf '%s' \"$line\" | sed 's/^{\"id\": \\([0-9]*\\).*/\\1/')\n"
+              "  if [ \"$id\" = 3 ] && [ \"$1\" = die ]; then exit 1; fi\n"
+              "  if [ \"$1\" = full ]; then echo \"{\\\"id\\\": $id, \\\"fits\\\": false}\"; continue; fi\n"
+              "  most=0\n"
+              "  for d in 0 1 2 3; do\n"
+              "    n=$(printf '%s' \"${line%%\\\"order\\\"*}\" | grep -o \"\\\": \\\"acc:$d\\\"\" | wc -l)\n"
+              "    if [ \"$n\" -gt \"$most\" ]; then most=$n; fi\n"
+              "  done\n"
+              "  echo \"{\\\"id\\\": $id, \\\"step_us\\\": [$most.01, $most.02, $most.00, $most.01, $most.02]}\"\n"
+              "done\n");
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  command("rm -rf %s", folder);
+  return 0;
+}
+
+static json_t *document(const char *name) {
+  char path[128];
+  json_error_t error;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  json_t *root = json_load_file(path, 0, &error);
+  if (!root) fail_msg("%s: %s", path, error.text);
+  return root;
+}
+
+static double query(const char *sql) {
+  char path[128];
+  sqlite3 *db = NULL;
+  sqlite3_stmt *statement = NULL;
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
+  const double value = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_double(statement, 0) : (double)NAN;
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return value;
+}
+
+#define PLACE "cd %s && tfc-place --graph costs.json --machine m.yaml --db t.db --report none --out o.json "
+#define SMALL "--measurements 12 --evaluations 4000 "
+
+static void a_cost_graph_is_measured(void **state) {
+  (void)state;
+  assert_exit(0, "", PLACE SMALL "--measure-with 'sh count.sh' --report r", folder);
+  json_t *o = document("o.json");
+  assert_string_equal(json_string_value(json_object_get(o, "measured_with")), "sh count.sh");
+  const json_t *step = json_object_get(o, "step");
+  assert_string_equal(json_string_value(json_object_get(step, "label")), "emulated");
+  const double us = json_number_value(json_object_get(step, "median_us"));
+  assert_true(us < 12 && us >= 9 && us == json_number_value(json_object_get(o, "value_us")));
+  assert_int_equal(json_object_size(json_object_get(o, "placement")), 33);
+  assert_int_equal(json_array_size(json_object_get(o, "baselines")), 4);
+  json_t *single = json_array_get(json_object_get(o, "baselines"), 0);
+  assert_true(fabs(json_number_value(json_object_get(single, "median_us")) - 33.01) < 1e-9);
+  json_decref(o);
+  assert_true(
+      query("SELECT COUNT(*) FROM v_episode WHERE measured_with = 'sh count.sh' AND label = 'emulated' AND state = "
+            "'ok'") >= 4);
+  assert_true(query("SELECT COUNT(*) FROM v_placement") >= 33 * 5);
+  assert_true(query("SELECT COUNT(*) FROM v_step WHERE phase = 'final'") >= 20);
+  assert_true(query("SELECT speedup_low FROM v_run") > 1);
+  assert_exit(0, "", "grep -q 'sh count.sh' %s/r/index.html", folder);
+  // No more placements than asked for.
+  assert_true(query("SELECT COUNT(*) FROM v_result") <= 12);
+}
+
+static void hidden_machine_is_learned(void **state) {
+  (void)state;
+  assert_exit(0, "",
+              PLACE "--measurements 40 --evaluations 20000 --measure-with 'hidden_machine --seed 3 --label measured'",
+              folder);
+  assert_exit(0, "", "cd %s && hidden_machine --seed 3 --graph costs.json --machine m.yaml --truth o.json", folder);
+  json_t *o = document("o.json");
+  const double measured = json_number_value(json_object_get(o, "value_us"));
+  const struct command_result *r =
+      command("cd %s && hidden_machine --seed 3 --graph costs.json --machine m.yaml --truth o.json", folder);
+  const double truth = strtod(r->out, NULL);
+  if (!(fabs(log(measured / truth)) < 0.2)) fail_msg("measured %g, truth %g", measured, truth);
+  json_decref(o);
+  // Operations and transfers are there, and a device is never busier than its step is long.
+  assert_true(query("SELECT COUNT(*) FROM v_op WHERE run_id = (SELECT MAX(run_id) FROM v_run)") > 33);
+  assert_true(query("SELECT COUNT(*) FROM v_transfer WHERE run_id = (SELECT MAX(run_id) FROM v_run)") > 0);
+  assert_true(query("SELECT COUNT(*) FROM v_busy WHERE operations_us > busy_us + 1e-6 OR busy_us > step_us + 1e-6") ==
+              0);
+}
+
+// Nothing is learned from and the costs stay: the same placements are found, whatever a program answers first.
+static void the_prior_stays_where_it_is_asked_for(void **state) {
+  (void)state;
+  assert_exit(0, "", PLACE SMALL "--measure-with 'hidden_machine --seed 3' --model prior", folder);
+  assert_true(query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND algorithm IN "
+                    "('learned', 'thompson')") == 0);
+}
+
+static void what_goes_wrong_is_said(void **state) {
+  (void)state;
+  assert_exit(0, "was not measured: it ended with code 1", PLACE SMALL "--measure-with 'sh count.sh die'", folder);
+  assert_true(
+      query("SELECT COUNT(*) FROM v_result WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND state = 'failed' AND "
+            "message LIKE '%ended with code 1%'") == 1);
+  assert_exit(5, "no placement that was tried fits", PLACE SMALL "--measure-with 'sh count.sh full'", folder);
+  assert_exit(4, "started 4 times", PLACE SMALL "--measure-with 'exit 3'", folder);
+  assert_exit(2, "--measure-with needs a machine", "cd %s && tfc-place --graph x.pb --measure-with 'sh count.sh'",
+              folder);
+  assert_exit(2, "--measure-timeout is for --measure-with", PLACE "--measure-timeout 3s", folder);
+  assert_exit(2, "--objective throughput", PLACE "--objective throughput --measure-with 'sh count.sh'", folder);
+}
+
+static void a_placement_is_evaluated(void **state) {
+  (void)state;
+  assert_exit(0, "",
+              "rm -f %s/o.json; " PLACE "--measure-with 'sh count.sh' --evaluate single:acc:2 --json > %s/e.json",
+              folder, folder, folder);
+  json_t *o = document("e.json");
+  assert_true(fabs(json_number_value(json_object_get(o, "value_us")) - 33.01) < 1e-9);
+  json_decref(o);
+  assert_exit(5, "", PLACE "--measure-with 'sh count.sh full' --evaluate single:acc:2", folder);
+}
+
+static void a_tensorflow_graph_is_measured(void **state) {
+  (void)state;
+  const struct command_result *r = command(
+      "cd %s && tfc-place --graph %s/examples/mlp.pb --machine m.yaml --db t.db --report none --out p.json " SMALL
+      "--measure-with 'sh count.sh'",
+      folder, TFC_SOURCE_DIR);
+  if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
+  json_t *o = document("p.json");
+  assert_string_equal(json_string_value(json_object_get(o, "measured_with")), "sh count.sh");
+  assert_true(json_object_size(json_object_get(o, "placement")) > 38); // all nodes of the file
+  json_decref(o);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_cost_graph_is_measured),
+      cmocka_unit_test(hidden_machine_is_learned),
+      cmocka_unit_test(the_prior_stays_where_it_is_asked_for),
+      cmocka_unit_test(what_goes_wrong_is_said),
+      cmocka_unit_test(a_placement_is_evaluated),
+      cmocka_unit_test(a_tensorflow_graph_is_measured),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,306 @@
+// What tfc and a measuring program say to each other: lines that are right, and every way in which they are not.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "placer/measure/command.h"
+#include "placer/measure/command_wire.h"
+#include "runtime/base/clock.h"
+
+static tfc_status read_answer(const char *line, uint64_t id, struct tfc_command_answer *answer) {
+  uint64_t got = 0;
+  return tfc_command_read_answer(tfc_str_from(line), id, answer, &got);
+}
+
+static void answers_are_read(void **state) {
+  (void)state;
+  struct tfc_command_answer a = {0};
+  assert_ok(
+      read_answer("{\"id\": 7, \"step_us\": [12.5, 13], \"more\": {\"x\": 1}, \"operations\": [{\"node\": \"a\", "
+                  "\"device\": \"acc:0\", \"start_us\": 0.0, \"time_us\": 5.5}], \"transfers\": [{\"node\": \"a\", "
+                  "\"output\": 0, \"from\": \"acc:0\", \"to\": \"acc:1\", \"start_us\": 5.5, \"time_us\": 2}]}",
+                  7, &a));
+  assert_int_equal(a.state, TFC_RESULT_OK);
+  assert_int_equal(a.step_us.count, 2);
+  assert_true(a.step_us.data[0] == 12.5 && a.step_us.data[1] == 13);
+  assert_int_equal(a.operations.count, 1);
+  assert_true(tfc_str_is(a.operations.data[0].device, "acc:0") && a.operations.data[0].time_us == 5.5);
+  assert_int_equal(a.transfers.count, 1);
+  assert_true(tfc_str_is(a.transfers.data[0].to, "acc:1") && a.transfers.data[0].start_us == 5.5);
+  assert_ok(read_answer("{\"id\": 8, \"fits\": false}", 8, &a));
+  assert_int_equal(a.state, TFC_RESULT_NO_FIT);
+  assert_int_equal(a.step_us.count, 0);
+  assert_ok(read_answer("{\"id\": 9, \"error\": \"the cluster is gone\"}", 9, &a));
+  assert_int_equal(a.state, TFC_RESULT_FAILED);
+  assert_string_equal(a.message, "the cluster is gone");
+  tfc_command_answer_deinit(&a);
+}
+
+static void nonsense_is_no_answer(void **state) {
+  (void)state;
+  struct tfc_command_answer a = {0};
+  static const char *const wrong[] = {
+      "",
+      "hello",
+      "[1, 2]",
+      "{}",
+      "{\"id\": 7}",
+      "{\"id\": 7, \"step_us\": []}",
+      "{\"id\": 7, \"step_us\": 5}",
+      "{\"id\": 7, \"step_us\": [\"5\"]}",
+      "{\"id\": 7, \"step_us\": [0]}",
+      "{\"id\": 7, \"step_us\": [-1]}",
+      "{\"id\": 7, \"step_us\": [NaN]}",
+      "{\"id\": 7, \"step_us\": [1e999]}",
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [{\"node\": \"a\"}]}",
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [{\"node\": \"a\", \"device\": \"b\", \"time_us\": -1}]}",
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [3]}",
+      "{\"id\": 7, \"step_us\": [5], \"transfers\": {}}",
+      "{\"id\": \"7\", \"step_us\": [5]}",
+      "{\"id\": 7, \"fits\": 3}",
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    tfc_status s = read_answer(wrong[i], 7, &a);
+    if (tfc_status_code(s) != TFC_INVALID_ARGUMENT) fail_msg("'%s' was taken", wrong[i]);
+    assert_int_equal(a.state, TFC_RESULT_FAILED);
+    assert_int_equal(a.step_us.count, 0);
+    tfc_status_free(s);
+  }
+  assert_fails(read_answer("{\"id\": 6, \"step_us\": [5]}", 7, &a), TFC_OUT_OF_RANGE, "to 6 and not to 7");
+  tfc_command_answer_deinit(&a);
+}
+
+static void ready_lines(void **state) {
+  (void)state;
+  struct tfc_command_ready r;
+  assert_ok(tfc_command_read_ready(TFC_STR("{\"ready\": true, \"label\": \"emulated\", \"operations\": true}"), &r));
+  assert_int_equal(r.label, TFC_LABEL_EMULATED);
+  assert_true(r.operations);
+  assert_ok(tfc_command_read_ready(TFC_STR("{\"ready\": true}"), &r));
+  assert_int_equal(r.label, TFC_LABEL_MEASURED);
+  assert_false(r.operations);
+  assert_fails(tfc_command_read_ready(TFC_STR("{\"ready\": false, \"error\": \"no GPU\"}"), &r), TFC_INVALID_ARGUMENT,
+               "no GPU");
+  assert_fails(tfc_command_read_ready(TFC_STR("{\"ready\": true, \"label\": \"guessed\"}"), &r), TFC_INVALID_ARGUMENT,
+               "guessed");
+  assert_fails(tfc_command_read_ready(TFC_STR("Welcome!"), &r), TFC_INVALID_ARGUMENT, "Welcome!");
+}
+
+// --- A program that runs ---------------------------------------------------------------------------------------------
+static struct tfc_placement *one_node(void) {
+  struct tfc_placement *p = NULL;
+  assert_ok(
+      tfc_placement_parse(TFC_STR("{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a \\\"b\\\"\": "
+                                  "\"acc:0\"}, \"order\": {\"a \\\"b\\\"\": 3}}"),
+                          "test", &p));
+  return p;
+}
+
+static const tfc_str device = {"acc:0", 5};
+static struct tfc_command_options options_of(const char *command) {
+  return (struct tfc_command_options){.command = command,
+                                      .graph = "g.json",
+                                      .machine = "m.yaml",
+                                      .devices = &device,
+                                      .device_count = 1,
+                                      .stderr_to = -1};
+}
+
+#define READY "read hello; echo '{\"ready\": true}'; "
+
+static void requests_say_it_all(void **state) {
+  (void)state;
+  // The program answers with what it was asked, as an error's text: the hello, the request, and the file's content.
+  struct tfc_command_options o = options_of("read -r hello; echo '{\"ready\": true}'; read -r line; echo \"$hello\" "
+                                            ">&2; echo \"$line\" >&2; f=$(echo \"$line\" | sed "
+                                            "'s/.*\"file\": \"\\([^\"]*\\)\".*/\\1/'); grep -c tfc-placement \"$f\" "
+                                            ">&2; echo '{\"id\": 1, \"step_us\": [4]}'; read -r l");
+  int ends[2];
+  char text[2048];
+  struct tfc_command *c = NULL;
+  struct tfc_command_answer a = {0};
+  struct tfc_placement *p = one_node();
+  assert_int_equal(pipe(ends), 0);
+  o.stderr_to = ends[1];
+  assert_ok(tfc_command_start(&o, &c));
+  assert_ok(tfc_command_ask(c, p, 2, 6, &a));
+  assert_int_equal(a.state, TFC_RESULT_OK);
+  tfc_command_stop(c);
+  close(ends[1]);
+  size_t size = 0;
+  for (ssize_t n; (n = read(ends[0], text + size, sizeof text - 1 - size)) > 0;) size += (size_t)n;
+  text[size] = 0;
+  close(ends[0]);
+  assert_non_null(strstr(text, "{\"format\": \"tfc-measure\", \"version\": 1, \"graph\": \"g.json\", \"machine\": "
+                               "\"m.yaml\", \"devices\": [\"acc:0\"]}\n"));
+  assert_non_null(strstr(text,
+                         "{\"id\": 1, \"placement\": {\"a \\\"b\\\"\": \"acc:0\"}, \"order\": {\"a \\\"b\\\"\": 3}, "
+                         "\"file\": \""));
+  assert_non_null(strstr(text, "\"warmup\": 2, \"steps\": 6}\n1\n"));
+  tfc_placement_free(p);
+  tfc_command_answer_deinit(&a);
+}
+
+// Asks until an answer is fine or `most` failed; how many failed.
+static uint32_t failures(struct tfc_command *c, uint32_t most) {
+  struct tfc_command_answer a = {0};
+  struct tfc_placement *p = one_node();
+  uint32_t failed = 0;
+  while (failed < most) {
+    assert_ok(tfc_command_ask(c, p, 1, 1, &a));
+    if (a.state == TFC_RESULT_OK) break;
+    assert_non_null(a.message);
+    failed++;
+  }
+  tfc_placement_free(p);
+  tfc_command_answer_deinit(&a);
+  return failed;
+}
+
+// A program that goes wrong once costs one reading and is started again where it ended, and only there.
+static void what_goes_wrong_costs_one_reading(void **state) {
+  (void)state;
+  static const struct {
+    const char *once;
+    uint32_t restarts;
+  } cases[] = {{"exit 3", 1},         {"kill -9 $$", 1},
+               {"exec sleep 100", 1}, {"exec >&-; sleep 100", 1},
+               {"echo nonsense", 0},  {"echo '{\"id\": 77, \"step_us\": [1]}'", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char mark[] = "/tmp/tfc-command-test-XXXXXX", text[512];
+    int fd = mkstemp(mark); // is there: it has not gone wrong yet
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(
+        text, sizeof text,
+        READY
+        "while read -r line; do id=$(echo \"$line\" | sed 's/^{\"id\": \\([0-9]*\\).*/\\1/'); if rm %s 2>/dev/null; "
+        "then %s; else echo \"{\\\"id\\\": $id, \\\"step_us\\\": [4]}\"; fi; done",
+        mark, cases[i].once);
+    struct tfc_command_options o = options_of(text);
+    struct tfc_command *c = NULL;
+    o.timeout_s = 1;
+    assert_ok(tfc_command_start(&o, &c));
+    assert_int_equal(failures(c, 3), 1);
+    assert_int_equal(failures(c, 3), 0);
+    assert_int_equal(tfc_command_restarts(c), cases[i].restarts);
+    tfc_command_stop(c);
+  }
+}
+
+static void an_answer_that_comes_twice_costs_one_reading(void **state) {
+  (void)state;
+  struct tfc_command *c = NULL;
+  struct tfc_command_options o = options_of(
+      READY "read -r line; echo '{\"id\": 1, \"step_us\": [4]}'; echo '{\"id\": 1, \"step_us\": [4]}'; id=1; "
+            "while read -r line; do id=$((id + 1)); echo \"{\\\"id\\\": $id, \\\"step_us\\\": [4]}\"; done");
+  assert_ok(tfc_command_start(&o, &c));
+  assert_int_equal(failures(c, 9), 0);
+  assert_int_equal(failures(c, 9), 1);
+  assert_int_equal(failures(c, 9), 0);
+  assert_int_equal(tfc_command_restarts(c), 0);
+  tfc_command_stop(c);
+}
+
+static void a_program_that_always_ends_is_given_up(void **state) {
+  (void)state;
+  struct tfc_command *c = NULL;
+  struct tfc_command_options o = options_of("echo broken >&2; exit 7");
+  assert_fails(tfc_command_start(&o, &c), TFC_UNAVAILABLE, "it ended with code 7: broken; it was started 4 times");
+  o = options_of(READY "read -r line; exit 1");
+  assert_ok(tfc_command_start(&o, &c));
+  struct tfc_command_answer a = {0};
+  struct tfc_placement *p = one_node();
+  for (int i = 0; i < 4; i++) assert_ok(tfc_command_ask(c, p, 1, 1, &a));
+  assert_fails(tfc_command_ask(c, p, 1, 1, &a), TFC_UNAVAILABLE, "started 4 times");
+  tfc_command_stop(c);
+  tfc_placement_free(p);
+  tfc_command_answer_deinit(&a);
+}
+
+// A request larger than a pipe holds goes to a program that says much before it reads.
+static void nobody_waits_for_the_other(void **state) {
+  (void)state;
+  struct tfc_text text = {0};
+  struct tfc_placement *p = NULL;
+  struct tfc_command *c = NULL;
+  struct tfc_command_answer a = {0};
+  tfc_text_printf(&text, "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {");
+  for (int i = 0; i < 20000; i++) tfc_text_printf(&text, "%s\"node%d\": \"acc:0\"", i ? ", " : "", i);
+  tfc_text_printf(&text, "}}");
+  assert_ok(tfc_placement_parse((tfc_str){text.data, text.size}, "test", &p));
+  struct tfc_command_options o = options_of(
+      READY "head -c 300000 /dev/zero | tr '\\0' 'x' >&2; head -c 300000 /dev/zero | tr '\\0' ' '; read -r line; echo "
+            "'{\"id\": 1, \"step_us\": [4]}'; cat > /dev/null");
+  assert_ok(tfc_command_start(&o, &c));
+  assert_ok(tfc_command_ask(c, p, 1, 1, &a));
+  assert_int_equal(a.state, TFC_RESULT_OK);
+  tfc_command_stop(c);
+  tfc_placement_free(p);
+  tfc_text_deinit(&text);
+  tfc_command_answer_deinit(&a);
+}
+
+static void closing_its_stdin_ends_it(void **state) {
+  (void)state;
+  char mark[] = "/tmp/tfc-command-test-XXXXXX", text[256];
+  struct tfc_command *c = NULL;
+  int fd = mkstemp(mark);
+  assert_true(fd >= 0);
+  close(fd);
+  snprintf(text, sizeof text, READY "cat > /dev/null; rm %s", mark); // what it does in the end is done
+  struct tfc_command_options o = options_of(text);
+  assert_ok(tfc_command_start(&o, &c));
+  assert_int_equal(access(mark, F_OK), 0);
+  tfc_command_stop(c);
+  assert_int_equal(access(mark, F_OK), -1);
+  // One that does not care is ended, and what it started too.
+  o = options_of(READY "sleep 1000 & echo $! >&2; sleep 1000");
+  int ends[2];
+  char number[32] = "", path[64];
+  assert_int_equal(pipe(ends), 0);
+  o.stderr_to = ends[1];
+  assert_ok(tfc_command_start(&o, &c));
+  tfc_command_stop(c);
+  assert_true(read(ends[0], number, sizeof number - 1) > 0);
+  close(ends[0]), close(ends[1]);
+  snprintf(path, sizeof path, "/proc/%d/cwd", atoi(number)); // of a zombie nobody reads that
+  for (int i = 0; i < 100 && access(path, F_OK) == 0; i++) tfc_sleep_ns(10000000);
+  assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void cancelling_does_not_wait(void **state) {
+  (void)state;
+  struct tfc_command *c = NULL;
+  struct tfc_command_answer a = {0};
+  struct tfc_placement *p = one_node();
+  atomic_bool cancel = false;
+  struct tfc_command_options o = options_of(READY "exec cat > /dev/null");
+  o.cancel = &cancel;
+  assert_ok(tfc_command_start(&o, &c));
+  atomic_store(&cancel, true);
+  assert_fails(tfc_command_ask(c, p, 1, 1, &a), TFC_CANCELLED, "");
+  tfc_command_stop(c);
+  tfc_placement_free(p);
+  tfc_command_answer_deinit(&a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(answers_are_read),
+      cmocka_unit_test(nonsense_is_no_answer),
+      cmocka_unit_test(ready_lines),
+      cmocka_unit_test(requests_say_it_all),
+      cmocka_unit_test(what_goes_wrong_costs_one_reading),
+      cmocka_unit_test(an_answer_that_comes_twice_costs_one_reading),
+      cmocka_unit_test(a_program_that_always_ends_is_given_up),
+      cmocka_unit_test(nobody_waits_for_the_other),
+      cmocka_unit_test(closing_its_stdin_ends_it),
+      cmocka_unit_test(cancelling_does_not_wait),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+// The learned model against a truth that is known: what it is told, it finds, and what it finds foretells.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/learned/learned.h"
+#include "placer/learned/private.h"
+#include "tests/placer/instances.h"
+
+enum { DEVICES = 4, CHAINS = 6, LENGTH = 20 };
+
+// Chains of products and sums, each of which reads its neighbour chain now and then.
+static struct instance make(void) {
+  struct instance i = {0};
+  struct tfc_cost_builder *b = NULL;
+  struct tfc_random r;
+  uint32_t kind, node[CHAINS][LENGTH];
+  tfc_random_init(&r, 5);
+  MUST(tfc_cost_builder_create(&b));
+  MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &kind));
+  for (int k = 0; k < LENGTH; k++)
+    for (int c = 0; c < CHAINS; c++) {
+      char name[64];
+      const int size = snprintf(name, sizeof name, "chain%d/step%d/%s_%d", c, k, k % 2 ? "Add" : "MatMul", k);
+      MUST(tfc_cost_builder_node(b, (tfc_str){name, (size_t)size}, &node[c][k]));
+      MUST(tfc_cost_builder_time(b, node[c][k], kind,
+                                 k % 2 ? 20 + 10 * tfc_random_unit(&r) : 60 + 40 * tfc_random_unit(&r)));
+      if (k) MUST(tfc_cost_builder_edge(b, node[c][k - 1], 0, node[c][k], 20000, TFC_LIVE_ABSENT));
+      if (k > 1 && k % 5 == 0)
+        MUST(tfc_cost_builder_edge(b, node[(c + 1) % CHAINS][k - 1], 0, node[c][k], 20000, TFC_LIVE_ABSENT));
+    }
+  MUST(tfc_cost_builder_finish(b, &i.graph));
+  tfc_cost_builder_free(b);
+  MUST(tfc_machine_create(&i.machine));
+  for (int d = 0; d < DEVICES; d++) {
+    char name[16];
+    const int size = snprintf(name, sizeof name, "acc:%d", d);
+    MUST(tfc_machine_add_device(
+        i.machine,
+        &(struct tfc_machine_device){.name = {name, (size_t)size}, .kind = TFC_STR("acc"), .memory = TFC_NO_LIMIT}));
+  }
+  struct tfc_link link = tfc_link_default();
+  link.latency_us = 5, link.bandwidth = 4e9; // 5 us and 5 us
+  MUST(tfc_machine_add_link(i.machine, &link));
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  return i;
+}
+
+static void random_placement(const struct tfc_problem *p, struct tfc_random *r, struct tfc_solution *out) {
+  MUST(tfc_solution_init(out, p));
+  for (uint32_t u = 0; u < p->unit_count; u++) // chains mostly keep together
+    out->device[u] = (tfc_device_id)(tfc_random_unit(r) < 0.85 ? (u % CHAINS) % DEVICES : tfc_random_below(r, DEVICES));
+  const tfc_device_id shift = (tfc_device_id)tfc_random_below(r, DEVICES);
+  for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)((out->device[u] + shift) % DEVICES);
+}
+
+// The truth: one device 1.45 times as slow, products 1.3 and sums 0.8 times as long, links 2.5 times.
+static void truth(const struct tfc_learned *l, double *theta) {
+  memset(theta, 0, l->dim * sizeof *theta);
+  theta[1 + 2] = log(1.45);
+  for (uint32_t n = 0; n < l->problem->node_count; n++)
+    theta[l->at_family + l->family[n]] =
+        memmem(l->problem->graph->names[n].data, l->problem->graph->names[n].size, "MatMul", 6) ? log(1.3) : log(0.8);
+  theta[l->at_links] = theta[l->at_links + 1] = log(2.5);
+}
+
+// A reading of the truth, with noise, whole or in pieces.
+static void measure(struct tfc_learned *l, const struct tfc_learned_world *w, const struct tfc_solution *solution,
+                    struct tfc_random *r, bool pieces, double arrival_us) {
+  const struct tfc_problem *p = l->problem;
+  struct tfc_simulator *simulator = NULL;
+  struct tfc_timeline t = {0};
+  MUST(tfc_simulator_create(w->problem, &simulator));
+  MUST(tfc_simulate_timeline(simulator, solution->device, solution->rank, &t));
+  struct tfc_learned_operation *operations = calloc(p->node_count, sizeof *operations);
+  struct tfc_learned_transfer *transfers = calloc(t.transfer_count + 1, sizeof *transfers);
+  double step = 0;
+  for (uint32_t n = 0; n < p->node_count; n++) {
+    const uint32_t d = solution->device[p->unit[n]];
+    uint32_t arrivals = 0;
+    for (uint32_t i = p->graph->first_input[n]; i < p->graph->first_input[n + 1]; i++) {
+      const uint32_t x = p->graph->input[i];
+      bool first = solution->device[p->unit[p->graph->producer[x]]] != d;
+      for (uint32_t c = p->graph->first_consumer[x]; c < p->graph->first_consumer[x + 1]; c++) {
+        const uint32_t other = p->graph->consumer[c];
+        if (other != n && solution->device[p->unit[other]] == d && t.start[other] < t.start[n]) first = false;
+      }
+      arrivals += first;
+    }
+    const double us = 1e-6 * (double)(t.end[n] - t.start[n]);
+    operations[n] = (struct tfc_learned_operation){n, d, 1e-6 * (double)t.start[n],
+                                                   us * exp(0.05 * tfc_random_normal(r)) + arrivals * arrival_us};
+    step = fmax(step, 1e-6 * (double)t.end[n]);
+  }
+  for (uint32_t i = 0; i < t.transfer_count; i++) {
+    const struct tfc_transfer *x = &t.transfers[i];
+    transfers[i] = (struct tfc_learned_transfer){x->tensor, x->from, x->to, 1e-6 * (double)x->start,
+                                                 1e-6 * (double)(x->end - x->start)};
+  }
+  const struct tfc_learned_trace trace = {operations, p->node_count, transfers, t.transfer_count};
+  assert_ok(tfc_learned_add(l, solution, step * exp(0.02 * tfc_random_normal(r)), 1, pieces ? &trace : NULL));
+  free(operations);
+  free(transfers);
+  tfc_timeline_deinit(&t);
+  tfc_simulator_free(simulator);
+}
+
+static double step_in(const struct tfc_problem *p, const struct tfc_solution *solution) {
+  struct tfc_simulator *simulator = NULL;
+  struct tfc_verdict v = {0};
+  MUST(tfc_simulator_create(p, &simulator));
+  tfc_simulate(simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
+  tfc_simulator_free(simulator);
+  return 1e-6 * (double)v.value;
+}
+
+// The mean error of predictions of new placements, |log|: by the model's world and by the prior.
+static void errors(const struct tfc_learned *l, const struct tfc_learned_world *real, double *out_learned,
+                   double *out_prior) {
+  struct tfc_learned_world w = {0};
+  struct tfc_random r;
+  tfc_random_init(&r, 99);
+  *out_learned = *out_prior = 0;
+  assert_ok(tfc_learned_world(l, NULL, &w));
+  for (int i = 0; i < 20; i++) {
+    struct tfc_solution s = {0};
+    random_placement(l->problem, &r, &s);
+    const double us = step_in(real->problem, &s);
+    *out_learned += fabs(log(step_in(w.problem, &s) / us)) / 20,
+        *out_prior += fabs(log(step_in(l->problem, &s) / us)) / 20;
+    tfc_solution_deinit(&s);
+  }
+  tfc_learned_world_deinit(&w);
+}
+
+static void nothing_learned_is_the_prior(void **state) {
+  (void)state;
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_learned_world w = {0};
+  struct tfc_random r;
+  tfc_random_init(&r, 1);
+  assert_ok(tfc_learned_create(i.problem, &l));
+  assert_ok(tfc_learned_world(l, NULL, &w));
+  for (int k = 0; k < 10; k++) {
+    struct tfc_solution s = {0};
+    random_placement(i.problem, &r, &s);
+    assert_true(fabs(step_in(w.problem, &s) / step_in(i.problem, &s) - 1) < 1e-6);
+    tfc_solution_deinit(&s);
+  }
+  tfc_learned_world_deinit(&w);
+  assert_ok(tfc_learned_world(l, &r, &w)); // what is not known is drawn
+  struct tfc_solution s = {0};
+  random_placement(i.problem, &r, &s);
+  assert_true(fabs(step_in(w.problem, &s) / step_in(i.problem, &s) - 1) > 1e-3);
+  tfc_solution_deinit(&s);
+  tfc_learned_world_deinit(&w);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
+static void check(bool pieces, int readings, double arrival_us, double tolerance, double least_gain) {
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_learned_world real = {0};
+  struct tfc_random r;
+  double theta[512], sd, learned, prior;
+  tfc_random_init(&r, 3);
+  assert_ok(tfc_learned_create(i.problem, &l));
+  assert_true(l->dim < 512);
+  truth(l, theta);
+  assert_ok(tfc_learned_build(l, theta, NULL, &real));
+  for (int k = 0; k < readings; k++) {
+    struct tfc_solution s = {0};
+    random_placement(i.problem, &r, &s);
+    measure(l, &real, &s, &r, pieces, arrival_us);
+    tfc_solution_deinit(&s);
+  }
+  assert_ok(tfc_learned_fit(l));
+  const double slow = tfc_learned_device_factor(l, 2, &sd), usual = tfc_learned_device_factor(l, 1, NULL);
+  if (fabs(log(slow / usual / 1.45)) > tolerance) fail_msg("device 2: %g times device 1, not 1.45", slow / usual);
+  assert_true(sd > 0 && sd < 0.25);
+  errors(l, &real, &learned, &prior);
+  if (learned > least_gain * prior) fail_msg("error %g, of the prior %g", learned, prior);
+  if (pieces) {
+    const double link = tfc_learned_link_factor(l, 0, 1);
+    if (fabs(log(link / 2.5)) > 0.1) fail_msg("link: %g, not 2.5", link);
+    const double arrival = tfc_learned_arrival_us(l);
+    if (fabs(arrival - arrival_us) > 1.5) fail_msg("arrival: %g us, not %g", arrival, arrival_us);
+  }
+  tfc_learned_world_deinit(&real);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
+static void pieces_tell_it_all(void **state) {
+  (void)state;
+  check(true, 4, 0, 0.05, 0.1);
+}
+static void arrivals_are_told_from_operations(void **state) {
+  (void)state;
+  check(true, 4, 8, 0.05, 1);
+}
+static void whole_steps_tell_much(void **state) {
+  (void)state;
+  check(false, 60, 0, 0.15, 0.3);
+}
+
+// Pairs whose transfers wait for each other and never go side by side become one wire.
+static void wires_that_are_one_are_found(void **state) {
+  (void)state;
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_learned_world w = {0};
+  assert_ok(tfc_learned_create(i.problem, &l));
+  struct tfc_learned_operation operations[8];
+  struct tfc_learned_transfer transfers[8];
+  for (uint32_t k = 0; k < 8; k++) { // all end at 10; their tensors go 0 -> 1 and 2 -> 3 in turns, 4 us each
+    const uint32_t from = k % 2 ? 2 : 0;
+    operations[k] = (struct tfc_learned_operation){k, from, 0, 10};
+    transfers[k] = (struct tfc_learned_transfer){i.graph->first_tensor[k], from, from + 1, 10 + 4 * k, 4};
+  }
+  assert_ok(tfc_learned_watch_wires(l, &(struct tfc_learned_trace){operations, 8, transfers, 8}));
+  assert_ok(tfc_learned_world(l, NULL, &w));
+  assert_int_equal(tfc_problem_pair(w.problem, 0, 1)->wire, tfc_problem_pair(w.problem, 2, 3)->wire);
+  assert_int_not_equal(tfc_problem_pair(w.problem, 0, 1)->wire, tfc_problem_pair(w.problem, 0, 2)->wire);
+  tfc_learned_world_deinit(&w);
+  // Side by side they are not.
+  for (uint32_t k = 0; k < 8; k++) transfers[k].start_us = 10 + 4 * (k / 2);
+  for (int k = 0; k < 9; k++)
+    assert_ok(tfc_learned_watch_wires(l, &(struct tfc_learned_trace){operations, 8, transfers, 8}));
+  assert_ok(tfc_learned_world(l, NULL, &w));
+  assert_int_not_equal(tfc_problem_pair(w.problem, 0, 1)->wire, tfc_problem_pair(w.problem, 2, 3)->wire);
+  tfc_learned_world_deinit(&w);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nothing_learned_is_the_prior),      cmocka_unit_test(pieces_tell_it_all),
+      cmocka_unit_test(arrivals_are_told_from_operations), cmocka_unit_test(whole_steps_tell_much),
+      cmocka_unit_test(wires_that_are_one_are_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
