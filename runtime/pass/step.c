@@ -23,7 +23,8 @@ struct work {
   bool *needed;    // what the step runs
   bool *beside;    // what queue runners run
   struct tfc_queue_runners runners;
-  struct tfc_text queues; // that they fill for the step
+  struct tfc_text queues;  // that they fill for the step
+  struct tfc_shapes unfed; // as far as the graph alone says, where queues that nothing fills are taken from
   tfc_str source, init_source;
   int64_t batch; // size of unknown leading dimensions
   uint32_t *targets, target_count, target_capacity;
@@ -51,7 +52,7 @@ static bool is_outside(const struct tfc_node *n) {
          tfc_str_is(n->op, "PlaceholderWithDefault") || tfc_str_starts(n->op, "QueueDequeue") ||
          tfc_str_starts(n->op, "IteratorGetNext") || tfc_str_starts(n->op, "ReaderRead");
 }
-static bool is_placeholder(const struct tfc_node *n) {
+bool tfc_node_is_placeholder(const struct tfc_node *n) {
   return tfc_str_is(n->op, "Placeholder") || tfc_str_is(n->op, "PlaceholderV2") ||
          (n->def && (n->def->flags & TFC_OP_PLACEHOLDER));
 }
@@ -108,10 +109,6 @@ static tfc_status need_runners(struct work *w, bool *needed) {
   if (!wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   memcpy(needed, w->needed, g->node_count * sizeof *needed);
   tfc_queue_runners_need(&w->runners, g, needed, wanted, w->stack);
-  for (uint32_t i = 0; i < w->runners.count; i++)
-    if (wanted[i])
-      tfc_text_printf(&w->queues, "%s%.*s", w->queues.size ? ", " : "",
-                      TFC_STR_ARG(g->nodes[w->runners.list[i].queue].name));
   return NULL;
 }
 
@@ -199,7 +196,8 @@ static tfc_status sinks(struct work *w) {
   bool *reached = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   if (!reached) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++)
-    if (w->real[i] && !w->saves[i] && !w->beside[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i]))
+    if (w->real[i] && !w->saves[i] && !w->beside[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i]) &&
+        !tfc_step_enqueues_what_is_fed(g, i, w->outside))
       TFC_TRY(s, add_target(w, i));
   // Updates on which only saving, or a read, hangs are part of the step all the same.
   TFC_TRY(s, tfc_prune(g, NULL, 0, NULL, 0, w->targets, w->target_count, reached));
@@ -207,6 +205,7 @@ static tfc_status sinks(struct work *w) {
     if (w->effect[i] != TFC_EFFECT_UPDATE || !w->real[i] || w->initial[i] || reached[i] || w->saves[i] || w->beside[i])
       continue;
     if (w->restored[i] && is_assign(&g->nodes[i])) continue;
+    if (tfc_step_enqueues_what_is_fed(g, i, w->outside)) continue;
     TFC_TRY(s, add_target(w, i));
   }
   w->source = TFC_STR("the nodes without consumers that update variables or queues");
@@ -353,7 +352,11 @@ static tfc_status make_feed(struct work *w, struct tfc_output output, const stru
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
   feed.dtype = tfc_dtype_base(tfc_output_dtype(g, output));
   feed.name = tfc_arena_printf(&w->step->arena, "%.*s:%d", TFC_STR_ARG(n->name), output.index);
-  if (is_placeholder(n)) known = tfc_step_placeholder_shape(g, n);
+  const bool taken = !feed.given && tfc_str_starts(n->op, "QueueDequeue");
+  const char *what = taken ? "what nothing in the graph puts into a queue," : "placeholder";
+  const tfc_str name = taken ? feed.name : n->name;
+  if (tfc_node_is_placeholder(n)) known = tfc_step_placeholder_shape(g, n);
+  if (taken) known = tfc_step_dequeued_shape(g, &w->unfed, output);
   if (feed.given) {
     feed.shape = given->shape;
     if (given->dtype != feed.dtype)
@@ -368,17 +371,15 @@ static tfc_status make_feed(struct work *w, struct tfc_output output, const stru
   } else {
     feed.shape = known;
     if (known.rank < 0)
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT,
-               "placeholder '%.*s' has no shape; give one: --feed '%.*s=%s[DIMENSIONS]' or a file",
-               TFC_STR_ARG(n->name), TFC_STR_ARG(n->name), tfc_dtype_name(feed.dtype));
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s '%.*s' has no shape; give one: --feed '%.*s=%s[DIMENSIONS]' or a file",
+               what, TFC_STR_ARG(name), TFC_STR_ARG(name), tfc_dtype_name(feed.dtype));
     for (int32_t d = 0; d < feed.shape.rank; d++)
       if (!tfc_dim_known(feed.shape.dims[d])) feed.shape.dims[d] = d == 0 ? w->batch : 16;
     if (!tfc_dtype_is_floating(feed.dtype) && !tfc_dtype_is_integer(feed.dtype) && !tfc_dtype_is_complex(feed.dtype) &&
         feed.dtype != TFC_BOOL)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT,
-               "placeholder '%.*s' is of type %s, for which values cannot be made up; give a "
-               "file: --feed '%.*s=FILE.npy'",
-               TFC_STR_ARG(n->name), tfc_dtype_name(feed.dtype), TFC_STR_ARG(n->name));
+               "%s '%.*s' is of type %s, for which values cannot be made up; give a file: --feed '%.*s=FILE.npy'", what,
+               TFC_STR_ARG(name), tfc_dtype_name(feed.dtype), TFC_STR_ARG(name));
   }
   *out = feed;
 out:
@@ -404,7 +405,7 @@ static tfc_status check_known(const struct work *w) {
 static tfc_status placeholders(struct work *w, const bool *needed, struct tfc_step_feed *feeds, uint32_t *count) {
   tfc_status s = NULL;
   for (uint32_t i = 0; i < w->g->node_count; i++) {
-    if (!is_placeholder(&w->g->nodes[i]) || !needed[i]) continue;
+    if (!tfc_node_is_placeholder(&w->g->nodes[i]) || !needed[i]) continue;
     bool given = false;
     for (uint32_t k = 0; k < w->request->feed_count; k++) given |= w->request->feeds[k].output.node == i;
     if (given) continue;
@@ -429,6 +430,56 @@ out:
   return s;
 }
 
+// What is fed as requested, and then every output that the step takes from a queue that nothing fills.
+static tfc_status find_taken(struct work *w, const struct tfc_output *given, const bool *initial,
+                             struct tfc_output **out, uint32_t *out_count) {
+  const struct tfc_graph *g = w->g;
+  tfc_status s = NULL;
+  uint32_t count = w->request->feed_count, most = count;
+  bool *unfilled = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1), any = false;
+  if (!unfilled) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_step_unfilled_queues(g, &w->runners, w->needed, initial, &w->scratch, unfilled));
+  for (uint32_t i = 0; i < g->node_count; i++) any |= unfilled[i], most += g->nodes[i].output_count;
+  struct tfc_output *taken = TFC_ARENA_ARRAY(&w->scratch, struct tfc_output, (any ? most : count) + 1u);
+  if (!taken) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(taken, given, count * sizeof *taken);
+  for (uint32_t i = 0; any && i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    if (!w->needed[i] || !tfc_str_starts(n->op, "QueueDequeue") || !n->input_count) continue;
+    if (!unfilled[tfc_node_inputs(g, n)[0].node]) continue;
+    for (uint32_t k = 0; k < n->output_count; k++) {
+      bool used = false;
+      for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1] && !used; c++) {
+        const struct tfc_node *user = &g->nodes[g->consumers[c].node];
+        const int32_t input = g->consumers[c].input;
+        used = w->needed[g->consumers[c].node] && input >= 0 && tfc_node_inputs(g, user)[input].index == (int32_t)k;
+      }
+      for (uint32_t f = 0; f < w->step->fetch_count; f++)
+        used |= w->step->fetches[f].node == i && w->step->fetches[f].index == (int32_t)k;
+      for (uint32_t f = 0; f < w->request->feed_count; f++) used &= given[f].node != i || given[f].index != (int32_t)k;
+      if (used) taken[count++] = (struct tfc_output){i, (int32_t)k};
+    }
+  }
+  if (any) TFC_TRY(s, tfc_infer_fed_shapes(g, NULL, 0, &w->unfed));
+  *out = taken, *out_count = count;
+out:
+  return s;
+}
+
+// The queues that runners fill for the step, for people.
+static tfc_status tell_queues(struct work *w) {
+  bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, w->g->node_count + 1);
+  bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
+  if (!needed || !wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(needed, w->needed, w->g->node_count * sizeof *needed);
+  tfc_queue_runners_need(&w->runners, w->g, needed, wanted, w->stack);
+  for (uint32_t i = 0; i < w->runners.count; i++)
+    if (wanted[i])
+      tfc_text_printf(&w->queues, "%s%.*s", w->queues.size ? ", " : "",
+                      TFC_STR_ARG(w->g->nodes[w->runners.list[i].queue].name));
+  return NULL;
+}
+
 static tfc_status infer_feeds(struct work *w) {
   const struct tfc_graph *g = w->g;
   const struct tfc_step_request *r = w->request;
@@ -450,8 +501,14 @@ static tfc_status infer_feeds(struct work *w) {
   TFC_TRY(s, check_known(w));
   TFC_TRY(s, infer_init(w));
   TFC_TRY(s, tfc_prune(g, outputs, r->feed_count, NULL, 0, step->inits, step->init_count, initial));
-  size_t most = r->feed_count + 1;
-  for (uint32_t i = 0; i < g->node_count; i++) most += is_placeholder(&g->nodes[i]);
+  struct tfc_output *taken = NULL; // from queues that nothing fills
+  uint32_t taken_count = 0;
+  TFC_TRY(s, find_taken(w, outputs, initial, &taken, &taken_count));
+  TFC_TRY(s, tfc_prune(g, taken, taken_count, step->fetches, step->fetch_count, step->targets, step->target_count,
+                       w->needed));
+  TFC_TRY(s, tell_queues(w));
+  size_t most = taken_count + 1;
+  for (uint32_t i = 0; i < g->node_count; i++) most += tfc_node_is_placeholder(&g->nodes[i]);
   step->feeds = TFC_ARENA_ARRAY(&step->arena, struct tfc_step_feed, most);
   step->init_feeds = TFC_ARENA_ARRAY(&step->arena, struct tfc_step_feed, most);
   if (!step->feeds || !step->init_feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -460,12 +517,16 @@ static tfc_status infer_feeds(struct work *w) {
     TFC_TRY(s, make_feed(w, outputs[i], &r->feeds[i], &step->feeds[step->feed_count]));
     step->feed_count++;
     const struct tfc_node *n = &g->nodes[outputs[i].node];
-    const struct tfc_attr *shape = is_placeholder(n) ? tfc_node_attr(g, n, "shape") : NULL;
+    const struct tfc_attr *shape = tfc_node_is_placeholder(n) ? tfc_node_attr(g, n, "shape") : NULL;
     if (w->batch <= 0 && shape && shape->kind == TFC_ATTR_SHAPE && shape->shape->rank > 0 &&
         !tfc_dim_known(shape->shape->dims[0]))
       w->batch = r->feeds[i].shape.dims[0]; // what one feed has, the others get
   }
   if (w->batch <= 0) w->batch = 32;
+  for (uint32_t i = r->feed_count; i < taken_count; i++) {
+    TFC_TRY(s, make_feed(w, taken[i], NULL, &step->feeds[step->feed_count]));
+    step->feed_count++;
+  }
   TFC_TRY(s, placeholders(w, w->needed, step->feeds, &step->feed_count));
   TFC_TRY(s, placeholders(w, initial, step->init_feeds, &step->init_feed_count));
   TFC_TRY(s, ranges(w, w->needed, step->feeds, step->feed_count));
@@ -546,6 +607,7 @@ out:
   tfc_arena_deinit(&w.scratch);
   tfc_queue_runners_deinit(&w.runners);
   tfc_text_deinit(&w.queues);
+  tfc_shapes_deinit(&w.unfed);
   return s;
 }
 

@@ -188,10 +188,87 @@ static void test_collection(void **state) {
   tfc_graph_release(g);
 }
 
+// Queues that a program fed from threads of its own: what a step takes from them is fed, and their enqueues are no
+// step.
+static void test_input_functions(void **state) {
+  (void)state;
+  static const struct {
+    const char *file, *feeds[3];
+  } cases[] = {{"numpy_input.pb",
+                {"random_shuffle_queue_DequeueMany:1 float32[16,7]", "random_shuffle_queue_DequeueMany:2 int32[16]"}},
+               {"numpy_input.meta",
+                {"random_shuffle_queue_DequeueMany:1 float32[16,7]", "random_shuffle_queue_DequeueMany:2 int32[16]"}},
+               {"pandas_input.meta",
+                {"fifo_queue_DequeueUpTo:1 float32[16]", "fifo_queue_DequeueUpTo:2 float32[16]",
+                 "fifo_queue_DequeueUpTo:3 int64[16]"}}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char path[256], seen[128], shape[TFC_SHAPE_TEXT];
+    struct tfc_graph *g = NULL;
+    struct tfc_step_spec step = {0};
+    snprintf(path, sizeof path, "%s/tests/pass/input_functions/%s", TFC_SOURCE_DIR, cases[c].file);
+    assert_ok(tfc_graph_load(path, NULL, &g));
+    assert_ok(tfc_step_infer(g, &(struct tfc_step_request){.batch = 99}, &step));
+    assert_int_equal(step.target_count, 1);
+    assert_true(tfc_str_is(g->nodes[step.targets[0]].name, "train_op"));
+    uint32_t wanted = 0;
+    while (wanted < 3 && cases[c].feeds[wanted]) wanted++;
+    assert_int_equal(step.feed_count, wanted);
+    for (uint32_t i = 0; i < wanted; i++) {
+      const struct tfc_step_feed *f = &step.feeds[i];
+      snprintf(seen, sizeof seen, "%.*s %s%s", TFC_STR_ARG(f->name), tfc_dtype_name(f->dtype),
+               tfc_shape_show(&f->shape, shape));
+      assert_string_equal(seen, cases[c].feeds[i]);
+    }
+    assert_true(step.feeds[wanted - 1].high == 5); // labels of five classes
+    for (uint32_t i = 0; i < step.note_count; i++)
+      if (tfc_str_starts(step.notes[i], "queues filled")) fail_msg("%.*s", TFC_STR_ARG(step.notes[i]));
+    tfc_step_spec_deinit(&step);
+    tfc_graph_release(g);
+  }
+}
+
+// A queue that an initialiser fills, one that a step fills itself: both are left alone.
+static void test_filled_queues(void **state) {
+  (void)state;
+  static const char text[] =
+      "node { name: 'one' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }"
+      " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }"
+      "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }"
+      " attr { key: 'shape' value { shape { } } } }"
+      "node { name: 'q' op: 'FIFOQueueV2' attr { key: 'component_types' value { list { type: DT_FLOAT } } }"
+      " attr { key: 'shapes' value { list { shape { } } } } }"
+      "node { name: 'put' op: 'QueueEnqueueV2' input: 'q' input: '%s'"
+      " attr { key: 'Tcomponents' value { list { type: DT_FLOAT } } } }"
+      "node { name: 'take' op: 'QueueDequeueV2' input: 'q' %s"
+      " attr { key: 'component_types' value { list { type: DT_FLOAT } } } }"
+      "node { name: 'y' op: 'Square' input: 'take' attr { key: 'T' value { type: DT_FLOAT } } }";
+  static const struct {
+    const char *value, *control, *feed;
+    bool init;
+  } cases[] = {{"one", "", NULL, true}, {"x", "input: '^put'", "x:0", false}, {"x", "", "take:0", false}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char whole[2048];
+    struct tfc_graph *g = NULL;
+    struct tfc_step_spec step = {0};
+    snprintf(whole, sizeof whole, text, cases[c].value, cases[c].control);
+    assert_ok(tfc_graph_parse(tfc_str_from(whole), "queue.pbtxt", NULL, &g));
+    const struct tfc_output fetch = {tfc_graph_find(g, TFC_STR("y")), 0};
+    const uint32_t put = tfc_graph_find(g, TFC_STR("put"));
+    assert_ok(tfc_step_infer(
+        g, &(struct tfc_step_request){.fetches = &fetch, .fetch_count = 1, .inits = &put, .init_count = cases[c].init},
+        &step));
+    assert_int_equal(step.feed_count, cases[c].feed != NULL);
+    if (cases[c].feed) assert_true(tfc_str_is(step.feeds[0].name, cases[c].feed));
+    tfc_step_spec_deinit(&step);
+    tfc_graph_release(g);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_examples), cmocka_unit_test(test_other_examples), cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_given),    cmocka_unit_test(test_rules),          cmocka_unit_test(test_collection),
+      cmocka_unit_test(test_examples),        cmocka_unit_test(test_other_examples), cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_given),           cmocka_unit_test(test_rules),          cmocka_unit_test(test_collection),
+      cmocka_unit_test(test_input_functions), cmocka_unit_test(test_filled_queues),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
