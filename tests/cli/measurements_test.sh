@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every document of docs/measurements with figures in tables says which command of this repository made them, and at
+# which commit: a line "Made by `COMMAND` at `COMMIT`" before each first table of a document or section that has one.
+fail=0
+for document in docs/measurements/*.md; do
+  grep -q '^|' "$document" || continue
+  lines=$(grep -c '^Made by `.*` at `[0-9a-f]\{7,40\}`$' "$document")
+  first=$(grep -n '^|' "$document" | head -n 1 | cut -d: -f1)
+  made=$(grep -n '^Made by ' "$document" | head -n 1 | cut -d: -f1)
+  if [ "$lines" -eq 0 ] || [ "$made" -gt "$first" ]; then
+    echo "$document: no line 'Made by \`COMMAND\` at \`COMMIT\`' before its first table"
+    fail=1
+  fi
+  while read -r program; do
+    [ -x "$program" ] && continue
+    echo "$document: $program is no program of this repository"
+    fail=1
+  done < <(sed -n 's/^Made by `\([^ `]*\).*/\1/p' "$document")
+done
+exit $fail
