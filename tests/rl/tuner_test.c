@@ -1,0 +1,166 @@
+// The tuner with rewards that are known: what it keeps is what was best, sorted; what is ignored is not learned from;
+// weights move to where rewards are better. Algorithms return the best that they found.
+#include "tests/rl/shared.h"
+
+#include <math.h>
+
+// The longest square distance is of some hundreds; the score is a value like any other.
+static int64_t far_off(const float *weights, const double *wanted) {
+  double sum = 0;
+  for (int i = 0; i < TFC_WEIGHTS; i++) {
+    const double off = (double)weights[i] - wanted[i];
+    sum += off * off;
+  }
+  return (int64_t)(1e9 * sum) + 1;
+}
+
+// Rewarded for being near certain weights, it comes nearer: a search that keeps the worst, or draws around nothing,
+// does not.
+static void learns_from_what_it_is_told(void **state) {
+  (void)state;
+  struct grid g = {0};
+  grid_make(3, 5, 0, FOUR_ALIKE, "cell", 1, &g);
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    struct tfc_policy *policy = NULL;
+    struct tfc_tuner *t = NULL;
+    struct tfc_random r;
+    double wanted[TFC_WEIGHTS];
+    int64_t first = 0, best = INT64_MAX;
+    uint64_t told = 0;
+    tfc_random_init(&r, 100 + seed);
+    assert_ok(tfc_policy_untrained(seed, &policy));
+    for (int i = 0; i < TFC_WEIGHTS; i++) wanted[i] = (double)policy->head[0][i] + 3 * tfc_random_normal(&r);
+    assert_ok(tfc_tuner_create(g.problem, policy, seed, 1, &t));
+    for (int round = 0; round < 60; round++) {
+      assert_ok(tfc_tuner_ask(t, TFC_TUNER_TRIALS));
+      assert_int_equal(t->trial_count, TFC_TUNER_TRIALS);
+      for (uint32_t i = 0; i < t->trial_count; i++) {
+        struct tfc_trial *x = &t->trial[i];
+        x->score = (struct tfc_score){0, far_off(x->weights, wanted)};
+        if (!told) first = x->score.value;
+        if (x->score.value < best) best = x->score.value;
+        told++;
+      }
+      tfc_tuner_tell(t);
+      assert_int_equal(t->told, told);
+      assert_int_equal(t->elite[0].score.value, best);
+      for (uint32_t i = 0; i < t->elite_count; i++) {
+        assert_int_equal(t->elite[i].score.value, far_off(t->elite[i].weights, wanted));
+        assert_true(!i || t->elite[i - 1].score.value < t->elite[i].score.value);
+      }
+      assert_true(t->elite_count <= TFC_TUNER_ELITE);
+    }
+    assert_int_equal(t->elite_count, TFC_TUNER_ELITE);
+    print_message("seed %d: %.3f of the first distance\n", (int)seed, sqrt((double)best / (double)first));
+    assert_true((double)best < 0.75 * (double)first); // square distances
+    // What did best is what is noted, and in front of the policy that has learned it.
+    struct tfc_policy *learned = NULL;
+    assert_ok(tfc_policy_learn(policy, t));
+    assert_ok(tfc_policy_learned(policy, &learned));
+    assert_memory_equal(learned->head[0], t->elite[0].weights, sizeof t->elite[0].weights);
+    tfc_policy_free(learned);
+    tfc_tuner_free(t);
+    tfc_policy_free(policy);
+  }
+  grid_free(&g);
+}
+
+// Scores are those of the simulator; what the caller ignores is not kept and not counted; memory comes before time.
+static void keeps_what_was_best(void **state) {
+  (void)state;
+  struct grid g = {0};
+  struct tfc_policy *policy = NULL;
+  struct tfc_tuner *t = NULL;
+  struct tfc_simulator *sim = NULL;
+  grid_make(4, 6, 0, FOUR_ALIKE, "cell", 1, &g);
+  assert_ok(tfc_policy_untrained(5, &policy));
+  assert_ok(tfc_tuner_create(g.problem, policy, 5, 2, &t));
+  assert_ok(tfc_simulator_create(g.problem, &sim));
+  assert_ok(tfc_tuner_ask(t, 12));
+  assert_int_equal(t->trial_count, 12);
+  for (uint32_t i = 0; i < 12; i++) {
+    struct tfc_verdict v = {0};
+    tfc_simulate(sim, t->trial[i].device, NULL, TFC_TIME_MAX, &v);
+    assert_int_equal(t->trial[i].score.value, v.value);
+    assert_int_equal(t->trial[i].score.excess, v.excess);
+    t->trial[i].score = (struct tfc_score){i < 4 ? 10 - i : 0, 1000 + (i * 7) % 12};
+    if (i == 4) t->trial[i].score = TFC_SCORE_NONE; // not legal
+    t->trial[i].ignored = i == 11;                  // 1000 + 5
+  }
+  t->trial[10].score.value = 1; // it would be the best
+  t->trial[10].ignored = true;
+  tfc_tuner_tell(t);
+  assert_int_equal(t->told, 10);
+  assert_int_equal(t->elite_count, 10);
+  // 5: 1011, 6: 1006, 7: 1001, 8: 1008, 9: 1003
+  static const int64_t fits[] = {1001, 1003, 1006, 1008, 1011};
+  for (int i = 0; i < 5; i++) {
+    assert_int_equal(t->elite[i].score.excess, 0);
+    assert_int_equal(t->elite[i].score.value, fits[i]);
+  }
+  for (uint32_t i = 0; i < 4; i++) assert_int_equal(t->elite[5 + i].score.excess, 7 + i); // the least above first
+  assert_int_equal(t->elite[9].score.value, TFC_TIME_MAX);
+  tfc_simulator_free(sim);
+  tfc_tuner_free(t);
+  tfc_policy_free(policy);
+  grid_free(&g);
+}
+
+struct best {
+  uint64_t excess;
+  int64_t value;
+};
+static void found(void *user, uint64_t excess, int64_t value) {
+  struct best *b = user;
+  if (excess < b->excess || (excess == b->excess && value < b->value)) *b = (struct best){excess, value};
+}
+
+// Not the last sample, nor any other.
+static void the_best_is_returned(void **state) {
+  (void)state;
+  for (uint64_t memory = 0; memory <= 1000000; memory += 1000000) {
+    struct grid g = {0};
+    struct tfc_policy *policy = NULL;
+    struct tfc_simulator *sim = NULL;
+    grid_make(4, 10, memory, FOUR_ALIKE, "cell", 1, &g);
+    if (memory) {
+      tfc_problem_free(g.problem);
+      assert_ok(tfc_machine_limit(g.machine, TFC_STR("acc:*"), 12 * memory));
+      assert_ok(tfc_problem_create(g.graph, g.machine, TFC_OBJECTIVE_STEP, &g.problem));
+    }
+    assert_ok(tfc_policy_untrained(2, &policy));
+    assert_ok(tfc_simulator_create(g.problem, &sim));
+    for (const struct tfc_algo *const *a = tfc_rl_algos(); *a; a++)
+      for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct tfc_evaluator *evaluator = NULL;
+        struct tfc_solution solution = {0};
+        struct best best = {UINT64_MAX, TFC_TIME_MAX};
+        uint64_t used = 0;
+        const struct tfc_budget budget = {.evaluations = 100,
+                                          .seed = seed,
+                                          .threads = 1,
+                                          .guide = &policy->guide,
+                                          .found = found,
+                                          .found_user = &best};
+        assert_ok(tfc_evaluator_simulated(g.problem, 1, &evaluator));
+        assert_ok(tfc_solution_init(&solution, g.problem));
+        assert_ok((*a)->propose(g.problem, evaluator, &budget, &solution, &used));
+        struct tfc_verdict v = {0};
+        tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
+        assert_true(v.legal && v.feasible);
+        if (best.value != TFC_TIME_MAX && v.value > best.value)
+          fail_msg("%s: %lld was found, %lld returned", (*a)->name, (long long)best.value, (long long)v.value);
+        tfc_solution_deinit(&solution);
+        tfc_evaluator_free(evaluator);
+      }
+    tfc_simulator_free(sim);
+    tfc_policy_free(policy);
+    grid_free(&g);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_what_it_is_told),
+                                     cmocka_unit_test(keeps_what_was_best), cmocka_unit_test(the_best_is_returned)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
