@@ -96,6 +96,7 @@ tfc_status place_check_files(const struct place_options *o) {
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     TFC_TRY(s, tfc_status_annotate(writable(report, true), "--report"));
   }
+  if (o->save_policy) TFC_TRY(s, tfc_status_annotate(writable(o->save_policy, false), "--save-policy"));
   if (o->save_problem) TFC_TRY(s, tfc_status_annotate(writable(o->save_problem, true), "--save-problem"));
 out:
   free(out);

@@ -40,4 +40,11 @@ static tfc_status propose(struct tfc_guidance *g, const struct tfc_budget *budge
   return tfc_policy_learn(g->policy, g->tuner);
 }
 
-const struct tfc_guide tfc_guidance_guide = {.open = open_guidance, .propose = propose, .close = close_guidance};
+static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *solution,
+                          struct tfc_score *score, uint64_t *out_evaluations) {
+  if (!g->tuner) return NULL; // it knows nothing of the problem yet
+  return tfc_improve(g->tuner, budget, solution, score, out_evaluations);
+}
+
+const struct tfc_guide tfc_guidance_guide = {
+    .open = open_guidance, .propose = propose, .improve = improve, .close = close_guidance};

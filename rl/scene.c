@@ -165,6 +165,8 @@ static tfc_status make_gates(struct tfc_scene *v) {
   }
   const double mean = v->work / (p->unit_count ? p->unit_count : 1) + 1, path = v->path + 1;
   v->span = fmax(v->path, v->work / p->device_count) + 1;
+  double wires = 0;
+  for (uint32_t i = 0; i < p->net_count; i++) wires += (double)v->net_weight[i];
   for (uint32_t u = 0; u < p->unit_count; u++) {
     float *gate = &v->gate[(size_t)u * TFC_GATE_COUNT];
     double through = 0, remaining = 0, wire = v->need_weight[u];
@@ -185,6 +187,8 @@ static tfc_status make_gates(struct tfc_scene *v) {
     gate[TFC_GATE_LONG] = (float)(v->own[u] / (v->own[u] + mean));
     gate[TFC_GATE_SHARED] = (float)(1 - 1.0 / readers);
     gate[TFC_GATE_EARLY] = (float)(remaining / path);
+    gate[TFC_GATE_WIRED] = (float)(wires / (wires + v->work + 1));
+    gate[TFC_GATE_WIDE] = (float)fmin(1, v->work / (path * p->device_count));
   }
   free(depth);
   return NULL;

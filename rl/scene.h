@@ -17,7 +17,9 @@
   X(TALKATIVE, "bytes in and out on a wire over that and the unit's time")                                             \
   X(LONG, "the unit's time over that and the mean unit's")                                                             \
   X(SHARED, "consumers of the widest tensor that the unit reads, 1 - 1 / n")                                           \
-  X(EARLY, "remaining path over the critical path")
+  X(EARLY, "remaining path over the critical path")                                                                    \
+  X(WIRED, "of the whole graph: one transfer of each tensor over that and all work")                                   \
+  X(WIDE, "of the whole graph: all work over the critical path and the devices, at most 1")
 enum {
 #define TFC_GATE_ENUM(name, text) TFC_GATE_##name,
   TFC_GATES(TFC_GATE_ENUM)

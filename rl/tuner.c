@@ -6,6 +6,8 @@
 
 #include "placer/search/parallel.h"
 
+enum { FEW = 4 };
+
 tfc_status tfc_tuner_create(const struct tfc_problem *p, const struct tfc_policy *policy, uint64_t seed,
                             uint32_t threads, struct tfc_tuner **out) {
   tfc_status s = NULL;
@@ -138,8 +140,9 @@ tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {
     uint64_t count = TFC_TUNER_TRIALS;
     if (budget->evaluations && budget->evaluations - (t->told - begin) < count)
       count = budget->evaluations - (t->told - begin);
-    // Where a rollout takes long, the clock and cancelling are looked at between few of them.
-    if (!budget->evaluations && t->problem->node_count > 20000 && count > budget->threads) count = budget->threads;
+    // Where a rollout takes long, the clock and cancelling are looked at between few of them (as many, whatever the
+    // number of threads: what is drawn next depends on what was told).
+    if (t->problem->node_count > 20000 && count > FEW) count = FEW;
     TFC_RETURN_IF_ERROR(tfc_tuner_ask(t, (uint32_t)count));
     tfc_tuner_tell(t);
     if (t->elite_count) tfc_budget_found(budget, t->elite[0].score);

@@ -376,7 +376,8 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
   return NULL;
 }
 
-static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program) {
+static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program,
+                         const struct tfc_guidance *guidance) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   const bool fixed = f->deadline <= 0;
@@ -418,6 +419,9 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       struct tfc_search_job *j = &jobs[w];
       TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
       j->budget.cancel = &f->stop;
+      j->guide = f->o->guide, j->guidance = guidance;
+      // Where there is a policy, a job of each round is its own.
+      if (guidance && w == (busy > 1 ? 1 : turn % 4 == 1 ? 0 : busy)) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
@@ -554,7 +558,7 @@ static tfc_status run_auto(struct finder *f) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &guidance));
     TFC_TRY(s, ask_policy(f, &elite, guidance));
   }
-  if (!complete) TFC_TRY(s, rounds(f, &elite, &program));
+  if (!complete) TFC_TRY(s, rounds(f, &elite, &program, guidance));
   for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f)) // it may prove it
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:

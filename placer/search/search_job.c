@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/algo/guide.h"
 #include "placer/search/communities.h"
 #include "placer/search/lns.h"
 #include "placer/search/names.h"
@@ -11,9 +12,9 @@
 
 #define KEPT_STARTS 6
 
-const char *const tfc_search_method_names[] = {"auto: anneal", "auto: multilevel", "auto: lns",
-                                               "auto: anneal", "auto: combine",    "auto: fresh",
-                                               "auto: names",  "auto: regroup",    "auto: pack"};
+const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
+                                               "auto: combine", "auto: fresh",      "auto: names", "auto: regroup",
+                                               "auto: pack",    "auto: policy"};
 
 // What is left of a budget after `used` evaluations, a share of it.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
@@ -370,6 +371,17 @@ out:
   return s;
 }
 
+// The policy frees units and places them anew; when nothing more comes to its mind, or half of the budget is spent, the
+// rest is annealing on units.
+static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5, tfc_random_u64(random));
+  TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &part, &j->solution, &j->score, &j->evaluations));
+  if (job_over(j)) return NULL;
+  const struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = true};
+  part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
+  return tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations);
+}
+
 tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job *j) {
   tfc_status s = NULL;
   struct tfc_random random;
@@ -384,6 +396,8 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
   } else if (j->method == TFC_METHOD_FRESH) {
     TFC_TRY(s, anneal_fresh(p, j, &random));
+  } else if (j->method == TFC_METHOD_POLICY) {
+    TFC_TRY(s, anneal_by_policy(p, j, &random));
   } else if (j->method == TFC_METHOD_PACK) {
     TFC_TRY(s, pack_again(p, j, &random, sim));
   } else if (j->method == TFC_METHOD_NAMES) {

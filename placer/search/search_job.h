@@ -7,7 +7,8 @@
 
 // Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
 // from nothing; large neighbourhoods; from nothing by clusters of what is called alike; by such clusters, others every
-// time, from where it is; communities or pieces of a placement packed anew where memory is nearly full.
+// time, from where it is; communities or pieces of a placement packed anew where memory is
+// nearly full; units that a learned policy places anew.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,
   TFC_METHOD_CLUSTERS,
@@ -17,7 +18,8 @@ enum tfc_search_method {
   TFC_METHOD_FRESH,
   TFC_METHOD_NAMES,
   TFC_METHOD_REGROUP,
-  TFC_METHOD_PACK
+  TFC_METHOD_PACK,
+  TFC_METHOD_POLICY // needs a guide
 };
 extern const char *const tfc_search_method_names[];
 
@@ -27,7 +29,9 @@ struct tfc_search_job {
   struct tfc_solution solution, other; // what it begins with and ends with; what it is combined with
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
-  double hot; // the temperature that it begins with
+  double hot;                    // the temperature that it begins with
+  const struct tfc_guide *guide; // and what it knows of the problem, for TFC_METHOD_POLICY
+  const struct tfc_guidance *guidance;
   tfc_status status;
 };
 TFC_MUST_USE tfc_status tfc_search_job_run(const struct tfc_problem *problem, struct tfc_search_job *job);

@@ -145,6 +145,32 @@ static void test_exit_codes(void **state) {
   assert_exit(0, "", "tfc-place --version");
 }
 
+// The learned policy: the shipped one, none, another one, and what a run learned on top.
+static void test_policy(void **state) {
+  (void)state;
+  assert_exit(2, "controls", PLACE "--graph large.json --algorithm rl --policy none", folder);
+  assert_exit(2, "controls", PLACE "--graph large.json --algorithm heft,rl --policy none", folder);
+  assert_exit(2, "--save-policy", PLACE "--graph g.json --policy none --save-policy p.json", folder);
+  assert_exit(3, "nothere.json", PLACE "--graph g.json --policy nothere.json", folder);
+  assert_exit(3, "m.yaml", PLACE "--graph g.json --policy m.yaml", folder);
+  assert_exit(3, "g.json: not a policy", PLACE "--graph g.json --policy g.json", folder);
+  assert_exit(6, "/proc/x", PLACE "--graph large.json --algorithm rl --evaluations 5 --save-policy /proc/x", folder);
+  json_t *first = document(0, "--graph large.json --algorithm rl --evaluations 60 --save-policy p.json");
+  json_t *again = document(0, "--graph large.json --algorithm rl --evaluations 1 --policy p.json");
+  json_t *none = document(0, "--graph large.json --algorithm auto --evaluations 300 --policy none");
+  assert_int_equal(json_integer_value(json_object_get(first, "evaluations")), 60);
+  assert_true(value(again) == value(first)); // what it learned comes first
+  assert_true(value(none) > 0);
+  json_decref(first), json_decref(again), json_decref(none);
+  static const char *const controls[] = {"policy-random", "policy-anneal", "policy-untrained"};
+  for (int i = 0; i < 3; i++) {
+    const struct command_result *r = command(
+        PLACE "--graph large.json --algorithm %s --evaluations 30 --policy none --json -q", folder, controls[i]);
+    assert_true(r->code == 0 || r->code == 7);
+    assert_non_null(strstr(r->out, "\"evaluations\": 30"));
+  }
+}
+
 // The report of a modelled run: one page, by default beside the graph; what is wrong with its place is said first.
 static void test_report(void **state) {
   (void)state;
@@ -194,7 +220,7 @@ static void test_time(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_evaluate), cmocka_unit_test(test_search), cmocka_unit_test(test_exit_codes),
-      cmocka_unit_test(test_report),   cmocka_unit_test(test_time),
+      cmocka_unit_test(test_policy),   cmocka_unit_test(test_report), cmocka_unit_test(test_time),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

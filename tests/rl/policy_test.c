@@ -52,9 +52,9 @@ static void refuses_what_is_wrong(void **state) {
   replaced(t.data, "tfc-policy", "tfc-placement", "format");
   replaced(t.data, "\"version\": 1", "\"version\": 2", "version");
   replaced(t.data, "\"FINISH\"", "\"LUCK\"", "features[1] is 'LUCK' and not 'FINISH'");
-  replaced(t.data, "\"CRITICAL\", ", "", "the policy has 5");
+  replaced(t.data, "\"CRITICAL\", ", "", "the policy has 7");
   replaced(t.data, "\"spread\": [1,", "\"spread\": [-1,", "spread 0: weight 0");
-  replaced(t.data, "\"spread\": [1,", "\"spread\": [", "has not 126 weights");
+  replaced(t.data, "\"spread\": [1,", "\"spread\": [", "has not 168 weights");
   replaced(t.data, "[0,0,", "[0,\"x\",", "head 0: weight 1");
   replaced(t.data, "[0,0,", "[0,1e300,", "head 0: weight 1");
   replaced(t.data, "\"heads\"", "\"hats\"", "heads");
