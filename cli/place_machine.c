@@ -13,6 +13,7 @@
 #include "cli/program.h"
 #include "cli/step_args.h"
 #include "placer/placer.h"
+#include "placer/search/rivals.h"
 #include "placer/subject/subject.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
@@ -440,11 +441,43 @@ static void summarise(const struct tfc_search_outcome *r, int64_t best_single, s
   out->summary = t.data;
 }
 
+// Every row of the table: single devices, the graph's own strings, files.
+static tfc_status read_rivals(const struct described *d, struct tfc_rival *rivals, uint32_t *count) {
+  tfc_status s = NULL;
+  for (uint32_t i = 0; i < d->machine->device_count; i++) {
+    struct tfc_rival *r = &rivals[(*count)++];
+    r->name = "single";
+    TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
+    for (uint32_t u = 0; u < d->problem->unit_count; u++) r->solution.device[u] = (tfc_device_id)i;
+  }
+  if (d->o->device_strings == TFC_STRINGS_BASELINE) {
+    struct tfc_rival *r = &rivals[(*count)++];
+    r->name = "expert";
+    TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
+    tfc_status none = tfc_subject_strings(d->subject, d->problem, d->graph, &r->solution, NULL);
+    if (none) tfc_solution_deinit(&rivals[--*count].solution); // the table says why not
+    tfc_status_free(none);
+  }
+  for (uint32_t i = 0; i < d->o->baselines.count; i++) {
+    const char *text = d->o->baselines.items[i], *equals = strchr(text, '=');
+    struct tfc_rival *r = &rivals[(*count)++];
+    r->name = "baseline";
+    TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
+    TFC_TRY(s, tfc_status_annotate(read_rival(d, equals + 1, &r->solution), "--baseline %s", text));
+  }
+out:
+  return s;
+}
+
 static tfc_status search(const struct described *d, const struct tfc_search_options *options,
                          struct tfc_place_outcome *out) {
   tfc_status s = NULL;
   int64_t best;
-  TFC_TRY(s, tfc_search(d->problem, options, &out->search));
+  uint32_t rival_count = 0;
+  struct tfc_rival *rivals = calloc((size_t)d->machine->device_count + d->o->baselines.count + 1, sizeof *rivals);
+  if (!rivals) return no_memory();
+  TFC_TRY(s, read_rivals(d, rivals, &rival_count));
+  TFC_TRY(s, tfc_search_beside(d->problem, options, rivals, rival_count, &out->search));
   const struct tfc_search_outcome *r = &out->search;
   if (!r->best.device) {
     if (r->cancelled) TFC_FAIL(s, TFC_CANCELLED, "interrupted before a placement was found");
@@ -458,6 +491,8 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   out->over_limits = tfc_place_over_limits(d->problem, p);
   out->exit_code = r->cancelled ? 130 : r->excess ? 5 : r->value >= best ? 7 : 0;
 out:
+  for (uint32_t i = 0; i < rival_count; i++) tfc_solution_deinit(&rivals[i].solution);
+  free(rivals);
   return s;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "placer/search/local.h"
+#include "placer/search/rivals.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 
@@ -305,13 +306,44 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
   out->summary = t.data;
 }
 
+// Every row of the table: single devices, and the files that were given.
+static tfc_status read_rivals(const struct tfc_place_options *o, const struct tfc_problem *p, struct tfc_rival *rivals,
+                              uint32_t *count) {
+  tfc_status s = NULL;
+  struct tfc_placement *file = NULL;
+  for (uint32_t i = 0; i < p->device_count; i++) {
+    struct tfc_rival *r = &rivals[*count];
+    r->name = "single";
+    tfc_status illegal = tfc_placement_single(p, p->machine->devices[i].name, &r->solution);
+    *count += illegal == NULL; // the table says why not
+    tfc_status_free(illegal);
+  }
+  for (uint32_t i = 0; i < o->baseline_count; i++) {
+    const char *equals = strchr(o->baselines[i], '=');
+    struct tfc_rival *r = &rivals[*count];
+    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", o->baselines[i]);
+    r->name = "baseline";
+    TFC_TRY(s, tfc_placement_read(equals + 1, &file));
+    TFC_TRY(s, tfc_status_annotate(tfc_placement_resolve(file, p, &r->solution), "%s", equals + 1));
+    ++*count;
+    tfc_placement_free(file), file = NULL;
+  }
+out:
+  tfc_placement_free(file);
+  return s;
+}
+
 static tfc_status search(const struct tfc_place_options *o, const struct tfc_problem *p,
                          struct tfc_place_outcome *out) {
   tfc_status s = NULL;
+  uint32_t rival_count = 0;
+  struct tfc_rival *rivals = calloc((size_t)p->device_count + o->baseline_count + 1, sizeof *rivals);
+  if (!rivals) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct tfc_search_options options = o->search;
   int64_t best_single;
   if (options.seconds <= 0 && !options.evaluations) options.seconds = SECONDS;
-  TFC_TRY(s, tfc_search(p, &options, &out->search));
+  TFC_TRY(s, read_rivals(o, p, rivals, &rival_count));
+  TFC_TRY(s, tfc_search_beside(p, &options, rivals, rival_count, &out->search));
   if (!out->search.best.device) {
     if (out->search.cancelled) TFC_FAIL(s, TFC_CANCELLED, "cancelled before a placement was found");
     const char *note = out->search.entry_count && out->search.entries[0].note ? out->search.entries[0].note : "";
@@ -330,6 +362,8 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
 out:
+  for (uint32_t i = 0; i < rival_count; i++) tfc_solution_deinit(&rivals[i].solution);
+  free(rivals);
   return s;
 }
 
