@@ -10,13 +10,14 @@
 
 const struct tfc_algo *const *place_extra(void) {
   static const struct tfc_algo *const extra[] = {
-      &tfc_algo_rl, &tfc_algo_policy_random, &tfc_algo_policy_anneal, &tfc_algo_policy_untrained, &tfc_algo_doppler,
-      NULL};
+      &tfc_algo_rl,      &tfc_algo_policy_random, &tfc_algo_policy_anneal,  &tfc_algo_policy_untrained,
+      &tfc_algo_doppler, &tfc_algo_placeto,       &tfc_algo_placeto_random, NULL};
   return extra;
 }
 
 const struct tfc_algo *const *place_learned(const struct tfc_policy *policy) {
-  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, &tfc_algo_doppler, NULL};
+  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, &tfc_algo_doppler, &tfc_algo_placeto,
+                                                   &tfc_algo_placeto_random, NULL};
   return policy ? learned : learned + 1;
 }
 

@@ -7,7 +7,8 @@
 
 #include "placer/search/local.h"
 
-extern const struct tfc_algo tfc_algo_doppler; // doppler.c; its control is `random`
+extern const struct tfc_algo tfc_algo_placeto, tfc_algo_placeto_random; // placeto.c
+extern const struct tfc_algo tfc_algo_doppler;                          // doppler.c; its control is `random`
 
 struct tfc_rival {
   const struct tfc_problem *problem;
