@@ -149,53 +149,41 @@ tfc_status tfc_machine_select_kind(struct tfc_machine *m, tfc_str kind, uint32_t
   return NULL;
 }
 
-static tfc_status mark_item(const struct tfc_machine *m, tfc_str item, bool *marked) {
-  uint32_t device = tfc_machine_find(m, item);
-  if (device != UINT32_MAX) return marked[device] = true, NULL;
-  size_t colon = tfc_str_rfind(item, ':'), dash = tfc_str_rfind(item, '-');
-  int64_t from, to;
-  if (colon != SIZE_MAX && dash != SIZE_MAX && dash > colon) {
-    tfc_status s = tfc_parse_i64(tfc_str_sub(item, colon + 1, dash), &from);
-    if (!s) s = tfc_parse_i64(tfc_str_sub(item, dash + 1, item.size), &to);
-    if (!s && from >= 0 && to >= from && to - from < TFC_MAX_DEVICES) {
-      for (int64_t i = from; i <= to; i++) {
-        char *name = tfc_format("%.*s:%lld", TFC_STR_ARG(tfc_str_sub(item, 0, colon)), (long long)i);
-        device = name ? tfc_machine_find(m, tfc_str_from(name)) : UINT32_MAX;
-        free(name);
-        if (device == UINT32_MAX)
-          return tfc_status_make(TFC_UNAVAILABLE, "device '%.*s:%lld' is not in the machine",
-                                 TFC_STR_ARG(tfc_str_sub(item, 0, colon)), (long long)i);
-        marked[device] = true;
-      }
-      return NULL;
-    }
-    tfc_status_free(s);
-  }
-  return tfc_status_make(TFC_UNAVAILABLE, "device '%.*s' is not in the machine", TFC_STR_ARG(item));
+static tfc_status mark_item(const struct tfc_machine *m, const struct tfc_device_item *item, bool *marked) {
+  char *name = item->index < 0 ? tfc_str_dup(item->name)
+                               : tfc_format("%.*s:%lld", TFC_STR_ARG(item->name), (long long)item->index);
+  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a list of devices");
+  const uint32_t device = tfc_machine_find(m, tfc_str_from(name));
+  tfc_status s =
+      device == UINT32_MAX ? tfc_status_make(TFC_UNAVAILABLE, "device '%s' is not in the machine", name) : NULL;
+  if (!s) marked[device] = true;
+  free(name);
+  return s;
 }
 
-tfc_status tfc_machine_select(struct tfc_machine *m, tfc_str list) {
+static tfc_status select_any_kind(struct tfc_machine *m, uint32_t count) {
+  for (uint32_t i = 0; i < m->device_count; i++) {
+    uint32_t alike = 0;
+    for (uint32_t j = 0; j < m->device_count; j++) alike += tfc_str_equal(m->devices[i].kind, m->devices[j].kind);
+    if (alike >= count) return tfc_machine_select_kind(m, m->devices[i].kind, count);
+  }
+  return tfc_status_make(TFC_UNAVAILABLE, "the machine has no kind with %u devices", count);
+}
+
+tfc_status tfc_machine_select(struct tfc_machine *m, tfc_str text) {
+  tfc_status s = NULL;
   bool marked[TFC_MAX_DEVICES] = {0};
-  int64_t count;
-  tfc_status s = tfc_parse_i64(list, &count);
-  if (!s) {
-    if (count < 1) return tfc_status_make(TFC_UNAVAILABLE, "%lld devices were asked for", (long long)count);
-    for (uint32_t i = 0; i < m->device_count; i++) {
-      uint32_t alike = 0;
-      for (uint32_t j = 0; j < m->device_count; j++) alike += tfc_str_equal(m->devices[i].kind, m->devices[j].kind);
-      if (alike >= count) return tfc_machine_select_kind(m, m->devices[i].kind, (uint32_t)count);
-    }
-    return tfc_status_make(TFC_UNAVAILABLE, "the machine has no kind with %lld devices", (long long)count);
-  }
-  tfc_status_free(s);
-  for (tfc_str rest = list;;) {
-    size_t comma = tfc_str_find(rest, ',');
-    TFC_RETURN_IF_ERROR(mark_item(m, tfc_str_sub(rest, 0, comma), marked));
-    if (comma == SIZE_MAX) break;
-    rest = tfc_str_sub(rest, comma + 1, rest.size);
-  }
-  keep_marked(m, marked);
-  return NULL;
+  struct tfc_device_list list = {0};
+  char *copy = tfc_str_dup(text);
+  if (!copy) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a list of devices");
+  TFC_TRY(s, tfc_device_list_parse(copy, true, &list));
+  if (list.count) TFC_TRY(s, select_any_kind(m, list.count));
+  for (size_t i = 0; i < list.items.count; i++) TFC_TRY(s, mark_item(m, &list.items.data[i], marked));
+  if (!list.count) keep_marked(m, marked);
+out:
+  tfc_device_list_deinit(&list);
+  free(copy);
+  return s;
 }
 
 tfc_status tfc_machine_limit(struct tfc_machine *m, tfc_str pattern, uint64_t bytes) {

@@ -17,9 +17,9 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
+#include "runtime/device/list.h"
 
 #define TFC_NO_LIMIT UINT64_MAX
-#define TFC_MAX_DEVICES 1024u
 
 // How a device's numbers are got; the worst of the devices in use labels the answer.
 #define TFC_LABELS(X)                                                                                                  \

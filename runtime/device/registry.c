@@ -10,6 +10,7 @@
 #include "runtime/base/units.h"
 #include "runtime/device/cpu/topology.h"
 #include "runtime/device/driver.h"
+#include "runtime/device/list.h"
 
 // The plug-in lies beside the library that this function is in, or where the loader finds it.
 static tfc_status load_plugin(const char *symbol, const struct tfc_device_driver **out) {
@@ -67,41 +68,20 @@ struct wanted {
 };
 typedef TFC_ARRAY(struct wanted) wanted_list;
 
-// "cpu:0-3,emu:0"
-static tfc_status parse_list(const char *spec, tfc_str rest, wanted_list *out) {
-  while (rest.size) {
-    size_t comma = tfc_str_find(rest, ',');
-    tfc_str item = tfc_str_sub(rest, 0, comma == SIZE_MAX ? rest.size : comma);
-    rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
-    size_t colon = tfc_str_find(item, ':');
-    tfc_str kind = tfc_str_sub(item, 0, colon == SIZE_MAX ? item.size : colon);
-    tfc_str range = colon == SIZE_MAX ? TFC_STR("0") : tfc_str_sub(item, colon + 1, item.size);
-    if (kind.size == 0 || kind.size >= sizeof out->data->kind || range.size == 0)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': '%.*s' is not a device name such as cpu:0 or cpu:0-3",
-                             spec, TFC_STR_ARG(item));
-    size_t dash = tfc_str_find(range, '-');
-    int64_t first = 0, last = 0;
-    tfc_status s = tfc_parse_i64(dash == SIZE_MAX ? range : tfc_str_sub(range, 0, dash), &first);
-    if (!s && dash != SIZE_MAX) s = tfc_parse_i64(tfc_str_sub(range, dash + 1, range.size), &last);
-    if (dash == SIZE_MAX) last = first;
-    if (!s && first >= 0 && last >= first && last >= 4096)
-      return tfc_status_make(TFC_UNAVAILABLE, "devices '%s': device %.*s:%lld is not there", spec, TFC_STR_ARG(kind),
-                             (long long)last);
-    if (s || first < 0 || last < first) {
-      tfc_status_free(s);
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': '%.*s' is not an index or a range such as 0-3", spec,
-                             TFC_STR_ARG(range));
-    }
-    for (int64_t i = first; i <= last; i++) {
-      struct wanted w = {.index = (uint32_t)i};
-      memcpy(w.kind, kind.data, kind.size);
-      for (size_t k = 0; k < out->count; k++)
-        if (out->data[k].index == w.index && !strcmp(out->data[k].kind, w.kind))
-          return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': %s:%u is named twice", spec, w.kind, w.index);
-      if (!tfc_array_push(out, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    }
+// The devices of a list; a kind without an index is its first device.
+static tfc_status wanted_of(const char *spec, const struct tfc_device_list *list, wanted_list *out) {
+  for (size_t i = 0; i < list->items.count; i++) {
+    const struct tfc_device_item *item = &list->items.data[i];
+    struct wanted w = {.index = item->index < 0 ? 0 : (uint32_t)item->index};
+    if (item->name.size >= sizeof w.kind)
+      return tfc_status_make(TFC_UNAVAILABLE, "devices '%s': there is no kind of device named '%.*s'", spec,
+                             TFC_STR_ARG(item->name));
+    memcpy(w.kind, item->name.data, item->name.size);
+    for (size_t k = 0; k < out->count; k++)
+      if (out->data[k].index == w.index && !strcmp(out->data[k].kind, w.kind))
+        return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': %s:%u is named twice", spec, w.kind, w.index);
+    if (!tfc_array_push(out, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  if (out->count == 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': no device is named", spec);
   return NULL;
 }
 
@@ -140,6 +120,12 @@ static uint64_t limit_of(const char *name, const struct tfc_memory_limit *limits
   return limit;
 }
 
+// Drivers number their address spaces from 1; 0 is the host's. Among all devices they are told apart by where the
+// first device of the kind stands.
+static void give_address_space(struct tfc_device_info *info, size_t first_of_kind) {
+  if (info->address_space) info->address_space += (uint32_t)(first_of_kind + 1) * (TFC_MAX_DEVICES + 1);
+}
+
 static tfc_status open_kind(const char *kind, bool shared, const wanted_list *wanted,
                             const struct tfc_memory_limit *limits, uint32_t limit_count, struct tfc_device **devices,
                             struct tfc_text *note) {
@@ -147,6 +133,7 @@ static tfc_status open_kind(const char *kind, bool shared, const wanted_list *wa
   const struct tfc_device_driver *driver = NULL;
   struct tfc_device_info *infos = NULL;
   uint32_t found = 0, count = 0;
+  size_t first = SIZE_MAX;
   for (size_t i = 0; i < wanted->count; i++)
     if (!strcmp(wanted->data[i].kind, kind) && wanted->data[i].index >= count) count = wanted->data[i].index + 1;
   TFC_TRY(s, tfc_driver_find(kind, &driver));
@@ -159,6 +146,8 @@ static tfc_status open_kind(const char *kind, bool shared, const wanted_list *wa
                found);
     uint64_t limit = limit_of(infos[w->index].name, limits, limit_count);
     if (limit < infos[w->index].memory) infos[w->index].memory = limit; // what there is, is the driver's to know
+    if (first == SIZE_MAX) first = i;
+    give_address_space(&infos[w->index], first);
     TFC_TRY(s, driver->open(&infos[w->index], &devices[i]));
     devices[i]->index = (uint16_t)i;
   }
@@ -221,37 +210,26 @@ static tfc_status note_transfers(const struct tfc_device_set *set, struct tfc_te
   return NULL;
 }
 
-static bool ends_with_shared(tfc_str *spec) { // takes it off
-  bool ends = tfc_str_ends(*spec, ",shared");
-  if (ends) *spec = tfc_str_sub(*spec, 0, spec->size - strlen(",shared"));
-  return ends;
-}
-
 tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *limits, uint32_t limit_count,
                             struct tfc_device_set *out) {
   tfc_status s = NULL;
   wanted_list wanted = {0};
-  tfc_str list = tfc_str_from(spec);
-  const bool shared = ends_with_shared(&list);
+  struct tfc_device_list list = {0};
   struct tfc_text note = {0};
   struct tfc_device_set set = {0};
-  int64_t number = 0;
-  tfc_status not_a_number = tfc_parse_i64(list, &number);
-  bool is_number = !not_a_number;
-  tfc_status_free(not_a_number);
-  if (is_number) {
-    if (number < 1 || number > 4096) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "devices '%s': not between 1 and 4096", spec);
-    TFC_TRY(s, choose_best((uint32_t)number, &wanted, &note));
-  } else {
-    TFC_TRY(s, parse_list(spec, list, &wanted));
-  }
+  TFC_TRY(s, tfc_status_annotate(tfc_device_list_parse(spec, false, &list), "devices '%s'", spec));
+  if (list.count)
+    TFC_TRY(s, choose_best(list.count, &wanted, &note));
+  else
+    TFC_TRY(s, wanted_of(spec, &list, &wanted));
   set.devices = calloc(wanted.count, sizeof(*set.devices));
   if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening %zu devices", wanted.count);
   set.count = (uint32_t)wanted.count;
   for (size_t i = 0; i < wanted.count; i++) {
     bool first = true;
     for (size_t k = 0; k < i; k++) first &= strcmp(wanted.data[k].kind, wanted.data[i].kind) != 0;
-    if (first) TFC_TRY(s, open_kind(wanted.data[i].kind, shared, &wanted, limits, limit_count, set.devices, &note));
+    if (first)
+      TFC_TRY(s, open_kind(wanted.data[i].kind, list.shared, &wanted, limits, limit_count, set.devices, &note));
   }
   TFC_TRY(s, note_transfers(&set, &note));
   set.note = note.data, note = (struct tfc_text){0};
@@ -260,6 +238,7 @@ out:
   tfc_devices_close(&set);
   tfc_text_deinit(&note);
   tfc_array_free(&wanted);
+  tfc_device_list_deinit(&list);
   return s;
 }
 

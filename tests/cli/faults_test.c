@@ -92,7 +92,7 @@ static void test_device_lists(void **state) {
   static const char *const programs[] = {"tfc-run --graph m.pb --steps 1",
                                          "tfc-place --graph m.pb --time 1s --db d.db --report none",
                                          "tfc-place --graph two.json --machine m.yaml --time 1s"};
-  static const char *const wrong[] = {"0", "-1", "4097", "", ",", "acc:0,", "acc:2-1", "acc:0-2,acc:1"};
+  static const char *const wrong[] = {"0", "-1", "1025", "2000", "4097", "", ",", "acc:0,", "acc:2-1", "acc:0-2,acc:1"};
   for (size_t i = 0; i < 3; i++) {
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
       assert_exit(2, "--devices", "cd %s && %s --devices '%s'", folder, programs[i], wrong[k]);

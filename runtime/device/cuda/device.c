@@ -59,7 +59,7 @@ static tfc_status discover_gpu(const struct tfc_driver_options *options, struct 
     snprintf(info->label, sizeof info->label, "measured");
     info->memory = options->memory && (uint32_t)i < options->count ? options->memory[i] : usable(p.memory);
     info->cores = (uint32_t)p.sm_count;
-    info->address_space = 2000 + (uint32_t)i;
+    info->address_space = 1 + (uint32_t)i;
   }
   *out = infos;
   *out_count = (uint32_t)count;
@@ -88,7 +88,7 @@ static tfc_status discover_vgpu(const struct tfc_driver_options *options, struct
     snprintf(info->label, sizeof info->label, "virtual");
     info->memory = options->memory ? options->memory[i] : usable(p.memory) / n;
     info->cores = (uint32_t)size;
-    info->address_space = options->shared ? 3000 : 3000 + i;
+    info->address_space = options->shared ? 1 : 1 + i;
   }
   *out = infos;
   *out_count = n;

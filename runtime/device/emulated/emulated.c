@@ -92,7 +92,7 @@ static tfc_status discover(const struct tfc_driver_options *options, struct tfc_
     snprintf(info->label, sizeof info->label, "emulated");
     info->memory = options->memory ? options->memory[i] : UINT64_MAX;
     info->cores = 1;
-    info->address_space = options->shared ? 1000 : 1000 + i; // every one's addresses are hidden alike
+    info->address_space = options->shared ? 1 : 1 + i; // every one's addresses are hidden alike
   }
   *out = infos;
   *out_count = n;
