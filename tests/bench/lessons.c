@@ -17,7 +17,8 @@ static const struct {
     {"rnnlm", "recurrent"}, {"rnnlm_large", "recurrent"}, {"lstm_grid", "recurrent"},  {"transformer", "transformer"},
     {"nmt", "seq2seq"},     {"nmt_while_v2", "seq2seq"},
 };
-static const char *const generated[] = {"layered",   "grid",   "towers",    "series",    "layers", "operators",
+static const char *const generated[] = {"layered",   "grid",   "towers",    "series",    "layers",
+                                        "operators", "blocks", "recurrent", "recurrent", "recurrent",
                                         "recurrent", "blocks", "recurrent", "recurrent", "seq2seq"};
 enum { MACHINES = 3, GRAPHS = 7 }; // random machines of a frozen graph; graphs of a generated family
 
