@@ -110,7 +110,8 @@ static void print_row(const struct tfc_job_row *r, double answer_us, bool loads)
 static void print_devices(const struct tfc_job_outcome *o) {
   char a[32], b[32];
   if (!o->placement || o->device_count == 0) return;
-  printf("\n  %-10s %8s %12s  %s\n", "device", "busy", "peak memory", "sends");
+  printf("\n  %-10s %8s %12s  %s\n", "device", "busy", "peak memory",
+         o->crossing_modelled ? "sends (simulated)" : "sends");
   for (uint32_t d = 0; d < o->device_count; d++) {
     const char *comma = "";
     printf("  %-10.*s", TFC_STR_ARG(o->placement->devices[d].name));
@@ -148,7 +149,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     printf("Lower bound %s%s%s%s; the answer is %.1f %% above it.\n", tfc_show_us(a, out->bound_us),
            out->bound_name ? " (" : "", out->bound_name ? out->bound_name : "", out->bound_name ? ")" : "",
            100 * out->gap);
-  if (out->path) printf("Critical path: %s\n", out->path);
+  if (out->path) printf("Critical path (simulated): %s\n", out->path);
   if (out->tau == out->tau)
     printf("Simulated against measured: Kendall's tau %.2f over %u placements.\n", out->tau, out->tau_placements);
   if (out->trace_overhead == out->trace_overhead)

@@ -145,7 +145,7 @@ struct tfc_store_placement {
   double simulated_us, median_us, q1_us, q3_us;
   uint32_t steps;
   double ratio, reward, cost_s, at_s; // at_s: seconds since the run began
-  uint64_t transfers, transfer_bytes;
+  uint64_t transfers, transfer_bytes; // UINT64_MAX: not known, since nothing ran
   const char *message;
 };
 // `device_by_unit` may be NULL. *out_key is what the calls below take.

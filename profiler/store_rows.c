@@ -74,11 +74,12 @@ tfc_status tfc_store_add_edges(struct tfc_store *store, int64_t run_id, const st
 
 tfc_status tfc_store_add_placement(struct tfc_store *store, int64_t run_id, const struct tfc_store_placement *p,
                                    const uint16_t *device_by_unit, uint32_t unit_count, int64_t *out_key) {
-  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_PLACEMENT, "iiSSsfiSSffffiffffiis", run_id, p->placement_id,
+  TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_PLACEMENT, "iiSSsfiSSffffiffffffs", run_id, p->placement_id,
                                     p->role, p->name, p->algorithm, known(p->episode, p->episode >= 0),
                                     (int64_t)p->digest, p->state, p->label, p->simulated_us, p->median_us, p->q1_us,
                                     p->q3_us, (int64_t)p->steps, p->ratio, p->reward, p->cost_s, p->at_s,
-                                    (int64_t)p->transfers, (int64_t)p->transfer_bytes, p->message));
+                                    known((int64_t)p->transfers, p->transfers != UINT64_MAX),
+                                    known((int64_t)p->transfer_bytes, p->transfer_bytes != UINT64_MAX), p->message));
   int64_t key = sqlite3_last_insert_rowid(store->db);
   for (uint32_t u = 0; device_by_unit && u < unit_count; u++)
     TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_ASSIGNMENT, "iii", key, (int64_t)u, (int64_t)device_by_unit[u]));

@@ -240,6 +240,18 @@ out:
   return best;
 }
 
+static void choose_largest(struct tfc_bound *bound) {
+  bound->value = 0, bound->kind = TFC_BOUND_NONE;
+  for (int k = 1; k <= TFC_BOUND_ILP; k++)
+    if (bound->each[k] > bound->value) bound->value = bound->each[k], bound->kind = (tfc_bound_kind)k;
+}
+
+void tfc_bound_share_cores(struct tfc_bound *bound, uint32_t device_count, uint32_t cores) {
+  if (cores == 0 || device_count <= cores) return;
+  bound->each[TFC_BOUND_WORK] = (int64_t)((double)bound->each[TFC_BOUND_WORK] * device_count / cores);
+  choose_largest(bound);
+}
+
 tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budget *budget, struct tfc_bound *out) {
   tfc_status s = NULL;
   struct bounder b = {.p = p};
@@ -274,8 +286,7 @@ tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budge
       bound.each[TFC_BOUND_ILP] = answer.bound;
     }
   }
-  for (int k = 1; k <= TFC_BOUND_ILP; k++)
-    if (bound.each[k] > bound.value) bound.value = bound.each[k], bound.kind = (tfc_bound_kind)k;
+  choose_largest(&bound);
   *out = bound;
 out:
   free(b.least), free(b.head), free(b.tail), free(b.weight), free(cluster), free(device);

@@ -26,5 +26,8 @@ struct tfc_bound {
 // `budget` limits the integer program (NULL: without it).
 TFC_MUST_USE tfc_status tfc_bound_compute(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                           struct tfc_bound *out);
+// Devices that share fewer cores than there are of them do their work on these: the bound by work divides by the cores,
+// and the largest bound is chosen anew.
+void tfc_bound_share_cores(struct tfc_bound *bound, uint32_t device_count, uint32_t cores);
 
 #endif

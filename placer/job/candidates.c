@@ -28,6 +28,7 @@ void tfc_job_candidate_deinit(struct tfc_job_candidate *k) {
   free(k->peak);
   free(k->busy_us);
   free(k->share);
+  free(k->crossing);
   free(k->sequence);
   tfc_solution_deinit(&k->solution);
   tfc_array_free(&k->final_step_us);
@@ -72,7 +73,7 @@ tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name
                                 .ratio = (double)NAN,
                                 .level_us = (double)NAN,
                                 .final_us = (double)NAN};
-  k.simulated_us = tfc_job_model_simulate(c->model, solution);
+  k.simulated_us = k.predicted_us = tfc_job_model_simulate(c->model, solution);
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", c->list.count);
   k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
   if (!k.name || (algorithm && !k.algorithm)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -113,6 +114,7 @@ tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t i
                                     .ratio = k->ratio,
                                     .level_us = k->level_us,
                                     .simulated_us = k->simulated_us,
+                                    .predicted_us = k->predicted_us,
                                     .final_us = (double)NAN,
                                     .final_q1 = k->final_q1,
                                     .final_q3 = k->final_q3,
@@ -129,6 +131,20 @@ out:
 }
 
 // --- What was measured -----------------------------------------------------------------------------------------------
+// Which bytes go from where to where in a step of the plan that ran.
+static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t devices) {
+  free(k->crossing);
+  k->crossing = NULL;
+  if (m->state != TFC_RESULT_OK || k->whole) return NULL;
+  if (!(k->crossing = calloc((size_t)devices * devices + 1, sizeof *k->crossing)))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < m->transfer_count; i++) {
+    const struct tfc_plan_transfer_row *t = &m->transfers[i];
+    if (t->source < devices && t->target < devices) k->crossing[(size_t)t->source * devices + t->target] += t->bytes;
+  }
+  return NULL;
+}
+
 tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index, const struct tfc_measured *m,
                                    bool final) {
   struct tfc_job_candidate *k = &c->list.data[index];
@@ -169,6 +185,7 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
     k->busy_us[d] = 1e-6 * (double)r.busy[d];
     k->share[d] = total ? (double)busy / (double)total : (double)NAN;
   }
+  TFC_TRY(s, take_crossing(k, m, devices));
   if (m->message) {
     free(k->note);
     k->note = tfc_str_dup(tfc_str_from(m->message));

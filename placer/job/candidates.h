@@ -29,6 +29,7 @@ struct tfc_job_candidate { // a placement that was measured or has a name
   // the other. Without a reference its median.
   double level_us;
   double simulated_us;                 // by the calibration of its time
+  double predicted_us;                 // the same before it was measured, as it is stored; NaN: not simulated then
   double final_us, final_q1, final_q3; // NaN: not in the final run
   uint32_t final_steps;
   TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
@@ -39,6 +40,7 @@ struct tfc_job_candidate { // a placement that was measured or has a name
   uint32_t *sequence, sequence_count;
   double *busy_us, *share;
   uint64_t transfers, transfer_bytes;
+  uint64_t *crossing; // [from * device_count + to] bytes a step as it ran; NULL: it did not
   char *note;
 };
 struct tfc_job_unordered { // the answer without its order of operations

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "placer/exact/bound.h"
 
@@ -29,11 +30,8 @@ tfc_status tfc_job_explain_bound(const struct tfc_job_candidates *c, const struc
   TFC_TRY(s, tfc_subject_cost_graph(m->subject, m->costs, true, NULL, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, m->o->objective, &problem));
   TFC_TRY(s, tfc_bound_compute(problem, NULL, &bound));
-  double us = 1e-6 * (double)bound.value;
-  // More devices than cores: their work shares the cores.
-  uint32_t cores = m->info->whole.cores;
-  if (m->info->device_count > cores && cores > 0 && bound.kind == TFC_BOUND_WORK)
-    us = us * m->info->device_count / cores;
+  tfc_bound_share_cores(&bound, m->info->device_count, m->info->whole.cores);
+  const double us = 1e-6 * (double)bound.value;
   out->bound_us = us;
   out->bound_name = tfc_bound_name(bound.kind);
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
@@ -83,7 +81,9 @@ tfc_status tfc_job_explain_placement(const struct tfc_job_model *m, const struct
     out->peak[d] = k->peak ? k->peak[d] : 0;
   }
   TFC_TRY(s, tfc_simulate_timeline(m->simulator, k->solution.device, k->solution.rank, &t));
-  for (uint32_t i = 0; i < t.transfer_count; i++)
+  out->crossing_modelled = k->crossing == NULL;
+  if (k->crossing) memcpy(out->crossing, k->crossing, (size_t)devices * devices * sizeof *k->crossing);
+  for (uint32_t i = 0; i < t.transfer_count && !k->crossing; i++)
     out->crossing[(size_t)t.transfers[i].from * devices + t.transfers[i].to] +=
         m->problem->graph->bytes[t.transfers[i].tensor];
   if (!(share = calloc(t.path_count + 1u, sizeof *share))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -190,7 +190,7 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
                                     .digest = k->digest,
                                     .state = m ? tfc_job_state_name(k->state) : "modelled",
                                     .label = m ? label_of(c->model) : "modelled",
-                                    .simulated_us = k->simulated_us,
+                                    .simulated_us = k->predicted_us,
                                     .median_us = k->median_us,
                                     .q1_us = k->q1_us,
                                     .q3_us = k->q3_us,
@@ -199,8 +199,8 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
                                     .reward = timed && k->state == TFC_RESULT_OK ? -k->median_us : (double)NAN,
                                     .cost_s = m ? m->seconds : (double)NAN,
                                     .at_s = tfc_job_seconds(j->clock),
-                                    .transfers = k->transfers,
-                                    .transfer_bytes = k->transfer_bytes,
+                                    .transfers = m ? k->transfers : UINT64_MAX,
+                                    .transfer_bytes = m ? k->transfer_bytes : UINT64_MAX,
                                     .message = k->note};
   s = tfc_store_add_placement(j->store, j->run, &row, k->whole || k->solution.device ? device : NULL, units, &at->key);
   free(device);

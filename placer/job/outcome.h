@@ -41,11 +41,12 @@ struct tfc_job_outcome {
   bool trace_told;       // it is more than steps vary by
   uint32_t measured, lost_workers;
   bool interrupted;
-  double *busy_share; // [device] of the answer
-  uint64_t *peak;     // [device] bytes
-  uint64_t *crossing; // [from * device_count + to] bytes per step
+  double *busy_share;     // [device] of the answer
+  uint64_t *peak;         // [device] bytes
+  uint64_t *crossing;     // [from * device_count + to] bytes per step
+  bool crossing_modelled; // as simulated: nothing ran
   uint32_t device_count;
-  char *path;                 // critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
+  char *path;                 // simulated critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
   char *first_line;           // what to say first
   struct tfc_job_pair *pairs; // where repeats were asked for
   uint32_t pair_count;

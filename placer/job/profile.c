@@ -96,6 +96,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
                                     .baseline = true,
                                     .median_us = (double)NAN,
                                     .simulated_us = (double)NAN,
+                                    .predicted_us = (double)NAN,
                                     .final_us = (double)NAN};
   uint32_t index;
   known.name = whole ? tfc_format("whole") : tfc_format("single:%s", model->info->devices[device].name);

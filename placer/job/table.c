@@ -112,8 +112,8 @@ tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tf
   if (!x || !y || !spread) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
-    if (!k->solution.device || k->state != TFC_RESULT_OK || isnan(k->median_us) || isnan(k->simulated_us)) continue;
-    x[n] = k->simulated_us, y[n] = k->median_us, spread[n++] = 0.5 * (k->q3_us - k->q1_us);
+    if (!k->solution.device || k->state != TFC_RESULT_OK || isnan(k->median_us) || isnan(k->predicted_us)) continue;
+    x[n] = k->predicted_us, y[n] = k->median_us, spread[n++] = 0.5 * (k->q3_us - k->q1_us);
   }
   out->tau = tfc_kendall_tau(x, y, spread, n, NULL);
   out->tau_placements = (uint32_t)n;

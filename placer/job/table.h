@@ -13,7 +13,9 @@ TFC_MUST_USE tfc_status tfc_job_table_add(const struct tfc_job_candidates *candi
 // The undivided machine, the answer, single devices, baselines, heuristics.
 TFC_MUST_USE tfc_status tfc_job_table_fill(const struct tfc_job_candidates *candidates,
                                            const struct tfc_job_candidate *single, struct tfc_job_outcome *out);
-// Kendall's tau over what was measured as candidates and rivals on several devices.
+// Kendall's tau of predictions, as they were before the placement was measured, against medians: the pairs of the
+// database's rows that are "ok" and have both. (What a single device takes is where predictions come from: it has
+// none.)
 TFC_MUST_USE tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *candidates,
                                                 struct tfc_job_outcome *out);
 

@@ -30,6 +30,9 @@ tfc_status tfc_calibration_init(struct tfc_calibration *c, const struct tfc_meas
     made.kinds[k].alone_us = calloc(info->device_count + 1u, sizeof(double));
     whole = made.kinds[k].measured_us && made.kinds[k].alone_us;
   }
+  for (uint32_t d = 0; whole && d < info->device_count; d++)
+    if (strcmp(info->devices[d].label, "oversubscribed") == 0)
+      made.kinds[tfc_kind_of_device(info, d)].cores = info->whole.cores;
   *c = made;
   if (whole) return NULL;
   tfc_calibration_deinit(c);
@@ -58,6 +61,7 @@ void tfc_calibration_slowdown(const struct tfc_calibration *c, uint32_t kind, do
           break;
         }
     }
+    if (k->cores && n > k->cores) factor = fmax(factor, (double)n / k->cores);
     last = out[n - 1] = fmax(last, factor);
   }
 }

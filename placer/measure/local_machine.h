@@ -7,6 +7,7 @@
 
 // By kind of device, in order of first appearance among the devices.
 struct tfc_kind_calibration {
+  uint32_t cores;      // that its devices share because there are more devices than cores; 0: each has its own
   double dispatch_us;  // what an operation takes beside its own time
   double *measured_us; // [device_count + 1] by devices busy: sums of operations' times,
   double *alone_us;    // and of what they take alone; slow-down is their quotient
@@ -22,7 +23,7 @@ void tfc_calibration_deinit(struct tfc_calibration *calibration);
 uint32_t tfc_kind_of_device(const struct tfc_measure_info *info, uint32_t device);
 
 // Factors by devices busy, [device_count]: the first is 1; those that were hardly seen follow from their neighbours;
-// never below 1, never falling.
+// never below 1, never falling, and of devices that share cores at least their number by that of the cores.
 void tfc_calibration_slowdown(const struct tfc_calibration *calibration, uint32_t kind, double *out);
 
 // Limits: the devices' own and those asked for. `calibration` NULL: devices and free links only.

@@ -105,8 +105,20 @@ static void test_programs(void **state) {
   run(60, TFC_OBJECTIVE_STEP, 7, false, true, 35);
 }
 
+// Four devices on two cores: work counts twice before the largest bound is chosen.
+static void test_shared_cores(void **state) {
+  (void)state;
+  struct tfc_bound bound = {.value = 3100, .kind = TFC_BOUND_PATH};
+  bound.each[TFC_BOUND_PATH] = 3100, bound.each[TFC_BOUND_WORK] = 2425;
+  tfc_bound_share_cores(&bound, 4, 4);
+  assert_true(bound.value == 3100 && bound.kind == TFC_BOUND_PATH);
+  tfc_bound_share_cores(&bound, 4, 2);
+  assert_true(bound.value == 4850 && bound.kind == TFC_BOUND_WORK);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_step_orders),
-                                     cmocka_unit_test(test_throughput), cmocka_unit_test(test_programs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_cores), cmocka_unit_test(test_step),
+                                     cmocka_unit_test(test_step_orders), cmocka_unit_test(test_throughput),
+                                     cmocka_unit_test(test_programs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

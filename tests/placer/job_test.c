@@ -3,12 +3,14 @@
 #include "tests/common/test.h"
 
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "placer/job/job.h"
+#include "profiler/statistics.h"
 #include "profiler/store_read.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
@@ -75,6 +77,47 @@ static void remove_files(void) {
   }
 }
 
+// Kendall's tau can be computed again from what is stored; what did not run has no transfers.
+struct pairs {
+  double x[64], y[64], spread[64];
+  uint32_t count;
+};
+static tfc_status take_pair(void *user, const struct tfc_store_placement_read *p) {
+  struct pairs *all = user;
+  const struct tfc_store_placement *r = &p->row;
+  if (strcmp(r->state, "ok") != 0 || isnan(r->simulated_us) || isnan(r->median_us)) return NULL;
+  assert_true(all->count < 64);
+  all->x[all->count] = r->simulated_us, all->y[all->count] = r->median_us;
+  all->spread[all->count++] = 0.5 * (r->q3_us - r->q1_us);
+  return NULL;
+}
+static void assert_stored(const struct tfc_job_outcome *out) {
+  struct tfc_store *store = NULL;
+  struct pairs all = {.count = 0};
+  sqlite3_stmt *q = NULL;
+  uint64_t crossing = 0;
+  assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_store_read_placements(store, out->run, take_pair, &all));
+  assert_int_equal(out->tau_placements, all.count);
+  const double tau = tfc_kendall_tau(all.x, all.y, all.spread, all.count, NULL);
+  assert_true(fabs(tau - out->tau) < 1e-12 || (isnan(tau) && isnan(out->tau)));
+  assert_int_equal(sqlite3_prepare_v2(tfc_store_handle(store),
+                                      "SELECT SUM(state = 'modelled'), SUM(transfers IS NULL), "
+                                      "SUM(state = 'modelled' AND transfers IS NULL) FROM placement",
+                                      -1, &q, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  assert_true(sqlite3_column_int(q, 0) > 0);
+  assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
+  assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 2));
+  sqlite3_finalize(q);
+  tfc_store_close(store);
+  // What crosses is what the plan that ran sends.
+  assert_false(out->crossing_modelled);
+  for (uint32_t i = 0; i < out->device_count * out->device_count; i++) crossing += out->crossing[i];
+  assert_int_equal(crossing, out->placement->transfer_bytes);
+}
+
 static void test_run(void **state) {
   (void)state;
   struct watching w = {0};
@@ -91,6 +134,7 @@ static void test_run(void **state) {
   assert_non_null(out.placement);
   assert_true(out.placement->feasible);
   assert_true(tfc_str_is(out.placement->execution, "--seed 1 --threads 1"));
+  assert_stored(&out);
   // Nothing that can be the answer and was measured in the same turns is faster than the answer.
   for (uint32_t i = 0; i < out.row_count; i++)
     if (strcmp(out.rows[i].kind, "whole") != 0 && out.rows[i].steps > 5 && out.rows[i].state == TFC_RESULT_OK &&

@@ -21,6 +21,24 @@ static void test_kinds(void **state) {
   assert_int_equal(tfc_kind_of_device(&info, 2), 1);
 }
 
+// Four devices on two cores: three of them at once cannot take less than one and a half times as long, seen or not.
+static void test_oversubscribed(void **state) {
+  (void)state;
+  struct tfc_device_info four[4];
+  for (int d = 0; d < 4; d++) four[d] = devices[0];
+  const struct tfc_measure_info shared = {.devices = four, .device_count = 4, .whole = {.cores = 2}};
+  struct tfc_calibration c;
+  double factors[4];
+  assert_ok(tfc_calibration_init(&c, &shared));
+  tfc_calibration_slowdown(&c, 0, factors);
+  assert_true(factors[0] == 1 && factors[1] == 1 && factors[2] == 1.5 && factors[3] == 2);
+  c.kinds[0].measured_us[4] = 6000, c.kinds[0].alone_us[4] = 4000; // what was seen says less
+  c.kinds[0].measured_us[3] = 8000, c.kinds[0].alone_us[3] = 4000; // and more
+  tfc_calibration_slowdown(&c, 0, factors);
+  assert_true(factors[2] == 2 && factors[3] == 2);
+  tfc_calibration_deinit(&c);
+}
+
 static void test_slowdown(void **state) {
   (void)state;
   struct tfc_calibration c;
@@ -68,6 +86,6 @@ static void test_machine(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_slowdown),
-                                     cmocka_unit_test(test_machine)};
+                                     cmocka_unit_test(test_oversubscribed), cmocka_unit_test(test_machine)};
   return cmocka_run_group_tests_name("local_machine", tests, NULL, NULL);
 }
