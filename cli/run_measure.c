@@ -381,6 +381,40 @@ static tfc_status store_steps(struct measurement *m, struct tfc_store *store, in
   return NULL;
 }
 
+static int by_node(const void *a, const void *b) {
+  const struct tfc_profile_op *x = *(const struct tfc_profile_op *const *)a,
+                              *y = *(const struct tfc_profile_op *const *)b;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  return (x->device > y->device) - (x->device < y->device);
+}
+
+// Each operation over all steps, for v_op_total.
+static tfc_status store_totals(struct measurement *m, struct tfc_store *store, int64_t key) {
+  tfc_status s = NULL;
+  size_t count = 0, at = 0;
+  for (uint32_t i = 0; i < m->profiles.count; i++) count += m->profiles.data[i].ops.count;
+  const struct tfc_profile_op **all = calloc(count + 1, sizeof *all);
+  double *ns = calloc(count + 1, sizeof *ns);
+  if (!all || !ns) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < m->profiles.count; i++)
+    for (size_t k = 0; k < m->profiles.data[i].ops.count; k++) all[at++] = &m->profiles.data[i].ops.data[k];
+  qsort(all, count, sizeof *all, by_node);
+  for (size_t i = 0; i < count;) {
+    struct tfc_store_op_total row = {.node_id = all[i]->node, .device_id = all[i]->device};
+    for (; i < count && all[i]->node == row.node_id && all[i]->device == row.device_id; i++) {
+      ns[row.samples++] = (double)all[i]->duration_ns;
+      row.total_ns += all[i]->duration_ns;
+    }
+    const struct tfc_quartiles q = tfc_quartiles_of(ns, row.samples);
+    row.median_ns = (int64_t)q.median, row.fastest_ns = (int64_t)q.least;
+    TFC_TRY(s, tfc_store_add_op_totals(store, key, &row, 1));
+  }
+out:
+  free(all);
+  free(ns);
+  return s;
+}
+
 // What drivers have measured to choose algorithms is kept in the database, so that it is measured once.
 static const struct tfc_device_driver *tuned_driver(const struct measurement *m) { // NULL: none measures anything
   for (uint32_t d = 0; d < m->setup->devices.count; d++)
@@ -468,6 +502,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                           .transfers = info->transfer_count};
   TFC_TRY(s, tfc_store_add_placement(store, run, &placement, NULL, 0, &key));
   TFC_TRY(s, store_steps(m, store, key));
+  TFC_TRY(s, store_totals(m, store, key));
   for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++) {
     struct tfc_store_memory memory = {d, info->peak_bytes[d]};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));

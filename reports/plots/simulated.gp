@@ -15,7 +15,7 @@ set xrange [(low - 0.05 * span) * scale:(top + 0.05 * span) * scale]
 set yrange [(low - 0.05 * span) * scale:(top + 0.05 * span) * scale]
 set xlabel "simulated [".unit."]"
 set ylabel "measured [".unit."]"
-set key bottom right
+set key outside right top reverse Left width -2 samplen 1
 plot x with lines lw 1.2 dt 2 lc rgb 0xb8bcc4 notitle, \
      $points using ($1 * scale):($3 == 1 ? NaN : $2 * scale) with points pt 7 ps 0.55 lc rgb 0x4269d0 title "candidates", \
      $points using ($1 * scale):($3 == 1 ? $2 * scale : NaN) with points pt 5 ps 0.7 lc rgb 0xff725c title "rivals"

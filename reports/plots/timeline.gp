@@ -15,12 +15,14 @@
 #@     FROM v_op WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY op)
 #@   SELECT MIN(rank, 10) AS color, CASE WHEN rank < 10 THEN op ELSE 'other' END, SUM(us) / 1e3 FROM types
 #@   GROUP BY color ORDER BY color
+#@ optional transfers
 stats $devices using 1 nooutput
 n = STATS_records
 stats $types using 1 nooutput
 m = STATS_records
 array label[m]
-stats $types using (label[int($0) + 1] = sprintf("%s  %.3g ms", strcol(2), $3), $1) nooutput
+short(name) = strlen(name) > 22 ? name[1:21]."…" : name # the key has a fifth of the picture
+stats $types using (label[int($0) + 1] = sprintf("%s  %.3g ms", short(strcol(2)), $3), $1) nooutput
 set terminal svg size 1080, (n < 3 ? 300 : 120 + 62 * n) @TERM
 set yrange [n - 0.4:-0.6]
 set xlabel "time since the step began [".unit."]"

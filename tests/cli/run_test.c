@@ -2,6 +2,7 @@
 #include "tests/common/test.h"
 
 #include <jansson.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,6 +312,30 @@ static void near_names(void **state) {
               folder, folder, folder);
 }
 
+// What --profile keeps of each operation is the sum of what it keeps of each step.
+static void totals(void **state) {
+  (void)state;
+  assert_exit(
+      0, "",
+      "tfc-run --graph %s/g.pbtxt --feed 'x=float32[3]' --fetch words:0 --fetch y:0 --steps 4 --profile --db %s/t.db",
+      folder, folder);
+  char path[96];
+  sqlite3 *db = NULL;
+  sqlite3_stmt *q = NULL;
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+  static const char sql[] =
+      "SELECT COUNT(*), SUM(abs(t.total_us - o.us) < 1e-6 AND t.samples = o.n) FROM v_op_total t JOIN"
+      " (SELECT node_id, SUM(duration_us) AS us, COUNT(*) AS n FROM v_op GROUP BY node_id) o USING"
+      " (node_id) WHERE o.n = 4";
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  assert_int_equal(sqlite3_column_int(q, 0), 2); // words, y
+  assert_int_equal(sqlite3_column_int(q, 1), 2);
+  sqlite3_finalize(q);
+  sqlite3_close(db);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(feeds_of_other_types),
@@ -320,6 +345,7 @@ int main(void) {
       cmocka_unit_test(slots_in_parts),
       cmocka_unit_test(failures),
       cmocka_unit_test(near_names),
+      cmocka_unit_test(totals),
       cmocka_unit_test(expected_errors),
       cmocka_unit_test(side_by_side),
       cmocka_unit_test(in_pieces),

@@ -124,6 +124,31 @@ static void test_all_plots_are_drawn(void **state) {
   assert_null(strstr(html.data, "gnuplot failed"));
 }
 
+// A step without transfers has a timeline too. Names of operations stay within the part that the key has.
+static void test_timeline(void **state) {
+  (void)state;
+  struct tfc_query_args args;
+  struct tfc_plot plot = {0};
+  struct tfc_store *other = NULL;
+  char copy[128], command[256];
+  snprintf(copy, sizeof copy, "%s/alone.db", folder);
+  snprintf(command, sizeof command, "cp %s %s", path, copy);
+  assert_int_equal(system(command), 0);
+  assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &other));
+  assert_int_equal(sqlite3_exec(tfc_store_handle(other),
+                                "DELETE FROM transfer; UPDATE node SET op = 'SparseSoftmaxCrossEntropyWithLogits'"
+                                " WHERE op = 'MatMul'",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_focus(other, sample.run_id, &args));
+  assert_ok(tfc_plot_draw(other, "timeline", &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+  if (!plot.svg.size) fail_msg("no timeline: %s", plot.note.data);
+  assert_non_null(strstr(plot.svg.data, "SparseSoftmaxCrossEnt"));
+  assert_null(strstr(plot.svg.data, "SparseSoftmaxCrossEntropy"));
+  tfc_plot_deinit(&plot);
+  tfc_store_close(other);
+}
+
 static void test_page_loads_nothing(void **state) {
   (void)state;
   static const char *const loads[] = {"<script", "<link", "<img", "<iframe", "@import", "url(http", "src="};
@@ -248,6 +273,7 @@ int main(void) {
       cmocka_unit_test(test_bytes_from_transfers),
       cmocka_unit_test(test_plot_data),
       cmocka_unit_test(test_all_plots_are_drawn),
+      cmocka_unit_test(test_timeline),
       cmocka_unit_test(test_page_loads_nothing),
       cmocka_unit_test(test_missing_run),
       cmocka_unit_test(test_trace),
