@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/manual.h"
 #include "cli/program.h"
 #include "cli/settings.h"
 #include "runtime/base/nearest.h"
@@ -46,14 +47,14 @@ static const struct tfc_flag common_flags[] = {
 };
 static const size_t common_count = sizeof common_flags / sizeof *common_flags;
 
-static const struct tfc_flag *flag_at(const struct tfc_program *program, size_t i) {
+const struct tfc_flag *tfc_program_flag(const struct tfc_program *program, size_t i) {
   if (i < program->flag_count) return &program->flags[i];
   i -= program->flag_count;
   return i < common_count ? &common_flags[i] : NULL;
 }
 
 static const char *flag_name(const void *list, size_t i) {
-  const struct tfc_flag *flag = flag_at(list, i);
+  const struct tfc_flag *flag = tfc_program_flag(list, i);
   return flag ? flag->name : NULL;
 }
 
@@ -118,6 +119,18 @@ static void print_flag(FILE *out, const struct tfc_flag *flag) {
   print_wrapped(out, flag->help, INDENT, help_width());
 }
 
+const char *const tfc_exit_codes[] = {
+    "0    done",
+    "1    failed for a reason not below",
+    "2    usage: an unknown flag, algorithm or format",
+    "3    bad or unsupported input; the message names the file, node and op",
+    "4    a device that was asked for is not there, or stopped working",
+    "5    does not fit in memory",
+    "6    the database or an output could not be written",
+    "130  interrupted; what was stored is kept",
+    NULL,
+};
+
 static void print_help(const struct tfc_program *program) {
   FILE *out = stdout;
   const char *bold = tfc_paint(out, "1"), *plain = tfc_paint(out, "0");
@@ -128,18 +141,8 @@ static void print_help(const struct tfc_program *program) {
   fputc('\n', out);
   for (size_t i = 0; i < common_count; i++) print_flag(out, &common_flags[i]);
   fprintf(out, "\n%sExit codes%s\n", bold, plain);
-  static const char *const codes[] = {
-      "0    done",
-      "1    failed for a reason not below",
-      "2    usage: an unknown flag, algorithm or format",
-      "3    bad or unsupported input; the message names the file, node and op",
-      "4    a device that was asked for is not there, or stopped working",
-      "5    does not fit in memory",
-      "6    the database or an output could not be written",
-  };
-  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) fprintf(out, "  %s\n", codes[i]);
+  for (size_t i = 0; tfc_exit_codes[i]; i++) fprintf(out, "  %s\n", tfc_exit_codes[i]);
   if (program->exit_codes) fprintf(out, "  %s\n", program->exit_codes);
-  fprintf(out, "  130  interrupted; what was stored is kept\n");
 }
 
 // --- Parsing ---------------------------------------------------------------------------------------------------------
@@ -214,14 +217,14 @@ static int store(const struct tfc_program *program, const struct tfc_flag *flag,
 
 static const struct tfc_flag *find_long(const struct tfc_program *program, const char *name, size_t length) {
   const struct tfc_flag *flag;
-  for (size_t i = 0; (flag = flag_at(program, i)) != NULL; i++)
+  for (size_t i = 0; (flag = tfc_program_flag(program, i)) != NULL; i++)
     if (strlen(flag->name) == length && strncmp(flag->name, name, length) == 0) return flag;
   return NULL;
 }
 
 static const struct tfc_flag *find_letter(const struct tfc_program *program, char letter) {
   const struct tfc_flag *flag;
-  for (size_t i = 0; (flag = flag_at(program, i)) != NULL; i++)
+  for (size_t i = 0; (flag = tfc_program_flag(program, i)) != NULL; i++)
     if (flag->letter == letter) return flag;
   return NULL;
 }
@@ -302,6 +305,8 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
                     struct tfc_texts *arguments) {
   struct tfc_common *common = options;
   bool seen[128] = {0}, only_arguments = false;
+  if (argc == 3 && strcmp(argv[1], "--generate") == 0 && tfc_manual_print(program, argv[2]))
+    return tfc_program_finish(0);
   for (int i = 1; i < argc; i++) {
     char *argument = argv[i];
     if (only_arguments || argument[0] != '-' || argument[1] == 0) {

@@ -67,6 +67,7 @@ struct tfc_program {
   const char *examples; // lines "command\n    what it does\n"
   const struct tfc_flag *flags;
   size_t flag_count;
+  const char *commands;   // what the first argument may be: "list|show"; NULL: anything
   uint32_t argument_max;  // arguments that are not flags
   const char *exit_codes; // lines that differ from the common ones, or NULL
 };
@@ -77,6 +78,9 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
                     struct tfc_texts *arguments);
 // Prints "NAME: message" and how to get help; returns 2.
 int tfc_flags_error(const struct tfc_program *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The program's flags, then those that every program has; NULL behind the last.
+const struct tfc_flag *tfc_program_flag(const struct tfc_program *program, size_t index);
+extern const char *const tfc_exit_codes[]; // of every program, a line each, ended by NULL
 // The name nearest to `text`, or NULL where none is near. `name(i)` gives NULL behind the last.
 const char *tfc_nearest(const char *text, const char *(*name)(const void *list, size_t i), const void *list);
 

@@ -47,6 +47,7 @@ static const struct tfc_program program = {
                 "      delete all but the last five runs\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
+    .commands = "list|show|compare|trace|gc",
     .argument_max = 3,
 };
 

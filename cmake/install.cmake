@@ -17,10 +17,32 @@ foreach(plugin tfc_cuda tfc_cupti) # found beside the libraries that load them; 
     install(TARGETS ${plugin} LIBRARY DESTINATION ${private} COMPONENT tfc-cuda)
   endif()
 endforeach()
-foreach(program ${TFC_PROGRAMS})
+set(programs ${TFC_PROGRAMS})
+list(FILTER programs INCLUDE REGEX "^tfc-") # the others are examples
+foreach(program ${programs})
   set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}/tfc")
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tfc)
 endforeach()
+
+# Manual pages and completions, as the programs' tables of flags have it.
+if(NOT TFC_FUZZ)
+  set(manual ${CMAKE_BINARY_DIR}/manual)
+  foreach(program ${programs})
+    add_custom_command(OUTPUT ${manual}/${program}.1
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/bash ${manual}/zsh ${manual}/fish
+      COMMAND ${program} --generate man > ${manual}/${program}.1
+      COMMAND ${program} --generate bash > ${manual}/bash/${program}
+      COMMAND ${program} --generate zsh > ${manual}/zsh/_${program}
+      COMMAND ${program} --generate fish > ${manual}/fish/${program}.fish
+      DEPENDS ${program} VERBATIM)
+    list(APPEND pages ${manual}/${program}.1)
+  endforeach()
+  add_custom_target(manual ALL DEPENDS ${pages})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tfc)
+  install(DIRECTORY ${manual}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tfc)
+  install(DIRECTORY ${manual}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT tfc)
+  install(DIRECTORY ${manual}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tfc)
+endif()
 
 set_target_properties(tfc PROPERTIES INSTALL_RPATH "$ORIGIN/tfc")
 install(TARGETS tfc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtfc NAMELINK_COMPONENT libtfc-dev
@@ -41,3 +63,36 @@ install(FILES ${CMAKE_SOURCE_DIR}/configs/policy.json DESTINATION ${CMAKE_INSTAL
 # The Python package finds the library in the tree that it lies in.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tfc_python/tfc DESTINATION lib/python3/dist-packages COMPONENT python3-tfc
         PATTERN "__pycache__" EXCLUDE)
+
+# Packages of Debian: cpack --config build/release/CPackConfig.cmake -G DEB
+set(CPACK_PACKAGE_NAME tfc)
+set(CPACK_PACKAGE_CONTACT "maintainers of tfc <maintainers@tfc.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Finds out where each operation of a TensorFlow graph should run")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_COMPONENTS_ALL tfc libtfc libtfc-dev python3-tfc)
+if(TARGET tfc_cuda)
+  list(APPEND CPACK_COMPONENTS_ALL tfc-cuda)
+endif()
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+foreach(package tfc libtfc libtfc-dev python3-tfc tfc-cuda)
+  string(TOUPPER ${package} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION ${CPACK_PACKAGE_DESCRIPTION_SUMMARY})
+endforeach()
+set(same "(= ${PROJECT_VERSION})")
+# What programs link is found out by dpkg-shlibdeps; our own libraries are in the tree that it looks through.
+set(CPACK_DEBIAN_TFC_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBTFC_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+set(CPACK_DEBIAN_TFC_PACKAGE_DEPENDS "libtfc ${same}, gnuplot-nox")
+set(CPACK_DEBIAN_LIBTFC_PACKAGE_DEPENDS libopenblas0-serial)
+set(CPACK_DEBIAN_LIBTFC-DEV_PACKAGE_DEPENDS "libtfc ${same}")
+set(CPACK_DEBIAN_PYTHON3-TFC_PACKAGE_DEPENDS "libtfc ${same}, python3-numpy")
+set(CPACK_DEBIAN_PYTHON3-TFC_PACKAGE_RECOMMENDS tfc)
+set(CPACK_DEBIAN_TFC-CUDA_PACKAGE_DEPENDS "libtfc ${same}")
+include(CPack)

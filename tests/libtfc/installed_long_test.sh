@@ -18,6 +18,20 @@ for program in tfc-place tfc-run tfc-report tfc-export; do
 done
 ldd "$dir/moved/bin/tfc-place" | grep -F "$build" && fail "an installed program uses a library of the build"
 
+# What explains a program is made of its table of flags: every flag is in the page, and shells can read their files.
+for program in tfc-place tfc-run tfc-report tfc-export; do
+  page=$dir/moved/share/man/man1/$program.1
+  for flag in $($program --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    grep -qF -- "$(printf '%s' "$flag" | sed 's/-/\\-/g')" "$page" || fail "$page has no $flag"
+  done
+  bash -n "$dir/moved/share/bash-completion/completions/$program" || fail "bash cannot read $program's completions"
+  [ -s "$dir/moved/share/zsh/site-functions/_$program" ] || fail "no completions of $program for zsh"
+  [ -s "$dir/moved/share/fish/vendor_completions.d/$program.fish" ] || fail "no completions of $program for fish"
+done
+completed=$(bash -c "source '$dir/moved/share/bash-completion/completions/tfc-export'
+  COMP_WORDS=(tfc-export --format '') COMP_CWORD=2; _tfc_export; echo \"\${COMPREPLY[*]}\"")
+case " $completed " in *" clusterspec "*) ;; *) fail "--format is completed as '$completed'" ;; esac
+
 # One public header, and no symbol that is not listed.
 [ "$(find "$dir/moved/include" -type f | wc -l)" = 1 ] || fail "more than one header is installed"
 sed -nE 's/^ *(tfc_[a-z_; ]+);$/\1/p' "$source/libtfc/exports.map" | tr ';' '\n' | tr -d ' ' | sort >"$dir/listed"
