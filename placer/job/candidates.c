@@ -16,8 +16,12 @@ static void show(struct tfc_job_candidates *c) {
 
 void tfc_job_candidates_init(struct tfc_job_candidates *c, struct tfc_job_clock *clock,
                              const struct tfc_job_model *model) {
-  *c = (struct tfc_job_candidates){
-      .clock = clock, .model = model, .best = UINT32_MAX, .best_seen_us = INFINITY, .unordered.us = (double)NAN};
+  *c = (struct tfc_job_candidates){.clock = clock,
+                                   .model = model,
+                                   .best = UINT32_MAX,
+                                   .best_seen_us = INFINITY,
+                                   .seen = UINT32_MAX,
+                                   .unordered.us = (double)NAN};
   show(c);
 }
 
@@ -39,7 +43,7 @@ void tfc_job_candidate_deinit(struct tfc_job_candidate *k) {
 
 void tfc_job_candidates_clear(struct tfc_job_candidates *c) {
   for (size_t i = 0; i < c->list.count; i++) tfc_job_candidate_deinit(&c->list.data[i]);
-  c->list.count = 0, c->best = UINT32_MAX;
+  c->list.count = 0, c->best = c->seen = UINT32_MAX, c->best_seen_us = INFINITY;
   show(c);
 }
 
@@ -261,7 +265,7 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
   if (!tfc_job_can_answer(k) || (best && !(k->level_us < best->level_us))) return;
   char text[32];
   bool seen = k->median_us >= c->best_seen_us; // better than its reference, but the machine was slower then
-  if (!seen) c->best_seen_us = k->median_us;
+  if (!seen) c->best_seen_us = k->median_us, c->seen = index;
   tfc_job_candidates_lead(c, index);
   if (!seen)
     tfc_job_say(c->clock, false, "best so far: %s a step, by %s", tfc_show_us(text, k->median_us),

@@ -55,6 +55,7 @@ struct tfc_job_candidates {
   uint32_t episodes;   // measured candidates, of this run and what it goes on from
   uint32_t best;       // index of the incumbent, UINT32_MAX: none
   double best_seen_us; // the shortest median of any that could be the answer
+  uint32_t seen;       // whose that was, as the clock was told; UINT32_MAX: nobody's
   struct tfc_job_unordered unordered;
 };
 void tfc_job_candidates_init(struct tfc_job_candidates *candidates, struct tfc_job_clock *clock,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "placer/job/in_flight.h"
+#include "runtime/base/units.h"
 
 struct finishing {
   struct tfc_job_turns *t;
@@ -49,6 +50,21 @@ out:
   return s;
 }
 
+// What was said to be the best on the way, and is not the answer: why not.
+static void explain_seen(const struct tfc_job_turns *t) {
+  const struct tfc_job_candidates *c = t->candidates;
+  char a[32], b[32];
+  if (c->seen == UINT32_MAX || c->seen == c->best) return;
+  const struct tfc_job_candidate *k = &c->list.data[c->seen];
+  const char *by = k->algorithm ? k->algorithm : k->name;
+  if (isfinite(k->final_us))
+    tfc_job_say(t->clock, false, "the best so far, %s by %s, took %s in the final turns",
+                tfc_show_us(a, c->best_seen_us), by, tfc_show_us(b, k->final_us));
+  else
+    tfc_job_say(t->clock, false, "the best so far, %s by %s, was not measured in the final turns: %s",
+                tfc_show_us(a, c->best_seen_us), by, k->note ? k->note : "there was no time left");
+}
+
 tfc_status tfc_job_final(struct tfc_job_turns *t) {
   tfc_status s = NULL;
   struct finishing f = {.t = t};
@@ -74,6 +90,7 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
                                     .deadline_s = tfc_job_moment(t->clock, total - reserve)};
   if (count) TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, finished, &f));
   tfc_job_candidates_choose_finalist(c, f.index, count);
+  explain_seen(t);
   TFC_TRY(s, measure_unordered(t, tfc_job_moment(t->clock, end)));
   count = tfc_job_finalists_by_load(c, f.index);
   TFC_TRY(s, tfc_job_measure_in_flight(t, f.index, count, end));

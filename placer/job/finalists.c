@@ -33,10 +33,12 @@ static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const u
   return best;
 }
 
-// What must be compared: the incumbent, the fastest on several devices and on one, the undivided machine, the rivals.
+// What must be compared: the incumbent, what was the best so far on the way, the fastest on several devices and on one,
+// the undivided machine, the rivals.
 static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
   if (c->best != UINT32_MAX) add_once(list, &count, c->best);
+  if (c->seen != UINT32_MAX && tfc_job_can_answer(&c->list.data[c->seen])) add_once(list, &count, c->seen);
   if (spread != UINT32_MAX) add_once(list, &count, spread);
   if (single != UINT32_MAX) add_once(list, &count, single);
   for (uint32_t i = 0; i < c->list.count; i++) {
@@ -64,7 +66,7 @@ static bool drop_one(const struct tfc_job_candidates *c, uint32_t *list, uint32_
   for (uint32_t i = 0; i < *count; i++) least_us = fmin(least_us, c->list.data[list[i]].median_us);
   for (uint32_t i = 0; i < *count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
-    if (list[i] == c->best || !is_rival(k)) continue;
+    if (list[i] == c->best || list[i] == c->seen || !is_rival(k)) continue;
     if (strcmp(k->name, "expert") == 0 && k->median_us < 5 * least_us) continue;
     if (worst == UINT32_MAX || k->median_us > c->list.data[list[worst]].median_us) worst = i;
   }

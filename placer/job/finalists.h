@@ -1,6 +1,6 @@
 // Finalists: who takes part in the final turns, and how long these take. What must be compared always does (the
-// incumbent, the fastest on several devices and on one, the undivided machine, the rivals); more of the fastest where
-// there is time for two full blocks of each.
+// incumbent, what was said to be the best so far, the fastest on several devices and on one, the undivided machine, the
+// rivals); more of the fastest where there is time for two full blocks of each.
 #ifndef TFC_PLACER_JOB_FINALISTS_H
 #define TFC_PLACER_JOB_FINALISTS_H
 

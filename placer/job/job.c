@@ -261,7 +261,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                                    .user = o->user,
                                    .measured_total = j.schedule.measurements,
                                    .best_us = (double)NAN};
-  j.candidates.best = UINT32_MAX;
+  j.candidates.best = j.candidates.seen = UINT32_MAX;
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
   // What can fail for reasons outside the graph is tried first, before any time is spent.
   TFC_TRY(s, tfc_job_journal_open(&j.journal, o, &j.clock));

@@ -108,7 +108,7 @@ static void test_hopeless_expert(void **state) {
 
 static void test_nothing_measured(void **state) {
   (void)state;
-  struct tfc_job_candidates c = {.best = UINT32_MAX};
+  struct tfc_job_candidates c = {.best = UINT32_MAX, .seen = UINT32_MAX};
   uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
   assert_int_equal(tfc_job_finalists(&c, 10, list, &block), 0);
 }
@@ -137,13 +137,32 @@ static void test_drift(void **state) {
   unmake(&f);
 }
 
+// What was said to be the best so far competes, however short the time is and whoever leads by then.
+static void test_best_so_far(void **state) {
+  (void)state;
+  struct field f;
+  uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
+  make(&f, 500e3, TFC_RESULT_OK);
+  const uint32_t said = add(&f.job, "#8", "candidate", 150e3, TFC_RESULT_OK);
+  const uint32_t leader = add(&f.job, "#9", "candidate", 245e3, TFC_RESULT_OK);
+  f.job.list.data[said].level_us = 255e3; // the machine was fast just then
+  f.job.list.data[leader].level_us = 240e3;
+  tfc_job_candidates_lead(&f.job, UINT32_MAX);
+  tfc_job_candidates_consider(&f.job, said);
+  tfc_job_candidates_consider(&f.job, leader);
+  assert_int_equal(f.job.best, leader);
+  for (double left = 1000; left > -10; left -= 101) {
+    uint32_t count = tfc_job_finalists(&f.job, left, list, &block);
+    assert_true(holds(list, count, said) && holds(list, count, leader));
+  }
+  unmake(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_drift),
-      cmocka_unit_test(test_time_enough),
-      cmocka_unit_test(test_short_of_time),
-      cmocka_unit_test(test_hopeless_expert),
-      cmocka_unit_test(test_nothing_measured),
+      cmocka_unit_test(test_drift),           cmocka_unit_test(test_best_so_far),
+      cmocka_unit_test(test_time_enough),     cmocka_unit_test(test_short_of_time),
+      cmocka_unit_test(test_hopeless_expert), cmocka_unit_test(test_nothing_measured),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
