@@ -10,14 +10,15 @@
 
 const struct tfc_algo *const *place_extra(void) {
   static const struct tfc_algo *const extra[] = {
-      &tfc_algo_rl,      &tfc_algo_policy_random, &tfc_algo_policy_anneal,  &tfc_algo_policy_untrained,
-      &tfc_algo_doppler, &tfc_algo_placeto,       &tfc_algo_placeto_random, NULL};
+      &tfc_algo_rl,  &tfc_algo_policy_random, &tfc_algo_policy_anneal, &tfc_algo_policy_untrained, &tfc_algo_doppler,
+      &tfc_algo_hdp, &tfc_algo_hdp_random,    &tfc_algo_placeto,       &tfc_algo_placeto_random,   NULL};
   return extra;
 }
 
 const struct tfc_algo *const *place_learned(const struct tfc_policy *policy) {
-  static const struct tfc_algo *const learned[] = {&tfc_algo_rl, &tfc_algo_doppler, &tfc_algo_placeto,
-                                                   &tfc_algo_placeto_random, NULL};
+  static const struct tfc_algo *const learned[] = {
+      &tfc_algo_rl,      &tfc_algo_doppler,        &tfc_algo_hdp, &tfc_algo_hdp_random,
+      &tfc_algo_placeto, &tfc_algo_placeto_random, NULL};
   return policy ? learned : learned + 1;
 }
 

@@ -7,6 +7,7 @@
 
 #include "placer/search/local.h"
 
+extern const struct tfc_algo tfc_algo_hdp, tfc_algo_hdp_random;         // hdp.c
 extern const struct tfc_algo tfc_algo_placeto, tfc_algo_placeto_random; // placeto.c
 extern const struct tfc_algo tfc_algo_doppler;                          // doppler.c; its control is `random`
 
