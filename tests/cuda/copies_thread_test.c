@@ -127,6 +127,37 @@ static void large(void **state) {
   tfc_graph_release(g);
   tfc_builder_free(b);
 }
+// To the device and back, in pieces both ways, the last of them short: every byte where it belongs.
+static void pieces_both_ways(void **state) {
+  enum { N = 33 * 1000 * 1000 + 5 }; // 126 MiB: two pieces
+  const struct tfc_shape shape = TFC_SHAPE(N);
+  struct tfc_device_set set = {0};
+  struct tfc_tensor value = {0}, there = {0}, back = {0};
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  assert_ok(tfc_devices_open(*state, NULL, 0, &set));
+  struct tfc_device *d = set.devices[0];
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &shape, &value));
+  for (int64_t i = 0; i < N; i++) ((float *)value.data)[i] = (float)(i % 16777213);
+  const uint64_t copies = tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY);
+  for (int way = 0; way < 2; way++) {
+    const struct tfc_copy copy = {.source_device = way ? d : NULL,
+                                  .target_device = way ? NULL : d,
+                                  .source = way ? &there : &value,
+                                  .target = way ? &back : &there};
+    struct tfc_step step = {0};
+    assert_ok(d->driver->copy(d, &copy, &step, NULL, 0, NULL, 0));
+    assert_ok(d->driver->synchronize(d));
+    assert_false(step.failed);
+  }
+  assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) - copies, 2 + 2);
+  assert_int_equal(back.size, value.size);
+  for (int64_t i = 0; i < N; i++)
+    if (((const float *)back.data)[i] != ((const float *)value.data)[i]) fail_msg("element %lld", (long long)i);
+  tfc_tensor_release(&value);
+  tfc_tensor_release(&there);
+  tfc_tensor_release(&back);
+  tfc_devices_close(&set);
+}
 
 static void random_delays(void **state) {
   struct spread_loop l;
@@ -319,6 +350,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(nothing_by_the_host, parts),
                                      cmocka_unit_test_prestate(nothing_by_the_host, gpus),
                                      cmocka_unit_test_prestate(large, one),
+                                     cmocka_unit_test_prestate(pieces_both_ways, one),
                                      cmocka_unit_test_prestate(random_delays, parts),
                                      cmocka_unit_test_prestate(random_delays, gpus),
                                      cmocka_unit_test_prestate(failures, parts),

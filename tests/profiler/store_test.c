@@ -317,7 +317,11 @@ static void test_gaps_of_segments(void **state) {
                                           .end_ns = seen[i].end_ns,
                                           .correlation = seen[i].launch ? seen[i].launch : 77,
                                           .graph_node = seen[i].launch ? 100 + (uint64_t)i : 0,
-                                          .uid = seen[i].node};
+                                          .uid = seen[i].node,
+                                          .grid = {2, 3, 5},
+                                          .block = {7, 11, 13},
+                                          .registers = 17,
+                                          .shared = 19};
     snprintf(works[i].name, sizeof works[i].name, "work %d", i);
   }
   assert_ok(tfc_store_begin(store));
@@ -329,6 +333,8 @@ static void test_gaps_of_segments(void **state) {
                          " AND name = 'work 5' AND step = 3") == 20);
   assert_true(fabs(ask(store, "SELECT gap_us FROM v_segment_gap WHERE segment = 9 AND place = 1") - 0.05) < 1e-9);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_kernel WHERE segment IS NULL") == 1);
+  assert_true(ask(store, "SELECT COUNT(*) FROM v_kernel WHERE grid = '2x3x5' AND block = '7x11x13' AND registers = 17"
+                         " AND shared_bytes = 19") == 5);
   assert_true(ask(store, "SELECT SUM(segment) FROM v_copy") == 5);
   tfc_store_close(store);
 }
