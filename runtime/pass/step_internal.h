@@ -20,8 +20,8 @@ bool tfc_node_is_placeholder(const struct tfc_node *n);
 // An enqueue that a program ran in a thread of its own, with feeds (`outside` [node]: depends on them), for a queue
 // that the graph takes from: no part of a step.
 bool tfc_step_enqueues_what_is_fed(const struct tfc_graph *g, uint32_t node, const bool *outside);
-// unfilled [node], zeroed: the queues that `needed` takes from and nothing fills: no step, initialiser or queue runner
-// that runs by itself.
+// unfilled [node], zeroed: the queues that `needed` takes from and that only a program filled: there is an enqueue that
+// has to be fed, and no step, initialiser or queue runner that runs by itself.
 TFC_MUST_USE tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_queue_runners *runners,
                                                  const bool *needed, const bool *initial, struct tfc_arena *scratch,
                                                  bool *unfilled);

@@ -46,15 +46,17 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
       const struct tfc_node *n = &g->nodes[i];
       if (!needed[i] || !dequeues(n)) continue;
       const uint32_t queue = tfc_node_inputs(g, n)[0].node;
-      bool filled = unfilled[queue];
+      bool filled = unfilled[queue], fed = false; // fed: by a program; what nobody ever puts in is a deadlock
       for (uint32_t c = g->consumer_begin[queue]; !filled && c < g->consumer_begin[queue + 1]; c++) {
         const uint32_t user = g->consumers[c].node;
-        filled = enqueues_into(g, user, queue) && (needed[user] || initial[user]);
+        if (!enqueues_into(g, user, queue)) continue;
+        filled = needed[user] || initial[user];
+        fed = fed || !runs_alone(g, user, unfilled, seen, stack);
       }
       for (uint32_t r = 0; !filled && r < runners->count; r++)
         for (uint32_t k = 0; runners->list[r].queue == queue && !filled && k < runners->list[r].enqueue_count; k++)
           filled = runs_alone(g, runners->list[r].enqueues[k], unfilled, seen, stack);
-      if (!filled) unfilled[queue] = changed = true;
+      if (!filled && fed) unfilled[queue] = changed = true;
     }
   }
   return NULL;

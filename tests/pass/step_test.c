@@ -227,7 +227,7 @@ static void test_input_functions(void **state) {
   }
 }
 
-// A queue that an initialiser fills, one that a step fills itself: both are left alone.
+// A queue that an initialiser fills, one that a step fills itself, one that nobody feeds: they are left alone.
 static void test_filled_queues(void **state) {
   (void)state;
   static const char text[] =
@@ -245,7 +245,10 @@ static void test_filled_queues(void **state) {
   static const struct {
     const char *value, *control, *feed;
     bool init;
-  } cases[] = {{"one", "", NULL, true}, {"x", "input: '^put'", "x:0", false}, {"x", "", "take:0", false}};
+  } cases[] = {{"one", "", NULL, true},
+               {"x", "input: '^put'", "x:0", false},
+               {"x", "", "take:0", false},
+               {"one", "", NULL, false}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     char whole[2048];
     struct tfc_graph *g = NULL;
