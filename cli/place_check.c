@@ -83,8 +83,6 @@ int place_check_texts(const struct tfc_program *program, const struct place_opti
 int place_check_elsewhere(const struct tfc_program *program, const struct place_options *o) {
   if (o->measure_timeout > 0 && !o->measure_with)
     return tfc_flags_error(program, "--measure-timeout is for --measure-with");
-  if (o->model == 1 && !o->measure_with)
-    return tfc_flags_error(program, "--model prior is for --measure-with: what is measured here is the model");
   if (!o->measure_with) return 0;
   if (!o->measure_with[0]) return tfc_flags_error(program, "--measure-with needs a command");
   if (!o->machine)

@@ -278,6 +278,7 @@ int place_local(const struct place_options *o) {
       .measurements = (uint32_t)o->measurements,
       .seconds = o->time,
       .evaluations = (uint64_t)o->evaluations,
+      .prior = o->model == 1,
       .no_early_stop = o->no_early_stop,
       .wait = o->wait,
       .database = o->db,

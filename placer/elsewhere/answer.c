@@ -38,6 +38,38 @@ static tfc_status add_baselines(struct tfc_elsewhere *r, struct tfc_placement *p
   return NULL;
 }
 
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// How good the learned model was before each reading, beside the model as it was given: its error, and Kendall's tau.
+static void add_errors(struct tfc_elsewhere *r, struct tfc_text *t) {
+  const size_t most = r->known.count;
+  double *learned = malloc(5 * (most + 1) * sizeof *learned), tau[2], error[2];
+  double *given = learned + most + 1, *measured = given + most + 1, *left = measured + most + 1;
+  size_t count = 0;
+  if (!learned) return;
+  for (size_t i = 0; i < most; i++) {
+    const struct tfc_elsewhere_known *k = &r->known.data[i];
+    if (!isfinite(k->predicted_us) || !isfinite(k->simulated_us) || !isfinite(k->log_us)) continue;
+    learned[count] = log(k->predicted_us), given[count] = log(k->simulated_us), measured[count++] = k->log_us;
+  }
+  for (int which = 0; which < 2 && count >= 10; which++) {
+    const double *x = which ? given : learned;
+    for (size_t i = 0; i < count; i++) left[i] = fabs(x[i] - measured[i]);
+    qsort(left, count, sizeof *left, ascending);
+    error[which] = left[count / 2], tau[which] = tfc_kendall_tau(x, measured, NULL, count, NULL);
+  }
+  if (count >= 10)
+    tfc_text_printf(
+        t,
+        "Before each of %zu readings the learned model was %.1f %% off in the median (the given one %.1f %%), "
+        "Kendall's tau %.2f (%.2f).\n",
+        count, 100 * (exp(error[0]) - 1), 100 * (exp(error[1]) - 1), tau[0], tau[1]);
+  free(learned);
+}
+
 static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdict *v) {
   struct tfc_text t = {0};
   const struct tfc_elsewhere_known *k = &r->known.data[v->answer];
@@ -57,6 +89,7 @@ static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdic
       tfc_text_printf(&t, "Operations on %.*s take %.2f times what the model says.\n",
                       TFC_STR_ARG(r->problem->machine->devices[d].name), factor);
   }
+  if (r->learned) add_errors(r, &t);
   if (tfc_command_restarts(r->program))
     tfc_text_printf(&t, "The command was started again %u times.\n", tfc_command_restarts(r->program));
   r->out->summary = t.data;

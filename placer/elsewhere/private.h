@@ -22,7 +22,7 @@ struct tfc_elsewhere_known {
   double ratio;        // of its first reading to the reference
   double seconds;      // that took
   double simulated_us; // by the prior
-  double predicted_us; // by the model as it was before the reading; NaN: nothing was learned yet
+  double predicted_us; // by the learned model as it was before the reading; NaN: nothing was learned yet
   double log_us;       // what it takes at the run's level: the mean of its readings, logarithm; NaN: none
   uint32_t readings;   // of that mean
   int64_t placement_id, key;

@@ -8,7 +8,7 @@
 
 #include "placer/elsewhere/private.h"
 
-enum { BATCH = 8, DRAWS = 3, IDLE = 4, FEW = 3 };
+enum { BATCH = 8, DRAWS = 6, IDLE = 4 };
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
   uint32_t n = 0;
@@ -108,17 +108,38 @@ out:
   return s;
 }
 
-static tfc_status fill_up(struct round *x, uint32_t fewest) {
+// Neighbours of the best take what is left of the batch.
+static tfc_status fill_up(struct round *x) {
   tfc_status s = NULL;
   struct tfc_elsewhere *r = x->run;
   struct tfc_solution near = {0};
-  for (int tries = 0; tries < 40 && x->count < fewest && x->count < x->wanted && r->best != UINT32_MAX; tries++) {
+  for (int tries = 0; tries < 40 && x->count < x->wanted && r->best != UINT32_MAX; tries++) {
     TFC_TRY(s, perturb(r, &r->known.data[r->best].solution, &near));
     if (!isnan(r->known.data[r->best].simulated_us)) TFC_TRY(s, offer(x, r->problem, &near, "neighbour"));
     tfc_solution_deinit(&near);
   }
 out:
   tfc_solution_deinit(&near);
+  return s;
+}
+
+// What the model as it is now says of the batch, before it is read.
+static tfc_status predict(const struct round *x) {
+  tfc_status s = NULL;
+  struct tfc_elsewhere *r = x->run;
+  struct tfc_learned_world world = {0};
+  struct tfc_simulator *simulator = NULL;
+  TFC_TRY(s, tfc_learned_world(r->learned, NULL, &world));
+  TFC_TRY(s, tfc_simulator_create(world.problem, &simulator));
+  for (uint32_t i = 0; i < x->count; i++) {
+    struct tfc_elsewhere_known *k = &r->known.data[x->list[i]];
+    struct tfc_verdict v = {0};
+    tfc_simulate(simulator, k->solution.device, k->solution.rank, TFC_TIME_MAX, &v);
+    if (v.legal) k->predicted_us = 1e-6 * (double)v.value;
+  }
+out:
+  tfc_simulator_free(simulator);
+  tfc_learned_world_deinit(&world);
   return s;
 }
 
@@ -153,11 +174,12 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     else
       s = search_world(&x, r->problem, seconds, round ? evaluations : 2 * evaluations, x.wanted,
                        start.device ? &start : NULL, NULL);
-    if (!s) s = fill_up(&x, r->learned && round ? FEW : BATCH);
+    if (!s) s = fill_up(&x);
     if (s) goto out;
     idle = x.count ? 0 : idle + 1;
     if (!x.count) continue;
     const uint32_t added = x.count;
+    if (r->learned && round) TFC_TRY(s, predict(&x));
     if (r->best != UINT32_MAX && r->best != r->reference) x.list[x.count++] = r->best;
     TFC_TRY(s, tfc_elsewhere_read(r, x.list, x.count));
     tfc_elsewhere_say(r, false, "round %u: %u placements measured, %u in all; the best takes %.4g us", round + 1, added,

@@ -173,6 +173,7 @@ tfc_status tfc_job_model_learn(struct tfc_job_model *model, const struct tfc_mea
 
 tfc_status tfc_job_model_refit(struct tfc_job_model *model, const struct tfc_measured *m) {
   tfc_status s = NULL;
+  if (model->o->prior) return NULL;
   uint32_t devices = model->info->device_count;
   double *factors = calloc((size_t)devices * model->calibration.kind_count + 1, sizeof *factors);
   struct tfc_fusion fusion = {0};

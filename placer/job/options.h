@@ -36,6 +36,7 @@ struct tfc_job_options {
   uint32_t measurements;                 // 0: 200
   double seconds;                        // 0: 600
   uint64_t evaluations;                  // 0: no such limit
+  bool prior;                            // candidates that were measured change no cost (--model prior)
   bool no_early_stop;                    // hopeless candidates are measured in full
   // Benchmarks of the simulator: so many random placements are measured before the search, by number of devices used;
   // after it, in place of the final run, all that was measured is measured so many times more, in an order drawn anew
