@@ -352,6 +352,40 @@ static void test_limits(void **state) {
   assert_int_equal(seen.state[1], TFC_RESULT_OK);
 }
 
+// Links are timed with fewer steps and sizes once the time is over; samples, sizes and times are those of real
+// transfers.
+static void test_links_in_time(void **state) {
+  (void)state;
+  struct tfc_measurer *m = NULL;
+  struct tfc_tensor value = {TFC_FLOAT, TFC_SHAPE_SCALAR, &half, sizeof half, NULL};
+  struct tfc_measure_feed feed = {TFC_STR("half:0"), &value};
+  tfc_str fetch = TFC_STR("sum:0");
+  struct tfc_measure_options options = {.graph = graph_path,
+                                        .devices = "cpu:0-1",
+                                        .feeds = &feed,
+                                        .feed_count = 1,
+                                        .fetches = &fetch,
+                                        .fetch_count = 1,
+                                        .hang_seconds = 60,
+                                        .lock = lock_path};
+  uint64_t samples[2] = {0};
+  assert_ok(tfc_measurer_create(&options, &m));
+  for (int over = 0; over < 2; over++) {
+    struct tfc_link_time *times = NULL;
+    uint32_t count = 0;
+    assert_ok(tfc_measurer_links(m, over ? 1e-6 : 0, &times, &count));
+    assert_true(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+      samples[over] += times[i].samples;
+      assert_true(times[i].source < 2 && times[i].target < 2 && times[i].source != times[i].target);
+      assert_true(times[i].samples > 0 && times[i].time_us >= 0);
+    }
+    free(times);
+  }
+  assert_true(samples[1] < samples[0]);
+  tfc_measurer_free(m);
+}
+
 int main(int argc, char **argv) {
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   const struct CMUnitTest tests[] = {
@@ -362,6 +396,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_in_flight),
       cmocka_unit_test(test_hopeless_entries_are_stopped),
       cmocka_unit_test(test_late),
+      cmocka_unit_test(test_links_in_time),
       cmocka_unit_test(test_limits),
   };
   return cmocka_run_group_tests_name("turns", tests, set_up, tear_down);
