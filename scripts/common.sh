@@ -32,7 +32,7 @@ protobuf-c-compiler|tests read graphs a second time
 libprotobuf-c-dev|the same
 sqlite3|tests query the database from outside
 python3|tests check JSON documents from outside
-python3-numpy|the Python package's arrays
+python3-numpy|arrays of the Python package
 '
 packages_all='
 clang|fuzzing
