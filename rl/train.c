@@ -199,7 +199,7 @@ static void run_generation(struct generation *g) {
 
 static tfc_status learn_common(struct trainer *t) {
   tfc_status s = NULL;
-  const uint32_t generations = t->o->generations ? t->o->generations : 100;
+  const uint32_t generations = t->o->generations ? t->o->generations : 150;
   struct generation g = {.t = t};
   g.weights = calloc(POPULATION, sizeof *g.weights);
   g.value = calloc(POPULATION * FEW_LESSONS, sizeof *g.value);
@@ -227,7 +227,7 @@ static tfc_status learn_own(struct trainer *t, const struct tfc_policy *from) {
   tfc_status s = NULL;
   struct tfc_tuner *tuner = NULL;
   const uint32_t i = t->lesson;
-  const struct tfc_budget budget = {.evaluations = t->o->rollouts ? t->o->rollouts : 600, .cancel = t->o->cancel};
+  const struct tfc_budget budget = {.evaluations = t->o->rollouts ? t->o->rollouts : 300, .cancel = t->o->cancel};
   TFC_TRY(s, tfc_tuner_create(t->o->lessons[i].problem, from, t->o->seed * 31 + i, t->o->threads, &tuner));
   TFC_TRY(s, tfc_tuner_run(tuner, &budget));
   for (uint32_t k = 0; k < KEPT_HEADS && k < tuner->elite_count; k++)

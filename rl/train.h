@@ -20,8 +20,8 @@ struct tfc_train_options {
   uint32_t lesson_count;
   uint64_t seed;
   uint32_t threads;
-  uint32_t generations; // of the first stage, 0: 100
-  uint32_t rollouts;    // for each lesson's own head, 0: 600
+  uint32_t generations; // of the first stage, 0: 150
+  uint32_t rollouts;    // for each lesson's own head, 0: 300
   uint32_t heads;       // of the policy, 0: 20
   const char *state;    // file that training is saved in and goes on from; NULL: none
   const atomic_bool *cancel;

@@ -52,7 +52,7 @@ static tfc_status make_machine(const struct tfc_cost_graph *g, struct tfc_random
   for (uint32_t d = 0; d < devices; d++) {
     double slowdown[16];
     const double slow = unequal && tfc_random_below(r, 2) ? 1 + 1.5 * tfc_random_unit(r) : 1;
-    snprintf(name, sizeof name, "device:%u", d);
+    snprintf(name, sizeof name, "cpu:%u", d);
     struct tfc_machine_device x = {.name = tfc_str_from(name),
                                    .kind = g->kind_names[0],
                                    .label = TFC_LABEL_MODELLED,
