@@ -15,6 +15,8 @@
 #include "placer/job/job.h"
 #include "reports/reports.h"
 #include "rl/rl.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
@@ -218,7 +220,7 @@ int place_local(const struct place_options *o) {
   struct tfc_job_value *values = calloc((size_t)o->feeds.count + 1, sizeof *values);
   struct tfc_text text = {0};
   struct watch watch = {.phase = -1, .best_us = NAN};
-  char *path = NULL, *command = place_command_line(), devices[16];
+  char *path = NULL, *command = place_command_line(), devices[32];
   int64_t resume = 0;
   int code = 0;
   tfc_status s = NULL;
@@ -238,11 +240,17 @@ int place_local(const struct place_options *o) {
   TFC_TRY(s, parse_limits(o, limits));
   TFC_TRY(s, place_check_files(o));
   TFC_TRY(s, place_read_policy(o, &policy));
+  // What is not even loaded by then will not be placed; a few seconds are had by everybody.
+  if (o->time > 0) {
+    snprintf(devices, sizeof devices, "--time %.6gs", o->time);
+    tfc_interrupt_at(tfc_now_ns() + (int64_t)(1e9 * fmin(fmax(o->time, 5), 1e8)), devices);
+  }
   TFC_TRY(s, tfc_graph_load(o->graph, NULL, &graph));
   cli_import_describe(graph, &text);
   TFC_TRY(s, cli_step_infer(graph, &args, &step));
   for (uint32_t i = 0; i < step.spec.note_count; i++) tfc_text_printf(&text, "%.*s\n", TFC_STR_ARG(step.spec.notes[i]));
   TFC_TRY(s, tfc_lower_loaded(&graph)); // the step is what the file says; placing sees inside of functions
+  tfc_interrupt_at(0, NULL);
   if (text.size) text.data[text.size - 1] = 0;
   tfc_say("%s", text.data ? text.data : "");
   tfc_text_deinit(&text);

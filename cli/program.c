@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/progress.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 
 static const char *program_name = "tfc";
@@ -92,6 +93,7 @@ void tfc_program_start(const char *name, char **argv) {
   sigaction(SIGTERM, &action, NULL);
   struct sigaction old; // who started the program with nohup wants it to go on
   if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
+  tfc_interrupt_on(&cancel);
   tfc_log_set(on_log, NULL);
 }
 

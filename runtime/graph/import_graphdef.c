@@ -1,6 +1,7 @@
 // GraphDef: nodes into growing arrays in one pass, then names, edges and types all at once.
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/import_internal.h"
 
 static tfc_status out_of_memory(void) {
@@ -75,6 +76,7 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
 }
 
 tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes) {
+  TFC_RETURN_IF_ERROR(tfc_interrupted("reading a graph"));
   struct tfc_node n = {.name = TFC_STR(""),
                        .op = TFC_STR(""),
                        .device = TFC_STR(""),

@@ -524,8 +524,8 @@ static tfc_status create(enum kind kind, tfc_str name, int64_t capacity, uint32_
     if (q) queue_destroy(&q->object);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  memcpy(q->dtypes, dtypes, parts * sizeof *dtypes);
-  if (shapes) memcpy(q->shapes, shapes, parts * sizeof *shapes);
+  if (parts) memcpy(q->dtypes, dtypes, parts * sizeof *dtypes); // barriers and stages without components have no lists
+  if (parts && shapes) memcpy(q->shapes, shapes, parts * sizeof *shapes);
   *out = q;
   return NULL;
 }

@@ -39,6 +39,7 @@ static double gamma_sample(struct tfc_philox p, double alpha) {
 
 static double poisson_sample(struct tfc_philox p, double rate, double highest) {
   struct tfc_philox_pairs uniforms = {.p = &p};
+  if (rate > highest) return highest; // samples that fit are too rare to wait for
   if (rate < 10) {
     double limit = exp(-rate), product = 1;
     for (double x = 0;; x++) {
@@ -100,7 +101,7 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx, bool poisson, const struct tf
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, shape, &s.out));
   if (tfc_tensor_elements(s.out) == 0) return NULL;
   s.highest = type == TFC_INT32                           ? INT32_MAX
-              : type == TFC_INT64                         ? (double)INT64_MAX
+              : type == TFC_INT64                         ? 0x1.fffffffffffffp62 // of doubles, the next one is no int64
               : type == TFC_HALF                          ? 65504.0
               : type == TFC_FLOAT || type == TFC_BFLOAT16 ? 3.38e38
                                                           : 1.79e308;

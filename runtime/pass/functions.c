@@ -5,11 +5,12 @@
 // Lowering goes on with the nodes that it adds, to a limit: a function that calls itself stays a call there.
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/pass/frames.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
-enum { depth_limit = 48, node_limit = 1 << 22 };
+enum { depth_limit = 48, node_limit = 1 << 20 };
 
 static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, tfc_str function) {
   struct tfc_inlined body;
@@ -82,6 +83,38 @@ static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   return true;
 }
 
+// A few lines of functions that call each other twice stand for more nodes than any machine holds: what would become
+// too many is known before the first is made.
+static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t *total) {
+  static const char *const names[] = {"f", "then_branch", "else_branch", "cond", "body", "branches"};
+  const struct tfc_node *n = tfc_builder_node(l->b, id);
+  uint64_t nodes = 0, most = 0;
+  const struct tfc_function *largest = NULL;
+  for (size_t i = 0; i <= sizeof names / sizeof *names; i++) {
+    const bool direct = i == sizeof names / sizeof *names;
+    const struct tfc_attr *a = direct ? NULL : tfc_builder_attr(l->b, id, names[i]);
+    const uint32_t count = direct                          ? !n->def
+                           : !a                            ? 0
+                           : a->kind == TFC_ATTR_FUNC      ? 1
+                           : a->kind == TFC_ATTR_LIST_FUNC ? a->count
+                                                           : 0;
+    for (uint32_t k = 0; k < count; k++) {
+      const struct tfc_function *fn = tfc_graph_function(l->library, direct                     ? n->op
+                                                                     : a->kind == TFC_ATTR_FUNC ? a->func->name
+                                                                                                : a->funcs[k].name);
+      if (!fn) continue;
+      if (!largest || fn->expanded > most) most = fn->expanded, largest = fn;
+      if (__builtin_add_overflow(nodes, fn->expanded, &nodes)) nodes = UINT64_MAX;
+    }
+  }
+  if (__builtin_add_overflow(*total, nodes, total)) *total = UINT64_MAX;
+  if (*total <= node_limit) return NULL;
+  return tfc_status_make(TFC_OUT_OF_RANGE,
+                         "node '%.*s' (%.*s): with function '%.*s' and what that calls the graph becomes more than %d "
+                         "nodes, the most that tfc takes",
+                         TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), TFC_STR_ARG(largest->name), node_limit);
+}
+
 static bool can_lower(const struct tfc_lowering *l, uint32_t id) {
   static const char *const names[] = {"f", "then_branch", "else_branch", "cond", "body", "branches"};
   const struct tfc_node *n = tfc_builder_node(l->b, id);
@@ -138,6 +171,8 @@ tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_fn *gradients,
   if (!l.library || !can_lower(&l, id))
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' (%.*s) calls a function that is missing or has unknown ops",
                            TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+  uint64_t total = tfc_builder_node_count(b);
+  TFC_RETURN_IF_ERROR(check_size(&l, id, &total));
   tfc_status s = lower_node(&l, id, inside);
   tfc_array_free(&l.steady);
   return s;
@@ -212,6 +247,12 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
   if (!tfc_array_resize(&l.caller, g->node_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
   for (uint32_t i = 0; i < g->node_count; i++) l.caller.data[i] = g->caller ? g->caller[i] : TFC_NO_NODE;
+  uint64_t total = g->node_count;
+  for (uint32_t id = 0; id < g->node_count; id++) {
+    const struct tfc_node *n = &g->nodes[id];
+    bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
+    if (functional) TFC_TRY(s, check_size(&l, id, &total));
+  }
   for (uint32_t id = 0; id < tfc_builder_node_count(l.b); id++) {
     const struct tfc_node *n = tfc_builder_node(l.b, id);
     bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
@@ -219,7 +260,9 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
     bool inside = l.inside.data[id], call = !n->def || tfc_str_ends(n->op, "Call");
     TFC_TRY(s, lower_node(&l, id, inside));
     size_t count = tfc_builder_node_count(l.b), before = l.origin.count;
-    if (count > node_limit) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "functions become more than %d nodes", node_limit);
+    if (count > node_limit) // gradients of functions and control flow add to what was known
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s': functions become more than %d nodes, the most that tfc takes",
+               TFC_STR_ARG(g->nodes[l.origin.data[id]].name), node_limit);
     if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count) ||
         !tfc_array_resize(&l.inside, count) || !tfc_array_resize(&l.caller, count))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");

@@ -3,6 +3,7 @@
 // because all that it reads is the same in each.
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
@@ -140,6 +141,7 @@ static tfc_status copy_node(struct tfc_lowering *l, const struct tfc_call_site *
   struct tfc_output *inputs = calloc((size_t)n->input_count + 1, sizeof *inputs);
   uint32_t *controls = calloc((size_t)n->control_count + 2, sizeof *controls);
   char *op = tfc_str_dup(n->op);
+  TFC_TRY(s, tfc_interrupted("lowering functions"));
   if (!inputs || !controls || !op) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
   TFC_TRY(s, copy_attrs(l, at, fn, n, &attrs, &attr_count));
   struct tfc_output any = TFC_NO_OUTPUT;

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/pass/fold.h"
 #include "runtime/pass/pass.h"
 
-enum { fold_limit = 1024, depth_limit = 24, pass_limit = 64 };
+enum { fold_limit = 1024, depth_limit = 24, pass_limit = 64, body_cost = 200, body_nodes_limit = 1 << 21 };
 
 struct call_input { // of a function body's parameter
   struct tfc_shape shape;
@@ -26,6 +27,7 @@ struct engine {
   struct tfc_shape *believed;       // by node: what a loop's Merge is taken to give; rank -2: nothing yet
   struct tfc_intmap symbols;        // node << 8 | number of the call → symbol
   int64_t *next_symbol;             // shared with the bodies of functions
+  uint64_t *body_nodes;             // looked at so far in bodies; shared with them
   struct tfc_intmap overrides;      // output number → index
   const struct tfc_shape_override *override_list;
   const struct call_input *args; // of a body, by index attribute
@@ -158,6 +160,10 @@ static tfc_status infer(struct engine *e);
 static tfc_status engine_init(struct engine *e);
 static void engine_deinit(struct engine *e);
 
+static bool is_interruption(tfc_status s) { // no node is to blame
+  return tfc_status_code(s) == TFC_CANCELLED || tfc_status_code(s) == TFC_DEADLINE_EXCEEDED;
+}
+
 // Shapes of the results of a function called with `args`.
 static tfc_status infer_body(struct engine *caller, const struct tfc_function *fn, const struct call_input *args,
                              uint32_t arg_count, struct tfc_shape *out, struct tfc_handle_info *out_handles) {
@@ -166,13 +172,18 @@ static tfc_status infer_body(struct engine *caller, const struct tfc_function *f
   struct engine e = {.g = fn->body,
                      .out = &shapes,
                      .next_symbol = caller->next_symbol,
+                     .body_nodes = caller->body_nodes,
                      .args = args,
                      .arg_count = arg_count,
                      .depth = caller->depth + 1};
   for (uint32_t i = 0; i < fn->ret_count; i++) out[i] = TFC_SHAPE_UNKNOWN, out_handles[i] = (struct tfc_handle_info){0};
   if (!fn->body || e.depth > depth_limit || arg_count != fn->arg_count) return NULL;
+  // Functions that call each other twice, and loops within loops, are looked at more often than there is time for.
+  if (*caller->body_nodes > body_nodes_limit) return NULL;
+  *caller->body_nodes += body_cost + fn->body->node_count;
   TFC_TRY(s, engine_init(&e));
   s = infer(&e);
+  if (is_interruption(s)) goto out;
   if (s && tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) { // perhaps a branch that is never taken: nothing is known
     tfc_status_free(s);
     s = NULL;
@@ -189,7 +200,7 @@ static tfc_status infer_body(struct engine *caller, const struct tfc_function *f
 out:
   engine_deinit(&e);
   tfc_shapes_deinit(&shapes);
-  return tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(fn->name));
+  return is_interruption(s) ? s : tfc_status_annotate(s, "function '%.*s'", TFC_STR_ARG(fn->name));
 }
 
 static tfc_status collect_functions(struct engine *e, const struct tfc_node *n, const struct tfc_function **out,
@@ -366,6 +377,7 @@ static tfc_status allow(struct engine *e, const struct tfc_node *n, struct tfc_s
 }
 
 static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id) {
+  TFC_RETURN_IF_ERROR(tfc_interrupted("inferring shapes"));
   const struct tfc_graph *g = e->g;
   const struct tfc_node *n = &g->nodes[id];
   const struct tfc_output *in = tfc_node_inputs(g, n);
@@ -496,6 +508,7 @@ static tfc_status infer(struct engine *e) {
   for (int pass = 0; pass < pass_limit; pass++) {
     for (uint32_t i = 0; i < g->node_count; i++) {
       s = infer_node(e, &tmp, order[i]);
+      if (is_interruption(s)) goto out;
       if (s) {
         const struct tfc_node *n = &g->nodes[order[i]];
         s = tfc_status_annotate(s, "node '%.*s' (%.*s)", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
@@ -544,9 +557,11 @@ static tfc_status infer_shapes(const struct tfc_graph *g, const struct tfc_shape
   tfc_status s = NULL;
   struct tfc_shapes shapes = {0};
   int64_t next_symbol = -2;
+  uint64_t body_nodes = 0;
   struct engine e = {.g = g,
                      .out = &shapes,
                      .next_symbol = &next_symbol,
+                     .body_nodes = &body_nodes,
                      .override_list = overrides,
                      .lenient = lenient,
                      .any_feeds = !lenient,

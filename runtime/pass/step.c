@@ -122,9 +122,9 @@ static tfc_status classify(struct work *w) {
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
     if (!(*marks[i] = TFC_ARENA_ARRAY(&w->scratch, bool, n + 1))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!w->stack || !w->effect) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_node_effects(g, w->effect));
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_node *node = &g->nodes[i];
-    w->effect[i] = (uint8_t)tfc_node_effect(g, node);
     w->outside[i] = is_outside(node);
     w->stateful[i] = tfc_node_is_variable(node);
     w->restored[i] = w->effect[i] == TFC_EFFECT_RESTORE;

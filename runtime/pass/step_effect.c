@@ -1,5 +1,8 @@
 // What a node does to the world. Names decide first, so that a graph is understood also where an op has no row here;
 // a call has the strongest effect of its function's body.
+#include <stdlib.h>
+
+#include "runtime/graph/library.h"
 #include "runtime/pass/step_internal.h"
 
 static bool any_prefix(tfc_str op, const char *const *prefixes) {
@@ -67,38 +70,53 @@ static tfc_op_effect op_effect(const struct tfc_node *n) {
   return TFC_EFFECT_NONE;
 }
 
-enum { MOST_DEPTH = 16 }; // calls within calls; deeper ones count for nothing
-
-static tfc_op_effect function_effect(const struct tfc_graph *library, tfc_str name, int depth);
-
-static tfc_op_effect effect_at(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_node *n,
-                               int depth) {
-  tfc_op_effect effect = op_effect(n);
-  if (effect != TFC_EFFECT_NONE || depth >= MOST_DEPTH) return effect;
-  if (n->function != TFC_NO_NODE) effect = function_effect(library, n->op, depth + 1);
+// The effects of what a node calls, as `of_function` has them.
+static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_node *n,
+                                  const uint8_t *of_function, tfc_op_effect effect) {
+  const struct tfc_function *f = n->function != TFC_NO_NODE ? tfc_graph_function(library, n->op) : NULL;
+  if (f && of_function[f - library->functions] > effect) effect = of_function[f - library->functions];
   for (uint32_t i = 0; i < n->attr_count; i++) {
     const struct tfc_attr *a = &g->attrs[n->attr_begin + i];
     uint32_t count = a->kind == TFC_ATTR_FUNC ? 1 : a->kind == TFC_ATTR_LIST_FUNC ? a->count : 0;
     const struct tfc_func_attr *funcs = a->kind == TFC_ATTR_FUNC ? a->func : a->funcs;
     for (uint32_t k = 0; k < count; k++) {
-      tfc_op_effect inner = function_effect(library, funcs[k].name, depth + 1);
-      if (inner > effect) effect = inner;
+      f = tfc_graph_function(library, funcs[k].name);
+      if (f && of_function[f - library->functions] > effect) effect = of_function[f - library->functions];
     }
   }
   return effect;
 }
 
-static tfc_op_effect function_effect(const struct tfc_graph *library, tfc_str name, int depth) {
-  const struct tfc_function *f = tfc_graph_function(library, name);
-  tfc_op_effect effect = TFC_EFFECT_NONE;
-  if (!f || !f->body || depth >= MOST_DEPTH) return effect;
-  for (uint32_t i = 0; i < f->body->node_count && effect != TFC_EFFECT_SAVE; i++) {
-    tfc_op_effect inner = effect_at(library, f->body, &f->body->nodes[i], depth);
-    if (inner > effect) effect = inner;
+// Whoever calls a function, at whatever depth, gets its effect: each function raises its callers until nothing changes.
+static tfc_status function_effects(const struct tfc_graph *g, uint8_t *out) {
+  tfc_status s = NULL;
+  const uint32_t count = g->function_count;
+  struct tfc_library_calls calls = {0};
+  TFC_TRY(s, tfc_library_calls(g, &calls));
+  for (uint32_t f = 0; f < count; f++) {
+    const struct tfc_graph *body = g->functions[f].body;
+    out[f] = TFC_EFFECT_NONE;
+    for (uint32_t i = 0; body && i < body->node_count; i++) {
+      const tfc_op_effect effect = op_effect(&body->nodes[i]);
+      if (effect > out[f]) out[f] = (uint8_t)effect;
+    }
   }
-  return effect;
+  TFC_TRY(s, tfc_library_raise(count, &calls, out));
+out:
+  tfc_library_calls_deinit(&calls);
+  return s;
 }
 
-tfc_op_effect tfc_node_effect(const struct tfc_graph *g, const struct tfc_node *n) {
-  return effect_at(g, g, n, 0);
+tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out) {
+  const struct tfc_graph *library = g->library ? g->library : g;
+  uint8_t *of_function = calloc(library->function_count + 1u, 1);
+  tfc_status s =
+      of_function ? function_effects(library, of_function) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < g->node_count && !s; i++) {
+    const tfc_op_effect effect = op_effect(&g->nodes[i]);
+    out[i] =
+        (uint8_t)(effect != TFC_EFFECT_NONE ? effect : calls_effect(library, g, &g->nodes[i], of_function, effect));
+  }
+  free(of_function);
+  return s;
 }

@@ -5,7 +5,7 @@
 #include "runtime/pass/queue_runners.h"
 #include "runtime/pass/step.h"
 
-// What a node does to the world, by its op's name and row; a call by its function's body.
+// What a node does to the world, by its op's name and row; a call by its function's body and all that this calls.
 typedef enum tfc_op_effect {
   TFC_EFFECT_NONE,
   TFC_EFFECT_UPDATE,  // writes a variable or a queue
@@ -13,7 +13,7 @@ typedef enum tfc_op_effect {
   TFC_EFFECT_RESTORE, // reads a checkpoint
   TFC_EFFECT_SAVE,    // writes files or summaries
 } tfc_op_effect;
-tfc_op_effect tfc_node_effect(const struct tfc_graph *g, const struct tfc_node *n);
+TFC_MUST_USE tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out); // [node_count]
 bool tfc_node_is_variable(const struct tfc_node *n);
 bool tfc_node_is_placeholder(const struct tfc_node *n);
 

@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
+#include "runtime/pass/step_internal.h"
 
 static uint32_t count_op(const struct tfc_graph *g, const char *op) {
   uint32_t n = 0;
@@ -107,10 +109,87 @@ static void branches_become_switches(void **state) {
   tfc_graph_release(g);
 }
 
+// 2^40 calls in 41 functions of two nodes: refused before the first is made; shapes are looked at for a while only, and
+// what stops a program stops both.
+static struct tfc_graph *make_bomb(int depth) {
+  struct tfc_text text = {0};
+  struct tfc_graph *g = NULL;
+  tfc_text_printf(&text,
+                  "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } } node { name: "
+                  "'call' op: 'f%d' input: 'x' } library { function { signature { name: 'f0' input_arg { name: 'x' "
+                  "type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT } } ret { key: 'y' value: 'x' } } ",
+                  depth);
+  for (int i = 1; i <= depth; i++)
+    tfc_text_printf(
+        &text,
+        "function { signature { name: 'f%d' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' "
+        "type: DT_FLOAT } } node_def { name: 'a' op: 'f%d' input: 'x' } node_def { name: 'b' op: 'f%d' input: "
+        "'a:y:0' } ret { key: 'y' value: 'b:y:0' } } ",
+        i, i - 1, i - 1);
+  tfc_text_printf(&text, "}");
+  assert_ok(tfc_graph_parse((tfc_str){text.data, text.size}, "bomb.pbtxt", NULL, &g));
+  tfc_text_deinit(&text);
+  return g;
+}
+
+static void bombs_are_refused(void **state) {
+  (void)state;
+  struct tfc_graph *g = make_bomb(40), *lowered = NULL;
+  struct tfc_shapes shapes = {0};
+  assert_fails(tfc_lower_functions(g, &lowered, NULL), TFC_OUT_OF_RANGE, "node 'call' (f40): with function 'f40'");
+  assert_fails(tfc_lower_loaded(&g), TFC_OUT_OF_RANGE, "more than 1048576 nodes");
+  assert_ok(tfc_infer_shapes(g, NULL, 0, &shapes));
+  tfc_shapes_deinit(&shapes);
+  static atomic_bool stop;
+  atomic_store(&stop, true);
+  tfc_interrupt_on(&stop);
+  assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_CANCELLED, "inferring shapes");
+  tfc_graph_release(g);
+  tfc_interrupt_on(NULL);
+  g = make_bomb(10);
+  tfc_interrupt_at(1, "--time 0s");
+  assert_fails(tfc_lower_functions(g, &lowered, NULL), TFC_DEADLINE_EXCEEDED, "lowering functions: --time 0s");
+  tfc_interrupt_at(0, NULL);
+  assert_ok(tfc_lower_functions(g, &lowered, NULL));
+  tfc_graph_release(lowered);
+  tfc_graph_release(g);
+}
+
+// What writes a file far down a chain of calls, which is a cycle besides, writes a file.
+static void effects_are_found_at_any_depth(void **state) {
+  (void)state;
+  enum { DEPTH = 3000 };
+  struct tfc_text text = {0};
+  struct tfc_graph *g = NULL;
+  tfc_text_printf(&text,
+                  "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } } node { name: "
+                  "'writes' op: 'f0' input: 'x' } node { name: 'does_not' op: 'g' input: 'x' } library { ");
+  for (int i = 0; i < DEPTH; i++)
+    tfc_text_printf(
+        &text,
+        "function { signature { name: 'f%d' input_arg { name: 'x' type: DT_STRING } output_arg { name: 'y' "
+        "type: DT_STRING } } node_def { name: 'a' op: 'f%d' input: 'x' } %s ret { key: 'y' value: 'a:y:0' } "
+        "control_ret { key: 'w' value: 'a' } } ",
+        i, (i + 1) % DEPTH, i == DEPTH - 1 ? "node_def { name: 'w' op: 'WriteFile' input: 'x' input: 'x' }" : "");
+  tfc_text_printf(&text,
+                  "function { signature { name: 'g' input_arg { name: 'x' type: DT_STRING } output_arg { name: 'y' "
+                  "type: DT_STRING } } ret { key: 'y' value: 'x' } } }");
+  assert_ok(tfc_graph_parse((tfc_str){text.data, text.size}, "deep.pbtxt", NULL, &g));
+  tfc_text_deinit(&text);
+  uint8_t effects[3];
+  assert_int_equal(g->node_count, 3);
+  assert_ok(tfc_node_effects(g, effects));
+  assert_int_equal(effects[tfc_graph_find(g, TFC_STR("writes"))], TFC_EFFECT_SAVE);
+  assert_int_equal(effects[tfc_graph_find(g, TFC_STR("does_not"))], TFC_EFFECT_NONE);
+  tfc_graph_release(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_become_frames),
       cmocka_unit_test(branches_become_switches),
+      cmocka_unit_test(bombs_are_refused),
+      cmocka_unit_test(effects_are_found_at_any_depth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
