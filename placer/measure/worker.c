@@ -11,6 +11,7 @@
 #include "placer/measure/guard.h"
 #include "placer/model/machine.h"
 #include "profiler/gpu.h"
+#include "runtime/base/file.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
@@ -324,7 +325,8 @@ int tfc_measure_worker_main(int argc, char **argv) {
   tfc_status s = NULL;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
-  signal(SIGHUP, SIG_IGN); // the same: a closed terminal tells both
+  tfc_file_forbid_writing(); // tfc-place never asks for what writes; should it be wrong about that, nothing is written
+  signal(SIGHUP, SIG_IGN);   // the same: a closed terminal tells both
   tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {
     uint32_t type = 0;

@@ -91,14 +91,33 @@ tfc_status tfc_json_bool(const json_t *object, const char *name, bool *out) {
   return NULL;
 }
 
+// Bytes of the UTF-8 character that `s` begins with; 0: none, as in a file name of another encoding.
+static size_t character(tfc_str s) {
+  const unsigned char *c = (const unsigned char *)s.data;
+  const size_t size = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+  if (size > s.size) return 0;
+  for (size_t i = 1; i < size; i++)
+    if ((c[i] & 0xc0) != 0x80) return 0;
+  if (size > 2 && ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+                   (c[0] == 0xf4 && c[1] > 0x8f)))
+    return 0; // too long, half of a pair, or beyond the last character
+  return size;
+}
+
 void tfc_json_add_string(struct tfc_text *text, tfc_str value) {
   tfc_text_add(text, TFC_STR("\""));
   size_t from = 0;
   for (size_t i = 0; i < value.size; i++) {
     unsigned char c = (unsigned char)value.data[i];
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    const size_t size = character(tfc_str_sub(value, i, value.size));
+    if (c >= 0x20 && c != '"' && c != '\\' && size) {
+      i += size - 1;
+      continue;
+    }
     tfc_text_add(text, tfc_str_sub(value, from, i));
-    if (c == '"' || c == '\\')
+    if (!size) // a document is UTF-8 whatever it names
+      tfc_text_add(text, TFC_STR("?"));
+    else if (c == '"' || c == '\\')
       tfc_text_printf(text, "\\%c", c);
     else
       tfc_text_printf(text, "\\u%04x", c);

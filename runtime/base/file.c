@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static atomic_bool forbidden;
+
+void tfc_file_forbid_writing(void) {
+  atomic_store(&forbidden, true);
+}
+
+static tfc_status may_write(const char *path) {
+  return atomic_load(&forbidden)
+             ? tfc_status_make(TFC_FAILED_PRECONDITION,
+                               "%s: not written: this process only measures, and writes nothing", path)
+             : NULL;
+}
+
+// Whoever does not ask first is refused here.
 static int os_open(const char *path, int flags, int mode) {
+  if (((flags & O_ACCMODE) != O_RDONLY || flags & O_CREAT) && atomic_load(&forbidden)) return errno = EROFS, -1;
   return open(path, flags, mode);
 }
-struct tfc_os_calls tfc_os = {os_open, write, fsync, rename};
+static int os_rename(const char *from, const char *to) {
+  if (atomic_load(&forbidden)) return errno = EROFS, -1;
+  return rename(from, to);
+}
+struct tfc_os_calls tfc_os = {os_open, write, fsync, os_rename};
 
 tfc_status tfc_file_map(const char *path, struct tfc_file *out) {
   tfc_status s = NULL;
@@ -40,6 +60,7 @@ void tfc_file_unmap(struct tfc_file *file) {
 }
 
 tfc_status tfc_file_write(const char *path, tfc_str content) {
+  TFC_RETURN_IF_ERROR(may_write(path));
   tfc_status s = NULL;
   struct stat info;
   bool there = stat(path, &info) == 0, direct = there && !S_ISREG(info.st_mode); // /dev/stdout, a pipe
@@ -73,6 +94,7 @@ out:
 }
 
 tfc_status tfc_file_make_parents(const char *path) {
+  TFC_RETURN_IF_ERROR(may_write(path));
   tfc_status s = NULL;
   char *copy = tfc_str_dup(tfc_str_from(path));
   if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", path);

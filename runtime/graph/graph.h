@@ -111,7 +111,6 @@ struct tfc_function { // FunctionDef
   uint32_t attr_count;
   tfc_str gradient; // name of its gradient function, "" if none
   bool stateful;
-  uint64_t expanded; // nodes of its body with every call replaced by the callee's, once for a function that calls itself
   tfc_str problem; // why there is no body (body == NULL), "" if there is one
 };
 

@@ -4,7 +4,6 @@
 
 #include "runtime/base/units.h"
 #include "runtime/graph/import_internal.h"
-#include "runtime/graph/library.h"
 
 static tfc_status out_of_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading a function");
@@ -414,7 +413,6 @@ tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_
     const uint64_t *at = tfc_strmap_get(&g->functions_by_name, name);
     if (at) g->functions[*at].gradient = gradient;
   }
-  s = tfc_library_measure(g);
 out:
   tfc_array_free(&functions);
   tfc_array_free(&gradients);

@@ -60,7 +60,7 @@ static uint64_t add(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-tfc_status tfc_library_measure(struct tfc_graph *g) {
+tfc_status tfc_library_measure(const struct tfc_graph *g, uint64_t *out) {
   tfc_status s = NULL;
   struct tfc_library_calls calls = {0};
   uint8_t *state = calloc(g->function_count + 1u, 1); // 0: not seen, 1: on the stack, 2: done
@@ -79,8 +79,8 @@ tfc_status tfc_library_measure(struct tfc_graph *g) {
       }
       uint64_t nodes = g->functions[f].body ? g->functions[f].body->node_count : 0;
       for (uint32_t c = calls.first[f]; c < calls.first[f + 1]; c++)
-        if (state[calls.callee[c]] == 2) nodes = add(nodes, g->functions[calls.callee[c]].expanded);
-      g->functions[f].expanded = nodes;
+        if (state[calls.callee[c]] == 2) nodes = add(nodes, out[calls.callee[c]]);
+      out[f] = nodes;
       state[f] = 2;
       depth--;
     }

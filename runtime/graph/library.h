@@ -15,7 +15,8 @@ void tfc_library_calls_deinit(struct tfc_library_calls *calls);
 // Raises the value of each caller to the largest of those it calls, at whatever depth.
 TFC_MUST_USE tfc_status tfc_library_raise(uint32_t count, const struct tfc_library_calls *calls, uint8_t *values);
 
-// Fills in tfc_function.expanded; the import calls it once all bodies are there.
-TFC_MUST_USE tfc_status tfc_library_measure(struct tfc_graph *g);
+// For each function the nodes of its body with every call replaced by the callee's, at most UINT64_MAX; a function that
+// calls itself counts once. out [function_count]
+TFC_MUST_USE tfc_status tfc_library_measure(const struct tfc_graph *g, uint64_t *out);
 
 #endif

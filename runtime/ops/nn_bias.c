@@ -25,6 +25,11 @@ static tfc_status split_shape(const struct tfc_shape *s, bool channels_first, st
   return NULL;
 }
 
+// Sums of integers wrap, as in TensorFlow; of signed ones C leaves open what happens.
+static tfc_dtype wrapping(tfc_dtype dtype) {
+  return dtype == TFC_INT32 ? TFC_UINT32 : dtype == TFC_INT64 ? TFC_UINT64 : dtype;
+}
+
 struct add {
   struct split split;
   const void *x, *bias;
@@ -64,7 +69,7 @@ static tfc_status bias_add(struct tfc_kernel_ctx *ctx) {
                    tfc_shape_show(&bias->shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
-  struct add a = {sp, x->data, bias->data, y->data, x->dtype};
+  struct add a = {sp, x->data, bias->data, y->data, wrapping(x->dtype)};
   int64_t row = sp.channels * sp.inner;
   tfc_kernel_parallel_for(ctx, sp.outer, row > 32768 ? 1 : 32768 / (row + 1) + 1, add_rows, &a);
   return NULL;
@@ -106,7 +111,7 @@ static tfc_status bias_add_grad(struct tfc_kernel_ctx *ctx) {
   struct split sp;
   TFC_RETURN_IF_ERROR(split_shape(&g->shape, ctx->state, &sp));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, g->dtype, &TFC_SHAPE(sp.channels), &y));
-  struct add a = {sp, g->data, NULL, y->data, g->dtype};
+  struct add a = {sp, g->data, NULL, y->data, wrapping(g->dtype)};
   tfc_kernel_parallel_for(ctx, sp.channels, 64, sum_channels, &a);
   return NULL;
 }

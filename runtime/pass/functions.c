@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
+#include "runtime/graph/library.h"
 #include "runtime/pass/frames.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
@@ -88,6 +89,7 @@ static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
 static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t *total) {
   static const char *const names[] = {"f", "then_branch", "else_branch", "cond", "body", "branches"};
   const struct tfc_node *n = tfc_builder_node(l->b, id);
+  const struct tfc_graph *owner = l->library->library ? l->library->library : l->library;
   uint64_t nodes = 0, most = 0;
   const struct tfc_function *largest = NULL;
   for (size_t i = 0; i <= sizeof names / sizeof *names; i++) {
@@ -103,8 +105,9 @@ static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t
                                                                      : a->kind == TFC_ATTR_FUNC ? a->func->name
                                                                                                 : a->funcs[k].name);
       if (!fn) continue;
-      if (!largest || fn->expanded > most) most = fn->expanded, largest = fn;
-      if (__builtin_add_overflow(nodes, fn->expanded, &nodes)) nodes = UINT64_MAX;
+      const uint64_t expanded = l->expanded[fn - owner->functions];
+      if (!largest || expanded > most) most = expanded, largest = fn;
+      if (__builtin_add_overflow(nodes, expanded, &nodes)) nodes = UINT64_MAX;
     }
   }
   if (__builtin_add_overflow(*total, nodes, total)) *total = UINT64_MAX;
@@ -171,8 +174,6 @@ tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_fn *gradients,
   if (!l.library || !can_lower(&l, id))
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' (%.*s) calls a function that is missing or has unknown ops",
                            TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-  uint64_t total = tfc_builder_node_count(b);
-  TFC_RETURN_IF_ERROR(check_size(&l, id, &total));
   tfc_status s = lower_node(&l, id, inside);
   tfc_array_free(&l.steady);
   return s;
@@ -215,7 +216,8 @@ static tfc_status find_recursive(struct tfc_lowering *l, const struct tfc_graph 
   }
   for (uint32_t i = 0; i < c.owner->function_count; i++) walk_name(&c, c.owner->functions[i].name, 0);
   free(c.state);
-  return NULL;
+  l->expanded = calloc(c.owner->function_count + 1u, sizeof *l->expanded);
+  return l->expanded ? tfc_library_measure(c.owner, l->expanded) : tfc_lowering_no_memory();
 }
 
 // --- The whole -------------------------------------------------------------------------------------------------------
@@ -293,6 +295,7 @@ out:
   tfc_array_free(&l.steady);
   tfc_array_free(&l.caller);
   free(l.recursive);
+  free(l.expanded);
   tfc_graph_release(lowered);
   return s;
 }

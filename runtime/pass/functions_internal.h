@@ -14,6 +14,7 @@ struct tfc_lowering {
   TFC_ARRAY(uint8_t) depth;
   TFC_ARRAY(uint32_t) caller;
   bool *recursive;        // by function
+  uint64_t *expanded;     // by function: nodes with all that it calls
   TFC_ARRAY(bool) inside; // of a loop or a branch: nodes without inputs have to be tied to it
   TFC_ARRAY(bool) steady; // computed from what a loop does not change: alive in the iteration that ends it, too
 };

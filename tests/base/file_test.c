@@ -48,6 +48,26 @@ static void links_are_not_written_through(void **state) {
   unlink(path), unlink(precious);
 }
 
+// The last of this suite: what is forbidden stays so.
+static void nothing_is_written_where_that_is_forbidden(void **state) {
+  (void)state;
+  char path[128], parents[160];
+  struct tfc_file file;
+  snprintf(path, sizeof path, "%s/there", folder);
+  snprintf(parents, sizeof parents, "%s/folder/file", folder);
+  assert_ok(tfc_file_write(path, TFC_STR("text")));
+  tfc_file_forbid_writing();
+  assert_fails(tfc_file_write(path, TFC_STR("other")), TFC_FAILED_PRECONDITION, path);
+  assert_fails(tfc_file_make_parents(parents), TFC_FAILED_PRECONDITION, parents);
+  assert_int_equal(tfc_os.open(parents, O_WRONLY | O_CREAT, 0600), -1);
+  assert_int_equal(tfc_os.open(path, O_RDWR, 0), -1);
+  assert_int_equal(tfc_os.rename(path, parents), -1);
+  assert_ok(tfc_file_map(path, &file));
+  assert_true(tfc_str_is((tfc_str){(const char *)file.data, file.size}, "text"));
+  tfc_file_unmap(&file);
+  unlink(path);
+}
+
 static int set_up(void **state) {
   (void)state;
   strcpy(folder, "/tmp/tfc-file-XXXXXX");
@@ -62,6 +82,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pipes_do_not_block),
       cmocka_unit_test(links_are_not_written_through),
+      cmocka_unit_test(nothing_is_written_where_that_is_forbidden),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

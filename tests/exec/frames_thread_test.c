@@ -248,6 +248,26 @@ static void several_threads(void **state) { // steps of one session at once
   tfc_devices_close(&set);
 }
 
+static void a_stray_next_iteration(void **state) {
+  (void)state;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *stray = NULL;
+  struct tfc_tensor got = {0};
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output fetch = tfc_add1(b, "Neg", tfc_add1(b, "NextIteration", tfc_add_i32(b, 1)));
+  assert_ok(tfc_builder_finish(b, &stray));
+  tfc_builder_free(b);
+  assert_ok(tfc_devices_open("cpu:0", NULL, 0, &set));
+  assert_ok(tfc_session_create(stray, &(struct tfc_session_options){.devices = &set}, &session));
+  struct tfc_run_spec spec = {.fetches = &fetch, .fetch_count = 1};
+  assert_fails(tfc_session_run(session, &spec, NULL, &got, NULL), TFC_INVALID_ARGUMENT, "outside of a loop");
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(stray);
+}
+
 static void deadlines(void **state) {
   (void)state;
   struct tfc_device_set set = {0};
@@ -276,7 +296,8 @@ static void deadlines(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device), cmocka_unit_test(several_devices), cmocka_unit_test(emulated),
-      cmocka_unit_test(mixed),      cmocka_unit_test(several_threads), cmocka_unit_test(deadlines),
+      cmocka_unit_test(mixed),      cmocka_unit_test(several_threads), cmocka_unit_test(a_stray_next_iteration),
+      cmocka_unit_test(deadlines),
   };
   build();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

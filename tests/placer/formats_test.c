@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "placer/model/json.h"
 #include "tests/placer/instances.h"
 
 #define GRAPH(nodes, edges)                                                                                            \
@@ -379,11 +380,34 @@ static void test_exit_codes(void **state) {
   assert_int_equal(exit_code(two, narrow, NULL, ""), 5);
 }
 
+// Whatever a file is called, the document that names it is UTF-8.
+static void test_strings_are_utf8(void **state) {
+  (void)state;
+  const struct {
+    const char *text, *json;
+  } cases[] = {{"a\xff"
+                "b",
+                "\"a?b\""},
+               {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
+               {"\xc3", "\"?\""},
+               {"\xed\xa0\x80", "\"???\""},
+               {"\xc0\xaf", "\"??\""},
+               {"q\"\n", "\"q\\\"\\u000a\""},
+               {"\xf4\x90\x80\x80", "\"????\""},
+               {"\xe0\x80\xaf", "\"???\""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tfc_text text = {0};
+    tfc_json_add_string(&text, tfc_str_from(cases[i].text));
+    assert_string_equal(text.data, cases[i].json);
+    tfc_text_deinit(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bad_graphs), cmocka_unit_test(test_graph),     cmocka_unit_test(test_bad_machines),
-      cmocka_unit_test(test_machine),    cmocka_unit_test(test_placement), cmocka_unit_test(test_long_steps),
-      cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_strings_are_utf8), cmocka_unit_test(test_bad_graphs), cmocka_unit_test(test_graph),
+      cmocka_unit_test(test_bad_machines),     cmocka_unit_test(test_machine),    cmocka_unit_test(test_placement),
+      cmocka_unit_test(test_long_steps),       cmocka_unit_test(test_exit_codes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,32 @@ static uint32_t source_of(const struct maker *m, struct tfc_output o, int32_t *o
   return m->of_feed[m->b->ground->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index] - 1];
 }
 
+// What goes on to an iteration, or leaves a loop, needs one that an Enter began.
+static tfc_status check_loops(const struct maker *m) {
+  const struct tfc_graph *g = m->g;
+  tfc_status s = NULL;
+  uint32_t *stack = malloc(((size_t)g->node_count + 1) * sizeof *stack), depth = 0;
+  bool *within = calloc((size_t)g->node_count + 1, sizeof *within);
+  if (!stack || !within) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: planning a step");
+  for (uint32_t i = 0; i < g->node_count; i++)
+    if (g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_ENTER) within[i] = true, stack[depth++] = i;
+  while (depth) {
+    const uint32_t id = stack[--depth];
+    for (uint32_t c = g->consumer_begin[id]; c < g->consumer_begin[id + 1]; c++)
+      if (!within[g->consumers[c].node]) within[g->consumers[c].node] = true, stack[depth++] = g->consumers[c].node;
+  }
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    if (!m->b->ground->needed[i] || within[i] || !n->def || !(n->def->flags & TFC_OP_NEXT_ITERATION)) continue;
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) is outside of a loop: no Enter leads to it",
+             TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
+  }
+out:
+  free(stack);
+  free(within);
+  return s;
+}
+
 static tfc_status make_nodes(struct maker *m) {
   const struct tfc_run_spec *spec = m->b->spec;
   uint32_t most = m->g->node_count + spec->feed_count + spec->fetch_count;
@@ -526,6 +552,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   m.elided = calloc(m.g->node_count + 1u, sizeof *m.elided);
   if (!m.elided) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   elide(&m);
+  if (m.g->has_frames) TFC_TRY(s, check_loops(&m));
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
   TFC_TRY(s, check_places(&m));
