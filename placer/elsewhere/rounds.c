@@ -8,7 +8,9 @@
 
 #include "placer/elsewhere/private.h"
 
-enum { BATCH = 8, DRAWS = 6, IDLE = 4 };
+// Worlds that a round searches: with times of operations little is left to draw, and one search that goes deep finds
+// more.
+enum { BATCH = 8, DRAWS = 6, DRAWS_OF_TRACES = 2, IDLE = 4 };
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
   uint32_t n = 0;
@@ -96,11 +98,12 @@ static tfc_status search_learned(struct round *x, double seconds, uint64_t evalu
   tfc_status s = NULL;
   struct tfc_elsewhere *r = x->run;
   struct tfc_learned_world world = {0};
+  const uint32_t draws = tfc_command_has_operations(r->program) ? DRAWS_OF_TRACES : DRAWS;
   TFC_TRY(s, tfc_learned_fit(r->learned));
-  for (uint32_t i = 0; i < DRAWS && x->count < x->wanted; i++) {
+  for (uint32_t i = 0; i < draws && x->count < x->wanted; i++) {
     TFC_TRY(s, tfc_learned_world(r->learned, i ? &r->random : NULL, &world));
-    TFC_TRY(s, search_world(x, world.problem, seconds / DRAWS, evaluations / DRAWS,
-                            (x->wanted - x->count) / (DRAWS - i) + 1, start, i ? "thompson" : "learned"));
+    TFC_TRY(s, search_world(x, world.problem, seconds / draws, evaluations / draws,
+                            (x->wanted - x->count) / (draws - i) + 1, start, i ? "thompson" : "learned"));
     tfc_learned_world_deinit(&world);
   }
 out:

@@ -71,6 +71,21 @@ out:
   return s;
 }
 
+// Devices of one kind may slow each other down. In a world every device is a kind of its own, so what they do to each
+// other is in the times that are learned, around the mean of what the machine says of 1 to all of the kind.
+static void find_crowds(struct tfc_learned *l) {
+  const struct tfc_machine *m = l->problem->machine;
+  for (uint32_t d = 0; d < m->device_count; d++) {
+    const struct tfc_machine_device *x = &m->devices[d];
+    double sum = 0;
+    uint32_t alike = 0;
+    for (uint32_t e = 0; e < m->device_count; e++)
+      if (tfc_str_equal(m->devices[e].kind, x->kind) && x->slowdown_count)
+        sum += log(x->slowdown[alike < x->slowdown_count ? alike : x->slowdown_count - 1]), alike++;
+    l->crowd[d] = alike ? sum / alike : 0;
+  }
+}
+
 // Half of what a usual operation takes.
 static double arrival_unit(const struct tfc_problem *p) {
   double sum = 0;
@@ -89,7 +104,9 @@ tfc_status tfc_learned_create(const struct tfc_problem *p, struct tfc_learned **
   l->problem = p;
   if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family)))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(l->crowd = calloc(devices + 1u, sizeof *l->crowd))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, find_families(l));
+  find_crowds(l);
   l->at_family = 1 + devices, l->at_links = l->at_family + l->family_count, l->at_pairs = l->at_links + 2;
   l->at_arrival = l->at_pairs + 2 * pairs, l->dim = l->at_arrival + 1;
   l->arrival_unit_us = arrival_unit(p);
@@ -130,7 +147,8 @@ void tfc_learned_free(struct tfc_learned *l) {
   tfc_array_free(&l->steps);
   tfc_array_free(&l->rows);
   tfc_simulator_free(l->simulator);
-  free(l->family), free(l->prior), free(l->mean), free(l->precision), free(l->factor), free(l->covariance_diagonal);
+  free(l->family), free(l->crowd), free(l->prior), free(l->mean), free(l->precision), free(l->factor),
+      free(l->covariance_diagonal);
   free(l->operation), free(l->link), free(l->latency_share), free(l->node_effect), free(l->node_sd);
   free(l->shared), free(l->overlapped);
   free(l);
@@ -252,7 +270,8 @@ static void add_pieces(const struct tfc_learned *l, double *a, double *b) {
       const struct tfc_learned_sums *x = &l->operation[(size_t)n * p->device_count + d];
       if (!(x->weight > 0)) continue;
       const uint32_t at[3] = {0, 1 + d, l->at_family + l->family[n]};
-      add_row(l, a, b, at, one, 3, x->sum / x->weight, 1 / (sd_node * sd_node + sd_timed * sd_timed / x->weight));
+      add_row(l, a, b, at, one, 3, x->sum / x->weight - l->crowd[d],
+              1 / (sd_node * sd_node + sd_timed * sd_timed / x->weight));
     }
   for (uint32_t i = 0; i < 2 * pairs; i++) {
     const struct tfc_learned_sums *x = &l->link[i];

@@ -26,6 +26,7 @@ struct tfc_learned {
   uint32_t readings;
   bool traced;      // there are times of operations
   uint32_t *family; // [node]
+  double *crowd;    // [device] logarithm of the mean of the machine's slow-down: where the prior of a device stands
   uint32_t family_count;
 
   // Parameters: logarithms of factors. all operations; [device]; [family]; all links: latency, the rest; [pair]:
@@ -53,7 +54,7 @@ static inline uint32_t tfc_learned_pair(const struct tfc_learned *l, uint32_t fr
 // The parameters' say on an operation's and a link's times, as a logarithm.
 static inline double tfc_learned_log_of(const struct tfc_learned *l, const double *theta, uint32_t node,
                                         uint32_t device) {
-  return theta[0] + theta[1 + device] + theta[l->at_family + l->family[node]];
+  return l->crowd[device] + theta[0] + theta[1 + device] + theta[l->at_family + l->family[node]];
 }
 static inline double tfc_learned_log_link(const struct tfc_learned *l, const double *theta, uint32_t pair, int part) {
   return theta[l->at_links + (uint32_t)part] + theta[l->at_pairs + 2 * pair + (uint32_t)part];

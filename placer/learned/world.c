@@ -18,11 +18,6 @@ void tfc_learned_world_deinit(struct tfc_learned_world *w) {
   *w = (struct tfc_learned_world){0};
 }
 
-// Devices of one kind slow each other down by how many of the kind are busy, which kinds of their own would lose.
-static bool keeps_kinds(const struct tfc_problem *p) {
-  return p->has_slowdown;
-}
-
 static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
   while (join[wire] != wire) wire = join[wire];
   return wire;
@@ -58,7 +53,7 @@ static tfc_status make_machine(const struct tfc_learned *l, const double *theta,
   TFC_TRY(s, tfc_machine_create(&m));
   for (uint32_t d = 0; d < p->device_count; d++) {
     struct tfc_machine_device x = p->machine->devices[d];
-    if (!keeps_kinds(p)) x.kind = x.name, x.dispatch_us = 0;
+    x.kind = x.name, x.dispatch_us = 0, x.slowdown_count = 0;
     x.memory = p->limit[d];
     TFC_TRY(s, tfc_machine_add_device(m, &x));
   }
@@ -109,20 +104,9 @@ static tfc_status add_node(const struct tfc_learned *l, const double *theta, con
   const struct tfc_cost_graph *g = p->graph;
   uint32_t id;
   TFC_TRY(s, tfc_cost_builder_node(b, g->names[n], &id));
-  if (keeps_kinds(p)) { // of a kind, the geometric mean over its devices
-    for (uint32_t k = 0; k < g->kind_count; k++) {
-      double sum = 0, count = 0;
-      for (uint32_t d = 0; d < p->device_count; d++)
-        if (tfc_str_equal(p->machine->devices[d].kind, g->kind_names[k]))
-          sum += tfc_learned_log_of(l, theta, n, d) + (effects ? effects[(size_t)n * p->device_count + d] : 0), count++;
-      const double us = g->time_us[(size_t)n * g->kind_count + k];
-      if (!isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[k], us * exp(count > 0 ? sum / count : 0)));
-    }
-  } else {
-    for (uint32_t d = 0; d < p->device_count; d++) {
-      const double us = time_of(l, theta, effects, n, d);
-      if (!isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[d], us));
-    }
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    const double us = time_of(l, theta, effects, n, d);
+    if (!isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[d], us));
   }
   tfc_cost_builder_memory(b, id, g->memory[n]);
   if (g->group[n] != TFC_NONE) TFC_TRY(s, tfc_cost_builder_group(b, id, g->group_names[g->group[n]]));
@@ -137,14 +121,13 @@ tfc_status tfc_learned_build(const struct tfc_learned *l, const double *theta, c
   tfc_status s = NULL;
   const struct tfc_problem *p = l->problem;
   const struct tfc_cost_graph *g = p->graph;
-  const uint32_t kinds = keeps_kinds(p) ? g->kind_count : p->device_count;
+  const uint32_t kinds = p->device_count;
   struct tfc_cost_builder *b = NULL;
   struct tfc_learned_world w = {0};
   uint32_t *kind = calloc(kinds + 1u, sizeof *kind);
   if (!kind) return no_memory();
   TFC_TRY(s, tfc_cost_builder_create(&b));
-  for (uint32_t k = 0; k < kinds; k++)
-    TFC_TRY(s, tfc_cost_builder_kind(b, keeps_kinds(p) ? g->kind_names[k] : p->machine->devices[k].name, &kind[k]));
+  for (uint32_t k = 0; k < kinds; k++) TFC_TRY(s, tfc_cost_builder_kind(b, p->machine->devices[k].name, &kind[k]));
   for (uint32_t n = 0; n < g->node_count; n++) TFC_TRY(s, add_node(l, theta, effects, b, kind, n));
   for (uint32_t t = 0; t < g->tensor_count; t++)
     for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)

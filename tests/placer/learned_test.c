@@ -209,6 +209,39 @@ static void whole_steps_tell_much(void **state) {
   check(false, 60, 0, 0.15, 0.3);
 }
 
+// Devices that slow each other down: the prior stands at the mean of it, and a slow one is still told apart.
+static void crowded_devices_are_told_apart(void **state) {
+  (void)state;
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_learned_operation operations[CHAINS * LENGTH];
+  struct tfc_solution s = {0};
+  static const double slowdown[] = {1, 1.2, 1.3, 1.5};
+  for (int d = 0; d < DEVICES; d++) i.machine->devices[d].slowdown = slowdown, i.machine->devices[d].slowdown_count = 4;
+  tfc_problem_free(i.problem);
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  assert_ok(tfc_learned_create(i.problem, &l));
+  assert_ok(tfc_solution_init(&s, i.problem));
+  for (uint32_t n = 0; n < i.problem->node_count; n++) s.device[n] = (tfc_device_id)((n % CHAINS) % DEVICES);
+  for (uint32_t n = 0; n < i.problem->node_count; n++) // 1.1 times as long as alone, and device 3 1.6 times that
+    operations[n] = (struct tfc_learned_operation){
+        n, s.device[n], 0, 1.1 * (s.device[n] == 3 ? 1.6 : 1) * 1e-6 * (double)tfc_problem_time(i.problem, n, 0)};
+  assert_ok(tfc_learned_add(l, &s, 1000, 1, &(struct tfc_learned_trace){operations, i.problem->node_count, NULL, 0}));
+  assert_ok(tfc_learned_fit(l));
+  struct tfc_learned_world w = {0};
+  assert_ok(tfc_learned_world(l, NULL, &w));
+  double sum[DEVICES] = {0}, alone[DEVICES] = {0};
+  for (uint32_t n = 0; n < i.problem->node_count; n++) {
+    sum[s.device[n]] += (double)tfc_problem_time(w.problem, n, s.device[n]);
+    alone[s.device[n]] += (double)tfc_problem_time(i.problem, n, s.device[n]);
+  }
+  assert_true(fabs(sum[0] / alone[0] - 1.1) < 0.06 && fabs(sum[3] / alone[3] - 1.76) < 0.1);
+  tfc_learned_world_deinit(&w);
+  tfc_solution_deinit(&s);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
 // Pairs whose transfers wait for each other and never go side by side become one wire.
 static void wires_that_are_one_are_found(void **state) {
   (void)state;
@@ -243,7 +276,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_learned_is_the_prior),      cmocka_unit_test(pieces_tell_it_all),
       cmocka_unit_test(arrivals_are_told_from_operations), cmocka_unit_test(whole_steps_tell_much),
-      cmocka_unit_test(wires_that_are_one_are_found),
+      cmocka_unit_test(crowded_devices_are_told_apart),    cmocka_unit_test(wires_that_are_one_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
