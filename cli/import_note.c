@@ -6,7 +6,7 @@
 #include "runtime/graph/op_def.h"
 
 static bool is_variable(const struct tfc_node *n) {
-  return tfc_str_is(n->op, "VariableV2") || tfc_str_is(n->op, "Variable") || tfc_str_is(n->op, "VarHandleOp");
+  return n->def && n->def->flags & TFC_OP_VARIABLE && n->def->role != TFC_ROLE_TEMPORARY;
 }
 
 void cli_import_describe(const struct tfc_graph *g, struct tfc_text *out) {
@@ -19,8 +19,9 @@ void cli_import_describe(const struct tfc_graph *g, struct tfc_text *out) {
     tfc_strmap_put(&types, n->op, 0, NULL);
     if (n->device.size) tfc_strmap_put(&devices, n->device, 0, NULL);
     if (tfc_node_attr(g, n, "_class")) colocated++;
-    if (tfc_str_is(n->op, "Enter") || tfc_str_is(n->op, "While") || tfc_str_is(n->op, "StatelessWhile")) loops++;
-    if (tfc_str_is(n->op, "Switch") || tfc_str_is(n->op, "If") || tfc_str_is(n->op, "StatelessIf")) branches++;
+    uint32_t flags = n->def ? n->def->flags : 0;
+    if (flags & TFC_OP_ENTER || tfc_node_role(n) == TFC_ROLE_WHILE) loops++;
+    if (flags & TFC_OP_SWITCH || tfc_node_role(n) == TFC_ROLE_IF) branches++;
     if (!n->def && n->function == TFC_NO_NODE) {
       uint64_t *count = tfc_strmap_put(&unknown, n->op, (uint64_t)i << 32, NULL);
       if (count) ++*count;

@@ -88,7 +88,7 @@ static tfc_status located(const struct place *at, tfc_status s) {
 // What a placeholder says of its shape holds for what is fed to it.
 static tfc_status as_declared(const struct tfc_graph *g, struct tfc_output o, const struct tfc_tensor *t) {
   const struct tfc_node *n = &g->nodes[o.node];
-  if (!tfc_str_is(n->op, "Placeholder") && !tfc_str_is(n->op, "PlaceholderWithDefault")) return NULL;
+  if (!(n->def && n->def->flags & TFC_OP_PLACEHOLDER) && tfc_node_role(n) != TFC_ROLE_DEFAULT) return NULL;
   struct tfc_shape known = tfc_step_placeholder_shape(g, n);
   if (tfc_shape_compatible(&known, &t->shape)) return NULL;
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];

@@ -95,7 +95,7 @@ static tfc_status push_edge(struct maker *m, uint32_t from, int32_t output, uint
 }
 
 static bool is_read(const struct tfc_graph *g, uint32_t node) { // of a variable behind a handle
-  return tfc_str_is(g->nodes[node].op, "ReadVariableOp");
+  return tfc_node_role(&g->nodes[node]) == TFC_ROLE_READ;
 }
 
 // The node that really makes what an elided output shows: an operation or a variable, or TFC_NO_OUTPUT for constants.

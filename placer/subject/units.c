@@ -79,7 +79,7 @@ out:
 
 // Who really gives this: a list of identities (what a lowered call becomes) ties nothing together.
 static struct tfc_output behind_lists(const struct tfc_graph *g, struct tfc_output o) {
-  while (o.index >= 0 && tfc_str_is(g->nodes[o.node].op, "IdentityN"))
+  while (o.index >= 0 && tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_SPREAD)
     o = tfc_node_inputs(g, &g->nodes[o.node])[o.index];
   return o;
 }
@@ -88,7 +88,7 @@ static bool serves_call(const struct tfc_graph *g, const struct tfc_node *n) {
   const uint32_t control = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
                            TFC_OP_LOOP_COND | TFC_OP_VIEW;
   if (!n->def || n->def->flags & control || !n->output_count) return false;
-  return g->output_dtypes[n->output_begin] != TFC_RESOURCE && !tfc_str_is(n->op, "IdentityN");
+  return g->output_dtypes[n->output_begin] != TFC_RESOURCE && tfc_node_role(n) != TFC_ROLE_SPREAD;
 }
 
 static tfc_status tie_lowered(const struct tfc_graph *g, struct tfc_units *u) {
@@ -125,7 +125,7 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
       tfc_dtype type = tfc_output_dtype(g, in[k]);
       if (tfc_dtype_is_ref(type) && tfc_input_is_ref(g, n, k))
         tie(&u, i, in[k].node, TFC_TIE_REFERENCE);
-      else if (type == TFC_RESOURCE && !tfc_str_is(n->op, "IdentityN"))
+      else if (type == TFC_RESOURCE && tfc_node_role(n) != TFC_ROLE_SPREAD)
         tie(&u, i, behind_lists(g, in[k]).node, TFC_TIE_HANDLE);
     }
   }

@@ -209,8 +209,16 @@ struct tfc_device_settings { // of the sessions that use a device
   tfc_math math;             // not the default
 };
 
+// Does it compute with the host's own kernels (runtime/device/cpu), which rewrites prepare operations for?
+typedef enum tfc_host_kernels {
+  TFC_HOST_KERNELS_NONE,
+  TFC_HOST_KERNELS_APART,    // on memory of its own
+  TFC_HOST_KERNELS_IN_PLACE, // on the host's memory
+} tfc_host_kernels;
+
 struct tfc_device_driver {
   const char *kind;
+  tfc_host_kernels host_kernels;
   bool has_lanes; // segments with lanes run as these say on devices of several cores, and times are kept
   // Operations run after their launch has returned: an OP record is the dispatch, and when it really ran comes from the
   // device (EXECUTE records) or from a profiler.

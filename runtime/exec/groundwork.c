@@ -207,7 +207,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
     if (n->def->flags & TFC_OP_PLACEHOLDER)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
     if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;
-    if (n->def->flags & DYNAMIC_FLAGS || !strcmp(n->def->name, "TemporaryVariable")) is_static = false;
+    if (n->def->flags & DYNAMIC_FLAGS || n->def->role == TFC_ROLE_TEMPORARY) is_static = false;
   }
   TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, spec->feed_count, &ground->shapes));
   if (is_static) {

@@ -88,9 +88,9 @@ static bool makes_step_resources(const struct tfc_graph *g) {
   for (uint32_t i = 0; i < g->function_count; i++)
     if (g->functions[i].body && makes_step_resources(g->functions[i].body)) return true;
   for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    if (tfc_str_starts(n->op, "TensorArray") || tfc_str_starts(n->op, "Stack") ||
-        tfc_str_is(n->op, "TemporaryVariable"))
+    tfc_op_role role = tfc_node_role(&g->nodes[i]);
+    if (role == TFC_ROLE_TENSOR_ARRAY || role == TFC_ROLE_STACK || role == TFC_ROLE_PUSH || role == TFC_ROLE_POP ||
+        role == TFC_ROLE_STACK_CLOSE || role == TFC_ROLE_TEMPORARY)
       return true;
   }
   return false;

@@ -25,7 +25,7 @@ tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_gr
   d.dtype = tfc_node_attr_type(graph, n, "dtype", TFC_DTYPE_NONE);
   const struct tfc_attr *shape = tfc_node_attr(graph, n, "shape");
   d.shape = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_UNKNOWN;
-  if (tfc_str_is(n->op, "Variable") && d.shape.rank == 0) d.shape = TFC_SHAPE_UNKNOWN;
+  if (tfc_node_role(n) == TFC_ROLE_OLD_VARIABLE && d.shape.rank == 0) d.shape = TFC_SHAPE_UNKNOWN;
   if (d.dtype == TFC_DTYPE_NONE)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) has no dtype", TFC_STR_ARG(n->name),
                            TFC_STR_ARG(n->op));

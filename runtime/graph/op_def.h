@@ -87,6 +87,46 @@ enum tfc_op_flags {
   TFC_OP_CHECKS = 1 << 21,             // a view that looks at what it hands on: never left out of a plan
 };
 
+// What the rest of the runtime knows an op as, where its flags do not say it: whoever rewrites, lowers, differentiates
+// or places graphs asks for this, and never for a name.
+typedef enum tfc_op_role {
+  TFC_ROLE_NONE,
+  TFC_ROLE_IDENTITY,     // its output is its input
+  TFC_ROLE_REF_IDENTITY, // the same of a reference
+  TFC_ROLE_PASSES,  // the value of its input, unchanged; what it adds is for gradients or for the reader's own copy
+  TFC_ROLE_DEFAULT, // its input, unless something is fed
+  TFC_ROLE_SPREAD,  // output i is input i
+  TFC_ROLE_RESULT,  // what a function returns
+  TFC_ROLE_CONST,   // its value is in the graph
+  TFC_ROLE_NOTHING, // runs nothing: control edges alone
+  TFC_ROLE_TRIGGER, // the same, and runs where its inputs are dead
+  TFC_ROLE_READ,    // reads a variable by its handle
+  TFC_ROLE_HANDLE,  // a variable's handle
+  TFC_ROLE_OLD_VARIABLE,      // a variable whose shape [] means that it is not known
+  TFC_ROLE_TEMPORARY,         // a variable of one step
+  TFC_ROLE_ASSIGN,            // gives a variable its value: input 1, to the reference or handle in input 0
+  TFC_ROLE_CALL,              // calls the function of its attribute f
+  TFC_ROLE_REMOTE_CALL,       // the same; input 0 names a device
+  TFC_ROLE_SYMBOLIC_GRADIENT, // calls the gradient of the function of its attribute f
+  TFC_ROLE_IF,                // a branch by input 0
+  TFC_ROLE_CASE,              // one of several branches by input 0
+  TFC_ROLE_WHILE,             // a loop
+  TFC_ROLE_STACK,             // a stack of one step
+  TFC_ROLE_PUSH,              // input 1 onto the stack in input 0
+  TFC_ROLE_POP,               // takes back what was pushed last
+  TFC_ROLE_STACK_CLOSE,       // ends a stack
+  TFC_ROLE_TENSOR_ARRAY,      // a TensorArray of one step, or uses one
+  TFC_ROLE_LIST_PUSH,         // a list with one more tensor
+  TFC_ROLE_LIST_POP,          // a list without its last tensor, and that tensor
+  TFC_ROLE_OF_SHAPE,          // reads the shape of its input alone
+  TFC_ROLE_PICKS,             // picks some of few: its output is no larger than its input
+  TFC_ROLE_REPEATS,           // its input, repeated along dimensions
+  TFC_ROLE_PRODUCT,           // a product of two matrices
+  TFC_ROLE_ADD,               // the sum of two tensors
+  TFC_ROLE_ADD_N,             // the sum of several tensors
+  TFC_ROLE_CROSS_ENTROPY,     // of logits and classes: loss, and gradient of the logits
+} tfc_op_role;
+
 #define TFC_TYPE_BIT(t) (1u << (t))
 
 // The loops of an element-wise op by dtype (NULL: none), for fusion: they may be called on any part of the elements.
@@ -104,7 +144,10 @@ struct tfc_op_def {
   // "ref: Ref(T)"; "T: {float, double, int32}", "transpose_a: bool = false", "N: int >= 1", "shape: shape = []".
   const char *inputs, *outputs, *attrs;
   uint32_t flags;
-  uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
+  tfc_op_role role;
+  bool broadcasts; // two inputs, one of which may be read repeated, bit for bit as if it had been repeated before
+  bool is_cheap;   // computed again as fast as read again
+  uint32_t types;  // bits of the dtypes that the kernel takes for its first type attribute; 0: any
   uint32_t host_inputs, host_outputs; // bit i: lives in host memory on every device (TensorFlow's HostMemory)
   size_t node_state;                  // bytes that live with the node for the whole session, zero at first (generators)
   tfc_shape_fn shape;
@@ -118,6 +161,11 @@ struct tfc_op_def {
   // those whose values matter have them: "float[3,4], int32[1]=[1]", "int32[]=0".
   const char *samples;
 };
+
+// NONE for an op that no family has, and for calls by a function's name.
+static inline tfc_op_role tfc_node_role(const struct tfc_node *n) {
+  return n->def ? n->def->role : TFC_ROLE_NONE;
+}
 
 // A family's file ends with TFC_REGISTER_OPS(rows): the linker gathers the families, so that a new op touches one file.
 struct tfc_op_family {

@@ -366,6 +366,7 @@ static const struct tfc_op_def array_fill_rows[] = {
      .gradient = gradient_Fill,
      .samples = "int32[2]=[2,3], float[]; int64[0]=[], int32[]"},
     {.name = "ZerosLike",
+     .role = TFC_ROLE_OF_SHAPE,
      .inputs = "x: T",
      .outputs = "y: T",
      .attrs = "T: type",
@@ -414,6 +415,7 @@ static const struct tfc_op_def array_fill_rows[] = {
      .samples = "int32[4], int32[]=3, float[], float[]; int64[2,2], int32[]=3, float[], float[] "
                 "{axis=0}"},
     {.name = "BroadcastTo",
+     .role = TFC_ROLE_REPEATS,
      .inputs = "input: T, shape: Tidx",
      .outputs = "output: T",
      .attrs = "T: type, Tidx: {int32, int64} = int32",

@@ -371,6 +371,7 @@ static const struct tfc_op_def array_move_rows[] = {
      .kernel = invert_permutation,
      .samples = "int32[3]=[2,0,1]"},
     {.name = "Tile",
+     .role = TFC_ROLE_REPEATS,
      .inputs = "input: T, multiples: Tmultiples",
      .outputs = "output: T",
      .attrs = "T: type, Tmultiples: {int32, int64} = int32",

@@ -239,6 +239,7 @@ static tfc_status shape_squeeze(struct tfc_shape_ctx *ctx) {
 
 static const struct tfc_op_def array_shape_rows[] = {
     {.name = "Shape",
+     .role = TFC_ROLE_OF_SHAPE,
      .inputs = "input: T",
      .outputs = "output: out_type",
      .attrs = "T: type, out_type: {int32, int64} = int32",
@@ -248,6 +249,7 @@ static const struct tfc_op_def array_shape_rows[] = {
      .kernel = shape_values,
      .samples = "float[3,4]; int32[] {out_type=int64}"},
     {.name = "ShapeN",
+     .role = TFC_ROLE_OF_SHAPE,
      .inputs = "input: N * T",
      .outputs = "output: N * out_type",
      .attrs = "N: int >= 1, T: type, out_type: {int32, int64} = int32",
@@ -257,6 +259,7 @@ static const struct tfc_op_def array_shape_rows[] = {
      .kernel = shape_values,
      .samples = "float[3,4], float[2]"},
     {.name = "Size",
+     .role = TFC_ROLE_OF_SHAPE,
      .inputs = "input: T",
      .outputs = "output: out_type",
      .attrs = "T: type, out_type: {int32, int64} = int32",
@@ -266,6 +269,7 @@ static const struct tfc_op_def array_shape_rows[] = {
      .kernel = size,
      .samples = "float[3,4]; float[0]"},
     {.name = "Rank",
+     .role = TFC_ROLE_OF_SHAPE,
      .inputs = "input: T",
      .outputs = "output: int32",
      .attrs = "T: type",

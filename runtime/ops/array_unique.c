@@ -220,6 +220,7 @@ static tfc_status shape_list_diff(struct tfc_shape_ctx *ctx) {
 #define ROW .flags = TFC_OP_NOT_DIFFERENTIABLE, .prepare = prepare_index_type
 static const struct tfc_op_def array_unique_rows[] = {
     {.name = "Unique",
+     .role = TFC_ROLE_PICKS,
      .inputs = "x: T",
      .outputs = "y: T, idx: out_idx",
      .attrs = "T: type, out_idx: {int32, int64} = int32",
@@ -254,6 +255,7 @@ static const struct tfc_op_def array_unique_rows[] = {
      .kernel = unique_with_counts_v2,
      .samples = "int32[3,2]=[3,1,3,1,7,7], int64[1]=[0]"},
     {.name = "ListDiff",
+     .role = TFC_ROLE_PICKS,
      .inputs = "x: T, y: T",
      .outputs = "out: T, idx: out_idx",
      .attrs = "T: type, out_idx: {int32, int64} = int32",

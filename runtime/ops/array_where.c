@@ -145,6 +145,7 @@ OPS_GRADIENT(SparseToDense) {
 
 static const struct tfc_op_def array_where_rows[] = {
     {.name = "Where",
+     .role = TFC_ROLE_PICKS,
      .inputs = "input: T",
      .outputs = "index: int64",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "

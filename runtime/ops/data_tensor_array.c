@@ -662,6 +662,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
 #define STOPS .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE
 #define VERSION(v, handle_)                                                                                            \
   {.name = "TensorArrayWrite" v,                                                                                       \
+   .role = TFC_ROLE_TENSOR_ARRAY,                                                                                      \
    .inputs = "handle: " handle_ ", index: int32, value: T, flow_in: float",                                            \
    .outputs = "flow_out: float",                                                                                       \
    .attrs = "T: type",                                                                                                 \
@@ -672,6 +673,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
    .gradient = grad_of_write,                                                                                          \
    .kernel = write},                                                                                                   \
       {.name = "TensorArrayRead" v,                                                                                    \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_ ", index: int32, flow_in: float",                                                  \
        .outputs = "value: dtype",                                                                                      \
        .attrs = "dtype: type",                                                                                         \
@@ -681,6 +683,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
        .gradient = grad_of_read,                                                                                       \
        .kernel = read},                                                                                                \
       {.name = "TensorArrayGather" v,                                                                                  \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_ ", indices: int32, flow_in: float",                                                \
        .outputs = "value: dtype",                                                                                      \
        .attrs = "dtype: type, element_shape: shape = unknown",                                                         \
@@ -690,6 +693,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
        .gradient = grad_of_gather,                                                                                     \
        .kernel = gather},                                                                                              \
       {.name = "TensorArrayScatter" v,                                                                                 \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_ ", indices: int32, value: T, flow_in: float",                                      \
        .outputs = "flow_out: float",                                                                                   \
        .attrs = "T: type",                                                                                             \
@@ -700,6 +704,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
        .gradient = grad_of_scatter,                                                                                    \
        .kernel = scatter},                                                                                             \
       {.name = "TensorArrayConcat" v,                                                                                  \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_ ", flow_in: float",                                                                \
        .outputs = "value: dtype, lengths: int64",                                                                      \
        .attrs = "dtype: type, element_shape_except0: shape = unknown",                                                 \
@@ -710,6 +715,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
        .gradient = grad_of_concat,                                                                                     \
        .kernel = concat},                                                                                              \
       {.name = "TensorArraySplit" v,                                                                                   \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_ ", value: T, lengths: int64, flow_in: float",                                      \
        .outputs = "flow_out: float",                                                                                   \
        .attrs = "T: type",                                                                                             \
@@ -720,6 +726,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
        .gradient = grad_of_split,                                                                                      \
        .kernel = split},                                                                                               \
       {.name = "TensorArraySize" v,                                                                                    \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_ ", flow_in: float",                                                                \
        .outputs = "size: int32",                                                                                       \
        STOPS,                                                                                                          \
@@ -728,6 +735,7 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
        .shape = tfc_nn_shape_scalar,                                                                                   \
        .kernel = size},                                                                                                \
       {.name = "TensorArrayClose" v,                                                                                   \
+       .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_,                                                                                   \
        STOPS,                                                                                                          \
        .host_inputs = 1,                                                                                               \
@@ -740,41 +748,49 @@ static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
 
 static const struct tfc_op_def data_tensor_array_rows[] = {
     {.name = "TensorArray",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "size: int32",
      .outputs = "handle: Ref(string)",
      .attrs = "dtype: type, dynamic_size: bool = false, clear_after_read: bool = true, tensor_array_name: string = '', "
               "element_shape: shape = unknown",
      CREATE},
     {.name = "TensorArrayV2",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "size: int32",
      .outputs = "handle: string",
      .attrs = "dtype: type, element_shape: shape = unknown, dynamic_size: bool = false, clear_after_read: bool = "
               "true, tensor_array_name: string = ''",
      CREATE},
     {.name = "TensorArrayV3",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "size: int32",
      .outputs = "handle: resource, flow: float",
      .attrs = "dtype: type, element_shape: shape = unknown, dynamic_size: bool = false, clear_after_read: bool = "
               "true, identical_element_shapes: bool = false, tensor_array_name: string = ''",
      CREATE},
     {.name = "TensorArrayGrad",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: string, flow_in: float",
      .outputs = "grad_handle: Ref(string)",
      GRADIENT(3)},
     {.name = "TensorArrayGradV2",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: string, flow_in: float",
      .outputs = "grad_handle: string",
      GRADIENT(3)},
     {.name = "TensorArrayGradV3",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: resource, flow_in: float",
      .outputs = "grad_handle: resource, flow_out: float",
      GRADIENT(3)},
     {.name = "TensorArrayGradWithShape",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: resource, flow_in: float, shape_to_prepend: int32",
      .outputs = "grad_handle: resource, flow_out: float",
      GRADIENT(7)},
     VERSION("", "Ref(string)") VERSION("V2", "string") VERSION("V3", "resource") //
     {.name = "TensorArrayPack",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: Ref(string), flow_in: float",
      .outputs = "value: dtype",
      .attrs = "dtype: type, element_shape: shape = unknown",
@@ -783,6 +799,7 @@ static const struct tfc_op_def data_tensor_array_rows[] = {
      .shape = tfc_nn_shape_unknown,
      .kernel = gather},
     {.name = "TensorArrayUnpack",
+     .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: Ref(string), value: T, flow_in: float",
      .outputs = "flow_out: float",
      .attrs = "T: type",

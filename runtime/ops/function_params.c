@@ -21,7 +21,11 @@ static const struct tfc_op_def rows[] = {
      .attrs = "T: type, index: int >= 0",
      .flags = TFC_OP_PLACEHOLDER,
      .shape = arg_shape},
-    {.name = "_Retval", .inputs = "input: T", .outputs = "", .attrs = "T: type, index: int >= 0"},
+    {.name = "_Retval",
+     .role = TFC_ROLE_RESULT,
+     .inputs = "input: T",
+     .outputs = "",
+     .attrs = "T: type, index: int >= 0"},
     {.name = "_DeviceRetval", .inputs = "input: T", .outputs = "", .attrs = "T: type, index: int >= 0"},
 };
 TFC_REGISTER_OPS(rows);

@@ -165,6 +165,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = tfc_nn_shape_scalar,
      .kernel = device_index},
     {.name = "If",
+     .role = TFC_ROLE_IF,
      .inputs = "cond: Tcond, input: Tin",
      .outputs = "output: Tout",
      .attrs = "Tcond: type, Tin: list(type) >= 0, Tout: list(type) >= 0, then_branch: func, else_branch: func, "
@@ -174,6 +175,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_call,
      .kernel = if_},
     {.name = "StatelessIf",
+     .role = TFC_ROLE_IF,
      .inputs = "cond: Tcond, input: Tin",
      .outputs = "output: Tout",
      .attrs = "Tcond: type, Tin: list(type) >= 0, Tout: list(type) >= 0, then_branch: func, else_branch: func, "
@@ -183,6 +185,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_call,
      .kernel = if_},
     {.name = "Case",
+     .role = TFC_ROLE_CASE,
      .inputs = "branch_index: int32, input: Tin",
      .outputs = "output: Tout",
      .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, branches: list(func) >= 1, output_shapes: list(shape) = []",
@@ -191,6 +194,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_call,
      .kernel = case_},
     {.name = "StatelessCase",
+     .role = TFC_ROLE_CASE,
      .inputs = "branch_index: int32, input: Tin",
      .outputs = "output: Tout",
      .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, branches: list(func) >= 1, output_shapes: list(shape) = []",
@@ -199,6 +203,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_call,
      .kernel = case_},
     {.name = "While",
+     .role = TFC_ROLE_WHILE,
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs =
@@ -207,6 +212,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_while,
      .kernel = while_},
     {.name = "StatelessWhile",
+     .role = TFC_ROLE_WHILE,
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs =
@@ -215,6 +221,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_while,
      .kernel = while_},
     {.name = "PartitionedCall",
+     .role = TFC_ROLE_CALL,
      .inputs = "args: Tin",
      .outputs = "output: Tout",
      .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, f: func, config: string = '', config_proto: string = '', "
@@ -223,6 +230,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_call,
      .kernel = partitioned_call},
     {.name = "StatefulPartitionedCall",
+     .role = TFC_ROLE_CALL,
      .inputs = "args: Tin",
      .outputs = "output: Tout",
      .attrs = "Tin: list(type) >= 0, Tout: list(type) >= 0, f: func, config: string = '', config_proto: string = '', "
@@ -231,12 +239,14 @@ static const struct tfc_op_def functional_call_rows[] = {
      .shape = shape_call,
      .kernel = partitioned_call},
     {.name = "SymbolicGradient",
+     .role = TFC_ROLE_SYMBOLIC_GRADIENT,
      .inputs = "input: Tin",
      .outputs = "output: Tout",
      .attrs = "Tin: list(type) >= 1, Tout: list(type) >= 1, f: func",
      .flags = TFC_OP_FUNCTIONAL,
      .shape = shape_symbolic_gradient},
     {.name = "RemoteCall",
+     .role = TFC_ROLE_REMOTE_CALL,
      .inputs = "target: string, args: Tin",
      .outputs = "output: Tout",
      .attrs = "Tin: list(type) >= 1, Tout: list(type) >= 1, f: func",

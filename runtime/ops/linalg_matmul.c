@@ -379,6 +379,7 @@ OPS_GRADIENT(BatchMatMulV3) {
 
 static const struct tfc_op_def linalg_matmul_rows[] = {
     {.name = "MatMul",
+     .role = TFC_ROLE_PRODUCT,
      .inputs = "a: T, b: T",
      .outputs = "product: T",
      .attrs = "transpose_a: bool = false, transpose_b: bool = false, T: {bfloat16, half, float, double, int32, int64, "

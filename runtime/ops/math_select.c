@@ -267,6 +267,7 @@ static const struct tfc_op_def math_select_rows[] = {
      .gradient = gradient_SelectV2,
      .samples = "bool[3,4], float[3,4], float[3,4]; bool[3,1], float[4], float[]; bool[2], int64[2], int64[2]"},
     {.name = "AddN",
+     .role = TFC_ROLE_ADD_N,
      .inputs = "inputs: N * T",
      .outputs = "sum: T",
      .attrs = "N: int >= 1, T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "

@@ -349,6 +349,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .kernel = cross_entropy,
      .samples = "float[3,4], float[3,4]; double[2,5], double[2,5]; float[3,4], float[1,4]; float[0,4], float[0,4]"},
     {.name = "SparseSoftmaxCrossEntropyWithLogits",
+     .role = TFC_ROLE_CROSS_ENTROPY,
      .inputs = "features: T, labels: Tlabels",
      .outputs = "loss: T, backprop: T",
      .attrs = "T: {half, bfloat16, float, double}, Tlabels: {int32, int64} = int64",

@@ -89,7 +89,7 @@ static struct tfc_guards needs(const struct finder *f, struct tfc_output o) {
 
 // A predicate under the name that all who test it share.
 static struct tfc_output predicate(const struct tfc_graph *g, struct tfc_output o) {
-  while (tfc_str_is(g->nodes[o.node].op, "Identity")) o = tfc_node_inputs(g, &g->nodes[o.node])[0];
+  while (tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_IDENTITY) o = tfc_node_inputs(g, &g->nodes[o.node])[0];
   return o;
 }
 

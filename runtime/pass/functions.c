@@ -147,21 +147,21 @@ static tfc_status lower_node(struct tfc_lowering *l, uint32_t id, bool inside) {
   const struct tfc_func_attr *f = NULL;
   if (!n.def) {
     s = lower_call(l, &at, n.op);
-  } else if (tfc_str_ends(n.op, "PartitionedCall")) {
+  } else if (n.def->role == TFC_ROLE_CALL) {
     s = tfc_lowering_func(l, id, "f", &f);
     if (!s) at.attrs = f->attrs, at.attr_count = f->attr_count;
     if (!s) s = lower_call(l, &at, f->name);
-  } else if (tfc_str_is(n.op, "RemoteCall") && n.input_count) {
+  } else if (n.def->role == TFC_ROLE_REMOTE_CALL && n.input_count) {
     s = tfc_lowering_func(l, id, "f", &f);
     at.args++, at.arg_count--;
     if (!s) s = lower_call(l, &at, f->name);
-  } else if ((tfc_str_is(n.op, "If") || tfc_str_is(n.op, "StatelessIf")) && n.input_count) {
+  } else if (n.def->role == TFC_ROLE_IF && n.input_count) {
     s = tfc_lowering_if(l, &at);
-  } else if ((tfc_str_is(n.op, "Case") || tfc_str_is(n.op, "StatelessCase")) && n.input_count) {
+  } else if (n.def->role == TFC_ROLE_CASE && n.input_count) {
     s = tfc_lowering_case(l, &at);
-  } else if (tfc_str_is(n.op, "While") || tfc_str_is(n.op, "StatelessWhile")) {
+  } else if (n.def->role == TFC_ROLE_WHILE) {
     s = tfc_lowering_while(l, &at);
-  } else if (tfc_str_is(n.op, "SymbolicGradient")) {
+  } else if (n.def->role == TFC_ROLE_SYMBOLIC_GRADIENT) {
     s = lower_symbolic_gradient(l, &at);
   }
   free(args);
@@ -259,7 +259,7 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
     const struct tfc_node *n = tfc_builder_node(l.b, id);
     bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
     if (!functional || l.depth.data[id] >= depth_limit || !can_lower(&l, id)) continue;
-    bool inside = l.inside.data[id], call = !n->def || tfc_str_ends(n->op, "Call");
+    bool inside = l.inside.data[id], call = tfc_lowering_is_call(n);
     TFC_TRY(s, lower_node(&l, id, inside));
     size_t count = tfc_builder_node_count(l.b), before = l.origin.count;
     if (count > node_limit) // gradients of functions and control flow add to what was known

@@ -21,7 +21,8 @@ void tfc_lowering_set_steady(struct tfc_lowering *l, uint32_t id) {
 static bool is_steady(const struct tfc_lowering *l, struct tfc_output o) {
   if (o.node < l->steady.count && l->steady.data[o.node]) return true;
   const struct tfc_attr *constant = tfc_builder_attr(l->b, o.node, "is_constant");
-  return constant && constant->b && tfc_str_ends(tfc_builder_node(l->b, o.node)->op, "Enter");
+  const struct tfc_op_def *def = tfc_builder_node(l->b, o.node)->def;
+  return constant && constant->b && def && def->flags & TFC_OP_ENTER;
 }
 
 // A node that lives and dies with the inputs of a call.
@@ -33,7 +34,7 @@ uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_
 
 // Would the node do something in the iteration that ends the loop?
 static bool acts_when_over(const struct tfc_lowering *l, const struct tfc_node *n, const struct tfc_output *inputs) {
-  bool call = !n->def || tfc_str_ends(n->op, "Call"), all = true, any = false;
+  bool call = tfc_lowering_is_call(n), all = true, any = false;
   if (n->def && !(n->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL))) return false;
   for (uint32_t k = 0; k < n->input_count; k++) {
     bool steady = is_steady(l, inputs[k]);

@@ -40,6 +40,11 @@ struct tfc_call_site {
   uint32_t made_from; // > 0: the body's nodes from this id on are no function's in the file, and all go with this call
 };
 
+// Calls a function once, as it is: by its name, or by the attribute of a call.
+static inline bool tfc_lowering_is_call(const struct tfc_node *n) {
+  return !n->def || n->def->role == TFC_ROLE_CALL || n->def->role == TFC_ROLE_REMOTE_CALL;
+}
+
 // functions_call.c. Adds a node "<call>/<suffix>"; its first output.
 struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,

@@ -22,7 +22,7 @@ static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
 static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool pops, uint32_t k) {
   uint32_t stack = TFC_NO_NODE;
   const struct tfc_node *n = &e->g->nodes[id];
-  if (!tfc_str_starts(n->op, pops ? "StackPop" : "StackPush")) return TFC_NO_NODE;
+  if (tfc_node_role(n) != (pops ? TFC_ROLE_POP : TFC_ROLE_PUSH)) return TFC_NO_NODE;
   for (size_t i = 0; i < e->stack_uses.count && stack == TFC_NO_NODE; i++)
     if (e->stack_uses.data[i].node == id) stack = e->stack_uses.data[i].stack;
   for (; k < e->stack_uses.count && stack != TFC_NO_NODE; k++)
@@ -95,7 +95,7 @@ static tfc_status unsupported(const struct tfc_node *n) {
 
 // Passes a gradient on unchanged, rows too.
 static bool passes_rows(const struct tfc_node *n) {
-  return tfc_str_is(n->op, "Identity") || tfc_str_is(n->op, "ReadVariableOp") || tfc_str_is(n->op, "RefIdentity");
+  return tfc_gradients_is_identity(n) || tfc_node_role(n) == TFC_ROLE_READ;
 }
 
 static const struct tfc_function *with_gradient(const struct tfc_gradients *e, const struct tfc_node *n) {
@@ -223,9 +223,9 @@ static tfc_status differentiate(struct tfc_gradients *e, uint32_t id, uint32_t f
     bool wait = --e->loops[loop].exits_left || e->loops[loop].waits;
     return wait || e->stop[id] ? NULL : tfc_gradients_of_loop(e, loop, frame);
   }
-  if (tfc_str_starts(n->op, "StackPush") && !e->stop[id]) {
+  if (tfc_node_role(n) == TFC_ROLE_PUSH && !e->stop[id]) {
     TFC_RETURN_IF_ERROR(tfc_gradients_of_push(e, id));
-  } else if (any && tfc_str_starts(n->op, "StackPop")) {
+  } else if (any && tfc_node_role(n) == TFC_ROLE_POP) {
     TFC_RETURN_IF_ERROR(tfc_gradients_of_pop(e, id, frame));
   } else if (any && !e->stop[id] && !(rule && rule->flags & TFC_OP_NOT_DIFFERENTIABLE)) {
     if (n->def && !rule)

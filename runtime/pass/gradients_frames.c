@@ -94,7 +94,8 @@ static tfc_status guards_of(struct tfc_gradients *e, struct tfc_output o, struct
     return NULL;
   }
   *out = (struct tfc_guards){0};
-  if (tfc_str_is(tfc_builder_node(e->b, o.node)->op, "Exit")) {
+  const struct tfc_op_def *def = tfc_builder_node(e->b, o.node)->def;
+  if (def && def->flags & TFC_OP_EXIT) {
     *out = e->frames.frames[frame_of(e, tfc_builder_input(e->b, o.node, 0).node)].around;
     return NULL;
   }
@@ -134,8 +135,7 @@ static uint32_t constant_enter(const struct tfc_gradients *e, struct tfc_output 
     const struct tfc_node *n = &e->g->nodes[o.node];
     uint32_t flags = n->def ? n->def->flags : 0;
     if (flags & TFC_OP_ENTER) return tfc_node_attr_bool(e->g, n, "is_constant", false) ? o.node : TFC_NO_NODE;
-    bool passes = tfc_str_is(n->op, "Identity") || tfc_str_is(n->op, "RefIdentity") ||
-                  (flags & TFC_OP_SWITCH && !tfc_frames_is_loop_switch(e->g, n));
+    bool passes = tfc_gradients_is_identity(n) || (flags & TFC_OP_SWITCH && !tfc_frames_is_loop_switch(e->g, n));
     if (!passes) return TFC_NO_NODE;
     o = tfc_node_inputs(e->g, n)[0];
   }
@@ -223,8 +223,9 @@ static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, 
   if (frame_of(e, cur.node) != loop)
     return fail(e, tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s' is in another loop than its gradient",
                                    TFC_STR_ARG(tfc_builder_node(e->b, cur.node)->name)));
-  const struct tfc_attr *value =
-      tfc_str_is(tfc_builder_node(e->b, cur.node)->op, "Const") ? tfc_builder_attr(e->b, cur.node, "value") : NULL;
+  const struct tfc_attr *value = tfc_node_role(tfc_builder_node(e->b, cur.node)) == TFC_ROLE_CONST
+                                     ? tfc_builder_attr(e->b, cur.node, "value")
+                                     : NULL;
   if (value && value->kind == TFC_ATTR_TENSOR) {
     struct tfc_output copy = tfc_add_const(e->b, NULL, value->tensor);
     tfc_status s = tfc_gradients_place(e, copy.node, frame);

@@ -66,6 +66,9 @@ enum { TFC_FRAME_UNSET = UINT32_MAX };
 static inline tfc_status tfc_gradients_no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");
 }
+static inline bool tfc_gradients_is_identity(const struct tfc_node *n) {
+  return tfc_node_role(n) == TFC_ROLE_IDENTITY || tfc_node_role(n) == TFC_ROLE_REF_IDENTITY;
+}
 static inline struct tfc_grad tfc_grad_dense(struct tfc_output o) {
   return (struct tfc_grad){o, TFC_NO_OUTPUT, TFC_NO_OUTPUT};
 }

@@ -8,8 +8,7 @@ static uint32_t source_of(const struct tfc_graph *g, struct tfc_output o) {
   for (;;) {
     const struct tfc_node *n = &g->nodes[o.node];
     uint32_t flags = n->def ? n->def->flags : 0;
-    bool passes =
-        flags & (TFC_OP_ENTER | TFC_OP_SWITCH) || tfc_str_is(n->op, "Identity") || tfc_str_is(n->op, "RefIdentity");
+    bool passes = flags & (TFC_OP_ENTER | TFC_OP_SWITCH) || tfc_gradients_is_identity(n);
     if (!passes || !n->input_count) return o.node;
     o = tfc_node_inputs(g, n)[0];
   }
@@ -19,8 +18,8 @@ tfc_status tfc_gradients_find_stacks(struct tfc_gradients *e) {
   e->stack_uses.count = 0;
   for (uint32_t i = 0; i < e->g->node_count; i++) {
     const struct tfc_node *n = &e->g->nodes[i];
-    bool pops = tfc_str_starts(n->op, "StackPop");
-    if (!n->input_count || (!pops && !tfc_str_starts(n->op, "StackPush"))) continue;
+    bool pops = tfc_node_role(n) == TFC_ROLE_POP;
+    if (!n->input_count || (!pops && tfc_node_role(n) != TFC_ROLE_PUSH)) continue;
     struct tfc_grad_stack_use use = {source_of(e->g, tfc_node_inputs(e->g, n)[0]), i, pops};
     if (!tfc_array_push(&e->stack_uses, use)) return tfc_gradients_no_memory();
   }

@@ -131,7 +131,7 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
     tfc_dtype type = g->output_dtypes[n->output_begin + i];
     // What lives on the host is about shapes (BroadcastGradientArgs): small, though its size depends on the values.
     // So is what picks some of few (the axes of a Tensordot).
-    bool picks = tfc_str_is(n->op, "ListDiff") || tfc_str_is(n->op, "Unique") || tfc_str_is(n->op, "Where");
+    bool picks = n->def->role == TFC_ROLE_PICKS;
     if (elements < 0 && (picks || (i < 32 && n->def->host_outputs >> i & 1))) elements = 0;
     if (elements < 0 || elements > fold_limit || tfc_dtype_is_ref(type) || !tfc_dtype_is_plain(type)) return NULL;
   }
@@ -231,12 +231,12 @@ static tfc_status infer_calls(struct engine *e, const struct tfc_node *n, struct
   uint32_t count = 0;
   struct tfc_arena arena = {0};
   tfc_arena_init(&arena, 8192);
-  bool loop = tfc_str_is(n->op, "While") || tfc_str_is(n->op, "StatelessWhile");
-  bool call = n->function != TFC_NO_NODE || tfc_str_ends(n->op, "PartitionedCall");
+  bool loop = tfc_node_role(n) == TFC_ROLE_WHILE;
+  bool call = n->function != TFC_NO_NODE || tfc_node_role(n) == TFC_ROLE_CALL;
   uint32_t first = loop || call ? 0 : 1;
   const struct tfc_attr *shapes = tfc_node_attr(e->g, n, "output_shapes");
   bool stated = shapes && shapes->kind == TFC_ATTR_LIST_SHAPE && shapes->count == n->output_count && shapes->count;
-  if (tfc_str_is(n->op, "SymbolicGradient") || n->input_count < first) goto out;
+  if (tfc_node_role(n) == TFC_ROLE_SYMBOLIC_GRADIENT || n->input_count < first) goto out;
   TFC_TRY(s, collect_functions(e, n, functions, 32, &count));
   uint32_t arg_count = n->input_count - first;
   struct call_input *args = TFC_ARENA_ARRAY(&arena, struct call_input, arg_count + 1);
@@ -336,7 +336,7 @@ static void apply_overrides(struct engine *e, const struct tfc_node *n) {
     const struct tfc_shape_override *o = &e->override_list[*at];
     bool declared = o->keep_shape && n->def && (n->def->flags & TFC_OP_PLACEHOLDER);
     const struct tfc_attr *shape =
-        o->keep_shape && tfc_str_is(n->op, "PlaceholderWithDefault") ? tfc_node_attr(e->g, n, "shape") : NULL;
+        o->keep_shape && tfc_node_role(n) == TFC_ROLE_DEFAULT ? tfc_node_attr(e->g, n, "shape") : NULL;
     if (shape && shape->kind == TFC_ATTR_SHAPE)
       e->out->shapes[n->output_begin + i] = *shape->shape;
     else if (!declared)
@@ -440,7 +440,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   } else {
     merge_file_shapes(e, n);
   }
-  bool defaulted = e->any_feeds && tfc_str_is(n->op, "PlaceholderWithDefault");
+  bool defaulted = e->any_feeds && tfc_node_role(n) == TFC_ROLE_DEFAULT;
   // An unknown dimension of something fed has an identity from here on.
   if (defaulted || (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg))
     for (uint32_t i = 0; i < n->output_count; i++) {
@@ -459,7 +459,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   }
   apply_overrides(e, n);
   bool fed = defaulted || is_overridden(e, n);
-  if (!fed && tfc_str_is(n->op, "Const") && !out->values[n->output_begin])
+  if (!fed && tfc_node_role(n) == TFC_ROLE_CONST && !out->values[n->output_begin])
     out->values[n->output_begin] = tfc_const_value(g, n);
   bool invariant = n->def && (n->def->flags & TFC_OP_ENTER) && tfc_node_attr_bool(g, n, "is_constant", false);
   if (invariant && n->input_count && !fed) {

@@ -47,31 +47,21 @@ static void flood(struct work *w, bool *mark, bool control) {
   }
 }
 
-static bool is_outside(const struct tfc_node *n) {
-  return tfc_str_is(n->op, "Placeholder") || tfc_str_is(n->op, "PlaceholderV2") ||
-         tfc_str_is(n->op, "PlaceholderWithDefault") || tfc_str_starts(n->op, "QueueDequeue") ||
-         tfc_str_starts(n->op, "IteratorGetNext") || tfc_str_starts(n->op, "ReaderRead");
-}
-bool tfc_node_is_placeholder(const struct tfc_node *n) {
-  return tfc_str_is(n->op, "Placeholder") || tfc_str_is(n->op, "PlaceholderV2") ||
-         (n->def && (n->def->flags & TFC_OP_PLACEHOLDER));
-}
-
 // The variable that an update writes: its first input, through what only passes it on. TFC_NO_NODE: none.
 static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_node *n) {
   for (int hop = 0; hop < 8 && n->input_count > 0; hop++) {
     struct tfc_output from = tfc_node_inputs(g, n)[0];
     n = &g->nodes[from.node];
     if (tfc_node_is_variable(n)) return from.node;
-    if (!tfc_str_is(n->op, "Identity") && !tfc_str_is(n->op, "RefIdentity") && !tfc_str_is(n->op, "Enter") &&
-        !tfc_str_is(n->op, "RefEnter") && !tfc_str_is(n->op, "Assign"))
-      return TFC_NO_NODE;
+    tfc_op_role role = tfc_node_role(n);
+    bool passes = role == TFC_ROLE_IDENTITY || role == TFC_ROLE_REF_IDENTITY || role == TFC_ROLE_ASSIGN;
+    if (!passes && !(n->def && n->def->flags & TFC_OP_ENTER)) return TFC_NO_NODE;
   }
   return TFC_NO_NODE;
 }
 
 static bool is_assign(const struct tfc_node *n) {
-  return (tfc_str_is(n->op, "Assign") || tfc_str_is(n->op, "AssignVariableOp")) && n->input_count >= 2;
+  return tfc_node_role(n) == TFC_ROLE_ASSIGN && n->input_count >= 2;
 }
 
 // Does this assignment give a variable its initial value? Its value comes neither from outside nor from a checkpoint;
@@ -125,7 +115,7 @@ static tfc_status classify(struct work *w) {
   TFC_TRY(s, tfc_node_effects(g, w->effect));
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_node *node = &g->nodes[i];
-    w->outside[i] = is_outside(node);
+    w->outside[i] = tfc_op_is_outside(node->op);
     w->stateful[i] = tfc_node_is_variable(node);
     w->restored[i] = w->effect[i] == TFC_EFFECT_RESTORE;
     w->saves[i] = w->effect[i] == TFC_EFFECT_SAVE;
@@ -187,7 +177,7 @@ static bool has_consumers(const struct tfc_graph *g, uint32_t n) {
 
 // Optimizers leave reads of what they updated behind; the updates are targets by themselves.
 static bool only_reads(const struct tfc_node *n) {
-  return tfc_str_is(n->op, "ReadVariableOp") || tfc_str_is(n->op, "Identity");
+  return tfc_node_role(n) == TFC_ROLE_READ || tfc_node_role(n) == TFC_ROLE_IDENTITY;
 }
 
 static tfc_status sinks(struct work *w) {
@@ -213,11 +203,12 @@ static tfc_status sinks(struct work *w) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     if (has_consumers(g, i) || w->saves[i] || w->effect[i] != TFC_EFFECT_NONE || tfc_node_is_variable(n)) continue;
-    if (w->beside[i] || tfc_str_starts(n->op, "QueueClose")) continue;
-    bool initialises = tfc_str_is(n->op, "NoOp");
+    if (w->beside[i] || tfc_op_closes_queue(n->op)) continue;
+    bool initialises = tfc_node_role(n) == TFC_ROLE_NOTHING;
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; initialises && k < n->input_count + n->control_count; k++)
-      initialises = w->effect[in[k].node] != TFC_EFFECT_NONE || tfc_str_is(g->nodes[in[k].node].op, "NoOp");
+      initialises =
+          w->effect[in[k].node] != TFC_EFFECT_NONE || tfc_node_role(&g->nodes[in[k].node]) == TFC_ROLE_NOTHING;
     if (initialises) continue; // a group of assignments of initial or restored values
     TFC_TRY(s, add_target(w, i));
   }

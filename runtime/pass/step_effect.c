@@ -1,74 +1,8 @@
-// What a node does to the world. Names decide first, so that a graph is understood also where an op has no row here;
-// a call has the strongest effect of its function's body.
+// What a node does to the world: a call has the strongest effect of its function's body, and of all that this calls.
 #include <stdlib.h>
 
 #include "runtime/graph/library.h"
 #include "runtime/pass/step_internal.h"
-
-static bool any_prefix(tfc_str op, const char *const *prefixes) {
-  for (; *prefixes; prefixes++)
-    if (tfc_str_starts(op, *prefixes)) return true;
-  return false;
-}
-static bool any_name(tfc_str op, const char *const *names) {
-  for (; *names; names++)
-    if (tfc_str_is(op, *names)) return true;
-  return false;
-}
-
-bool tfc_node_is_variable(const struct tfc_node *n) {
-  return tfc_str_is(n->op, "VariableV2") || tfc_str_is(n->op, "VarHandleOp") || tfc_str_is(n->op, "Variable");
-}
-
-static tfc_op_effect op_effect(const struct tfc_node *n) {
-  static const char *const updates[] = {
-      "Assign",          "Apply",        "ResourceApply",     "SparseApply",       "ResourceSparseApply",
-      "ResourceScatter", "QueueEnqueue", "LookupTableInsert", "LookupTableRemove", NULL};
-  static const char *const update_names[] = {"ScatterUpdate",
-                                             "ScatterAdd",
-                                             "ScatterSub",
-                                             "ScatterMul",
-                                             "ScatterDiv",
-                                             "ScatterMin",
-                                             "ScatterMax",
-                                             "ScatterNdUpdate",
-                                             "ScatterNdAdd",
-                                             "ScatterNdSub",
-                                             "ScatterNdMin",
-                                             "ScatterNdMax",
-                                             "CountUpTo",
-                                             "ResourceCountUpTo",
-                                             "StridedSliceAssign",
-                                             "ResourceStridedSliceAssign",
-                                             "BarrierInsertMany",
-                                             "AccumulatorApplyGradient",
-                                             "ResourceAccumulatorApplyGradient",
-                                             "SparseAccumulatorApplyGradient",
-                                             NULL};
-  static const char *const tables[] = {"InitializeTable", "LookupTableImport", NULL};
-  static const char *const saves[] = {"Save",
-                                      "SaveV2",
-                                      "SaveSlices",
-                                      "MergeV2Checkpoints",
-                                      "WriteFile",
-                                      "MergeSummary",
-                                      "ScalarSummary",
-                                      "HistogramSummary",
-                                      "ImageSummary",
-                                      "AudioSummary",
-                                      "AudioSummaryV2",
-                                      "TensorSummary",
-                                      "TensorSummaryV2",
-                                      NULL};
-  if (any_name(n->op, saves) || (tfc_str_starts(n->op, "Write") && tfc_str_ends(n->op, "Summary")))
-    return TFC_EFFECT_SAVE;
-  if (any_prefix(n->op, tables)) return TFC_EFFECT_TABLE;
-  if (tfc_str_starts(n->op, "Restore")) return TFC_EFFECT_RESTORE;
-  if (any_prefix(n->op, updates) || any_name(n->op, update_names)) return TFC_EFFECT_UPDATE;
-  if (n->def && (n->def->flags & TFC_OP_SAVES)) return TFC_EFFECT_SAVE;
-  if (n->def && (n->def->flags & TFC_OP_UPDATE)) return TFC_EFFECT_UPDATE;
-  return TFC_EFFECT_NONE;
-}
 
 // The effects of what a node calls, as `of_function` has them.
 static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_node *n,
@@ -97,7 +31,7 @@ static tfc_status function_effects(const struct tfc_graph *g, uint8_t *out) {
     const struct tfc_graph *body = g->functions[f].body;
     out[f] = TFC_EFFECT_NONE;
     for (uint32_t i = 0; body && i < body->node_count; i++) {
-      const tfc_op_effect effect = op_effect(&body->nodes[i]);
+      const tfc_op_effect effect = tfc_op_effect_of(body->nodes[i].op, body->nodes[i].def);
       if (effect > out[f]) out[f] = (uint8_t)effect;
     }
   }
@@ -113,7 +47,7 @@ tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out) {
   tfc_status s =
       of_function ? function_effects(library, of_function) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count && !s; i++) {
-    const tfc_op_effect effect = op_effect(&g->nodes[i]);
+    const tfc_op_effect effect = tfc_op_effect_of(g->nodes[i].op, g->nodes[i].def);
     out[i] =
         (uint8_t)(effect != TFC_EFFECT_NONE ? effect : calls_effect(library, g, &g->nodes[i], of_function, effect));
   }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/random.h"
+#include "runtime/ops/index_use.h"
 #include "runtime/pass/step_internal.h"
 
 struct trail { // an output that carries the feed's values, divided by `divisor`
@@ -23,12 +24,6 @@ struct search {
   tfc_str cause;  // the node that says so
   const char *how;
 };
-
-static bool any_of(tfc_str op, const char *const *names) {
-  for (; *names; names++)
-    if (tfc_str_is(op, *names)) return true;
-  return false;
-}
 
 static const struct tfc_shape *shape_of(const struct search *f, struct tfc_output o) {
   return &f->shapes->shapes[f->g->nodes[o.node].output_begin + (uint32_t)o.index];
@@ -60,81 +55,44 @@ static void limit(struct search *f, const struct tfc_node *n, int64_t size, int6
 
 // One use of the values as input `index` of a node.
 static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t index, int64_t divisor) {
-  static const char *const movers[] = {"Identity",
-                                       "Reshape",
-                                       "Cast",
-                                       "Transpose",
-                                       "ExpandDims",
-                                       "Squeeze",
-                                       "Pack",
-                                       "Unpack",
-                                       "Concat",
-                                       "ConcatV2",
-                                       "Slice",
-                                       "StridedSlice",
-                                       "Split",
-                                       "SplitV",
-                                       "Tile",
-                                       "Enter",
-                                       "RefEnter",
-                                       "Switch",
-                                       "Merge",
-                                       "Exit",
-                                       "Reverse",
-                                       "ReverseV2",
-                                       "StopGradient",
-                                       "Pad",
-                                       "PadV2",
-                                       "TensorArrayScatterV3",
-                                       "TensorListFromTensor",
-                                       "Unique",
-                                       "DynamicStitch",
-                                       "BroadcastTo",
-                                       "Snapshot",
-                                       "PreventGradient",
-                                       "IdentityN",
-                                       "Minimum",
-                                       "Maximum",
-                                       NULL};
-  static const char *const gathers[] = {"Gather", "GatherV2", "ResourceGather", NULL};
-  static const char *const compares[] = {"Less", "LessEqual", "Greater", "GreaterEqual", NULL};
+  const tfc_index_use how = tfc_op_index_use(n->op);
   const struct tfc_graph *g = f->g;
   const struct tfc_output *in = tfc_node_inputs(g, n);
   int64_t number;
-  if (any_of(n->op, gathers)) {
+  if (how == TFC_INDEX_ROWS || how == TFC_INDEX_ROWS_OF_HANDLE) {
     if (index == 0) follow(f, (struct tfc_output){id, 0}, divisor); // gathered from
     if (index != 1) return;
     struct tfc_shape params = *shape_of(f, in[0]);
-    if (tfc_str_is(n->op, "ResourceGather") && f->shapes->handles)
+    if (how == TFC_INDEX_ROWS_OF_HANDLE && f->shapes->handles)
       params = f->shapes->handles[g->nodes[in[0].node].output_begin + (uint32_t)in[0].index].shape;
     int64_t axis = 0;
     if (n->input_count > 2 && constant_int(f, in[2], &axis) && axis < 0) axis += params.rank;
     if (params.rank > axis && axis >= 0) limit(f, n, params.dims[axis], divisor, "rows of what it is gathered from");
     return;
   }
-  if (tfc_str_is(n->op, "SparseSoftmaxCrossEntropyWithLogits") && index == 1) {
+  if (how == TFC_INDEX_CLASSES && index == 1) {
     const struct tfc_shape *logits = shape_of(f, in[0]);
     if (logits->rank > 0) limit(f, n, logits->dims[logits->rank - 1], divisor, "classes of the logits");
     return;
   }
-  if ((tfc_str_is(n->op, "InTopK") || tfc_str_is(n->op, "InTopKV2")) && index == 1) {
+  if (how == TFC_INDEX_TOP && index == 1) {
     const struct tfc_shape *logits = shape_of(f, in[0]);
     if (logits->rank == 2) limit(f, n, logits->dims[1], divisor, "classes");
     return;
   }
-  if (tfc_str_is(n->op, "OneHot") && index == 0) {
+  if (how == TFC_INDEX_ONE_HOT && index == 0) {
     if (constant_int(f, in[1], &number)) limit(f, n, number, divisor, "depth of the one-hot vectors");
     return;
   }
-  if (tfc_str_is(n->op, "UnsortedSegmentSum") && index == 1) {
+  if (how == TFC_INDEX_SEGMENTS && index == 1) {
     if (constant_int(f, in[2], &number)) limit(f, n, number, divisor, "segments");
     return;
   }
-  if (tfc_str_is(n->op, "DynamicPartition") && index == 1) {
+  if (how == TFC_INDEX_PARTITIONS && index == 1) {
     limit(f, n, tfc_node_attr_int(g, n, "num_partitions", 0), divisor, "partitions");
     return;
   }
-  if (tfc_str_is(n->op, "ReverseSequence") && index == 1) {
+  if (how == TFC_INDEX_LENGTHS && index == 1) {
     const struct tfc_shape *data = shape_of(f, in[0]);
     int64_t axis = tfc_node_attr_int(g, n, "seq_dim", 0);
     if (axis >= 0 && axis < data->rank && tfc_dim_known(data->dims[axis])) {
@@ -143,7 +101,7 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
     }
     return;
   }
-  if (any_of(n->op, compares) && n->input_count == 2) { // lengths: compared with a range of times
+  if (how == TFC_INDEX_COMPARED && n->input_count == 2) { // lengths: compared with a range of times
     const struct tfc_shape *other = shape_of(f, in[index == 0]);
     if (other->rank > 0 && other->dims[other->rank - 1] > 1) {
       limit(f, n, other->dims[other->rank - 1] + 1, divisor, "steps in time");
@@ -151,12 +109,12 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
     }
     return;
   }
-  if (tfc_str_is(n->op, "FloorDiv") && index == 0) { // the row within a table in pieces
+  if (how == TFC_INDEX_IN_PIECES && index == 0) { // the row within a table in pieces
     if (constant_int(f, in[1], &number) && number > 0 && number < 1 << 20)
       follow(f, (struct tfc_output){id, 0}, divisor * number);
     return;
   }
-  if (any_of(n->op, movers))
+  if (how == TFC_INDEX_MOVED)
     for (uint32_t k = 0; k < n->output_count; k++)
       if (tfc_dtype_is_integer(tfc_dtype_base(tfc_output_dtype(g, (struct tfc_output){id, (int32_t)k}))))
         follow(f, (struct tfc_output){id, (int32_t)k}, divisor);

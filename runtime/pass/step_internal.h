@@ -2,20 +2,18 @@
 #ifndef TFC_RUNTIME_PASS_STEP_INTERNAL_H
 #define TFC_RUNTIME_PASS_STEP_INTERNAL_H
 
+#include "runtime/ops/effect.h"
 #include "runtime/pass/queue_runners.h"
 #include "runtime/pass/step.h"
 
-// What a node does to the world, by its op's name and row; a call by its function's body and all that this calls.
-typedef enum tfc_op_effect {
-  TFC_EFFECT_NONE,
-  TFC_EFFECT_UPDATE,  // writes a variable or a queue
-  TFC_EFFECT_TABLE,   // fills a lookup table
-  TFC_EFFECT_RESTORE, // reads a checkpoint
-  TFC_EFFECT_SAVE,    // writes files or summaries
-} tfc_op_effect;
+// What a node does to the world: its op, or the body of the function that it calls, and all that this calls.
 TFC_MUST_USE tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out); // [node_count]
-bool tfc_node_is_variable(const struct tfc_node *n);
-bool tfc_node_is_placeholder(const struct tfc_node *n);
+static inline bool tfc_node_is_variable(const struct tfc_node *n) {                // that lives longer than a step
+  return n->def && n->def->flags & TFC_OP_VARIABLE && n->def->role != TFC_ROLE_TEMPORARY;
+}
+static inline bool tfc_node_is_placeholder(const struct tfc_node *n) {
+  return tfc_op_is_placeholder(n->op) || (n->def && n->def->flags & TFC_OP_PLACEHOLDER);
+}
 
 // An enqueue that a program ran in a thread of its own, with feeds (`outside` [node]: depends on them), for a queue
 // that the graph takes from: no part of a step.

@@ -222,6 +222,7 @@ static bool supports(struct tfc_device *device, const struct tfc_op_def *def, tf
 const struct tfc_device_driver tfc_driver_cpu = {
     .kind = "cpu",
     .has_lanes = true,
+    .host_kernels = TFC_HOST_KERNELS_IN_PLACE,
     .discover = discover,
     .open = open_device,
     .close = close_device,

@@ -246,6 +246,7 @@ static bool supports(struct tfc_device *device, const struct tfc_op_def *def, tf
 
 const struct tfc_device_driver tfc_driver_emulated = {
     .kind = "emu",
+    .host_kernels = TFC_HOST_KERNELS_APART,
     .discover = discover,
     .open = open_device,
     .close = close_device,

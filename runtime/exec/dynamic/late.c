@@ -106,7 +106,7 @@ static bool is_value_of(const struct finder *f, uint32_t node, const struct tfc_
   const struct tfc_dnode *n = &f->d->nodes[node];
   *out = NULL;
   if (n->kind == TFC_DNODE_CONST) return true;
-  if (n->kind == TFC_DNODE_OP) return strcmp(n->def->name, "ReadVariableOp") == 0; // what it was then
+  if (n->kind == TFC_DNODE_OP) return n->def->role == TFC_ROLE_READ; // what it was then
   if (n->kind == TFC_DNODE_PASS && n->input_count == 1 && f->in_begin[node + 1] - f->in_begin[node] == 1)
     n = &f->d->nodes[f->sources[f->in[f->in_begin[node]]]];
   *out = n->kind == TFC_DNODE_VARIABLE ? n->variable : NULL;
@@ -155,7 +155,8 @@ static bool is_made_of_little(const struct finder *f, uint32_t node) {
     struct tfc_output o = tfc_node_inputs(g, &g->nodes[n->node])[k];
     uint64_t in = bytes_of(f, o);
     if (in == 0 || in > bytes / RATIO || tfc_dtype_is_ref(tfc_output_dtype(g, o))) return false;
-    if (!tfc_dtype_is_integer(tfc_output_dtype(g, o)) && !tfc_str_is(g->nodes[o.node].op, "Const")) return false;
+    if (!tfc_dtype_is_integer(tfc_output_dtype(g, o)) && tfc_node_role(&g->nodes[o.node]) != TFC_ROLE_CONST)
+      return false;
   }
   for (uint32_t i = 0; i < f->b->spec->target_count; i++)
     if (f->b->spec->targets[i] == n->node) return false;

@@ -31,30 +31,25 @@ static bool all_fed(const struct maker *m, const struct tfc_node *n) {
   return n->output_count > 0;
 }
 
-static bool named(const struct tfc_node *n, const char *const *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (tfc_str_is(n->op, names[i])) return true;
-  return false;
-}
-
 // A node whose op is the name of a function runs as a call of it.
 static const struct tfc_op_def *def_of(const struct tfc_node *n) {
   return n->def || n->function == TFC_NO_NODE ? n->def : tfc_op_find(TFC_STR("StatefulPartitionedCall"));
 }
 
 static tfc_dnode_kind kind_of(const struct maker *m, const struct tfc_node *n) {
-  static const char *const passes[] = {"Identity",    "StopGradient", "PreventGradient",       "Snapshot",
-                                       "RefIdentity", "_Retval",      "PlaceholderWithDefault"};
   uint32_t f = def_of(n)->flags;
+  tfc_op_role role = tfc_node_role(n);
   if (f & TFC_OP_SWITCH) return TFC_DNODE_SWITCH;
   if (f & TFC_OP_MERGE) return TFC_DNODE_MERGE;
   if (f & (TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND)) return TFC_DNODE_PASS;
-  if (named(n, passes, sizeof passes / sizeof *passes)) return TFC_DNODE_PASS;
-  if (tfc_str_is(n->op, "IdentityN")) return TFC_DNODE_SPREAD;
-  if (f & TFC_OP_VARIABLE && !tfc_str_is(n->op, "TemporaryVariable"))
+  if (role == TFC_ROLE_IDENTITY || role == TFC_ROLE_REF_IDENTITY || role == TFC_ROLE_PASSES ||
+      role == TFC_ROLE_DEFAULT || role == TFC_ROLE_RESULT)
+    return TFC_DNODE_PASS;
+  if (role == TFC_ROLE_SPREAD) return TFC_DNODE_SPREAD;
+  if (f & TFC_OP_VARIABLE && role != TFC_ROLE_TEMPORARY)
     return tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]) ? TFC_DNODE_VARIABLE : TFC_DNODE_HANDLE;
   if (tfc_const_value(m->g, n)) return TFC_DNODE_CONST;
-  if (n->output_count == 0 && (f & TFC_OP_NOP || tfc_str_is(n->op, "ControlTrigger"))) return TFC_DNODE_NONE;
+  if (n->output_count == 0 && (f & TFC_OP_NOP || role == TFC_ROLE_TRIGGER)) return TFC_DNODE_NONE;
   return TFC_DNODE_OP;
 }
 
@@ -77,16 +72,16 @@ static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k
 // Bits of inputs in whose memory an output may be computed, or which a function may take over.
 static uint32_t reusable_inputs(const struct tfc_op_def *def) {
   if (def->flags & (TFC_OP_INPLACE | TFC_OP_FUNCTIONAL)) return UINT32_MAX;
-  return def->flags & TFC_OP_INPLACE_FIRST || strcmp(def->name, "SparseSoftmaxCrossEntropyWithLogits") == 0;
+  return def->flags & TFC_OP_INPLACE_FIRST || def->role == TFC_ROLE_CROSS_ENTROPY;
 }
 
 // Where a node runs: as placed, but what reads a variable does so where that is, and its value goes from there.
 static uint16_t device_of(const struct maker *m, uint32_t id) {
   const struct tfc_node *n = &m->g->nodes[id];
   if (!m->b->spec->placement) return 0;
-  if (tfc_str_is(n->op, "ReadVariableOp")) {
+  if (tfc_node_role(n) == TFC_ROLE_READ) {
     const struct tfc_output handle = tfc_node_inputs(m->g, n)[0];
-    if (tfc_str_is(m->g->nodes[handle.node].op, "VarHandleOp") && !fed(m, handle)) id = handle.node;
+    if (tfc_node_role(&m->g->nodes[handle.node]) == TFC_ROLE_HANDLE && !fed(m, handle)) id = handle.node;
   }
   return m->b->spec->placement[id];
 }
@@ -94,9 +89,9 @@ static uint16_t device_of(const struct maker *m, uint32_t id) {
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
   const bool adds_product = m->product[id] != TFC_NONE32;
-  const struct tfc_op_def *def = !adds_product               ? def_of(n)
-                                 : tfc_str_is(n->op, "AddN") ? &tfc_add_n_product_def
-                                                             : &tfc_add_product_def;
+  const struct tfc_op_def *def = !adds_product                        ? def_of(n)
+                                 : tfc_node_role(n) == TFC_ROLE_ADD_N ? &tfc_add_n_product_def
+                                                                      : &tfc_add_product_def;
   struct tfc_session *session = m->plan->session;
   *out = (struct tfc_dnode){.kind = kind_of(m, n),
                             .node = id,
@@ -106,7 +101,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
                             .output_count = n->output_count,
                             .is_async = def->flags & TFC_OP_ASYNC,
                             .is_exit = def->flags & TFC_OP_EXIT,
-                            .is_trigger = tfc_str_is(n->op, "ControlTrigger")};
+                            .is_trigger = tfc_node_role(n) == TFC_ROLE_TRIGGER};
   for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
       out->reference_inputs |= 1u << k;
@@ -154,10 +149,11 @@ static struct tfc_output origin_of(const struct maker *m, struct tfc_output o) {
 }
 
 static bool hands_on(const struct maker *m, uint32_t id) {
-  static const char *const ops[] = {"Identity", "StopGradient", "PreventGradient", "Snapshot", "LoopCond"};
   const struct tfc_node *n = &m->g->nodes[id];
+  tfc_op_role role = tfc_node_role(n);
+  bool passes = role == TFC_ROLE_IDENTITY || role == TFC_ROLE_PASSES || (n->def && n->def->flags & TFC_OP_LOOP_COND);
   return n->input_count == 1 && n->output_count == 1 && n->control_count == 0 && n->def && m->runs_in[id] == id &&
-         named(n, ops, sizeof ops / sizeof *ops) && !tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]) &&
+         passes && !tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]) &&
          !tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[0]));
 }
 

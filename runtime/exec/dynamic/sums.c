@@ -34,7 +34,7 @@ static bool is_float(const struct finder *f, struct tfc_output o) {
 static bool adds_two(const struct finder *f, uint32_t id) {
   const struct tfc_node *n = &f->g->nodes[id];
   if (!n->def || n->input_count != 2 || n->output_count != 1) return false;
-  return tfc_str_is(n->op, "AddN") || tfc_str_is(n->op, "AddV2") || tfc_str_is(n->op, "Add");
+  return n->def->role == TFC_ROLE_ADD_N || n->def->role == TFC_ROLE_ADD;
 }
 
 // Of shapes that are known in part, as those of what comes off a stack: where they differ after all, AddV2 broadcasts
@@ -49,11 +49,11 @@ static bool may_fit(const struct tfc_shape *term, const struct tfc_shape *to) {
 // A product that nobody but the addition `sum` wants.
 static bool is_term(const struct finder *f, uint32_t sum, struct tfc_output term, struct tfc_output to) {
   const struct tfc_node *n = &f->g->nodes[term.node];
-  if (fed(f, term) || !n->def || !tfc_str_is(n->op, "MatMul") || f->readers[term.node] != 1) return false;
+  if (fed(f, term) || !n->def || n->def->role != TFC_ROLE_PRODUCT || f->readers[term.node] != 1) return false;
   if (!is_float(f, term) || device_of(f, term.node) != device_of(f, sum)) return false;
   // A right side that is transposed is a weight as a rule, and what it is added to is small.
   if (tfc_node_attr_bool(f->g, n, "transpose_b", false)) return false;
-  if (f->session->devices[device_of(f, sum)]->driver != &tfc_driver_cpu) return false;
+  if (f->session->devices[device_of(f, sum)]->driver->host_kernels != TFC_HOST_KERNELS_IN_PLACE) return false;
   if (!may_fit(shape_of(f, term), shape_of(f, to))) return false;
   for (int k = 0; k < 2; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(f->g, tfc_node_inputs(f->g, n)[k]))) return false;

@@ -13,18 +13,15 @@ struct finder {
   uint32_t *todo, *pushes; // [nodes]
 };
 
-static bool is_op(const struct tfc_dnode *n, const char *name) {
-  return n->kind == TFC_DNODE_OP && strcmp(n->def->name, name) == 0;
+static bool is_op(const struct tfc_dnode *n, tfc_op_role role) {
+  return n->kind == TFC_DNODE_OP && n->def->role == role;
 }
 static bool on_host(const struct finder *f, const struct tfc_dnode *n) {
   return f->session->devices[n->device]->info.address_space == 0;
 }
 
 static bool reads_shape(const struct finder *f, const struct tfc_dnode *n) {
-  static const char *const ops[] = {"Shape", "ShapeN", "Rank", "Size", "ZerosLike"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (is_op(n, ops[i])) return on_host(f, n);
-  return false;
+  return is_op(n, TFC_ROLE_OF_SHAPE) && on_host(f, n);
 }
 
 static bool is_read(const struct finder *f, const struct tfc_dnode *pop) {
@@ -47,9 +44,9 @@ static bool is_unread(const struct finder *f, uint32_t stack, uint32_t *out_coun
       f->seen[edge->to] = true;
       if (to->kind == TFC_DNODE_PASS)
         f->todo[depth++] = edge->to;
-      else if (is_op(to, "StackPushV2") && edge->slot == 0 && on_host(f, to))
+      else if (is_op(to, TFC_ROLE_PUSH) && edge->slot == 0 && on_host(f, to))
         f->pushes[count++] = edge->to;
-      else if (!(is_op(to, "StackPopV2") && !is_read(f, to)) && !is_op(to, "StackCloseV2"))
+      else if (!(is_op(to, TFC_ROLE_POP) && !is_read(f, to)) && !is_op(to, TFC_ROLE_STACK_CLOSE))
         return false;
     }
   }
@@ -67,7 +64,7 @@ tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const struct tfc_graph
   f.pushes = malloc((n + 1u) * sizeof *f.pushes);
   if (!f.seen || !f.todo || !f.pushes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < n; i++) {
-    if (!is_op(&d->nodes[i], "StackV2") || !on_host(&f, &d->nodes[i])) continue;
+    if (!is_op(&d->nodes[i], TFC_ROLE_STACK) || d->nodes[i].keeps_reference || !on_host(&f, &d->nodes[i])) continue;
     if (!tfc_dtype_is_plain(tfc_node_attr_type(g, &g->nodes[d->nodes[i].node], "elem_type", TFC_DTYPE_NONE))) continue;
     if (!is_unread(&f, i, &count)) continue;
     for (uint32_t k = 0; k < count; k++) d->nodes[f.pushes[k]].def = &tfc_stack_push_shape_def;

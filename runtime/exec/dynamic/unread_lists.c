@@ -4,14 +4,11 @@
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/ops/data_list.h"
 
-static bool is_op(const struct tfc_node *n, const char *name) {
-  return tfc_str_is(n->op, name);
-}
 static bool is_loop(const struct tfc_node *n) {
-  return is_op(n, "While") || is_op(n, "StatelessWhile");
+  return tfc_node_role(n) == TFC_ROLE_WHILE;
 }
 static bool reads_shape(const struct tfc_node *n) {
-  return is_op(n, "Shape") || is_op(n, "ShapeN") || is_op(n, "Rank") || is_op(n, "Size") || is_op(n, "ZerosLike");
+  return tfc_node_role(n) == TFC_ROLE_OF_SHAPE;
 }
 
 static const struct tfc_function *function_of(const struct tfc_graph *library, const struct tfc_graph *g,
@@ -39,19 +36,19 @@ static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
   uint32_t node, slot;
   while (one_reader(g, o, &node, &slot)) {
     if (node == TFC_NONE32) return true;
-    if (!is_op(&g->nodes[node], "Identity")) return false;
+    if (tfc_node_role(&g->nodes[node]) != TFC_ROLE_IDENTITY) return false;
     o = (struct tfc_output){node, 0};
   }
   return false;
 }
 
-// Argument `i` goes to an op of that name, as its first input, and what that makes of it back as result `i`.
-static bool goes_through(const struct tfc_function *f, uint32_t i, const char *op, uint32_t *out_node) {
+// Argument `i` goes to an op of that role, as its first input, and what that makes of it back as result `i`.
+static bool goes_through(const struct tfc_function *f, uint32_t i, tfc_op_role role, uint32_t *out_node) {
   uint32_t slot, result;
   if (i >= f->arg_count || i >= f->ret_count) return false;
   if (!one_reader(f->body, (struct tfc_output){f->args[i], 0}, out_node, &slot) || *out_node == TFC_NONE32)
     return false;
-  if (slot != 0 || !is_op(&f->body->nodes[*out_node], op)) return false;
+  if (slot != 0 || tfc_node_role(&f->body->nodes[*out_node]) != role) return false;
   return one_reader(f->body, (struct tfc_output){*out_node, 0}, &result, &slot) && result == f->rets[i];
 }
 
@@ -64,7 +61,7 @@ static bool pops_shapes(const struct tfc_graph *library, const struct tfc_graph 
                             *body = function_of(library, g, loop, "body");
   if (!condition || !body || i >= condition->arg_count) return false;
   if (!is_unused(condition->body, (struct tfc_output){condition->args[i], 0})) return false;
-  if (!goes_through(body, i, "TensorListPopBack", &pop)) return false;
+  if (!goes_through(body, i, TFC_ROLE_LIST_POP, &pop)) return false;
   for (uint32_t k = 0; k < body->body->node_count; k++) {
     const struct tfc_node *reader = &body->body->nodes[k];
     for (uint32_t slot = 0; slot < reader->input_count; slot++) {
@@ -107,7 +104,7 @@ static bool is_unread(const struct tfc_graph *main, const struct tfc_graph *libr
   bool any = false;
   uint32_t i = 0, node;
   while (i < body->arg_count && body->args[i] != tfc_node_inputs(body->body, &body->body->nodes[push])[0].node) i++;
-  if (!goes_through(body, i, "TensorListPushBack", &node) || !fits_in(main, main, body, i, &any)) return false;
+  if (!goes_through(body, i, TFC_ROLE_LIST_PUSH, &node) || !fits_in(main, main, body, i, &any)) return false;
   for (uint32_t f = 0; f < library->function_count; f++)
     if (library->functions[f].body && !fits_in(main, library->functions[f].body, body, i, &any)) return false;
   return any;
@@ -121,7 +118,7 @@ void tfc_dynamic_find_unread_lists(struct tfc_dynamic *d, const struct tfc_graph
     if (library->functions[f].body == g) body = &library->functions[f];
   for (uint32_t i = 0; i < d->node_count && body; i++) {
     struct tfc_dnode *n = &d->nodes[i];
-    if (n->kind != TFC_DNODE_OP || strcmp(n->def->name, "TensorListPushBack") != 0) continue;
+    if (n->kind != TFC_DNODE_OP || n->def->role != TFC_ROLE_LIST_PUSH) continue;
     if (session->device_count > 1 || session->devices[n->device]->info.address_space) continue;
     if (!tfc_dtype_is_plain(tfc_node_attr_type(g, &g->nodes[n->node], "element_dtype", TFC_DTYPE_NONE))) continue;
     if (is_unread(session->graph, library, body, n->node)) n->def = &tfc_list_push_shape_def;

@@ -263,8 +263,8 @@ static uint32_t last_use(const struct walk *w, uint32_t node, int32_t index, int
     if (k->output != index || !w->b->ground->needed[k->node] || tfc_all_fed(w->b->ground, &g->nodes[k->node])) continue;
     uint32_t at = w->b->ground->position[k->node];
     if (elidable_view(w->b, &g->nodes[k->node])) {
-      if (k->input > 0 && !tfc_str_is(g->nodes[k->node].op, "IdentityN")) continue;
-      int32_t out = tfc_str_is(g->nodes[k->node].op, "IdentityN") ? k->input : 0;
+      if (k->input > 0 && tfc_node_role(&g->nodes[k->node]) != TFC_ROLE_SPREAD) continue;
+      int32_t out = tfc_node_role(&g->nodes[k->node]) == TFC_ROLE_SPREAD ? k->input : 0;
       at = depth > 100 ? UINT32_MAX : last_use(w, k->node, out, depth + 1);
     }
     if (at > last) last = at;
@@ -282,16 +282,13 @@ static bool must_copy(const struct walk *w, uint32_t id, uint32_t variable) {
 
 // --- Views -------------------------------------------------------------------------------------------------------
 static bool keeps_shape(const struct tfc_node *n) {
-  static const char *const names[] = {"Identity", "StopGradient",           "PreventGradient",
-                                      "Snapshot", "PlaceholderWithDefault", "ReadVariableOp"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tfc_str_is(n->op, names[i])) return true;
-  return false;
+  tfc_op_role role = tfc_node_role(n);
+  return role == TFC_ROLE_IDENTITY || role == TFC_ROLE_PASSES || role == TFC_ROLE_DEFAULT || role == TFC_ROLE_READ;
 }
 
 static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
-  if (b->session->options.no_rewrites && !tfc_str_is(n->op, "ReadVariableOp")) return false;
-  if (tfc_str_is(n->op, "IdentityN")) return true;
+  if (b->session->options.no_rewrites && tfc_node_role(n) != TFC_ROLE_READ) return false;
+  if (tfc_node_role(n) == TFC_ROLE_SPREAD) return true;
   if (!(n->def->flags & TFC_OP_VIEW) || n->input_count == 0 || n->output_count == 0) return false;
   if (n->def->flags & TFC_OP_CHECKS) return false;
   if (keeps_shape(n)) return true;
@@ -305,10 +302,10 @@ static tfc_status elide_view(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
   const struct tfc_output *in = tfc_node_inputs(g, n);
-  uint32_t count = tfc_str_is(n->op, "IdentityN") ? n->output_count : 1;
+  uint32_t count = tfc_node_role(n) == TFC_ROLE_SPREAD ? n->output_count : 1;
   for (uint32_t i = 0; i < count; i++) {
     struct source s = w->sources[output_number(g, in[i])];
-    if (!keeps_shape(n) && count == 1 && !tfc_str_is(n->op, "IdentityN"))
+    if (!keeps_shape(n) && count == 1 && tfc_node_role(n) != TFC_ROLE_SPREAD)
       s.view = &w->b->ground->shapes.shapes[n->output_begin];
     s.after = w->after[id] != TFC_NONE32 ? w->after[id] : s.after;
     if (!w->b->ground->fed[n->output_begin + i]) w->sources[n->output_begin + i] = s;
@@ -457,7 +454,7 @@ static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
 
 // A view with another shape is a slot of its own, whose address must be known before the step begins.
 static bool view_can_follow(const struct walk *w, const struct tfc_node *n) {
-  if (keeps_shape(n) || tfc_str_is(n->op, "IdentityN")) return true;
+  if (keeps_shape(n) || tfc_node_role(n) == TFC_ROLE_SPREAD) return true;
   const struct source *s = &w->sources[output_number(w->b->graph, tfc_node_inputs(w->b->graph, n)[0])];
   uint32_t value = s->kind == REFERENCE ? w->accesses.data[s->variable].version : s->value;
   const struct tfc_ir_value *v = &w->ir->values.data[value];
@@ -492,7 +489,7 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
   if (f & TFC_OP_NOP && n->output_count == 0) return elided_after(w, id);
   if ((elidable_view(w->b, n) || reduces_nothing(w, n)) && view_can_follow(w, n)) {
     const struct source *s = &w->sources[output_number(g, tfc_node_inputs(g, n)[0])];
-    if (!tfc_str_is(n->op, "ReadVariableOp")) {
+    if (tfc_node_role(n) != TFC_ROLE_READ) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));
       return elide_view(w, id);
     }

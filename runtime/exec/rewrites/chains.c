@@ -113,7 +113,7 @@ static bool plain_float(const struct tfc_ir *ir, uint32_t value) {
 static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct candidate *out) {
   if (op->dead || op->joint || op->prepared || !op->def || !op->def->elementwise || op->output_count != 1) return;
   const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-  if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) return;
+  if (!driver->host_kernels) return;
   if (op->outputs[0] == TFC_NONE32 || op->input_count < 1 || op->input_count > 2) return;
   const struct tfc_ir_value *value = &ir->values.data[op->outputs[0]];
   if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE32) return;
@@ -521,13 +521,10 @@ static tfc_status find_groups(struct fusion *f) {
 // (both ways of an activation or a normalisation, often): each computes it again from the value, instead of keeping
 // every such form of it in memory. The bits are the same.
 static bool is_cheap(const struct fusion *f, uint32_t id) {
-  static const char *const names[] = {"Mul", "AddV2", "Add", "Sub", "RealDiv"};
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (op->dead || !f->ops[id].eligible || op->input_count != 2 || ir->values.data[op->outputs[0]].fetched) return false;
-  bool known = false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) known |= strcmp(op->def->name, names[i]) == 0;
-  for (uint32_t k = 0; known && k < 2; k++) { // a variable may be another one later
+  for (uint32_t k = 0; op->def->is_cheap && k < 2; k++) { // a variable may be another one later
     if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&
         ir->values.data[op->inputs[!k].value].kind != TFC_IR_VARIABLE &&
         is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space) &&

@@ -6,9 +6,9 @@ static tfc_status overwrite(struct tfc_ir *ir) {
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || op->in_place || !op->def || op->output_count != 2) continue;
-    if (strcmp(op->def->name, "SparseSoftmaxCrossEntropyWithLogits") != 0) continue;
+    if (op->def->role != TFC_ROLE_CROSS_ENTROPY) continue;
     const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) continue;
+    if (!driver->host_kernels) continue;
     if (ir->values.data[op->inputs[0].value].dtype != TFC_FLOAT) continue;
     uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, 2);
     if (!in_place) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");

@@ -173,7 +173,8 @@ static uint64_t shared_key(const struct tfc_ir_op *op, const struct tfc_ir_input
 }
 
 static bool may_split(const struct tfc_ir *ir, uint16_t device) {
-  return ir->all_rewrites && ir->device_count == 1 && ir->devices[device]->driver == &tfc_driver_cpu &&
+  return ir->all_rewrites && ir->device_count == 1 &&
+         ir->devices[device]->driver->host_kernels == TFC_HOST_KERNELS_IN_PLACE &&
          ir->devices[device]->info.cores == 1 && tfc_split_available();
 }
 

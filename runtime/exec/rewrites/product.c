@@ -6,12 +6,11 @@ static const struct tfc_shape *input_shape(const struct tfc_ir *ir, const struct
 
 // Can the host's kernels run on this device?
 static bool runs_here(const struct tfc_ir *ir, uint16_t device) {
-  const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return driver == &tfc_driver_cpu || driver == &tfc_driver_emulated;
+  return ir->devices[device]->driver->host_kernels != TFC_HOST_KERNELS_NONE;
 }
 
 bool tfc_is_product(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_product_form *out) {
-  if (op->dead || op->joint || op->prepared || !op->def || strcmp(op->def->name, "MatMul") != 0) return false;
+  if (op->dead || op->joint || op->prepared || !op->def || op->def->role != TFC_ROLE_PRODUCT) return false;
   if (!runs_here(ir, op->device) || op->input_count != 2 || op->output_count != 1) return false;
   const struct tfc_ir_value *b = &ir->values.data[op->inputs[1].value];
   const struct tfc_shape *sa = input_shape(ir, &op->inputs[0]), *sb = input_shape(ir, &op->inputs[1]);

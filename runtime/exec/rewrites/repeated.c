@@ -1,17 +1,10 @@
 // A tensor that is repeated (Tile, BroadcastTo: the gradient of a sum or a mean) only to meet another one of the full
 // shape in an operation that broadcasts is read as it is: the operation repeats it. Exact.
-#include <string.h>
-
 #include "runtime/exec/rewrites/rewrite.h"
 
 static bool broadcasts(const struct tfc_ir_op *op) {
-  static const char *const names[] = {"Mul", "AddV2", "Add",     "Sub",     "RealDiv",
-                                      "Div", "Pow",   "Maximum", "Minimum", "SquaredDifference"};
   if (op->dead || op->joint || op->prepared || !op->def || op->input_count != 2 || op->output_count != 1) return false;
-  if (op->outputs[0] == TFC_NONE32) return false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(op->def->name, names[i]) == 0) return true;
-  return false;
+  return op->outputs[0] != TFC_NONE32 && op->def->broadcasts;
 }
 
 static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
@@ -25,7 +18,7 @@ static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const stru
   if (v->kind != TFC_IR_OP || v->op == TFC_NONE32) return NULL;
   const struct tfc_ir_op *made = &ir->ops.data[v->op];
   if (made->dead || made->prepared || !made->def) return NULL;
-  if (strcmp(made->def->name, "Tile") != 0 && strcmp(made->def->name, "BroadcastTo") != 0) return NULL;
+  if (made->def->role != TFC_ROLE_REPEATS) return NULL;
   const struct tfc_ir_input *from = &made->inputs[0];
   if (from->value == TFC_NONE32 || from->variable != TFC_NONE32) return NULL;
   if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL; // it may be another one by then
@@ -41,7 +34,7 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
     struct tfc_ir_op *op = &ir->ops.data[i];
     if (!broadcasts(op)) continue;
     const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (driver != &tfc_driver_cpu && driver != &tfc_driver_emulated) continue;
+    if (!driver->host_kernels) continue;
     const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
     for (uint32_t k = 0; k < 2; k++) {
       const struct tfc_ir_input *from = unrepeated(ir, &op->inputs[k]);

@@ -223,7 +223,7 @@ static tfc_status sum_products(struct tfc_ir *ir) {
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
-    if (op->dead || op->joint || op->prepared || !op->def || strcmp(op->def->name, "AddN") != 0) continue;
+    if (op->dead || op->joint || op->prepared || !op->def || op->def->role != TFC_ROLE_ADD_N) continue;
     TFC_TRY(s, fuse_sum(ir, &readers, end, i, g));
   }
 out:

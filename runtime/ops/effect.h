@@ -1,0 +1,22 @@
+// What an op does to the world outside of a step, and what it takes from there.
+#ifndef TFC_RUNTIME_OPS_EFFECT_H
+#define TFC_RUNTIME_OPS_EFFECT_H
+
+#include "runtime/graph/op_def.h"
+
+// By name, and by the row where there is one (`def` may be NULL).
+typedef enum tfc_op_effect {
+  TFC_EFFECT_NONE,
+  TFC_EFFECT_UPDATE,  // writes a variable or a queue
+  TFC_EFFECT_TABLE,   // fills a lookup table
+  TFC_EFFECT_RESTORE, // reads a checkpoint
+  TFC_EFFECT_SAVE,    // writes files or summaries
+} tfc_op_effect;
+tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
+
+bool tfc_op_is_placeholder(tfc_str op); // nothing but what is fed
+bool tfc_op_is_outside(
+    tfc_str op); // a placeholder, with a default or without, or a read of a queue, iterator or reader
+bool tfc_op_closes_queue(tfc_str op);
+
+#endif
