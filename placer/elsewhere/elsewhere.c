@@ -2,8 +2,6 @@
 #include "placer/elsewhere/elsewhere.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,72 +13,6 @@ static const double usual_seconds = 600; // without --time
 
 static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
-
-double tfc_elsewhere_seconds(const struct tfc_elsewhere *r) {
-  return 1e-9 * (double)tfc_now_ns() - r->begin_s;
-}
-bool tfc_elsewhere_cancelled(const struct tfc_elsewhere *r) {
-  return r->o->search.cancel && atomic_load(r->o->search.cancel);
-}
-uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *r) {
-  const uint32_t all = r->o->settings->measurements;
-  return r->known.count < all ? all - (uint32_t)r->known.count : 0;
-}
-
-void tfc_elsewhere_say(struct tfc_elsewhere *r, bool warning, const char *format, ...) {
-  char text[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  if (r->o->settings->say) r->o->settings->say(warning, text);
-}
-
-// Ranks count only where they are not the problem's own.
-static uint64_t digest_of(const struct tfc_problem *p, const struct tfc_solution *s) {
-  uint64_t hash = tfc_hash_bytes(s->device, p->unit_count * sizeof *s->device);
-  if (s->rank && memcmp(s->rank, p->rank, p->node_count * sizeof *s->rank) != 0)
-    hash ^= tfc_hash_bytes(s->rank, p->node_count * sizeof *s->rank) * 0x9e3779b97f4a7c15u;
-  return hash;
-}
-
-tfc_status tfc_elsewhere_add(struct tfc_elsewhere *r, const char *name, const char *algorithm, const char *role,
-                             const struct tfc_solution *solution, uint32_t *out_index, bool *out_new) {
-  tfc_status s = NULL;
-  struct tfc_verdict v = {0};
-  const uint64_t digest = digest_of(r->problem, solution);
-  *out_new = false;
-  for (uint32_t i = 0; i < r->known.count; i++)
-    if (r->known.data[i].digest == digest) return *out_index = i, NULL;
-  struct tfc_elsewhere_known k = {.algorithm = algorithm,
-                                  .role = role,
-                                  .baseline = strcmp(role, "baseline") == 0,
-                                  .digest = digest,
-                                  .state = TFC_RESULT_CUT,
-                                  .median_us = (double)NAN,
-                                  .q1_us = (double)NAN,
-                                  .q3_us = (double)NAN,
-                                  .ratio = (double)NAN,
-                                  .log_us = (double)NAN,
-                                  .predicted_us = (double)NAN};
-  k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", r->known.count + 1);
-  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_solution_copy(&k.solution, solution, r->problem));
-  tfc_simulate(r->simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
-  k.simulated_us = v.legal ? 1e-6 * (double)v.value : (double)NAN;
-  if (!tfc_array_push(&r->known, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *out_index = (uint32_t)r->known.count - 1, *out_new = true;
-out:
-  if (s) free(k.name), tfc_solution_deinit(&k.solution);
-  return s;
-}
-
-static void forget(struct tfc_elsewhere_known *k) {
-  free(k->name), free(k->note);
-  tfc_solution_deinit(&k->solution);
-  tfc_array_free(&k->final_us);
-  tfc_array_free(&k->choose_us);
 }
 
 static void on_program(void *user, const char *text) {
@@ -184,8 +116,7 @@ out:
   tfc_command_stop(r.program);
   tfc_learned_free(r.learned);
   tfc_simulator_free(r.simulator);
-  for (size_t i = 0; i < r.known.count; i++) forget(&r.known.data[i]);
-  tfc_array_free(&r.known);
+  tfc_elsewhere_forget(&r);
   tfc_strmap_deinit(&r.node_of);
   tfc_strmap_deinit(&r.device_of);
   return s;

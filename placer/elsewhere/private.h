@@ -54,6 +54,7 @@ struct tfc_elsewhere {
   const char *phase;
 };
 
+// state.c
 double tfc_elsewhere_seconds(const struct tfc_elsewhere *run); // since it began
 bool tfc_elsewhere_cancelled(const struct tfc_elsewhere *run);
 uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // measurements
@@ -61,6 +62,7 @@ uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // measurements
 TFC_MUST_USE tfc_status tfc_elsewhere_add(struct tfc_elsewhere *run, const char *name, const char *algorithm,
                                           const char *role, const struct tfc_solution *solution, uint32_t *out_index,
                                           bool *out_new);
+void tfc_elsewhere_forget(struct tfc_elsewhere *run); // all that are known
 void tfc_elsewhere_say(struct tfc_elsewhere *run, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
 
 // readings.c
@@ -71,7 +73,7 @@ tfc_status tfc_elsewhere_observe(void *run, uint32_t index, const struct tfc_sol
 // rounds.c
 TFC_MUST_USE tfc_status tfc_elsewhere_search(struct tfc_elsewhere *run);
 // final.c
-double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run);
+double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run); // that the final turns are given
 // *out_answer: index of the answer; *out_ratio and the rest: against the best single device, NaN without one.
 struct tfc_elsewhere_verdict {
   uint32_t answer, single; // UINT32_MAX: none

@@ -48,7 +48,6 @@ KNOWN_UPWARDS = [
 ]
 KNOWN_CIRCLES = [  # folders, and how many files are in their circle
     ("placer/measure", 4),
-    ("placer/elsewhere", 5),
 ]
 
 
