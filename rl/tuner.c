@@ -59,7 +59,7 @@ static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
   uint32_t best = 4 + (uint32_t)(turn / 24);
   if (best > t->elite_count) best = t->elite_count;
   if (tfc_random_below(r, 2)) { // around the mean
-    const double step = 0.3 * pow(3, 2 * tfc_random_unit(r) - 1);
+    const double step = 0.5 * pow(3, 2 * tfc_random_unit(r) - 1);
     for (int i = 0; i < TFC_WEIGHTS; i++) {
       double mean = 0, square = 0;
       for (uint32_t k = 0; k < best; k++) mean += (double)t->elite[k].weights[i] / best;
@@ -70,13 +70,24 @@ static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
     }
     return;
   }
+  if (best >= 4 && tfc_random_below(r, 2)) { // one of the elite, moved as two others of it differ
+    const uint32_t a = (uint32_t)tfc_random_below(r, best), b = (uint32_t)tfc_random_below(r, t->elite_count),
+                   c = (uint32_t)tfc_random_below(r, t->elite_count);
+    const double part = 0.3 + 0.6 * tfc_random_unit(r), crossed = 0.3 + 0.7 * tfc_random_unit(r);
+    memcpy(x->weights, t->elite[a].weights, sizeof x->weights);
+    for (int i = 0; i < TFC_WEIGHTS; i++)
+      if (tfc_random_unit(r) < crossed)
+        x->weights[i] += (float)(part * (double)(t->elite[b].weights[i] - t->elite[c].weights[i]) +
+                                 0.03 * (double)t->policy->spread[i] * tfc_random_normal(r));
+    return;
+  }
   // One of the elite, some of its weights moved, by little or much.
   const uint32_t rank = (uint32_t)((double)best * tfc_random_unit(r) * tfc_random_unit(r));
   const double step = pow(0.1, 1.5 * tfc_random_unit(r)), share = tfc_random_unit(r);
   memcpy(x->weights, t->elite[rank].weights, sizeof x->weights);
   for (int i = 0; i < TFC_WEIGHTS; i++)
     if (tfc_random_unit(r) < share)
-      x->weights[i] += (float)(2 * step * (double)t->policy->spread[i] * tfc_random_normal(r));
+      x->weights[i] += (float)(4 * step * (double)t->policy->spread[i] * tfc_random_normal(r));
 }
 
 struct asked {

@@ -1,6 +1,7 @@
 // Tuner: rollouts of a policy on one problem, and what is learned from them there. First every head as it is; then
-// weights around those that did best, by the cross-entropy method (Rubinstein and Kroese 2004, chapter 2, over a
-// normal distribution of weights): the reward may be simulated or measured.
+// weights around those that did best: drawn from a normal distribution over them (the cross-entropy method, Rubinstein
+// and Kroese 2004, chapter 2), or one of them moved as two others differ (differential evolution, Storn and Price
+// 1997), or by chance. The reward may be simulated or measured.
 //
 //   tfc_tuner_create(problem, policy, seed, threads, &t);
 //   while (budget is left) {
