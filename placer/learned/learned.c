@@ -99,7 +99,7 @@ static double arrival_unit(const struct tfc_problem *p) {
 tfc_status tfc_learned_create(const struct tfc_problem *p, struct tfc_learned **out) {
   tfc_status s = NULL;
   struct tfc_learned *l = calloc(1, sizeof *l);
-  const uint32_t devices = p->device_count, pairs = devices * devices;
+  const uint32_t devices = p->device_count, pairs = tfc_learned_pair_count(p);
   if (!l) return no_memory();
   l->problem = p;
   if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family)))
@@ -263,7 +263,7 @@ static void add_row(const struct tfc_learned *l, double *a, double *b, const uin
 
 static void add_pieces(const struct tfc_learned *l, double *a, double *b) {
   const struct tfc_problem *p = l->problem;
-  const uint32_t pairs = p->device_count * p->device_count;
+  const uint32_t pairs = tfc_learned_pair_count(p);
   const double one[3] = {1, 1, 1};
   for (uint32_t n = 0; n < p->node_count; n++)
     for (uint32_t d = 0; d < p->device_count; d++) {

@@ -48,8 +48,17 @@ struct tfc_learned {
   uint32_t *shared, *overlapped; // [pair * pair_count + pair] how often one waited for the other; went beside it
 };
 
+// Pairs have parameters of their own on up to so many devices; on more, those that are said to be equally fast share
+// them (the equations are dense), and wires are those of the machine file.
+enum { TFC_LEARNED_MOST_PAIRED = 16 };
+static inline uint32_t tfc_learned_pair_count(const struct tfc_problem *p) {
+  const uint32_t most = TFC_LEARNED_MOST_PAIRED * TFC_LEARNED_MOST_PAIRED;
+  return p->device_count <= TFC_LEARNED_MOST_PAIRED ? p->device_count * p->device_count : most;
+}
 static inline uint32_t tfc_learned_pair(const struct tfc_learned *l, uint32_t from, uint32_t to) {
-  return from * l->problem->device_count + to;
+  const struct tfc_problem *p = l->problem;
+  if (p->device_count <= TFC_LEARNED_MOST_PAIRED) return from * p->device_count + to;
+  return tfc_problem_pair(p, from, to)->speed % tfc_learned_pair_count(p);
 }
 // The parameters' say on an operation's and a link's times, as a logarithm.
 static inline double tfc_learned_log_of(const struct tfc_learned *l, const double *theta, uint32_t node,

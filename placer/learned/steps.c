@@ -87,7 +87,8 @@ static int by_start(const void *a, const void *b) {
 tfc_status tfc_learned_watch_wires(struct tfc_learned *l, const struct tfc_learned_trace *trace) {
   tfc_status s = NULL;
   const struct tfc_problem *p = l->problem;
-  const uint32_t pairs = p->device_count * p->device_count;
+  const uint32_t pairs = tfc_learned_pair_count(p);
+  if (p->device_count > TFC_LEARNED_MOST_PAIRED) return NULL;
   struct way *ways = malloc((trace->transfer_count + 1u) * sizeof *ways);
   double *end = malloc((p->node_count + 1u) * sizeof *end), *last = malloc((pairs + 1u) * sizeof *last);
   uint32_t count = 0;

@@ -26,7 +26,7 @@ static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
 // [wire] which wires are one, by what was seen: they waited for each other, and never went side by side.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
-  const uint32_t pairs = p->device_count * p->device_count;
+  const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED ? tfc_learned_pair_count(p) : 0;
   uint32_t *join = malloc((p->wire_count + 1u) * sizeof *join);
   if (!join) return NULL;
   for (uint32_t w = 0; w <= p->wire_count; w++) join[w] = w;

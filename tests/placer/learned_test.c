@@ -242,6 +242,37 @@ static void crowded_devices_are_told_apart(void **state) {
   instance_free(&i);
 }
 
+// Many devices: the equations stay small, and a reading is learned from.
+static void many_devices_have_few_parameters(void **state) {
+  (void)state;
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_learned_world w = {0};
+  struct tfc_solution s = {0};
+  for (int d = DEVICES; d < 100; d++) {
+    char name[16];
+    const int size = snprintf(name, sizeof name, "acc:%d", d);
+    MUST(tfc_machine_add_device(
+        i.machine,
+        &(struct tfc_machine_device){.name = {name, (size_t)size}, .kind = TFC_STR("acc"), .memory = TFC_NO_LIMIT}));
+  }
+  tfc_problem_free(i.problem);
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  assert_ok(tfc_learned_create(i.problem, &l));
+  assert_true(l->dim < 1000);
+  assert_ok(tfc_solution_init(&s, i.problem));
+  for (uint32_t u = 0; u < i.problem->unit_count; u++) s.device[u] = (tfc_device_id)(u % 100);
+  const double before = step_in(i.problem, &s);
+  for (int k = 0; k < 8; k++) assert_ok(tfc_learned_add(l, &s, 1.5 * before, 1, NULL));
+  assert_ok(tfc_learned_fit(l));
+  assert_ok(tfc_learned_world(l, NULL, &w));
+  assert_true(fabs(log(step_in(w.problem, &s) / before / 1.5)) < 0.1);
+  tfc_learned_world_deinit(&w);
+  tfc_solution_deinit(&s);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
 // Pairs whose transfers wait for each other and never go side by side become one wire.
 static void wires_that_are_one_are_found(void **state) {
   (void)state;
@@ -276,7 +307,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_learned_is_the_prior),      cmocka_unit_test(pieces_tell_it_all),
       cmocka_unit_test(arrivals_are_told_from_operations), cmocka_unit_test(whole_steps_tell_much),
-      cmocka_unit_test(crowded_devices_are_told_apart),    cmocka_unit_test(wires_that_are_one_are_found),
+      cmocka_unit_test(crowded_devices_are_told_apart),    cmocka_unit_test(many_devices_have_few_parameters),
+      cmocka_unit_test(wires_that_are_one_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
