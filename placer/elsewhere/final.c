@@ -8,10 +8,23 @@
 #include "placer/elsewhere/private.h"
 #include "profiler/statistics.h"
 
-enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = 4 };
+enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = CHOOSE };
+
+static const double most_share = 0.35; // of the whole time; slow programs have fewer turns and finalists
 
 double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *r) {
-  return r->reading_s * (FINALISTS * CHOOSE + 2 * CONFIRM + 4);
+  const double all = r->reading_s * ((FINALISTS + 1) * CHOOSE + 2 * CONFIRM + 1);
+  return r->seconds > 0 ? fmin(all, most_share * r->seconds) : all;
+}
+
+// How many turns choose, and as many confirm; of how many finalists.
+static uint32_t plan(const struct tfc_elsewhere *r, uint32_t *out_finalists) {
+  const double left = r->seconds - tfc_elsewhere_seconds(r);
+  const double readings = r->seconds > 0 && r->reading_s > 0 ? left / r->reading_s : INFINITY;
+  const uint32_t turns = readings >= 30 ? CHOOSE : readings >= 12 ? 2 : 1;
+  const double some = (readings - 2 * turns) / turns - 1;
+  *out_finalists = some >= FINALISTS ? FINALISTS : some >= 2 ? (uint32_t)some : 2;
+  return turns;
 }
 
 struct finalist {
@@ -74,14 +87,15 @@ static uint32_t leader(const struct finalist *list, uint32_t count, uint32_t tur
 }
 
 static tfc_status interval(struct tfc_elsewhere *r, const struct tfc_elsewhere_known *answer,
-                           const struct tfc_elsewhere_known *single, struct tfc_elsewhere_verdict *out) {
-  const size_t blocks =
-      answer->final_us.count < single->final_us.count ? answer->final_us.count / 5 : single->final_us.count / 5;
+                           const struct tfc_elsewhere_known *single, uint32_t turns,
+                           struct tfc_elsewhere_verdict *out) {
+  const size_t a = answer->final_us.count / turns, b = single->final_us.count / turns;
   struct tfc_block_pair pairs[CONFIRM];
   struct tfc_interval i;
   uint32_t count = 0;
-  for (size_t b = 0; b < blocks && b < CONFIRM; b++)
-    pairs[count++] = (struct tfc_block_pair){single->final_us.data + 5 * b, answer->final_us.data + 5 * b, 5, 5};
+  for (uint32_t t = 0; t < turns && a && b; t++)
+    pairs[count++] =
+        (struct tfc_block_pair){single->final_us.data + t * b, answer->final_us.data + t * a, (uint32_t)b, (uint32_t)a};
   if (!count) return NULL;
   TFC_RETURN_IF_ERROR(tfc_bootstrap_ratio(pairs, count, 1000, r->o->search.seed, &i));
   out->ratio = i.value, out->low = i.low, out->high = i.high;
@@ -105,13 +119,13 @@ out:
 tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_verdict *out) {
   tfc_status s = NULL;
   struct finalist list[FINALISTS + 1] = {0};
-  uint32_t count = 0, single = UINT32_MAX;
+  uint32_t count = 0, single = UINT32_MAX, most, turns = plan(r, &most);
   for (uint32_t i = 0; i < r->known.count; i++) {
     const struct tfc_elsewhere_known *k = &r->known.data[i];
     if (is_fine(k) && k->single && (out->single == UINT32_MAX || k->log_us < r->known.data[out->single].log_us))
       out->single = i;
   }
-  while (count < FINALISTS) { // the next best
+  while (count < most) { // the next best
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < r->known.count; i++) {
       bool taken = !is_fine(&r->known.data[i]);
@@ -128,7 +142,7 @@ tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_ver
     if (list[i].index == out->single) single = i;
   if (single == UINT32_MAX && out->single != UINT32_MAX) single = count, list[count++].index = out->single;
   uint32_t best = 0;
-  for (uint32_t turn = 0; turn < CHOOSE; turn++) {
+  for (uint32_t turn = 0; turn < turns; turn++) {
     TFC_TRY(s, read_turn(r, list, count, turn));
     const uint32_t now = leader(list, count, turn + 1);
     if (now == UINT32_MAX) continue;
@@ -142,10 +156,11 @@ tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_ver
   }
   out->answer = list[best].index;
   for (uint32_t i = 0; i < count; i++) list[i].out = i != best && i != single;
-  for (uint32_t turn = CHOOSE; turn < CHOOSE + CONFIRM; turn++) TFC_TRY(s, read_turn(r, list, count, turn));
+  for (uint32_t turn = CHOOSE; turn < CHOOSE + turns; turn++) TFC_TRY(s, read_turn(r, list, count, turn));
   TFC_TRY(s, store_final(r, &r->known.data[out->answer]));
   if (single != UINT32_MAX && single != best) TFC_TRY(s, store_final(r, &r->known.data[out->single]));
-  if (single != UINT32_MAX) TFC_TRY(s, interval(r, &r->known.data[out->answer], &r->known.data[out->single], out));
+  if (single != UINT32_MAX)
+    TFC_TRY(s, interval(r, &r->known.data[out->answer], &r->known.data[out->single], turns, out));
 out:
   if (tfc_status_code(s) == TFC_CANCELLED) { // the best so far is an answer
     tfc_status_free(s);

@@ -167,7 +167,10 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     const uint32_t rounds_left = (tfc_elsewhere_left(r) + BATCH - 1) / BATCH;
     const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);
     if (tfc_elsewhere_cancelled(r)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
-    if (r->seconds > 0 && left <= 0) break;
+    if (r->seconds > 0 && left <= r->reading_s) break;
+    // A batch takes two thirds of what is left at most; with it the reference is read, and the incumbent.
+    if (r->seconds > 0 && r->reading_s > 0 && x.wanted > 0.67 * left / (1.5 * r->reading_s))
+      x.wanted = 1 + (uint32_t)(0.67 * left / (1.5 * r->reading_s));
     if (r->o->search.evaluations && r->evaluations >= r->o->search.evaluations) break;
     const double seconds = round_seconds(r, rounds_left) * (round ? 1 : 2);
     struct tfc_solution start = {0};

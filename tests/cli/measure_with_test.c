@@ -160,6 +160,16 @@ static void what_goes_wrong_is_said(void **state) {
   assert_exit(2, "--objective throughput", PLACE "--objective throughput --measure-with 'sh count.sh'", folder);
 }
 
+// A program whose readings take long leaves fewer of them, and time for rounds before the final turns.
+static void slow_readings_leave_time_to_search(void **state) {
+  (void)state;
+  command_put(folder, "slow.sh", "while read -r line; do sleep 0.3; echo \"$line\"; done | sh count.sh\n");
+  assert_exit(0, "", PLACE "--time 12s --measurements 40 --measure-with 'sh slow.sh'", folder);
+  assert_true(query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run)") >= 3);
+  assert_true(query("SELECT COUNT(*) FROM v_step WHERE phase = 'final' AND run_id = (SELECT MAX(run_id) FROM v_run)") >=
+              10);
+}
+
 static void a_placement_is_evaluated(void **state) {
   (void)state;
   assert_exit(0, "",
@@ -190,6 +200,7 @@ int main(void) {
       cmocka_unit_test(hidden_machine_is_learned),
       cmocka_unit_test(the_prior_stays_where_it_is_asked_for),
       cmocka_unit_test(what_goes_wrong_is_said),
+      cmocka_unit_test(slow_readings_leave_time_to_search),
       cmocka_unit_test(a_placement_is_evaluated),
       cmocka_unit_test(a_tensorflow_graph_is_measured),
   };
