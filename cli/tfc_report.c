@@ -6,6 +6,7 @@
 
 #include "cli/json.h"
 #include "cli/program.h"
+#include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
@@ -13,6 +14,7 @@ struct options {
   struct tfc_common common;
   const char *db, *out;
   int64_t keep;
+  bool csv;
 };
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct tfc_flag flags[] = {
@@ -29,30 +31,34 @@ static const struct tfc_flag flags[] = {
      .minimum = 0,
      .maximum = INT64_MAX,
      .help = "gc: how many of the last runs stay"},
+    {.name = "csv", .kind = TFC_FLAG_BOOL, AT(csv), .help = "the table as comma-separated values on stdout"},
 };
 static const struct tfc_program program = {
     .name = "tfc-report",
     .summary = "look at what happened in a run",
-    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | trace [RUN] [--out FILE] | gc "
-             "--keep N",
+    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | nodes [RUN] | trace [RUN] "
+             "[--out FILE] | gc --keep N",
     .examples = "  tfc-report list\n"
                 "      the runs of tfc.db\n"
                 "  tfc-report --db tfc.db show 17 --out nmt.report\n"
                 "      one run: its rivals, its devices, and the page with all plots\n"
                 "  tfc-report compare 16 17\n"
                 "      two runs side by side, by type of operation\n"
+                "  tfc-report nodes 17 --csv\n"
+                "      every operation: device, time, bytes, slack\n"
                 "  tfc-report trace 17 --out trace.json.gz\n"
                 "      its traced steps for chrome://tracing or ui.perfetto.dev\n"
                 "  tfc-report gc --keep 5\n"
                 "      delete all but the last five runs\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
-    .commands = "list|show|compare|trace|gc",
+    .commands = "list|show|compare|nodes|trace|gc",
     .argument_max = 3,
 };
 
-enum { LIST, SHOW, COMPARE, TRACE, GC, COMMANDS };
-static const char *const commands[] = {"list", "show", "compare", "trace", "gc", NULL};
+enum { LIST, SHOW, COMPARE, NODES, TRACE, GC, COMMANDS };
+static const char *const commands[] = {"list", "show", "compare", "nodes", "trace", "gc", NULL};
+#define SAY "say list, show, compare, nodes, trace or gc"
 static const char *command_name(const void *list, size_t i) {
   return ((const char *const *)list)[i];
 }
@@ -66,31 +72,60 @@ static bool parse_run(const struct tfc_texts *arguments, uint32_t i, int64_t *ou
   return !s && *out >= 0;
 }
 
-static tfc_status print_json(struct tfc_store *store, const char *const *names, const char *const *queries,
-                             const struct tfc_query_args *args) {
+// Tables as --csv (the first one) or --json (all, by name).
+static tfc_status print_tables(const struct options *o, const char *const *names, const struct tfc_table *tables,
+                               size_t count) {
+  struct tfc_text text = {0};
   tfc_status s = NULL;
-  json_t *document = json_object();
-  for (size_t i = 0; names[i]; i++) {
-    struct tfc_table t = {0};
-    TFC_TRY(s, tfc_table_query(store, queries[i], args, &t));
-    json_object_set_new(document, names[i], cli_json_table(&t));
-    tfc_table_deinit(&t);
+  json_t *document = NULL;
+  if (o->csv) {
+    tfc_table_csv(&tables[0], &text);
+    if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    fwrite(text.data, 1, text.size, stdout);
+    goto out;
   }
+  document = json_object();
+  for (size_t i = 0; i < count; i++) json_object_set_new(document, names[i], cli_json_table(&tables[i]));
   s = cli_json_print(document);
 out:
   json_decref(document);
+  tfc_text_deinit(&text);
+  return s;
+}
+
+static tfc_status print_queries(const struct options *o, struct tfc_store *store, const char *const *names,
+                                const char *const *queries, const struct tfc_query_args *args) {
+  struct tfc_table tables[4] = {0};
+  size_t count = 0;
+  tfc_status s = NULL;
+  for (; names[count]; count++) TFC_TRY(s, tfc_table_query(store, queries[count], args, &tables[count]));
+  s = print_tables(o, names, tables, count);
+out:
+  for (size_t i = 0; i < 4; i++) tfc_table_deinit(&tables[i]);
+  return s;
+}
+
+static tfc_status print_lists(const struct options *o, struct tfc_report_lists *lists) {
+  tfc_status s = NULL;
+  if (o->csv || o->common.json)
+    s = print_tables(o, lists->names, lists->tables, lists->count);
+  else
+    fwrite(lists->text.data, 1, lists->text.size, stdout);
+  tfc_report_lists_deinit(lists);
   return s;
 }
 
 static tfc_status run(int command, const struct options *o, struct tfc_store *store, int64_t a, int64_t b) {
   struct tfc_text text = {0};
   struct tfc_query_args args = {0};
+  struct tfc_report_lists lists = {0};
+  const bool rows = o->csv || o->common.json;
   tfc_status s = NULL;
   switch (command) {
   case LIST:
-    if (o->common.json) {
-      TFC_TRY(
-          s, print_json(store, (const char *const[]){"runs", NULL}, (const char *const[]){tfc_report_sql_runs}, &args));
+    if (rows) {
+      TFC_TRY(s, print_queries(o, store, (const char *const[]){"runs", NULL},
+                               (const char *const[]){tfc_report_sql_runs}, &args));
       break;
     }
     TFC_TRY(s, tfc_report_list(store, &text));
@@ -101,10 +136,10 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
       TFC_TRY(s, tfc_report_page(store, args.run, o->out));
       tfc_say("Written: %s/index.html", o->out);
     }
-    if (o->common.json) {
-      TFC_TRY(s, print_json(store, (const char *const[]){"run", "results", "devices", NULL},
-                            (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices},
-                            &args));
+    if (rows) {
+      TFC_TRY(s, print_queries(
+                     o, store, (const char *const[]){"run", "results", "devices", NULL},
+                     (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices}, &args));
       break;
     }
     TFC_TRY(s, tfc_report_show(store, args.run, &text));
@@ -114,15 +149,19 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     TFC_TRY(s, tfc_report_focus(store, a, &args));
     TFC_TRY(s, tfc_report_focus(store, b, &other));
     args.other = other.run;
-    if (o->common.json) {
+    if (rows) {
       static const char both[] = "SELECT * FROM v_run WHERE run_id IN (:run, :other) ORDER BY run_id <> :run";
-      TFC_TRY(s, print_json(store, (const char *const[]){"runs", "operations", NULL},
-                            (const char *const[]){both, tfc_report_sql_compare_ops}, &args));
+      TFC_TRY(s, print_queries(o, store, (const char *const[]){"runs", "operations", NULL},
+                               (const char *const[]){both, tfc_report_sql_compare_ops}, &args));
       break;
     }
     TFC_TRY(s, tfc_report_compare(store, a, b, &text));
     break;
   }
+  case NODES:
+    TFC_TRY(s, tfc_report_nodes(store, a, &lists));
+    TFC_TRY(s, print_lists(o, &lists));
+    break;
   case TRACE: {
     uint64_t events;
     const char *path = o->out ? o->out : "trace.json.gz";
@@ -156,21 +195,24 @@ out:
 int main(int argc, char **argv) {
   static struct options o = {.db = "tfc.db", .keep = -1};
   static struct tfc_texts arguments;
-  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 1};
+  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 2, 1};
   tfc_program_start("tfc-report", argv);
   int code = tfc_flags_parse(&program, argc, argv, &o, &arguments), command = 0;
   if (code >= 0) return code;
-  if (arguments.count == 0) return tfc_flags_error(&program, "say what: list, show, compare, trace or gc");
+  if (arguments.count == 0) return tfc_flags_error(&program, SAY);
   while (command < COMMANDS && strcmp(commands[command], arguments.items[0]) != 0) command++;
   if (command == COMMANDS) {
     const char *nearest = tfc_nearest(arguments.items[0], command_name, commands);
     if (nearest) return tfc_flags_error(&program, "there is no '%s'; did you mean %s?", arguments.items[0], nearest);
-    return tfc_flags_error(&program, "there is no '%s': say list, show, compare, trace or gc", arguments.items[0]);
+    return tfc_flags_error(&program, "there is no '%s': " SAY, arguments.items[0]);
   }
   int64_t a = -1, b = -1;
   if (arguments.count > most[command])
     return tfc_flags_error(&program, "%s does not take '%s'", commands[command], arguments.items[most[command]]);
   if (command == COMPARE && arguments.count < 3) return tfc_flags_error(&program, "compare needs two runs");
+  if (o.csv && o.common.json) return tfc_flags_error(&program, "--csv or --json, not both");
+  if (o.csv && (command == TRACE || command == GC))
+    return tfc_flags_error(&program, "%s has no table for --csv", commands[command]);
   if (command == GC && o.keep < 0) return tfc_flags_error(&program, "gc needs --keep N");
   if (!parse_run(&arguments, 1, &a))
     return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[1]);

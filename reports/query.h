@@ -24,13 +24,24 @@ struct tfc_cell {
 };
 struct tfc_table {
   struct tfc_arena arena;
-  uint32_t column_count, row_count;
+  uint32_t column_count, row_count, row_capacity;
   const char **names;     // [column_count]
   struct tfc_cell *cells; // [row_count * column_count]
 };
 TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struct tfc_query_args *args,
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);
+
+// Tables that are computed: columns first, then rows; cells of a new row are NULL. `columns` ends with NULL and lives
+// as long as the table. RESOURCE_EXHAUSTED: out of memory.
+TFC_MUST_USE tfc_status tfc_table_init(struct tfc_table *table, const char *const *columns);
+TFC_MUST_USE tfc_status tfc_table_add(struct tfc_table *table, struct tfc_cell **out_row);
+struct tfc_cell tfc_cell_integer(int64_t value);
+struct tfc_cell tfc_cell_real(double value); // NULL for NaN
+struct tfc_cell tfc_cell_text(tfc_str text); // the text is not copied
+
+// Comma-separated values with a line of names (RFC 4180; quoted where a cell has a comma, a quote or a line's end).
+void tfc_table_csv(const struct tfc_table *table, struct tfc_text *out);
 
 static inline const struct tfc_cell *tfc_table_cell(const struct tfc_table *t, uint32_t row, uint32_t column) {
   return &t->cells[(size_t)row * t->column_count + column];

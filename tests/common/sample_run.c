@@ -169,6 +169,8 @@ tfc_status sample_run_write(const char *path, uint64_t seed, struct sample_run *
   struct node nodes[NODES];
   uint16_t device[NODES], best[NODES];
   struct tfc_store_node rows[NODES];
+  struct tfc_store_edge edges[2 * NODES];
+  uint32_t edge_count = 0;
   struct measured m;
   double best_us = INFINITY;
   int64_t key, id = 0;
@@ -225,6 +227,12 @@ tfc_status sample_run_write(const char *path, uint64_t seed, struct sample_run *
                                                .memory_limit = UINT64_MAX};
   TFC_TRY(s, tfc_store_add_devices(store, sample.run_id, devices, DEVICES + 1));
   TFC_TRY(s, tfc_store_add_nodes(store, sample.run_id, rows, NODES));
+  for (uint32_t i = LAYER; i < NODES; i++)
+    for (uint32_t k = 0; k < 2; k++) {
+      uint32_t from = (i / LAYER - 1) * LAYER + (i + 5 * k) % LAYER;
+      edges[edge_count++] = (struct tfc_store_edge){from, 0, i, 4096 * (uint64_t)(1 + from % 5)};
+    }
+  TFC_TRY(s, tfc_store_add_edges(store, sample.run_id, edges, edge_count));
   for (uint32_t i = 0; i < NODES; i++) device[i] = 0;
   struct tfc_random whole = random;
   TFC_TRY(s, add_placement(store, sample.run_id, id++, "baseline", "single:cpu:0", "single", -1, nodes, device, 10,

@@ -1,0 +1,31 @@
+// Lists of a run: what tfc-report nodes, critical, gaps and memory print. Each is tables (for --csv and --json; the
+// first one is the list, others sum it up) and a text of at most 80 columns that is made of them.
+//
+//   struct tfc_report_lists lists = {0};
+//   TFC_TRY(s, tfc_report_critical(store, run_id, &lists));
+//   fwrite(lists.text.data, 1, lists.text.size, stdout);
+//   tfc_report_lists_deinit(&lists);
+//
+// One thread per store. NOT_FOUND for a run that is not there, or that has no traced step where one is needed.
+#ifndef TFC_REPORTS_LISTS_H
+#define TFC_REPORTS_LISTS_H
+
+#include "reports/query.h"
+
+struct tfc_report_lists {
+  uint32_t count;
+  const char *names[4];
+  struct tfc_table tables[4];
+  struct tfc_text text;
+  struct tfc_arena arena; // of texts that tables name
+};
+// Operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
+TFC_MUST_USE tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+void tfc_report_lists_deinit(struct tfc_report_lists *lists);
+
+// `text` in at most `width` columns: of a longer one the end, which tells names of nodes apart.
+const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width);
+// " (simulated)" where the placement's times come from a model, else "".
+const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args);
+
+#endif

@@ -1,0 +1,128 @@
+// The operations of a run's answer, one a row, those that take most first.
+#include <stdio.h>
+
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "reports/traced.h"
+#include "runtime/base/units.h"
+
+const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width) {
+  if (text.size <= width)
+    snprintf(buffer, 96, "%.*s", TFC_STR_ARG(text));
+  else
+    snprintf(buffer, 96, "..%.*s", (int)(width - 2), text.data + text.size - (width - 2));
+  return buffer;
+}
+
+const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args) {
+  struct tfc_table t = {0};
+  tfc_status s =
+      tfc_table_query(store, "SELECT label FROM v_result WHERE run_id = :run AND placement_id = :placement", args, &t);
+  bool modelled = !s && tfc_str_is(tfc_table_text(&t, 0, "label"), "modelled");
+  tfc_status_free(s);
+  tfc_table_deinit(&t);
+  return modelled ? " (simulated)" : "";
+}
+
+void tfc_report_lists_deinit(struct tfc_report_lists *lists) {
+  for (uint32_t i = 0; i < lists->count; i++) tfc_table_deinit(&lists->tables[i]);
+  tfc_text_deinit(&lists->text);
+  tfc_arena_deinit(&lists->arena);
+  *lists = (struct tfc_report_lists){0};
+}
+
+// Quartiles by linear interpolation, of the operations that were recorded one by one; where only totals were kept,
+// their median. An operation that runs more than once in a step has a sample each time.
+#define QUANTILE(quarters)                                                                                             \
+  "SUM(CASE k WHEN " quarters " * last / 4 THEN us * (1 - " quarters " * last % 4 / 4.0) WHEN " quarters               \
+  " * last / 4 + 1 THEN us * (" quarters " * last % 4 / 4.0) ELSE 0 END)"
+static const char sql_nodes[] =
+    "WITH mine AS MATERIALIZED (SELECT node_id, device, duration_us AS us FROM v_op WHERE run_id = :run AND"
+    " placement_id = :placement), ranked AS (SELECT node_id, us, ROW_NUMBER() OVER (PARTITION BY node_id ORDER BY us) -"
+    " 1 AS k, COUNT(*) OVER (PARTITION BY node_id) - 1 AS last FROM mine), recorded AS (SELECT node_id, MAX(last) + 1"
+    " AS samples, " QUANTILE("1") " AS q1_us, " QUANTILE("2") " AS median_us, " QUANTILE(
+        "3") " AS q3_us, MIN(us) AS"
+             " fastest_us FROM ranked GROUP BY node_id), totals AS (SELECT * FROM v_op_total WHERE run_id = :run AND "
+             "placement_id"
+             " = :placement), nodes AS (SELECT node_id, device FROM mine UNION SELECT node_id, device FROM totals)"
+             " SELECT i.node_id, n.name AS node, n.op, i.device, n.unit_id, COALESCE(r.samples, t.samples) AS samples,"
+             " COALESCE(r.median_us, t.median_us) AS median_us, r.q1_us, r.q3_us, MIN(COALESCE(r.fastest_us, "
+             "t.fastest_us),"
+             " COALESCE(t.fastest_us, r.fastest_us)) AS fastest_us, n.output_bytes, n.bytes_touched, n.memory_bytes, "
+             "n.flops,"
+             " NULL AS slack_us FROM nodes i JOIN v_node n ON n.run_id = :run AND n.node_id = i.node_id LEFT JOIN "
+             "recorded r ON"
+             " r.node_id = i.node_id LEFT JOIN totals t ON t.node_id = i.node_id ORDER BY 7 DESC, i.node_id";
+
+// The least slack of a node's operations in the step.
+static tfc_status add_slack(struct tfc_table *t, const struct tfc_traced *traced) {
+  struct tfc_arena arena = {0};
+  uint32_t nodes = 0;
+  for (uint32_t i = 0; i < traced->op_count; i++)
+    if (traced->ops[i].node >= nodes) nodes = traced->ops[i].node + 1;
+  int64_t *slack = TFC_ARENA_ARRAY(&arena, int64_t, (size_t)nodes + 1);
+  if (!slack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t n = 0; n < nodes; n++) slack[n] = -1;
+  for (uint32_t i = 0; i < traced->op_count; i++) {
+    const struct tfc_traced_op *o = &traced->ops[i];
+    int64_t *least = &slack[o->node];
+    if (*least < 0 || o->latest - o->end < *least) *least = o->latest - o->end;
+  }
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    struct tfc_cell *row = &t->cells[(size_t)r * t->column_count];
+    int64_t node = row[0].integer;
+    if (node >= 0 && node < nodes && slack[node] >= 0)
+      row[t->column_count - 1] = tfc_cell_real((double)slack[node] * 1e-3);
+  }
+  tfc_arena_deinit(&arena);
+  return NULL;
+}
+
+static const char *us_text(char *buffer, double us) {
+  return us == us ? tfc_show_us(buffer, us) : "-";
+}
+
+tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
+  enum { SHOWN = 40 };
+  struct tfc_report_lists lists = {.names = {"nodes"}};
+  struct tfc_traced traced = {0};
+  struct tfc_query_args args;
+  char a[32], b[32], c[32], d[32], spread[64], name[96], op[96];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  lists.count = 1;
+  TFC_TRY(s, tfc_table_query(store, sql_nodes, &args, &lists.tables[0]));
+  struct tfc_table *t = &lists.tables[0];
+  if (!t->row_count)
+    TFC_FAIL(s, TFC_NOT_FOUND, "%s: run %lld has no times of operations", tfc_store_path(store), (long long)args.run);
+  if (args.step >= 0) {
+    TFC_TRY(s, tfc_traced_load(store, &args, &traced));
+    if (traced.edge_count) TFC_TRY(s, add_slack(t, &traced));
+  }
+  tfc_text_printf(&lists.text, "Run %lld: operations of the answer, by their median time%s\n\n", (long long)args.run,
+                  tfc_report_simulated(store, &args));
+  tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s %-10s %s\n", "median", "half range", "bytes", "slack", "device",
+                  "operation");
+  for (uint32_t r = 0; r < t->row_count && r < SHOWN; r++) {
+    double q1 = tfc_table_number(t, r, "q1_us"), q3 = tfc_table_number(t, r, "q3_us");
+    snprintf(spread, sizeof spread, "%s", us_text(b, (q3 - q1) / 2));
+    tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s", us_text(a, tfc_table_number(t, r, "median_us")), spread,
+                    tfc_show_bytes(c, tfc_table_number(t, r, "output_bytes")),
+                    us_text(d, tfc_table_number(t, r, "slack_us")));
+    tfc_text_printf(&lists.text, " %-10s %s\n", tfc_report_fit(op, tfc_table_text(t, r, "device"), 10),
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 27));
+  }
+  if (t->row_count > SHOWN)
+    tfc_text_printf(&lists.text, "  and %u more: --csv and --json have all\n", t->row_count - SHOWN);
+  tfc_text_printf(&lists.text,
+                  "\nHalf range: half of the distance between the quartiles. Bytes: of the outputs.\n"
+                  "Slack: how much later it could have ended in a step that takes no longer%s.\n",
+                  traced.edge_count ? "" : "\n(this run has no edges that would tell)");
+  if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = lists;
+  lists = (struct tfc_report_lists){0};
+out:
+  tfc_report_lists_deinit(&lists);
+  tfc_traced_deinit(&traced);
+  return s;
+}

@@ -1,0 +1,337 @@
+// What each operation waited for is read off the trace: of its inputs (edges of the graph, through the transfers that
+// brought them to its device) and the operation before it on its device, whatever ended last. Transfers of nodes that
+// no edge leaves (variables, or runs without edges) are inputs of the next operation that starts on their target.
+#include "reports/traced.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct edge {
+  uint32_t producer, consumer;
+  int32_t output;
+};
+struct work {
+  uint32_t node_count, device_count;
+  struct edge *edges;     // sorted by consumer
+  uint32_t *first_edge;   // [node_count + 1]
+  bool *has_consumer;     // [node_count]
+  int32_t *last_op;       // [node_count] the instance that started last so far
+  int32_t *first_arrival; // [node_count] list of transfers through `next`
+  int32_t *next;          // [transfer_count]
+};
+
+static int64_t ns(const struct tfc_table *t, uint32_t row, uint32_t column) {
+  double us = tfc_table_cell(t, row, column)->real;
+  return us == us ? llround(us * 1e3) : 0;
+}
+static int64_t whole(const struct tfc_table *t, uint32_t row, uint32_t column, int64_t none) {
+  const struct tfc_cell *c = tfc_table_cell(t, row, column);
+  return c->kind == TFC_CELL_INTEGER ? c->integer : none;
+}
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static int by_consumer(const void *a, const void *b) {
+  const struct edge *x = a, *y = b;
+  return (x->consumer > y->consumer) - (x->consumer < y->consumer);
+}
+
+static tfc_status load_rows(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_traced *t) {
+  static const char ops[] =
+      "SELECT node_id, device_id, start_us, duration_us, node, op, device FROM v_op WHERE run_id ="
+      " :run AND placement_id = :placement AND step = :step ORDER BY start_us, position";
+  static const char transfers[] =
+      "SELECT node_id, output, source_id, target_id, bytes, start_us, duration_us, node, source, target FROM v_transfer"
+      " WHERE run_id = :run AND placement_id = :placement AND step = :step ORDER BY start_us, position";
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(store, ops, args, &t->op_rows));
+  TFC_TRY(s, tfc_table_query(store, transfers, args, &t->transfer_rows));
+  t->op_count = t->op_rows.row_count, t->transfer_count = t->transfer_rows.row_count;
+  if (!t->op_count)
+    TFC_FAIL(s, TFC_NOT_FOUND,
+             "%s: run %lld has no step whose operations were recorded (steps that were only simulated have none)",
+             tfc_store_path(store), (long long)args->run);
+  t->ops = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_op, t->op_count);
+  t->transfers = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_transfer, (size_t)t->transfer_count + 1);
+  if (!t->ops || !t->transfers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < t->op_count; i++) {
+    int64_t start = ns(&t->op_rows, i, 2);
+    t->ops[i] = (struct tfc_traced_op){.node = (uint32_t)whole(&t->op_rows, i, 0, 0),
+                                       .device = (int32_t)whole(&t->op_rows, i, 1, 0),
+                                       .start = start,
+                                       .end = start + ns(&t->op_rows, i, 3),
+                                       .before = TFC_TRACED_NONE,
+                                       .producer = TFC_TRACED_NONE,
+                                       .transfer = TFC_TRACED_NONE,
+                                       .arrival = -1};
+    t->end = most(t->end, t->ops[i].end);
+  }
+  for (uint32_t i = 0; i < t->transfer_count; i++) {
+    int64_t start = ns(&t->transfer_rows, i, 5);
+    t->transfers[i] = (struct tfc_traced_transfer){.node = (uint32_t)whole(&t->transfer_rows, i, 0, 0),
+                                                   .output = (int32_t)whole(&t->transfer_rows, i, 1, 0),
+                                                   .source = (int32_t)whole(&t->transfer_rows, i, 2, -1),
+                                                   .target = (int32_t)whole(&t->transfer_rows, i, 3, -1),
+                                                   .bytes = whole(&t->transfer_rows, i, 4, 0),
+                                                   .start = start,
+                                                   .end = start + ns(&t->transfer_rows, i, 6)};
+  }
+out:
+  return s;
+}
+
+static tfc_status load_edges(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_traced *t,
+                             struct work *w) {
+  struct tfc_table rows = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(store,
+                             "SELECT producer_id, consumer_id, output FROM v_edge WHERE run_id = :run ORDER BY edge_id",
+                             args, &rows));
+  t->edge_count = rows.row_count;
+  w->edges = TFC_ARENA_ARRAY(&t->arena, struct edge, (size_t)rows.row_count + 1);
+  if (!w->edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < rows.row_count; i++) {
+    struct edge *e = &w->edges[i];
+    *e =
+        (struct edge){(uint32_t)whole(&rows, i, 0, 0), (uint32_t)whole(&rows, i, 1, 0), (int32_t)whole(&rows, i, 2, 0)};
+    w->node_count = (uint32_t)most(w->node_count, most(e->producer, e->consumer) + 1);
+  }
+  for (uint32_t i = 0; i < t->op_count; i++) {
+    w->node_count = (uint32_t)most(w->node_count, t->ops[i].node + 1);
+    w->device_count = (uint32_t)most(w->device_count, t->ops[i].device + 1);
+  }
+  for (uint32_t i = 0; i < t->transfer_count; i++) {
+    w->node_count = (uint32_t)most(w->node_count, t->transfers[i].node + 1);
+    w->device_count = (uint32_t)most(w->device_count, t->transfers[i].target + 1);
+  }
+  qsort(w->edges, rows.row_count, sizeof *w->edges, by_consumer);
+  w->first_edge = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
+  w->has_consumer = TFC_ARENA_ARRAY(&t->arena, bool, (size_t)w->node_count + 1);
+  w->last_op = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
+  w->first_arrival = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
+  w->next = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
+  // Each operation has a link for each of its edges, and one for a transfer without an edge.
+  size_t links = 2 * (size_t)t->op_count + t->transfer_count + 1;
+  if (!w->first_edge || !w->has_consumer || !w->last_op || !w->first_arrival || !w->next)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t n = 0, e = 0; n <= w->node_count; n++) {
+    while (e < rows.row_count && w->edges[e].consumer < n) e++;
+    w->first_edge[n] = e;
+    w->last_op[n] = w->first_arrival[n] = TFC_TRACED_NONE;
+    w->has_consumer[n] = false;
+  }
+  for (uint32_t e = 0; e < rows.row_count; e++) w->has_consumer[w->edges[e].producer] = true;
+  for (uint32_t i = 0; i < t->op_count; i++) {
+    uint32_t node = t->ops[i].node;
+    links += w->first_edge[node + 1] - w->first_edge[node];
+  }
+  for (uint32_t i = 0; i < t->transfer_count; i++) { // the latest first
+    w->next[i] = w->first_arrival[t->transfers[i].node];
+    w->first_arrival[t->transfers[i].node] = (int32_t)i;
+  }
+  t->links = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_link, links);
+  if (!t->links) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+out:
+  tfc_table_deinit(&rows);
+  return s;
+}
+
+// The transfer that brought the tensor to the operation's device: the last one that had begun; of that output where
+// there is one. None: it did not cross.
+static int32_t arrival_of(const struct tfc_traced *t, const struct work *w, const struct edge *e,
+                          const struct tfc_traced_op *o) {
+  int32_t other = TFC_TRACED_NONE;
+  for (int32_t i = w->first_arrival[e->producer]; i >= 0; i = w->next[i]) {
+    if (t->transfers[i].target != o->device || t->transfers[i].start > o->start) continue;
+    if (t->transfers[i].output == e->output) return i;
+    if (other < 0) other = i;
+  }
+  return other;
+}
+
+static void add_input(struct tfc_traced *t, uint32_t op, int32_t producer, int32_t transfer) {
+  struct tfc_traced_op *o = &t->ops[op];
+  int64_t at = least(transfer >= 0 ? t->transfers[transfer].end : t->ops[producer].end, o->start);
+  t->links[t->link_count++] = (struct tfc_traced_link){producer, transfer, (int32_t)op};
+  if (at < o->arrival || (at == o->arrival && (o->transfer >= 0 || transfer < 0))) return;
+  o->arrival = at, o->producer = producer, o->transfer = transfer;
+}
+
+// The instance of the node that ended last before the transfer began, of those that started before operation `op`.
+static int32_t producer_of(const struct tfc_traced *t, const struct tfc_traced_transfer *transfer, uint32_t op) {
+  for (uint32_t i = op; i-- > 0;)
+    if (t->ops[i].node == transfer->node && t->ops[i].device == transfer->source) return (int32_t)i;
+  return TFC_TRACED_NONE;
+}
+
+static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
+  // Of each device: the operation that ended last so far, transfers without edges that nobody has taken yet, and the
+  // operations that have started and not ended (lanes of one device run side by side).
+  int32_t *ended = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->device_count + 1);
+  int32_t *running = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->op_count + 1);
+  int32_t *loose = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
+  uint32_t running_count = 0, loose_count = 0;
+  if (!ended || !running || !loose) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < w->device_count; d++) ended[d] = TFC_TRACED_NONE;
+  for (uint32_t i = 0; i < t->transfer_count; i++)
+    if (!w->has_consumer[t->transfers[i].node]) loose[loose_count++] = (int32_t)i;
+  for (uint32_t i = 0; i < t->op_count; i++) {
+    struct tfc_traced_op *o = &t->ops[i];
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < running_count; k++) {
+      struct tfc_traced_op *r = &t->ops[running[k]];
+      int32_t *last = &ended[r->device];
+      if (r->device != o->device || r->end > o->start)
+        running[kept++] = running[k];
+      else if (*last < 0 || r->end >= t->ops[*last].end)
+        *last = running[k];
+    }
+    running_count = kept;
+    o->before = ended[o->device];
+    for (uint32_t e = w->first_edge[o->node]; e < w->first_edge[o->node + 1]; e++) {
+      const struct edge *edge = &w->edges[e];
+      int32_t producer = w->last_op[edge->producer];
+      bool crosses = edge->output >= 0 && (producer < 0 || t->ops[producer].device != o->device);
+      int32_t transfer = crosses ? arrival_of(t, w, edge, o) : TFC_TRACED_NONE;
+      if (producer >= 0 || transfer >= 0) add_input(t, i, producer, transfer);
+    }
+    int32_t taken = TFC_TRACED_NONE;
+    kept = 0;
+    for (uint32_t k = 0; k < loose_count; k++) {
+      const struct tfc_traced_transfer *x = &t->transfers[loose[k]];
+      if (x->target != o->device || x->end > o->start)
+        loose[kept++] = loose[k];
+      else if (taken < 0 || x->end > t->transfers[taken].end)
+        taken = loose[k];
+    }
+    loose_count = kept;
+    if (taken >= 0) add_input(t, i, producer_of(t, &t->transfers[taken], i), taken);
+    o->by_input = o->arrival >= 0 && (o->before < 0 || o->arrival >= t->ops[o->before].end);
+    w->last_op[o->node] = (int32_t)i;
+    running[running_count++] = (int32_t)i;
+  }
+  return NULL;
+}
+
+static void find_path(struct tfc_traced *t) {
+  uint32_t count = 0, last = 0;
+  for (uint32_t i = 1; i < t->op_count; i++)
+    if (t->ops[i].end > t->ops[last].end) last = i;
+  int64_t until = t->ops[last].end;
+  for (int32_t at = (int32_t)last; at >= 0;) {
+    const struct tfc_traced_op *o = &t->ops[at];
+    t->path[count++] = (struct tfc_traced_item){.op = at, .transfer = TFC_TRACED_NONE, .start = o->start, .end = until};
+    until = o->start;
+    at = o->by_input ? o->producer : o->before;
+    if (o->by_input && o->transfer >= 0) {
+      const struct tfc_traced_transfer *x = &t->transfers[o->transfer];
+      int64_t end = least(x->end, until), start = least(x->start, end);
+      t->path[count++] =
+          (struct tfc_traced_item){.op = TFC_TRACED_NONE, .transfer = o->transfer, .start = start, .end = end};
+      until = start;
+    }
+    if (at >= 0) until = least(until, t->ops[at].end);
+  }
+  t->path_count = count;
+  for (uint32_t i = 0; i < count / 2; i++) {
+    struct tfc_traced_item swap = t->path[i];
+    t->path[i] = t->path[count - 1 - i], t->path[count - 1 - i] = swap;
+  }
+  for (uint32_t i = 0; i < count; i++) t->path[i].waited = t->path[i].start - (i ? t->path[i - 1].end : 0);
+}
+
+// How late each operation could have ended: what waits for it follows as long after it as it did where it waited for it
+// and nothing else, and right after it (after the transfer's time) elsewhere.
+static void hold(struct tfc_traced *t, int32_t from, const struct tfc_traced_op *to, int64_t lag) {
+  if (from < 0) return;
+  int64_t latest = to->latest - (to->end - to->start) - lag;
+  t->ops[from].latest = most(least(t->ops[from].latest, latest), t->ops[from].end);
+}
+static void find_slack(struct tfc_traced *t) {
+  uint32_t link = t->link_count;
+  for (uint32_t i = 0; i < t->op_count; i++) t->ops[i].latest = t->end;
+  for (uint32_t i = t->op_count; i-- > 0;) {
+    const struct tfc_traced_op *o = &t->ops[i];
+    for (; link > 0 && t->links[link - 1].op == (int32_t)i; link--) {
+      const struct tfc_traced_link *l = &t->links[link - 1];
+      if (l->producer < 0) continue;
+      bool cause = o->by_input && l->producer == o->producer && l->transfer == o->transfer;
+      const struct tfc_traced_transfer *x = l->transfer >= 0 ? &t->transfers[l->transfer] : NULL;
+      hold(t, l->producer, o, cause ? most(o->start - t->ops[l->producer].end, 0) : x ? x->end - x->start : 0);
+    }
+    hold(t, o->before, o, o->by_input || o->before < 0 ? 0 : o->start - t->ops[o->before].end);
+  }
+}
+
+static int longest_first(const void *a, const void *b) {
+  const struct tfc_traced_gap *x = a, *y = b;
+  int64_t p = x->end - x->start, q = y->end - y->start;
+  if (p != q) return p < q ? 1 : -1;
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  return (x->start > y->start) - (x->start < y->start);
+}
+
+static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
+  int64_t *at = TFC_ARENA_ARRAY(&t->arena, int64_t, (size_t)w->device_count + 1);
+  bool *used = TFC_ARENA_ARRAY(&t->arena, bool, (size_t)w->device_count + 1);
+  if (!at || !used) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < w->device_count; d++) at[d] = 0, used[d] = false;
+  for (uint32_t i = 0; i < t->op_count; i++) {
+    const struct tfc_traced_op *o = &t->ops[i];
+    int64_t begin = at[o->device];
+    used[o->device] = true;
+    at[o->device] = most(begin, o->end);
+    if (o->start <= begin) continue;
+    struct tfc_traced_gap *g = &t->gaps[t->gap_count++];
+    *g = (struct tfc_traced_gap){.device = o->device, .op = (int32_t)i, .start = begin, .end = o->start};
+    int64_t from = begin;
+    if (o->transfer >= 0) {
+      const struct tfc_traced_transfer *x = &t->transfers[o->transfer];
+      int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start; // from then on the tensor is under way
+      int64_t there = most(from, least(x->end, o->start));
+      done = most(from, least(done, there));
+      g->dependency = done - from, g->transfer = there - done, from = there;
+    } else if (o->producer >= 0 && t->ops[o->producer].device != o->device) {
+      int64_t done = most(from, least(t->ops[o->producer].end, o->start));
+      g->dependency = done - from, from = done;
+    }
+    g->other = o->start - from;
+  }
+  for (uint32_t d = 0; d < w->device_count; d++)
+    if (used[d] && at[d] < t->end)
+      t->gaps[t->gap_count++] = (struct tfc_traced_gap){
+          .device = (int32_t)d, .op = TFC_TRACED_NONE, .start = at[d], .end = t->end, .other = t->end - at[d]};
+  qsort(t->gaps, t->gap_count, sizeof *t->gaps, longest_first);
+  return NULL;
+}
+
+tfc_status tfc_traced_load(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_traced *out) {
+  struct tfc_traced t = {0};
+  struct work w = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, load_rows(store, args, &t));
+  TFC_TRY(s, load_edges(store, args, &t, &w));
+  t.path = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_item, 2 * (size_t)t.op_count + 1);
+  t.gaps = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_gap, (size_t)t.op_count + w.device_count + 1);
+  if (!t.path || !t.gaps) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, find_causes(&t, &w));
+  find_path(&t);
+  find_slack(&t);
+  TFC_TRY(s, find_gaps(&t, &w));
+  *out = t;
+  t = (struct tfc_traced){0};
+out:
+  tfc_traced_deinit(&t);
+  return s;
+}
+
+void tfc_traced_deinit(struct tfc_traced *t) {
+  tfc_table_deinit(&t->op_rows);
+  tfc_table_deinit(&t->transfer_rows);
+  tfc_arena_deinit(&t->arena);
+  *t = (struct tfc_traced){0};
+}

@@ -1,0 +1,270 @@
+// tfc-report nodes, critical, gaps and memory: against a step whose every microsecond was chosen by hand, and against
+// queries of the tests' own on a run of many operations.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/store.h"
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "tests/common/sample_run.h"
+
+static char folder[64], path[96], by_hand[96];
+static struct sample_run sample;
+static struct tfc_store *store, *hand;
+
+// Two devices, microseconds:
+//   cpu:0   a 0-100, b 100-400, d 400-450
+//   cpu:1   c 155-255 (reads a), e 482-600 (reads d)
+//   a goes to cpu:1 100-150, c to cpu:0 255-275, d to cpu:1 450-480
+static tfc_status write_by_hand(const char *file, const char *label) {
+  static const struct {
+    const char *name, *op;
+    uint16_t device;
+    int64_t start, end;
+  } ops[] = {{"net/a", "MatMul", 0, 0, 100},
+             {"net/b", "MatMul", 0, 100, 400},
+             {"net/c", "Relu", 1, 155, 255},
+             {"net/d", "AddV2", 0, 400, 450},
+             {"net/e", "Softmax", 1, 482, 600}};
+  static const struct {
+    uint32_t node;
+    uint16_t from, to;
+    uint64_t bytes;
+    int64_t start, end;
+  } moves[] = {{0, 0, 1, 1000, 100, 150}, {2, 1, 0, 2000, 255, 275}, {3, 0, 1, 4000, 450, 480}};
+  static const uint16_t devices[] = {0, 0, 1, 0, 1};
+  const struct tfc_store_edge edges[] = {
+      {0, 0, 1, 1000}, {0, 0, 2, 1000}, {1, 0, 3, 3000}, {2, 0, 3, 2000}, {3, 0, 4, 4000}};
+  struct tfc_store *db = NULL;
+  int64_t run, key;
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  TFC_TRY(s, tfc_store_begin(db));
+  TFC_TRY(s, tfc_store_add_run(db,
+                               &(struct tfc_store_run){.program = "tfc-place",
+                                                       .command = "tfc-place",
+                                                       .graph = "net.pb",
+                                                       .graph_nodes = 6,
+                                                       .objective = "step",
+                                                       .label = label,
+                                                       .seed = 1},
+                               &run));
+  struct tfc_store_device rows[] = {{0, "cpu:0", "cpu", "model", NULL, label, 1, 1 << 20, NAN, NULL, 0, NULL},
+                                    {1, "cpu:1", "cpu", "model", NULL, label, 1, UINT64_MAX, NAN, NULL, 0, NULL}};
+  TFC_TRY(s, tfc_store_add_devices(db, run, rows, 2));
+  struct tfc_store_node nodes[6];
+  for (uint32_t i = 0; i < 5; i++)
+    nodes[i] = (struct tfc_store_node){.node_id = i,
+                                       .name = tfc_str_from(ops[i].name),
+                                       .op = tfc_str_from(ops[i].op),
+                                       .unit_id = i,
+                                       .output_bytes = 1000 * (i + 1)};
+  nodes[5] = (struct tfc_store_node){
+      .node_id = 5, .name = TFC_STR("net/weights"), .op = TFC_STR("VariableV2"), .unit_id = 1, .memory = 5000};
+  TFC_TRY(s, tfc_store_add_nodes(db, run, nodes, 6));
+  TFC_TRY(s, tfc_store_add_edges(db, run, edges, 5));
+  TFC_TRY(s, tfc_store_add_placement(db, run,
+                                     &(struct tfc_store_placement){.placement_id = 0,
+                                                                   .role = "answer",
+                                                                   .name = "answer",
+                                                                   .algorithm = "lns",
+                                                                   .episode = -1,
+                                                                   .state = "ok",
+                                                                   .label = label,
+                                                                   .simulated_us = 590,
+                                                                   .median_us = 600,
+                                                                   .q1_us = 600,
+                                                                   .q3_us = 602,
+                                                                   .steps = 2,
+                                                                   .ratio = 1,
+                                                                   .transfers = 3,
+                                                                   .transfer_bytes = 7000},
+                                     devices, 5, &key));
+  for (uint32_t step = 0; step < 2; step++) { // in the second one e takes 4 us longer
+    int64_t more = 4 * step;
+    struct tfc_store_step timed = {.step = step,
+                                   .phase = "final",
+                                   .traced = true,
+                                   .start_ns = 1000000 * (int64_t)step,
+                                   .duration_ns = 1000 * (600 + more)};
+    struct tfc_store_op traced[5];
+    struct tfc_store_transfer moved[3];
+    struct tfc_store_busy busy[2] = {
+        {.step = step, .device_id = 0, .operations = 3, .operations_ns = 450000, .busy_ns = 450000},
+        {.step = step,
+         .device_id = 1,
+         .operations = 2,
+         .operations_ns = 1000 * (218 + more),
+         .busy_ns = 1000 * (218 + more)}};
+    for (uint32_t i = 0; i < 5; i++)
+      traced[i] = (struct tfc_store_op){.step = step,
+                                        .position = i,
+                                        .node_id = i,
+                                        .device_id = ops[i].device,
+                                        .start_ns = 1000 * ops[i].start,
+                                        .duration_ns = 1000 * (ops[i].end - ops[i].start + (i == 4 ? more : 0)),
+                                        .dispatch_ns = -1};
+    for (uint32_t i = 0; i < 3; i++)
+      moved[i] = (struct tfc_store_transfer){.step = step,
+                                             .position = i,
+                                             .node_id = moves[i].node,
+                                             .source = moves[i].from,
+                                             .target = moves[i].to,
+                                             .bytes = moves[i].bytes,
+                                             .start_ns = 1000 * moves[i].start,
+                                             .duration_ns = 1000 * (moves[i].end - moves[i].start)};
+    TFC_TRY(s, tfc_store_add_steps(db, key, &timed, 1));
+    TFC_TRY(s, tfc_store_add_busy(db, key, busy, 2));
+    TFC_TRY(s, tfc_store_add_ops(db, key, traced, 5));
+    TFC_TRY(s, tfc_store_add_transfers(db, key, moved, 3));
+  }
+  struct tfc_store_memory memory[] = {{0, 12000}, {1, 9000}};
+  TFC_TRY(s, tfc_store_add_memory(db, key, memory, 2));
+  TFC_TRY(s, tfc_store_finish_run(db, run,
+                                  &(struct tfc_store_answer){.state = "done",
+                                                             .algorithm = "lns",
+                                                             .placement_id = 0,
+                                                             .speedup = NAN,
+                                                             .speedup_low = NAN,
+                                                             .speedup_high = NAN,
+                                                             .bound_us = NAN,
+                                                             .trace_overhead = NAN,
+                                                             .tau = NAN}));
+  TFC_TRY(s, tfc_store_commit(db));
+out:
+  tfc_store_close(db);
+  return s;
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-lists-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  snprintf(by_hand, sizeof by_hand, "%s/hand.db", folder);
+  tfc_status s = sample_run_write(path, 3, &sample);
+  if (!s) s = write_by_hand(by_hand, "measured");
+  if (!s) s = tfc_store_open(path, &(struct tfc_store_options){0}, &store);
+  if (!s) s = tfc_store_open(by_hand, &(struct tfc_store_options){0}, &hand);
+  if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
+  return s ? -1 : 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char command[96];
+  tfc_store_close(store);
+  tfc_store_close(hand);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+static double ask(struct tfc_store *db, const char *sql) {
+  sqlite3_stmt *q = NULL;
+  if (sqlite3_prepare_v2(tfc_store_handle(db), sql, -1, &q, NULL) != SQLITE_OK)
+    fail_msg("%s: %s", sql, sqlite3_errmsg(tfc_store_handle(db)));
+  double x =
+      sqlite3_step(q) == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL ? sqlite3_column_double(q, 0) : NAN;
+  sqlite3_finalize(q);
+  return x;
+}
+static void assert_near(double value, double expected) {
+  if (!(fabs(value - expected) <= 1e-6 * fmax(1, fabs(expected)))) fail_msg("%.9g instead of %.9g", value, expected);
+}
+static void assert_fits(const struct tfc_text *text) { // 80 columns
+  for (const char *p = text->data; *p;) {
+    size_t length = strcspn(p, "\n");
+    if (length > 80) fail_msg("%zu columns: %.*s", length, (int)length, p);
+    p += length + (p[length] == '\n');
+  }
+}
+static void test_nodes_by_hand(void **state) {
+  (void)state;
+  struct tfc_report_lists lists;
+  assert_ok(tfc_report_nodes(hand, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  static const struct {
+    const char *name;
+    double median, q1, q3, slack;
+  } expected[] = {{"net/b", 300, 300, 300, 0}, // by time
+                  {"net/e", 120, 119, 121, 0},
+                  {"net/a", 100, 100, 100, 0},
+                  {"net/c", 100, 100, 100, 400 - 20 - 255}, // d starts at 400, and its transfer takes 20
+                  {"net/d", 50, 50, 50, 0}};
+  assert_int_equal(t->row_count, 5);
+  for (uint32_t r = 0; r < 5; r++) {
+    assert_true(tfc_str_is(tfc_table_text(t, r, "node"), expected[r].name));
+    assert_near(tfc_table_number(t, r, "median_us"), expected[r].median);
+    assert_near(tfc_table_number(t, r, "q1_us"), expected[r].q1);
+    assert_near(tfc_table_number(t, r, "q3_us"), expected[r].q3);
+    assert_near(tfc_table_number(t, r, "slack_us"), expected[r].slack);
+    assert_near(tfc_table_number(t, r, "samples"), 2);
+  }
+  assert_fits(&lists.text);
+  assert_null(strstr(lists.text.data, "simulated"));
+  struct tfc_text csv = {0};
+  tfc_table_csv(t, &csv);
+  assert_int_equal(strncmp(csv.data, "node_id,node,op,device,unit_id,samples,median_us,", 49), 0);
+  assert_non_null(strstr(csv.data, "\r\n1,net/b,MatMul,cpu:0,1,2,300,300,300,300,2000,"));
+  tfc_text_deinit(&csv);
+  tfc_report_lists_deinit(&lists);
+}
+
+static void test_nodes_of_a_run(void **state) {
+  (void)state;
+  struct tfc_report_lists lists;
+  char sql[512];
+  assert_ok(tfc_report_nodes(store, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  assert_near(t->row_count, ask(store, "SELECT COUNT(DISTINCT node_id) FROM v_op WHERE placement = 'answer'"));
+  double last = INFINITY;
+  for (uint32_t r = 0; r < t->row_count; r += 1 + r / 4) {
+    double median = tfc_table_number(t, r, "median_us");
+    assert_true(median <= last);
+    last = median;
+    static const char *const columns[] = {"q1_us", "median_us", "q3_us"};
+    for (int q = 0; q < 3; q++) { // 30 samples: the quantiles lie at 7.25, 14.5 and 21.75 of 0 to 29
+      const int whole[] = {7, 14, 21};
+      const double part[] = {0.25, 0.5, 0.75};
+      snprintf(
+          sql, sizeof sql,
+          "SELECT (SELECT duration_us FROM v_op WHERE placement = 'answer' AND node_id = %.0f ORDER BY 1 LIMIT 1"
+          " OFFSET %d) * %g + (SELECT duration_us FROM v_op WHERE placement = 'answer' AND node_id = %.0f ORDER BY 1"
+          " LIMIT 1 OFFSET %d) * %g",
+          tfc_table_number(t, r, "node_id"), whole[q], 1 - part[q], tfc_table_number(t, r, "node_id"), whole[q] + 1,
+          part[q]);
+      assert_near(tfc_table_number(t, r, columns[q]), ask(store, sql));
+    }
+    assert_true(tfc_table_number(t, r, "slack_us") >= 0);
+  }
+  assert_non_null(strstr(lists.text.data, "and 120 more"));
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  assert_fails(tfc_report_nodes(store, 77, &lists), TFC_NOT_FOUND, "77");
+}
+
+// Quotes, commas and lines' ends in cells.
+static void test_csv(void **state) {
+  (void)state;
+  struct tfc_table t = {0};
+  struct tfc_query_args args = {0};
+  struct tfc_text csv = {0};
+  assert_ok(tfc_table_query(store, "SELECT 'a,b' AS x, 'say \"c\"' AS \"y,z\", NULL AS n, 0.5 AS h", &args, &t));
+  tfc_table_csv(&t, &csv);
+  assert_string_equal(csv.data, "x,\"y,z\",n,h\r\n\"a,b\",\"say \"\"c\"\"\",,0.5\r\n");
+  tfc_text_deinit(&csv);
+  tfc_table_deinit(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nodes_by_hand),
+      cmocka_unit_test(test_nodes_of_a_run),
+      cmocka_unit_test(test_csv),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
