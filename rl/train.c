@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placer/search/parallel.h"
 #include "rl/tuner.h"
 #include "runtime/base/file.h"
+#include "runtime/base/parallel.h"
 
 enum { POPULATION = 32, FEW_LESSONS = 12, KEPT_HEADS = 2, PASSES = 2 };
 #define WORST 3.0 // logarithm, for what is illegal or does not fit

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/search/parallel.h"
+#include "runtime/base/parallel.h"
 
 enum { FEW = 4 };
 

@@ -17,9 +17,9 @@
 #include "placer/exact/ilp.h"
 #include "placer/search/communities.h"
 #include "placer/search/elite.h"
-#include "placer/search/parallel.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
+#include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
 #define ROLLOUTS 200 // of a learned policy

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/search/parallel.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/parallel.h"
 
 void tfc_result_deinit(struct tfc_result *result) {
   free(result->busy), free(result->memory), free(result->path), free(result->message);

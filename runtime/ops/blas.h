@@ -1,6 +1,6 @@
 // BLAS products, one at a time: Debian's serial OpenBLAS hands the same work buffer to two threads that call it at
 // once, and both results are then wrong now and then. Whoever wants products side by side uses kernels of the device
-// (runtime/device/cpu/gemm).
+// (runtime/host/gemm).
 //
 // Row-major, as cblas_sgemm and its relatives; any thread.
 #ifndef TFC_RUNTIME_OPS_BLAS_H

@@ -50,9 +50,10 @@ struct tfc_kernel_env {
   struct tfc_resources *resources;      // of the session
   struct tfc_resources *step_resources; // of this step: TensorArrays, stacks
   int64_t step_id;
-  int threads;   // cores of this device
-  void *stream;  // of a device that has streams
-  uint64_t seed; // of the session: for random ops whose seeds are both 0
+  int threads;           // cores of this device that the operation may use
+  uint32_t device_cores; // all of them; 0: not known
+  void *stream;          // of a device that has streams
+  uint64_t seed;         // of the session: for random ops whose seeds are both 0
   void *owner;
 };
 

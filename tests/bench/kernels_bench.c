@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/device/cpu/gemm/gemm.h"
 #include "runtime/graph/builder.h"
+#include "runtime/host/gemm/gemm.h"
 #include "tests/bench/roofline.h"
 #include "tests/common/example.h"
 

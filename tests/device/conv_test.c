@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "runtime/base/random.h"
-#include "runtime/device/cpu/gemm/split.h"
+#include "runtime/host/gemm/split.h"
 #include "tests/common/fast.h"
 
 static int64_t between(struct tfc_random *r, int64_t low, int64_t high) {

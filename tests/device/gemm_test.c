@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "runtime/base/random.h"
-#include "runtime/device/cpu/gemm/gemm.h"
-#include "runtime/device/cpu/gemm/kernel.h"
-#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/host/gemm/gemm.h"
+#include "runtime/host/gemm/kernel.h"
+#include "runtime/host/gemm/products.h"
 
 static float *random_floats(struct tfc_random *r, int64_t count) {
   float *p = malloc((size_t)(count ? count : 1) * sizeof *p);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "runtime/base/instructions.h"
-#include "runtime/device/cpu/gemm/gemm.h"
-#include "runtime/device/cpu/gemm/split.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/builder.h"
+#include "runtime/host/gemm/gemm.h"
+#include "runtime/host/gemm/split.h"
 
 static void test_limit(void **state) {
   (void)state;

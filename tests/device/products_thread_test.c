@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "runtime/base/random.h"
-#include "runtime/device/cpu/gemm/products.h"
 #include "runtime/device/cpu/team.h"
+#include "runtime/host/gemm/products.h"
 
 enum { THREADS = 4, MOST_PRODUCTS = 3 };
 

@@ -63,6 +63,7 @@ static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->parallel_for = env_parallel_for;
   env->threads = (int)device->info.cores;
   env->device = device;
+  env->device_cores = device->info.cores;
 }
 
 static void close_device(struct tfc_device *device) {

@@ -105,6 +105,7 @@ static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->parallel_for = tfc_env_serial_for;
   env->threads = 1;
   env->device = device;
+  env->device_cores = device->info.cores;
   env->stream = tfc_cuda_device_of(device)->compute;
 }
 

@@ -112,6 +112,7 @@ static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->parallel_for = tfc_env_serial_for;
   env->threads = 1;
   env->device = device;
+  env->device_cores = device->info.cores;
 }
 
 static void close_device(struct tfc_device *device) {

@@ -63,6 +63,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
     r->host_envs[d] = *env;
     session->devices[d]->driver->environment(session->devices[d], env);
     r->host_envs[d].device = session->devices[d];
+    r->host_envs[d].device_cores = session->devices[d]->info.cores;
     r->host_envs[d].threads = 1;
     if (r->d->prepared && r->d->prepared[d] && session->devices[d]->driver->on_its_own)
       atomic_store_explicit(&r->launched[d], true, memory_order_relaxed);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device/cpu/chain/chain.h"
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/host/chain/chain.h"
 #include "runtime/ops/training_apply.h"
 
 struct space {

@@ -2,8 +2,8 @@
 #ifndef TFC_RUNTIME_EXEC_REWRITES_CHAINS_H
 #define TFC_RUNTIME_EXEC_REWRITES_CHAINS_H
 
-#include "runtime/device/cpu/chain/chain.h"
 #include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/host/chain/chain.h"
 
 // The chain that an operation runs, or NULL: tensors [0, input_count) are its inputs, then come its outputs.
 const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op);

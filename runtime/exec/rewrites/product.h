@@ -2,8 +2,8 @@
 #ifndef TFC_RUNTIME_EXEC_REWRITES_PRODUCT_H
 #define TFC_RUNTIME_EXEC_REWRITES_PRODUCT_H
 
-#include "runtime/device/cpu/gemm/products.h"
 #include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/host/gemm/products.h"
 
 struct tfc_product_form {
   int64_t m, n, k;

@@ -1,6 +1,6 @@
 // An AddN whose terms are products that nobody else reads (the weight gradients of an unrolled cell) becomes one
 // operation that adds them up tile by tile, left to right as AddN does, without writing any of them. Exact: an element
-// of a product is one chain of fused multiply-adds whatever is done around it (runtime/device/cpu/gemm/gemm.h).
+// of a product is one chain of fused multiply-adds whatever is done around it (runtime/host/gemm/gemm.h).
 //
 // Beside other devices it is done in parts, each as soon as its own terms can be had: one operation would begin when
 // the last operand has come, and everybody waits for it. Terms on several devices, in a few runs, are parts too, each

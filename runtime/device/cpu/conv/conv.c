@@ -14,9 +14,9 @@
 #include "runtime/device/cpu/conv/lines.h"
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/device/cpu/conv/pieces.h"
-#include "runtime/device/cpu/gemm/panels.h"
-#include "runtime/device/cpu/gemm/scratch.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/host/gemm/panels.h"
+#include "runtime/host/gemm/scratch.h"
 #include "runtime/ops/nn_window.h"
 
 enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE };

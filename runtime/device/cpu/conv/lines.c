@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "runtime/device/cpu/gemm/scratch.h"
+#include "runtime/host/gemm/scratch.h"
 
 enum { parts = 16, stripe = 8, lane = 16 };
 

@@ -3,7 +3,7 @@
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 
-#include "runtime/device/cpu/gemm/split.h"
+#include "runtime/host/gemm/split.h"
 
 // Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
 // x * stride[1] + j * dilation[1] - before[1], c], or 0 outside.

@@ -5,7 +5,7 @@
 // Where pieces are too few for the threads, dw is cut into parts, too; that packs more.
 #include "runtime/device/cpu/conv/pieces.h"
 
-#include "runtime/device/cpu/gemm/scratch.h"
+#include "runtime/host/gemm/scratch.h"
 
 enum { MOST_PARTS = 8, ELEMENTS = 2048 };
 

@@ -1,6 +1,6 @@
 // Scratch memory of a thread: grows to the largest request and stays until the thread ends.
-#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_SCRATCH_H
-#define TFC_RUNTIME_DEVICE_CPU_GEMM_SCRATCH_H
+#ifndef TFC_RUNTIME_HOST_GEMM_SCRATCH_H
+#define TFC_RUNTIME_HOST_GEMM_SCRATCH_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 #define LANES 4
 #define VECTORS 2
 #define ROWS 4
-#include "runtime/device/cpu/gemm/tile.inc"
-#include "runtime/device/cpu/gemm/vector.inc"
+#include "runtime/host/gemm/tile.inc"
+#include "runtime/host/gemm/vector.inc"
 
 const struct tfc_gemm_kernel tfc_gemm_kernel_generic = {"generic", VECTORS *LANES, tile,         direct_tile,
                                                         pack,      row_times,      columns_times};

@@ -2,7 +2,7 @@
 // a panel stay in the second-level cache. Within that, 32 x 32 elements of C stay in four tiles while k goes on; of the
 // other four two have rows of A and two columns of B, and the six products of pieces are taken in an order in which
 // only one side changes from one to the next.
-#include "runtime/device/cpu/gemm/split.h"
+#include "runtime/host/gemm/split.h"
 
 #include <string.h>
 

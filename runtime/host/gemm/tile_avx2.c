@@ -2,8 +2,8 @@
 #define LANES 8
 #define VECTORS 3
 #define ROWS 4
-#include "runtime/device/cpu/gemm/tile.inc"
-#include "runtime/device/cpu/gemm/vector.inc"
+#include "runtime/host/gemm/tile.inc"
+#include "runtime/host/gemm/vector.inc"
 
 const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {"avx2", VECTORS *LANES, tile,         direct_tile,
                                                      pack,   row_times,      columns_times};

@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/chain/chain.h"
+#include "runtime/host/chain/chain.h"
 
 #include <stdbool.h>
 

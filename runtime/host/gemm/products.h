@@ -1,9 +1,9 @@
 // Matrix products on the cores of a device: which operands are packed, and how the work is split.
-#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_PRODUCTS_H
-#define TFC_RUNTIME_DEVICE_CPU_GEMM_PRODUCTS_H
+#ifndef TFC_RUNTIME_HOST_GEMM_PRODUCTS_H
+#define TFC_RUNTIME_HOST_GEMM_PRODUCTS_H
 
-#include "runtime/device/cpu/gemm/gemm.h"
-#include "runtime/device/cpu/gemm/split.h"
+#include "runtime/host/gemm/gemm.h"
+#include "runtime/host/gemm/split.h"
 #include "runtime/ops/kernel.h"
 
 // A B that is no matrix in memory: packs rows [first, last) of one panel. Any thread.

@@ -5,13 +5,13 @@
 //
 // A single product with a long k goes through it in pieces, all of a block's tiles for one piece before the next, so
 // that a piece of a panel is read from the second-level cache for many rows; its chains go on from what C holds.
-#include "runtime/device/cpu/gemm/gemm.h"
+#include "runtime/host/gemm/gemm.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #include "runtime/base/instructions.h"
-#include "runtime/device/cpu/gemm/kernel.h"
+#include "runtime/host/gemm/kernel.h"
 
 enum {
   a_block_bytes = 640 * 1024,

@@ -10,8 +10,8 @@
 // packed on the fly, 8 rows at a time.
 //
 // Nothing here allocates or locks. Any thread; calls on disjoint parts of C may run side by side.
-#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_GEMM_H
-#define TFC_RUNTIME_DEVICE_CPU_GEMM_GEMM_H
+#ifndef TFC_RUNTIME_HOST_GEMM_GEMM_H
+#define TFC_RUNTIME_HOST_GEMM_GEMM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,14 +4,13 @@
 //
 // Few rows times a transposed B that nobody packed before: the transposed product is computed, so that B is packed by
 // stripes on the fly and not written as a whole. An element is the same chain of multiply-adds either way.
-#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/host/gemm/products.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "runtime/device/cpu/gemm/panels.h"
-#include "runtime/device/cpu/gemm/scratch.h"
-#include "runtime/device/driver.h"
+#include "runtime/host/gemm/panels.h"
+#include "runtime/host/gemm/scratch.h"
 
 enum {
   few_rows = 12,
@@ -261,7 +260,7 @@ void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t l
 
 // --- On the tile unit --------------------------------------------------------------------------------------------
 bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx) {
-  return ctx->rounding && ctx->env->device && ctx->env->device->info.cores == 1 && tfc_split_available();
+  return ctx->rounding && ctx->env->device_cores == 1 && tfc_split_available();
 }
 
 bool tfc_products_choose_split(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k, int64_t blocks,

@@ -5,7 +5,7 @@
 // Where the phases are as short as the products, the answer is out of date when the product runs. So both ways are
 // timed, too: after a product on the unit that took longer than by the last products without it, nobody asks for a
 // while, twice as long each time.
-#include "runtime/device/cpu/gemm/split.h"
+#include "runtime/host/gemm/split.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 // The micro-kernel's interface, one per instruction set. A panel of packed B is k-major, `width` columns; a stripe of
 // packed A is k-major, 8 rows.
-#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_KERNEL_H
-#define TFC_RUNTIME_DEVICE_CPU_GEMM_KERNEL_H
+#ifndef TFC_RUNTIME_HOST_GEMM_KERNEL_H
+#define TFC_RUNTIME_HOST_GEMM_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // Running numbered pieces of work on several threads. Internal to the placer.
-#ifndef TFC_PLACER_SEARCH_PARALLEL_H
-#define TFC_PLACER_SEARCH_PARALLEL_H
+#ifndef TFC_RUNTIME_BASE_PARALLEL_H
+#define TFC_RUNTIME_BASE_PARALLEL_H
 
 #include <stdint.h>
 

@@ -12,10 +12,10 @@
 // A and B are packed: stripes of 32 rows of A, panels of 32 columns of B, each in blocks of 32 k; a block is two tiles
 // of 16 rows or columns for each of the three pieces. k and k + 16 of a block lie side by side. Any thread; nothing
 // here allocates or locks.
-#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_SPLIT_H
-#define TFC_RUNTIME_DEVICE_CPU_GEMM_SPLIT_H
+#ifndef TFC_RUNTIME_HOST_GEMM_SPLIT_H
+#define TFC_RUNTIME_HOST_GEMM_SPLIT_H
 
-#include "runtime/device/cpu/gemm/gemm.h"
+#include "runtime/host/gemm/gemm.h"
 
 enum {
   TFC_SPLIT_SIDE = 32,             // rows of a stripe, columns of a panel

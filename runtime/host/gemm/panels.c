@@ -1,9 +1,9 @@
 // Where A has few rows, packing all of B first takes a good part of the time: it is read, written and read again, all
 // beyond the cache. Here A is packed first, by all threads; then each thread takes panels of B, which it packs in
 // pieces of k that stay in its second-level cache, and multiplies all rows, or a part of them, by each piece.
-#include "runtime/device/cpu/gemm/panels.h"
+#include "runtime/host/gemm/panels.h"
 
-#include "runtime/device/cpu/gemm/scratch.h"
+#include "runtime/host/gemm/scratch.h"
 
 enum { stripe = 8, most_piece = 768, most_parts = 4 };
 

@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/gemm/scratch.h"
+#include "runtime/host/gemm/scratch.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #define MULTIPLY_BY_MEMORY(acc, a, b) __asm__("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(acc) : "m"(a), "v"(b))
 #endif
-#include "runtime/device/cpu/gemm/tile.inc"
-#include "runtime/device/cpu/gemm/vector.inc"
+#include "runtime/host/gemm/tile.inc"
+#include "runtime/host/gemm/vector.inc"
 
 const struct tfc_gemm_kernel tfc_gemm_kernel_avx512 = {"avx512", VECTORS *LANES, tile,         direct_tile,
                                                        pack,     row_times,      columns_times};

@@ -1,4 +1,4 @@
-#include "placer/search/parallel.h"
+#include "runtime/base/parallel.h"
 
 #include <pthread.h>
 #include <sched.h>

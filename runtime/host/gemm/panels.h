@@ -1,8 +1,8 @@
 // Products whose right side is packed where it is used: a panel at a time, by the thread that multiplies by it.
-#ifndef TFC_RUNTIME_DEVICE_CPU_GEMM_PANELS_H
-#define TFC_RUNTIME_DEVICE_CPU_GEMM_PANELS_H
+#ifndef TFC_RUNTIME_HOST_GEMM_PANELS_H
+#define TFC_RUNTIME_HOST_GEMM_PANELS_H
 
-#include "runtime/device/cpu/gemm/products.h"
+#include "runtime/host/gemm/products.h"
 
 // Does this way pay for A [m, k] B [k, n] on so many threads, where nobody packed B before? `turned`: B's columns lie
 // in memory as rows.

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "runtime/device/cpu/gemm/products.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/host/gemm/products.h"
 
 struct kept {         // a packed B
   _Atomic bool taken; // steps of several threads may run one plan at once: who comes second packs for itself

@@ -10,8 +10,8 @@
 //
 // A chain is immutable once built, and its steps and operands belong to who built it; any number of threads may run
 // disjoint parts of it.
-#ifndef TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
-#define TFC_RUNTIME_DEVICE_CPU_CHAIN_CHAIN_H
+#ifndef TFC_RUNTIME_HOST_CHAIN_CHAIN_H
+#define TFC_RUNTIME_HOST_CHAIN_CHAIN_H
 
 #include "runtime/graph/op_def.h"
 
