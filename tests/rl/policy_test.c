@@ -62,6 +62,21 @@ static void refuses_what_is_wrong(void **state) {
   tfc_text_deinit(&t);
 }
 
+// The shipped policy fits this tfc, and has seen nothing of the family that it is compared on.
+static void shipped_policy(void **state) {
+  (void)state;
+  struct tfc_policy *p = NULL;
+  assert_ok(tfc_policy_read(TFC_SOURCE_DIR "/configs/policy.json", &p));
+  assert_true(p->head_count >= 20 && p->seen_count > 10);
+  assert_string_equal(p->without, "seq2seq");
+  for (uint32_t i = 0; i < p->seen_count; i++) {
+    assert_null(strstr(p->seen[i].name, "nmt"));
+    assert_null(strstr(p->seen[i].name, "seq2seq"));
+    assert_int_equal(strlen(p->seen[i].sha256), 64);
+  }
+  tfc_policy_free(p);
+}
+
 static void keeps_what_was_learned(void **state) {
   (void)state;
   struct grid g = {0};
@@ -185,8 +200,9 @@ static void training_transfers_and_goes_on(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(reads_what_it_writes), cmocka_unit_test(refuses_what_is_wrong),
-                                     cmocka_unit_test(keeps_what_was_learned), cmocka_unit_test(tuning_learns),
-                                     cmocka_unit_test(training_transfers_and_goes_on)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_what_it_writes), cmocka_unit_test(refuses_what_is_wrong),
+      cmocka_unit_test(shipped_policy),       cmocka_unit_test(keeps_what_was_learned),
+      cmocka_unit_test(tuning_learns),        cmocka_unit_test(training_transfers_and_goes_on)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
