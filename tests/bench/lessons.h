@@ -20,7 +20,7 @@ struct lessons {
   uint32_t seen_count;
 };
 // `folder`: unpacked frozen graphs, NAME.json and NAME.machine.yaml. `without`: the family to be left out ("seq2seq",
-// "recurrent", "convolution", "transformer", "generated"), or NULL. `scale`: how many of each, 1 as a rule.
+// "recurrent", "convolution", "transformer", "generated"), or NULL.
 TFC_MUST_USE tfc_status lessons_make(const char *folder, const char *without, uint64_t seed, struct lessons *out);
 void lessons_free(struct lessons *lessons);
 
