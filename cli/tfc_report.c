@@ -36,7 +36,8 @@ static const struct tfc_flag flags[] = {
 static const struct tfc_program program = {
     .name = "tfc-report",
     .summary = "look at what happened in a run",
-    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | nodes [RUN] | trace [RUN] "
+    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | critical [RUN] | "
+             "gaps [RUN] | nodes [RUN] | trace [RUN] "
              "[--out FILE] | gc --keep N",
     .examples = "  tfc-report list\n"
                 "      the runs of tfc.db\n"
@@ -44,6 +45,10 @@ static const struct tfc_program program = {
                 "      one run: its rivals, its devices, and the page with all plots\n"
                 "  tfc-report compare 16 17\n"
                 "      two runs side by side, by type of operation\n"
+                "  tfc-report critical 17\n"
+                "      its critical path as it was run: operations and transfers in order\n"
+                "  tfc-report gaps 17\n"
+                "      where devices stood still, and what they waited for\n"
                 "  tfc-report nodes 17 --csv\n"
                 "      every operation: device, time, bytes, slack\n"
                 "  tfc-report trace 17 --out trace.json.gz\n"
@@ -52,13 +57,13 @@ static const struct tfc_program program = {
                 "      delete all but the last five runs\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
-    .commands = "list|show|compare|nodes|trace|gc",
+    .commands = "list|show|compare|critical|gaps|nodes|trace|gc",
     .argument_max = 3,
 };
 
-enum { LIST, SHOW, COMPARE, NODES, TRACE, GC, COMMANDS };
-static const char *const commands[] = {"list", "show", "compare", "nodes", "trace", "gc", NULL};
-#define SAY "say list, show, compare, nodes, trace or gc"
+enum { LIST, SHOW, COMPARE, CRITICAL, GAPS, NODES, TRACE, GC, COMMANDS };
+static const char *const commands[] = {"list", "show", "compare", "critical", "gaps", "nodes", "trace", "gc", NULL};
+#define SAY "say list, show, compare, critical, gaps, nodes, trace or gc"
 static const char *command_name(const void *list, size_t i) {
   return ((const char *const *)list)[i];
 }
@@ -158,6 +163,14 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     TFC_TRY(s, tfc_report_compare(store, a, b, &text));
     break;
   }
+  case CRITICAL:
+    TFC_TRY(s, tfc_report_critical(store, a, &lists));
+    TFC_TRY(s, print_lists(o, &lists));
+    break;
+  case GAPS:
+    TFC_TRY(s, tfc_report_gaps(store, a, &lists));
+    TFC_TRY(s, print_lists(o, &lists));
+    break;
   case NODES:
     TFC_TRY(s, tfc_report_nodes(store, a, &lists));
     TFC_TRY(s, print_lists(o, &lists));
@@ -195,7 +208,7 @@ out:
 int main(int argc, char **argv) {
   static struct options o = {.db = "tfc.db", .keep = -1};
   static struct tfc_texts arguments;
-  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 2, 1};
+  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 2, 2, 2, 1};
   tfc_program_start("tfc-report", argv);
   int code = tfc_flags_parse(&program, argc, argv, &o, &arguments), command = 0;
   if (code >= 0) return code;

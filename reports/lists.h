@@ -21,6 +21,12 @@ struct tfc_report_lists {
 };
 // Operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
 TFC_MUST_USE tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+// The critical path of the step that stands for all, in the order of time; its shares by type of operation and by
+// tensor that crosses, over all traced steps of the same phase.
+TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+// Gaps of devices in that step, longest first, with what each waited for; sums by device.
+TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // in words
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
 // `text` in at most `width` columns: of a longer one the end, which tells names of nodes apart.

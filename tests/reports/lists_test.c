@@ -247,6 +247,225 @@ static void test_nodes_of_a_run(void **state) {
   assert_fails(tfc_report_nodes(store, 77, &lists), TFC_NOT_FOUND, "77");
 }
 
+// The row whose column has this text.
+static uint32_t row_of(const struct tfc_table *t, const char *column, const char *text) {
+  for (uint32_t r = 0; r < t->row_count; r++)
+    if (tfc_str_is(tfc_table_text(t, r, column), text)) return r;
+  fail_msg("no row whose %s is %s", column, text);
+  return 0;
+}
+static void assert_said(const struct tfc_text *text, const char *expected) {
+  if (!strstr(text->data, expected)) fail_msg("no '%s' in: %s", expected, text->data);
+}
+
+static void test_critical_by_hand(void **state) {
+  (void)state;
+  struct tfc_report_lists lists;
+  assert_ok(tfc_report_critical(hand, -1, &lists));
+  static const struct {
+    const char *kind, *node;
+    double start, time, waited;
+  } expected[] = {{"operation", "net/a", 0, 100, 0},
+                  {"operation", "net/b", 100, 300, 0},
+                  {"operation", "net/d", 400, 50, 0},
+                  {"transfer", "net/d", 450, 30, 0},
+                  {"operation", "net/e", 482, 118, 2}};
+  const struct tfc_table *t = &lists.tables[0];
+  assert_int_equal(t->row_count, 5);
+  for (uint32_t r = 0; r < 5; r++) {
+    assert_true(tfc_str_is(tfc_table_text(t, r, "kind"), expected[r].kind));
+    assert_true(tfc_str_is(tfc_table_text(t, r, "node"), expected[r].node));
+    assert_near(tfc_table_number(t, r, "start_us"), expected[r].start);
+    assert_near(tfc_table_number(t, r, "time_us"), expected[r].time);
+    assert_near(tfc_table_number(t, r, "waited_us"), expected[r].waited);
+  }
+  assert_near(tfc_table_number(t, 3, "bytes"), 4000);
+  t = &lists.tables[1]; // means of the two steps, 600 and 604 us long
+  assert_near(tfc_table_number(t, row_of(t, "op", "MatMul"), "time_us"), 400);
+  assert_near(tfc_table_number(t, row_of(t, "op", "MatMul"), "percent"), 100 * 800.0 / 1204);
+  assert_near(tfc_table_number(t, row_of(t, "op", "MatMul"), "count"), 2);
+  assert_near(tfc_table_number(t, row_of(t, "op", "Softmax"), "time_us"), 120);
+  assert_near(tfc_table_number(t, row_of(t, "op", "transfers"), "time_us"), 30);
+  assert_near(tfc_table_number(t, row_of(t, "op", "waiting"), "time_us"), 2);
+  t = &lists.tables[2];
+  assert_int_equal(t->row_count, 1);
+  assert_true(tfc_str_is(tfc_table_text(t, 0, "target"), "cpu:1"));
+  assert_near(tfc_table_number(t, 0, "percent"), 100 * 60.0 / 1204);
+  assert_near(tfc_table_number(t, 0, "steps"), 2);
+  assert_fits(&lists.text);
+  assert_null(strstr(lists.text.data, "simulated"));
+  tfc_report_lists_deinit(&lists);
+}
+
+// The path of a step of 160 operations on four devices, from its end to its beginning by a query: before each operation
+// comes what ended last, of its inputs on their devices or on the way to its own, and of the operations of its device.
+static void test_critical_of_a_run(void **state) {
+  (void)state;
+  static const char by_sql[] =
+      "WITH RECURSIVE o AS MATERIALIZED (SELECT node_id AS n, device_id AS d, start_us AS s, start_us + duration_us AS "
+      "e"
+      " FROM v_op WHERE placement = 'answer' AND step = %lld), x AS MATERIALIZED (SELECT node_id AS n, target_id AS d,"
+      " start_us + duration_us AS e FROM v_transfer WHERE placement = 'answer' AND step = %lld),"
+      " waits AS MATERIALIZED (SELECT o.n, p.n AS before, COALESCE(x.e, p.e) AS at FROM o JOIN v_edge g ON "
+      "g.consumer_id"
+      " = o.n JOIN o p ON p.n = g.producer_id LEFT JOIN x ON x.n = p.n AND x.d = o.d AND p.d <> o.d"
+      " UNION ALL SELECT o.n, p.n, p.e FROM o JOIN o p ON p.d = o.d AND p.n <> o.n AND p.e <= o.s + 0.002),"
+      " ranked AS MATERIALIZED (SELECT n, before, ROW_NUMBER() OVER (PARTITION BY n ORDER BY at DESC) AS k FROM waits),"
+      " path(n) AS (SELECT n FROM (SELECT n FROM o ORDER BY e DESC LIMIT 1) UNION ALL SELECT r.before FROM path JOIN"
+      " ranked r ON r.n = path.n AND r.k = 1) ";
+  struct tfc_report_lists lists;
+  struct tfc_query_args args;
+  char sql[2000];
+  assert_ok(tfc_report_critical(store, -1, &lists));
+  assert_ok(tfc_report_focus(store, -1, &args));
+  const struct tfc_table *t = &lists.tables[0];
+  double operations = 0, sum = 0, time = 0, end = 0, nodes = 0;
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    assert_near(tfc_table_number(t, r, "start_us"), end + tfc_table_number(t, r, "waited_us"));
+    end = tfc_table_number(t, r, "start_us") + tfc_table_number(t, r, "time_us");
+    sum += tfc_table_number(t, r, "time_us") + tfc_table_number(t, r, "waited_us");
+    if (!tfc_str_is(tfc_table_text(t, r, "kind"), "operation")) continue;
+    operations++, time += tfc_table_number(t, r, "time_us");
+    snprintf(sql, sizeof sql, "SELECT node_id FROM v_node WHERE name = '%s'", tfc_table_text(t, r, "node").data);
+    nodes += ask(store, sql);
+  }
+  snprintf(sql, sizeof sql, "SELECT MAX(start_us + duration_us) FROM v_op WHERE placement = 'answer' AND step = %lld",
+           (long long)args.step);
+  assert_near(sum, ask(store, sql));
+  assert_true(operations > 5 && t->row_count > operations); // of both kinds
+  int size = snprintf(sql, sizeof sql, by_sql, (long long)args.step, (long long)args.step);
+  snprintf(sql + size, sizeof sql - (size_t)size, "SELECT COUNT(*) FROM path");
+  assert_near(operations, ask(store, sql));
+  snprintf(sql + size, sizeof sql - (size_t)size, "SELECT SUM(n) FROM path");
+  assert_near(nodes, ask(store, sql));
+  snprintf(sql + size, sizeof sql - (size_t)size, "SELECT SUM(e - s) FROM path JOIN o USING (n)");
+  assert_true(fabs(time - ask(store, sql)) < 0.002 * operations);
+  double percent = 0;
+  for (uint32_t r = 0; r < lists.tables[1].row_count; r++) percent += tfc_table_number(&lists.tables[1], r, "percent");
+  assert_near(percent, 100);
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+}
+
+// Times of a model are called simulated; where nothing was recorded, that is said.
+static void test_simulated(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/modelled.db", folder);
+  assert_ok(write_by_hand(file, "modelled"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  tfc_status (*const all[])(struct tfc_store *, int64_t,
+                            struct tfc_report_lists *) = {tfc_report_nodes, tfc_report_critical, tfc_report_gaps};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    assert_ok(all[i](db, -1, &lists));
+    assert_said(&lists.text, "(simulated)");
+    tfc_report_lists_deinit(&lists);
+  }
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "DELETE FROM op", NULL, NULL, NULL), SQLITE_OK);
+  assert_fails(tfc_report_critical(db, -1, &lists), TFC_NOT_FOUND, "no step whose operations were recorded");
+  assert_fails(tfc_report_gaps(db, -1, &lists), TFC_NOT_FOUND, "no step whose operations were recorded");
+  tfc_store_close(db);
+}
+
+// Without edges an operation waits for what arrived last.
+static void test_without_edges(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/edges.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "DELETE FROM edge", NULL, NULL, NULL), SQLITE_OK);
+  assert_ok(tfc_report_critical(db, -1, &lists));
+  assert_int_equal(lists.tables[0].row_count, 5);
+  assert_said(&lists.text, "This run has no edges");
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_nodes(db, -1, &lists));
+  assert_true(isnan(tfc_table_number(&lists.tables[0], 0, "slack_us")));
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
+static void test_gaps_by_hand(void **state) {
+  (void)state;
+  struct tfc_report_lists lists;
+  assert_ok(tfc_report_gaps(hand, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  static const struct {
+    const char *device, *cause, *producer, *source;
+    double start, gap, dependency, transfer, other;
+  } expected[] = {{"cpu:1", "dependency", "net/d", "cpu:0", 255, 227, 195, 30, 2}, // the longest first
+                  {"cpu:1", "dependency", "net/a", "cpu:0", 0, 155, 100, 50, 5},
+                  {"cpu:0", "end", "", "", 450, 150, 0, 0, 150}};
+  assert_int_equal(t->row_count, 3);
+  for (uint32_t r = 0; r < 3; r++) {
+    assert_true(tfc_str_is(tfc_table_text(t, r, "device"), expected[r].device));
+    assert_true(tfc_str_is(tfc_table_text(t, r, "cause"), expected[r].cause));
+    assert_true(tfc_str_is(tfc_table_text(t, r, "producer"), expected[r].producer));
+    assert_true(tfc_str_is(tfc_table_text(t, r, "source"), expected[r].source));
+    assert_near(tfc_table_number(t, r, "start_us"), expected[r].start);
+    assert_near(tfc_table_number(t, r, "gap_us"), expected[r].gap);
+    assert_near(tfc_table_number(t, r, "dependency_us"), expected[r].dependency);
+    assert_near(tfc_table_number(t, r, "transfer_us"), expected[r].transfer);
+    assert_near(tfc_table_number(t, r, "other_us"), expected[r].other);
+  }
+  assert_said(&lists.text,
+              "cpu:1 waits 195.0 us for net/d of cpu:0,\n    then 30.0 us for its transfer, then 2.00 us to begin");
+  assert_said(&lists.text, "cpu:0 has nothing more to do: 150.0 us to the end of the step");
+  t = &lists.tables[1];
+  assert_near(tfc_table_number(t, row_of(t, "device", "cpu:1"), "idle_us"), 600 - 218);
+  assert_near(tfc_table_number(t, row_of(t, "device", "cpu:0"), "end_us"), 150);
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+}
+
+// The devices of this run do one operation at a time: what is not work is a gap.
+static void test_gaps_of_a_run(void **state) {
+  (void)state;
+  struct tfc_report_lists lists;
+  struct tfc_query_args args;
+  char sql[700];
+  assert_ok(tfc_report_gaps(store, -1, &lists));
+  assert_ok(tfc_report_focus(store, -1, &args));
+  const struct tfc_table *t = &lists.tables[1];
+  assert_int_equal(t->row_count, 4);
+  for (uint32_t r = 0; r < 4; r++) {
+    snprintf(sql, sizeof sql,
+             "SELECT (SELECT MAX(start_us + duration_us) FROM v_op WHERE placement = 'answer' AND step = %lld) -"
+             " SUM(duration_us) FROM v_op WHERE placement = 'answer' AND step = %lld AND device = '%s'",
+             (long long)args.step, (long long)args.step, tfc_table_text(t, r, "device").data);
+    double idle = ask(store, sql);
+    if (fabs(tfc_table_number(t, r, "idle_us") - idle) > 0.2) // truncated to nanoseconds 160 times
+      fail_msg("%.9g instead of %.9g", tfc_table_number(t, r, "idle_us"), idle);
+    assert_near(tfc_table_number(t, r, "idle_us"),
+                tfc_table_number(t, r, "dependency_us") + tfc_table_number(t, r, "transfer_us") +
+                    tfc_table_number(t, r, "other_us") + tfc_table_number(t, r, "end_us"));
+  }
+  const struct tfc_table *gaps = &lists.tables[0];
+  uint32_t r = 0;
+  while (tfc_str_is(tfc_table_text(gaps, r, "cause"), "end")) r++; // the longest one before an operation
+  snprintf(
+      sql, sizeof sql,
+      "SELECT MAX(start_us - before) FROM (SELECT start_us, COALESCE(LAG(start_us + duration_us) OVER (PARTITION BY"
+      " device ORDER BY start_us, position), 0) AS before FROM v_op WHERE placement = 'answer' AND step = %lld)",
+      (long long)args.step);
+  assert_near(tfc_table_number(gaps, r, "gap_us"), ask(store, sql));
+  // It waited for a tensor: until its producer's end, then until the transfer's.
+  snprintf(
+      sql, sizeof sql,
+      "SELECT MIN(%.17g, MAX(0, MAX(t.start_us + t.duration_us) - %.17g)) FROM v_op o JOIN v_edge e ON e.consumer_id"
+      " = o.node_id JOIN v_transfer t ON t.placement = o.placement AND t.step = o.step AND t.node_id = e.producer_id"
+      " AND t.target_id = o.device_id WHERE o.placement = 'answer' AND o.step = %lld AND o.node = '%s'",
+      tfc_table_number(gaps, r, "gap_us"), tfc_table_number(gaps, r, "start_us"), (long long)args.step,
+      tfc_table_text(gaps, r, "node").data);
+  assert_near(tfc_table_number(gaps, r, "dependency_us") + tfc_table_number(gaps, r, "transfer_us"), ask(store, sql));
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+}
+
 // Quotes, commas and lines' ends in cells.
 static void test_csv(void **state) {
   (void)state;
@@ -264,6 +483,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nodes_by_hand),
       cmocka_unit_test(test_nodes_of_a_run),
+      cmocka_unit_test(test_critical_by_hand),
+      cmocka_unit_test(test_critical_of_a_run),
+      cmocka_unit_test(test_simulated),
+      cmocka_unit_test(test_without_edges),
+      cmocka_unit_test(test_gaps_by_hand),
+      cmocka_unit_test(test_gaps_of_a_run),
       cmocka_unit_test(test_csv),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

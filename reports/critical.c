@@ -1,0 +1,250 @@
+// The critical path of the answer, as its steps were run, and where devices stood still.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "reports/traced.h"
+#include "runtime/base/units.h"
+
+static const char *us_text(char *buffer, double us) {
+  return us == us ? tfc_show_us(buffer, us) : "-";
+}
+static double us_of(int64_t ns) {
+  return (double)ns * 1e-3;
+}
+static tfc_str keep(struct tfc_arena *arena, tfc_str text) {
+  return tfc_arena_str(arena, text);
+}
+static tfc_str op_text(const struct tfc_traced *t, int32_t op, const char *column) {
+  return tfc_table_text(&t->op_rows, (uint32_t)op, column);
+}
+static tfc_str transfer_text(const struct tfc_traced *t, int32_t transfer, const char *column) {
+  return tfc_table_text(&t->transfer_rows, (uint32_t)transfer, column);
+}
+
+// --- Sums over the traced steps --------------------------------------------------------------------------------------
+
+struct share { // of all paths: a type of operation, or a tensor on its way
+  tfc_str name, source, target;
+  int64_t sum, count;
+  int32_t output;
+  bool other; // transfers or waiting
+};
+struct shares {
+  struct share *items;
+  uint32_t count, capacity;
+};
+
+static tfc_status add_share(struct shares *all, struct tfc_arena *arena, const struct share *key, int64_t ns) {
+  for (uint32_t i = 0; i < all->count; i++) {
+    struct share *x = &all->items[i];
+    if (x->other != key->other || x->output != key->output || !tfc_str_equal(x->name, key->name) ||
+        !tfc_str_equal(x->source, key->source) || !tfc_str_equal(x->target, key->target))
+      continue;
+    x->sum += ns, x->count++;
+    return NULL;
+  }
+  if (all->count == all->capacity) {
+    uint32_t grown = all->capacity ? 2 * all->capacity : 64;
+    struct share *items = TFC_ARENA_ARRAY(arena, struct share, grown);
+    if (!items) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (all->count) memcpy(items, all->items, all->count * sizeof *items);
+    all->items = items, all->capacity = grown;
+  }
+  struct share *x = &all->items[all->count++];
+  *x = *key;
+  x->name = keep(arena, key->name), x->source = keep(arena, key->source), x->target = keep(arena, key->target);
+  x->sum = ns, x->count = 1;
+  return NULL;
+}
+
+static tfc_status add_path(const struct tfc_traced *t, struct tfc_arena *arena, struct shares *types,
+                           struct shares *edges) {
+  const struct share waiting = {.name = TFC_STR("waiting"), .other = true},
+                     moving = {.name = TFC_STR("transfers"), .other = true};
+  tfc_status s = NULL;
+  for (uint32_t i = 0; i < t->path_count; i++) {
+    const struct tfc_traced_item *item = &t->path[i];
+    if (item->waited > 0) TFC_TRY(s, add_share(types, arena, &waiting, item->waited));
+    if (item->op >= 0) {
+      struct share key = {.name = op_text(t, item->op, "op")};
+      TFC_TRY(s, add_share(types, arena, &key, item->end - item->start));
+    } else {
+      struct share key = {.name = transfer_text(t, item->transfer, "node"),
+                          .source = transfer_text(t, item->transfer, "source"),
+                          .target = transfer_text(t, item->transfer, "target"),
+                          .output = t->transfers[item->transfer].output};
+      TFC_TRY(s, add_share(types, arena, &moving, item->end - item->start));
+      TFC_TRY(s, add_share(edges, arena, &key, item->end - item->start));
+    }
+  }
+out:
+  return s;
+}
+
+static int most_first(const void *a, const void *b) {
+  const struct share *x = a, *y = b;
+  if (x->sum != y->sum) return x->sum < y->sum ? 1 : -1;
+  return tfc_str_compare(x->name, y->name);
+}
+
+// --- Critical path ---------------------------------------------------------------------------------------------------
+
+static tfc_status list_path(const struct tfc_traced *t, struct tfc_report_lists *lists) {
+  static const char *const columns[] = {"position", "kind",     "node",    "op",        "device", "source",
+                                        "bytes",    "start_us", "time_us", "waited_us", NULL};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(&lists->tables[0], columns));
+  for (uint32_t i = 0; i < t->path_count; i++) {
+    const struct tfc_traced_item *item = &t->path[i];
+    struct tfc_cell *row;
+    TFC_TRY(s, tfc_table_add(&lists->tables[0], &row));
+    row[0] = tfc_cell_integer(i);
+    if (item->op >= 0) {
+      row[1] = tfc_cell_text(TFC_STR("operation"));
+      row[2] = tfc_cell_text(keep(&lists->arena, op_text(t, item->op, "node")));
+      row[3] = tfc_cell_text(keep(&lists->arena, op_text(t, item->op, "op")));
+      row[4] = tfc_cell_text(keep(&lists->arena, op_text(t, item->op, "device")));
+    } else {
+      row[1] = tfc_cell_text(TFC_STR("transfer"));
+      row[2] = tfc_cell_text(keep(&lists->arena, transfer_text(t, item->transfer, "node")));
+      row[4] = tfc_cell_text(keep(&lists->arena, transfer_text(t, item->transfer, "target")));
+      row[5] = tfc_cell_text(keep(&lists->arena, transfer_text(t, item->transfer, "source")));
+      row[6] = tfc_cell_integer(t->transfers[item->transfer].bytes);
+    }
+    row[7] = tfc_cell_real(us_of(item->start));
+    row[8] = tfc_cell_real(us_of(item->end - item->start));
+    row[9] = tfc_cell_real(us_of(item->waited));
+  }
+out:
+  return s;
+}
+
+static tfc_status list_shares(struct shares *types, struct shares *edges, int64_t steps, int64_t total,
+                              struct tfc_report_lists *lists) {
+  static const char *const type_columns[] = {"op", "count", "time_us", "percent", NULL};
+  static const char *const edge_columns[] = {"node", "output", "source", "target", "steps", "time_us", "percent", NULL};
+  const double each = 1.0 / (double)steps, percent = total > 0 ? 100.0 / (double)total : NAN;
+  struct tfc_cell *row;
+  tfc_status s = NULL;
+  if (types->count) qsort(types->items, types->count, sizeof *types->items, most_first);
+  if (edges->count) qsort(edges->items, edges->count, sizeof *edges->items, most_first);
+  TFC_TRY(s, tfc_table_init(&lists->tables[1], type_columns));
+  TFC_TRY(s, tfc_table_init(&lists->tables[2], edge_columns));
+  for (uint32_t i = 0; i < types->count; i++) {
+    const struct share *x = &types->items[i];
+    TFC_TRY(s, tfc_table_add(&lists->tables[1], &row));
+    row[0] = tfc_cell_text(x->name);
+    row[1] = tfc_cell_real((double)x->count * each);
+    row[2] = tfc_cell_real(us_of(x->sum) * each);
+    row[3] = tfc_cell_real((double)x->sum * percent);
+  }
+  for (uint32_t i = 0; i < edges->count; i++) {
+    const struct share *x = &edges->items[i];
+    TFC_TRY(s, tfc_table_add(&lists->tables[2], &row));
+    row[0] = tfc_cell_text(x->name);
+    row[1] = tfc_cell_integer(x->output);
+    row[2] = tfc_cell_text(x->source);
+    row[3] = tfc_cell_text(x->target);
+    row[4] = tfc_cell_integer(x->count);
+    row[5] = tfc_cell_real(us_of(x->sum) * each);
+    row[6] = tfc_cell_real((double)x->sum * percent);
+  }
+out:
+  return s;
+}
+
+// Items of less than 0.5 % of the step are put together, so that the path of a large graph can be read.
+static void print_path(const struct tfc_table *t, double step_us, struct tfc_text *out) {
+  char a[32], b[32], name[96], where[96];
+  double small = 0, waited = 0;
+  uint32_t count = 0;
+  tfc_text_printf(out, "\n  %-10s %-10s %-10s %-18s %s\n", "at", "takes", "waited", "on", "operation or tensor");
+  for (uint32_t r = 0; r <= t->row_count; r++) {
+    double time = tfc_table_number(t, r, "time_us"), wait = tfc_table_number(t, r, "waited_us");
+    if (r < t->row_count && time + wait < 0.005 * step_us) {
+      small += time, waited += wait, count++;
+      continue;
+    }
+    if (count)
+      tfc_text_printf(out, "  %-10s %-10s %-10s %-18s (%u short ones)\n", "", us_text(a, small), us_text(b, waited), "",
+                      count);
+    small = waited = 0, count = 0;
+    if (r == t->row_count) break;
+    tfc_str source = tfc_table_text(t, r, "source"), device = tfc_table_text(t, r, "device");
+    if (source.size)
+      snprintf(where, sizeof where, "%.*s to %.*s", (int)(source.size > 8 ? 8 : source.size), source.data,
+               (int)(device.size > 8 ? 8 : device.size), device.data);
+    else
+      tfc_report_fit(where, device, 18);
+    tfc_text_printf(out, "  %-10s", us_text(a, tfc_table_number(t, r, "start_us")));
+    tfc_text_printf(out, " %-10s %-10s %-18s %s\n", us_text(a, time), us_text(b, wait), where,
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 27));
+  }
+}
+
+tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
+  static const char sql_steps[] =
+      "SELECT s.step FROM v_step s WHERE s.run_id = :run AND s.placement_id = :placement AND s.traced AND s.phase ="
+      " (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND step = :step) AND s.step IN"
+      " (SELECT step FROM v_op WHERE run_id = :run AND placement_id = :placement) ORDER BY s.step";
+  struct tfc_report_lists lists = {.names = {"path", "operations", "edges"}};
+  struct tfc_traced traced = {0};
+  struct tfc_table steps = {0};
+  struct shares types = {0}, edges = {0};
+  struct tfc_query_args args;
+  int64_t total = 0, end = 0;
+  char a[32], name[96];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  lists.count = 3;
+  TFC_TRY(s, tfc_traced_load(store, &args, &traced));
+  TFC_TRY(s, list_path(&traced, &lists));
+  const bool graph = traced.edge_count > 0;
+  end = traced.end;
+  TFC_TRY(s, tfc_table_query(store, sql_steps, &args, &steps));
+  for (uint32_t r = 0; r < steps.row_count; r++) {
+    struct tfc_query_args one = args;
+    one.step = steps.cells[r].integer;
+    tfc_traced_deinit(&traced);
+    TFC_TRY(s, tfc_traced_load(store, &one, &traced));
+    total += traced.end;
+    TFC_TRY(s, add_path(&traced, &lists.arena, &types, &edges));
+  }
+  TFC_TRY(s, list_shares(&types, &edges, steps.row_count, total, &lists));
+  struct tfc_text *text = &lists.text;
+  const char *simulated = tfc_report_simulated(store, &args);
+  tfc_text_printf(text, "Run %lld: critical path of the answer%s, mean of %u traced step%s\n", (long long)args.run,
+                  simulated, steps.row_count, steps.row_count == 1 ? "" : "s");
+  if (!graph) tfc_text_printf(text, "This run has no edges: an operation waits for the last tensor that arrived.\n");
+  tfc_text_printf(text, "\n  %8s %10s %8s  %s\n", "share", "time", "number", "operations");
+  for (uint32_t r = 0; r < lists.tables[1].row_count && r < 15; r++)
+    tfc_text_printf(text, "  %6.1f %% %10s %8.1f  %s\n", tfc_table_number(&lists.tables[1], r, "percent"),
+                    us_text(a, tfc_table_number(&lists.tables[1], r, "time_us")),
+                    tfc_table_number(&lists.tables[1], r, "count"),
+                    tfc_table_text(&lists.tables[1], r, "op").size
+                        ? tfc_report_fit(name, tfc_table_text(&lists.tables[1], r, "op"), 48)
+                        : "(of no type: a cost graph)");
+  if (lists.tables[2].row_count)
+    tfc_text_printf(text, "\n  %8s %10s %8s  %s\n", "share", "time", "in steps", "transfers");
+  for (uint32_t r = 0; r < lists.tables[2].row_count && r < 10; r++) {
+    const struct tfc_table *t = &lists.tables[2];
+    tfc_str source = tfc_table_text(t, r, "source"), target = tfc_table_text(t, r, "target");
+    tfc_text_printf(text, "  %6.1f %% %10s %8.0f  %.8s to %.8s: %s\n", tfc_table_number(t, r, "percent"),
+                    us_text(a, tfc_table_number(t, r, "time_us")), tfc_table_number(t, r, "steps"), source.data,
+                    target.data, tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
+  }
+  tfc_text_printf(text, "\nStep %lld, nearest to the median, which ends after %s%s:\n", (long long)args.step,
+                  us_text(a, us_of(end)), simulated);
+  print_path(&lists.tables[0], us_of(end), text);
+  if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = lists;
+  lists = (struct tfc_report_lists){0};
+out:
+  tfc_report_lists_deinit(&lists);
+  tfc_traced_deinit(&traced);
+  tfc_table_deinit(&steps);
+  return s;
+}

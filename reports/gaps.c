@@ -1,0 +1,143 @@
+// Where devices stood still in a step, and what for.
+#include <stdio.h>
+
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "reports/traced.h"
+#include "runtime/base/units.h"
+
+// In words: what the device waited for, one after the other.
+void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *out) {
+  char a[32], name[96];
+  double wait = tfc_table_number(t, row, "dependency_us"), transfer = tfc_table_number(t, row, "transfer_us"),
+         other = tfc_table_number(t, row, "other_us");
+  tfc_str producer = tfc_table_text(t, row, "producer"), source = tfc_table_text(t, row, "source"),
+          device = tfc_table_text(t, row, "device");
+  if (tfc_str_is(tfc_table_text(t, row, "cause"), "end")) {
+    tfc_text_printf(out, "%.*s has nothing more to do: %s to the end of the step", TFC_STR_ARG(device),
+                    tfc_show_us(a, tfc_table_number(t, row, "gap_us")));
+    return;
+  }
+  tfc_text_printf(out, "%.*s waits ", TFC_STR_ARG(device));
+  if (wait > 0)
+    tfc_text_printf(out, "%s for %s of %.*s%s", tfc_show_us(a, wait), tfc_report_fit(name, producer, 40),
+                    TFC_STR_ARG(source), transfer > 0 || other > 0 ? ",\n    then " : "");
+  if (transfer > 0 && wait > 0)
+    tfc_text_printf(out, "%s for its transfer%s", tfc_show_us(a, transfer), other > 0 ? ", then " : "");
+  else if (transfer > 0)
+    tfc_text_printf(out, "%s for the transfer of %s from %.*s%s", tfc_show_us(a, transfer),
+                    tfc_report_fit(name, producer, 30), TFC_STR_ARG(source), other > 0 ? ",\n    then " : "");
+  if (other > 0)
+    tfc_text_printf(out, "%s %s%s", tfc_show_us(a, other),
+                    wait > 0 || transfer > 0 ? "to begin" : "with nothing missing,\n    before ",
+                    wait > 0 || transfer > 0 ? "" : tfc_report_fit(name, tfc_table_text(t, row, "node"), 40));
+}
+
+static tfc_status list_gaps(const struct tfc_traced *t, struct tfc_report_lists *lists) {
+  static const char *const columns[] = {"device", "start_us",      "gap_us",      "cause",    "node", "producer",
+                                        "source", "dependency_us", "transfer_us", "other_us", NULL};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(&lists->tables[0], columns));
+  for (uint32_t i = 0; i < t->gap_count; i++) {
+    const struct tfc_traced_gap *g = &t->gaps[i];
+    struct tfc_cell *row;
+    TFC_TRY(s, tfc_table_add(&lists->tables[0], &row));
+    // Rows of operations know the devices' names.
+    uint32_t at = 0;
+    while (at + 1 < t->op_count && t->ops[at].device != g->device) at++;
+    row[0] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, at, "device")));
+    row[1] = tfc_cell_real((double)g->start * 1e-3);
+    row[2] = tfc_cell_real((double)(g->end - g->start) * 1e-3);
+    row[3] = tfc_cell_text(g->op < 0                                                   ? TFC_STR("end")
+                           : g->dependency >= g->transfer && g->dependency >= g->other ? TFC_STR("dependency")
+                           : g->transfer >= g->other                                   ? TFC_STR("transfer")
+                                                                                       : TFC_STR("other"));
+    row[7] = tfc_cell_real((double)g->dependency * 1e-3);
+    row[8] = tfc_cell_real((double)g->transfer * 1e-3);
+    row[9] = tfc_cell_real((double)g->other * 1e-3);
+    if (g->op < 0) continue;
+    const struct tfc_traced_op *o = &t->ops[g->op];
+    row[4] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, (uint32_t)g->op, "node")));
+    if (g->dependency + g->transfer == 0) continue;
+    const struct tfc_table *from = o->transfer >= 0 ? &t->transfer_rows : &t->op_rows;
+    uint32_t which = (uint32_t)(o->transfer >= 0 ? o->transfer : o->producer);
+    row[5] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(from, which, "node")));
+    row[6] = tfc_cell_text(
+        tfc_arena_str(&lists->arena, tfc_table_text(from, which, o->transfer >= 0 ? "source" : "device")));
+  }
+out:
+  return s;
+}
+
+// How long each device stood still, by what it waited for.
+static tfc_status list_devices(const struct tfc_table *gaps, struct tfc_report_lists *lists) {
+  static const char *const columns[] = {"device",      "gaps",     "idle_us", "dependency_us",
+                                        "transfer_us", "other_us", "end_us",  NULL};
+  struct tfc_table *t = &lists->tables[1];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(t, columns));
+  for (uint32_t r = 0; r < gaps->row_count; r++) {
+    tfc_str device = tfc_table_text(gaps, r, "device");
+    struct tfc_cell *row = NULL;
+    for (uint32_t k = 0; k < t->row_count && !row; k++)
+      if (tfc_str_equal(tfc_table_text(t, k, "device"), device)) row = &t->cells[(size_t)k * t->column_count];
+    if (!row) {
+      TFC_TRY(s, tfc_table_add(t, &row));
+      row[0] = tfc_cell_text(device);
+      row[1] = tfc_cell_integer(0);
+      for (uint32_t c = 2; c < t->column_count; c++) row[c] = tfc_cell_real(0);
+    }
+    const bool end = tfc_str_is(tfc_table_text(gaps, r, "cause"), "end");
+    row[1] = tfc_cell_integer(row[1].integer + 1);
+    row[2].real += tfc_table_number(gaps, r, "gap_us");
+    row[3].real += tfc_table_number(gaps, r, "dependency_us");
+    row[4].real += tfc_table_number(gaps, r, "transfer_us");
+    row[end ? 6 : 5].real += tfc_table_number(gaps, r, "other_us");
+  }
+out:
+  return s;
+}
+
+tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
+  enum { SHOWN = 20 };
+  struct tfc_report_lists lists = {.names = {"gaps", "devices"}};
+  struct tfc_traced traced = {0};
+  struct tfc_query_args args;
+  char a[32], b[32], c[32], d[32], e[32], name[96];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  lists.count = 2;
+  TFC_TRY(s, tfc_traced_load(store, &args, &traced));
+  TFC_TRY(s, list_gaps(&traced, &lists));
+  TFC_TRY(s, list_devices(&lists.tables[0], &lists));
+  struct tfc_text *text = &lists.text;
+  const struct tfc_table *gaps = &lists.tables[0], *devices = &lists.tables[1];
+  tfc_text_printf(text, "Run %lld: where devices stood still in step %lld of the answer%s\n\n", (long long)args.run,
+                  (long long)args.step, tfc_report_simulated(store, &args));
+  tfc_text_printf(text, "  %-10s %6s %11s %12s %11s %11s %11s\n", "device", "gaps", "idle", "for others", "transfers",
+                  "to begin", "at the end");
+  for (uint32_t r = 0; r < devices->row_count; r++)
+    tfc_text_printf(text, "  %-10s %6.0f %11s %12s %11s %11s %11s\n",
+                    tfc_report_fit(name, tfc_table_text(devices, r, "device"), 10),
+                    tfc_table_number(devices, r, "gaps"), tfc_show_us(a, tfc_table_number(devices, r, "idle_us")),
+                    tfc_show_us(b, tfc_table_number(devices, r, "dependency_us")),
+                    tfc_show_us(c, tfc_table_number(devices, r, "transfer_us")),
+                    tfc_show_us(d, tfc_table_number(devices, r, "other_us")),
+                    tfc_show_us(e, tfc_table_number(devices, r, "end_us")));
+  tfc_text_printf(text, "\n");
+  for (uint32_t r = 0; r < gaps->row_count && r < SHOWN; r++) {
+    tfc_text_printf(text, "  ");
+    tfc_report_gap(gaps, r, text);
+    tfc_text_printf(text, "\n");
+  }
+  if (gaps->row_count > SHOWN)
+    tfc_text_printf(text, "  and %u shorter ones: --csv and --json have all\n", gaps->row_count - SHOWN);
+  if (!gaps->row_count) tfc_text_printf(text, "  No device stood still.\n");
+  if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = lists;
+  lists = (struct tfc_report_lists){0};
+out:
+  tfc_report_lists_deinit(&lists);
+  tfc_traced_deinit(&traced);
+  return s;
+}
