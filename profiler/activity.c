@@ -27,7 +27,7 @@ struct tfc_activity {
   TFC_ARRAY(struct tfc_activity_call) calls;
   struct tfc_intmap nodes;  // of captured graphs: node → uid; a long run has millions
   struct tfc_intmap clones; // clone → original
-  uint64_t dropped;
+  uint64_t dropped, waits_broken;
   int64_t begin_ns; // of the step
 };
 
@@ -71,7 +71,8 @@ void tfc_activity_drop(struct tfc_activity *a, uint64_t count) {
 
 void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *call) {
   pthread_mutex_lock(&a->lock);
-  if (!tfc_array_push(&a->calls, *call)) a->dropped++;
+  if (!tfc_array_push(&a->calls, *call))
+    *(call->kind == TFC_ACTIVITY_SYNCHRONIZE ? &a->waits_broken : &a->dropped) += 1;
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -95,7 +96,7 @@ void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clon
 
 static void forget(struct tfc_activity *a) { // under the lock
   a->works.count = a->links.count = a->calls.count = 0;
-  a->dropped = 0;
+  a->dropped = a->waits_broken = 0;
 }
 
 size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works) {
@@ -190,21 +191,23 @@ static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_r
   for (size_t i = 0; i < a->calls.count; i++)
     if (!tfc_array_push(&out->calls, a->calls.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (out->calls.count) qsort(out->calls.data, out->calls.count, sizeof *out->calls.data, by_time);
+  out->waits_broken = a->waits_broken;
   size_t kept = 0;
   for (size_t i = 0; i < out->calls.count; i++) {
     const struct tfc_activity_call c = out->calls.data[i];
-    if (kept && by_time(&out->calls.data[kept - 1], &c) == 0) {
-      out->twice++;
+    const bool twice = kept && by_time(&out->calls.data[kept - 1], &c) == 0, undated = c.start_ns <= 0 || c.end_ns <= 0;
+    const bool wait = c.kind == TFC_ACTIVITY_SYNCHRONIZE, backwards = !undated && c.end_ns < c.start_ns;
+    if (wait && (twice || undated || backwards)) {
+      out->waits_broken++;
       continue;
     }
+    out->twice += twice;
+    if (twice) continue;
+    out->zero_stamped += undated;
+    out->out_of_order += backwards;
     out->calls.data[kept++] = c;
-    if (c.start_ns <= 0 || c.end_ns <= 0)
-      out->zero_stamped++;
-    else if (c.end_ns < c.start_ns)
-      out->out_of_order++;
-    else if (c.kind == TFC_ACTIVITY_SYNCHRONIZE)
-      out->synchronized_ns += c.end_ns - c.start_ns;
-    out->synchronizations += c.kind == TFC_ACTIVITY_SYNCHRONIZE;
+    if (wait) out->synchronized_ns += c.end_ns - c.start_ns;
+    out->synchronizations += wait;
     out->allocations += c.kind == TFC_ACTIVITY_ALLOCATE;
     if (c.kind == TFC_ACTIVITY_ALLOCATE) out->allocated_bytes += c.bytes;
   }

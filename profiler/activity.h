@@ -73,13 +73,16 @@ void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns);
 
 struct tfc_activity_result {
   TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
-  // Broken records, of work and of calls. Twice: delivered again as they were.
+  // Broken records of work and of memory. Twice: delivered again as they were.
   uint64_t dropped, zero_stamped, out_of_order, twice;
   uint64_t late;                             // work of other steps
   int64_t busy_ns, attributed_ns;            // sums over works; of those with a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
   uint64_t synchronizations, allocations, allocated_bytes;
-  int64_t synchronized_ns; // of those that have stamps
+  int64_t synchronized_ns;
+  // Waits that are left out: without stamps, ending before they begin, delivered twice, or without memory for them.
+  // They say what the host did beside the measurement: they do not decide whether it is one.
+  uint64_t waits_broken;
 };
 void tfc_activity_result_deinit(struct tfc_activity_result *r);
 TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);

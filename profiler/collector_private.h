@@ -20,6 +20,7 @@ struct tfc_collector {
   struct tfc_activity_result activity_result;
   uint32_t step;      // number of the traced step: part of external ids
   uint32_t untrusted; // steps in a row whose records were of no use
+  bool traced;        // the step before was traced: all records of what ran until then are here
   const struct tfc_device_set *set;
   TFC_ARRAY(struct tfc_dispatch) dispatches; // OP records of those devices, of the step that is drained
   uint64_t launches;                         // sum of theirs, and a copy for each transfer that has bytes

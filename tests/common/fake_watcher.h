@@ -1,11 +1,13 @@
 // A profiler that sees what the fake of the CUDA calls does: every piece of work is recorded when it ran, under the
-// correlation of its launch, and under its node where it was captured. As from CUPTI.
+// correlation of its launch, and under its node where it was captured. As from CUPTI, which delivers records when it is
+// asked to: none comes before a flush.
 //
 // Works of a captured segment follow each other after a microsecond at most: what a thread takes for it here is the
 // machine's. FAKE_GAP_NS=N: before each segment's third work its stream stands still for so long.
 #ifndef TFC_TESTS_COMMON_FAKE_WATCHER_H
 #define TFC_TESTS_COMMON_FAKE_WATCHER_H
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,10 +19,38 @@ static void fake_pop(void) {
   fake_marked = 0;
 }
 
+// What was recorded since the last flush: work, or (`external` not 0) the link of a launch.
+struct fake_record {
+  struct tfc_activity_work work;
+  uint64_t external;
+};
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+static TFC_ARRAY(struct fake_record) fake_kept;
+
+static void fake_keep(const struct fake_record *record) {
+  pthread_mutex_lock(&fake_lock);
+  if (!tfc_array_push(&fake_kept, *record)) tfc_activity_drop(fake_activity, 1);
+  pthread_mutex_unlock(&fake_lock);
+}
+
+static tfc_status fake_deliver(void) {
+  pthread_mutex_lock(&fake_lock);
+  for (size_t i = 0; i < fake_kept.count; i++) {
+    const struct fake_record *r = &fake_kept.data[i];
+    if (r->external)
+      tfc_activity_correlate(fake_activity, r->work.correlation, r->external);
+    else
+      tfc_activity_add(fake_activity, &r->work);
+  }
+  fake_kept.count = 0;
+  pthread_mutex_unlock(&fake_lock);
+  return fake_flush();
+}
+
 static uint32_t fake_launched(void) {
   const uint32_t correlation = atomic_fetch_add(&fake_correlations, 1) + 1;
   if (fake_marked && fake_activity && atomic_load(&fake_recording))
-    tfc_activity_correlate(fake_activity, correlation, fake_marked);
+    fake_keep(&(struct fake_record){.work.correlation = correlation, .external = fake_marked});
   return correlation;
 }
 
@@ -58,7 +88,7 @@ static void fake_ran(const struct tfc_cuda_fake_seen *seen) {
                                 .bytes = seen->bytes};
   snprintf(w.name, sizeof w.name, "%s", kinds[seen->kind].name);
   snprintf(w.direction, sizeof w.direction, "%s", kinds[seen->kind].direction);
-  tfc_activity_add(fake_activity, &w);
+  fake_keep(&(struct fake_record){.work = w});
 }
 
 #endif

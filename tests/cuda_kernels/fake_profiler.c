@@ -7,5 +7,5 @@ const struct tfc_gpu_profiler tfc_gpu_profiler = {.name = "a fake profiler",
                                                   .start = fake_start,
                                                   .push = fake_push,
                                                   .pop = fake_pop,
-                                                  .flush = fake_flush,
+                                                  .flush = fake_deliver,
                                                   .record = fake_record};

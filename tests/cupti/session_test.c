@@ -8,7 +8,7 @@
 #include "profiler/cupti/toolkit/session.c" // NOLINT: its calls are the stubs below
 
 // --- Stubs -------------------------------------------------------------------------------------------------------
-enum call { SUBSCRIBE, CALLBACK, CLOCK, BUFFERS, KIND, QUIET, LAST };
+enum call { SUBSCRIBE, CALLBACK, CLOCK, ZEROED, BUFFERS, KIND, QUERIES, QUIET, LAST };
 static enum call calls[256];
 static size_t call_count;
 static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
@@ -61,6 +61,21 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   if (kind == refused_kind) return refusing;
   enabled[kind] = true;
   return CUPTI_SUCCESS;
+}
+static bool queries = true, zeroed;
+static CUptiResult refusing_queries, refusing_zeroed;
+CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t on) { // after the kind, like the others
+  called(QUERIES);
+  assert_true(!on && enabled[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION]);
+  if (!refusing_queries) queries = false;
+  return refusing_queries;
+}
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute which, size_t *size, void *value) {
+  called(ZEROED);
+  assert_int_equal(which, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+  assert_int_equal(*size, 1);
+  if (!refusing_zeroed) zeroed = *(const uint8_t *)value;
+  return refusing_zeroed;
 }
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   enabled[kind] = false;
@@ -162,6 +177,15 @@ static void starts(void **state) {
   assert_ok(tfc_gpu_profiler.record(true)); // enabling a kind undoes what was taken out of it
   for (size_t i = 0; i < call_count; i++) quiet -= calls[i] == QUIET;
   assert_int_equal(quiet, 0);
+  // Queries of unfinished events make no records, or else there are none of waits.
+  assert_true(!queries && enabled[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION]);
+  assert_ok(tfc_gpu_profiler.record(false));
+  call_count = 0;
+  refusing_queries = CUPTI_ERROR_NOT_SUPPORTED;
+  assert_ok(tfc_gpu_profiler.record(true));
+  assert_false(enabled[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION]);
+  assert_true(enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+  refusing_queries = CUPTI_SUCCESS;
   uint64_t a = timestamp(), b = timestamp();
   assert_true(a > 0 && b >= a);
   tfc_gpu_profiler.push(77);
@@ -177,11 +201,17 @@ static void buffers(void **state) {
   wanted(&one, &size, &most);
   wanted(&two, &size, &most);
   assert_true(one && two && one != two && size >= 1 << 20 && most == 0); // most: as many as fit
+  // CUPTI was told that they are cleared, which it would do on the thread that launches: whatever it has written.
+  assert_true(zeroed);
+  enum { USED = 100000 };
+  for (size_t i = 0; i < size; i++) assert_int_equal(one[i], 0);
+  memset(one, 0x5a, USED);
   assert_int_equal((uintptr_t)one % 8, 0);
   drops = 3;
-  completed(NULL, 0, one, size, 0);
+  completed(NULL, 0, one, size, USED);
   wanted(&again, &size, &most);
   assert_ptr_equal(again, one); // nothing is allocated while steps run
+  for (size_t i = 0; i < size; i++) assert_int_equal(again[i], 0);
   drops = 2;
   assert_ok(tfc_gpu_profiler.flush());
   struct tfc_activity_result r = {0};
@@ -191,6 +221,22 @@ static void buffers(void **state) {
   tfc_activity_result_deinit(&r);
   free(one);
   free(two);
+}
+
+// Where CUPTI does not leave it to others it clears buffers on the thread that launches: they are small then.
+static void not_cleared(void **state) {
+  (void)state;
+  uint8_t *one = NULL;
+  size_t size = 0, most = 0;
+  call_count = 0;
+  refusing_zeroed = CUPTI_ERROR_INVALID_PARAMETER;
+  clear_buffers_here();
+  spare = NULL;
+  wanted(&one, &size, &most);
+  assert_true(one && size <= 256 << 10 && size >= 64 << 10);
+  free(one);
+  refusing_zeroed = CUPTI_SUCCESS;
+  clear_buffers_here();
 }
 
 static void clones(void **state) {
@@ -211,7 +257,7 @@ static void clones(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(starts), cmocka_unit_test(buffers),
-                                     cmocka_unit_test(clones)};
+                                     cmocka_unit_test(not_cleared), cmocka_unit_test(clones)};
   assert_ok(tfc_activity_create(&activity));
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tfc_activity_free(activity);

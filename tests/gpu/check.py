@@ -302,7 +302,7 @@ def reduce(options):
     used = db.execute("SELECT name, kind, label FROM device WHERE run_id = (SELECT MAX(run_id) FROM run)").fetchall()
     expect(any("gpu" in row[1] for row in used), f"measured on {', '.join(' '.join(row) for row in used)}")
     keep = "SELECT placement FROM placement p JOIN run r ON r.run_id = p.run_id WHERE p.role = 'baseline' OR p.placement_id = r.best_placement_id"
-    for table in ("op", "transfer", "work"):
+    for table in ("op", "transfer", "work", "gpu_call"):
         db.execute(f"DELETE FROM {table} WHERE placement NOT IN ({keep})")
         db.execute(f"DELETE FROM {table} WHERE step > (SELECT MIN(step) + 5 FROM {table} t WHERE t.placement = {table}.placement)")
     db.commit()

@@ -180,7 +180,8 @@ static void twice(void **state) {
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.synchronizations, 2);
   assert_int_equal(r.synchronized_ns, 500);
-  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 delivered twice");
+  assert_int_equal(r.waits_broken, 1);
+  assert_ok(tfc_activity_trust(&r)); // what the host waited for is beside the measurement
 }
 
 // What ran before the step began is not this one's, also where the link that says whose it was has gone.
@@ -219,21 +220,22 @@ static void the_rest(void **state) {
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.calls.count, 0);
 
-  const struct {
-    struct tfc_activity_call call;
-    const char *said;
-  } broken_calls[] = {
-      {{.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 0, .end_ns = 0, .name = "stream"}, "1 without time stamps"},
-      {{.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 5, .end_ns = 0, .name = "event"}, "1 without time stamps"},
-      {{.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = 0, .end_ns = 0, .bytes = 8}, "1 without time stamps"},
-      {{.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 300, .name = "stream"}, "1 out of order"}};
-  for (size_t i = 0; i < sizeof broken_calls / sizeof *broken_calls; i++) {
-    tfc_activity_call(a, &broken_calls[i].call);
+  const struct tfc_activity_call broken_waits[] = {
+      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 0, .end_ns = 0, .name = "stream"},
+      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 5, .end_ns = 0, .name = "event"},
+      {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 300, .name = "stream"}};
+  for (size_t i = 0; i < sizeof broken_waits / sizeof *broken_waits; i++) {
+    tfc_activity_call(a, &broken_waits[i]);
     assert_ok(tfc_activity_take(a, 1, &r));
-    assert_int_equal(r.calls.count, 1);
-    assert_int_equal(r.synchronized_ns, 0);
-    assert_fails(tfc_activity_trust(&r), TFC_ABORTED, broken_calls[i].said);
+    assert_int_equal(r.calls.count, 0);
+    assert_int_equal(r.waits_broken, 1);
+    assert_int_equal(r.synchronizations, 0);
+    assert_ok(tfc_activity_trust(&r));
   }
+  tfc_activity_call(a, &(struct tfc_activity_call){.kind = TFC_ACTIVITY_ALLOCATE, .bytes = 8});
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.waits_broken, 0);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 without time stamps");
 }
 
 int main(void) {

@@ -111,7 +111,9 @@ static const char *waited_for(CUpti_ActivitySynchronizationType type) {
   }
 }
 
+// A query that found something unfinished is no wait: there may be thousands of them in a step.
 static void decode_synchronization(struct tfc_activity *activity, const CUpti_ActivitySynchronization2 *s) {
+  if (s->returnValue != CUDA_SUCCESS) return;
   struct tfc_activity_call c = {.kind = TFC_ACTIVITY_SYNCHRONIZE,
                                 .start_ns = (int64_t)s->start,
                                 .end_ns = (int64_t)s->end,

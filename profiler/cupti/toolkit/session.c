@@ -1,6 +1,8 @@
 // The one CUPTI session of the process. Order matters: the clock first, then the buffers, then the kinds; and all of it
 // before CUDA loads its modules. Buffers are a few MiB, kept and given again, so that nothing is allocated while a step
-// runs; they are decoded on CUPTI's own thread when they are full, or between steps when they are flushed.
+// runs; they are decoded on CUPTI's own thread when they are full, or between steps when they are flushed. CUPTI wants
+// them cleared and would do so on the thread that launches, all of a buffer for the few records that a step has: what
+// was used is cleared here instead, where it was decoded.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "profiler/cupti/toolkit/decode.h"
 #include "profiler/gpu.h"
 
-enum { BUFFER = 4 << 20, ALIGNMENT = 64 };
+enum { BUFFER = 4 << 20, SMALL_BUFFER = 256 << 10 };
 
 struct buffer {
   struct buffer *next;
@@ -19,6 +21,7 @@ static struct buffer *spare;
 static struct tfc_activity *target;
 static CUpti_SubscriberHandle subscriber;
 static bool started;
+static size_t buffer_size = BUFFER;
 
 static uint64_t CUPTIAPI now(void) {
   struct timespec t;
@@ -31,19 +34,22 @@ static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *max_r
   struct buffer *b = spare;
   if (b) spare = b->next;
   pthread_mutex_unlock(&lock);
-  if (!b) b = aligned_alloc(ALIGNMENT, BUFFER);
+  if (b)
+    b->next = NULL; // the rest is cleared
+  else
+    b = calloc(1, buffer_size);
   *buffer = (uint8_t *)b; // NULL: CUPTI counts what it drops
-  *size = b ? BUFFER : 0;
+  *size = b ? buffer_size : 0;
   *max_records = 0;
 }
 
 static void CUPTIAPI buffer_done(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
-  (void)size;
   size_t dropped = 0;
   if (cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
     tfc_activity_drop(target, dropped);
   if (!buffer) return;
   tfc_cupti_decode_buffer(target, buffer, valid);
+  memset(buffer, 0, valid < size ? valid : size);
   struct buffer *b = (struct buffer *)(void *)buffer;
   pthread_mutex_lock(&lock);
   b->next = spare;
@@ -119,11 +125,18 @@ static const CUpti_CallbackId quiet_driver[] = {CUPTI_DRIVER_TRACE_CBID_cuEventQ
                                                 CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute,
                                                 CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState};
 
+// A thread that waits asks for its event again and again, and each answer would be a record: only what completed is
+// one. Where that cannot be had, reports go without waits.
+static void without_queries(void) {
+  if (cuptiActivityEnableAllSyncRecords(0)) (void)cuptiActivityDisable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+}
+
 static tfc_status record(bool on) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     CUptiResult result = on ? cuptiActivityEnable(kinds[i].kind) : cuptiActivityDisable(kinds[i].kind);
     if (result && kinds[i].name) return refused(result, kinds[i].name);
   }
+  if (on) without_queries();
   // One that is refused costs time, nothing else.
   for (size_t i = 0; on && i < sizeof quiet_runtime / sizeof *quiet_runtime; i++)
     (void)cuptiActivityEnableRuntimeApi(quiet_runtime[i], 0);
@@ -146,6 +159,14 @@ static tfc_status check_version(void) {
       version, (unsigned)CUPTI_API_VERSION);
 }
 
+// From here on buffers come cleared. Where CUPTI does not take that, it clears them: small ones, then.
+static void clear_buffers_here(void) {
+  uint8_t zeroed = 1;
+  size_t size = sizeof zeroed;
+  buffer_size =
+      cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed) ? SMALL_BUFFER : BUFFER;
+}
+
 static tfc_status start(struct tfc_activity *activity) {
   if (started) {
     target = activity;
@@ -159,6 +180,7 @@ static tfc_status start(struct tfc_activity *activity) {
   result = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
   if (result) goto failed;
   if ((result = cuptiActivityRegisterTimestampCallback(now))) goto failed;
+  clear_buffers_here();
   if ((result = cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done))) goto failed;
   tfc_status s = record(true);
   if (s) { // events time instead: nobody pays for records any more
