@@ -3,12 +3,14 @@
 // Without a reference, round r runs block r of every entry (A B C A B C). With one, each entry's blocks stand between
 // blocks of the reference, which neighbours share: R A R B R C R. An entry that is hopeless after 1 + 2 steps is left
 // there.
+#include "placer/measure/batch.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "placer/measure/guard.h"
-#include "placer/measure/worker.h"
+#include "placer/measure/pipeline.h"
 #include "placer/model/machine.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/measure/worker.h"
+#include "placer/measure/links.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 #include "runtime/graph/builder.h"

@@ -5,7 +5,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-#include "placer/measure/worker.h"
+#include "placer/measure/pipeline.h"
 #include "runtime/base/clock.h"
 
 struct pipeline {

@@ -46,12 +46,6 @@ MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime
                ("runtime/exec", "runtime/device/emulated")]
 LARGEST_CIRCLE = 4
 
-# Faults that are known and not mended yet. Both lists only ever shrink.
-KNOWN_UPWARDS = []
-KNOWN_CIRCLES = [  # folders, and how many files are in their circle
-    ("placer/measure", 4),
-]
-
 
 def room(path):
     """The row of MAY_USE that a file belongs to."""
@@ -181,8 +175,6 @@ def main():
         if never or (above != below and below not in MAY_USE[above]):
             upwards.setdefault((user, used), []).append(how)
     for (user, used), how in sorted(upwards.items()):
-        if (user, used) in KNOWN_UPWARDS:
-            continue
         faults.append(f"{user} may not use {used}: {', '.join(sorted(set(how))[:4])}")
 
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
@@ -191,8 +183,6 @@ def main():
 
     found_circles, level = circles(by_call)
     for circle in found_circles:
-        if any(all(file.startswith(folder + "/") for file in circle) and len(circle) <= size for folder, size in KNOWN_CIRCLES):
-            continue
         if len(circle) > LARGEST_CIRCLE:
             faults.append(f"a circle of {len(circle)} files: {' '.join(circle)}")
         elif len(circle) > 2 and not explained(circle):
@@ -213,13 +203,6 @@ def main():
         print(f"{len(missing)} files of plug-ins are not built here: their includes were seen, their calls were not")
     for fault in faults:
         print(fault)
-    # What is mended is struck off, so that it cannot come back unseen. (Circles of the driver need its objects.)
-    stale = [f"{user} no longer uses {used}" for user, used in KNOWN_UPWARDS if (user, used) not in upwards]
-    for folder, size in KNOWN_CIRCLES:
-        if not any(len(circle) == size and all(file.startswith(folder + "/") for file in circle) for circle in found_circles):
-            stale.append(f"{folder} no longer has a circle of {size}")
-    for line in stale:
-        print(f"known fault to strike from arrows.py: {line}")
     return 1 if faults else 0
 
 

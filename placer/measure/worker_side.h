@@ -1,6 +1,7 @@
-// The worker's side of measuring: private to measure_worker*.c.
-#ifndef TFC_PLACER_MEASURE_WORKER_H
-#define TFC_PLACER_MEASURE_WORKER_H
+// What the worker's tasks (batches, links, steps in flight) work on: its devices and sessions, and how it reports.
+// Private to this folder, to the worker's process, and to its one thread.
+#ifndef TFC_PLACER_MEASURE_WORKER_SIDE_H
+#define TFC_PLACER_MEASURE_WORKER_SIDE_H
 
 #include "placer/measure/measure.h"
 #include "placer/measure/wire.h"
@@ -34,15 +35,10 @@ struct tfc_worker {
 
 // Opens the side's devices, initialises its variables and snapshots them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
-TFC_MUST_USE tfc_status tfc_worker_batch(struct tfc_worker *w, struct tfc_unpack *message);
-// Steps of the plan with so many in flight: of one plan in ready order, or (`copies`, [in_flight - 1]) each of its own,
-// made to run side by side. out_ns: [windows], how far apart they ended on average over as many ends as are in flight.
-TFC_MUST_USE tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, struct tfc_plan **copies,
-                                            uint32_t entry, uint32_t in_flight, uint32_t windows, int64_t *out_ns);
-TFC_MUST_USE tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *message);
 // The operation that does a node's work where it is not its own, else UINT32_MAX; and the message of all of them.
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p);
+// Tells the parent that the worker lives, and which entry of a batch it is at.
 TFC_MUST_USE tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry);
 
 #endif

@@ -1,0 +1,9 @@
+// The worker measures a batch of placements in turns, as a message says.
+#ifndef TFC_PLACER_MEASURE_BATCH_H
+#define TFC_PLACER_MEASURE_BATCH_H
+
+#include "placer/measure/worker_side.h"
+
+TFC_MUST_USE tfc_status tfc_worker_batch(struct tfc_worker *w, struct tfc_unpack *message);
+
+#endif

@@ -1,0 +1,9 @@
+// The worker times the links between its devices, as a message says.
+#ifndef TFC_PLACER_MEASURE_LINKS_H
+#define TFC_PLACER_MEASURE_LINKS_H
+
+#include "placer/measure/worker_side.h"
+
+TFC_MUST_USE tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *message);
+
+#endif

@@ -1,0 +1,12 @@
+// Steps of one plan with several in flight, in the worker.
+#ifndef TFC_PLACER_MEASURE_PIPELINE_H
+#define TFC_PLACER_MEASURE_PIPELINE_H
+
+#include "placer/measure/worker_side.h"
+
+// Steps of the plan with so many in flight: of one plan in ready order, or (`copies`, [in_flight - 1]) each of its own,
+// made to run side by side. out_ns: [windows], how far apart they ended on average over as many ends as are in flight.
+TFC_MUST_USE tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, struct tfc_plan **copies,
+                                            uint32_t entry, uint32_t in_flight, uint32_t windows, int64_t *out_ns);
+
+#endif
