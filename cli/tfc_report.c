@@ -37,7 +37,7 @@ static const struct tfc_program program = {
     .name = "tfc-report",
     .summary = "look at what happened in a run",
     .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | critical [RUN] | "
-             "gaps [RUN] | nodes [RUN] | trace [RUN] "
+             "gaps [RUN] | memory [RUN] | nodes [RUN] | trace [RUN] "
              "[--out FILE] | gc --keep N",
     .examples = "  tfc-report list\n"
                 "      the runs of tfc.db\n"
@@ -49,6 +49,8 @@ static const struct tfc_program program = {
                 "      its critical path as it was run: operations and transfers in order\n"
                 "  tfc-report gaps 17\n"
                 "      where devices stood still, and what they waited for\n"
+                "  tfc-report memory 17\n"
+                "      peaks of devices, and what lies there at the fullest moment\n"
                 "  tfc-report nodes 17 --csv\n"
                 "      every operation: device, time, bytes, slack\n"
                 "  tfc-report trace 17 --out trace.json.gz\n"
@@ -57,13 +59,14 @@ static const struct tfc_program program = {
                 "      delete all but the last five runs\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
-    .commands = "list|show|compare|critical|gaps|nodes|trace|gc",
+    .commands = "list|show|compare|critical|gaps|memory|nodes|trace|gc",
     .argument_max = 3,
 };
 
-enum { LIST, SHOW, COMPARE, CRITICAL, GAPS, NODES, TRACE, GC, COMMANDS };
-static const char *const commands[] = {"list", "show", "compare", "critical", "gaps", "nodes", "trace", "gc", NULL};
-#define SAY "say list, show, compare, critical, gaps, nodes, trace or gc"
+enum { LIST, SHOW, COMPARE, CRITICAL, GAPS, MEMORY, NODES, TRACE, GC, COMMANDS };
+static const char *const commands[] = {"list",   "show",  "compare", "critical", "gaps",
+                                       "memory", "nodes", "trace",   "gc",       NULL};
+#define SAY "say list, show, compare, critical, gaps, memory, nodes, trace or gc"
 static const char *command_name(const void *list, size_t i) {
   return ((const char *const *)list)[i];
 }
@@ -171,6 +174,10 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     TFC_TRY(s, tfc_report_gaps(store, a, &lists));
     TFC_TRY(s, print_lists(o, &lists));
     break;
+  case MEMORY:
+    TFC_TRY(s, tfc_report_memory(store, a, &lists));
+    TFC_TRY(s, print_lists(o, &lists));
+    break;
   case NODES:
     TFC_TRY(s, tfc_report_nodes(store, a, &lists));
     TFC_TRY(s, print_lists(o, &lists));
@@ -208,7 +215,7 @@ out:
 int main(int argc, char **argv) {
   static struct options o = {.db = "tfc.db", .keep = -1};
   static struct tfc_texts arguments;
-  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 2, 2, 2, 1};
+  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 2, 2, 2, 2, 1};
   tfc_program_start("tfc-report", argv);
   int code = tfc_flags_parse(&program, argc, argv, &o, &arguments), command = 0;
   if (code >= 0) return code;

@@ -27,6 +27,8 @@ TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run
 // Gaps of devices in that step, longest first, with what each waited for; sums by device.
 TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // in words
+// Peak memory of devices under the answer against their limits, and what lies there at the fullest moment of that step.
+TFC_MUST_USE tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
 // `text` in at most `width` columns: of a longer one the end, which tells names of nodes apart.

@@ -55,7 +55,7 @@ static tfc_status write_by_hand(const char *file, const char *label) {
                                                        .seed = 1},
                                &run));
   struct tfc_store_device rows[] = {{0, "cpu:0", "cpu", "model", NULL, label, 1, 1 << 20, NAN, NULL, 0, NULL},
-                                    {1, "cpu:1", "cpu", "model", NULL, label, 1, UINT64_MAX, NAN, NULL, 0, NULL}};
+                                    {1, "cpu:1", "cpu", "model", NULL, label, 1, UINT64_MAX, NAN, NULL, 1, NULL}};
   TFC_TRY(s, tfc_store_add_devices(db, run, rows, 2));
   struct tfc_store_node nodes[6];
   for (uint32_t i = 0; i < 5; i++)
@@ -123,7 +123,7 @@ static tfc_status write_by_hand(const char *file, const char *label) {
     TFC_TRY(s, tfc_store_add_ops(db, key, traced, 5));
     TFC_TRY(s, tfc_store_add_transfers(db, key, moved, 3));
   }
-  struct tfc_store_memory memory[] = {{0, 12000}, {1, 9000}};
+  struct tfc_store_memory memory[] = {{0, 15000}, {1, 9000}};
   TFC_TRY(s, tfc_store_add_memory(db, key, memory, 2));
   TFC_TRY(s, tfc_store_finish_run(db, run,
                                   &(struct tfc_store_answer){.state = "done",
@@ -356,8 +356,8 @@ static void test_simulated(void **state) {
   snprintf(file, sizeof file, "%s/modelled.db", folder);
   assert_ok(write_by_hand(file, "modelled"));
   assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  tfc_status (*const all[])(struct tfc_store *, int64_t,
-                            struct tfc_report_lists *) = {tfc_report_nodes, tfc_report_critical, tfc_report_gaps};
+  tfc_status (*const all[])(struct tfc_store *, int64_t, struct tfc_report_lists *) = {
+      tfc_report_nodes, tfc_report_critical, tfc_report_gaps, tfc_report_memory};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     assert_ok(all[i](db, -1, &lists));
     assert_said(&lists.text, "(simulated)");
@@ -466,6 +466,84 @@ static void test_gaps_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+static void assert_held(const struct tfc_report_lists *lists, const char *device, double named, double at,
+                        const char *const *nodes) {
+  const struct tfc_table *t = &lists->tables[0];
+  uint32_t r = row_of(t, "device", device), seen = 0;
+  double sum = 0;
+  assert_near(tfc_table_number(t, r, "named_bytes"), named);
+  assert_near(tfc_table_number(t, r, "fullest_us"), at);
+  t = &lists->tables[1];
+  for (uint32_t i = 0; i < t->row_count; i++) {
+    if (!tfc_str_is(tfc_table_text(t, i, "device"), device)) continue;
+    assert_non_null(nodes[seen]);
+    assert_true(tfc_str_is(tfc_table_text(t, i, "node"), nodes[seen++])); // the largest first
+    sum += tfc_table_number(t, i, "bytes");
+  }
+  assert_null(nodes[seen]);
+  assert_near(sum, named);
+}
+static void test_memory_by_hand(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  assert_ok(tfc_report_memory(hand, -1, &lists));
+  // When d starts a is no longer needed, and b and c (from 255 on) are.
+  assert_held(&lists, "cpu:0", 5000 + 4000 + 3000 + 2000, 400,
+              (const char *const[]){"net/weights", "net/d", "net/b", "net/c", NULL});
+  assert_held(&lists, "cpu:1", 4000, 450, (const char *const[]){"net/d", NULL});
+  const struct tfc_table *t = &lists.tables[0];
+  assert_near(tfc_table_number(t, 0, "peak_bytes"), 15000);
+  assert_near(tfc_table_number(t, 0, "percent"), 100 * 15000.0 / (1 << 20));
+  assert_near(tfc_table_number(t, 0, "variable_bytes"), 5000);
+  assert_true(isnan(tfc_table_number(t, 1, "limit_bytes")));
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  // Devices that read each other's memory get no copies: the producer keeps it.
+  snprintf(file, sizeof file, "%s/shared.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "UPDATE device SET memory_space = 0", NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_memory(db, -1, &lists));
+  assert_held(&lists, "cpu:0", 12000, 400, (const char *const[]){"net/weights", "net/d", "net/b", NULL});
+  assert_held(&lists, "cpu:1", 2000, 155, (const char *const[]){"net/c", NULL});
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
+// At the moment that is named, counted again; and at no start of an operation is there more.
+static void test_memory_of_a_run(void **state) {
+  (void)state;
+  static const char at[] =
+      "WITH o AS MATERIALIZED (SELECT * FROM v_op WHERE placement = 'answer' AND step = %lld), t AS MATERIALIZED "
+      "(SELECT"
+      " p.node_id, p.start_us AS s, MAX(c.start_us + c.duration_us) AS e, MAX(bytes) AS bytes FROM v_edge JOIN o p ON"
+      " p.node_id = producer_id JOIN o c ON c.node_id = consumer_id WHERE p.device = '%s' GROUP BY 1) SELECT %s";
+  struct tfc_report_lists lists;
+  struct tfc_query_args args;
+  char sql[900], what[300];
+  assert_ok(tfc_report_memory(store, -1, &lists));
+  assert_ok(tfc_report_focus(store, -1, &args));
+  const struct tfc_table *t = &lists.tables[0];
+  assert_int_equal(t->row_count, 4);
+  for (uint32_t r = 0; r < 4; r++) {
+    const char *device = tfc_table_text(t, r, "device").data;
+    snprintf(what, sizeof what, "SUM(bytes) FROM t WHERE s < %.17g AND e > %.17g",
+             tfc_table_number(t, r, "fullest_us") + 0.0005, tfc_table_number(t, r, "fullest_us") + 0.0005);
+    snprintf(sql, sizeof sql, at, (long long)args.step, device, what);
+    assert_near(tfc_table_number(t, r, "named_bytes"), ask(store, sql));
+    snprintf(sql, sizeof sql, at, (long long)args.step, device,
+             "MAX((SELECT SUM(b.bytes) FROM t b WHERE b.s < a.s + 0.0005 AND b.e > a.s + 0.0005)) FROM t a");
+    assert_near(tfc_table_number(t, r, "named_bytes"), ask(store, sql));
+    snprintf(sql, sizeof sql, "SELECT peak_bytes FROM v_memory WHERE placement = 'answer' AND device = '%s'", device);
+    assert_near(tfc_table_number(t, r, "peak_bytes"), ask(store, sql));
+  }
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+}
+
 // Quotes, commas and lines' ends in cells.
 static void test_csv(void **state) {
   (void)state;
@@ -489,6 +567,8 @@ int main(void) {
       cmocka_unit_test(test_without_edges),
       cmocka_unit_test(test_gaps_by_hand),
       cmocka_unit_test(test_gaps_of_a_run),
+      cmocka_unit_test(test_memory_by_hand),
+      cmocka_unit_test(test_memory_of_a_run),
       cmocka_unit_test(test_csv),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

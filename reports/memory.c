@@ -1,0 +1,105 @@
+// What fills the memory of devices under the answer: the peak that was planned or counted, and the variables and
+// tensors that lie there at the fullest moment of the traced step, as far as edges, transfers and operations tell.
+#include <stdio.h>
+
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+
+// Nanoseconds. A tensor lies on its producer's device from the producer's start until its readers there and its
+// transfers have ended (readers elsewhere, where it is handed over), and on a device that gets a copy from the
+// transfer's start until the readers there have ended. What leaves a variable is the variable.
+#define HELD                                                                                                           \
+  "WITH o AS MATERIALIZED (SELECT node_id, node, device, CAST(ROUND(MIN(start_us) * 1000) AS INTEGER) AS s,"           \
+  " CAST(ROUND(MAX(start_us + duration_us) * 1000) AS INTEGER) AS e FROM v_op WHERE run_id = :run AND"                 \
+  " placement_id = :placement AND step = :step GROUP BY node_id, device), x AS MATERIALIZED (SELECT node_id,"          \
+  " node, output, target, bytes, how, CAST(ROUND(MIN(start_us) * 1000) AS INTEGER) AS s, CAST(ROUND(MAX(start_us"      \
+  " + duration_us) * 1000) AS INTEGER) AS e FROM v_transfer WHERE run_id = :run AND placement_id = :placement"         \
+  " AND step = :step GROUP BY node_id, output, target), g AS MATERIALIZED (SELECT producer_id, output,"                \
+  " consumer_id, MAX(bytes) AS bytes FROM v_edge WHERE run_id = :run AND output >= 0 AND bytes > 0 GROUP BY 1,"        \
+  " 2, 3), held AS MATERIALIZED (SELECT 'variable' AS kind, p.device, n.name AS node, NULL AS output,"                 \
+  " n.memory_bytes AS bytes, 0 AS s, COALESCE((SELECT MAX(e) FROM o), 0) AS e FROM v_node n JOIN v_placement p"        \
+  " ON p.run_id = n.run_id AND p.placement_id = :placement AND p.node_id = n.node_id WHERE n.run_id = :run AND"        \
+  " n.memory_bytes > 0 UNION ALL SELECT 'tensor', p.device, p.node, g.output, MAX(g.bytes), p.s, MAX(MAX(p.e,"         \
+  " CASE WHEN c.device = p.device OR x.how = 'handed over' THEN c.e ELSE 0 END, COALESCE(x.e, 0))) FROM g JOIN o"      \
+  " p ON p.node_id = g.producer_id JOIN o c ON c.node_id = g.consumer_id LEFT JOIN x ON x.node_id ="                   \
+  " g.producer_id AND x.output = g.output AND x.target = c.device AND c.device <> p.device WHERE NOT EXISTS"           \
+  " (SELECT 1 FROM v_node v WHERE v.run_id = :run AND v.node_id = g.producer_id AND v.memory_bytes > 0) GROUP BY"      \
+  " g.producer_id, g.output, p.device UNION ALL SELECT 'received', x.target, x.node, x.output, x.bytes, x.s,"          \
+  " MAX(x.e, COALESCE((SELECT MAX(c.e) FROM g JOIN o c ON c.node_id = g.consumer_id AND c.device = x.target"           \
+  " WHERE g.producer_id = x.node_id AND g.output = x.output), 0)) FROM x WHERE x.how IS NULL OR x.how <> 'handed"      \
+  " over'), events AS (SELECT device, s AS t, bytes AS more FROM held UNION ALL SELECT device, e, -bytes FROM"         \
+  " held), levels AS (SELECT device, t, SUM(more) OVER (PARTITION BY device ORDER BY t, more ROWS UNBOUNDED"           \
+  " PRECEDING) AS bytes FROM events), fullest AS MATERIALIZED (SELECT device, t, bytes FROM (SELECT device, t,"        \
+  " bytes, ROW_NUMBER() OVER (PARTITION BY device ORDER BY bytes DESC, t) AS k FROM levels) WHERE k = 1)"
+static const char sql_devices[] =
+    HELD " SELECT d.device_id, d.name AS device, m.peak_bytes, m.limit_bytes, 100.0 * m.peak_bytes / m.limit_bytes AS"
+         " percent, (SELECT COALESCE(SUM(h.bytes), 0) FROM held h WHERE h.kind = 'variable' AND h.device = d.name) AS"
+         " variable_bytes, f.bytes AS named_bytes, f.t * 1e-3 AS fullest_us FROM v_device d LEFT JOIN v_memory m ON"
+         " m.run_id = d.run_id AND m.placement_id = :placement AND m.device_id = d.device_id LEFT JOIN fullest f ON"
+         " f.device = d.name WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+static const char sql_tensors[] = HELD
+    " SELECT h.device, h.kind, h.node, h.output, h.bytes, h.s * 1e-3 AS from_us, h.e * 1e-3 AS until_us FROM held h"
+    " JOIN fullest f ON f.device = h.device AND h.s <= f.t AND (h.e > f.t OR h.kind = 'variable') ORDER BY h.device,"
+    " h.bytes DESC, h.node, h.output";
+
+static const char *bytes_text(char *buffer, double bytes, const char *none) {
+  return bytes == bytes ? tfc_show_bytes(buffer, bytes) : none;
+}
+
+tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
+  enum { SHOWN = 8 }; // of each device
+  struct tfc_report_lists lists = {.names = {"devices", "tensors"}};
+  struct tfc_query_args args;
+  char a[32], b[32], c[32], d[32], share[16], name[96];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  lists.count = 2;
+  TFC_TRY(s, tfc_table_query(store, sql_devices, &args, &lists.tables[0]));
+  TFC_TRY(s, tfc_table_query(store, sql_tensors, &args, &lists.tables[1]));
+  struct tfc_text *text = &lists.text;
+  const struct tfc_table *devices = &lists.tables[0], *tensors = &lists.tables[1];
+  tfc_text_printf(text, "Run %lld: memory of devices under the answer%s\n\n", (long long)args.run,
+                  tfc_report_simulated(store, &args));
+  tfc_text_printf(text, "  %-12s %11s %11s %8s %11s %11s\n", "device", "peak", "limit", "share", "variables", "named");
+  for (uint32_t r = 0; r < devices->row_count; r++) {
+    double percent = tfc_table_number(devices, r, "percent");
+    snprintf(share, sizeof share, percent == percent ? "%.1f %%" : "-", percent);
+    tfc_text_printf(text, "  %-12s %11s %11s %8s %11s %11s\n",
+                    tfc_report_fit(name, tfc_table_text(devices, r, "device"), 12),
+                    bytes_text(a, tfc_table_number(devices, r, "peak_bytes"), "-"),
+                    bytes_text(b, tfc_table_number(devices, r, "limit_bytes"), "none"), share,
+                    bytes_text(c, tfc_table_number(devices, r, "variable_bytes"), "-"),
+                    bytes_text(d, tfc_table_number(devices, r, "named_bytes"), "-"));
+  }
+  tfc_str last = {0};
+  uint32_t shown = 0, more = 0;
+  for (uint32_t r = 0; r <= tensors->row_count; r++) {
+    tfc_str device = tfc_table_text(tensors, r, "device");
+    if (r == tensors->row_count || !tfc_str_equal(device, last)) {
+      if (more) tfc_text_printf(text, "  %11s  and %u smaller ones: --json has all\n", "", more);
+      if (r == tensors->row_count) break;
+      last = device, shown = more = 0;
+      uint32_t at = 0;
+      while (at + 1 < devices->row_count && !tfc_str_equal(tfc_table_text(devices, at, "device"), device)) at++;
+      tfc_text_printf(text, "\n%s at its fullest moment, %s after the step began:\n", tfc_report_fit(name, device, 20),
+                      tfc_show_us(a, tfc_table_number(devices, at, "fullest_us")));
+    }
+    if (shown++ >= SHOWN) {
+      more++;
+      continue;
+    }
+    tfc_text_printf(text, "  %11s  %-9.*s %s\n", tfc_show_bytes(a, tfc_table_number(tensors, r, "bytes")),
+                    TFC_STR_ARG(tfc_table_text(tensors, r, "kind")),
+                    tfc_report_fit(name, tfc_table_text(tensors, r, "node"), 54));
+  }
+  tfc_text_printf(text, "\nNamed: variables and tensors between operations at that moment. A peak has\n"
+                        "results, packed weights and scratch memory too, and less where operations work\n"
+                        "in place (in cost graphs without \"live\" it is that of variables alone).\n");
+  if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = lists;
+  lists = (struct tfc_report_lists){0};
+out:
+  tfc_report_lists_deinit(&lists);
+  return s;
+}
