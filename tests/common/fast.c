@@ -11,22 +11,26 @@
 
 enum { MOST = 16 };
 
+static double number(const struct tfc_tensor *t, int64_t i) {
+  return t->dtype == TFC_FLOAT ? (double)((const float *)t->data)[i] : ((const double *)t->data)[i];
+}
+
 static void compare(const struct tfc_tensor *got, const struct tfc_tensor *want, double tolerance, const char *what,
                     uint32_t index) {
   double largest = 0;
   int64_t n = tfc_tensor_elements(want);
   assert_true(tfc_shape_equal(&got->shape, &want->shape));
   assert_int_equal(got->dtype, want->dtype);
-  if (want->dtype != TFC_FLOAT) {
+  if (want->dtype != TFC_FLOAT && want->dtype != TFC_DOUBLE) {
     assert_memory_equal(got->data, want->data, want->size);
     return;
   }
-  const float *a = got->data, *b = want->data;
-  for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs((double)b[i]));
-  for (int64_t i = 0; i < n; i++)
-    if (!(fabs((double)a[i] - (double)b[i]) <= tolerance * largest) && !(isnan(a[i]) && isnan(b[i])))
-      fail_msg("%s: output %u, element %lld: %.9g, by the reference kernel %.9g", what, index, (long long)i,
-               (double)a[i], (double)b[i]);
+  for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(number(want, i)));
+  for (int64_t i = 0; i < n; i++) {
+    const double a = number(got, i), b = number(want, i);
+    if (!(fabs(a - b) <= tolerance * largest) && !(isnan(a) && isnan(b)))
+      fail_msg("%s: output %u, element %lld: %.17g, by the reference kernel %.17g", what, index, (long long)i, a, b);
+  }
 }
 
 void fast_compare(struct tfc_builder *b, const struct tfc_output *outputs, uint32_t count, double tolerance,
@@ -49,9 +53,15 @@ void fast_compare(struct tfc_builder *b, const struct tfc_output *outputs, uint3
     struct tfc_tensor *t = &values[spec.feed_count];
     const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
     assert_true(shape && spec.feed_count < MOST);
-    assert_ok(tfc_tensor_create(TFC_FLOAT, shape->shape, t));
-    for (int64_t k = 0; k < tfc_tensor_elements(t); k++)
-      ((float *)t->data)[k] = (float)(2 * tfc_random_unit(&random) - 1);
+    const tfc_dtype dtype = tfc_node_attr_type(g, n, "dtype", TFC_FLOAT);
+    assert_ok(tfc_tensor_create(dtype, shape->shape, t));
+    for (int64_t k = 0; k < tfc_tensor_elements(t); k++) {
+      const double value = 2 * tfc_random_unit(&random) - 1;
+      if (dtype == TFC_FLOAT)
+        ((float *)t->data)[k] = (float)value;
+      else
+        ((double *)t->data)[k] = value;
+    }
     eval_feed(&e, i, t);
     feeds[spec.feed_count] = (struct tfc_output){i, 0};
     shapes[spec.feed_count++] = t->shape;

@@ -4,9 +4,9 @@
 
 #include "runtime/graph/builder.h"
 
-// Finishes the builder's graph, feeds random values in [-1, 1) to its float placeholders (whose shapes are static) and
-// runs `outputs` in sessions on "cpu:0", with exact rewrites and with all, and with the reference kernels. Fails the
-// test where elements differ by more than `tolerance` times the output's largest magnitude.
+// Finishes the builder's graph, feeds random values in [-1, 1) to its placeholders (float or double, whose shapes are
+// static) and runs `outputs` in sessions on "cpu:0", with exact rewrites and with all, and with the reference kernels.
+// Fails the test where elements differ by more than `tolerance` times the output's largest magnitude.
 void fast_compare(struct tfc_builder *b, const struct tfc_output *outputs, uint32_t count, double tolerance,
                   const char *what);
 

@@ -1,0 +1,34 @@
+// Depthwise convolution line by line, one set of functions for each instruction set. A line is a row of positions of
+// an image with channels last; a cell is one of the window's cells as the positions of a line meet it. Numbers are
+// float or double; all steps and offsets count elements.
+#ifndef TFC_RUNTIME_DEVICE_CPU_DEPTHWISE_LINES_H
+#define TFC_RUNTIME_DEVICE_CPU_DEPTHWISE_LINES_H
+
+#include <stdint.h>
+
+enum { TFC_DEPTHWISE_MOST_CELLS = 1024 };
+
+// Position p meets the image at in + p * in_step where first <= p < last, and padding elsewhere.
+struct tfc_depthwise_cell {
+  int64_t in, filter; // where its channels lie in the image and in the filter
+  int64_t first, last;
+};
+
+struct tfc_depthwise_lines {
+  // out[p * out_step + c] = the chain over the cells that p meets, in their order, of in * filter; positions that meet
+  // none get 0. At most TFC_DEPTHWISE_MOST_CELLS.
+  void (*line)(const struct tfc_depthwise_cell *cells, int64_t count, int64_t positions, const void *in,
+               int64_t in_step, const void *filter, void *out, int64_t out_step, int64_t channels);
+  // sums[cell.filter + c] += the sum over the positions p that meet the cell of in * dy[p * channels + c].
+  void (*filter)(const struct tfc_depthwise_cell *cells, int64_t count, const void *in, int64_t in_step, const void *dy,
+                 void *sums, int64_t channels);
+};
+struct tfc_depthwise_kernel {
+  struct tfc_depthwise_lines of_float, of_double;
+};
+extern const struct tfc_depthwise_kernel tfc_depthwise_generic;
+#if defined(__x86_64__)
+extern const struct tfc_depthwise_kernel tfc_depthwise_avx2, tfc_depthwise_avx512;
+#endif
+
+#endif
