@@ -10,6 +10,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
+enum { COMPARED = 32 }; // runs at most
 struct options {
   struct tfc_common common;
   const char *db, *out;
@@ -23,7 +24,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(out),
      .value = "PATH",
-     .help = "show: the directory that gets the page; trace: the file (default trace.json.gz)"},
+     .help = "show and compare: the directory that gets the page; trace: the file (default trace.json.gz)"},
     {.name = "keep",
      .kind = TFC_FLAG_COUNT,
      AT(keep),
@@ -36,7 +37,7 @@ static const struct tfc_flag flags[] = {
 static const struct tfc_program program = {
     .name = "tfc-report",
     .summary = "look at what happened in a run",
-    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN | critical [RUN] | "
+    .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN... | critical [RUN] | "
              "gaps [RUN] | memory [RUN] | nodes [RUN] | trace [RUN] "
              "[--out FILE] | gc --keep N",
     .examples = "  tfc-report list\n"
@@ -44,7 +45,7 @@ static const struct tfc_program program = {
                 "  tfc-report --db tfc.db show 17 --out nmt.report\n"
                 "      one run: its rivals, its devices, and the page with all plots\n"
                 "  tfc-report compare 16 17\n"
-                "      two runs side by side, by type of operation\n"
+                "      two runs side by side, or several in a table: steps, nodes that moved, operations\n"
                 "  tfc-report critical 17\n"
                 "      its critical path as it was run: operations and transfers in order\n"
                 "  tfc-report gaps 17\n"
@@ -60,7 +61,7 @@ static const struct tfc_program program = {
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .commands = "list|show|compare|critical|gaps|memory|nodes|trace|gc",
-    .argument_max = 3,
+    .argument_max = 1 + COMPARED,
 };
 
 enum { LIST, SHOW, COMPARE, CRITICAL, GAPS, MEMORY, NODES, TRACE, GC, COMMANDS };
@@ -123,11 +124,13 @@ static tfc_status print_lists(const struct options *o, struct tfc_report_lists *
   return s;
 }
 
-static tfc_status run(int command, const struct options *o, struct tfc_store *store, int64_t a, int64_t b) {
+static tfc_status run(int command, const struct options *o, struct tfc_store *store, const int64_t *runs,
+                      uint32_t run_count) {
   struct tfc_text text = {0};
   struct tfc_query_args args = {0};
   struct tfc_report_lists lists = {0};
   const bool rows = o->csv || o->common.json;
+  const int64_t a = runs[0];
   tfc_status s = NULL;
   switch (command) {
   case LIST:
@@ -152,20 +155,20 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     }
     TFC_TRY(s, tfc_report_show(store, args.run, &text));
     break;
-  case COMPARE: {
-    struct tfc_query_args other;
-    TFC_TRY(s, tfc_report_focus(store, a, &args));
-    TFC_TRY(s, tfc_report_focus(store, b, &other));
-    args.other = other.run;
-    if (rows) {
-      static const char both[] = "SELECT * FROM v_run WHERE run_id IN (:run, :other) ORDER BY run_id <> :run";
-      TFC_TRY(s, print_queries(o, store, (const char *const[]){"runs", "operations", NULL},
-                               (const char *const[]){both, tfc_report_sql_compare_ops}, &args));
-      break;
+  case COMPARE:
+    TFC_TRY(s, tfc_report_compare(store, runs, run_count, &lists));
+    if (o->out) {
+      TFC_TRY(
+          s,
+          tfc_report_lists_page(
+              &lists, "Runs compared",
+              "Against the first of them. Noise: the 95&nbsp;% intervals of the medians meet; runs are not measured in "
+              "turns, so what the machine did meanwhile shows in rivals.",
+              o->out));
+      tfc_say("Written: %s/index.html", o->out);
     }
-    TFC_TRY(s, tfc_report_compare(store, a, b, &text));
+    TFC_TRY(s, print_lists(o, &lists));
     break;
-  }
   case CRITICAL:
     TFC_TRY(s, tfc_report_critical(store, a, &lists));
     TFC_TRY(s, print_lists(o, &lists));
@@ -209,13 +212,14 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
   if (text.size) fwrite(text.data, 1, text.size, stdout);
 out:
   tfc_text_deinit(&text);
+  tfc_report_lists_deinit(&lists);
   return s;
 }
 
 int main(int argc, char **argv) {
   static struct options o = {.db = "tfc.db", .keep = -1};
   static struct tfc_texts arguments;
-  static const uint32_t most[COMMANDS] = {1, 2, 3, 2, 2, 2, 2, 2, 1};
+  static const uint32_t most[COMMANDS] = {1, 2, 1 + COMPARED, 2, 2, 2, 2, 2, 1};
   tfc_program_start("tfc-report", argv);
   int code = tfc_flags_parse(&program, argc, argv, &o, &arguments), command = 0;
   if (code >= 0) return code;
@@ -226,7 +230,8 @@ int main(int argc, char **argv) {
     if (nearest) return tfc_flags_error(&program, "there is no '%s'; did you mean %s?", arguments.items[0], nearest);
     return tfc_flags_error(&program, "there is no '%s': " SAY, arguments.items[0]);
   }
-  int64_t a = -1, b = -1;
+  int64_t runs[COMPARED] = {-1};
+  uint32_t run_count = 0;
   if (arguments.count > most[command])
     return tfc_flags_error(&program, "%s does not take '%s'", commands[command], arguments.items[most[command]]);
   if (command == COMPARE && arguments.count < 3) return tfc_flags_error(&program, "compare needs two runs");
@@ -234,14 +239,13 @@ int main(int argc, char **argv) {
   if (o.csv && (command == TRACE || command == GC))
     return tfc_flags_error(&program, "%s has no table for --csv", commands[command]);
   if (command == GC && o.keep < 0) return tfc_flags_error(&program, "gc needs --keep N");
-  if (!parse_run(&arguments, 1, &a))
-    return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[1]);
-  if (!parse_run(&arguments, 2, &b))
-    return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[2]);
+  for (uint32_t i = 1; i < arguments.count; i++)
+    if (!parse_run(&arguments, i, &runs[run_count++]))
+      return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[i]);
   struct tfc_store *store = NULL;
   tfc_status s =
       tfc_store_open(o.db, &(struct tfc_store_options){.write = command == GC, .purpose = "tfc-report gc"}, &store);
-  if (!s) s = run(command, &o, store, a, b);
+  if (!s) s = run(command, &o, store, runs, run_count);
   tfc_store_close(store);
   return tfc_program_finish(tfc_program_fail(s));
 }

@@ -1,5 +1,5 @@
-// Lists of a run: what tfc-report nodes, critical, gaps and memory print. Each is tables (for --csv and --json; the
-// first one is the list, others sum it up) and a text of at most 80 columns that is made of them.
+// Lists of a run: what tfc-report nodes, critical, gaps, memory and compare print. Each is tables (for --csv and
+// --json; the first one is the list, others sum it up) and a text of at most 80 columns that is made of them.
 //
 //   struct tfc_report_lists lists = {0};
 //   TFC_TRY(s, tfc_report_critical(store, run_id, &lists));
@@ -29,6 +29,12 @@ TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id,
 void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // in words
 // Peak memory of devices under the answer against their limits, and what lies there at the fullest moment of that step.
 TFC_MUST_USE tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+// Two or more runs against the first of them. Two are printed side by side, more as a table.
+TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
+                                           struct tfc_report_lists *out);
+// DIR/index.html (DIR is made) with the tables of lists. Title and note are HTML.
+TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const char *title, const char *note,
+                                              const char *dir);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
 // `text` in at most `width` columns: of a longer one the end, which tells names of nodes apart.

@@ -27,10 +27,9 @@ TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outc
 TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path,
                                          uint64_t *out_events);
 
-// Plain text for people: all runs; one run; two runs side by side.
+// Plain text for people: all runs; one run.
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
-TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, struct tfc_text *out);
 
 // What a transfer between two virtual devices of a run is: "copy on one GPU" or "handed over"; empty where there were
 // none, or nobody kept it.
@@ -41,6 +40,6 @@ void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *a
 
 // The queries behind them, for --json and for others.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
-    tfc_report_sql_in_flight[], tfc_report_sql_compare_ops[];
+    tfc_report_sql_in_flight[];
 
 #endif

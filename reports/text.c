@@ -62,15 +62,6 @@ void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *a
   tfc_table_deinit(&t);
 }
 
-const char tfc_report_sql_compare_ops[] =
-    "WITH a AS (SELECT o.op, SUM(o.median_us) AS us, COUNT(*) AS n FROM v_op_total o JOIN v_run r USING (run_id,"
-    " placement_id) WHERE run_id = :run GROUP BY o.op),"
-    " b AS (SELECT o.op, SUM(o.median_us) AS us, COUNT(*) AS n FROM v_op_total o JOIN v_run r USING (run_id,"
-    " placement_id) WHERE run_id = :other GROUP BY o.op),"
-    " ops AS (SELECT op FROM a UNION SELECT op FROM b)"
-    " SELECT ops.op, a.n AS n_a, a.us AS us_a, b.n AS n_b, b.us AS us_b FROM ops LEFT JOIN a ON a.op = ops.op"
-    " LEFT JOIN b ON b.op = ops.op ORDER BY MAX(COALESCE(a.us, 0), COALESCE(b.us, 0)) DESC";
-
 // Under throughput, where it was measured: the median of how far apart steps ended, one by one and several in flight.
 const char tfc_report_sql_in_flight[] =
     "WITH s AS (SELECT placement_id, placement, phase, step_us, ROW_NUMBER() OVER (PARTITION BY placement_id, phase"
@@ -262,70 +253,5 @@ out:
   tfc_table_deinit(&results);
   tfc_table_deinit(&devices);
   tfc_table_deinit(&in_flight);
-  return s;
-}
-
-tfc_status tfc_report_compare(struct tfc_store *store, int64_t a, int64_t b, struct tfc_text *out) {
-  struct tfc_query_args args_a, args_b;
-  struct tfc_table ra = {0}, rb = {0}, ops = {0};
-  char x[32], y[32];
-  tfc_status s = NULL;
-  TFC_TRY(s, tfc_report_focus(store, a, &args_a));
-  TFC_TRY(s, tfc_report_focus(store, b, &args_b));
-  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args_a, &ra));
-  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args_b, &rb));
-  struct tfc_query_args both = args_a;
-  both.other = args_b.run;
-  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_compare_ops, &both, &ops));
-  char head_a[32], head_b[32], math_a[16], math_b[16];
-  snprintf(head_a, sizeof head_a, "run %lld", (long long)args_a.run);
-  snprintf(head_b, sizeof head_b, "run %lld", (long long)args_b.run);
-  tfc_text_printf(out, "%-26s %16s %16s %9s\n", "", head_a, head_b, "ratio");
-  static const char *const texts[] = {"graph", "label", "algorithm", "cpu_model", "state"};
-  for (size_t i = 0; i < 5; i++) {
-    tfc_str ta = tfc_table_text(&ra, 0, texts[i]), tb = tfc_table_text(&rb, 0, texts[i]);
-    if (tfc_str_equal(ta, tb))
-      tfc_text_printf(out, "%-26s %.*s (both)\n", texts[i], TFC_STR_ARG(ta));
-    else
-      tfc_text_printf(out, "%-26s %.*s | %.*s\n", texts[i], TFC_STR_ARG(ta), TFC_STR_ARG(tb));
-  }
-  tfc_report_gpu_math(store, &args_a, math_a);
-  tfc_report_gpu_math(store, &args_b, math_b);
-  if (strcmp(math_a, math_b))
-    tfc_text_printf(out, "%-26s %s | %s\n", "products on GPUs", math_a, math_b);
-  else if (*math_a)
-    tfc_text_printf(out, "%-26s %s (both)\n", "products on GPUs", math_a);
-  static const struct {
-    const char *column, *text;
-  } numbers[] = {{"step_median_us", "step"},
-                 {"step_q1_us", "step, first quartile"},
-                 {"step_q3_us", "step, third quartile"},
-                 {"whole_us", "undivided machine"},
-                 {"best_single_us", "best single device"},
-                 {"expert_us", "expert"},
-                 {"bound_us", "lower bound"}};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    double na = tfc_table_number(&ra, 0, numbers[i].column), nb = tfc_table_number(&rb, 0, numbers[i].column);
-    tfc_text_printf(out, "%-26s %16s %16s", numbers[i].text, show(x, na), show(y, nb));
-    if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
-    tfc_text_printf(out, "\n");
-  }
-  if (ops.row_count > 0) {
-    int width = 26;
-    for (uint32_t r = 0; r < ops.row_count && r < 20; r++)
-      if (tfc_table_text(&ops, r, "op").size > (size_t)width) width = (int)tfc_table_text(&ops, r, "op").size;
-    tfc_text_printf(out, "\n%-*s %16s %16s %9s\n", width, "time in a step by op type", head_a, head_b, "ratio");
-    for (uint32_t r = 0; r < ops.row_count && r < 20; r++) {
-      double na = tfc_table_number(&ops, r, "us_a"), nb = tfc_table_number(&ops, r, "us_b");
-      tfc_str op = tfc_table_text(&ops, r, "op");
-      tfc_text_printf(out, "%-*.*s %16s %16s", width, TFC_STR_ARG(op), show(x, na), show(y, nb));
-      if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
-      tfc_text_printf(out, "\n");
-    }
-  }
-out:
-  tfc_table_deinit(&ra);
-  tfc_table_deinit(&rb);
-  tfc_table_deinit(&ops);
   return s;
 }

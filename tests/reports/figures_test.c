@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "tests/common/sample_run.h"
@@ -222,14 +223,14 @@ static void test_compare(void **state) {
   (void)state;
   struct sample_run other;
   struct tfc_store *store = NULL;
-  struct tfc_text text = {0};
+  struct tfc_report_lists lists = {0};
   assert_ok(sample_run_write(path, 2, &other));
   char sql[256], expected[96];
   snprintf(sql, sizeof sql, "UPDATE placement SET median_us = 2 * median_us WHERE run_id = %lld",
            (long long)other.run_id);
   change(sql);
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
-  assert_ok(tfc_report_compare(store, sample.run_id, other.run_id, &text));
+  assert_ok(tfc_report_compare(store, (const int64_t[]){sample.run_id, other.run_id}, 2, &lists));
   tfc_store_close(store);
   const struct {
     const char *line;
@@ -242,7 +243,7 @@ static void test_compare(void **state) {
               {"\nMatMul ", sample.matmul_us, other.matmul_us}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char a[32], b[32];
-    const char *begin = strstr(text.data, rows[i].line);
+    const char *begin = strstr(lists.text.data, rows[i].line);
     if (!begin) fail_msg("no line '%s'", rows[i].line);
     char *line = strndup(begin + 1, strcspn(begin + 1, "\n"));
     snprintf(expected, sizeof expected, " %s %*s%s %9.3f", tfc_show_us(a, rows[i].first),
@@ -250,7 +251,7 @@ static void test_compare(void **state) {
     assert_in(line, expected);
     free(line);
   }
-  tfc_text_deinit(&text);
+  tfc_report_lists_deinit(&lists);
 }
 
 int main(void) {

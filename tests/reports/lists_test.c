@@ -544,6 +544,90 @@ static void test_memory_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+// Medians with their intervals, nodes that moved, operations: counted again from the steps.
+static void test_compare(void **state) {
+  (void)state;
+  char file[128], sql[900], html[160];
+  struct sample_run other, third;
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/compare.db", folder);
+  assert_ok(sample_run_write(file, 3, &sample));
+  assert_ok(sample_run_write(file, 4, &other));
+  assert_ok(sample_run_write(file, 3, &third)); // the first one again
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db),
+                   "UPDATE step SET duration_ns = duration_ns * 2 WHERE placement IN (SELECT placement FROM"
+                   " placement WHERE run_id = 2)",
+                   NULL, NULL, NULL),
+      SQLITE_OK);
+  const int64_t runs[] = {1, 2, 3};
+  assert_ok(tfc_report_compare(db, runs, 2, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  for (uint32_t r = 0; r < 2; r++) { // of 30 steps the 9th and the 22nd
+    snprintf(sql, sizeof sql,
+             "SELECT step_us FROM v_step WHERE placement = 'answer' AND run_id = %u ORDER BY 1 LIMIT 1 OFFSET 8",
+             r + 1);
+    assert_near(tfc_table_number(t, r, "step_low_us"), ask(db, sql));
+    snprintf(sql, sizeof sql,
+             "SELECT step_us FROM v_step WHERE placement = 'answer' AND run_id = %u ORDER BY 1 LIMIT 1 OFFSET 21",
+             r + 1);
+    assert_near(tfc_table_number(t, r, "step_high_us"), ask(db, sql));
+  }
+  assert_true(tfc_str_is(tfc_table_text(t, 1, "verdict"), "slower"));
+  assert_near(tfc_table_number(t, 1, "moved_nodes"),
+              ask(db,
+                  "SELECT COUNT(*) FROM v_placement a JOIN v_placement b USING (node) WHERE a.run_id = 1 AND b.run_id"
+                  " = 2 AND a.placement = 'answer' AND b.placement = 'answer' AND a.device <> b.device"));
+  t = &lists.tables[2];
+  double moved = 0;
+  for (uint32_t r = 0; r < t->row_count; r++) moved += tfc_table_number(t, r, "nodes");
+  assert_near(moved, tfc_table_number(&lists.tables[0], 1, "moved_nodes"));
+  assert_near(tfc_table_number(t, 0, "nodes"),
+              ask(db,
+                  "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM v_placement a JOIN v_placement b USING (node) WHERE"
+                  " a.run_id = 1 AND b.run_id = 2 AND a.placement = 'answer' AND b.placement = 'answer' AND a.device"
+                  " <> b.device GROUP BY substr(node, 1, instr(node, '/') - 1), a.device, b.device)"));
+  t = &lists.tables[1];
+  for (uint32_t r = 0; r < t->row_count; r += 5) {
+    int size = snprintf(sql, sizeof sql, " FROM v_op_total WHERE placement = 'answer' AND run_id = %.0f AND op = '%s'",
+                        tfc_table_number(t, r, "run_id"), tfc_table_text(t, r, "op").data);
+    char each[1000];
+    assert_true(size > 0);
+    snprintf(each, sizeof each, "SELECT SUM(median_us)%s", sql);
+    assert_near(tfc_table_number(t, r, "time_us"), ask(db, each));
+    snprintf(
+        each, sizeof each,
+        "SELECT SUM(duration_us) AS us FROM v_op WHERE placement = 'answer' AND run_id = %.0f AND op = '%s' GROUP BY"
+        " step ORDER BY us LIMIT 1 OFFSET 8",
+        tfc_table_number(t, r, "run_id"), tfc_table_text(t, r, "op").data);
+    assert_near(tfc_table_number(t, r, "step_low_us"), ask(db, each));
+  }
+  assert_said(&lists.text, "slower");
+  assert_fits(&lists.text);
+  snprintf(html, sizeof html, "%s/compared", folder);
+  assert_ok(tfc_report_lists_page(&lists, "Runs compared", "", html));
+  snprintf(sql, sizeof sql, "grep -q '<td>slower</td>' %s/index.html && ! grep -q 'src=' %s/index.html", html, html);
+  assert_int_equal(system(sql), 0);
+  tfc_report_lists_deinit(&lists);
+  // The same run again: nothing moved, every difference is noise.
+  assert_ok(tfc_report_compare(db, (const int64_t[]){1, 3}, 2, &lists));
+  assert_true(tfc_str_is(tfc_table_text(&lists.tables[0], 1, "verdict"), "noise"));
+  assert_int_equal(lists.tables[2].row_count, 0);
+  for (uint32_t r = 1; r < lists.tables[1].row_count; r += 2)
+    assert_true(tfc_str_is(tfc_table_text(&lists.tables[1], r, "verdict"), "noise"));
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_compare(db, runs, 3, &lists));
+  assert_int_equal(lists.tables[0].row_count, 3);
+  assert_near(tfc_table_number(&lists.tables[0], 2, "ratio"), 1);
+  assert_said(&lists.text, "\n3 ");
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  assert_fails(tfc_report_compare(db, (const int64_t[]){1, 9}, 2, &lists), TFC_NOT_FOUND, "9");
+  tfc_store_close(db);
+}
+
 // Quotes, commas and lines' ends in cells.
 static void test_csv(void **state) {
   (void)state;
@@ -570,6 +654,7 @@ int main(void) {
       cmocka_unit_test(test_memory_by_hand),
       cmocka_unit_test(test_memory_of_a_run),
       cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_compare),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

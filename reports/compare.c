@@ -1,0 +1,395 @@
+// Runs against the first of them: steps with their spread, nodes that moved, memory, time by type of operation, and
+// which differences are within the noise.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+
+struct interval {
+  double low, high; // where the median lies with 95 %; NaN below six values
+};
+struct side { // a run
+  struct tfc_query_args args;
+  struct tfc_table run, result, steps, ops, totals, memory, moved;
+  struct interval step;
+  char name[32], math[16];
+  double peak, moved_nodes;
+};
+
+static const char sql_result[] =
+    "SELECT transfers, transfer_bytes, label FROM v_result WHERE run_id = :run AND placement_id"
+    " = :placement";
+// Steps of the answer as they were compared with rivals' (of the final measurement where there was one).
+#define STEPS                                                                                                          \
+  "steps AS MATERIALIZED (SELECT step, step_us, traced FROM v_step WHERE run_id = :run AND placement_id = :placement"  \
+  " AND phase = (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND phase NOT IN ('in"     \
+  " flight', 'one by one') ORDER BY phase <> 'final', phase = 'profile' LIMIT 1))"
+static const char sql_steps[] = "WITH " STEPS " SELECT step_us FROM steps ORDER BY step_us";
+static const char sql_ops[] =
+    "WITH " STEPS " SELECT o.op, o.step, SUM(o.duration_us) AS us FROM v_op o WHERE o.run_id ="
+    " :run AND o.placement_id = :placement AND o.step IN (SELECT step FROM steps) GROUP BY"
+    " o.op, o.step ORDER BY o.op, us";
+static const char sql_totals[] =
+    "SELECT op, COUNT(*) AS number, SUM(median_us) AS us FROM v_op_total WHERE run_id = :run"
+    " AND placement_id = :placement GROUP BY op ORDER BY us DESC, op";
+static const char sql_memory[] =
+    "SELECT d.name AS device, m.peak_bytes, m.limit_bytes, (SELECT 100.0 * SUM(b.busy_us) / SUM(b.step_us) FROM v_busy "
+    "b"
+    " WHERE b.run_id = :run AND b.placement_id = :placement AND b.device_id = d.device_id) AS busy_percent, (SELECT"
+    " COUNT(*) FROM v_placement p WHERE p.run_id = :run AND p.placement_id = :placement AND p.device_id = d.device_id) "
+    "AS"
+    " nodes FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id = :placement AND "
+    "m.device_id ="
+    " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+// Nodes that both runs have, by the first two parts of their names. :other is the first run, :step its placement.
+static const char sql_moved[] =
+    "WITH a AS MATERIALIZED (SELECT node, device FROM v_placement WHERE run_id = :other AND placement_id = :step),"
+    " b AS MATERIALIZED (SELECT node, device, instr(node, '/') AS first FROM v_placement WHERE run_id = :run AND"
+    " placement_id = :placement), cut AS (SELECT node, device, first, CASE WHEN first THEN instr(substr(node, first + "
+    "1),"
+    " '/') ELSE 0 END AS second FROM b)"
+    " SELECT CASE WHEN second THEN substr(cut.node, 1, first + second - 1) WHEN first THEN substr(cut.node, 1, first - "
+    "1)"
+    " ELSE cut.node END AS scope, a.device AS source, cut.device AS target, COUNT(*) AS nodes FROM a JOIN cut USING "
+    "(node)"
+    " WHERE a.device <> cut.device GROUP BY 1, 2, 3 ORDER BY nodes DESC, scope, source, target";
+
+// The median's 95 % interval by order statistics (Conover, "Practical Nonparametric Statistics", 1999, 3.2: the normal
+// approximation of the binomial). Values are sorted.
+static struct interval interval_of(const struct tfc_table *t, uint32_t from, uint32_t count, uint32_t column) {
+  double width = 1.96 * sqrt(count), n = count;
+  if (count < 6) return (struct interval){NAN, NAN};
+  uint32_t low = (uint32_t)fmax(1, floor((n - width) / 2)), high = (uint32_t)fmin(n, ceil((n + width) / 2) + 1);
+  return (struct interval){tfc_table_cell(t, from + low - 1, column)->real,
+                           tfc_table_cell(t, from + high - 1, column)->real};
+}
+// The first run's against this one's; unknown with too few steps.
+static const char *verdict_of(struct interval a, struct interval b) {
+  if (a.low != a.low || b.low != b.low) return "unknown";
+  return b.low > a.high ? "slower" : b.high < a.low ? "faster" : "noise";
+}
+static struct interval interval_of_op(const struct side *side, tfc_str op) {
+  uint32_t from = 0, count = 0;
+  for (uint32_t r = 0; r < side->ops.row_count; r++)
+    if (tfc_str_equal(tfc_table_cell(&side->ops, r, 0)->text, op) && count++ == 0) from = r;
+  return interval_of(&side->ops, from, count, 2);
+}
+static double total_of(const struct side *side, tfc_str op, const char *column) {
+  for (uint32_t r = 0; r < side->totals.row_count; r++)
+    if (tfc_str_equal(tfc_table_cell(&side->totals, r, 0)->text, op)) return tfc_table_number(&side->totals, r, column);
+  return NAN;
+}
+
+static tfc_status load(struct tfc_store *store, int64_t run, const struct side *first, struct side *out) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run, &out->args));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &out->args, &out->run));
+  TFC_TRY(s, tfc_table_query(store, sql_result, &out->args, &out->result));
+  TFC_TRY(s, tfc_table_query(store, sql_steps, &out->args, &out->steps));
+  TFC_TRY(s, tfc_table_query(store, sql_ops, &out->args, &out->ops));
+  TFC_TRY(s, tfc_table_query(store, sql_totals, &out->args, &out->totals));
+  TFC_TRY(s, tfc_table_query(store, sql_memory, &out->args, &out->memory));
+  struct tfc_query_args moved = out->args;
+  moved.other = first ? first->args.run : out->args.run;
+  moved.step = first ? first->args.placement : out->args.placement;
+  TFC_TRY(s, tfc_table_query(store, sql_moved, &moved, &out->moved));
+  out->step = interval_of(&out->steps, 0, out->steps.row_count, 0);
+  snprintf(out->name, sizeof out->name, "run %lld", (long long)out->args.run);
+  tfc_report_gpu_math(store, &out->args, out->math);
+  out->peak = NAN;
+  for (uint32_t r = 0; r < out->memory.row_count; r++) {
+    double peak = tfc_table_number(&out->memory, r, "peak_bytes");
+    if (peak == peak) out->peak = out->peak == out->peak ? fmax(out->peak, peak) : peak;
+  }
+  for (uint32_t r = 0; r < out->moved.row_count; r++) out->moved_nodes += tfc_table_number(&out->moved, r, "nodes");
+out:
+  return s;
+}
+static void unload(struct side *side) {
+  struct tfc_table *const tables[] = {&side->run,    &side->result, &side->steps, &side->ops,
+                                      &side->totals, &side->memory, &side->moved};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tfc_table_deinit(tables[i]);
+}
+
+// --- Tables ----------------------------------------------------------------------------------------------------------
+
+static struct tfc_cell text_cell(struct tfc_report_lists *lists, tfc_str text) {
+  return tfc_cell_text(tfc_arena_str(&lists->arena, text));
+}
+static struct tfc_cell copied(struct tfc_report_lists *lists, const struct tfc_cell *cell) {
+  if (!cell) return (struct tfc_cell){.real = NAN};
+  return cell->kind == TFC_CELL_TEXT ? text_cell(lists, cell->text) : *cell;
+}
+
+static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
+  static const char *const columns[] = {
+      "run_id",         "graph",      "label",        "algorithm",   "state",          "cpu_model",
+      "step_median_us", "step_q1_us", "step_q3_us",   "step_count",  "whole_us",       "best_single_us",
+      "expert_us",      "bound_us",   "simulated_us", "transfers",   "transfer_bytes", "step_low_us",
+      "step_high_us",   "ratio",      "verdict",      "moved_nodes", "peak_bytes",     NULL};
+  struct tfc_table *t = &lists->tables[0];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(t, columns));
+  for (uint32_t i = 0; i < count; i++) {
+    const struct side *x = &sides[i];
+    struct tfc_cell *row;
+    TFC_TRY(s, tfc_table_add(t, &row));
+    for (uint32_t c = 0; c < 15; c++) row[c] = copied(lists, tfc_table_find(&x->run, 0, columns[c]));
+    for (uint32_t c = 15; c < 17; c++) row[c] = copied(lists, tfc_table_find(&x->result, 0, columns[c]));
+    row[17] = tfc_cell_real(x->step.low), row[18] = tfc_cell_real(x->step.high);
+    row[22] = tfc_cell_real(x->peak);
+    if (i == 0) continue;
+    row[19] = tfc_cell_real(tfc_table_number(&x->run, 0, "step_median_us") /
+                            tfc_table_number(&sides[0].run, 0, "step_median_us"));
+    row[20] = tfc_cell_text(tfc_str_from(verdict_of(sides[0].step, x->step)));
+    row[21] = tfc_cell_real(x->moved_nodes);
+  }
+out:
+  return s;
+}
+
+static double longest(const struct side *sides, uint32_t count, tfc_str op) {
+  double most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    double us = total_of(&sides[i], op, "us");
+    if (us > most) most = us;
+  }
+  return most;
+}
+struct type {
+  tfc_str op;
+  double us;
+};
+static int longest_first(const void *a, const void *b) {
+  const struct type *x = a, *y = b;
+  if (x->us != y->us) return x->us < y->us ? 1 : -1;
+  return tfc_str_compare(x->op, y->op);
+}
+
+// A row for each type and run, the types that take most in any run first.
+static tfc_status list_operations(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
+  static const char *const columns[] = {"op",           "run_id", "number",  "time_us", "step_low_us",
+                                        "step_high_us", "ratio",  "verdict", NULL};
+  struct tfc_table *t = &lists->tables[1];
+  uint32_t type_count = 0, most = 0;
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(t, columns));
+  for (uint32_t i = 0; i < count; i++) most += sides[i].totals.row_count;
+  struct type *types = TFC_ARENA_ARRAY(&lists->arena, struct type, (size_t)most + 1);
+  if (!types) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t r = 0; r < sides[i].totals.row_count; r++) {
+      tfc_str op = tfc_table_cell(&sides[i].totals, r, 0)->text;
+      uint32_t k = 0;
+      while (k < type_count && !tfc_str_equal(types[k].op, op)) k++;
+      if (k < type_count) continue;
+      types[type_count++] = (struct type){tfc_arena_str(&lists->arena, op), longest(sides, count, op)};
+    }
+  qsort(types, type_count, sizeof *types, longest_first);
+  for (uint32_t k = 0; k < type_count; k++) {
+    struct interval first = interval_of_op(&sides[0], types[k].op);
+    double first_us = total_of(&sides[0], types[k].op, "us");
+    for (uint32_t i = 0; i < count; i++) {
+      struct interval here = interval_of_op(&sides[i], types[k].op);
+      double us = total_of(&sides[i], types[k].op, "us");
+      struct tfc_cell *row;
+      TFC_TRY(s, tfc_table_add(t, &row));
+      row[0] = tfc_cell_text(types[k].op);
+      row[1] = tfc_cell_integer(sides[i].args.run);
+      row[2] = tfc_cell_real(total_of(&sides[i], types[k].op, "number"));
+      row[3] = tfc_cell_real(us);
+      row[4] = tfc_cell_real(here.low), row[5] = tfc_cell_real(here.high);
+      if (i == 0 || us != us || !(first_us > 0)) continue;
+      row[6] = tfc_cell_real(us / first_us);
+      row[7] = tfc_cell_text(tfc_str_from(verdict_of(first, here)));
+    }
+  }
+out:
+  return s;
+}
+
+// The rows of one query of each run, under its run_id.
+static tfc_status list_each(const struct side *sides, uint32_t count, bool moved, struct tfc_report_lists *lists) {
+  static const char *const moved_columns[] = {"run_id", "scope", "source", "target", "nodes", NULL};
+  static const char *const device_columns[] = {"run_id",       "device", "peak_bytes", "limit_bytes",
+                                               "busy_percent", "nodes",  NULL};
+  struct tfc_table *t = &lists->tables[moved ? 2 : 3];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(t, moved ? moved_columns : device_columns));
+  for (uint32_t i = moved; i < count; i++) {
+    const struct tfc_table *from = moved ? &sides[i].moved : &sides[i].memory;
+    for (uint32_t r = 0; r < from->row_count; r++) {
+      struct tfc_cell *row;
+      TFC_TRY(s, tfc_table_add(t, &row));
+      row[0] = tfc_cell_integer(sides[i].args.run);
+      for (uint32_t c = 0; c < from->column_count; c++) row[c + 1] = copied(lists, tfc_table_cell(from, r, c));
+    }
+  }
+out:
+  return s;
+}
+
+// --- Text ------------------------------------------------------------------------------------------------------------
+
+static const char *show(char *buffer, double us) {
+  return us == us ? tfc_show_us(buffer, us) : "-";
+}
+static const char *show_bytes(char *buffer, double bytes) {
+  return bytes == bytes ? tfc_show_bytes(buffer, bytes) : "-";
+}
+
+static void print_row(struct tfc_text *out, const char *label, double a, double b, bool bytes) {
+  char x[32], y[32];
+  tfc_text_printf(out, "%-26s %16s %16s", label, bytes ? show_bytes(x, a) : show(x, a),
+                  bytes ? show_bytes(y, b) : show(y, b));
+  if (a > 0 && b == b) tfc_text_printf(out, " %9.3f", b / a);
+}
+
+static void print_two(const struct side *a, const struct side *b, const struct tfc_report_lists *lists,
+                      struct tfc_text *out) {
+  char x[32], y[32], name[96];
+  tfc_text_printf(out, "%-26s %16s %16s %9s\n", "", a->name, b->name, "ratio");
+  static const char *const texts[] = {"graph", "label", "algorithm", "cpu_model", "state"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    tfc_str ta = tfc_table_text(&a->run, 0, texts[i]), tb = tfc_table_text(&b->run, 0, texts[i]);
+    if (tfc_str_equal(ta, tb))
+      tfc_text_printf(out, "%-26s %s (both)\n", texts[i], tfc_report_fit(name, ta, 46));
+    else {
+      tfc_text_printf(out, "%-26s %s |", texts[i], tfc_report_fit(name, ta, 25));
+      tfc_text_printf(out, " %s\n", tfc_report_fit(name, tb, 25));
+    }
+  }
+  if (strcmp(a->math, b->math))
+    tfc_text_printf(out, "%-26s %s | %s\n", "products on GPUs", a->math, b->math);
+  else if (*a->math)
+    tfc_text_printf(out, "%-26s %s (both)\n", "products on GPUs", a->math);
+  static const struct {
+    const char *column, *text;
+  } numbers[] = {{"step_median_us", "step"},
+                 {"step_q1_us", "step, first quartile"},
+                 {"step_q3_us", "step, third quartile"},
+                 {"whole_us", "undivided machine"},
+                 {"best_single_us", "best single device"},
+                 {"expert_us", "expert"},
+                 {"bound_us", "lower bound"}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    print_row(out, numbers[i].text, tfc_table_number(&a->run, 0, numbers[i].column),
+              tfc_table_number(&b->run, 0, numbers[i].column), false);
+    tfc_text_printf(out, "%s%s\n", i ? "" : "  ", i ? "" : verdict_of(a->step, b->step));
+    if (i) continue;
+    const struct interval *both[] = {&a->step, &b->step};
+    tfc_text_printf(out, "%-26s", "  95 % interval");
+    for (size_t k = 0; k < 2; k++) {
+      char range[72];
+      if (both[k]->low != both[k]->low)
+        snprintf(range, sizeof range, "-");
+      else
+        snprintf(range, sizeof range, "%.5g-%.5g %s", both[k]->low * (both[k]->high < 1e3 ? 1 : 1e-3),
+                 both[k]->high * (both[k]->high < 1e3 ? 1 : 1e-3), both[k]->high < 1e3 ? "us" : "ms");
+      tfc_text_printf(out, " %16s", range);
+    }
+    tfc_text_printf(out, "\n");
+  }
+  print_row(out, "moved in a step", tfc_table_number(&a->result, 0, "transfer_bytes"),
+            tfc_table_number(&b->result, 0, "transfer_bytes"), true);
+  tfc_text_printf(out, "\n");
+  print_row(out, "peak memory of a device", a->peak, b->peak, true);
+  tfc_text_printf(out, "\n");
+  if (b->moved.row_count) {
+    tfc_text_printf(out, "\n%.0f nodes are on another device\n", b->moved_nodes);
+    for (uint32_t r = 0; r < b->moved.row_count && r < 12; r++) {
+      tfc_text_printf(out, "  %6.0f  %-40s", tfc_table_number(&b->moved, r, "nodes"),
+                      tfc_report_fit(name, tfc_table_text(&b->moved, r, "scope"), 40));
+      tfc_text_printf(out, "  %s", tfc_report_fit(name, tfc_table_text(&b->moved, r, "source"), 12));
+      tfc_text_printf(out, " to %s\n", tfc_report_fit(name, tfc_table_text(&b->moved, r, "target"), 12));
+    }
+    if (b->moved.row_count > 12) tfc_text_printf(out, "  and %u more: --json has all\n", b->moved.row_count - 12);
+  } else if (a->totals.row_count && b->totals.row_count)
+    tfc_text_printf(out, "\nNo node that both runs have is on another device\n");
+  const struct tfc_table *t = &lists->tables[1];
+  if (!t->row_count) return;
+  tfc_text_printf(out, "\n%-26s %16s %16s %9s\n", "time in a step by op type", a->name, b->name, "ratio");
+  for (uint32_t r = 0; r + 1 < t->row_count && r < 40; r += 2) {
+    double na = tfc_table_number(t, r, "time_us"), nb = tfc_table_number(t, r + 1, "time_us");
+    tfc_str verdict = tfc_table_text(t, r + 1, "verdict");
+    tfc_text_printf(out, "%-26s %16s %16s", tfc_report_fit(name, tfc_table_text(t, r, "op"), 26), show(x, na),
+                    show(y, nb));
+    if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
+    if (tfc_str_is(verdict, "noise")) tfc_text_printf(out, "  noise");
+    tfc_text_printf(out, "\n");
+  }
+}
+
+static void print_many(const struct side *sides, uint32_t count, const struct tfc_report_lists *lists,
+                       struct tfc_text *out) {
+  const struct tfc_table *t = &lists->tables[0], *ops = &lists->tables[1];
+  const uint32_t shown = count < 5 ? count : 5;
+  char a[32], b[32], c[32], name[96], range[72], ratio[16];
+  tfc_text_printf(out, "%-5s %10s %22s %7s %-9s %9s %10s\n", "run", "step", "95 % interval", "ratio", "", "moved",
+                  "peak");
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    const struct side *x = &sides[r];
+    double times = tfc_table_number(t, r, "ratio");
+    snprintf(ratio, sizeof ratio, times == times ? "%.3f" : "", times);
+    if (x->step.low == x->step.low)
+      snprintf(range, sizeof range, "%s - %s", show(a, x->step.low), show(b, x->step.high));
+    else
+      snprintf(range, sizeof range, "-");
+    tfc_str verdict = tfc_table_text(t, r, "verdict");
+    tfc_text_printf(out, "%-5lld %10s %22s %7s %-9.*s", (long long)x->args.run,
+                    show(a, tfc_table_number(t, r, "step_median_us")), range, ratio,
+                    (int)(verdict.size > 9 ? 9 : verdict.size), verdict.data ? verdict.data : "");
+    tfc_text_printf(out, " %9s %10s\n", show_bytes(a, tfc_table_number(t, r, "transfer_bytes")),
+                    show_bytes(c, x->peak));
+  }
+  tfc_text_printf(out, "\n%-5s %12s %12s %12s %7s  %s\n", "run", "whole", "best single", "expert", "nodes", "graph");
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    double moved = tfc_table_number(t, r, "moved_nodes");
+    tfc_text_printf(out, "%-5lld %12s", (long long)sides[r].args.run, show(a, tfc_table_number(t, r, "whole_us")));
+    tfc_text_printf(out, " %12s %12s %7.0f  %s\n", show(b, tfc_table_number(t, r, "best_single_us")),
+                    show(c, tfc_table_number(t, r, "expert_us")), moved == moved ? moved : 0,
+                    tfc_report_fit(name, tfc_table_text(t, r, "graph"), 25));
+  }
+  tfc_text_printf(out, "Nodes: on another device than in run %lld.\n", (long long)sides[0].args.run);
+  if (!ops->row_count) return;
+  tfc_text_printf(out, "\n%-18s", "time by op type");
+  for (uint32_t i = 0; i < shown; i++) tfc_text_printf(out, " %11s", sides[i].name);
+  tfc_text_printf(out, "\n");
+  for (uint32_t r = 0; r + count <= ops->row_count && r < 15 * count; r += count) {
+    tfc_text_printf(out, "%-18s", tfc_report_fit(name, tfc_table_text(ops, r, "op"), 18));
+    for (uint32_t i = 0; i < shown; i++)
+      tfc_text_printf(out, " %11s", show(a, tfc_table_number(ops, r + i, "time_us")));
+    tfc_text_printf(out, "\n");
+  }
+}
+
+tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
+                              struct tfc_report_lists *out) {
+  struct tfc_report_lists lists = {.names = {"runs", "operations", "moved", "devices"}};
+  struct side *sides = calloc((size_t)count + 1, sizeof *sides);
+  tfc_status s = NULL;
+  if (!sides) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++) TFC_TRY(s, load(store, runs[i], i ? &sides[0] : NULL, &sides[i]));
+  lists.count = 4;
+  TFC_TRY(s, list_runs(sides, count, &lists));
+  TFC_TRY(s, list_operations(sides, count, &lists));
+  TFC_TRY(s, list_each(sides, count, true, &lists));
+  TFC_TRY(s, list_each(sides, count, false, &lists));
+  if (count == 2)
+    print_two(&sides[0], &sides[1], &lists, &lists.text);
+  else
+    print_many(sides, count, &lists, &lists.text);
+  tfc_text_printf(&lists.text, "\nNoise: the 95 %% intervals of the medians meet. Runs are not measured in turns;\n"
+                               "what the machine did meanwhile shows in rivals (undivided, single device).\n");
+  if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = lists;
+  lists = (struct tfc_report_lists){0};
+out:
+  for (uint32_t i = 0; sides && i < count; i++) unload(&sides[i]);
+  free(sides);
+  tfc_report_lists_deinit(&lists);
+  return s;
+}
