@@ -1,366 +1,230 @@
-// Input pipelines: iterators and the datasets behind them. They are not run here (what an iterator would give is fed);
-// the rows say what types and shapes they have, so that graphs which begin with them are understood.
-#include "runtime/ops/nn_common.h"
+// Iterators: where a step takes the elements of a dataset from. What has a name belongs to the session and keeps its
+// place from step to step; an anonymous one lives as long as somebody holds its handle. The elements are made by the
+// kernel that asks for them, in its step: two that ask at once take turns.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-// Element i of the iterator has the shape that the attribute says.
-static tfc_status shape_next(struct tfc_shape_ctx *ctx) {
-  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "output_shapes");
-  for (uint32_t i = 0; i < ctx->node->output_count; i++)
-    ctx->outputs[i] = a && a->kind == TFC_ATTR_LIST_SHAPE && i < a->count ? a->shapes[i] : TFC_SHAPE_UNKNOWN;
+#include "runtime/ops/data_dataset.h"
+#include "runtime/ops/data_named.h"
+#include "runtime/ops/data_variant.h"
+
+struct iterator {
+  struct tfc_object object;
+  pthread_mutex_t lock;            // error-checking: a pipeline that asks its own iterator would wait for itself
+  struct tfc_dataset_iterator *at; // NULL: not initialised
+  uint64_t number;                 // in string handles
+};
+
+static void destroy(struct tfc_object *self) {
+  struct iterator *it = (struct iterator *)self;
+  tfc_dataset_close(it->at);
+  pthread_mutex_destroy(&it->lock);
+  free(it);
+}
+static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy};
+
+static tfc_status create(void *unused, struct tfc_object **out) {
+  static _Atomic uint64_t made;
+  pthread_mutexattr_t kind;
+  struct iterator *it = calloc(1, sizeof *it);
+  (void)unused;
+  if (!it) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  it->object = (struct tfc_object){.type = &iterator_type, .references = 1};
+  it->number = ++made;
+  pthread_mutexattr_init(&kind);
+  pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+  pthread_mutex_init(&it->lock, &kind);
+  pthread_mutexattr_destroy(&kind);
+  *out = &it->object;
   return NULL;
 }
 
-#define KINDS "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
-#define ROW(op, in, out, attributes, shape_)                                                                           \
+static tfc_status hold(struct iterator *it) {
+  if (pthread_mutex_lock(&it->lock) == 0) return NULL;
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "an iterator is asked for an element while it makes one: its pipeline "
+                                               "reads the iterator itself");
+}
+
+static tfc_status named(struct tfc_kernel_ctx *ctx) {
+  return tfc_named_make(ctx, &iterator_type, create);
+}
+
+static tfc_status anonymous(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(create(NULL, &o));
+  if (ctx->output_count > 1) { // a deleter, which has nothing to delete: the handle's last holder frees the iterator
+    struct tfc_tensor nothing = {0};
+    tfc_status s = tfc_tensor_create(TFC_VARIANT, &TFC_SHAPE_SCALAR, &nothing);
+    if (!s) s = tfc_data_output(ctx, 1, &nothing);
+    if (s) {
+      tfc_object_release(o);
+      return s;
+    }
+  }
+  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+}
+static tfc_status nothing_to_delete(struct tfc_kernel_ctx *ctx) {
+  (void)ctx;
+  return NULL;
+}
+
+static tfc_status make_iterator(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  struct tfc_dataset *d = NULL;
+  struct tfc_dataset_iterator *at = NULL;
+  TFC_RETURN_IF_ERROR(tfc_dataset_of(ctx->inputs[0], &d));
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 1, &iterator_type, &o));
+  struct iterator *it = (struct iterator *)o;
+  TFC_RETURN_IF_ERROR(tfc_dataset_open(ctx, d, &at));
+  tfc_status s = hold(it);
+  if (s) {
+    tfc_dataset_close(at);
+    return s;
+  }
+  struct tfc_dataset_iterator *before = it->at;
+  it->at = at;
+  pthread_mutex_unlock(&it->lock);
+  tfc_dataset_close(before);
+  return NULL;
+}
+
+// The first step that needs it has the function make its dataset.
+static tfc_status one_shot(struct tfc_kernel_ctx *ctx) {
+  struct tfc_tensor made = {0};
+  struct tfc_dataset *d = NULL;
+  tfc_status s = NULL;
+  const struct tfc_attr *factory = tfc_node_attr(ctx->graph, ctx->node, "dataset_factory");
+  TFC_KERNEL_CHECK(factory && factory->kind == TFC_ATTR_FUNC, "attribute 'dataset_factory' is missing");
+  if (!ctx->env->call) return tfc_status_make(TFC_UNIMPLEMENTED, "no function can be called here");
+  TFC_RETURN_IF_ERROR(named(ctx));
+  struct iterator *it = *(struct iterator **)ctx->outputs[0]->data;
+  TFC_RETURN_IF_ERROR(hold(it));
+  if (!it->at) {
+    TFC_TRY(s, ctx->env->call(ctx->env, factory->func, NULL, 0, &made, 1));
+    TFC_TRY(s, tfc_dataset_of(&made, &d));
+    TFC_TRY(s, tfc_dataset_open(ctx, d, &it->at));
+  }
+out:
+  pthread_mutex_unlock(&it->lock);
+  tfc_tensor_release(&made);
+  return s ? s : tfc_dataset_done(ctx);
+}
+
+// *ended: nothing is left, and `parts` is NULL.
+static tfc_status next_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **parts, uint32_t *count, bool *ended) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &iterator_type, &o));
+  struct iterator *it = (struct iterator *)o;
+  tfc_status s = hold(it);
+  if (s) return s;
+  if (!it->at)
+    TFC_FAIL(s, TFC_FAILED_PRECONDITION,
+             "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer "
+             "operation for this iterator before getting the next element.");
+  *count = it->at->dataset->parts;
+  *parts = tfc_dataset_parts(*count);
+  if (!*parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s = tfc_dataset_next(ctx, it->at, *parts, ended);
+out:
+  pthread_mutex_unlock(&it->lock);
+  if (s || *ended) {
+    free(*parts);
+    *parts = NULL;
+  }
+  return s;
+}
+
+static tfc_status get_next(struct tfc_kernel_ctx *ctx) {
+  struct tfc_tensor *parts = NULL;
+  uint32_t count = 0;
+  bool ended = false;
+  TFC_RETURN_IF_ERROR(next_of(ctx, &parts, &count, &ended));
+  if (ended) return tfc_status_make(TFC_OUT_OF_RANGE, "End of sequence");
+  tfc_status s = tfc_dataset_deliver(ctx, parts, count);
+  tfc_dataset_parts_free(parts, count);
+  return s ? s : tfc_dataset_done(ctx);
+}
+
+static tfc_status get_next_as_optional(struct tfc_kernel_ctx *ctx) {
+  struct tfc_tensor *parts = NULL;
+  struct tfc_optional *o = NULL;
+  uint32_t count = 0;
+  bool ended = false;
+  TFC_RETURN_IF_ERROR(next_of(ctx, &parts, &count, &ended));
+  tfc_status s = tfc_optional_create(ended ? 0 : count, !ended, &o);
+  for (uint32_t i = 0; !s && !ended && i < count; i++) tfc_tensor_share(&parts[i], &o->values[i]);
+  tfc_dataset_parts_free(parts, ended ? 0 : count);
+  if (!s) s = tfc_kernel_set_object(ctx, 0, TFC_VARIANT, &o->object);
+  return s ? s : tfc_dataset_done(ctx);
+}
+
+// --- String handles ----------------------------------------------------------------------------------------------
+// The session keeps an iterator under the name that its handle says, from when somebody asked for it.
+static const tfc_str handles = {"iterators of string handles", sizeof "iterators of string handles" - 1};
+static tfc_status itself(void *arg, struct tfc_object **out) {
+  tfc_object_retain(arg);
+  *out = arg;
+  return NULL;
+}
+static tfc_status to_string(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL, *kept = NULL;
+  struct tfc_tensor *y = NULL;
+  char name[40];
+  TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &iterator_type, &o));
+  snprintf(name, sizeof name, "iterator:%llu", (unsigned long long)((struct iterator *)o)->number);
+  TFC_RETURN_IF_ERROR(
+      tfc_resources_find_or_create(ctx->env->resources, handles, tfc_str_from(name), &iterator_type, itself, o, &kept));
+  tfc_object_release(kept);
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y));
+  return tfc_tensor_set_string(y, 0, tfc_str_from(name)) ? NULL
+                                                         : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+static tfc_status from_string(struct tfc_kernel_ctx *ctx) {
+  struct tfc_object *o = NULL;
+  TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "the handle must be one string");
+  tfc_str name = tfc_tensor_get_string(ctx->inputs[0], 0);
+  TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, handles, name, &iterator_type, &o));
+  return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+}
+
+#define KINDS TFC_DATASET_KINDS
+#define ROW(op, in, out, attributes, shape_, more, kernel_)                                                            \
   {                                                                                                                    \
     .name = op, .inputs = in, .outputs = out, .attrs = attributes,                                                     \
-    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = shape_                                \
+    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | (more), .shape = shape_, .kernel = kernel_,   \
+    .node_state = (more) ? TFC_DATASET_TURNS : 0                                                                       \
   }
-#define DATASET(op, in, attributes)                                                                                    \
-  ROW(op, in, "handle: variant", attributes ", metadata: string = ''", tfc_nn_shape_scalar)
-
 static const struct tfc_op_def data_iterator_rows[] = {
-    ROW("Iterator", "", "handle: resource", "shared_name: string, container: string, " KINDS, tfc_nn_shape_scalar),
-    ROW("IteratorV2", "", "handle: resource", "shared_name: string, container: string, " KINDS, tfc_nn_shape_scalar),
+    ROW("Iterator", "", "handle: resource", "shared_name: string, container: string, " KINDS, tfc_nn_shape_scalar, 0,
+        named),
+    ROW("IteratorV2", "", "handle: resource", "shared_name: string, container: string, " KINDS, tfc_nn_shape_scalar, 0,
+        named),
+    ROW("AnonymousIterator", "", "handle: resource", KINDS, tfc_nn_shape_scalar, 0, anonymous),
+    ROW("AnonymousIteratorV2", "", "handle: resource, deleter: variant", KINDS, tfc_nn_shape_scalar, 0, anonymous),
+    ROW("AnonymousIteratorV3", "", "handle: resource", KINDS, tfc_nn_shape_scalar, 0, anonymous),
+    ROW("DeleteIterator", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none, 0, nothing_to_delete),
     ROW("OneShotIterator", "", "handle: resource",
-        "dataset_factory: func, " KINDS ", container: string = '', shared_name: string = ''", tfc_nn_shape_scalar),
-    ROW("IteratorGetNext", "iterator: resource", "components: output_types", KINDS, shape_next),
-    ROW("MakeIterator", "dataset: variant, iterator: resource", "", "", tfc_nn_shape_none),
-    ROW("IteratorToStringHandle", "resource_handle: resource", "string_handle: string", "", tfc_nn_shape_scalar),
-    DATASET("RangeDataset", "start: int64, stop: int64, step: int64", KINDS ", replicate_on_split: bool = false"),
-    ROW("TextLineDataset", "filenames: string, compression_type: string, buffer_size: int64", "handle: variant",
-        "metadata: string = ''", tfc_nn_shape_scalar),
-    DATASET("TensorDataset", "components: Toutput_types",
-            "Toutput_types: list(type) >= 1, output_shapes: list(shape) >= 1"),
-    DATASET("TensorSliceDataset", "components: Toutput_types",
-            "Toutput_types: list(type) >= 1, output_shapes: list(shape) >= 1, is_files: bool = false, "
-            "replicate_on_split: bool = false"),
-    DATASET("ZipDataset", "input_datasets: N * variant", KINDS ", N: int >= 1"),
-    DATASET("FilterDataset", "input_dataset: variant, other_arguments: Targuments",
-            "predicate: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("MapDataset", "input_dataset: variant, other_arguments: Targuments",
-            "f: func, Targuments: list(type) >= 0, " KINDS
-            ", use_inter_op_parallelism: bool = true, preserve_cardinality: bool = false"),
-    DATASET("ParallelMapDataset", "input_dataset: variant, other_arguments: Targuments, num_parallel_calls: int32",
-            "f: func, Targuments: list(type) >= 0, " KINDS
-            ", use_inter_op_parallelism: bool = true, sloppy: bool = false, preserve_cardinality: bool = false"),
-    DATASET("SkipDataset", "input_dataset: variant, count: int64", KINDS),
-    DATASET("TakeDataset", "input_dataset: variant, count: int64", KINDS),
-    DATASET("RepeatDataset", "input_dataset: variant, count: int64", KINDS),
-    DATASET("ShuffleDataset", "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64",
-            "reshuffle_each_iteration: bool = true, " KINDS),
-    DATASET("PrefetchDataset", "input_dataset: variant, buffer_size: int64",
-            KINDS ", slack_period: int = 0, legacy_autotune: bool = true, buffer_size_min: int = 0"),
-    DATASET("BatchDatasetV2", "input_dataset: variant, batch_size: int64, drop_remainder: bool",
-            "parallel_copy: bool = false, " KINDS),
-    DATASET("PaddedBatchDataset",
-            "input_dataset: variant, batch_size: int64, padded_shapes: N * int64, padding_values: Toutput_types",
-            "Toutput_types: list(type) >= 1, output_shapes: list(shape) >= 1, N: int >= 1"),
-    DATASET(
-        "GroupByWindowDataset",
-        "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, reduce_func_other_arguments: "
-        "Treduce_func_other_arguments, window_size_func_other_arguments: Twindow_size_func_other_arguments",
-        "key_func: func, reduce_func: func, window_size_func: func, Tkey_func_other_arguments: list(type) >= 0, "
-        "Treduce_func_other_arguments: list(type) >= 0, Twindow_size_func_other_arguments: list(type) >= 0, " KINDS),
-    DATASET("BatchDataset", "input_dataset: variant, batch_size: int64", KINDS),
-    DATASET("CacheDataset", "input_dataset: variant, filename: string", KINDS),
-    DATASET("CacheDatasetV2", "input_dataset: variant, filename: string, cache: resource", KINDS),
-    DATASET("ConcatenateDataset", "input_dataset: variant, another_dataset: variant", KINDS),
-    DATASET("FlatMapDataset", "input_dataset: variant, other_arguments: Targuments",
-            "f: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("InterleaveDataset",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64",
-            "f: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("ParallelInterleaveDataset",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, sloppy: "
-            "bool, buffer_output_elements: int64, prefetch_input_elements: int64",
-            "f: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("ParallelInterleaveDatasetV2",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "num_parallel_calls: int64",
-            "f: func, Targuments: list(type) >= 0, " KINDS ", sloppy: bool = false"),
-    DATASET("ParallelInterleaveDatasetV3",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "num_parallel_calls: int64",
-            "f: func, deterministic: string = 'default', Targuments: list(type) >= 0, " KINDS),
-    DATASET("ParallelInterleaveDatasetV4",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "buffer_output_elements: int64, prefetch_input_elements: int64, num_parallel_calls: int64",
-            "f: func, deterministic: string = 'default', Targuments: list(type) >= 0, " KINDS),
-    DATASET("LegacyParallelInterleaveDatasetV2",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "buffer_output_elements: int64, prefetch_input_elements: int64",
-            "f: func, deterministic: string = 'default', Targuments: list(type) >= 0, " KINDS),
-    DATASET("MapAndBatchDataset",
-            "input_dataset: variant, other_arguments: Targuments, batch_size: int64, num_parallel_calls: int64, "
-            "drop_remainder: bool",
-            "f: func, Targuments: list(type) >= 0, " KINDS ", preserve_cardinality: bool = false"),
-    DATASET("ParallelMapDatasetV2", "input_dataset: variant, other_arguments: Targuments, num_parallel_calls: int64",
-            "f: func, Targuments: list(type) >= 0, " KINDS ", use_inter_op_parallelism: bool = true, deterministic: "
-            "string = 'default', preserve_cardinality: bool = false"),
-    DATASET("ParallelBatchDataset",
-            "input_dataset: variant, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
-            "parallel_copy: bool = false, " KINDS ", deterministic: string = 'default'"),
-    DATASET("PaddedBatchDatasetV2",
-            "input_dataset: variant, batch_size: int64, padded_shapes: N * int64, padding_values: Toutput_types, "
-            "drop_remainder: bool",
-            "parallel_copy: bool = false, T" KINDS ", N: int >= 1"),
-    DATASET("ParallelFilterDataset", "input_dataset: variant, other_arguments: Targuments, num_parallel_calls: int64",
-            "predicate: func, deterministic: string = 'default', Targuments: list(type) >= 0, " KINDS),
-    DATASET("ShuffleDatasetV2", "input_dataset: variant, buffer_size: int64, seed_generator: resource", KINDS),
-    DATASET("ShuffleDatasetV3",
-            "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64, seed_generator: resource",
-            "reshuffle_each_iteration: bool = true, " KINDS),
-    DATASET("ShuffleAndRepeatDataset",
-            "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64, count: int64",
-            KINDS ", reshuffle_each_iteration: bool = true"),
-    DATASET(
-        "ShuffleAndRepeatDatasetV2",
-        "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64, count: int64, seed_generator: resource",
-        "reshuffle_each_iteration: bool = true, " KINDS),
-    ROW("TFRecordDataset", "filenames: string, compression_type: string, buffer_size: int64", "handle: variant",
-        "metadata: string = ''", tfc_nn_shape_scalar),
-    ROW("TFRecordDatasetV2", "filenames: string, compression_type: string, buffer_size: int64, byte_offsets: int64",
-        "handle: variant", "metadata: string = ''", tfc_nn_shape_scalar),
-    ROW("FixedLengthRecordDataset",
-        "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64",
-        "handle: variant", "metadata: string = ''", tfc_nn_shape_scalar),
-    ROW("FixedLengthRecordDatasetV2",
-        "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64, "
-        "compression_type: string",
-        "handle: variant", "metadata: string = ''", tfc_nn_shape_scalar),
-    DATASET("OptionsDataset", "input_dataset: variant", "serialized_options: string, " KINDS),
-    ROW("ModelDataset", "input_dataset: variant", "handle: variant",
-        "algorithm: int = 0, cpu_budget: int = 0, ram_budget: int = 0, " KINDS, tfc_nn_shape_scalar),
-    ROW("OptimizeDataset", "input_dataset: variant, optimizations: string", "handle: variant",
-        KINDS ", optimization_configs: list(string) = []", tfc_nn_shape_scalar),
-    ROW("OptimizeDatasetV2",
-        "input_dataset: variant, optimizations_enabled: string, optimizations_disabled: string, optimizations_default: "
-        "string",
-        "handle: variant", KINDS ", optimization_configs: list(string) = []", tfc_nn_shape_scalar),
-    ROW("FinalizeDataset", "input_dataset: variant", "handle: variant", "has_captured_ref: bool = false, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("AssertCardinalityDataset", "input_dataset: variant, cardinality: int64", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("AutoShardDataset", "input_dataset: variant, num_workers: int64, index: int64", "handle: variant",
-        "auto_shard_policy: int = 0, " KINDS ", num_replicas: int = 0", tfc_nn_shape_scalar),
-    ROW("RebatchDataset", "input_dataset: variant, num_replicas: int64", "handle: variant",
-        KINDS ", use_fallback: bool = true", tfc_nn_shape_scalar),
-    ROW("RebatchDatasetV2", "input_dataset: variant, batch_sizes: int64, drop_remainder: bool", "handle: variant",
-        KINDS, tfc_nn_shape_scalar),
-    DATASET("ShardDataset", "input_dataset: variant, num_shards: int64, index: int64",
-            "require_non_empty: bool = false, " KINDS),
-    DATASET("ScanDataset", "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
-            "f: func, Tstate: list(type) >= 1, Targuments: list(type) >= 0, " KINDS
-            ", preserve_cardinality: bool = false, use_default_device: bool = true"),
-    DATASET("TakeWhileDataset", "input_dataset: variant, other_arguments: Targuments",
-            "predicate: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("UnbatchDataset", "input_dataset: variant", KINDS),
-    DATASET("UniqueDataset", "input_dataset: variant", KINDS),
-    DATASET("WindowDataset", "input_dataset: variant, size: int64, shift: int64, stride: int64, drop_remainder: bool",
-            KINDS),
-    DATASET("RandomDataset", "seed: int64, seed2: int64", KINDS),
-    DATASET("RandomDatasetV2", "seed: int64, seed2: int64, seed_generator: resource",
-            "rerandomize_each_iteration: bool = false, " KINDS),
-    ROW("SamplingDataset", "input_dataset: variant, rate: float, seed: int64, seed2: int64", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("SparseTensorSliceDataset", "indices: int64, values: Tvalues, dense_shape: int64", "handle: variant",
-        "Tvalues: type", tfc_nn_shape_scalar),
-    ROW("CSVDataset",
-        "filenames: string, compression_type: string, buffer_size: int64, header: bool, field_delim: string, "
-        "use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults: output_types",
-        "handle: variant",
-        "output_types: list({float, double, int32, int64, string}) >= 1, output_shapes: list(shape) >= 1",
-        tfc_nn_shape_scalar),
-    ROW("CSVDatasetV2",
-        "filenames: string, compression_type: string, buffer_size: int64, header: bool, field_delim: string, "
-        "use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults: output_types, exclude_cols: "
-        "int64",
-        "handle: variant",
-        "output_types: list({float, double, int32, int64, string}) >= 1, output_shapes: list(shape) >= 1",
-        tfc_nn_shape_scalar),
-    ROW("ParseExampleDataset", "input_dataset: variant, num_parallel_calls: int64, dense_defaults: Tdense",
-        "handle: variant",
-        "sparse_keys: list(string) >= 0, dense_keys: list(string) >= 0, sparse_types: list({float, int64, string}) >= "
-        "0, Tdense: list({float, int64, string}) >= 0, dense_shapes: list(shape) >= 0, " KINDS
-        ", sloppy: bool = false, ragged_keys: list(string) >= 0 = [], ragged_value_types: list({float, int64, string}) "
-        ">= 0 = [], ragged_split_types: list({int32, int64}) >= 0 = []",
-        tfc_nn_shape_scalar),
-    ROW("ParseExampleDatasetV2", "input_dataset: variant, num_parallel_calls: int64, dense_defaults: Tdense",
-        "handle: variant",
-        "sparse_keys: list(string) >= 0, dense_keys: list(string) >= 0, sparse_types: list({float, int64, string}) >= "
-        "0, Tdense: list({float, int64, string}) >= 0, dense_shapes: list(shape) >= 0, " KINDS
-        ", deterministic: string = 'default', ragged_keys: list(string) >= 0 = [], ragged_value_types: list({float, "
-        "int64, string}) >= 0 = [], ragged_split_types: list({int32, int64}) >= 0 = []",
-        tfc_nn_shape_scalar),
-    ROW("IgnoreErrorsDataset", "input_dataset: variant", "handle: variant", KINDS ", log_warning: bool = false",
-        tfc_nn_shape_scalar),
-    ROW("MaxIntraOpParallelismDataset", "input_dataset: variant, max_intra_op_parallelism: int64", "handle: variant",
-        KINDS, tfc_nn_shape_scalar),
-    ROW("PrivateThreadPoolDataset", "input_dataset: variant, num_threads: int64", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("ThreadPoolDataset", "input_dataset: variant, thread_pool: resource", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("NonSerializableDataset", "input_dataset: variant", "handle: variant", KINDS, tfc_nn_shape_scalar),
-    DATASET("GeneratorDataset",
-            "init_func_other_args: Tinit_func_args, next_func_other_args: Tnext_func_args, finalize_func_other_args: "
-            "Tfinalize_func_args",
-            "init_func: func, next_func: func, finalize_func: func, Tinit_func_args: list(type) >= 0, Tnext_func_args: "
-            "list(type) >= 0, Tfinalize_func_args: list(type) >= 0, " KINDS),
-    ROW("GroupByReducerDataset",
-        "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, init_func_other_arguments: "
-        "Tinit_func_other_arguments, reduce_func_other_arguments: Treduce_func_other_arguments, "
-        "finalize_func_other_arguments: Tfinalize_func_other_arguments",
-        "handle: variant",
-        "key_func: func, init_func: func, reduce_func: func, finalize_func: func, Tkey_func_other_arguments: "
-        "list(type) >= 0, Tinit_func_other_arguments: list(type) >= 0, Treduce_func_other_arguments: list(type) >= 0, "
-        "Tfinalize_func_other_arguments: list(type) >= 0, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("DirectedInterleaveDataset", "selector_input_dataset: variant, data_input_datasets: N * variant",
-        "handle: variant", KINDS ", N: int >= 1, stop_on_empty_dataset: bool = false", tfc_nn_shape_scalar),
-    ROW("ChooseFastestDataset", "input_datasets: N * variant", "handle: variant",
-        "N: int >= 2, num_experiments: int, " KINDS, tfc_nn_shape_scalar),
-    ROW("ChooseFastestBranchDataset",
-        "input_dataset: variant, ratio_numerator: int64, ratio_denominator: int64, other_arguments: Targuments",
-        "handle: variant",
-        "Targuments: list(type) >= 0, num_elements_per_branch: int >= 1, branches: list(func) >= 1, "
-        "other_arguments_lengths: list(int) >= 1, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("DenseToSparseBatchDataset", "input_dataset: variant, batch_size: int64, row_shape: int64", "handle: variant",
-        KINDS, tfc_nn_shape_scalar),
-    ROW("MatchingFilesDataset", "patterns: string", "handle: variant", "", tfc_nn_shape_scalar),
-    ROW("SlidingWindowDataset", "input_dataset: variant, window_size: int64, window_shift: int64, window_stride: int64",
-        "handle: variant", "drop_remainder: bool = true, " KINDS, tfc_nn_shape_scalar),
-    ROW("LatencyStatsDataset", "input_dataset: variant, tag: string", "handle: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("BytesProducedStatsDataset", "input_dataset: variant, tag: string", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("SetStatsAggregatorDataset",
-        "input_dataset: variant, stats_aggregator: resource, tag: string, counter_prefix: string", "handle: variant",
-        KINDS, tfc_nn_shape_scalar),
-    ROW("SnapshotDataset", "input_dataset: variant, path: string", "handle: variant",
-        KINDS
-        ", compression: string = '', reader_path_prefix: string = '', writer_path_prefix: string = '', "
-        "shard_size_bytes: int = 10737418240, pending_snapshot_expiry_seconds: int = 86400, num_reader_threads: int = "
-        "1, reader_buffer_size: int = 1, num_writer_threads: int = 1, writer_buffer_size: int = 1, shuffle_on_read: "
-        "bool = false, seed: int = 0, seed2: int = 0, mode: string = 'auto', snapshot_name: string = ''",
-        tfc_nn_shape_scalar),
-    DATASET("SnapshotDatasetV2",
-            "input_dataset: variant, path: string, reader_func_other_args: Treader_func_args, shard_func_other_args: "
-            "Tshard_func_args",
-            KINDS ", compression: string = '', reader_prefix: string = '', writer_prefix: string = '', hash_valid: "
-                  "bool = false, hash: int = 0, reader_func: func, shard_func: func, Treader_func_args: list(type) >= "
-                  "0, Tshard_func_args: list(type) >= 0"),
-    ROW("SaveDataset", "input_dataset: variant, path: string, shard_func_other_args: Tshard_func_args", "",
-        "compression: string = '', shard_func: func, use_shard_func: bool = true, Tshard_func_args: list(type) >= 0",
-        tfc_nn_shape_none),
-    ROW("SaveDatasetV2", "input_dataset: variant, path: string, shard_func_other_args: Tshard_func_args",
-        "handle: variant",
-        "compression: string = '', shard_func: func, use_shard_func: bool = true, Tshard_func_args: list(type) >= "
-        "0, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("LoadDataset", "path: string, reader_func_other_args: Treader_func_args", "handle: variant",
-        KINDS ", compression: string = '', reader_func: func, Treader_func_args: list(type) >= 0", tfc_nn_shape_scalar),
-    DATASET("ListDataset", "tensors: Tinput_types", "Tinput_types: list(type) >= 1, " KINDS),
-    ROW("SqlDataset", "driver_name: string, data_source_name: string, query: string", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("ExperimentalMapAndBatchDataset",
-        "input_dataset: variant, other_arguments: Targuments, batch_size: int64, num_parallel_calls: int64, "
-        "drop_remainder: bool",
-        "handle: variant", "f: func, Targuments: list(type) >= 0, " KINDS ", preserve_cardinality: bool = false",
-        tfc_nn_shape_scalar),
-    ROW("ExperimentalParallelInterleaveDataset",
-        "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, sloppy: bool, "
-        "buffer_output_elements: int64, prefetch_input_elements: int64",
-        "handle: variant", "f: func, Targuments: list(type) >= 0, " KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalUnbatchDataset", "input_dataset: variant", "handle: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalGroupByWindowDataset",
-        "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, reduce_func_other_arguments: "
-        "Treduce_func_other_arguments, window_size_func_other_arguments: Twindow_size_func_other_arguments",
-        "handle: variant",
-        "key_func: func, reduce_func: func, window_size_func: func, Tkey_func_other_arguments: list(type) >= 0, "
-        "Treduce_func_other_arguments: list(type) >= 0, Twindow_size_func_other_arguments: list(type) >= 0, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("ExperimentalRebatchDataset", "input_dataset: variant, num_replicas: int64", "handle: variant",
-        KINDS ", use_fallback: bool = true", tfc_nn_shape_scalar),
-    ROW("ExperimentalIgnoreErrorsDataset", "input_dataset: variant", "handle: variant",
-        KINDS ", log_warning: bool = false", tfc_nn_shape_scalar),
-    ROW("ExperimentalScanDataset", "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
-        "handle: variant",
-        "f: func, Tstate: list(type) >= 1, Targuments: list(type) >= 0, " KINDS ", preserve_cardinality: bool = false",
-        tfc_nn_shape_scalar),
-    ROW("ExperimentalPrivateThreadPoolDataset", "input_dataset: variant, num_threads: int64", "handle: variant", KINDS,
-        tfc_nn_shape_scalar),
-    ROW("ExperimentalMaxIntraOpParallelismDataset", "input_dataset: variant, max_intra_op_parallelism: int64",
-        "handle: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalAutoShardDataset", "input_dataset: variant, num_workers: int64, index: int64", "handle: variant",
-        "auto_shard_policy: int = 0, " KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalParseExampleDataset", "input_dataset: variant, num_parallel_calls: int64, dense_defaults: Tdense",
-        "handle: variant",
-        "sparse_keys: list(string) >= 0, dense_keys: list(string) >= 0, sparse_types: list({float, int64, string}) >= "
-        "0, Tdense: list({float, int64, string}) >= 0, dense_shapes: list(shape) >= 0, " KINDS ", sloppy: bool = false",
-        tfc_nn_shape_scalar),
-    ROW("ExperimentalDirectedInterleaveDataset", "selector_input_dataset: variant, data_input_datasets: N * variant",
-        "handle: variant", KINDS ", N: int >= 1", tfc_nn_shape_scalar),
-    ROW("ExperimentalDenseToSparseBatchDataset", "input_dataset: variant, batch_size: int64, row_shape: int64",
-        "handle: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalUniqueDataset", "input_dataset: variant", "handle: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalTakeWhileDataset", "input_dataset: variant, other_arguments: Targuments", "handle: variant",
-        "predicate: func, Targuments: list(type) >= 0, " KINDS, tfc_nn_shape_scalar),
-    ROW("ExperimentalSlidingWindowDataset",
-        "input_dataset: variant, window_size: int64, window_shift: int64, window_stride: int64", "handle: variant",
-        KINDS, tfc_nn_shape_scalar),
-    ROW("AnonymousIterator", "", "handle: resource", KINDS, tfc_nn_shape_scalar),
-    ROW("AnonymousIteratorV2", "", "handle: resource, deleter: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("AnonymousIteratorV3", "", "handle: resource", KINDS, tfc_nn_shape_scalar),
+        "dataset_factory: func, " KINDS ", container: string = '', shared_name: string = ''", tfc_nn_shape_scalar,
+        TFC_OP_ASYNC, one_shot),
+    {.name = "MakeIterator",
+     .inputs = "dataset: variant, iterator: resource",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
+     .shape = tfc_nn_shape_none,
+     .kernel = make_iterator},
+    ROW("IteratorGetNext", "iterator: resource", "components: output_types", KINDS, tfc_dataset_shape_next,
+        TFC_OP_ASYNC, get_next),
+    ROW("IteratorGetNextSync", "iterator: resource", "components: output_types", KINDS, tfc_dataset_shape_next,
+        TFC_OP_ASYNC, get_next),
+    ROW("IteratorGetNextAsOptional", "iterator: resource", "optional: variant", KINDS, tfc_nn_shape_scalar,
+        TFC_OP_ASYNC, get_next_as_optional),
+    ROW("IteratorToStringHandle", "resource_handle: resource", "string_handle: string", "", tfc_nn_shape_scalar, 0,
+        to_string),
     ROW("IteratorFromStringHandle", "string_handle: string", "resource_handle: resource",
-        "output_types: list(type) >= 0 = [], output_shapes: list(shape) >= 0 = []", tfc_nn_shape_scalar),
+        "output_types: list(type) >= 0 = [], output_shapes: list(shape) >= 0 = []", tfc_nn_shape_scalar, 0,
+        from_string),
     ROW("IteratorFromStringHandleV2", "string_handle: string", "resource_handle: resource",
-        "output_types: list(type) >= 0 = [], output_shapes: list(shape) >= 0 = []", tfc_nn_shape_scalar),
-    ROW("IteratorGetNextSync", "iterator: resource", "components: output_types", KINDS, shape_next),
-    ROW("IteratorGetNextAsOptional", "iterator: resource", "optional: variant", KINDS, tfc_nn_shape_scalar),
-    ROW("IteratorGetDevice", "resource: resource", "device: string", "", tfc_nn_shape_scalar),
-    ROW("DeleteIterator", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
-    ROW("DatasetCardinality", "input_dataset: variant", "cardinality: int64", "cardinality_options: string = ''",
-        tfc_nn_shape_scalar),
-    ROW("DatasetToSingleElement", "dataset: variant", "components: output_types", KINDS ", metadata: string = ''",
-        shape_next),
-    ROW("ReduceDataset", "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
-        "components: output_types",
-        "f: func, Tstate: list(type) >= 1, Targuments: list(type) >= 0, " KINDS
-        ", use_inter_op_parallelism: bool = true, metadata: string = ''",
-        shape_next),
-    ROW("MultiDeviceIterator", "", "handle: resource",
-        "devices: list(string) >= 1, shared_name: string, container: string, " KINDS, tfc_nn_shape_scalar),
-    ROW("AnonymousMultiDeviceIterator", "", "handle: resource, deleter: variant", "devices: list(string) >= 1, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("AnonymousMultiDeviceIteratorV3", "", "handle: resource", "devices: list(string) >= 1, " KINDS,
-        tfc_nn_shape_scalar),
-    ROW("MultiDeviceIteratorInit", "dataset: variant, multi_device_iterator: resource, max_buffer_size: int64",
-        "incarnation_id: int64", "", tfc_nn_shape_scalar),
-    ROW("MultiDeviceIteratorGetNextFromShard",
-        "multi_device_iterator: resource, shard_num: int32, incarnation_id: int64", "components: output_types", KINDS,
-        shape_next),
-    ROW("MultiDeviceIteratorToStringHandle", "multi_device_iterator: resource", "string_handle: string", "",
-        tfc_nn_shape_scalar),
-    ROW("MultiDeviceIteratorFromStringHandle", "string_handle: string", "multi_device_iterator: resource",
-        "output_types: list(type) >= 0 = [], output_shapes: list(shape) >= 0 = []", tfc_nn_shape_scalar),
-    ROW("DeleteMultiDeviceIterator", "multi_device_iterator: resource, iterators: N * resource, deleter: variant", "",
-        "N: int >= 0", tfc_nn_shape_none),
-    ROW("AnonymousSeedGenerator", "seed: int64, seed2: int64, reshuffle: bool", "handle: resource, deleter: variant",
-        "", tfc_nn_shape_scalar),
-    ROW("AnonymousRandomSeedGenerator", "seed: int64, seed2: int64", "handle: resource, deleter: variant", "",
-        tfc_nn_shape_scalar),
-    ROW("DeleteSeedGenerator", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
-    ROW("DeleteRandomSeedGenerator", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
-    ROW("DummySeedGenerator", "", "handle: resource", "", tfc_nn_shape_scalar),
-    ROW("AnonymousMemoryCache", "", "handle: resource, deleter: variant", "", tfc_nn_shape_scalar),
-    ROW("DeleteMemoryCache", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
-    ROW("DummyMemoryCache", "", "handle: resource", "", tfc_nn_shape_scalar),
-    ROW("ThreadPoolHandle", "", "handle: resource",
-        "num_threads: int, max_intra_op_parallelism: int = 1, display_name: string, container: string = '', "
-        "shared_name: string = ''",
-        tfc_nn_shape_scalar),
-    ROW("WrapDatasetVariant", "input_handle: variant", "output_handle: variant", "", tfc_nn_shape_scalar),
-    ROW("UnwrapDatasetVariant", "input_handle: variant", "output_handle: variant", "", tfc_nn_shape_scalar),
+        "output_types: list(type) >= 0 = [], output_shapes: list(shape) >= 0 = []", tfc_nn_shape_scalar, 0,
+        from_string),
 };
 TFC_REGISTER_OPS(data_iterator_rows);

@@ -37,7 +37,7 @@ tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def) {
                                              "ResourceAccumulatorApplyGradient",
                                              "SparseAccumulatorApplyGradient",
                                              NULL};
-  static const char *const tables[] = {"InitializeTable", "LookupTableImport", NULL};
+  static const char *const tables[] = {"InitializeTable", "LookupTableImport", "MakeIterator", NULL};
   static const char *const saves[] = {"Save",
                                       "SaveV2",
                                       "SaveSlices",
@@ -59,6 +59,10 @@ tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def) {
   if (def && (def->flags & TFC_OP_SAVES)) return TFC_EFFECT_SAVE;
   if (def && (def->flags & TFC_OP_UPDATE)) return TFC_EFFECT_UPDATE;
   return TFC_EFFECT_NONE;
+}
+
+bool tfc_op_begins_iterator(tfc_str op) {
+  return tfc_str_is(op, "MakeIterator");
 }
 
 bool tfc_op_is_placeholder(tfc_str op) {

@@ -8,12 +8,14 @@
 typedef enum tfc_op_effect {
   TFC_EFFECT_NONE,
   TFC_EFFECT_UPDATE,  // writes a variable or a queue
-  TFC_EFFECT_TABLE,   // fills a lookup table
+  TFC_EFFECT_TABLE,   // fills a lookup table, begins an iterator
   TFC_EFFECT_RESTORE, // reads a checkpoint
   TFC_EFFECT_SAVE,    // writes files or summaries
 } tfc_op_effect;
 tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
 
+// The iterator in input 1 begins anew.
+bool tfc_op_begins_iterator(tfc_str op);
 bool tfc_op_is_placeholder(tfc_str op); // nothing but what is fed
 bool tfc_op_is_outside(
     tfc_str op); // a placeholder, with a default or without, or a read of a queue, iterator or reader

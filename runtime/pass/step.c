@@ -262,6 +262,13 @@ out:
   return s;
 }
 
+// The iterator of the session that a node begins anew, or TFC_NO_NODE.
+static uint32_t made_iterator(const struct work *w, uint32_t id) {
+  const struct tfc_node *n = &w->g->nodes[id];
+  if (!tfc_op_begins_iterator(n->op) || n->input_count < 2) return TFC_NO_NODE;
+  return tfc_node_inputs(w->g, n)[1].node;
+}
+
 // --- The initialiser -------------------------------------------------------------------------------------------------
 
 static tfc_status infer_init(struct work *w) {
@@ -301,8 +308,14 @@ static tfc_status infer_init(struct work *w) {
   uint32_t own = 0;
   TFC_TRY(s, need_runners(w, needed));
   for (uint32_t i = 0; i < g->node_count; i++) {
+    if (made_iterator(w, i) != TFC_NO_NODE && (covered[i] || w->needed[i])) done[made_iterator(w, i)] = true;
+  }
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const uint32_t iterator = made_iterator(w, i);
     bool table = w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
-                 needed[tfc_node_inputs(g, &g->nodes[i])[0].node];
+                 (iterator != TFC_NO_NODE ? needed[iterator] && !done[iterator]
+                                          : needed[tfc_node_inputs(g, &g->nodes[i])[0].node]);
+    if (table && iterator != TFC_NO_NODE) done[iterator] = true; // of several datasets, the first
     if (!table) {
       if (!w->initial[i] || covered[i]) continue;
       uint32_t variable = updated_variable(g, &g->nodes[i]);

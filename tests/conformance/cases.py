@@ -282,6 +282,11 @@ class Family:
                 todo += [t.op.name for t in op.inputs] + [c.name for c in op.control_inputs]
         graph_def = self.graph.as_graph_def()
         nodes = [n for n in graph_def.node if n.name in keep]
+        for n in nodes:  # colocation with what is left out means nothing
+            classes = n.attr["_class"].list.s if "_class" in n.attr else []
+            known = [c for c in classes if not c.startswith(b"loc:@") or c[5:].decode() in keep]
+            if len(known) < len(classes):
+                n.attr["_class"].list.s[:] = known
         del graph_def.node[:]
         graph_def.node.extend(nodes)
         return graph_def

@@ -11,7 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-FAMILIES = ["math_unary", "math_binary", "reductions", "array", "nn", "linalg", "signal", "image", "state", "optimizers", "random", "control_flow", "data", "coordination", "edges", "sparse", "features", "files", "serialized", "pooling", "quantized", "spectral", "staging", "legacy", "uncommon"]
+FAMILIES = ["math_unary", "math_binary", "reductions", "array", "nn", "linalg", "signal", "image", "state", "optimizers", "random", "control_flow", "data", "coordination", "edges", "sparse", "features", "files", "serialized", "pooling", "quantized", "spectral", "staging", "legacy", "uncommon", "datasets"]
 
 
 def family(name):

@@ -216,11 +216,12 @@ FAMILY(spectral, 28, 0)
 FAMILY(legacy, 83, 0)
 FAMILY(uncommon, 119, 0)
 FAMILY(staging, 18, 0)
+FAMILY(datasets, 50, 0)
 FAMILY(control_flow, 86, 3) // SymbolicGradient has no kernel: it runs lowered (below), and so do programs
 
 // What calls functions gives the same when they are lowered to branches and loops.
 static void lowered_functions(void **unused) {
-  static const char *const families[] = {"control_flow", "data", "state", "random"};
+  static const char *const families[] = {"control_flow", "data", "state", "random", "datasets"};
   (void)unused;
   for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
     int unsupported;
@@ -243,6 +244,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(family_control_flow), cmocka_unit_test(family_files),      cmocka_unit_test(family_serialized),
       cmocka_unit_test(family_pooling),      cmocka_unit_test(family_quantized),  cmocka_unit_test(family_spectral),
       cmocka_unit_test(family_legacy),       cmocka_unit_test(family_uncommon),   cmocka_unit_test(family_staging),
-      cmocka_unit_test(lowered_functions)};
+      cmocka_unit_test(family_datasets),     cmocka_unit_test(lowered_functions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

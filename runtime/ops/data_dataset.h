@@ -1,0 +1,126 @@
+// Datasets, what input pipelines read, and the iterators over them.
+//
+// A dataset is a value in a variant: what kind it is, the datasets that it reads, the tensors and the function that it
+// was made with. It never changes, but for what its kind shares between iterators (a cache, seeds). An iterator walks
+// over one and owns the iterators over what that reads; one kernel at a time asks it for elements, and the functions of
+// the pipeline run in that kernel's step. A kind of dataset is one const struct; its op is a row that makes one:
+//
+//   static tfc_status take_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
+//                               bool *ended) {
+//     int64_t *taken = tfc_dataset_state(it);
+//     if (*taken == it->dataset->n[0]) return *ended = true, NULL;
+//     ++*taken;
+//     return tfc_dataset_next(ctx, it->inputs[0], parts, ended);
+//   }
+#ifndef TFC_RUNTIME_OPS_DATA_DATASET_H
+#define TFC_RUNTIME_OPS_DATA_DATASET_H
+
+#include <pthread.h>
+
+#include "runtime/base/array.h"
+#include "runtime/ops/nn_common.h"
+
+struct tfc_dataset_iterator;
+struct tfc_dataset_kind {
+  const char *name;
+  size_t state;  // bytes of an iterator's own state, zero at first
+  size_t shared; // bytes that all iterators over a dataset share, zero at first
+  bool opens;    // `begin` opens what it reads; otherwise all inputs are open before it is called
+  // All but `next` are optional. `next` fills parts[dataset->parts], which come in empty, or sets *ended; after that
+  // and after an error the parts are released by the caller.
+  tfc_status (*begin)(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it);
+  tfc_status (*next)(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
+                     bool *ended);
+  void (*end)(struct tfc_dataset_iterator *it);
+  void (*forget)(void *shared); // releases what is shared
+};
+struct tfc_dataset {
+  struct tfc_object object;
+  const struct tfc_dataset_kind *kind;
+  char *node; // that made it, for messages
+  uint32_t input_count, tensor_count, parts, depth;
+  struct tfc_dataset **inputs;
+  struct tfc_tensor *tensors; // the function's captured inputs, or the elements themselves
+  tfc_dtype *types;           // [parts], of an element
+  struct tfc_func_attr function;
+  pthread_mutex_t lock; // for what is shared
+  int64_t n[4];         // numbers, as the kind has them
+  max_align_t shared[];
+};
+struct tfc_dataset_iterator {
+  struct tfc_dataset *dataset;
+  struct tfc_dataset_iterator **inputs; // [dataset->input_count]; NULL: not open
+  max_align_t state[];
+};
+extern const struct tfc_object_type tfc_dataset_type;
+
+static inline void *tfc_dataset_state(struct tfc_dataset_iterator *it) {
+  return it->state;
+}
+
+// A dataset that reads the datasets among the kernel's inputs [0, input_count) and keeps the tensors [first_tensor,
+// first_tensor + tensor_count) of its inputs. The parts of its elements are as the node's output_types (or
+// Toutput_types) say; one string where it has neither.
+TFC_MUST_USE tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const struct tfc_dataset_kind *kind,
+                                           uint32_t input_count, uint32_t first_tensor, uint32_t tensor_count,
+                                           struct tfc_dataset **out);
+// The node's attribute `name` is the function that the dataset's iterators call.
+TFC_MUST_USE tfc_status tfc_dataset_set_function(struct tfc_kernel_ctx *ctx, const char *name, struct tfc_dataset *d);
+// The kernel's output 0; takes the reference over.
+TFC_MUST_USE tfc_status tfc_dataset_output(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d);
+// A scalar integer or bool input.
+TFC_MUST_USE tfc_status tfc_dataset_number(struct tfc_kernel_ctx *ctx, uint32_t input, const char *name, int64_t *out);
+
+TFC_MUST_USE tfc_status tfc_dataset_open(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d,
+                                         struct tfc_dataset_iterator **out);
+void tfc_dataset_close(struct tfc_dataset_iterator *it); // NULL is fine
+// The next element; parts that were filled are the caller's. CANCELLED: the step is over.
+TFC_MUST_USE tfc_status tfc_dataset_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
+                                         struct tfc_tensor *parts, bool *ended);
+// Calls the dataset's function with `count` tensors and those that it captured.
+TFC_MUST_USE tfc_status tfc_dataset_call(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d,
+                                         const struct tfc_tensor *args, uint32_t count, struct tfc_tensor *results,
+                                         uint32_t result_count);
+// The same for a function that says yes or no.
+TFC_MUST_USE tfc_status tfc_dataset_ask(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d,
+                                        const struct tfc_tensor *args, uint32_t count, bool *yes);
+// The dataset that a scalar variant holds. Borrowed.
+TFC_MUST_USE tfc_status tfc_dataset_of(const struct tfc_tensor *t, struct tfc_dataset **out);
+
+// `count` empty tensors; NULL: out of memory. Freed with all that they hold.
+struct tfc_tensor *tfc_dataset_parts(uint32_t count);
+void tfc_dataset_parts_free(struct tfc_tensor *parts, size_t count);
+void tfc_dataset_parts_clear(struct tfc_tensor *parts, size_t count);
+
+// Elements that wait: the parts of one behind those of the other.
+struct tfc_dataset_elements {
+  TFC_ARRAY(struct tfc_tensor) items;
+};
+void tfc_dataset_elements_free(struct tfc_dataset_elements *e);
+// Adds the next element of `it` behind the others.
+TFC_MUST_USE tfc_status tfc_dataset_gather(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
+                                           struct tfc_dataset_elements *e, bool *ended);
+
+// Component i of the outputs has the shape that the attribute output_shapes says.
+tfc_status tfc_dataset_shape_next(struct tfc_shape_ctx *ctx);
+// The outputs are these parts, of the types and shapes that the node promises.
+TFC_MUST_USE tfc_status tfc_dataset_deliver(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *parts, uint32_t count);
+
+// Kernels that call functions run on the step's own thread, as those that wait do (TFC_OP_ASYNC): they end with this.
+// What they take of an iterator in a loop they take in the order of the iterations, as all ops that have state do.
+static inline tfc_status tfc_dataset_done(struct tfc_kernel_ctx *ctx) {
+  ctx->done(ctx, NULL);
+  return NULL;
+}
+enum { TFC_DATASET_TURNS = 1 }; // node_state of such ops
+
+#define TFC_DATASET_KINDS "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
+#define TFC_DATASET_MORE ", metadata: string = ''"
+#define TFC_DATASET_ROW(op, in, attributes, kernel_)                                                                   \
+  {                                                                                                                    \
+    .name = op, .inputs = in, .outputs = "handle: variant", .attrs = attributes,                                       \
+    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = tfc_nn_shape_scalar,                  \
+    .kernel = kernel_                                                                                                  \
+  }
+
+#endif

@@ -1,0 +1,204 @@
+"""Input pipelines: datasets, iterators over them, and training on what they give."""
+
+import numpy as np
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+D = tf.data.Dataset
+
+
+def cases(f):
+    with f.graph.as_default():
+        for name, make in pipelines(f):
+            one_shot(f, name, make)
+        iterators(f)
+        errors(f)
+        loops(f)
+
+
+def elements(make):
+    """How many elements TensorFlow's own iterator gives."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        got, count = tf1.data.make_one_shot_iterator(make()).get_next(), 0
+        try:
+            while count < 24:
+                session.run(tf.nest.flatten(got))
+                count += 1
+        except tf.errors.OutOfRangeError:
+            pass
+        return count
+
+
+def one_shot(f, name, make, tolerance="exact"):
+    """Element after element of an iterator, and what comes at the end."""
+    count = elements(make)
+    f.case("OneShotIterator", "int64", tolerance, tag=name)
+    with f.scope():
+        iterator = tf1.data.make_one_shot_iterator(make())
+        got = tf.nest.flatten(iterator.get_next())
+        optional = iterator.get_next_as_optional()
+    for _ in range(count):
+        f.run(got)
+    if count < 24:
+        with f.scope():
+            f.run(optional.has_value())
+
+
+def pipelines(f):
+    """(name, function that makes the dataset)"""
+    def pair():
+        return D.from_tensor_slices((np.arange(10, dtype=np.float32).reshape(5, 2), np.array([b"a", b"bc", b"", b"def", b"g"], object)))
+    def numbers(n=7):
+        return D.range(n)
+    return [
+        ("slices", pair),
+        ("tensors", lambda: D.from_tensors((np.array([1, 2]), {"a": np.array(b"x", object), "b": np.array(2.5)}))),
+        ("nothing", lambda: D.from_tensor_slices(np.zeros([0, 3], np.float32))),
+        ("range", lambda: D.range(2, 20, 5)),
+        ("range_down", lambda: D.range(3, -4, -2)),
+        ("range_empty", lambda: D.range(5, 2)),
+        ("range_int32", lambda: D.range(1, 9, 3, output_type=tf.int32)),
+        ("range_float", lambda: D.range(4, output_type=tf.float32)),
+        ("batch", lambda: pair().batch(2)),
+        ("batch_drop", lambda: pair().batch(2, drop_remainder=True)),
+        ("batch_larger", lambda: numbers().batch(100)),
+        ("batch_twice", lambda: numbers(10).batch(2).batch(2, drop_remainder=True)),
+        ("take", lambda: numbers().take(3)),
+        ("take_all", lambda: numbers(3).take(-1)),
+        ("take_none", lambda: numbers().take(0)),
+        ("take_more", lambda: numbers(2).take(5)),
+        ("skip", lambda: numbers().skip(3)),
+        ("skip_all", lambda: numbers().skip(-1)),
+        ("skip_more", lambda: numbers().skip(50)),
+        ("repeat", lambda: numbers(3).repeat(2)),
+        ("repeat_for_ever", lambda: numbers(3).repeat()),
+        ("repeat_nothing", lambda: numbers(0).repeat()),
+        ("repeat_never", lambda: numbers(3).repeat(0)),
+        ("zip", lambda: D.zip((pair(), numbers()))),
+        ("concatenate", lambda: numbers(2).concatenate(D.range(10, 13)).concatenate(numbers(1))),
+        ("shard", lambda: numbers(10).shard(3, 1)),
+        ("prefetch", lambda: numbers(3).prefetch(2).prefetch(tf.data.AUTOTUNE)),
+        ("map", lambda: pair().map(lambda x, s: (tf.reduce_sum(x * 2 + 1), tf.strings.length(s), s))),
+        ("map_parallel", lambda: numbers().map(lambda i: i * i, num_parallel_calls=3)),
+        ("map_captured", lambda: captured(numbers())),
+        ("map_loop", lambda: numbers().map(lambda i: tf.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s + j * j), [tf.constant(0, tf.int64), tf.constant(0, tf.int64)])[1])),
+        ("map_branch", lambda: numbers().map(lambda i: tf.cond(tf.equal(i % 2, 0), lambda: i * 10, lambda: -i))),
+        ("filter", lambda: numbers(12).filter(lambda i: tf.equal(i % 3, 1))),
+        ("filter_nothing", lambda: numbers(12).filter(lambda i: i < 0)),
+        ("take_while", lambda: numbers(12).map(lambda i: i % 5).take_while(lambda i: i < 4)),
+        ("chain", lambda: numbers(20).map(lambda i: (i, tf.cast(i, tf.float32) / 2)).filter(lambda i, x: tf.equal(i % 2, 0)).batch(3).repeat(2).prefetch(1)),
+    ]
+
+
+def captured(numbers):
+    factor = tf.constant([2, 3], tf.int64)
+    return D.zip((numbers, D.from_tensors(factor).repeat())).map(lambda i, v: i * v)
+
+
+def iterators(f):
+    f.case("MakeIterator", "int64")
+    with f.scope():
+        limit = f.const(np.array(4, np.int64), dynamic=True)
+        iterator = tf1.data.make_initializable_iterator(D.range(limit).map(lambda i: i + limit))
+        got = iterator.get_next()
+    for _ in range(2):  # from the beginning
+        f.run(targets=[iterator.initializer])
+        f.run(got)
+        f.run(got)
+    f.case("MakeIterator", "int64", tag="of_two_datasets")
+    with f.scope():
+        first, second = D.range(3), D.range(10, 20)
+        iterator = tf1.data.Iterator.from_structure(tf1.data.get_output_types(first), tf1.data.get_output_shapes(first))
+        begin = [iterator.make_initializer(d) for d in (first, second)]
+        got = iterator.get_next()
+    for i in (0, 1, 0):
+        f.run(targets=[begin[i]])
+        f.run(got)
+        f.run(got)
+    f.case("IteratorGetNextAsOptional", "float32")
+    with f.scope():
+        iterator = tf1.data.make_initializable_iterator(D.from_tensor_slices(np.array([1.5, 2.5], np.float32)))
+        optional = iterator.get_next_as_optional()
+        some = optional.get_value()
+        is_there = iterator.get_next_as_optional().has_value()
+    f.run(targets=[iterator.initializer])
+    f.run(some)
+    for _ in range(3):
+        f.run(is_there)
+    f.case("IteratorFromStringHandleV2", "int64")
+    with f.scope():
+        made = [tf1.data.make_initializable_iterator(d) for d in (D.range(5), D.range(100, 105))]
+        handles = [i.string_handle() for i in made]
+        which = tf1.get_variable("which", initializer=0, use_resource=True)
+        handle = tf.stack(handles)[which]
+        got = tf1.data.Iterator.from_string_handle(handle, tf1.data.get_output_types(made[0]), tf1.data.get_output_shapes(made[0])).get_next()
+        switch = [which.assign(i) for i in (0, 1)]
+    f.run(targets=[i.initializer for i in made])
+    for i in (0, 1, 0, 0, 1):
+        f.run(targets=[switch[i].op])
+        f.run(got)
+    f.case("OneShotIterator", "int64", tag="asked_twice_in_a_step")
+    with f.scope():
+        iterator = tf1.data.make_one_shot_iterator(D.range(20))
+        a = iterator.get_next()
+        with tf1.control_dependencies([a]):
+            b = iterator.get_next()
+        f.run([a * 100, b * 7])
+        f.run([a * 100, b * 7])
+
+
+def errors(f):
+    f.case("IteratorGetNext", "int64", tag="not_initialised", expect_error="FailedPreconditionError")
+    with f.scope():
+        f.run(tf1.data.make_initializable_iterator(D.range(3)).get_next())
+    f.case("IteratorGetNext", "int64", tag="at_the_end", expect_error="OutOfRangeError")
+    with f.scope():
+        f.run(tf1.data.make_one_shot_iterator(D.range(0)).get_next())
+    f.case("IteratorGetNext", "float32", tag="unequal_batch", expect_error="InvalidArgumentError")
+    with f.scope():
+        f.run(tf1.data.make_one_shot_iterator(D.range(1, 4).map(lambda i: tf.zeros([i])).batch(2)).get_next())
+    f.case("IteratorGetNext", "float32", tag="failing_function", expect_error="InvalidArgumentError")
+    with f.scope():
+        f.run(tf1.data.make_one_shot_iterator(D.range(3).map(lambda i: tf1.debugging.check_numerics(1.0 / tf.cast(i, tf.float32), "zero"))).get_next())
+    for tag, make in (("batch_of_none", lambda n: D.range(3).batch(n)), ("shard_of_none", lambda n: D.range(3).shard(n + 1, n + 4)), ("step_of_none", lambda n: D.range(0, 3, n))):
+        f.case("MakeIterator", "int64", tag=tag, expect_error="InvalidArgumentError")
+        with f.scope():
+            iterator = tf1.data.make_initializable_iterator(make(f.const(np.array(0, np.int64), dynamic=True)))
+        f.run(targets=[iterator.initializer])
+
+
+def loops(f):
+    """Training on what a pipeline gives."""
+    x = np.linspace(-1, 1, 24).reshape(8, 3).astype(np.float32)
+    y = (x @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.25).astype(np.float32)
+    f.case("OneShotIterator", "float32", "relative:1e-5", tag="training")
+    with f.scope():
+        w = tf1.get_variable("w1", initializer=tf.zeros([3, 1]), use_resource=True)
+        a, b = tf1.data.make_one_shot_iterator(D.from_tensor_slices((x, y)).batch(4).repeat()).get_next()
+        loss = tf.reduce_mean(tf.square(tf.matmul(a, w) - b))
+        train = tf1.train.GradientDescentOptimizer(0.3).minimize(loss)
+        f.run(targets=[w.initializer])
+        for _ in range(5):
+            f.run(loss, targets=[train])
+        f.run(w.read_value())
+    f.case("IteratorGetNext", "float32", "relative:1e-5", tag="training_in_a_loop")
+    with f.scope():
+        v = tf1.get_variable("w2", initializer=tf.zeros([3, 1]), use_resource=True)
+        v_reset = v.initializer
+
+        @tf.function
+        def epoch():
+            iterator = iter(D.from_tensor_slices((x, y)).batch(2).repeat(3))
+            total = tf.constant(0.0)
+            for _ in tf.range(12):
+                a, b = next(iterator)
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(tf.matmul(a, v) - b))
+                v.assign_sub(0.2 * tape.gradient(loss, v))
+                total += loss
+            return total
+        total = epoch()
+        f.run(targets=[v_reset])
+        f.run(total)
+        f.run(total)
+        f.run(v.read_value())
