@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The stages of scripts/gpu_check that read numbers: --gpu-math in numerics, cupti, green, bench, and reducing a database for bringing it
-back.
+"""The stages of scripts/gpu_check that read numbers: parts in probe, --gpu-math in numerics, cupti, green, bench, reducing a database for
+bringing it back, and running again what failed, with everything said that can be (explain).
 
 Everything is computed from the documented views. Exit: 0 all held, 1 something did not."""
 
@@ -227,6 +227,129 @@ def green(options):
     attempt("tfc-place", placed_on_virtual_devices, options)
 
 
+SHAPES = {"own": [8, 300], "product": [64, 64], "convolution": [2, 12, 12, 8]}
+
+
+def part_graph(kind):
+    """A placeholder, two operations of a kind (one alone is not captured) and their sum, in text. The filter of the convolution is a slice
+    of its input: 3 x 3 x 8 x 8 of 2 x 12 x 12 x 8."""
+    def node(name, op, inputs, attributes):
+        return (f'node {{ name: "{name}" op: "{op}" ' + " ".join(f'input: "{i}"' for i in inputs) + " "
+                + " ".join(f'attr {{ key: "{k}" value {{ {v} }} }}' for k, v in attributes.items()) + " }")
+
+    def integers(name, *values):
+        return node(name, "Const", [], {"dtype": "type: DT_INT32", "value":
+                    f"tensor {{ dtype: DT_INT32 tensor_shape {{ dim {{ size: {len(values)} }} }} "
+                    + " ".join(f"int_val: {v}" for v in values) + " }"})
+    shape = SHAPES[kind]
+    of_float, lines = {"T": "type: DT_FLOAT"}, []
+    lines.append(node("x", "Placeholder", [], {"dtype": "type: DT_FLOAT",
+                                               "shape": "shape { " + " ".join(f"dim {{ size: {d} }}" for d in shape) + " }"}))
+    if kind == "own":
+        lines += [node("a", "Exp", ["x"], of_float), node("b", "Sin", ["a"], of_float)]
+    elif kind == "product":
+        lines += [node("a", "MatMul", ["x", "x"], of_float), node("b", "MatMul", ["a", "x"], of_float)]
+    else:
+        lines += [node("flat", "Reshape", ["x", "whole"], of_float | {"Tshape": "type: DT_INT32"}), integers("whole", 2304),
+                  integers("from", 0), integers("size", 576), integers("form", 3, 3, 8, 8),
+                  node("cut", "Slice", ["flat", "from", "size"], of_float | {"Index": "type: DT_INT32"}),
+                  node("filter", "Reshape", ["cut", "form"], of_float | {"Tshape": "type: DT_INT32"})]
+        how = of_float | {"strides": "list { i: 1 i: 1 i: 1 i: 1 }", "padding": 's: "SAME"'}
+        lines += [node("a", "Conv2D", ["x", "filter"], how), node("b", "Conv2D", ["a", "filter"], how)]
+    lines += [integers("axes", *range(len(shape))), node("out", "Sum", ["b", "axes"], of_float | {"Tidx": "type: DT_INT32"})]
+    return "\n".join(lines) + "\n"
+
+
+def part(options, kind, way, more, on_cpu):
+    path = os.path.join(options.out, f"part_{kind}.pbtxt")
+    command = [os.path.join(options.bin, "tfc-run"), "--graph", path, "--fetch", "out:0", "--json", *more]
+    done = start(command)
+    if done.returncode != 0:
+        expect(False, f"{kind}, {way}: exit {done.returncode}: {done.stderr.strip()[-600:]}")
+        return explain(options, command)
+    document = json.loads(done.stdout)
+    value = document["fetched"]["out:0"]
+    near = abs(value - on_cpu) <= 1e-3 * abs(on_cpu)
+    expect(near, f"{kind}, {way}: {value:.7g}, the CPU has {on_cpu:.7g}; {median_of(document):.1f} us a step")
+    for lost in document["fallbacks"]:
+        expect(lost.get("op") == "Slice", f"{kind}, {way}: on the host: {json.dumps(lost)[:400]}")
+    if way == "under CUPTI":
+        by_profiler(document, kind)
+    if not near:
+        explain(options, command)
+    return None
+
+
+def parts(options):
+    """An own kernel, a product and a convolution, each launched one by one, captured, on a green stream, and under CUPTI."""
+    ways = {"plain": ["--devices", "gpu:0", "--cuda-graphs", "off", "--steps", "3"],
+            "captured": ["--devices", "gpu:0", "--steps", "5"],
+            "on a green stream": ["--devices", "vgpu:0-1", "--steps", "5"],
+            "under CUPTI": ["--devices", "gpu:0", "--steps", "5", "--profile", "--db", os.path.join(scratch(), "part.db")]}
+    for kind in SHAPES:
+        path = os.path.join(options.out, f"part_{kind}.pbtxt")
+        with open(path, "w") as f:
+            f.write(part_graph(kind))
+        cpu = attempt(kind, run, [os.path.join(options.bin, "tfc-run"), "--graph", path, "--fetch", "out:0", "--json", "--steps", "1"])
+        for way, more in ways.items() if cpu else ():
+            attempt(f"{kind}, {way}", part, options, kind, way, more, cpu["fetched"]["out:0"])
+
+
+def declines(options):
+    """What runs on the host in the large graphs, and why, in the libraries' own words where they said something."""
+    for graph in ("mlp",) if options.quick else ("nmt", "transformer", "resnet50"):
+        document = attempt(graph, tfc_run, options, graph, "--devices", "gpu:0", "--steps", "2", "--warmup", "0")
+        for lost in document["fallbacks"] if document else []:
+            print(f"      {graph}: on the host:", json.dumps(lost)[:400])
+        if document:
+            print(f"      {graph}: {len(document['fallbacks'])} operations or more on the host, {median_of(document):.1f} us a step")
+
+
+def again(what, command, seconds, **more):
+    """The end of what a command says when it runs again; its exit status."""
+    environment = dict(os.environ, **more)
+    if "TFC_LIBRARY_PATH" in environment:
+        environment["LD_LIBRARY_PATH"] = environment["TFC_LIBRARY_PATH"]
+    print(f"      -- again {what}:", flush=True)
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=seconds, env=environment)
+    except subprocess.TimeoutExpired as late:
+        lines, code = (late.stdout or b"").decode(errors="replace").splitlines(), "stopped"
+    except OSError as problem:
+        lines, code = [str(problem)], "not started"
+    else:
+        lines, code = done.stdout.splitlines(), done.returncode
+    for line in lines[-40:]:
+        print("        ", line[:300])
+    print(f"         exit {code}", flush=True)
+    return code
+
+
+def explain(options, command):
+    """The first thing that fails is run again: launches that wait, with the libraries' logs; under a debugger for the stack where a signal
+    ended it; under compute-sanitizer. The others are not: there is no time."""
+    told = os.path.join(options.out, "explained")
+    if os.path.exists(told):
+        return
+    with open(told, "w") as f:
+        f.write(" ".join(command) + "\n")
+    print("      the first failure, run again:", " ".join(command))
+    code = again("with CUDA_LAUNCH_BLOCKING=1 and the libraries' logs", command, 40, CUDA_LAUNCH_BLOCKING="1", CUDNN_LOGLEVEL_DBG="2",
+                 CUDNN_LOGDEST_DBG="stderr", CUBLASLT_LOG_LEVEL="2")
+    if isinstance(code, int) and (code < 0 or code >= 128):
+        debugger = shutil.which("gdb")
+        if debugger:
+            again("under gdb", [debugger, "-batch", "-ex", "run", "-ex", "thread apply all backtrace 20", "--args", *command], 40)
+        else:
+            print("      there is no gdb: no stack")
+    sanitizer = shutil.which("compute-sanitizer") or os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "compute-sanitizer")
+    if os.path.exists(sanitizer):
+        again("under compute-sanitizer", [sanitizer, "--target-processes", "all", "--print-limit", "10", *command], 60)
+    else:
+        print("      there is no compute-sanitizer")
+
+
 def losses_in(options, graph, *more):
     """Of one step in each arithmetic: not the same as in float32 (or it was not used), and near."""
     plain = None
@@ -317,13 +440,17 @@ def reduce(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stage", choices=["maths", "cupti", "green", "bench", "reduce"])
+    parser.add_argument("stage", choices=["parts", "declines", "explain", "maths", "cupti", "green", "bench", "reduce"])
     parser.add_argument("--bin")
     parser.add_argument("--out", default=".")
     parser.add_argument("--db")
     parser.add_argument("--seconds", type=float, default=470, help="what there is time for")
     parser.add_argument("--quick", action="store_true", help="small graphs and few steps: whether it runs at all")
+    parser.add_argument("command", nargs="*", help="of explain, behind --")
     options = parser.parse_args()
+    if options.stage == "explain":
+        explain(options, options.command)
+        return 0
     attempt(options.stage, globals()[options.stage], options)
     return 1 if failures else 0
 

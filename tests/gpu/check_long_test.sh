@@ -27,11 +27,40 @@ printf '#!/bin/sh\necho "GPU 0: a fake"\n' >"$root/bin/nvidia-smi"
 chmod +x "$root/bin/nvidia-smi"
 export PATH=$root/bin:$PATH LD_LIBRARY_PATH=$root/build/gpu/lib
 
-[ $# -gt 0 ] || { set -- numerics conformance cupti green && export GPU_CHECK_QUICK=1; }
+code=0
 cd "$root" || exit 1
-OUT=$root/out bash scripts/gpu_check "$@"
-code=$?
-build/gpu/tests/gpu_probe_test basic graphs green libraries peers || code=1
+if [ $# -eq 0 ]; then
+  # The one first call, in its order.
+  export GPU_CHECK_QUICK=1
+  set -- numerics green
+  OUT=$root/first bash scripts/gpu_check first || code=1
+  [ "$(grep -c '^ok    .*, \(plain\|captured\|on a green stream\|under CUPTI\): ' "$root/first/gpu_check.log")" -eq 12 ] &&
+    [ "$(sed -n 's/^gpu_check \([a-z]*\): passed.*/\1/p' "$root/first/gpu_check.log" | tr '\n' ' ')" = 'probe losses conformance cupti ' ] ||
+    { echo "the first call is not whole"; code=1; }
+fi
+OUT=$root/out bash scripts/gpu_check "$@" || code=1
+# As it is unpacked, without a checkout. Products end the process there: that is run again, once, with all that can be
+# said, and comes once more at the end.
+mkdir -p "$root/unpacked/bin" "$root/unpacked/tests"
+for part in scripts examples build/gpu/lib; do ln -s "$root/$part" "$root/unpacked/"; done
+ln -s "$root/tests/gpu" "$root/tests/conformance" "$build"/tests/gpu_probe_test "$root/unpacked/tests/"
+rm "$root/unpacked/scripts" && cp -r "$root/scripts" "$root/unpacked/scripts" # it looks for its own folder
+cat >"$root/unpacked/bin/tfc-run" <<END
+#!/bin/sh
+case "\$*" in *part_product*gpu:0*)
+  [ -z "\${CUDA_LAUNCH_BLOCKING:-}" ] || echo "launches wait, the libraries say \$CUBLASLT_LOG_LEVEL and \$CUDNN_LOGLEVEL_DBG" >&2
+  kill -SEGV \$\$
+esac
+exec "$build/bin/tfc-run" "\$@"
+END
+chmod +x "$root/unpacked/bin/tfc-run"
+echo 0123456789abcdef >"$root/unpacked/commit"
+(cd "$root/unpacked" && OUT=$root/broken bash scripts/gpu_check probe >"$root/broken.txt")
+[ $? -eq 1 ] && grep -q '^the carried build is of commit 0123456789ab' "$root/broken.txt" &&
+  [ "$(grep -c 'launches wait, the libraries say 2 and 2' "$root/broken.txt")" -ge 1 ] &&
+  [ "$(grep -c 'the first failure, run again' "$root/broken.txt")" -eq 1 ] &&
+  sed '1,/^-- the end of probe, which failed/d' "$root/broken.txt" | grep -q '^WRONG product, captured: exit -11' ||
+  { tail -n 60 "$root/broken.txt"; echo "what failed is not told"; code=1; }
 # What only seems to be in order is not.
 FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3 mlp || code=1
 FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3,shared mlp || code=1
@@ -48,7 +77,7 @@ GPU_CHECK_QUICK= OUT=$root/killed timeout -s TERM 8 bash scripts/gpu_check numer
 [ $? -eq 124 ] && grep -q '^gpu_check: stopped by a signal in numerics' "$root/killed/gpu_check.log" &&
   [ "$(grep -c . "$root/killed/gpu_check.log")" -gt 5 ] && tar -tzf "$root/killed/gpu_check.tar.gz" | grep -q numerics.txt ||
   { cat "$root/killed/gpu_check.log"; echo "nothing is left of a stage that was ended"; code=1; }
-GPU_CHECK_QUICK= OUT=$root/limit bash scripts/gpu_check --limit 45 numerics conformance >/dev/null
+GPU_CHECK_QUICK= OUT=$root/limit bash scripts/gpu_check --limit 32 numerics conformance >/dev/null
 [ $? -eq 1 ] && grep -q '^stopped after [0-9]* s: ' "$root/limit/gpu_check.log" &&
   grep -q '^gpu_check numerics: FAILED after [23][0-9] s' "$root/limit/gpu_check.log" &&
   grep -q '^gpu_check conformance: MISSED' "$root/limit/gpu_check.log" ||

@@ -96,6 +96,9 @@ TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, con
     if (__builtin_expect(tfc_cuda_error_ != 0, 0)) return tfc_cuda_error(device, tfc_cuda_error_, doing);              \
   } while (0)
 TFC_MUST_USE tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d);
+// What a row's prepare or launch failed with, which may be a library's own words for an error that has ended the device
+// (it came from whatever ran before): then the device is dead and the status says so. Takes `s`.
+TFC_MUST_USE tfc_status tfc_cuda_library_error(struct tfc_cuda_device *d, tfc_status s);
 // The copy of an operation, counted among its launches; CUDA's error.
 int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream);
 

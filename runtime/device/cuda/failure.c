@@ -14,6 +14,19 @@ tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doin
                          d->api->error_name(error), sticky ? ": the device is lost to this process" : "");
 }
 
+tfc_status tfc_cuda_library_error(struct tfc_cuda_device *d, tfc_status s) {
+  if (atomic_load(&d->dead)) return s;
+  size_t left = 0, total = 0;
+  int error = d->api->last_error();
+  // A library with a runtime of its own keeps its errors from ours: the driver tells every caller.
+  if (!tfc_cuda_error_is_sticky(error)) error = d->api->memory_info(&left, &total);
+  if (!tfc_cuda_error_is_sticky(error)) return s;
+  tfc_status lost = tfc_status_annotate(tfc_cuda_error(d, error, "seen by a library, caused here or before"), "%s",
+                                        tfc_status_message(s));
+  tfc_status_free(s);
+  return lost;
+}
+
 tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d) {
   int error = atomic_load_explicit(&d->dead, memory_order_relaxed);
   if (__builtin_expect(error == 0, 1)) return NULL;

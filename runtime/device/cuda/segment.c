@@ -73,6 +73,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
       return NULL;
     }
     if (attempt.release && attempt.state) attempt.release(attempt.state);
+    s = tfc_cuda_library_error(d, s); // no row is declined by a device that is dead
     if (tfc_status_code(s) != TFC_UNIMPLEMENTED) {
       tfc_text_deinit(&reasons);
       return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
@@ -230,7 +231,8 @@ tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_ca
   if (__builtin_expect(c->row != NULL, 1)) {
     struct tfc_cuda_launch l = {
         .ctx = ctx, .stream = stream, .library = &d->library, .scratch = d->scratch ? d->scratch->data : NULL};
-    return c->row->launch(&l);
+    tfc_status s = c->row->launch(&l);
+    return __builtin_expect(s == NULL, 1) ? NULL : tfc_cuda_library_error(d, s);
   }
   if (c->op->on_host) return run_on_host(c, ctx);
   if (c->is_view) return run_view(d, c, ctx, stream);

@@ -1,0 +1,137 @@
+// What a library says when the device has died under it, on a fake of the CUDA calls: rows whose "library" fails in its
+// own words while an operation before it has ended the context.
+#include "tests/common/test.h"
+
+#include "runtime/device/cuda/device.h"
+#include "tests/common/cuda_fake.h"
+
+static bool dies; // the work that the library gives the device ends the context
+
+static void break_device(const struct tfc_cuda_library *library, struct CUstream_st *stream) {
+  void *memory = NULL;
+  const struct tfc_cuda_device *d = tfc_cuda_device_of(library->device);
+  if (!dies) return;
+  tfc_cuda_fake_fail_work(1, 700);
+  assert_int_equal(d->api->allocate(&memory, 64), 0);
+  assert_int_equal(d->api->set(memory, 0, 64, stream), 0);
+  (void)d->api->stream_synchronize(stream); // a library asks, and keeps the answer to itself
+  (void)d->api->release(memory);
+}
+static tfc_status product_prepare(struct tfc_cuda_prepare *p) {
+  break_device(p->library, tfc_cuda_device_of(p->library->device)->compute);
+  return tfc_status_make(TFC_UNIMPLEMENTED, "cuBLASLt: CUBLAS_STATUS_INTERNAL_ERROR");
+}
+static tfc_status convolution_launch(struct tfc_cuda_launch *l) {
+  break_device(l->library, l->stream);
+  return tfc_status_make(TFC_INTERNAL, "cuDNN: CUDNN_STATUS_EXECUTION_FAILED");
+}
+static const struct tfc_cuda_kernel rows[] = {{"TestProduct", 0, product_prepare, convolution_launch, 0},
+                                              {"TestConvolution", 0, NULL, convolution_launch, 0}};
+TFC_CUDA_KERNELS(rows);
+
+static tfc_status on_host(struct tfc_kernel_ctx *ctx) {
+  (void)ctx;
+  return NULL;
+}
+
+struct subject {
+  struct tfc_device_set set;
+  struct tfc_device *device;
+  struct tfc_prepared *prepared;
+  struct tfc_semaphore *done;
+};
+static struct tfc_op_def def = {.inputs = "x: float", .outputs = "y: float", .kernel = on_host};
+static struct tfc_node node;
+static struct tfc_output edge = {0, 0};
+static tfc_dtype type = TFC_FLOAT;
+static struct tfc_graph graph;
+static struct tfc_shape shape;
+static struct tfc_tensor slot;
+static const struct tfc_tensor *in = &slot;
+static struct tfc_tensor *out = &slot;
+static struct tfc_segment_op op;
+static struct tfc_segment segment;
+
+static tfc_status prepare(struct subject *s, const char *name) {
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  tfc_cuda_fake_reset();
+  *s = (struct subject){0};
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &s->set));
+  assert_ok(tfc_semaphore_create(&s->done));
+  s->device = s->set.devices[0];
+  def.name = name;
+  shape = TFC_SHAPE(4);
+  slot = (struct tfc_tensor){.dtype = TFC_FLOAT, .shape = shape, .size = 16};
+  node = (struct tfc_node){
+      .name = TFC_STR("p"), .op = tfc_str_from(name), .def = &def, .input_count = 1, .output_count = 1};
+  graph = (struct tfc_graph){
+      .nodes = &node, .node_count = 1, .inputs = &edge, .edge_count = 1, .output_dtypes = &type, .output_total = 1};
+  op = (struct tfc_segment_op){.def = &def,
+                               .inputs = &in,
+                               .outputs = &out,
+                               .input_count = 1,
+                               .output_count = 1,
+                               .input_shapes = &shape,
+                               .output_shapes = &shape,
+                               .input_dtypes = &type};
+  segment = (struct tfc_segment){.graph = &graph, .ops = &op, .op_count = 1};
+  return s->device->driver->prepare(s->device, &segment, &s->prepared);
+}
+static void subject_deinit(struct subject *s) {
+  if (s->prepared) s->device->driver->release(s->device, s->prepared);
+  tfc_devices_close(&s->set);
+  tfc_semaphore_free(s->done);
+}
+
+static tfc_status run(struct subject *s) {
+  struct tfc_step step = {.id = 1};
+  assert_ok(s->device->driver->submit(s->device, s->prepared, &step, NULL, 0, &(struct tfc_timepoint){s->done, 1}, 1));
+  assert_ok(tfc_semaphore_wait(s->done, 1, 0, -1));
+  return step.status;
+}
+static tfc_status is_alive(struct subject *s) {
+  struct tfc_buffer *b = NULL;
+  tfc_status status = s->device->driver->allocate(s->device, 64, &b);
+  if (b) tfc_buffer_release(b);
+  return status;
+}
+
+static void launches(void **state) {
+  (void)state;
+  struct subject s;
+  dies = false; // in its own words, and the device goes on
+  assert_ok(prepare(&s, "TestConvolution"));
+  assert_fails(run(&s), TFC_INTERNAL, "CUDNN_STATUS_EXECUTION_FAILED");
+  assert_ok(is_alive(&s));
+  subject_deinit(&s);
+  dies = true;
+  assert_ok(prepare(&s, "TestConvolution"));
+  tfc_status status = run(&s);
+  if (!strstr(tfc_status_message(status), "caused here or before") ||
+      !strstr(tfc_status_message(status), "the device is lost to this process") ||
+      !strstr(tfc_status_message(status), "CUDNN_STATUS_EXECUTION_FAILED"))
+    fail_msg("%s", tfc_status_message(status));
+  assert_fails(status, TFC_UNAVAILABLE, "illegal memory access");
+  assert_fails(is_alive(&s), TFC_UNAVAILABLE, "stopped working");
+  subject_deinit(&s);
+}
+
+static void plans(void **state) {
+  (void)state;
+  struct subject s;
+  dies = false; // declined: the host has a kernel, and says why
+  assert_ok(prepare(&s, "TestProduct"));
+  assert_string_equal(s.device->driver->fallback(s.prepared, 0), "cuBLASLt: CUBLAS_STATUS_INTERNAL_ERROR");
+  assert_ok(is_alive(&s));
+  subject_deinit(&s);
+  dies = true;
+  assert_fails(prepare(&s, "TestProduct"), TFC_UNAVAILABLE, "illegal memory access");
+  assert_fails(is_alive(&s), TFC_UNAVAILABLE, "stopped working");
+  subject_deinit(&s);
+}
+
+int main(void) {
+  tfc_driver_add(&tfc_driver_gpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(launches), cmocka_unit_test(plans)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
