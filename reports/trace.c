@@ -1,9 +1,11 @@
-// Chrome's trace format: a process per device with a row for operations and one for what it receives; one after
-// another the traced steps, on a common axis.
+// Chrome's trace format: a process per device with a row for operations and one for what it receives, flows from
+// producers through transfers to consumers, a counter of being busy; one after another the traced steps, on a common
+// axis, each an event of a process of their own.
 #include <stdio.h>
 #include <zlib.h>
 
 #include "reports/reports.h"
+#include "reports/traced.h"
 #include "runtime/base/file.h"
 
 static void add_escaped(struct tfc_text *out, tfc_str text) {
@@ -38,84 +40,148 @@ out:
   return s;
 }
 
+struct writer {
+  struct tfc_text text;
+  uint64_t events, flows;
+};
+
+// An event up to its name; the caller ends it.
+static void begin_event(struct writer *w, const char *phase, int64_t pid, int tid, double us) {
+  tfc_text_printf(&w->text, "%s{\"ph\": \"%s\", \"pid\": %lld, \"tid\": %d, \"ts\": %.3f", w->events++ ? ",\n" : "",
+                  phase, (long long)pid, tid, us);
+}
+static void add_name(struct writer *w, int64_t pid, int tid, tfc_str name, tfc_str label) {
+  begin_event(w, "M", pid, tid, 0);
+  tfc_text_printf(&w->text, ", \"name\": \"%s\", \"args\": {\"name\": \"", tid ? "thread_name" : "process_name");
+  add_escaped(&w->text, name);
+  if (label.size) tfc_text_printf(&w->text, " (%.*s)", TFC_STR_ARG(label));
+  tfc_text_printf(&w->text, "\"}}");
+}
+// From the end of one slice to the beginning of another: viewers find the slice that an end lies in.
+static void add_flow(struct writer *w, int64_t from_pid, int from_tid, double from_us, int64_t to_pid, int to_tid,
+                     double to_us) {
+  w->flows++;
+  begin_event(w, "s", from_pid, from_tid, from_us);
+  tfc_text_printf(&w->text, ", \"id\": %llu, \"cat\": \"tensor\", \"name\": \"tensor\"}", (unsigned long long)w->flows);
+  begin_event(w, "f", to_pid, to_tid, to_us);
+  tfc_text_printf(&w->text, ", \"bp\": \"e\", \"id\": %llu, \"cat\": \"tensor\", \"name\": \"tensor\"}",
+                  (unsigned long long)w->flows);
+}
+static void add_busy(struct writer *w, int64_t pid, double us, int busy) {
+  begin_event(w, "C", pid, 0, us);
+  tfc_text_printf(&w->text, ", \"name\": \"busy\", \"args\": {\"busy\": %d}}", busy);
+}
+
+enum { OPERATIONS = 1, ARRIVING = 2 };
+
+static double us_of(int64_t ns) {
+  return (double)ns * 1e-3;
+}
+
+// A step that began `at` microseconds after the first one. Device d is process d + 1.
+static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step, double at, double step_us,
+                     int64_t devices) {
+  begin_event(w, "X", 0, OPERATIONS, at);
+  tfc_text_printf(&w->text, ", \"dur\": %.3f, \"cat\": \"step\", \"name\": \"step %lld\"}", step_us, (long long)step);
+  for (uint32_t i = 0; i < t->op_count; i++) {
+    const struct tfc_traced_op *o = &t->ops[i];
+    begin_event(w, "X", o->device + 1, OPERATIONS, at + us_of(o->start));
+    tfc_text_printf(&w->text, ", \"dur\": %.3f, \"cat\": \"op\", \"name\": \"", us_of(o->end - o->start));
+    add_escaped(&w->text, tfc_table_text(&t->op_rows, i, "op"));
+    tfc_text_printf(&w->text, "\", \"args\": {\"node\": \"");
+    add_escaped(&w->text, tfc_table_text(&t->op_rows, i, "node"));
+    tfc_text_printf(&w->text, "\", \"step\": %lld}}", (long long)step);
+  }
+  for (uint32_t i = 0; i < t->transfer_count; i++) {
+    const struct tfc_traced_transfer *x = &t->transfers[i];
+    begin_event(w, "X", x->target + 1, ARRIVING, at + us_of(x->start));
+    tfc_text_printf(&w->text, ", \"dur\": %.3f, \"cat\": \"transfer\", \"name\": \"from ", us_of(x->end - x->start));
+    add_escaped(&w->text, tfc_table_text(&t->transfer_rows, i, "source"));
+    tfc_text_printf(&w->text, "\", \"args\": {\"tensor\": \"");
+    add_escaped(&w->text, tfc_table_text(&t->transfer_rows, i, "node"));
+    tfc_text_printf(&w->text, ":%d\", \"bytes\": %lld, \"step\": %lld}}", x->output, (long long)x->bytes,
+                    (long long)step);
+    uint32_t producer = t->op_count; // its last operation that began before
+    for (uint32_t k = 0; k < t->op_count && t->ops[k].start <= x->start; k++)
+      if (t->ops[k].node == x->node && t->ops[k].device == x->source) producer = k;
+    if (producer < t->op_count)
+      add_flow(w, x->source + 1, OPERATIONS, at + us_of(t->ops[producer].start), x->target + 1, ARRIVING,
+               at + us_of(x->start));
+  }
+  for (uint32_t i = 0; i < t->link_count; i++) {
+    const struct tfc_traced_link *l = &t->links[i];
+    if (l->transfer < 0) continue;
+    const struct tfc_traced_op *o = &t->ops[l->op];
+    add_flow(w, o->device + 1, ARRIVING, at + us_of(t->transfers[l->transfer].start), o->device + 1, OPERATIONS,
+             at + us_of(o->start));
+  }
+  for (int64_t d = 0; d < devices; d++) {
+    int64_t until = -1;
+    for (uint32_t i = 0; i < t->op_count; i++) {
+      const struct tfc_traced_op *o = &t->ops[i];
+      if (o->device != d) continue;
+      if (o->start > until) {
+        if (until >= 0) add_busy(w, d + 1, at + us_of(until), 0);
+        add_busy(w, d + 1, at + us_of(o->start), 1);
+      }
+      if (o->end > until) until = o->end;
+    }
+    if (until >= 0) add_busy(w, d + 1, at + us_of(until), 0);
+  }
+}
+
 tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path, uint64_t *out_events) {
   struct tfc_query_args args;
-  struct tfc_table devices = {0}, ops = {0}, transfers = {0};
-  struct tfc_text text = {0}, packed = {0};
-  uint64_t events = 0;
+  struct tfc_table devices = {0}, steps = {0};
+  struct tfc_traced traced = {0};
+  struct tfc_text packed = {0};
+  struct writer w = {0};
+  int64_t device_count = 0;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   if (args.step < 0) { // the answer was not traced: the last placement that was
-    TFC_TRY(s, tfc_table_query(store, "SELECT MAX(placement_id) FROM v_op WHERE run_id = :run", &args, &ops));
-    if (ops.row_count && ops.cells[0].kind == TFC_CELL_INTEGER) args.placement = ops.cells[0].integer;
-    tfc_table_deinit(&ops);
+    TFC_TRY(s, tfc_table_query(store, "SELECT MAX(placement_id) FROM v_op WHERE run_id = :run", &args, &steps));
+    if (steps.row_count && steps.cells[0].kind == TFC_CELL_INTEGER) args.placement = steps.cells[0].integer;
+    tfc_table_deinit(&steps);
   }
-  TFC_TRY(s, tfc_table_query(store,
-                             "SELECT device_id, name, COALESCE(model, kind) AS model, label FROM v_device WHERE run_id"
-                             " = :run ORDER BY device_id",
-                             &args, &devices));
+  TFC_TRY(s,
+          tfc_table_query(store, "SELECT device_id, name, label FROM v_device WHERE run_id = :run ORDER BY device_id",
+                          &args, &devices));
   TFC_TRY(s,
           tfc_table_query(store,
-                          "SELECT o.node, o.op, o.device_id, o.step, s.start_us + o.start_us AS at_us, o.duration_us,"
-                          " o.dispatch_us FROM v_op o JOIN v_step s USING (run_id, placement_id, step)"
-                          " WHERE o.run_id = :run AND o.placement_id = :placement ORDER BY at_us",
-                          &args, &ops));
-  TFC_TRY(s,
-          tfc_table_query(store,
-                          "SELECT t.node, t.output, t.source, t.target_id, t.step, s.start_us + t.start_us AS at_us,"
-                          " t.duration_us, t.bytes FROM v_transfer t JOIN v_step s USING (run_id, placement_id, step)"
-                          " WHERE t.run_id = :run AND t.placement_id = :placement ORDER BY at_us",
-                          &args, &transfers));
-  if (ops.row_count == 0)
+                          "SELECT step, start_us, step_us FROM v_step WHERE run_id = :run AND placement_id = :placement"
+                          " AND step IN (SELECT step FROM v_op WHERE run_id = :run AND placement_id = :placement)"
+                          " ORDER BY start_us",
+                          &args, &steps));
+  if (steps.row_count == 0)
     TFC_FAIL(s, TFC_NOT_FOUND, "%s: run %lld has no traced step to export", tfc_store_path(store), (long long)args.run);
-  double zero = tfc_table_number(&ops, 0, "at_us");
-  tfc_text_printf(&text, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
+  tfc_text_printf(&w.text, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
+  add_name(&w, 0, 0, TFC_STR("steps"), (tfc_str){0});
   for (uint32_t r = 0; r < devices.row_count; r++) {
-    int pid = (int)tfc_table_number(&devices, r, "device_id") + 1;
-    tfc_text_printf(&text, "%s{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", \"args\": {\"name\": \"",
-                    r ? ",\n" : "", pid);
-    add_escaped(&text, tfc_table_text(&devices, r, "name"));
-    tfc_text_printf(&text, " (");
-    add_escaped(&text, tfc_table_text(&devices, r, "label"));
-    tfc_text_printf(&text,
-                    ")\"}},\n{\"ph\": \"M\", \"pid\": %d, \"tid\": 1, \"name\": \"thread_name\", \"args\": "
-                    "{\"name\": \"operations\"}},\n{\"ph\": \"M\", \"pid\": %d, \"tid\": 2, \"name\": "
-                    "\"thread_name\", \"args\": {\"name\": \"arriving\"}}",
-                    pid, pid);
+    int64_t device = tfc_table_cell(&devices, r, 0)->integer;
+    if (device >= device_count) device_count = device + 1;
+    add_name(&w, device + 1, 0, tfc_table_text(&devices, r, "name"), tfc_table_text(&devices, r, "label"));
+    add_name(&w, device + 1, OPERATIONS, TFC_STR("operations"), (tfc_str){0});
+    add_name(&w, device + 1, ARRIVING, TFC_STR("arriving"), (tfc_str){0});
   }
-  for (uint32_t r = 0; r < ops.row_count; r++, events++) {
-    tfc_text_printf(&text,
-                    ",\n{\"ph\": \"X\", \"pid\": %d, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"op\", "
-                    "\"name\": \"",
-                    (int)tfc_table_number(&ops, r, "device_id") + 1, tfc_table_number(&ops, r, "at_us") - zero,
-                    tfc_table_number(&ops, r, "duration_us"));
-    add_escaped(&text, tfc_table_text(&ops, r, "op"));
-    tfc_text_printf(&text, "\", \"args\": {\"node\": \"");
-    add_escaped(&text, tfc_table_text(&ops, r, "node"));
-    tfc_text_printf(&text, "\", \"step\": %.0f}}", tfc_table_number(&ops, r, "step"));
+  for (uint32_t r = 0; r < steps.row_count; r++) {
+    args.step = tfc_table_cell(&steps, r, 0)->integer;
+    TFC_TRY(s, tfc_traced_load(store, &args, &traced));
+    add_step(&w, &traced, args.step, tfc_table_cell(&steps, r, 1)->real - tfc_table_cell(&steps, 0, 1)->real,
+             tfc_table_cell(&steps, r, 2)->real, device_count);
+    tfc_traced_deinit(&traced);
   }
-  for (uint32_t r = 0; r < transfers.row_count; r++, events++) {
-    tfc_text_printf(&text,
-                    ",\n{\"ph\": \"X\", \"pid\": %d, \"tid\": 2, \"ts\": %.3f, \"dur\": %.3f, \"cat\": "
-                    "\"transfer\", \"name\": \"from ",
-                    (int)tfc_table_number(&transfers, r, "target_id") + 1,
-                    tfc_table_number(&transfers, r, "at_us") - zero, tfc_table_number(&transfers, r, "duration_us"));
-    add_escaped(&text, tfc_table_text(&transfers, r, "source"));
-    tfc_text_printf(&text, "\", \"args\": {\"tensor\": \"");
-    add_escaped(&text, tfc_table_text(&transfers, r, "node"));
-    tfc_text_printf(&text, ":%.0f\", \"bytes\": %.0f, \"step\": %.0f}}", tfc_table_number(&transfers, r, "output"),
-                    tfc_table_number(&transfers, r, "bytes"), tfc_table_number(&transfers, r, "step"));
-  }
-  tfc_text_printf(&text, "\n]}\n");
-  if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, gzip_text(&text, &packed));
-  TFC_TRY(s, tfc_file_write(path, (tfc_str){packed.data, packed.size}));
-  *out_events = events;
+  tfc_text_printf(&w.text, "\n]}\n");
+  if (w.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (tfc_str_ends(tfc_str_from(path), ".gz")) TFC_TRY(s, gzip_text(&w.text, &packed));
+  TFC_TRY(
+      s, tfc_file_write(path, packed.size ? (tfc_str){packed.data, packed.size} : (tfc_str){w.text.data, w.text.size}));
+  *out_events = w.events;
 out:
   tfc_table_deinit(&devices);
-  tfc_table_deinit(&ops);
-  tfc_table_deinit(&transfers);
-  tfc_text_deinit(&text);
+  tfc_table_deinit(&steps);
+  tfc_traced_deinit(&traced);
+  tfc_text_deinit(&w.text);
   tfc_text_deinit(&packed);
   return s;
 }
