@@ -294,7 +294,7 @@ static void ran(const struct tfc_cuda_fake_seen *seen) {
 }
 
 static void profile(const char *devices, bool profiler) {
-  static const struct tfc_gpu_profiler seeing = {"made up", fake_start, fake_push, fake_pop, fake_flush, fake_record};
+  static const struct tfc_gpu_profiler seeing = {"made up", fake_start, fake_push, fake_pop, fake_deliver, fake_record};
   static const struct tfc_cuda_fake_watcher watcher = {fake_launched, ran};
   enum { DELAY_NS = 50000 };
   struct spread_loop l;
