@@ -22,11 +22,12 @@ struct side { // a run
 static const char sql_result[] =
     "SELECT transfers, transfer_bytes, label FROM v_result WHERE run_id = :run AND placement_id"
     " = :placement";
-// Steps of the answer as they were compared with rivals' (of the final measurement where there was one).
+// The steps that say what the answer takes: the last ones of the final measurement (those before chose it).
 #define STEPS                                                                                                          \
   "steps AS MATERIALIZED (SELECT step, step_us, traced FROM v_step WHERE run_id = :run AND placement_id = :placement"  \
   " AND phase = (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND phase NOT IN ('in"     \
-  " flight', 'one by one') ORDER BY phase <> 'final', phase = 'profile' LIMIT 1))"
+  " flight', 'one by one') ORDER BY phase <> 'final', phase = 'profile' LIMIT 1) ORDER BY step DESC LIMIT COALESCE("   \
+  "NULLIF((SELECT step_count FROM v_result WHERE run_id = :run AND placement_id = :placement), 0), -1))"
 static const char sql_steps[] = "WITH " STEPS " SELECT step_us FROM steps ORDER BY step_us";
 static const char sql_ops[] =
     "WITH " STEPS " SELECT o.op, o.step, SUM(o.duration_us) AS us FROM v_op o WHERE o.run_id ="

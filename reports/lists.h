@@ -35,6 +35,9 @@ TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_
 // DIR/index.html (DIR is made) with the tables of lists. Title and note are HTML.
 TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const char *title, const char *note,
                                               const char *dir);
+// The part of `show` that is made of the traced step: gaps, pairs of devices, critical path, what would help.
+TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args,
+                                           struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
 // `text` in at most `width` columns: of a longer one the end, which tells names of nodes apart.

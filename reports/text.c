@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
@@ -98,9 +99,6 @@ out:
   return s;
 }
 
-static void pad(struct tfc_text *out, const char *text, int width) { // left-aligned
-  tfc_text_printf(out, "%-*s", width, text);
-}
 static const char *show(char *buffer, double us) {
   if (us != us) return "-";
   return tfc_show_us(buffer, us);
@@ -144,66 +142,84 @@ out:
 // Where the rest of each device's step went; runs that were stored before that was known say nothing.
 static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
   bool said = false;
+  char name[96];
   for (uint32_t r = 0; r < devices->row_count; r++) {
     double launch = tfc_table_number(devices, r, "idle_launch_percent"),
            gap = tfc_table_number(devices, r, "launch_gap_us");
     if (launch != launch) continue;
     if (!said)
-      tfc_text_printf(out, "\n  %-12s %14s %14s %14s %14s %14s\n", "idle for", "launch", "transfer", "another device",
+      tfc_text_printf(out, "\n  %-10s %11s %11s %14s %12s %14s\n", "idle for", "launch", "transfer", "another device",
                       "end of step", "longest launch");
     said = true;
-    tfc_text_printf(out, "  %-12.*s %12.1f %% %12.1f %% %12.1f %% %12.1f %% %11.1f us\n",
-                    TFC_STR_ARG(tfc_table_text(devices, r, "name")), launch,
+    tfc_text_printf(out, "  %-10s %9.1f %% %9.1f %% %12.1f %% %10.1f %% %11.1f us\n",
+                    tfc_report_fit(name, tfc_table_text(devices, r, "name"), 10), launch,
                     tfc_table_number(devices, r, "idle_transfer_percent"),
                     tfc_table_number(devices, r, "idle_dependency_percent"),
                     tfc_table_number(devices, r, "idle_end_percent"), gap == gap ? gap : 0);
   }
 }
 
+// In lines of 80 columns, broken at spaces (inside of words that are longer).
+static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) {
+  const size_t width = 80 - strlen(indent);
+  while (text.size) {
+    size_t size = text.size;
+    if (size > width) {
+      for (size = width; size > 0 && text.data[size] != ' '; size--) {
+      }
+      if (size == 0) size = width;
+    }
+    tfc_text_printf(out, "%s%.*s\n", indent, (int)size, text.data);
+    text = tfc_str_sub(text, size, SIZE_MAX);
+    while (text.size && text.data[0] == ' ') text = tfc_str_sub(text, 1, SIZE_MAX);
+  }
+}
+
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
-  char a[32], b[32], c[32], math[16];
+  char a[32], b[32], c[32], math[16], text[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_results, &args, &results));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_devices, &args, &devices));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_in_flight, &args, &in_flight));
-  tfc_text_printf(out, "Run %lld: %.*s, %.*s, %.*s\n", (long long)args.run,
-                  TFC_STR_ARG(tfc_table_text(&run, 0, "graph")), TFC_STR_ARG(tfc_table_text(&run, 0, "state")),
-                  TFC_STR_ARG(tfc_table_text(&run, 0, "label")));
-  tfc_text_printf(out, "  %.*s\n", TFC_STR_ARG(tfc_table_text(&run, 0, "command")));
-  tfc_text_printf(out, "  %.*s; seed %.0f; %.0f candidates measured\n\n",
-                  TFC_STR_ARG(tfc_table_text(&run, 0, "cpu_model")), tfc_table_number(&run, 0, "seed"),
-                  tfc_table_number(&run, 0, "episodes"));
+  tfc_str state = tfc_table_text(&run, 0, "state"), label = tfc_table_text(&run, 0, "label");
+  tfc_text_printf(out, "Run %lld: %s", (long long)args.run, tfc_report_fit(text, tfc_table_text(&run, 0, "graph"), 32));
+  tfc_text_printf(out, ", %.*s, %.*s%s\n", TFC_STR_ARG(state), TFC_STR_ARG(label),
+                  tfc_str_is(label, "modelled") ? " (simulated)" : "");
+  add_wrapped(out, "  ", tfc_table_text(&run, 0, "command"));
+  add_wrapped(out, "  ", tfc_table_text(&run, 0, "message"));
+  tfc_str cpu = tfc_table_text(&run, 0, "cpu_model");
+  tfc_text_printf(out, "  %s%sseed %.0f; %.0f candidates measured\n\n", tfc_report_fit(text, cpu, 36),
+                  cpu.size ? "; " : "", tfc_table_number(&run, 0, "seed"), tfc_table_number(&run, 0, "episodes"));
   double answer = tfc_table_number(&run, 0, "step_median_us");
   if (results.row_count > 0) {
-    tfc_text_printf(out, "  %-24s %10s %23s %6s %9s %10s %11s\n", "placement", "step", "quartiles", "steps", "speed-up",
-                    "simulated", "moved");
+    tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n", "placement", "step", "quartiles", "steps", "speed-up",
+                    "simulated");
     for (uint32_t r = 0; r < results.row_count; r++) {
-      double median = tfc_table_number(&results, r, "step_median_us"),
-             moved = tfc_table_number(&results, r, "transfer_bytes");
+      double median = tfc_table_number(&results, r, "step_median_us");
       bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
-      tfc_str name = tfc_table_text(&results, r, "placement");
-      char label[80], spread[64] = "";
-      snprintf(label, sizeof label, "%s%.*s%s", is_answer ? "> " : "  ", TFC_STR_ARG(name),
-               is_answer && !tfc_str_is(name, "answer") ? " (answer)" : "");
-      pad(out, label, 26);
+      tfc_str name = tfc_table_text(&results, r, "placement"), how = tfc_table_text(&results, r, "state"),
+              message = tfc_table_text(&results, r, "message");
+      bool named = is_answer && !tfc_str_is(name, "answer") && name.size <= 11;
+      char spread[72], called[112];
+      snprintf(called, sizeof called, "%s%s", tfc_report_fit(text, name, 20), named ? " (answer)" : "");
+      tfc_text_printf(out, "%s%-20s", is_answer ? "> " : "  ", called);
       if (median == median)
         snprintf(spread, sizeof spread, "%s .. %s", show(b, tfc_table_number(&results, r, "step_q1_us")),
                  show(c, tfc_table_number(&results, r, "step_q3_us")));
-      tfc_text_printf(out, " %10s %23s %6.0f", show(a, median), spread, tfc_table_number(&results, r, "step_count"));
-      if (median == median && answer == answer && answer > 0)
-        tfc_text_printf(out, " %8.3fx", median / answer);
       else
-        tfc_text_printf(out, " %9s", "");
-      tfc_text_printf(out, " %10s %11s", show(b, tfc_table_number(&results, r, "simulated_us")),
-                      moved == moved ? tfc_show_bytes(c, moved) : "-");
-      tfc_str state = tfc_table_text(&results, r, "state"), message = tfc_table_text(&results, r, "message");
-      if (!tfc_str_is(state, "ok")) tfc_text_printf(out, "  %.*s", TFC_STR_ARG(state));
-      if (message.size) tfc_text_printf(out, ": %.*s", TFC_STR_ARG(message));
-      tfc_text_printf(out, "\n");
+        snprintf(spread, sizeof spread, "%.*s", (int)(how.size > 20 ? 20 : how.size), how.data);
+      tfc_text_printf(out, " %9s %20s %5.0f", show(a, median), spread, tfc_table_number(&results, r, "step_count"));
+      if (median == median && answer == answer && answer > 0)
+        tfc_text_printf(out, " %7.3fx", median / answer);
+      else
+        tfc_text_printf(out, " %8s", "");
+      tfc_text_printf(out, " %9s\n", show(b, tfc_table_number(&results, r, "simulated_us")));
+      if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
+      add_wrapped(out, "    ", message);
     }
     tfc_text_printf(out, "\n");
   }
@@ -228,7 +244,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (tau == tau)
     tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
                     tfc_table_number(&run, 0, "tau_placements"));
-  tfc_text_printf(out, "\n  %-12s %-10s %8s %11s %12s %12s %12s\n", "device", "label", "busy", "operations", "received",
+  tfc_text_printf(out, "\n  %-10s %-14s %8s %10s %9s %10s %10s\n", "device", "label", "busy", "operations", "received",
                   "peak", "limit");
   for (uint32_t r = 0; r < devices.row_count; r++) {
     double busy = tfc_table_number(&devices, r, "busy_percent"), peak = tfc_table_number(&devices, r, "peak_bytes"),
@@ -236,9 +252,10 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
            received = tfc_table_number(&devices, r, "received_bytes");
     char percent[16] = "-";
     if (busy == busy) snprintf(percent, sizeof percent, "%.1f %%", busy);
-    tfc_text_printf(out, "  %-12.*s %-10.*s %8s %11.0f %12s %12s %12s\n",
-                    TFC_STR_ARG(tfc_table_text(&devices, r, "name")), TFC_STR_ARG(tfc_table_text(&devices, r, "label")),
-                    percent, tfc_table_number(&devices, r, "operations"),
+    tfc_text_printf(out, "  %-10s %-14.*s %8s %10.0f %9s %10s %10s\n",
+                    tfc_report_fit(text, tfc_table_text(&devices, r, "name"), 10),
+                    TFC_STR_ARG(tfc_table_text(&devices, r, "label")), percent,
+                    tfc_table_number(&devices, r, "operations"),
                     received == received ? tfc_show_bytes(a, received) : "-",
                     peak == peak ? tfc_show_bytes(b, peak) : "-", limit == limit ? tfc_show_bytes(c, limit) : "none");
   }
@@ -247,6 +264,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   tfc_report_gpu_math(store, &args, math);
   if (*math) tfc_text_printf(out, "\n  products and convolutions of float32 on GPUs: %s\n", math);
   idle_causes(&devices, out);
+  TFC_TRY(s, tfc_report_summary(store, &args, out));
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:
   tfc_table_deinit(&run);

@@ -628,6 +628,55 @@ static void test_compare(void **state) {
   tfc_store_close(db);
 }
 
+// The first screen: 80 columns, and what it says of the traced step.
+static void test_summary(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_text text = {0};
+  snprintf(file, sizeof file, "%s/summary.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  // net/b does twice what net/a does in three times the time: at a's rate (1e4 / 100 us) it takes 200 us.
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db),
+                                "UPDATE node SET flops = 10000 * (node_id + 1) WHERE node_id < 2;"
+                                "INSERT INTO cost VALUES (1, 0, 'cpu', 100, 100, 100, 100, 2), (1, 1, 'cpu', 300, 300,"
+                                " 300, 300, 2), (1, 4, 'cpu', 120, 119, 121, 90, 2);"
+                                "UPDATE run SET command = 'tfc-place ' || hex(zeroblob(90)), message = 'said ' ||"
+                                " replace(hex(zeroblob(60)), '00', 'word ')",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_show(db, -1, &text));
+  assert_fits(&text);
+  assert_said(&text, "\nLongest gaps\n  cpu:1 waits 195.0 us for net/d of cpu:0,\n    then 30.0 us for its transfer");
+  const struct {
+    const char *from, *to, *number, *bytes, *took, *exposed; // those of the gaps by hand
+  } pairs[] = {{"cpu:0", "cpu:1", " 2 ", "5.0 kB", "80.0 us", "80.0 us"},
+               {"cpu:1", "cpu:0", " 1 ", "2.0 kB", "20.0 us", "0.00 us"}};
+  for (size_t i = 0; i < 2; i++) {
+    char line[64];
+    snprintf(line, sizeof line, "\n  %-11s to %-10s", pairs[i].from, pairs[i].to);
+    const char *at = strstr(text.data, line);
+    if (!at) fail_msg("no %s in: %s", line, text.data);
+    const char *const columns[] = {pairs[i].number, pairs[i].bytes, pairs[i].took, pairs[i].exposed};
+    for (size_t c = 0; c < 4; c++)
+      if (!(at = strstr(at + 1, columns[c]))) fail_msg("no '%s' behind '%s'", columns[c], line);
+  }
+  assert_near(5000,
+              ask(db, "SELECT SUM(bytes) FROM v_transfer WHERE step = 0 AND source = 'cpu:0' AND target = 'cpu:1'"));
+  assert_said(&text, "66.4 %   400.0 us  MatMul"); // 800 of 1204 us in two steps
+  assert_said(&text, "at the run's best rates");
+  assert_said(&text, "100.0 us of   300.0 us  net/b");
+  assert_said(&text, "28.0 us of   118.0 us  net/e"); // the fastest time seen: 90
+  assert_said(&text, "tfc-report critical 1");
+  assert_null(strstr(text.data, "simulated)"));
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+  assert_ok(tfc_report_show(store, -1, &text));
+  assert_fits(&text);
+  tfc_text_deinit(&text);
+}
+
 // Quotes, commas and lines' ends in cells.
 static void test_csv(void **state) {
   (void)state;
@@ -643,17 +692,12 @@ static void test_csv(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nodes_by_hand),
-      cmocka_unit_test(test_nodes_of_a_run),
-      cmocka_unit_test(test_critical_by_hand),
-      cmocka_unit_test(test_critical_of_a_run),
-      cmocka_unit_test(test_simulated),
-      cmocka_unit_test(test_without_edges),
-      cmocka_unit_test(test_gaps_by_hand),
-      cmocka_unit_test(test_gaps_of_a_run),
-      cmocka_unit_test(test_memory_by_hand),
-      cmocka_unit_test(test_memory_of_a_run),
-      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_nodes_by_hand),    cmocka_unit_test(test_nodes_of_a_run),
+      cmocka_unit_test(test_critical_by_hand), cmocka_unit_test(test_critical_of_a_run),
+      cmocka_unit_test(test_simulated),        cmocka_unit_test(test_without_edges),
+      cmocka_unit_test(test_gaps_by_hand),     cmocka_unit_test(test_gaps_of_a_run),
+      cmocka_unit_test(test_memory_by_hand),   cmocka_unit_test(test_memory_of_a_run),
+      cmocka_unit_test(test_summary),          cmocka_unit_test(test_csv),
       cmocka_unit_test(test_compare),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
