@@ -1,8 +1,8 @@
-// Learned: what measurements teach about a problem's costs. A residual, the logarithm of measured over simulated, as a
-// linear model with a Gaussian prior around the simulator (ridge regression, its uncertainty known), over what the
-// simulator lacks: which device, which family of operation, which pair of devices a tensor goes between, and what an
-// arrival costs. It is learned from times of single operations and transfers where there are any, and from whole steps,
-// each of which tells about what lay on its critical path.
+// Learned: corrections to a problem's costs, learned from measurements. The model predicts the residual, the logarithm
+// of measured over simulated time, as a linear function with a Gaussian prior around the simulator (ridge regression
+// with known uncertainty). Its features are what the simulator does not know: which device, which family of operation,
+// which pair of devices a tensor goes between, and what an arrival costs. It learns from times of single operations and
+// transfers where there are any, and from whole steps: each step says something about what was on its critical path.
 //
 //   TFC_TRY(s, tfc_learned_create(problem, &learned));
 //   TFC_TRY(s, tfc_learned_add(learned, &solution, step_us, &trace)); // after each reading

@@ -6,7 +6,7 @@
 #include "placer/simulate/simulate.h"
 #include "runtime/base/array.h"
 
-struct tfc_learned_row { // an operation that tensors came for
+struct tfc_learned_row { // an operation with inputs that came from another device
   uint32_t node, arrivals;
   uint16_t device;
   double time_us;
@@ -39,7 +39,7 @@ struct tfc_learned {
   double *factor;              // [dim * dim] its Cholesky factor, lower
   double *covariance_diagonal; // [dim]
 
-  struct tfc_learned_sums *operation; // [node * device_count + device] that nothing came for
+  struct tfc_learned_sums *operation; // [node * device_count + device] without inputs from another device
   struct tfc_learned_sums *link;      // [2 * pair]: those that are mostly latency, and the others
   double *latency_share;              // [2 * pair] sums of shares, as `link` weighs them
   double *node_effect, *node_sd;      // [node * device_count + device] beyond the parameters, and how sure
@@ -74,7 +74,7 @@ TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, con
                                           struct tfc_learned_world *out);
 // Rows of whole steps, by their critical paths in the world of the mean: into precision and right side.
 TFC_MUST_USE tfc_status tfc_learned_add_steps(struct tfc_learned *learned, double *precision, double *right);
-// From a trace: who waits for whom on the way.
+// From a trace: which transfers wait for which on shared wires.
 TFC_MUST_USE tfc_status tfc_learned_watch_wires(struct tfc_learned *learned, const struct tfc_learned_trace *trace);
 
 #endif

@@ -1,5 +1,5 @@
-// What whole steps tell: a step is as long as its critical path, so its logarithm changes with a parameter by the share
-// of the path that the parameter multiplies. And what a trace tells of the wires: which of them are one.
+// What whole steps teach: a step is as long as its critical path, so its logarithm changes with a parameter by the
+// share of the path that this parameter multiplies. And what a trace teaches about wires: which links share one.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// A world: the problem again, with the costs that the parameters say. Every device becomes a kind, so that the search's
-// own problem has them all; links have a row for each pair.
+// A world is a copy of the problem with the costs that one set of parameters predicts. Every device becomes a kind of
+// its own, so that each can have its own times; links have a row for each pair.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

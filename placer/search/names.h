@@ -1,5 +1,5 @@
-// Clusters by what operations are called. Whoever wrote a graph named its layers and steps ("encoder/layer1/step7/
-// MatMul"), and what is called alike is placed alike by hand. Internal to the placer.
+// Clusters of operations with similar names. Whoever wrote a graph named its layers and steps
+// ("encoder/layer1/step7/MatMul"), and experts place operations with similar names together. Internal to the placer.
 #ifndef TFC_PLACER_SEARCH_NAMES_H
 #define TFC_PLACER_SEARCH_NAMES_H
 

@@ -1,5 +1,5 @@
-// Items in bins of limited memory: what a local search by single moves and exchanges cannot fit any more. Internal to
-// the placer.
+// Packing: items in bins of limited memory, for problems that a local search by single moves and exchanges can no
+// longer fit. Internal to the placer.
 //
 // The items of two bins are divided anew, exactly: all sums of each half of them are listed in order, and a pair of
 // sums that fits is looked for (Horowitz and Sahni 1974, Computing Partitions with Applications to the Knapsack

@@ -1,4 +1,4 @@
-// Parts of the graph into devices, by memory and work. Internal to the placer.
+// Assigns parts of the graph to devices, by memory and work. Internal to the placer.
 #ifndef TFC_PLACER_SEARCH_PARTS_H
 #define TFC_PLACER_SEARCH_PARTS_H
 

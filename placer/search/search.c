@@ -1,9 +1,9 @@
-// `auto` has three phases. Heuristics run side by side, each once; what is tiny is then tried in every way, and that is
-// all. Then rounds: every worker takes a placement from the
-// elite and improves it by its method (annealing on units, on clusters, from nothing, large neighbourhoods, and where
-// memory is nearly full packing anew), rounds getting longer; what they find goes back to the elite in the order of the
-// workers. At last the best ones are polished by descent. Under a clock there are as many workers as threads; under a
-// number of evaluations there are always eight, and nothing looks at the clock: the outcome depends on the seed alone.
+// `auto` has three phases. First the heuristics run in parallel, each once; for tiny problems every placement is then
+// tried, and the search is over. Then come rounds: each worker takes a placement from the elite and improves it by its
+// method (annealing on units or on clusters, starts from nothing, large neighbourhoods, and packing anew where memory
+// is nearly full). Rounds get longer. What they find goes back to the elite in the order of the workers. At the end the
+// best placements are polished by descent. With a time limit there are as many workers as threads. With a limit on
+// evaluations there are always eight, and nothing looks at the clock: the outcome depends on the seed alone.
 #include "placer/search/search.h"
 
 #include <math.h>

@@ -90,8 +90,8 @@ static void keep_start(const struct tfc_problem *p, struct tfc_random *random, s
   if (at == starts->count) starts->count++;
 }
 
-// Clusters of what some starts left together, whatever else they found: what is cheap to cut nobody cuts elsewhere.
-// Their number, or 0: out of memory.
+// Clusters of units that several earlier starts put on one device. A cut that is cheap is found by most starts, so
+// units that all starts kept together are rarely worth separating. Returns their number; 0: out of memory.
 static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, const struct starts *starts,
                       uint32_t *cluster) {
   tfc_device_id *label = calloc((size_t)p->unit_count + 1, sizeof *label);
@@ -176,8 +176,9 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
   return s;
 }
 
-// Short runs, each by clusters of what is called alike and on one device: what belongs together moves together,
-// whatever it is that counts in the names this time. Where such clusters are hardly more than units, units move.
+// Short runs, each with clusters of units that have similar names and are on one device: what belongs together moves
+// together. Which parts of the names count is drawn anew for each run. Where such clusters are hardly larger than
+// single units, units move instead.
 static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score) {
   tfc_status s = NULL;
@@ -371,8 +372,8 @@ out:
   return s;
 }
 
-// The policy frees units and places them anew; when nothing more comes to its mind, or half of the budget is spent, the
-// rest is annealing on units.
+// The policy frees units and places them anew. When it finds no more improvement, or half of the budget is spent, the
+// rest of the budget goes to annealing on units.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5, tfc_random_u64(random));
   TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &part, &j->solution, &j->score, &j->evaluations));

@@ -5,10 +5,10 @@
 
 #include "placer/search/local.h"
 
-// Annealing by units, cool or hot; by clusters of what is together; by clusters of what is together in two placements;
-// from nothing; large neighbourhoods; from nothing by clusters of what is called alike; by such clusters, others every
-// time, from where it is; communities or pieces of a placement packed anew where memory is
-// nearly full; units that a learned policy places anew.
+// The methods, in order: annealing on units, cool or hot; on clusters of what is on one device; on clusters of what is
+// on one device in two placements; starts from nothing; large neighbourhoods; starts from nothing with clusters by
+// name; such clusters, drawn anew each time, from the placement as it is; communities or pieces of a placement packed
+// anew where memory is nearly full; units that a learned policy places anew.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,
   TFC_METHOD_CLUSTERS,

@@ -1,8 +1,11 @@
-// Throughput: tfc_loads, asked about a single move, moved and moved back for more. Step: the incumbent's simulation is
-// recorded, with a row of saved states. A trial restarts from the last state before it can differ (delta_leave.c) and
-// runs on until nothing differs any more, but for the time by which all is later (delta_join.c): then its value is
-// known, or it goes on from a saved state before the next difference. Trials do not save states; committing runs the
-// changed part once more, saving as it goes.
+// Throughput objective: tfc_loads answers what a single move would do; several moves are made and, if the trial is not
+// committed, made back.
+//
+// Step objective: the incumbent's simulation is recorded, with saved states at regular distances. A trial restarts from
+// the last saved state before its first possible difference (delta_leave.c). It runs until its state equals the
+// incumbent's again, apart from a shift in time (delta_join.c). If nothing differs after that, its value is known: the
+// incumbent's value plus the shift. Otherwise it continues from a saved state just before the next difference. Trials
+// save no states; committing a trial runs the changed part once more and saves on the way.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
-// Where a trial joins the incumbent again, maybe later or earlier than it. What is to come depends on nothing but which
-// operations have ended, what runs and for how much longer, and what is on the wires and waits for them: where all that
-// is the same, it is the incumbent's future, as late as the trial is now.
+// Where a trial joins the incumbent again, possibly earlier or later than the incumbent was there. The future of a
+// simulation depends only on which operations have ended, what is running and for how much longer, and what is on the
+// wires or waits for them. Where all of that is equal, the trial's future is the incumbent's, shifted by the difference
+// in time.
 #include "placer/simulate/delta_private.h"
 
 static bool is_transfer(const struct tfc_engine_transfer *t, const struct tfc_engine_ride *r) {

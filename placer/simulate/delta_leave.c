@@ -1,9 +1,11 @@
-// Where a trial leaves the incumbent. Nothing differs before the first input of a moved node is produced, if its
-// transfers differ by the move, or before a moved node is ready, here or there, or one whose rank changed. A transfer
-// more or less on a wire that is free meanwhile changes nothing else: it does not count.
+// Where a trial leaves the incumbent: the first instant at which the two simulations can differ. Before these moments
+// nothing can: an input of a moved node is produced, if its transfers change by the move; a moved node becomes ready,
+// on its old device or on its new one; a node whose rank changed becomes ready. One kind of change is ignored: a
+// transfer that is added or left out on a wire that is otherwise free at that time changes nothing else.
 #include "placer/simulate/delta_private.h"
 
-// When the incumbent has the tensor on a device, TFC_TIME_MAX: never. `there`: some consumer of it is there.
+// When the tensor arrives on the device in the incumbent; TFC_TIME_MAX: never. `there`: a consumer of it is on that
+// device.
 static int64_t tensor_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device, bool there) {
   const uint32_t producer = d->problem->graph->producer[tensor];
   if (tfc_delta_incumbent_device(d, producer) == device) return d->now.end[producer];
@@ -35,8 +37,8 @@ static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
   return low;
 }
 
-// Whether nobody notices that a transfer ends at another instant, `latest` the later one: all that waits for it waits
-// for something else for longer.
+// Whether it makes no difference that a transfer ends at another instant (`latest`: the later of the two): every
+// operation that waits for it waits longer for something else.
 static bool is_ignored(const struct tfc_delta *d, const struct tfc_engine_ride *ride, int64_t latest) {
   const struct tfc_cost_graph *g = d->problem->graph;
   for (uint32_t c = g->first_consumer[ride->tensor]; c < g->first_consumer[ride->tensor + 1]; c++) {
@@ -47,8 +49,8 @@ static bool is_ignored(const struct tfc_delta *d, const struct tfc_engine_ride *
   return true;
 }
 
-// When a wire has again what it has in the incumbent: from ride `i` on, where the wire is free at `free` instead of
-// `was_free`. TFC_TIME_MAX: somebody notices before.
+// From which instant on a wire carries the same transfers as in the incumbent, if it becomes free at `free` instead of
+// `was_free` before transfer `i`. TFC_TIME_MAX: a delayed transfer changes something else before that.
 static int64_t wire_settles(const struct tfc_delta *d, const struct tfc_engine_rides *r, size_t i, int64_t free,
                             int64_t was_free) {
   const struct tfc_problem *p = d->problem;
@@ -63,7 +65,8 @@ static int64_t wire_settles(const struct tfc_delta *d, const struct tfc_engine_r
   return free > was_free ? free : was_free;
 }
 
-// Whether a transfer more or less is noticed by nobody; notes it then.
+// Whether adding this transfer (or leaving it out, if not `added`) has no effect on anything else. If so, it is
+// recorded in d->silent.
 static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_pair *pair = tfc_problem_pair(p, source, device);
@@ -81,9 +84,9 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
     x.end = x.arrives;
   } else {
     const struct tfc_engine_rides *r = &d->now.rides[x.wire];
-    const size_t first = first_ride(r, x.begin), behind = first + !added; // a transfer less is among them itself
+    const size_t first = first_ride(r, x.begin), behind = first + !added; // one that is left out is in the list itself
     const int64_t before = first && r->list.data[first - 1].ended > x.begin ? r->list.data[first - 1].ended : x.begin;
-    // Of those that join at one instant others decide who goes first.
+    // Transfers that join at the same instant are ordered by other rules: not decided here.
     if (behind < r->list.count && r->list.data[behind].joined == x.begin) return false;
     x.arrives = added ? before + tfc_problem_wire_time(p, tensor, pair) : r->list.data[first].ended;
     x.end = added ? wire_settles(d, r, behind, x.arrives, before) : wire_settles(d, r, behind, before, x.arrives);
@@ -95,7 +98,7 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
   return true;
 }
 
-// When a transfer that the trial adds silently ends, TFC_TIME_MAX: there is none.
+// The end of a transfer that the trial adds without effect on anything else; TFC_TIME_MAX: there is none.
 static int64_t added_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
   for (uint32_t i = 0; i < d->silent_count; i++)
     if (d->silent[i].added && d->silent[i].tensor == tensor && d->silent[i].device == device)
@@ -117,7 +120,7 @@ int64_t tfc_delta_leaves(struct tfc_delta *d) {
       for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
         const uint32_t tensor = g->input[j], producer = g->producer[tensor];
         const int64_t end = d->now.end[producer];
-        if (end >= first) { // whatever it is, it is not earlier
+        if (end >= first) { // another input cannot make it earlier
           ready = TFC_TIME_MAX;
           continue;
         }

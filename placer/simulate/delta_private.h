@@ -16,13 +16,13 @@ struct undo {
   tfc_device_id from;
 };
 
-// A transfer that the trial has and the incumbent has not (added), or the other way round, and that nobody notices:
-// what is later or earlier on its wire for that, until `end`, is waited for by nobody.
+// A silent transfer: one that only the trial has (`added`), or only the incumbent, and that changes nothing else. Other
+// transfers on its wire may move in time because of it, until `end`, but no operation starts earlier or later for that.
 struct silent {
   uint32_t tensor, wire;
   tfc_device_id device;
   bool added;
-  int64_t begin, arrives, end; // joins the list, is at its end, and the wire is as it was again
+  int64_t begin, arrives, end; // when it joins the list, when it arrives, when the wire is as in the incumbent again
 };
 
 // A recorded simulation.
@@ -44,7 +44,7 @@ struct tfc_delta {
   TFC_ARRAY(struct undo) moved;
   TFC_ARRAY(uint32_t) swapped;
   bool open;   // a trial is applied and not committed
-  bool peeked; // or would be, and was only asked about (throughput, one move)
+  bool peeked; // one move was asked about without applying it (throughput)
   struct tfc_move peek;
   // Throughput.
   struct tfc_loads loads;
@@ -66,7 +66,7 @@ struct tfc_delta {
   tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
   uint32_t highest;      // one more than the highest position of a node that it moved; 0: none
   uint32_t from_save;    // where it began; TFC_NONE: at the start
-  int64_t leaves;        // when it may differ first, silent transfers apart
+  int64_t leaves;        // the first instant at which it may differ, silent transfers not counted
 };
 
 // --- leaving ---------------------------------------------------------------------------------------------------------
@@ -88,7 +88,8 @@ tfc_status tfc_delta_init_records(struct tfc_delta *delta);
 void tfc_delta_deinit_records(struct tfc_delta *delta);
 // Records the engine's placement from the start, with saved states. Returns false where it is not legal.
 bool tfc_delta_record(struct tfc_delta *delta, struct tfc_verdict *out);
-// Records the trial, which is applied and legal: what differs is run again, the rest is made as late as it is then.
+// Records the trial, which is applied and legal: what differs is simulated again, the rest is copied with its shift in
+// time.
 void tfc_delta_record_trial(struct tfc_delta *delta, struct tfc_verdict *out);
 // Index of the last saved state at `time` or before, where more than `ended` operations have ended, or TFC_NONE.
 uint32_t tfc_delta_save_before(const struct tfc_delta *delta, int64_t time, uint32_t ended);
@@ -99,8 +100,8 @@ uint32_t tfc_delta_ended_with_all(const struct tfc_delta *delta);
 
 // --- joining ---------------------------------------------------------------------------------------------------------
 
-// Whether the engine, which runs the trial and has paused where as many operations have ended as are `reach`, is in the
-// state that the incumbent has at *out_past, but for what moved nodes wait for, and all that *out_shift ps later.
+// Whether the engine's state equals the incumbent's at *out_past, shifted by *out_shift ps, apart from the inputs that
+// moved nodes wait for. The engine runs the trial and has paused where `reach` operations have ended.
 bool tfc_delta_joins(const struct tfc_delta *delta, int64_t *out_past, int64_t *out_shift);
 
 // Index of the first of a lane's transfers that has not ended after the instant `past`.

@@ -1,6 +1,6 @@
-// The incumbent of delta evaluation, recorded: when everything began and ended, in which order, and a row of states. A
-// trial that becomes the incumbent is run again only where it differs. Between a join and the next difference
-// everything is as much later as it is at the join, so that the old record is copied with that added.
+// The recorded simulation of the incumbent: when everything began and ended, in which order, and a row of saved states.
+// A trial that becomes the incumbent is simulated again only where it differs. Between a join and the next difference
+// everything is shifted by the same time, so the old record is copied with that shift.
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,8 +171,8 @@ static bool copy_lanes(struct tfc_delta *d, int64_t time) {
   return true;
 }
 
-// The old record after `past` and before `until`, `shift` later. What began before that is in the new record already,
-// what ends after it will be. False: out of memory.
+// Copies the old record after `past` and before `until`, shifted by `shift`. What began before `past` is in the new
+// record already; what ends after `until` will be added later. False: out of memory.
 static bool copy_later(struct tfc_delta *d, int64_t past, int64_t until, int64_t shift, uint32_t ended) {
   const struct tfc_problem *p = d->problem;
   const struct record *from = &d->now;

@@ -1,12 +1,16 @@
-// Subject: a TensorFlow graph as the subject of placing. Which operations of the step take time, which must stay
-// together (loc:@ classes, reference edges, resource handles, elided nodes), where they may run, what crosses between
-// them; then, with a profile's costs, a cost graph to search on; and back from a solution to what a session runs and to
-// the placement document.
+// Subject: a TensorFlow graph as the subject of placing. It says which operations of the step take time, which must
+// stay together (loc:@ classes, reference edges, resource handles, elided nodes), where each may run, and which tensors
+// go between them. With a profile's costs it becomes a cost graph that algorithms search. A solution of that search is
+// turned back into what a session runs, and into the placement document.
 //
-//   TFC_TRY(s, tfc_subject_create(graph, &options, &subject));                  // once: the structure
-//   TFC_TRY(s, tfc_subject_cost_graph(subject, costs, false, &cost_graph));     // after profiling, and after each
-//   refit TFC_TRY(s, tfc_problem_create(cost_graph, machine, objective, &problem)); TFC_TRY(s,
-//   tfc_subject_assign(subject, problem, &solution, placement, sequence, &count)); // for tfc_run_spec
+// clang-format off
+//   TFC_TRY(s, tfc_subject_create(graph, &options, &subject)); // once: the structure
+//   // After profiling, and again whenever costs were refit:
+//   TFC_TRY(s, tfc_subject_cost_graph(subject, costs, false, NULL, &cost_graph));
+//   TFC_TRY(s, tfc_problem_create(cost_graph, machine, objective, &problem));
+//   // What tfc_run_spec wants, from a solution of the problem:
+//   TFC_TRY(s, tfc_subject_assign(subject, problem, &solution, placement, sequence, &count));
+// clang-format on
 //
 // A node of the cost graph is an operation that runs, or a variable (no time, its memory, the tensor that readers on
 // other devices need). Elided nodes (identities, views, reads, constants) are not in it: tensors go from the real

@@ -1,17 +1,26 @@
-// The plan's own form of a step, and rewrites of it: fusion of element-wise chains, weight packing, merged products.
+// The plan's own form of a step (its intermediate representation, `ir`), and rewrites of it: fusion of element-wise
+// chains, weight packing, merged products.
 //
-// An `ir` has the operations that really run (elided nodes are gone), the values between them, and ordering edges.
-// Rewrites see it after placement and before the order is made, so that they may depend on what is on one device.
-// A file of rewrites ends with TFC_REWRITES(rows); the linker gathers them; they run in order of `rank`.
+// An `ir` holds the operations that really run (elided nodes are gone), the values that pass between them, and ordering
+// edges. Rewrites run after placement and before the order is made, so a rewrite may depend on which operations share a
+// device. A file of rewrites ends with TFC_REWRITES(rows): the linker gathers all rows, and they run in order of
+// `rank`.
 //
+// clang-format off
 //   static tfc_status fuse(struct tfc_ir *ir) {
-//     for (uint32_t i = 0; i < ir->op_count; i++) ...
-//       struct tfc_ir_op fused = {.node = ..., .def = &fused_def, .device = d, .prepared = true, .state = program,
-//       ...}; uint32_t id; TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &fused, &id)); tfc_ir_replace(ir, old_a, id);
+//     for (uint32_t i = 0; i < ir->ops.count; i++) {
+//       ... // operations old_a and old_b become one
+//       uint32_t id;
+//       struct tfc_ir_op fused = {.node = node, .def = &fused_def, .device = d, .prepared = true, .state = program};
+//       TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &fused, &id));
+//       tfc_ir_replace(ir, old_a, id);
 //       tfc_ir_replace(ir, old_b, id);
+//     }
+//     return NULL;
 //   }
 //   static const struct tfc_rewrite rows[] = {{"fuse", 10, true, fuse}};
 //   TFC_REWRITES(rows);
+// clang-format on
 #ifndef TFC_RUNTIME_EXEC_REWRITES_REWRITE_H
 #define TFC_RUNTIME_EXEC_REWRITES_REWRITE_H
 
