@@ -54,6 +54,9 @@ struct tfc_dataset_iterator {
 };
 extern const struct tfc_object_type tfc_dataset_type;
 
+static inline void *tfc_dataset_shared(struct tfc_dataset *d) {
+  return d->shared;
+}
 static inline void *tfc_dataset_state(struct tfc_dataset_iterator *it) {
   return it->state;
 }

@@ -55,8 +55,7 @@ static tfc_status shard_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iter
   }
 }
 
-// n: how often, -1 for ever. What is repeated is opened anew at every end, the last one too: a shuffle behind it then
-// goes on to its next seeds, as TensorFlow's does.
+// n: how often, -1 for ever.
 struct repeat {
   int64_t round;
   bool any; // this round had an element
@@ -77,7 +76,6 @@ static tfc_status repeat_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_ite
     if (times < 0 && !r->any) return NULL;
     r->any = false;
     r->round++;
-    if (times >= 0) TFC_RETURN_IF_ERROR(tfc_dataset_open(ctx, it->dataset->inputs[0], &it->inputs[0]));
   }
   *ended = true;
   return NULL;

@@ -14,40 +14,16 @@
 static const struct tfc_op_def data_dataset_signature_rows[] = {
     ROW("TextLineDataset", "filenames: string, compression_type: string, buffer_size: int64", "handle: variant",
         "metadata: string = ''", tfc_nn_shape_scalar),
-    DATASET("ShuffleDataset", "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64",
-            "reshuffle_each_iteration: bool = true, " KINDS),
-    DATASET("PaddedBatchDataset",
-            "input_dataset: variant, batch_size: int64, padded_shapes: N * int64, padding_values: Toutput_types",
-            "Toutput_types: list(type) >= 1, output_shapes: list(shape) >= 1, N: int >= 1"),
     DATASET(
         "GroupByWindowDataset",
         "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, reduce_func_other_arguments: "
         "Treduce_func_other_arguments, window_size_func_other_arguments: Twindow_size_func_other_arguments",
         "key_func: func, reduce_func: func, window_size_func: func, Tkey_func_other_arguments: list(type) >= 0, "
         "Treduce_func_other_arguments: list(type) >= 0, Twindow_size_func_other_arguments: list(type) >= 0, " KINDS),
-    DATASET("CacheDataset", "input_dataset: variant, filename: string", KINDS),
-    DATASET("CacheDatasetV2", "input_dataset: variant, filename: string, cache: resource", KINDS),
-    DATASET("FlatMapDataset", "input_dataset: variant, other_arguments: Targuments",
-            "f: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("InterleaveDataset",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64",
-            "f: func, Targuments: list(type) >= 0, " KINDS),
     DATASET("ParallelInterleaveDataset",
             "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, sloppy: "
             "bool, buffer_output_elements: int64, prefetch_input_elements: int64",
             "f: func, Targuments: list(type) >= 0, " KINDS),
-    DATASET("ParallelInterleaveDatasetV2",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "num_parallel_calls: int64",
-            "f: func, Targuments: list(type) >= 0, " KINDS ", sloppy: bool = false"),
-    DATASET("ParallelInterleaveDatasetV3",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "num_parallel_calls: int64",
-            "f: func, deterministic: string = 'default', Targuments: list(type) >= 0, " KINDS),
-    DATASET("ParallelInterleaveDatasetV4",
-            "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
-            "buffer_output_elements: int64, prefetch_input_elements: int64, num_parallel_calls: int64",
-            "f: func, deterministic: string = 'default', Targuments: list(type) >= 0, " KINDS),
     DATASET("LegacyParallelInterleaveDatasetV2",
             "input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64, "
             "buffer_output_elements: int64, prefetch_input_elements: int64",
@@ -56,21 +32,7 @@ static const struct tfc_op_def data_dataset_signature_rows[] = {
             "input_dataset: variant, other_arguments: Targuments, batch_size: int64, num_parallel_calls: int64, "
             "drop_remainder: bool",
             "f: func, Targuments: list(type) >= 0, " KINDS ", preserve_cardinality: bool = false"),
-    DATASET("PaddedBatchDatasetV2",
-            "input_dataset: variant, batch_size: int64, padded_shapes: N * int64, padding_values: Toutput_types, "
-            "drop_remainder: bool",
-            "parallel_copy: bool = false, T" KINDS ", N: int >= 1"),
     DATASET("ShuffleDatasetV2", "input_dataset: variant, buffer_size: int64, seed_generator: resource", KINDS),
-    DATASET("ShuffleDatasetV3",
-            "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64, seed_generator: resource",
-            "reshuffle_each_iteration: bool = true, " KINDS),
-    DATASET("ShuffleAndRepeatDataset",
-            "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64, count: int64",
-            KINDS ", reshuffle_each_iteration: bool = true"),
-    DATASET(
-        "ShuffleAndRepeatDatasetV2",
-        "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64, count: int64, seed_generator: resource",
-        "reshuffle_each_iteration: bool = true, " KINDS),
     ROW("TFRecordDataset", "filenames: string, compression_type: string, buffer_size: int64", "handle: variant",
         "metadata: string = ''", tfc_nn_shape_scalar),
     ROW("TFRecordDatasetV2", "filenames: string, compression_type: string, buffer_size: int64, byte_offsets: int64",
@@ -90,13 +52,8 @@ static const struct tfc_op_def data_dataset_signature_rows[] = {
         KINDS ", use_fallback: bool = true", tfc_nn_shape_scalar),
     ROW("RebatchDatasetV2", "input_dataset: variant, batch_sizes: int64, drop_remainder: bool", "handle: variant",
         KINDS, tfc_nn_shape_scalar),
-    DATASET("ScanDataset", "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
-            "f: func, Tstate: list(type) >= 1, Targuments: list(type) >= 0, " KINDS
-            ", preserve_cardinality: bool = false, use_default_device: bool = true"),
     DATASET("UnbatchDataset", "input_dataset: variant", KINDS),
     DATASET("UniqueDataset", "input_dataset: variant", KINDS),
-    DATASET("WindowDataset", "input_dataset: variant, size: int64, shift: int64, stride: int64, drop_remainder: bool",
-            KINDS),
     DATASET("RandomDataset", "seed: int64, seed2: int64", KINDS),
     DATASET("RandomDatasetV2", "seed: int64, seed2: int64, seed_generator: resource",
             "rerandomize_each_iteration: bool = false, " KINDS),
@@ -245,13 +202,6 @@ static const struct tfc_op_def data_dataset_signature_rows[] = {
     ROW("IteratorGetDevice", "resource: resource", "device: string", "", tfc_nn_shape_scalar),
     ROW("DatasetCardinality", "input_dataset: variant", "cardinality: int64", "cardinality_options: string = ''",
         tfc_nn_shape_scalar),
-    ROW("DatasetToSingleElement", "dataset: variant", "components: output_types", KINDS ", metadata: string = ''",
-        tfc_dataset_shape_next),
-    ROW("ReduceDataset", "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
-        "components: output_types",
-        "f: func, Tstate: list(type) >= 1, Targuments: list(type) >= 0, " KINDS
-        ", use_inter_op_parallelism: bool = true, metadata: string = ''",
-        tfc_dataset_shape_next),
     ROW("MultiDeviceIterator", "", "handle: resource",
         "devices: list(string) >= 1, shared_name: string, container: string, " KINDS, tfc_nn_shape_scalar),
     ROW("AnonymousMultiDeviceIterator", "", "handle: resource, deleter: variant", "devices: list(string) >= 1, " KINDS,
@@ -275,10 +225,8 @@ static const struct tfc_op_def data_dataset_signature_rows[] = {
         tfc_nn_shape_scalar),
     ROW("DeleteSeedGenerator", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
     ROW("DeleteRandomSeedGenerator", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
-    ROW("DummySeedGenerator", "", "handle: resource", "", tfc_nn_shape_scalar),
     ROW("AnonymousMemoryCache", "", "handle: resource, deleter: variant", "", tfc_nn_shape_scalar),
     ROW("DeleteMemoryCache", "handle: resource, deleter: variant", "", "", tfc_nn_shape_none),
-    ROW("DummyMemoryCache", "", "handle: resource", "", tfc_nn_shape_scalar),
     ROW("ThreadPoolHandle", "", "handle: resource",
         "num_threads: int, max_intra_op_parallelism: int = 1, display_name: string, container: string = '', "
         "shared_name: string = ''",

@@ -87,7 +87,41 @@ def pipelines(f):
         ("filter_nothing", lambda: numbers(12).filter(lambda i: i < 0)),
         ("take_while", lambda: numbers(12).map(lambda i: i % 5).take_while(lambda i: i < 4)),
         ("chain", lambda: numbers(20).map(lambda i: (i, tf.cast(i, tf.float32) / 2)).filter(lambda i, x: tf.equal(i % 2, 0)).batch(3).repeat(2).prefetch(1)),
+        ("shuffle", lambda: numbers(10).shuffle(4, seed=5)),
+        ("shuffle_all", lambda: numbers(10).shuffle(100, seed=5)),
+        ("shuffle_one", lambda: numbers(4).shuffle(1, seed=5)),
+        ("shuffle_repeat", lambda: numbers(5).shuffle(3, seed=7).repeat(3)),
+        ("shuffle_same", lambda: numbers(5).shuffle(3, seed=7, reshuffle_each_iteration=False).repeat(3)),
+        ("shuffle_repeats", lambda: numbers(4).shuffle(9, seed=1).repeat(2).repeat(2)),
+        ("repeat_shuffle", lambda: numbers(4).repeat(3).shuffle(5, seed=3)),
+        ("shuffle_twice", lambda: twice(numbers(5).shuffle(4, seed=11))),
+        ("shuffle_shuffled", lambda: numbers(9).shuffle(4, seed=1).shuffle(4, seed=2).batch(4)),
+        ("shuffle_nothing", lambda: numbers(0).shuffle(4, seed=1)),
+        ("shuffle_and_repeat", lambda: numbers(4).apply(tf.data.experimental.shuffle_and_repeat(6, 4, seed=2))),
+        ("shuffle_and_repeat_small", lambda: numbers(5).apply(tf.data.experimental.shuffle_and_repeat(2, 3, seed=4))),
+        ("flat_map", lambda: numbers(4).flat_map(lambda i: D.range(i, 2 * i))),
+        ("flat_map_captured", lambda: pair().batch(2).flat_map(lambda x, s: D.zip((D.from_tensor_slices(s), D.from_tensors(x).repeat())))),
+        ("interleave", lambda: numbers(6).interleave(lambda i: D.from_tensors(i).repeat(i), cycle_length=3, block_length=2)),
+        ("interleave_one", lambda: numbers(4).interleave(lambda i: D.range(i), cycle_length=1)),
+        ("interleave_wide", lambda: numbers(3).interleave(lambda i: D.range(i * 10, i * 10 + 4), cycle_length=8, block_length=3)),
+        ("interleave_parallel", lambda: numbers(6).interleave(lambda i: D.from_tensors(i).repeat((i * 7) % 5), cycle_length=3, block_length=2, num_parallel_calls=2)),
+        ("padded_batch", lambda: numbers(6).map(lambda i: (tf.fill([i % 4, 2], i), tf.strings.as_string(tf.range(i % 3)))).padded_batch(4, ([None, 3], [None]), (np.int64(-1), "none"))),
+        ("padded_batch_drop", lambda: numbers(6).map(lambda i: tf.range(i)).padded_batch(4, [6], drop_remainder=True)),
+        ("padded_batch_scalars", lambda: numbers(5).padded_batch(2, [])),
+        ("cache", lambda: numbers(3).map(lambda i: i + 1).cache().repeat(3)),
+        ("cache_shuffled", lambda: numbers(4).shuffle(4, seed=3).cache().repeat(3)),
+        ("window", lambda: numbers(7).window(3).flat_map(lambda w: w.batch(3))),
+        ("window_slides", lambda: numbers(9).window(3, shift=1, stride=2, drop_remainder=True).flat_map(lambda w: w.batch(3))),
+        ("window_skips", lambda: numbers(9).window(2, shift=4).flat_map(lambda w: w.batch(2))),
+        ("window_of_pairs", lambda: pair().window(2, shift=1).flat_map(lambda x, s: D.zip((x.batch(2), s.batch(2))))),
+        ("scan", lambda: numbers(6).scan(np.int64(1), lambda state, i: (state + i, (state * i, i)))),
+        ("reduce_inside", lambda: numbers(5).map(lambda i: D.range(i).reduce(np.int64(0), lambda s, j: s + j * i))),
+        ("shuffle_in_map", lambda: numbers(3).map(lambda i: D.range(6).shuffle(6, seed=4).batch(6).get_single_element() + i)),
     ]
+
+
+def twice(numbers):
+    return D.zip((numbers, numbers)).repeat(2)
 
 
 def captured(numbers):
@@ -147,7 +181,32 @@ def iterators(f):
         f.run([a * 100, b * 7])
 
 
+    f.case("ReduceDataset", "float32")
+    with f.scope():
+        total, count = D.from_tensor_slices(np.arange(6, dtype=np.float32)).reduce((0.0, np.int64(0)), lambda s, x: (s[0] * 0.5 + x, s[1] + 1))
+        nothing = D.range(0).reduce(np.int64(4), lambda s, i: s + i)
+        f.run([total, count, nothing])
+        f.run([total, count, nothing])
+    f.case("DatasetToSingleElement", "int64")
+    with f.scope():
+        f.run(D.range(7, 8).batch(3).get_single_element())
+    f.case("ShuffleDataset", "int64", tag="begun_again")
+    with f.scope():
+        iterator = tf1.data.make_initializable_iterator(D.range(8).shuffle(5, seed=9).batch(8))
+        got = iterator.get_next()
+    for _ in range(3):
+        f.run(targets=[iterator.initializer])
+        f.run(got)
+
+
 def errors(f):
+    for tag, make in (("of_none", lambda: D.range(0)), ("of_two", lambda: D.range(2))):
+        f.case("DatasetToSingleElement", "int64", tag=tag, expect_error="InvalidArgumentError")
+        with f.scope():
+            f.run(make().get_single_element())
+    f.case("IteratorGetNext", "int64", tag="padded_to_less", expect_error="InvalidArgumentError")
+    with f.scope():
+        f.run(tf1.data.make_one_shot_iterator(D.range(5, 7).map(lambda i: tf.range(i)).padded_batch(2, [5])).get_next())
     f.case("IteratorGetNext", "int64", tag="not_initialised", expect_error="FailedPreconditionError")
     with f.scope():
         f.run(tf1.data.make_initializable_iterator(D.range(3)).get_next())
@@ -202,3 +261,40 @@ def loops(f):
         f.run(total)
         f.run(total)
         f.run(v.read_value())
+    f.case("ReduceDataset", "float32", "relative:1e-5", tag="training_over_a_dataset")
+    with f.scope():
+        u = tf1.get_variable("w3", initializer=tf.zeros([3, 1]), use_resource=True)
+
+        @tf.function
+        def train():
+            total = tf.constant(0.0)
+            for a, b in D.from_tensor_slices((x, y)).shuffle(8, seed=3).batch(3).repeat(2):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(tf.matmul(a, u) - b))
+                u.assign_sub(0.2 * tape.gradient(loss, u))
+                total = total * 0.5 + loss
+            return total
+        total = train()
+        f.run(targets=[u.initializer])
+        f.run(total)
+        f.run(total)
+        f.run(u.read_value())
+    f.case("ScanDataset", "float32", "relative:1e-5", tag="training_until_it_is_good")
+    with f.scope():
+        q = tf1.get_variable("w4", initializer=tf.zeros([3, 1]), use_resource=True)
+
+        @tf.function
+        def until():
+            steps = tf.constant(0)
+            for a, b in D.from_tensor_slices((x, y)).batch(4).repeat():
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(tf.matmul(a, q) - b))
+                if loss < 0.05:
+                    break
+                q.assign_sub(0.2 * tape.gradient(loss, q))
+                steps += 1
+            return steps
+        steps = until()
+        f.run(targets=[q.initializer])
+        f.run(steps)
+        f.run(q.read_value())
