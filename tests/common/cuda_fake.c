@@ -47,7 +47,8 @@ struct CUstream_st {
   struct work *first, **end;
   bool busy, stop;
   struct CUgraphExec_st *capture;
-  uint64_t green; // of the partition, 0: none
+  pthread_t capturer; // where there is one
+  uint64_t green;     // of the partition, 0: none
   uint32_t id;
   int device;
   struct CUstream_st *next;
@@ -202,7 +203,9 @@ static int enter(int device) {
 }
 
 // --- Memory ------------------------------------------------------------------------------------------------------
+static void expect_no_capture(void); // of another thread; under the lock
 static int make_block(void **out, size_t bytes, bool pinned) {
+  expect_no_capture();
   struct block *b = malloc(sizeof *b);
   void *memory = NULL;
   if (!b || posix_memalign(&memory, 256, bytes ? bytes : 1)) {
@@ -223,6 +226,7 @@ static bool is_running(void) { // under the lock
 }
 static int free_block(void *p) {
   pthread_mutex_lock(&lock);
+  expect_no_capture();
   while (sticky && is_running()) pthread_cond_wait(&changed, &lock); // a sticky error has ended every kernel, here too
   struct block **at = &blocks;
   while (*at && (*at)->memory != tfc_to_host(p)) at = &(*at)->next;
@@ -541,12 +545,17 @@ static int graph_destroy(tfc_cuda_graph g) {
   free(g);
   return 0;
 }
+static void expect_no_capture(void) {
+  for (const struct CUstream_st *s = streams; s; s = s->next)
+    violations += s->capture && !pthread_equal(s->capturer, pthread_self());
+}
 static int capture_begin(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_CAPTURE);
   if (!error) {
     s->capture = calloc(1, sizeof *s->capture);
     s->capture->end = &s->capture->first;
+    s->capturer = pthread_self();
     s->capture->first_node = 100 + (graph_count++ << 20);
   }
   pthread_mutex_unlock(&lock);

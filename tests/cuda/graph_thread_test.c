@@ -2,8 +2,10 @@
 // its memory has moved, and left alone where the host has a say.
 #include "tests/common/test.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
 #include "tests/common/cuda_fake.h"
 
@@ -21,11 +23,17 @@ static void add_work(void *argument) {
 }
 static int launches;
 static float host_value = 1;
+static void (*while_capturing)(const struct tfc_cuda_device *d); // called once
 static tfc_status add_launch(struct tfc_cuda_launch *l) {
   const struct tfc_tensor *x = l->ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   struct tfc_buffer *scratch = NULL;
   launches++;
+  const struct tfc_cuda_device *d = tfc_cuda_device_of(l->library->device);
+  if (while_capturing && d->capturing) {
+    while_capturing(d);
+    while_capturing = NULL;
+  }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, 1000, &scratch)); // stays with a capture
   struct add a = {x->data, scratch->data, tfc_tensor_elements(x), host_value};
@@ -320,8 +328,57 @@ static void cudnn_moves_along(void **state) {
   tfc_devices_close(&set);
 }
 
+// Memory of another device is asked for and given back by another thread while a segment is captured: after it.
+static pthread_t rival;
+static _Atomic bool rival_is_done;
+static void *take_and_give(void *argument) {
+  struct tfc_cuda_device *other = argument;
+  struct tfc_buffer *b = NULL;
+  struct tfc_cuda_staging *piece = NULL;
+  assert_ok(tfc_cuda_memory_allocate(&other->memory, 1 << 20, &b));
+  tfc_buffer_release(b);
+  tfc_cuda_memory_trim(&other->memory);
+  assert_ok(tfc_cuda_staging_take(other, 1 << 20, &piece));
+  tfc_cuda_staging_give(other, piece);
+  tfc_cuda_staging_free(other);
+  atomic_store(&rival_is_done, true);
+  return NULL;
+}
+static void start_rival(const struct tfc_cuda_device *d) {
+  (void)d;
+  assert_int_equal(pthread_create(&rival, NULL, take_and_give, tfc_cuda_device_of(set.devices[1])), 0);
+  tfc_sleep_ns(20000000); // time enough for what must not happen
+  assert_false(atomic_load(&rival_is_done));
+}
+
+static void others_wait(void **state) {
+  (void)state;
+  struct tfc_buffer *memory = NULL;
+  struct tfc_prepared *p = NULL;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  assert_ok(tfc_semaphore_create(&done));
+  value = 0;
+  assert_ok(tfc_devices_open("gpu:0-1", NULL, 0, &set));
+  struct tfc_device *d = set.devices[0];
+  assert_ok(d->driver->allocate(d, 4096, &memory));
+  make("TestAdd", memory);
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  while_capturing = start_rival;
+  for (int i = 0; i < 4; i++) assert_true(run(p, NULL) == LENGTH);
+  assert_null(while_capturing);
+  assert_int_equal(pthread_join(rival, NULL), 0);
+  assert_true(atomic_load(&rival_is_done));
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  d->driver->release(d, p);
+  tfc_buffer_release(memory);
+  tfc_devices_close(&set);
+  tfc_semaphore_free(done);
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(captured), cmocka_unit_test(cudnn_moves_along)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(captured), cmocka_unit_test(cudnn_moves_along),
+                                     cmocka_unit_test(others_wait)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

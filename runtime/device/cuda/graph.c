@@ -318,7 +318,9 @@ static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p
   c->state = WARMING;
   if (!sign_now(p, c)) return NULL;
   tfc_cuda_memory_freeze(&d->memory);
+  tfc_cuda_memory_capture_begin();
   tfc_status s = capture(d, p, c);
+  tfc_cuda_memory_capture_end();
   *out_moved = has_moved(p, c, true);
   (void)sign_now(p, c); // as replays will find it
   if (!s) return NULL;

@@ -23,6 +23,26 @@ enum { LOOKS = 64 }; // at blocks of a list: behind that any one that is large e
 static pthread_mutex_t neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tfc_cuda_memory *neighbours;
 
+// --- Captures ----------------------------------------------------------------------------------------------------
+// Readers call CUDA for memory, the writer captures; a thread that waits to capture goes first.
+static pthread_rwlock_t captures = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static _Thread_local bool captures_now; // its own calls are the capture's: memory that stays with the graph
+
+void tfc_cuda_memory_capture_begin(void) {
+  pthread_rwlock_wrlock(&captures);
+  captures_now = true;
+}
+void tfc_cuda_memory_capture_end(void) {
+  captures_now = false;
+  pthread_rwlock_unlock(&captures);
+}
+void tfc_cuda_memory_enter(void) {
+  if (!captures_now) pthread_rwlock_rdlock(&captures);
+}
+void tfc_cuda_memory_leave(void) {
+  if (!captures_now) pthread_rwlock_unlock(&captures);
+}
+
 void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *api, const char *device, int ordinal,
                           uint64_t limit) {
   *m = (struct tfc_cuda_memory){.api = api, .device = device, .ordinal = ordinal, .limit = limit};
@@ -78,16 +98,20 @@ static void put_back(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
 static void destroy(struct tfc_buffer *self) {
   struct tfc_cuda_block *b = (struct tfc_cuda_block *)(void *)self;
   struct tfc_cuda_memory *m = self->owner;
+  tfc_cuda_memory_enter();
   pthread_mutex_lock(&m->lock);
   atomic_fetch_sub_explicit(&m->held, b->capacity, memory_order_relaxed);
   put_back(m, b);
   pthread_mutex_unlock(&m->lock);
+  tfc_cuda_memory_leave();
 }
 
 void tfc_cuda_memory_trim(struct tfc_cuda_memory *m) {
+  tfc_cuda_memory_enter();
   pthread_mutex_lock(&m->lock);
   make_room(m, UINT64_MAX);
   pthread_mutex_unlock(&m->lock);
+  tfc_cuda_memory_leave();
 }
 
 void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m) {
@@ -97,6 +121,7 @@ void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m) {
 }
 
 void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m) {
+  tfc_cuda_memory_enter();
   pthread_mutex_lock(&m->lock);
   m->frozen = false;
   while (m->waiting) {
@@ -105,6 +130,7 @@ void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m) {
     put_back(m, b);
   }
   pthread_mutex_unlock(&m->lock);
+  tfc_cuda_memory_leave();
 }
 
 // --- Taking ------------------------------------------------------------------------------------------------------
@@ -195,7 +221,9 @@ tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size_t bytes, str
   if (bytes > SIZE_MAX / 4) return exhausted(m, bytes);
   size_t capacity = bytes < classes.smallest ? classes.smallest : bytes, room = 0;
   int error = 0;
+  tfc_cuda_memory_enter();
   struct tfc_cuda_block *b = take(m, tfc_size_class(&classes, capacity, &room), capacity, &error);
+  tfc_cuda_memory_leave();
   if (!b) {
     if (error == TFC_CUDA_OUT_OF_MEMORY) return exhausted(m, bytes);
     char a[32];

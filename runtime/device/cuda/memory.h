@@ -40,7 +40,14 @@ TFC_MUST_USE tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size
 void tfc_cuda_memory_trim(struct tfc_cuda_memory *m); // gives the cache back to CUDA (which waits for the device)
 // While a segment is captured and until it was launched: what is released in between may be in the capture, so nobody
 // gets it, and nothing goes back to CUDA, which would wait for the device.
+// (And while any segment is captured no other thread asks CUDA for memory or gives some back, of any device.)
 void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m);
 void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m);
+// A thread that captures keeps all others from calling CUDA for memory until it ends the capture. Whoever makes such a
+// call is between enter and leave, which do not nest and come before every lock of this file.
+void tfc_cuda_memory_capture_begin(void);
+void tfc_cuda_memory_capture_end(void);
+void tfc_cuda_memory_enter(void);
+void tfc_cuda_memory_leave(void);
 
 #endif

@@ -5,6 +5,13 @@
 
 static const size_t smallest_piece = (size_t)64 << 10, largest_piece = (size_t)64 << 20;
 
+static int pin(struct tfc_cuda_device *d, struct tfc_cuda_staging *piece) {
+  tfc_cuda_memory_enter();
+  int error = d->api->allocate_host(&piece->data, piece->size);
+  tfc_cuda_memory_leave();
+  return error;
+}
+
 tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out) {
   size_t size = smallest_piece;
   while (size < bytes) size *= 2;
@@ -20,11 +27,11 @@ tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct
   if (!piece) {
     if (!(piece = calloc(1, sizeof *piece))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
     piece->size = size;
-    int error = d->api->allocate_host(&piece->data, size);
+    int error = pin(d, piece);
     if (error == TFC_CUDA_OUT_OF_MEMORY) { // pieces of other sizes may be what is missing
       (void)d->api->last_error();
       tfc_cuda_staging_free(d);
-      error = d->api->allocate_host(&piece->data, size);
+      error = pin(d, piece);
     }
     if (error) {
       free(piece);
@@ -65,7 +72,9 @@ void tfc_cuda_staging_free(struct tfc_cuda_device *d) {
   while (all) {
     struct tfc_cuda_staging *piece = all;
     all = piece->next;
+    tfc_cuda_memory_enter();
     (void)d->api->release_host(piece->data);
+    tfc_cuda_memory_leave();
     free(piece);
   }
 }
