@@ -16,6 +16,7 @@
 #include "placer/search/rivals.h"
 #include "placer/subject/subject.h"
 #include "runtime/base/file.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/session.h"
@@ -44,10 +45,6 @@ struct described {
   struct tfc_simulator *simulator;
   char digest[65]; // sha256 of the graph's file, "": not known
 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static double us(int64_t ps) {
   return ps == TFC_TIME_MAX ? (double)NAN : (double)ps / 1e6;
@@ -195,7 +192,7 @@ static tfc_status make_problem(struct described *d) {
   uint32_t host = host_of(m), kinds = 0, hosted = 0, *order = calloc(m->device_count + 1u, sizeof *order);
   char a[32], b[32];
   struct cli_cost_total total;
-  if (!order) return no_memory();
+  if (!order) return tfc_status_no_memory("a machine");
   for (uint32_t i = 0; i < m->device_count; i++) {
     uint32_t k = 0;
     while (k < kinds && !tfc_str_equal(m->devices[order[k]].kind, m->devices[i].kind)) k++;
@@ -309,7 +306,7 @@ static tfc_status add_baselines(const struct described *d, struct tfc_placement 
   *best_single = TFC_TIME_MAX;
   p->baselines =
       TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_baseline, d->machine->device_count + given->count + 1u);
-  if (!p->baselines) return no_memory();
+  if (!p->baselines) return tfc_status_no_memory("a machine");
   TFC_TRY(s, tfc_solution_init(&solution, d->problem));
   for (uint32_t i = 0; i < d->machine->device_count; i++) {
     for (uint32_t u = 0; u < d->problem->unit_count; u++) solution.device[u] = (tfc_device_id)i;
@@ -349,7 +346,7 @@ static tfc_status digest_graph(const char *graph, char out[65]) {
   s = tfc_file_map(graph, &file);
   if (s) { // a SavedModel's directory
     tfc_status_free(s);
-    if (!(path = tfc_format("%s/saved_model.pb", graph))) return no_memory();
+    if (!(path = tfc_format("%s/saved_model.pb", graph))) return tfc_status_no_memory("a machine");
     s = tfc_file_map(path, &file);
   }
   if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, out);
@@ -475,7 +472,7 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   int64_t best;
   uint32_t rival_count = 0;
   struct tfc_rival *rivals = calloc((size_t)d->machine->device_count + d->o->baselines.count + 1, sizeof *rivals);
-  if (!rivals) return no_memory();
+  if (!rivals) return tfc_status_no_memory("a machine");
   TFC_TRY(s, read_rivals(d, rivals, &rival_count));
   TFC_TRY(s, tfc_search_beside(d->problem, options, rivals, rival_count, &out->search));
   const struct tfc_search_outcome *r = &out->search;
@@ -524,7 +521,7 @@ static tfc_status add_rival(const struct described *d, struct rivals *r, char *n
   tfc_status wrong = tfc_solution_check(d->problem, solution->device);
   if (!name) {
     tfc_status_free(wrong);
-    return no_memory();
+    return tfc_status_no_memory("a machine");
   }
   if (wrong) {
     free(name);

@@ -100,9 +100,6 @@ void tfc_program_start(const char *name, char **argv) {
 void tfc_program_set_output(bool is_quiet, bool is_verbose, tfc_color color) {
   quiet = is_quiet, verbose = is_verbose && !is_quiet, color_choice = color;
 }
-const char *tfc_program_name(void) {
-  return program_name;
-}
 const atomic_bool *tfc_program_cancel(void) {
   return &cancel;
 }
@@ -161,9 +158,6 @@ void tfc_program_open_stdout(void) {
 
 void tfc_say(const char *format, ...) {
   if (!quiet) TFC_MESSAGE("0", "");
-}
-void tfc_detail(const char *format, ...) {
-  if (verbose) TFC_MESSAGE("2", "");
 }
 void tfc_warn(const char *format, ...) {
   TFC_MESSAGE("1;33", "warning");

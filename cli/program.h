@@ -14,7 +14,6 @@
 // is loaded, which is before main), installs the signal handlers and the log sink.
 void tfc_program_start(const char *name, char **argv);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
-const char *tfc_program_name(void);
 
 // Set by SIGINT, SIGTERM and SIGHUP. A second signal, half a second or more after the first, ends the program at once.
 const atomic_bool *tfc_program_cancel(void);
@@ -31,8 +30,7 @@ int tfc_program_finish(int code);
 void tfc_program_close_stdout(void);
 void tfc_program_open_stdout(void);
 
-void tfc_say(const char *format, ...) __attribute__((format(printf, 1, 2)));    // unless --quiet
-void tfc_detail(const char *format, ...) __attribute__((format(printf, 1, 2))); // only with --verbose
+void tfc_say(const char *format, ...) __attribute__((format(printf, 1, 2))); // unless --quiet
 void tfc_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool tfc_quiet(void);
 

@@ -16,12 +16,18 @@
             " speedup = ?7, speedup_low = ?8, speedup_high = ?9, bound_us = ?10, bound_name = ?11,"                    \
             " trace_overhead = ?12, tau = ?13, tau_placements = ?14, answer = ?15, message = ?16 WHERE run_id = ?1")   \
   X(LABEL, "UPDATE run SET label = ?2 WHERE run_id = ?1")                                                              \
-  X(STATE, "INSERT OR REPLACE INTO state VALUES (?1, ?2, ?3)")                                                         \
-  X(DEVICE, "INSERT OR REPLACE INTO device VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")           \
-  X(LINK, "INSERT OR REPLACE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                               \
-  X(NODE, "INSERT OR REPLACE INTO node VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                   \
-  X(COST, "INSERT OR REPLACE INTO cost VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                       \
-  X(EDGE, "INSERT OR REPLACE INTO edge VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                               \
+  X(STATE, "INSERT OR REPLACE INTO state (run_id, name, value) VALUES (?1, ?2, ?3)")                                   \
+  X(DEVICE,                                                                                                            \
+    "INSERT OR REPLACE INTO device (run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes, "    \
+    "dispatch_us, slowdown, memory_space, math) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")      \
+  X(LINK,                                                                                                              \
+    "INSERT OR REPLACE INTO link (run_id, source, target, bytes, time_us, samples) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")   \
+  X(NODE, "INSERT OR REPLACE INTO node (run_id, node_id, name, op, unit_id, flops, bytes_touched, memory_bytes, "      \
+          "output_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                 \
+  X(COST, "INSERT OR REPLACE INTO cost (run_id, node_id, kind, median_us, q1_us, q3_us, fastest_us, samples) VALUES "  \
+          "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                                          \
+  X(EDGE, "INSERT OR REPLACE INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (?1, ?2, ?3, ?4, "  \
+          "?5, ?6)")                                                                                                   \
   X(PLACEMENT,                                                                                                         \
     "INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, digest, state, label,"               \
     " simulated_us, median_us, q1_us, q3_us, steps, ratio, reward, cost_s, at_s, transfers, transfer_bytes,"           \
@@ -29,17 +35,25 @@
     " ?19, ?20, ?21)")                                                                                                 \
   X(FINAL, "UPDATE placement SET name = COALESCE(?2, name), final_median_us = ?3, final_q1_us = ?4, final_q3_us = ?5," \
            " final_steps = ?6 WHERE placement = ?1")                                                                   \
-  X(ASSIGNMENT, "INSERT INTO assignment VALUES (?1, ?2, ?3)")                                                          \
-  X(STEP, "INSERT INTO step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                      \
-  X(BUSY, "INSERT INTO busy VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                                    \
-  X(OP, "INSERT INTO op VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                  \
-  X(TUNING, "INSERT OR REPLACE INTO tuning VALUES (?1, ?2, ?3)")                                                       \
-  X(OP_TOTAL, "INSERT OR REPLACE INTO op_total VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                   \
-  X(TRANSFER, "INSERT INTO transfer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                 \
-  X(MEMORY, "INSERT OR REPLACE INTO memory VALUES (?1, ?2, ?3)")                                                       \
-  X(WORK, "INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"       \
+  X(ASSIGNMENT, "INSERT INTO assignment (placement, unit_id, device_id) VALUES (?1, ?2, ?3)")                          \
+  X(STEP, "INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) VALUES (?1, ?2, ?3, ?4, "   \
+          "?5, ?6, ?7)")                                                                                               \
+  X(BUSY, "INSERT INTO busy (placement, step, device_id, operations_ns, busy_ns, operations, launch_ns, transfer_ns, " \
+          "dependency_ns, end_ns, launch_gap_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")               \
+  X(OP, "INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns, dispatch_ns, "          \
+        "launched_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                    \
+  X(TUNING, "INSERT OR REPLACE INTO tuning (device, key, value) VALUES (?1, ?2, ?3)")                                  \
+  X(OP_TOTAL, "INSERT OR REPLACE INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, "       \
+              "total_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                         \
+  X(TRANSFER, "INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns, "    \
+              "duration_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                         \
+  X(MEMORY, "INSERT OR REPLACE INTO memory (placement, device_id, peak_bytes) VALUES (?1, ?2, ?3)")                    \
+  X(WORK, "INSERT INTO work (placement, step, position, kind, name, device_id, node_id, context, stream, start_ns, "   \
+          "duration_ns, grid, block, registers, shared_bytes, bytes, direction, transfer, segment) VALUES (?1, ?2, "   \
+          "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"                                        \
           " ?18, ?19)")                                                                                                \
-  X(CALL, "INSERT INTO gpu_call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                     \
+  X(CALL, "INSERT INTO gpu_call (placement, step, position, kind, name, context, stream, start_ns, duration_ns, "      \
+          "bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                                   \
   X(DROP_WORKS, "DELETE FROM work WHERE placement = ?1")                                                               \
   X(DROP_CALLS, "DELETE FROM gpu_call WHERE placement = ?1")                                                           \
   X(DROP_OPS, "DELETE FROM op WHERE placement = ?1")                                                                   \

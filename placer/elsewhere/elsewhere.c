@@ -7,13 +7,10 @@
 
 #include "placer/elsewhere/private.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 static const double usual_seconds = 600; // without --time
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static void on_program(void *user, const char *text) {
   tfc_elsewhere_say(user, true, "%s", text);
@@ -25,7 +22,7 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
   const struct tfc_elsewhere_settings *t = o->settings;
   const struct tfc_problem *p = r->problem;
   tfc_str *devices = calloc(p->device_count, sizeof *devices);
-  if (!devices) return no_memory();
+  if (!devices) return tfc_status_no_memory("placing for another program");
   for (uint32_t d = 0; d < p->device_count; d++) {
     devices[d] = p->machine->devices[d].name;
     if (!tfc_strmap_put(&r->device_of, devices[d], d, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -61,7 +58,7 @@ static tfc_status read_rivals(struct tfc_elsewhere *r) {
   tfc_status s = NULL;
   const uint32_t count = r->o->rival_count;
   uint32_t *list = calloc(count + 1u, sizeof *list), some = 0;
-  if (!list) return no_memory();
+  if (!list) return tfc_status_no_memory("placing for another program");
   for (uint32_t i = 0; i < count && tfc_elsewhere_left(r); i++) {
     uint32_t index;
     bool is_new;

@@ -8,12 +8,9 @@
 #include "placer/elsewhere/private.h"
 #include "profiler/collector.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 
 enum { RAW_KEPT = 20 }; // placements whose operations stay in the database
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static char *own(tfc_str text) {
   return tfc_str_dup(text);
@@ -31,7 +28,8 @@ static tfc_status add_devices(struct tfc_elsewhere *r) {
                                    .memory_space = d,
                                    .memory_limit = x->memory,
                                    .dispatch_us = x->dispatch_us};
-    tfc_status s = name && kind ? tfc_store_add_devices(r->store, r->run, &row, 1) : no_memory();
+    tfc_status s =
+        name && kind ? tfc_store_add_devices(r->store, r->run, &row, 1) : tfc_status_no_memory("recording a run");
     free(name), free(kind), free(tensorflow);
     TFC_RETURN_IF_ERROR(s);
   }
@@ -51,7 +49,7 @@ static tfc_status add_prior(struct tfc_elsewhere *r) {
     }
   for (uint32_t k = 0; k < g->kind_count; k++) {
     char *kind = own(g->kind_names[k]);
-    tfc_status s = kind ? NULL : no_memory();
+    tfc_status s = kind ? NULL : tfc_status_no_memory("recording a run");
     for (uint32_t n = 0; n < g->node_count && !s; n++) {
       const double us = g->time_us[(size_t)n * g->kind_count + k];
       if (isnan(us)) continue;
@@ -82,7 +80,7 @@ static tfc_status add_graph(struct tfc_elsewhere *r) {
     TFC_TRY(s, tfc_store_add_nodes(r->store, r->run, &row, 1));
   }
   struct tfc_store_edge *edges = calloc(g->consumer_count + 1u, sizeof *edges);
-  if (!edges) return no_memory();
+  if (!edges) return tfc_status_no_memory("recording a run");
   for (uint32_t t = 0; t < g->tensor_count; t++)
     for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
       edges[c] = (struct tfc_store_edge){g->producer[t], g->output[t], g->consumer[c], g->bytes[t]};
@@ -133,7 +131,7 @@ static tfc_status add_placement(struct tfc_elsewhere *r, struct tfc_elsewhere_kn
   struct tfc_verdict v = {0};
   const bool timed = k->state == TFC_RESULT_OK && isfinite(k->median_us);
   v.memory = calloc(p->device_count, sizeof *v.memory);
-  if (!v.memory) return no_memory();
+  if (!v.memory) return tfc_status_no_memory("recording a run");
   tfc_simulate(r->simulator, k->solution.device, k->solution.rank, TFC_TIME_MAX, &v);
   k->placement_id = r->next_id++;
   struct tfc_store_placement row = {.placement_id = k->placement_id,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "placer/exact/ilp.h"
+#include "runtime/base/union_find.h"
 
 #define GRID 96
 
@@ -188,11 +189,6 @@ static int64_t window_bound(struct bounder *b) {
   return best;
 }
 
-static uint32_t root_of(uint32_t *parent, uint32_t i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
-
 // A connected part that no single device can hold is cut somewhere: on one of its nets a transfer takes place.
 static int64_t memory_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
@@ -202,14 +198,15 @@ static int64_t memory_bound(struct bounder *b) {
   uint64_t *memory = calloc(units + 1u, sizeof *memory);
   int64_t *cheapest = malloc(sizeof *cheapest * (units + 1u)), best = 0;
   if (!parent || !memory || !cheapest) goto out;
-  for (uint32_t u = 0; u < units; u++) parent[u] = u, cheapest[u] = INT64_MAX;
+  tfc_union_find_init(parent, units);
+  for (uint32_t u = 0; u < units; u++) cheapest[u] = INT64_MAX;
   for (uint32_t i = 0; i < p->net_count; i++)
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)
-      parent[root_of(parent, p->unit[g->producer[p->net_tensor[i]]])] = root_of(parent, p->net_unit[j]);
-  for (uint32_t u = 0; u < units; u++) memory[root_of(parent, u)] += p->unit_memory[u];
+      tfc_union_find_join(parent, p->net_unit[j], p->unit[g->producer[p->net_tensor[i]]]);
+  for (uint32_t u = 0; u < units; u++) memory[tfc_union_find_root(parent, u)] += p->unit_memory[u];
   // What a cut costs on each net, at least.
   for (uint32_t t = 0; t < p->tensor_count; t++) {
-    const uint32_t n = g->producer[t], root = root_of(parent, p->unit[n]);
+    const uint32_t n = g->producer[t], root = tfc_union_find_root(parent, p->unit[n]);
     int64_t wire = INT64_MAX, shares = INT64_MAX;
     for (uint32_t from = 0; from < p->device_count; from++)
       for (uint32_t to = 0; to < p->device_count; to++) {

@@ -8,12 +8,9 @@
 #include "placer/measure/evaluator.h"
 #include "profiler/host.h"
 #include "profiler/statistics.h"
+#include "runtime/base/no_memory.h"
 
 enum { RAW_KEPT = 20 }; // candidates whose single operations stay in the database
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static const char *label_of(const struct tfc_job_model *m) {
   return tfc_label_name(tfc_measure_label(m->info));
@@ -177,7 +174,7 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
   tfc_status s = NULL;
   uint16_t *device = NULL;
   uint32_t units = c->model->problem->unit_count;
-  if (!(device = calloc(units + 1u, sizeof *device))) return no_memory();
+  if (!(device = calloc(units + 1u, sizeof *device))) return tfc_status_no_memory("recording a run");
   for (uint32_t u = 0; u < units; u++)
     device[u] = k->solution.device ? k->solution.device[u] : (uint16_t)c->model->info->device_count;
   at->placement_id = j->next_id++;
@@ -217,7 +214,7 @@ static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_ca
   TFC_ARRAY(struct tfc_store_op) ops = {0};
   TFC_ARRAY(struct tfc_store_transfer) transfers = {0};
   uint32_t on_whole = k->whole ? c->model->info->device_count : 0;
-  if (!number) return no_memory();
+  if (!number) return tfc_status_no_memory("recording a run");
   for (uint32_t i = 0; i < m->step_count; i++) {
     const struct tfc_measured_step *t = &m->steps[i];
     number[i] = at->next_step;
@@ -315,7 +312,7 @@ static tfc_status drop_old_raw(struct tfc_job_journal *j, const struct tfc_job_c
 
 static tfc_status make_room(struct tfc_job_journal *j, uint32_t index) {
   while (j->rows.count <= index)
-    if (!tfc_array_push(&j->rows, (struct tfc_job_journal_row){0})) return no_memory();
+    if (!tfc_array_push(&j->rows, (struct tfc_job_journal_row){0})) return tfc_status_no_memory("recording a run");
   return NULL;
 }
 

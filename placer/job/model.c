@@ -4,11 +4,8 @@
 #include <stdlib.h>
 
 #include "placer/job/together.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/op_def.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 // --- Making it -------------------------------------------------------------------------------------------------------
 // Everything but what is kept together; `feeds` has room for the step's.
@@ -55,7 +52,7 @@ tfc_status tfc_job_model_take_graph(struct tfc_job_model *model) {
   tfc_status s = NULL;
   const uint32_t nodes = model->o->graph->node_count, devices = model->info->device_count;
   struct tfc_output *feeds = calloc(model->o->step->feed_count + 1u, sizeof *feeds);
-  if (!feeds) return no_memory();
+  if (!feeds) return tfc_status_no_memory("the placement problem");
   struct tfc_subject_options options = subject_options(model, feeds);
   TFC_TRY(s, tfc_subject_create(model->o->graph, &options, &model->subject));
   TFC_TRY(s, tfc_calibration_init(&model->calibration, model->info));
@@ -177,7 +174,7 @@ tfc_status tfc_job_model_refit(struct tfc_job_model *model, const struct tfc_mea
   uint32_t devices = model->info->device_count;
   double *factors = calloc((size_t)devices * model->calibration.kind_count + 1, sizeof *factors);
   struct tfc_fusion fusion = {0};
-  if (!factors) return no_memory();
+  if (!factors) return tfc_status_no_memory("the placement problem");
   TFC_TRY(s, tfc_fusion_init(&fusion, m->done_by, m->done_by_count, model->plain, model->kept));
   for (uint32_t kind = 0; kind < model->calibration.kind_count; kind++) {
     struct tfc_slowdown_sums sums = {model->calibration.kinds[kind].measured_us,

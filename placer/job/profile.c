@@ -8,11 +8,8 @@
 #include "placer/job/given.h"
 #include "placer/job/room.h"
 #include "profiler/statistics.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 // The overhead of tracing: traced against untraced blocks of the same plan, in turns. On a machine whose steps vary by
 // more than tracing costs it cannot be told from nothing; `out_least` is what it surely is (95 %).
@@ -23,7 +20,7 @@ static tfc_status overhead_of(const struct tfc_measured *m, double *out, double 
   double *us = calloc(m->step_count + 1u, sizeof *us);
   struct tfc_interval ratio;
   uint32_t count = 0;
-  if (!us) return no_memory();
+  if (!us) return tfc_status_no_memory("profiling");
   for (uint32_t i = 0; i < m->step_count;) {
     uint32_t first = i, block = m->steps[i].block;
     for (; i < m->step_count && m->steps[i].block == block && m->steps[i].warmup == m->steps[first].warmup; i++)
@@ -102,7 +99,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   known.name = whole ? tfc_format("whole") : tfc_format("single:%s", model->info->devices[device].name);
   struct tfc_measured seen = *m;
   char *why = NULL;
-  if (!known.name) return no_memory();
+  if (!known.name) return tfc_status_no_memory("profiling");
   if (!whole) {
     TFC_TRY(s, tfc_solution_init(&known.solution, model->problem));
     tfc_status illegal =

@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "profiler/store_read.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
+#include "runtime/base/no_memory.h"
 
 // --- Is it about the same? -------------------------------------------------------------------------------------------
 struct checking {
@@ -94,7 +91,7 @@ static tfc_status take_link(void *user, const struct tfc_store_link *l) {
   struct tfc_calibration *c = &m->calibration;
   if (l->source >= m->info->device_count || l->target >= m->info->device_count) return NULL;
   struct tfc_link_time *more = realloc(c->links, (c->link_count + 1) * sizeof *more);
-  if (!more) return no_memory();
+  if (!more) return tfc_status_no_memory("resuming a run");
   c->links = more;
   more[c->link_count++] = (struct tfc_link_time){l->source, l->target, l->bytes, l->time_us, l->samples};
   return NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/union_find.h"
 
 // What a node takes by itself; NaN: not known.
 static double own_us(const struct tfc_job_together *t, uint32_t node) {
@@ -36,8 +37,7 @@ struct sets {
 static uint32_t root_of(struct sets *s, uint32_t node) {
   uint32_t anchor = s->t->subject->anchor[node];
   if (anchor != TFC_NONE) node = s->t->subject->node_of[anchor];
-  while (s->parent[node] != node) node = s->parent[node] = s->parent[s->parent[node]];
-  return node;
+  return tfc_union_find_root(s->parent, node);
 }
 
 static tfc_status join(struct sets *s, uint32_t a, uint32_t b) {
@@ -114,7 +114,7 @@ tfc_status tfc_job_find_together(const struct tfc_job_together *t, bool **out_ke
   struct sets sets = {.t = t, .parent = malloc((nodes + 1u) * sizeof *sets.parent)};
   bool *kept = calloc(nodes + 1u, sizeof *kept);
   if (!sets.parent || !kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < nodes; i++) sets.parent[i] = i;
+  tfc_union_find_init(sets.parent, nodes);
   for (uint32_t i = 0; i < nodes && info->done_by; i++) {
     kept[i] = info->done_by[i] < nodes && costs_to_tear(t, i);
     if (kept[i]) TFC_TRY(s, join(&sets, i, info->done_by[i]));

@@ -12,6 +12,7 @@
 
 #include "placer/learned/private.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 
 enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
 // Standard deviations: of the priors; of one timed operation; of nodes within a family; of one node from device to
@@ -19,10 +20,6 @@ enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
 static const double sd_all = 0.3, sd_device = 0.25, sd_family = 0.3, sd_links = 0.5, sd_pair = 0.4;
 static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_transfer = 0.15;
 static const double forget = 0.97; // a sample's weight after the next one: what surrounds an operation changes
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 // The last part of a name without its number: "cell/step3/MatMul_1" is a MatMul.
 static tfc_str family_name(tfc_str name) {
@@ -100,7 +97,7 @@ tfc_status tfc_learned_create(const struct tfc_problem *p, struct tfc_learned **
   tfc_status s = NULL;
   struct tfc_learned *l = calloc(1, sizeof *l);
   const uint32_t devices = p->device_count, pairs = tfc_learned_pair_count(p);
-  if (!l) return no_memory();
+  if (!l) return tfc_status_no_memory("the learned model");
   l->problem = p;
   if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family)))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -196,7 +193,7 @@ static tfc_status add_trace(struct tfc_learned *l, const struct tfc_solution *so
                             const struct tfc_learned_trace *trace) {
   const struct tfc_problem *p = l->problem;
   uint32_t *arrivals = count_arrivals(l, solution, trace);
-  if (!arrivals) return no_memory();
+  if (!arrivals) return tfc_status_no_memory("the learned model");
   l->traced = true;
   for (uint32_t i = 0; i < trace->operation_count; i++) {
     const struct tfc_learned_operation *x = &trace->operations[i];
@@ -209,7 +206,7 @@ static tfc_status add_trace(struct tfc_learned *l, const struct tfc_solution *so
              !tfc_array_push(&l->rows, (struct tfc_learned_row){x->node, arrivals[x->node], (uint16_t)x->device,
                                                                 scale * x->time_us})) {
       free(arrivals);
-      return no_memory();
+      return tfc_status_no_memory("the learned model");
     }
   }
   free(arrivals);
@@ -248,7 +245,7 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&reading.solution, solution, p));
   if (tfc_array_push(&l->steps, reading)) return NULL;
   tfc_solution_deinit(&reading.solution);
-  return no_memory();
+  return tfc_status_no_memory("the learned model");
 }
 
 // --- Fitting ---------------------------------------------------------------------------------------------------------
@@ -361,7 +358,7 @@ static tfc_status find_arrival(struct tfc_learned *l) {
   const uint32_t devices = l->problem->device_count;
   struct weighted *list = malloc((l->rows.count + 1) * sizeof *list);
   double total = 0, sum = 0;
-  if (!list) return no_memory();
+  if (!list) return tfc_status_no_memory("the learned model");
   for (size_t i = 0; i < l->rows.count; i++) {
     const struct tfc_learned_row *r = &l->rows.data[i];
     const double prior = 1e-6 * (double)tfc_problem_time(l->problem, r->node, r->device);
@@ -387,7 +384,7 @@ tfc_status tfc_learned_fit(struct tfc_learned *l) {
   // Whole steps are linear only around what is believed: two rounds (Gauss and Newton).
   for (int round = 0; round < (l->traced || !l->steps.count ? 1 : 2); round++) {
     free(b);
-    if (!(b = calloc(l->dim, sizeof *b))) return no_memory();
+    if (!(b = calloc(l->dim, sizeof *b))) return tfc_status_no_memory("the learned model");
     memset(l->precision, 0, (size_t)l->dim * l->dim * sizeof *l->precision);
     for (uint32_t i = 0; i < l->dim; i++) l->precision[(size_t)i * l->dim + i] = 1 / (l->prior[i] * l->prior[i]);
     add_pieces(l, l->precision, b);

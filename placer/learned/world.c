@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "placer/learned/private.h"
+#include "runtime/base/no_memory.h"
 #include <stdio.h>
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 void tfc_learned_world_deinit(struct tfc_learned_world *w) {
   tfc_problem_free(w->problem);
@@ -49,7 +46,7 @@ static tfc_status make_machine(const struct tfc_learned *l, const double *theta,
   const double arrival_us = fmax(0, theta[l->at_arrival]) * l->arrival_unit_us;
   uint32_t *join = join_wires(l);
   char name[32];
-  if (!join) return no_memory();
+  if (!join) return tfc_status_no_memory("the learned model");
   TFC_TRY(s, tfc_machine_create(&m));
   for (uint32_t d = 0; d < p->device_count; d++) {
     struct tfc_machine_device x = p->machine->devices[d];
@@ -125,7 +122,7 @@ tfc_status tfc_learned_build(const struct tfc_learned *l, const double *theta, c
   struct tfc_cost_builder *b = NULL;
   struct tfc_learned_world w = {0};
   uint32_t *kind = calloc(kinds + 1u, sizeof *kind);
-  if (!kind) return no_memory();
+  if (!kind) return tfc_status_no_memory("the learned model");
   TFC_TRY(s, tfc_cost_builder_create(&b));
   for (uint32_t k = 0; k < kinds; k++) TFC_TRY(s, tfc_cost_builder_kind(b, p->machine->devices[k].name, &kind[k]));
   for (uint32_t n = 0; n < g->node_count; n++) TFC_TRY(s, add_node(l, theta, effects, b, kind, n));

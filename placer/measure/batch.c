@@ -14,6 +14,7 @@
 #include "placer/model/machine.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/device/settle.h"
 
@@ -44,10 +45,6 @@ struct batch {
   struct run *runs;
   uint32_t count;
 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static void free_plans(struct run *r) {
   for (uint32_t i = 0; r->copies && i + 1 < r->entry.in_flight; i++) tfc_plan_free(r->copies[i]);
@@ -118,7 +115,7 @@ static tfc_status plan_in_flight(struct run *r, struct tfc_run_spec *spec) {
 
 static tfc_status make_copies(struct run *r, const struct tfc_run_spec *spec) {
   if (!spec->side_by_side) return NULL;
-  if (!(r->copies = calloc(r->entry.in_flight, sizeof(*r->copies)))) return no_memory();
+  if (!(r->copies = calloc(r->entry.in_flight, sizeof(*r->copies)))) return tfc_status_no_memory("measuring");
   for (uint32_t i = 0; i + 1 < r->entry.in_flight; i++)
     TFC_RETURN_IF_ERROR(tfc_plan_create(r->side->session, spec, &r->copies[i]));
   return NULL;
@@ -200,10 +197,10 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
       // One clock for the step and its operations, so that their sums fit into it.
       m.duration_ns = profile.duration_ns;
       if (!tfc_array_push(&r->profiles, profile) || !tfc_array_push(&r->profile_step, (uint32_t)r->steps.count))
-        return no_memory();
+        return tfc_status_no_memory("measuring");
     }
   }
-  return tfc_array_push(&r->steps, m) ? NULL : no_memory();
+  return tfc_array_push(&r->steps, m) ? NULL : tfc_status_no_memory("measuring");
 }
 
 static bool late(const struct batch *b) {
@@ -275,7 +272,8 @@ static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
       entry_fails(r, tfc_status_make(TFC_ABORTED, "steps %lld ns apart are no measurement", (long long)ns[i]));
       return NULL;
     }
-    if (!tfc_array_push(&r->steps, (struct tfc_measured_step){number, false, false, begin, ns[i]})) return no_memory();
+    if (!tfc_array_push(&r->steps, (struct tfc_measured_step){number, false, false, begin, ns[i]}))
+      return tfc_status_no_memory("measuring");
   }
   return NULL;
 }
@@ -451,7 +449,7 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
   m->deadline_s = tfc_unpack_f64(u);
   if (u->failed || m->count > 65536 || (m->reference != UINT32_MAX && m->reference >= m->count))
     return tfc_status_make(TFC_INTERNAL, "a broken message");
-  if (!(b->runs = calloc(m->count + 1u, sizeof *b->runs))) return no_memory();
+  if (!(b->runs = calloc(m->count + 1u, sizeof *b->runs))) return tfc_status_no_memory("measuring");
   b->count = m->count;
   for (uint32_t i = 0; i < m->count; i++) {
     struct run *r = &b->runs[i];
@@ -461,10 +459,10 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
     r->entry.in_parts = tfc_unpack_u32(u);
     r->entry.in_flight = tfc_unpack_u32(u);
     const void *placement = tfc_unpack_array(u, sizeof *r->placement, &nodes);
-    if (!(r->placement = malloc(nodes * sizeof *r->placement + 1))) return no_memory();
+    if (!(r->placement = malloc(nodes * sizeof *r->placement + 1))) return tfc_status_no_memory("measuring");
     memcpy(r->placement, placement, nodes * sizeof *r->placement);
     const void *order = tfc_unpack_array(u, sizeof *r->sequence, &sequence);
-    if (!(r->sequence = malloc(sequence * sizeof *r->sequence + 1))) return no_memory();
+    if (!(r->sequence = malloc(sequence * sizeof *r->sequence + 1))) return tfc_status_no_memory("measuring");
     memcpy(r->sequence, order, sequence * sizeof *r->sequence);
     r->entry.sequence_count = (uint32_t)sequence;
     if (u->failed || r->entry.in_flight > MOST_IN_FLIGHT || (!r->entry.whole && nodes != b->w->graph->node_count))

@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "placer/model/json.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
+#include "runtime/base/no_memory.h"
 
 // --- Writing ---------------------------------------------------------------------------------------------------------
 tfc_status tfc_command_write_hello(const struct tfc_command_options *o, struct tfc_text *t) {
@@ -24,7 +21,7 @@ tfc_status tfc_command_write_hello(const struct tfc_command_options *o, struct t
     tfc_json_add_string(t, o->devices[i]);
   }
   tfc_text_printf(t, "]}");
-  return t->failed ? no_memory() : NULL;
+  return t->failed ? tfc_status_no_memory("talking to a measuring program") : NULL;
 }
 
 tfc_status tfc_command_write_request(uint64_t id, const struct tfc_placement *p, const char *file, uint32_t warmup,
@@ -49,7 +46,7 @@ tfc_status tfc_command_write_request(uint64_t id, const struct tfc_placement *p,
   tfc_text_add(t, TFC_STR("}, \"file\": "));
   tfc_json_add_string(t, tfc_str_from(file));
   tfc_text_printf(t, ", \"warmup\": %u, \"steps\": %u}", warmup, steps);
-  return t->failed ? no_memory() : NULL;
+  return t->failed ? tfc_status_no_memory("talking to a measuring program") : NULL;
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------------
@@ -141,19 +138,19 @@ static tfc_status read_times(const json_t *root, struct tfc_command_answer *a) {
     const double us = json_is_number(item) ? json_number_value(item) : (double)NAN;
     if (!isfinite(us) || us <= 0 || us > 1e15)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "\"step_us\"[%zu] is no time of a step", i);
-    if (!tfc_array_push(&a->step_us, us)) return no_memory();
+    if (!tfc_array_push(&a->step_us, us)) return tfc_status_no_memory("talking to a measuring program");
   }
   for (size_t i = 0; i < json_array_size(operations); i++) {
     struct tfc_command_operation row;
     tfc_status s = read_operation(json_array_get(operations, i), &row);
     if (s) return tfc_status_annotate(s, "\"operations\"[%zu]", i);
-    if (!tfc_array_push(&a->operations, row)) return no_memory();
+    if (!tfc_array_push(&a->operations, row)) return tfc_status_no_memory("talking to a measuring program");
   }
   for (size_t i = 0; i < json_array_size(transfers); i++) {
     struct tfc_command_transfer row;
     tfc_status s = read_transfer(json_array_get(transfers, i), &row);
     if (s) return tfc_status_annotate(s, "\"transfers\"[%zu]", i);
-    if (!tfc_array_push(&a->transfers, row)) return no_memory();
+    if (!tfc_array_push(&a->transfers, row)) return tfc_status_no_memory("talking to a measuring program");
   }
   return NULL;
 }

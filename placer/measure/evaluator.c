@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/statistics.h"
+#include "runtime/base/no_memory.h"
 
 struct measured_evaluator {
   struct tfc_evaluator base; // first
@@ -14,10 +15,6 @@ struct measured_evaluator {
   tfc_observe_fn observe;
   void *user;
 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 tfc_label tfc_measure_label(const struct tfc_measure_info *info) {
   tfc_label worst = TFC_LABEL_MEASURED;
@@ -30,7 +27,7 @@ tfc_label tfc_measure_label(const struct tfc_measure_info *info) {
 tfc_status tfc_result_from_measured(const struct tfc_measured *m, uint32_t device_count, tfc_label label, bool detail,
                                     struct tfc_result *out) {
   double *us = calloc(m->step_count + 1u, sizeof *us);
-  if (!us) return no_memory();
+  if (!us) return tfc_status_no_memory("measuring");
   uint32_t n = 0;
   for (uint32_t i = 0; i < m->step_count; i++)
     if (!m->steps[i].warmup) us[n++] = 1e-3 * (double)m->steps[i].duration_ns;
@@ -51,8 +48,10 @@ tfc_status tfc_result_from_measured(const struct tfc_measured *m, uint32_t devic
   free(out->message);
   out->message = m->message ? tfc_str_dup(tfc_str_from(m->message)) : NULL;
   if (!detail) return NULL;
-  if (!out->busy && !(out->busy = calloc(device_count + 1u, sizeof *out->busy))) return no_memory();
-  if (!out->memory && !(out->memory = calloc(device_count + 1u, sizeof *out->memory))) return no_memory();
+  if (!out->busy && !(out->busy = calloc(device_count + 1u, sizeof *out->busy)))
+    return tfc_status_no_memory("measuring");
+  if (!out->memory && !(out->memory = calloc(device_count + 1u, sizeof *out->memory)))
+    return tfc_status_no_memory("measuring");
   for (uint32_t d = 0; d < device_count; d++) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < m->profile_count; i++)
@@ -137,7 +136,7 @@ tfc_status tfc_evaluator_measured(struct tfc_measurer *measurer, const struct tf
                                   tfc_observe_fn observe, void *user, struct tfc_evaluator **out) {
   static const struct tfc_evaluator_vtable vtable = {"measured", evaluate, free_evaluator};
   struct measured_evaluator *e = calloc(1, sizeof *e);
-  if (!e) return no_memory();
+  if (!e) return tfc_status_no_memory("measuring");
   *e = (struct measured_evaluator){{&vtable, problem}, measurer, subject, *settings, observe, user};
   *out = &e->base;
   return NULL;

@@ -17,6 +17,7 @@
 #include "profiler/lock.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/no_memory.h"
 
 extern char **environ;
 
@@ -34,10 +35,6 @@ struct tfc_measurer {
   uint32_t restarts;
   tfc_wire_buffer message;
 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 // --- The worker ------------------------------------------------------------------------------------------------------
 static void end_worker(struct tfc_measurer *m, bool kill_it, int *out_status) {
@@ -234,14 +231,15 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   uint32_t one = 0;
   info->device_count = tfc_unpack_u32(u);
   if (u->failed || info->device_count > TFC_MAX_DEVICES) return tfc_status_make(TFC_INTERNAL, "a broken message");
-  if (!(info->devices = calloc(info->device_count + 1u, sizeof *info->devices))) return no_memory();
+  if (!(info->devices = calloc(info->device_count + 1u, sizeof *info->devices)))
+    return tfc_status_no_memory("measuring");
   for (uint32_t d = 0; d <= info->device_count; d++) {
     struct tfc_device_info *device = copy_array(u, sizeof *device, &one);
     if (device && one == 1) *(d < info->device_count ? &info->devices[d] : &info->whole) = *device;
     free(device);
   }
   tfc_str note = tfc_unpack_str(u);
-  if (note.size && !(info->note = tfc_str_dup(note))) return no_memory();
+  if (note.size && !(info->note = tfc_str_dup(note))) return tfc_status_no_memory("measuring");
   info->node_count = tfc_unpack_u32(u);
   info->is_static = tfc_unpack_u32(u);
   info->ops = copy_array(u, sizeof *info->ops, &info->op_count);
@@ -254,18 +252,18 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   info->kind_count = tfc_unpack_u32(u);
   size_t cells = (size_t)info->kind_count * info->node_count;
   if (u->failed || (size_t)(u->end - u->at) < cells) return tfc_status_make(TFC_INTERNAL, "a broken message");
-  if (!(info->supported = malloc(cells + 1))) return no_memory();
+  if (!(info->supported = malloc(cells + 1))) return tfc_status_no_memory("measuring");
   for (size_t i = 0; i < cells; i++) info->supported[i] = u->at[i] != 0;
   u->at += cells;
   tfc_str tuning = tfc_unpack_str(u);
-  if (tuning.size && !(info->tuning = tfc_str_dup(tuning))) return no_memory();
+  if (tuning.size && !(info->tuning = tfc_str_dup(tuning))) return tfc_status_no_memory("measuring");
   uint32_t count = tfc_unpack_u32(u);
   if (u->failed || count > info->node_count) return tfc_status_make(TFC_INTERNAL, "a broken message");
-  if (!(info->fallbacks = calloc(count + 1u, sizeof *info->fallbacks))) return no_memory();
+  if (!(info->fallbacks = calloc(count + 1u, sizeof *info->fallbacks))) return tfc_status_no_memory("measuring");
   for (uint32_t i = 0; i < count; i++) {
     struct tfc_measure_fallback *f = &info->fallbacks[info->fallback_count++];
     f->node = tfc_unpack_u32(u);
-    if (!(f->reason = tfc_str_dup(tfc_unpack_str(u)))) return no_memory();
+    if (!(f->reason = tfc_str_dup(tfc_unpack_str(u)))) return tfc_status_no_memory("measuring");
   }
   return u->failed ? tfc_status_make(TFC_INTERNAL, "a broken message") : NULL;
 }
@@ -297,7 +295,7 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   struct tfc_unpack u;
   char *lock = NULL;
   struct tfc_measurer *m = calloc(1, sizeof *m);
-  if (!m) return no_memory();
+  if (!m) return tfc_status_no_memory("measuring");
   m->fd = -1, m->cancel = o->cancel;
   m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
   // Loading and initialising a graph gives no sign until it is done, unlike steps.
@@ -550,7 +548,7 @@ static tfc_status links_once(struct tfc_measurer *m, double end_s, struct tfc_li
   struct tfc_link_time *times = copy_array(&u, sizeof *times, out_count);
   if (u.failed) {
     free(times);
-    return no_memory();
+    return tfc_status_no_memory("measuring");
   }
   *out = times;
   return NULL;

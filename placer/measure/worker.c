@@ -13,6 +13,7 @@
 #include "placer/model/machine.h"
 #include "profiler/gpu.h"
 #include "runtime/base/file.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
@@ -23,10 +24,6 @@
 
 bool tfc_measure_is_worker(int argc, char **argv) {
   return argc == 3 && strcmp(argv[1], WORKER_FLAG) == 0;
-}
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
 static tfc_status fail_back(struct tfc_worker *w, tfc_status status) {
@@ -59,7 +56,7 @@ static tfc_status read_feed(struct tfc_worker *w, struct tfc_unpack *u, uint32_t
   }
   struct tfc_unpack strings = {data, (const char *)data + size, false};
   for (int64_t k = 0; k < tfc_tensor_elements(&w->values[i]); k++)
-    if (!tfc_tensor_set_string(&w->values[i], k, tfc_unpack_str(&strings))) return no_memory();
+    if (!tfc_tensor_set_string(&w->values[i], k, tfc_unpack_str(&strings))) return tfc_status_no_memory("measuring");
   return NULL;
 }
 

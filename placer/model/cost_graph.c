@@ -8,6 +8,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/pattern.h"
 
 struct built_node {
@@ -32,16 +33,12 @@ struct tfc_cost_builder {
   struct tfc_strmap node_index, group_index;
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the cost graph");
-}
-
 tfc_status tfc_cost_builder_create(struct tfc_cost_builder **out) {
   struct tfc_cost_builder *b = calloc(1, sizeof *b);
   struct tfc_cost_graph *g = calloc(1, sizeof *g);
   if (!b || !g) {
     free(b), free(g);
-    return no_memory();
+    return tfc_status_no_memory("the cost graph");
   }
   b->graph = g;
   *out = b;
@@ -69,7 +66,7 @@ tfc_status tfc_cost_builder_kind(struct tfc_cost_builder *b, tfc_str name, uint3
   if (b->kinds.count == b->time_stride) { // widen the rows
     uint32_t wide = b->time_stride ? 2 * b->time_stride : 4;
     double *times = malloc(sizeof(double) * wide * (b->nodes.count ? b->nodes.count : 1));
-    if (!times) return no_memory();
+    if (!times) return tfc_status_no_memory("the cost graph");
     for (size_t n = 0; n < b->nodes.count; n++)
       for (uint32_t k = 0; k < wide; k++)
         times[n * wide + k] = k < b->time_stride ? b->times.data[n * b->time_stride + k] : NAN;
@@ -79,7 +76,7 @@ tfc_status tfc_cost_builder_kind(struct tfc_cost_builder *b, tfc_str name, uint3
     b->time_stride = wide;
   }
   tfc_str copy = tfc_arena_str(&b->graph->arena, name);
-  if (!copy.data || !tfc_array_push(&b->kinds, copy)) return no_memory();
+  if (!copy.data || !tfc_array_push(&b->kinds, copy)) return tfc_status_no_memory("the cost graph");
   *out_kind = (uint32_t)b->kinds.count - 1;
   return NULL;
 }
@@ -88,13 +85,14 @@ tfc_status tfc_cost_builder_node(struct tfc_cost_builder *b, tfc_str name, uint3
   if (!name.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "a node has an empty name");
   if (b->nodes.count >= UINT32_MAX / 4) return tfc_status_make(TFC_INVALID_ARGUMENT, "too many nodes");
   tfc_str copy = tfc_arena_str(&b->graph->arena, name);
-  if (!copy.data) return no_memory();
+  if (!copy.data) return tfc_status_no_memory("the cost graph");
   bool found = false;
-  if (!tfc_strmap_put(&b->node_index, copy, b->nodes.count, &found)) return no_memory();
+  if (!tfc_strmap_put(&b->node_index, copy, b->nodes.count, &found)) return tfc_status_no_memory("the cost graph");
   if (found) return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s': two nodes have this name", TFC_STR_ARG(name));
   struct built_node node = {.name = copy, .order = NAN, .group = TFC_NONE};
   size_t row = b->times.count;
-  if (!tfc_array_push(&b->nodes, node) || !tfc_array_reserve(&b->times, row + b->time_stride)) return no_memory();
+  if (!tfc_array_push(&b->nodes, node) || !tfc_array_reserve(&b->times, row + b->time_stride))
+    return tfc_status_no_memory("the cost graph");
   for (uint32_t k = 0; k < b->time_stride; k++) b->times.data[row + k] = NAN;
   b->times.count = row + b->time_stride;
   *out_node = (uint32_t)b->nodes.count - 1;
@@ -118,14 +116,14 @@ tfc_status tfc_cost_builder_group(struct tfc_cost_builder *b, uint32_t node, tfc
   tfc_str copy = tfc_arena_str(&b->graph->arena, group);
   bool found = false;
   uint64_t *index = copy.data ? tfc_strmap_put(&b->group_index, copy, b->groups.count, &found) : NULL;
-  if (!index || (!found && !tfc_array_push(&b->groups, copy))) return no_memory();
+  if (!index || (!found && !tfc_array_push(&b->groups, copy))) return tfc_status_no_memory("the cost graph");
   b->nodes.data[node].group = (uint32_t)*index;
   return NULL;
 }
 
 tfc_status tfc_cost_builder_pin(struct tfc_cost_builder *b, uint32_t node, tfc_str device) {
   tfc_str copy = tfc_arena_str(&b->graph->arena, device);
-  if (!copy.data) return no_memory();
+  if (!copy.data) return tfc_status_no_memory("the cost graph");
   b->nodes.data[node].pin = copy;
   return NULL;
 }
@@ -151,7 +149,7 @@ tfc_status tfc_cost_builder_edge(struct tfc_cost_builder *b, uint32_t from, int3
     return tfc_status_make(TFC_INVALID_ARGUMENT, "edge '%.*s' -> '%.*s': too many bytes", TFC_STR_ARG(f),
                            TFC_STR_ARG(t));
   struct built_edge edge = {from, to, output, bytes, live};
-  if (!tfc_array_push(&b->edges, edge)) return no_memory();
+  if (!tfc_array_push(&b->edges, edge)) return tfc_status_no_memory("the cost graph");
   return NULL;
 }
 
@@ -194,7 +192,7 @@ static tfc_status settle_edges(struct tfc_cost_builder *b) {
 static tfc_status order_topologically(struct tfc_cost_graph *g, uint32_t *order) {
   tfc_status s = NULL;
   uint32_t *waiting = calloc((size_t)g->node_count + 1, sizeof *waiting), count = 0;
-  if (!waiting) return no_memory();
+  if (!waiting) return tfc_status_no_memory("the cost graph");
   for (uint32_t n = 0; n < g->node_count; n++) {
     waiting[n] = g->first_input[n + 1] - g->first_input[n];
     if (!waiting[n]) order[count++] = n;
@@ -245,7 +243,7 @@ tfc_status tfc_cost_builder_finish(struct tfc_cost_builder *b, struct tfc_cost_g
   uint32_t *first_input = TFC_ARENA_ARRAY(a, uint32_t, nodes + 2), *topological = TFC_ARENA_ARRAY(a, uint32_t, nodes);
   if (!kind_names || !names || !pins || !groups || !times || !order || !memory || !bytes || !live || !group ||
       !first_tensor || !producer || !output || !first_consumer || !consumer || !input || !first_input || !topological)
-    return no_memory();
+    return tfc_status_no_memory("the cost graph");
   for (size_t k = 0; k < kinds; k++) kind_names[k] = b->kinds.data[k];
   for (size_t i = 0; i < b->groups.count; i++) groups[i] = b->groups.data[i];
   unsigned __int128 all_memory = 0;

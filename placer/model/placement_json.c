@@ -6,12 +6,9 @@
 #include "placer/model/placement.h"
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 
 #define FORMAT "tfc-placement"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
-}
 
 // A string field, copied into the arena.
 static tfc_status own_string(struct tfc_placement *p, const json_t *object, const char *name, tfc_str *out) {
@@ -19,7 +16,7 @@ static tfc_status own_string(struct tfc_placement *p, const json_t *object, cons
   TFC_RETURN_IF_ERROR(tfc_json_string(object, name, &text));
   if (!text.data) return NULL;
   *out = tfc_arena_str(&p->arena, text);
-  return out->data ? NULL : no_memory();
+  return out->data ? NULL : tfc_status_no_memory("a placement");
 }
 
 static tfc_status read_label(const json_t *object, const char *name, tfc_label *out) {
@@ -52,7 +49,7 @@ static tfc_status read_devices(const json_t *root, struct tfc_placement *p) {
   TFC_RETURN_IF_ERROR(array_field(root, "devices", &list));
   size_t count = json_array_size(list);
   p->devices = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_device, count);
-  if (!p->devices) return no_memory();
+  if (!p->devices) return tfc_status_no_memory("a placement");
   for (size_t i = 0; i < count; i++) {
     const json_t *item = json_array_get(list, i);
     struct tfc_placement_device *d = &p->devices[i];
@@ -73,7 +70,7 @@ static tfc_status read_baselines(const json_t *root, struct tfc_placement *p) {
   TFC_RETURN_IF_ERROR(array_field(root, "baselines", &list));
   size_t count = json_array_size(list);
   p->baselines = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_baseline, count);
-  if (!p->baselines) return no_memory();
+  if (!p->baselines) return tfc_status_no_memory("a placement");
   for (size_t i = 0; i < count; i++) {
     const json_t *item = json_array_get(list, i);
     struct tfc_placement_baseline *b = &p->baselines[i];
@@ -98,7 +95,7 @@ static tfc_status read_nodes(const json_t *root, struct tfc_placement *p) {
   TFC_RETURN_IF_ERROR(object_field(root, "reasons", &reasons));
   if (!placement) return tfc_status_make(TFC_INVALID_ARGUMENT, "no \"placement\"");
   p->nodes = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_node, json_object_size(placement));
-  if (!p->nodes) return no_memory();
+  if (!p->nodes) return tfc_status_no_memory("a placement");
   json_object_foreach((json_t *)placement, key, value) {
     struct tfc_placement_node *n = &p->nodes[p->node_count];
     if (!json_is_string(value)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "\"placement\": node '%s' has no device name", key);
@@ -106,7 +103,7 @@ static tfc_status read_nodes(const json_t *root, struct tfc_placement *p) {
     n->device = tfc_arena_str(&p->arena, (tfc_str){json_string_value(value), json_string_length(value)});
     n->order = NAN;
     if (!n->name.data || !n->device.data || !tfc_strmap_put(&index, n->name, p->node_count, NULL))
-      TFC_TRY(s, no_memory());
+      TFC_TRY(s, tfc_status_no_memory("a placement"));
     p->node_count++;
   }
   json_object_foreach((json_t *)order, key, value) {
@@ -173,7 +170,7 @@ static tfc_status read_root(const json_t *root, struct tfc_placement *p) {
   TFC_RETURN_IF_ERROR(read_nodes(root, p));
   TFC_RETURN_IF_ERROR(array_field(root, "critical_path", &path));
   p->path = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_path_item, json_array_size(path));
-  if (!p->path) return no_memory();
+  if (!p->path) return tfc_status_no_memory("a placement");
   for (size_t i = 0; i < json_array_size(path); i++, p->path_count++) {
     const json_t *item = json_array_get(path, i);
     struct tfc_placement_path_item *q = &p->path[i];
@@ -352,7 +349,7 @@ tfc_status tfc_placement_format(const struct tfc_placement *p, struct tfc_text *
   tfc_text_add(&t, TFC_STR("}\n"));
   if (t.failed) {
     tfc_text_deinit(&t);
-    return no_memory();
+    return tfc_status_no_memory("a placement");
   }
   *out = t;
   return NULL;

@@ -7,6 +7,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 
 #define LARGEST_TIME 9e18 // ps, over all that a step could ever sum up: 104 days
 
@@ -54,12 +55,9 @@ int64_t tfc_problem_wire_time_of(const struct tfc_pair *pair, uint64_t bytes) {
   return pair->latency + (int64_t)floor(b * 1e12 / pair->bandwidth + 0.5);
 }
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the placement problem");
-}
 #define NEED(pointer)                                                                                                  \
   do {                                                                                                                 \
-    if (!(pointer)) return no_memory();                                                                                \
+    if (!(pointer)) return tfc_status_no_memory("the placement problem");                                              \
   } while (0)
 
 static tfc_status make_units(struct tfc_problem *p) {
@@ -212,7 +210,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
   struct tfc_intmap wires = {0}; // unordered pairs and names to wires
   TFC_ARRAY(const struct tfc_pair *) speeds = {0};
   tfc_status s = NULL;
-  if (!pair) return no_memory();
+  if (!pair) return tfc_status_no_memory("the placement problem");
   p->pair = pair;
   for (uint32_t a = 0; a < devices; a++)
     for (uint32_t b = 0; b < devices; b++) {
@@ -435,7 +433,7 @@ tfc_str tfc_problem_unit_name(const struct tfc_problem *p, uint32_t unit) {
 tfc_status tfc_solution_init(struct tfc_solution *solution, const struct tfc_problem *p) {
   solution->rank = NULL;
   solution->device = calloc((size_t)p->unit_count + 1, sizeof *solution->device);
-  return solution->device ? NULL : no_memory();
+  return solution->device ? NULL : tfc_status_no_memory("the placement problem");
 }
 
 tfc_status tfc_solution_copy(struct tfc_solution *to, const struct tfc_solution *from, const struct tfc_problem *p) {

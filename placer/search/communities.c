@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/union_find.h"
+
 #define MOST_PASSES 16
 #define MOST_LEVELS 12
 
@@ -208,20 +210,16 @@ bool tfc_communities_tight(const struct tfc_problem *p) {
   return need > 0.7 * room;
 }
 
-static uint32_t root_of(uint32_t *parent, uint32_t i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
-
 uint32_t tfc_communities_pieces(const struct tfc_problem *p, const tfc_device_id *device, uint32_t *piece) {
   uint32_t *parent = malloc(sizeof *parent * ((size_t)p->unit_count + 1)), count = 0;
   if (!parent) return 0;
-  for (uint32_t u = 0; u < p->unit_count; u++) parent[u] = u, piece[u] = TFC_NONE;
+  tfc_union_find_init(parent, p->unit_count);
+  for (uint32_t u = 0; u < p->unit_count; u++) piece[u] = TFC_NONE;
   for (uint32_t u = 0; u < p->unit_count; u++)
     for (uint32_t j = p->net_first[p->first_net[u]]; j < p->net_first[p->first_net[u + 1]]; j++)
-      if (!device || device[p->net_unit[j]] == device[u]) parent[root_of(parent, p->net_unit[j])] = root_of(parent, u);
+      if (!device || device[p->net_unit[j]] == device[u]) tfc_union_find_join(parent, u, p->net_unit[j]);
   for (uint32_t u = 0; u < p->unit_count; u++) {
-    const uint32_t root = root_of(parent, u);
+    const uint32_t root = tfc_union_find_root(parent, u);
     if (piece[root] == TFC_NONE) piece[root] = count++;
     piece[u] = piece[root];
   }

@@ -7,6 +7,7 @@
 #include "placer/search/pack.h"
 #include "placer/simulate/loads.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/union_find.h"
 
 #define PACK_ROUNDS 64
 
@@ -169,10 +170,6 @@ static int compare_joins(const void *x, const void *y) {
   if (a->a != b->a) return a->a < b->a ? -1 : 1;
   return (a->b > b->b) - (a->b < b->b);
 }
-static uint32_t root_of(uint32_t *parent, uint32_t i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
 
 // A unit's weight: its time at its fastest, and a little so that free operations count as well.
 static double weight_of(const struct tfc_problem *p, uint32_t u) {
@@ -197,7 +194,8 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   const struct tfc_pair *pair = NULL; // any link, to weigh latency against bytes
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
-  for (uint32_t u = 0; u < units; u++) parent[u] = u, weight[u] = weight_of(p, u), total += weight[u];
+  tfc_union_find_init(parent, units);
+  for (uint32_t u = 0; u < units; u++) weight[u] = weight_of(p, u), total += weight[u];
   double extra = total / (8.0 * units) + 1, limit;
   for (uint32_t u = 0; u < units; u++) weight[u] += extra;
   total += extra * units;
@@ -218,7 +216,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   for (int pass = 0; pass < 4 && count > target; pass++) {
     double bound = limit * (double)(pass + 1) / 4; // first small ones everywhere
     for (size_t i = 0; i < join_count && count > target; i++) {
-      uint32_t a = root_of(parent, joins[i].a), b = root_of(parent, joins[i].b);
+      uint32_t a = tfc_union_find_root(parent, joins[i].a), b = tfc_union_find_root(parent, joins[i].b);
       if (a == b) continue;
       // A unit that is too heavy as it is takes what hangs on it along, or nothing could ever move it.
       double heavy = fmax(heaviest[a], heaviest[b]);
@@ -233,7 +231,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   }
   memset(out, 0xff, sizeof *out * units);
   for (uint32_t u = 0; u < units; u++) {
-    uint32_t root = root_of(parent, u);
+    uint32_t root = tfc_union_find_root(parent, u);
     if (out[root] == TFC_NONE) out[root] = result++;
     out[u] = out[root];
   }

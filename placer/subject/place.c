@@ -6,11 +6,8 @@
 #include "placer/subject/subject.h"
 #include "placer/subject/units.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/device_spec.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static uint32_t device_of(const struct tfc_subject *l, const struct tfc_problem *p, const struct tfc_solution *solution,
                           uint32_t node) {
@@ -24,7 +21,7 @@ tfc_status tfc_subject_convert(const struct tfc_subject *from, const struct tfc_
   free(out->rank);
   out->rank = NULL;
   if (!solution->rank) return NULL;
-  if (!(out->rank = malloc((from->cost_count + 1u) * sizeof *out->rank))) return no_memory();
+  if (!(out->rank = malloc((from->cost_count + 1u) * sizeof *out->rank))) return tfc_status_no_memory("a placement");
   memcpy(out->rank, solution->rank, from->cost_count * sizeof *out->rank);
   return NULL;
 }
@@ -83,7 +80,7 @@ tfc_status tfc_subject_strings(const struct tfc_subject *l, const struct tfc_pro
   struct tfc_solution solution = {0};
   bool any = false;
   uint32_t *votes = calloc((size_t)p->unit_count * p->device_count + 1, sizeof *votes);
-  if (!votes) return no_memory();
+  if (!votes) return tfc_status_no_memory("a placement");
   TFC_TRY(s, tfc_solution_init(&solution, p));
   for (uint32_t i = 0; i < l->graph->node_count; i++) {
     if (!l->needed[i] || l->anchor[i] == TFC_NONE) continue;
@@ -215,7 +212,7 @@ tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_pr
   size_t total = file_nodes;
   for (uint32_t f = 0; f < g->function_count; f++) total += g->functions[f].body->node_count;
   struct tfc_placement_node *nodes = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_node, total + 1);
-  if (!nodes) return no_memory();
+  if (!nodes) return tfc_status_no_memory("a placement");
   TFC_TRY(s, tfc_simulator_create(p, &simulator));
   TFC_TRY(s, tfc_simulate_timeline(simulator, solution->device, solution->rank, &timeline));
   for (uint32_t i = 0; i < file_nodes; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "placer/subject/units.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/pattern.h"
 #include "runtime/pass/pass.h"
 
@@ -25,13 +26,10 @@ struct maker {
   bool *effects, *leads; // [node] an effect at or before it; an effect or update at or after it
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the placement problem");
-}
 #define NEED(pointer)                                                                                                  \
   do {                                                                                                                 \
     if (!(pointer)) {                                                                                                  \
-      s = no_memory();                                                                                                 \
+      s = tfc_status_no_memory("the placement problem");                                                               \
       goto out;                                                                                                        \
     }                                                                                                                  \
   } while (0)
@@ -91,7 +89,9 @@ static tfc_status push_edge(struct maker *m, uint32_t from, int32_t output, uint
     else if (m->o->output_bytes && (uint32_t)output < n->output_count)
       bytes = m->o->output_bytes[n->output_begin + (uint32_t)output];
   }
-  return tfc_array_push(&m->edges, (struct tfc_subject_edge){from, to, output, bytes}) ? NULL : no_memory();
+  return tfc_array_push(&m->edges, (struct tfc_subject_edge){from, to, output, bytes})
+             ? NULL
+             : tfc_status_no_memory("the placement problem");
 }
 
 static bool is_read(const struct tfc_graph *g, uint32_t node) { // of a variable behind a handle
@@ -149,7 +149,8 @@ static tfc_status walk_controls(struct maker *m, uint32_t node, uint32_t consume
   tfc_status s = NULL;
   m->walk++;
   m->stack.count = 0;
-  if (!tfc_array_push(&m->stack, (struct tfc_output){node, TFC_CONTROL})) return no_memory();
+  if (!tfc_array_push(&m->stack, (struct tfc_output){node, TFC_CONTROL}))
+    return tfc_status_no_memory("the placement problem");
   while (m->stack.count) {
     uint32_t at = m->stack.data[--m->stack.count].node;
     if (m->mark[at] == m->walk) continue;
@@ -163,7 +164,7 @@ static tfc_status walk_controls(struct maker *m, uint32_t node, uint32_t consume
     const struct tfc_node *n = &m->g->nodes[at];
     const struct tfc_output *in = tfc_node_inputs(m->g, n);
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
-      if (!tfc_array_push(&m->stack, in[k])) return no_memory();
+      if (!tfc_array_push(&m->stack, in[k])) return tfc_status_no_memory("the placement problem");
   }
 out:
   return s;
@@ -177,7 +178,7 @@ static tfc_status order_updates(struct maker *m) {
   size_t edges = m->edges.count;
   TFC_ARRAY(uint32_t) updates = {0};
   bool *after = calloc(g->node_count + 1u, sizeof *after);
-  if (!after) return no_memory();
+  if (!after) return tfc_status_no_memory("the placement problem");
   for (uint32_t c = 0; c < m->l->cost_count; c++)
     if (m->l->runs[c] && has_flag(g, m->l->node_of[c], TFC_OP_UPDATE))
       if (!tfc_array_push(&updates, c)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -287,12 +288,12 @@ static tfc_status make_reasons(struct maker *m) {
                                     "the same node of a function as %.*s",
                                     "serves the call %.*s"};
   tfc_str *reason = TFC_ARENA_ARRAY(&m->l->arena, tfc_str, m->g->node_count + 1u);
-  if (!reason) return no_memory();
+  if (!reason) return tfc_status_no_memory("the placement problem");
   for (uint32_t i = 0; i < m->g->node_count; i++) {
     if (m->units.tie[i] == TFC_TIE_NONE || !m->needed[i]) continue;
     reason[i] =
         tfc_arena_printf(&m->l->arena, why[m->units.tie[i]], TFC_STR_ARG(m->g->nodes[m->units.tied_to[i]].name));
-    if (!reason[i].data) return no_memory();
+    if (!reason[i].data) return tfc_status_no_memory("the placement problem");
   }
   m->l->reason = reason;
   return NULL;
@@ -377,7 +378,7 @@ static tfc_status make_kinds(struct maker *m) {
   struct tfc_subject *l = m->l;
   const struct tfc_machine *machine = m->o->machine;
   tfc_str *kinds = TFC_ARENA_ARRAY(&l->arena, tfc_str, machine->device_count + 1u);
-  if (!kinds) return no_memory();
+  if (!kinds) return tfc_status_no_memory("the placement problem");
   for (uint32_t d = 0; d < machine->device_count; d++) {
     uint32_t k = 0;
     while (k < l->kind_count && !tfc_str_equal(kinds[k], machine->devices[d].kind)) k++;
@@ -387,7 +388,7 @@ static tfc_status make_kinds(struct maker *m) {
   if (m->o->supported) {
     size_t count = (size_t)l->kind_count * m->g->node_count;
     bool *copy = TFC_ARENA_ARRAY(&l->arena, bool, count + 1);
-    if (!copy) return no_memory();
+    if (!copy) return tfc_status_no_memory("the placement problem");
     memcpy(copy, m->o->supported, count * sizeof *copy);
     l->supported = copy;
   }
@@ -399,7 +400,7 @@ tfc_status tfc_subject_create(const struct tfc_graph *g, const struct tfc_subjec
   tfc_status s = NULL;
   struct tfc_subject *l = calloc(1, sizeof *l);
   struct maker m = {.l = l, .g = g, .o = o};
-  if (!l) return no_memory();
+  if (!l) return tfc_status_no_memory("the placement problem");
   tfc_arena_init(&l->arena, 1 << 20);
   tfc_graph_retain(g);
   l->graph = g, l->machine = o->machine, l->live = o->live;

@@ -4,25 +4,21 @@
 #include "placer/subject/units.h"
 
 #include "runtime/base/map.h"
+#include "runtime/base/union_find.h"
 
 uint32_t tfc_units_root(const struct tfc_units *u, uint32_t node) {
-  while (u->parent[node] != node) node = u->parent[node] = u->parent[u->parent[node]];
-  return node;
+  return tfc_union_find_root(u->parent, node);
+}
+
+// The lowest node is the root: names of units do not depend on the order of ties.
+void tfc_units_join(struct tfc_units *u, uint32_t a, uint32_t b) {
+  uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
+  tfc_union_find_join(u->parent, ra < rb ? ra : rb, ra < rb ? rb : ra);
 }
 
 static void tie(struct tfc_units *u, uint32_t a, uint32_t b, tfc_tie why) {
-  uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
   if (u->tie[a] == TFC_TIE_NONE && a != b) u->tie[a] = (uint8_t)why, u->tied_to[a] = b;
-  if (ra == rb) return;
-  if (ra < rb) // the lowest node is the root: names of units do not depend on the order of ties
-    u->parent[rb] = ra;
-  else
-    u->parent[ra] = rb;
-}
-
-void tfc_units_join(struct tfc_units *u, uint32_t a, uint32_t b) {
-  uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
-  u->parent[ra < rb ? rb : ra] = ra < rb ? ra : rb;
+  tfc_units_join(u, a, b);
 }
 
 static int64_t arg_length(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_op_arg *arg) {

@@ -4,43 +4,24 @@
 
 #include <stdlib.h>
 
+#include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 // --- Order ---------------------------------------------------------------------------------------------------------
-static void heap_push(uint64_t *heap, uint32_t *count, uint64_t key) {
-  uint32_t i = (*count)++;
-  for (; i > 0 && heap[(i - 1) / 2] > key; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = key;
-}
-static uint64_t heap_pop(uint64_t *heap, uint32_t *count) {
-  uint64_t top = heap[0], last = heap[--*count];
-  uint32_t i = 0;
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= *count) break;
-    if (child + 1 < *count && heap[child + 1] < heap[child]) child++;
-    if (heap[child] >= last) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = last;
-  return top;
-}
-
-static uint64_t order_key(const struct tfc_graph *g, uint32_t node) {
+// Nodes that are ready: updates of variables last, then by id.
+static bool push(struct tfc_order_heap *ready, const struct tfc_graph *g, uint32_t node) {
   const struct tfc_op_def *def = g->nodes[node].def;
-  return (def && def->flags & TFC_OP_UPDATE ? UINT64_C(1) << 32 : 0) | node;
+  return tfc_order_heap_push(ready, (struct tfc_order_entry){def && def->flags & TFC_OP_UPDATE, 0, node});
 }
 
 static tfc_status make_order(struct tfc_groundwork *ground) {
   const struct tfc_graph *g = ground->graph;
   tfc_status s = NULL;
-  uint32_t heap_count = 0;
+  struct tfc_order_heap ready = {0};
   uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
-  uint64_t *heap = malloc((g->node_count + 1u) * sizeof *heap);
   ground->order = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->order);
   ground->position = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->position);
-  if (!waiting || !heap || !ground->order || !ground->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!waiting || !ground->order || !ground->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   uint32_t needed = 0;
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (!ground->needed[i]) continue;
@@ -50,17 +31,17 @@ static tfc_status make_order(struct tfc_groundwork *ground) {
     bool cut = tfc_all_fed(ground, n);
     for (uint32_t k = 0; !cut && k < n->input_count + n->control_count; k++)
       if (ground->needed[in[k].node] && !tfc_is_fed(ground, in[k])) waiting[i]++;
-    if (!waiting[i]) heap_push(heap, &heap_count, order_key(g, i));
+    if (!waiting[i] && !push(&ready, g, i)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  while (heap_count) {
-    uint32_t i = (uint32_t)heap_pop(heap, &heap_count);
+  while (ready.count) {
+    uint32_t i = tfc_order_heap_pop(&ready).id;
     ground->position[i] = ground->order_count;
     ground->order[ground->order_count++] = i;
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
       const struct tfc_consumer *k = &g->consumers[c];
       if (!ground->needed[k->node] || tfc_all_fed(ground, &g->nodes[k->node])) continue;
       if (k->output >= 0 && ground->fed[g->nodes[i].output_begin + (uint32_t)k->output]) continue;
-      if (--waiting[k->node] == 0) heap_push(heap, &heap_count, order_key(g, k->node));
+      if (--waiting[k->node] == 0 && !push(&ready, g, k->node)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   }
   if (ground->order_count != needed)
@@ -70,7 +51,7 @@ static tfc_status make_order(struct tfc_groundwork *ground) {
                  TFC_STR_ARG(g->nodes[i].op));
 out:
   free(waiting);
-  free(heap);
+  tfc_order_heap_deinit(&ready);
   return s;
 }
 

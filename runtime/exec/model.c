@@ -6,11 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/io/checkpoint.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory loading a model");
-}
 
 // What is fed: the checkpoint's prefix and the assets' paths, as far as their tensors are in the graph.
 struct feeds {
@@ -32,12 +29,12 @@ static tfc_status add_feed(const struct tfc_graph *g, tfc_str tensor, tfc_str te
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &value));
   f->outputs[f->count] = o;
   f->values[f->count++] = value;
-  return tfc_tensor_set_string(&value, 0, text) ? NULL : no_memory();
+  return tfc_tensor_set_string(&value, 0, text) ? NULL : tfc_status_no_memory("loading a model");
 }
 static tfc_status make_feeds(const struct tfc_graph *g, bool filename, struct feeds *f) {
   f->outputs = calloc(g->asset_count + 2u, sizeof *f->outputs);
   f->values = calloc(g->asset_count + 2u, sizeof *f->values);
-  if (!f->outputs || !f->values) return no_memory();
+  if (!f->outputs || !f->values) return tfc_status_no_memory("loading a model");
   if (filename) TFC_RETURN_IF_ERROR(add_feed(g, g->saver_filename, g->variables_prefix, f));
   for (uint32_t i = 0; i < g->asset_count; i++)
     TFC_RETURN_IF_ERROR(add_feed(g, g->assets[i].tensor, g->assets[i].path, f));
@@ -75,7 +72,7 @@ static tfc_str init_op(const struct tfc_graph *g) {
 static tfc_status find_variables(const struct tfc_graph *g, bool *out_saved) {
   uint32_t variables = 0;
   char *index = tfc_format("%.*s.index", TFC_STR_ARG(g->variables_prefix));
-  if (!index) return no_memory();
+  if (!index) return tfc_status_no_memory("loading a model");
   *out_saved = access(index, F_OK) == 0;
   for (uint32_t i = 0; i < g->node_count; i++) variables += g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_VARIABLE;
   tfc_status s = NULL;

@@ -2,12 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/io/checkpoint.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a checkpoint's variables");
-}
 
 static bool is_variable(const struct tfc_node *n) {
   return n->def && n->def->flags & TFC_OP_VARIABLE;
@@ -71,7 +68,7 @@ static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g,
   *out_found = false;
   if (!find_part(name, &begin, &end)) return NULL;
   char *whole = tfc_format("%.*s%.*s", (int)begin, name.data, (int)(name.size - end), name.data + end);
-  if (!whole) return no_memory();
+  if (!whole) return tfc_status_no_memory("a checkpoint's variables");
   tfc_status s = read_slice(c, g, name, tfc_str_from(whole), begin, end, out, out_found);
   free(whole);
   return s;
@@ -103,7 +100,7 @@ static uint32_t find_parts(const struct tfc_checkpoint_item *items, size_t count
 tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t count, struct tfc_arena *arena) {
   enum { MOST_PARTS = 4096 };
   uint32_t *parts = TFC_ARENA_ARRAY(arena, uint32_t, MOST_PARTS);
-  if (!parts) return no_memory();
+  if (!parts) return tfc_status_no_memory("a checkpoint's variables");
   for (size_t i = 0; i < count; i++) {
     size_t begin, end;
     if (items[i].whole || !find_part(items[i].name, &begin, &end)) continue;
@@ -115,7 +112,7 @@ tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t c
     int64_t *offsets = TFC_ARENA_ARRAY(arena, int64_t, (size_t)n * TFC_MAX_RANK);
     tfc_str joined =
         tfc_arena_printf(arena, "%.*s%.*s", (int)begin, name.data, (int)(name.size - end), name.data + end);
-    if (!whole || !offsets || !joined.data) return no_memory();
+    if (!whole || !offsets || !joined.data) return tfc_status_no_memory("a checkpoint's variables");
     int axis = 0, differing = 0;
     for (int d = 0; d < first->rank; d++) {
       bool differs = false;

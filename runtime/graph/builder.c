@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/graph_internal.h"
 
 struct entry {
@@ -25,20 +26,16 @@ struct tfc_builder {
   tfc_status status;
 };
 
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: building a graph");
-}
-
 tfc_status tfc_builder_create(const struct tfc_graph *base, struct tfc_builder **out) {
   struct tfc_builder *b = calloc(1, sizeof *b);
-  if (!b) return out_of_memory();
+  if (!b) return tfc_status_no_memory("building a graph");
   tfc_arena_init(&b->arena, 64 * 1024);
   b->base = base;
   tfc_graph_retain(base);
   if (base) {
     if (!tfc_array_reserve(&b->entries, base->node_count) || !tfc_strmap_reserve(&b->names, base->node_count)) {
       tfc_builder_free(b);
-      return out_of_memory();
+      return tfc_status_no_memory("building a graph");
     }
     for (uint32_t i = 0; i < base->node_count; i++) {
       const struct tfc_node *n = &base->nodes[i];
@@ -180,15 +177,15 @@ static tfc_status unique_name(struct tfc_builder *b, const char *name, const cha
   tfc_str wanted = tfc_str_from(name && *name ? name : op);
   wanted = b->scope.size ? tfc_arena_printf(&b->arena, "%.*s/%.*s", TFC_STR_ARG(b->scope), TFC_STR_ARG(wanted))
                          : tfc_arena_str(&b->arena, wanted);
-  if (!wanted.data) return out_of_memory();
+  if (!wanted.data) return tfc_status_no_memory("building a graph");
   bool found;
   uint64_t *next = tfc_strmap_put(&b->names, wanted, 1, &found);
-  if (!next) return out_of_memory();
+  if (!next) return tfc_status_no_memory("building a graph");
   tfc_str result = wanted;
   while (found) {
     uint64_t number = (*tfc_strmap_put(&b->names, wanted, 1, NULL))++;
     result = tfc_arena_printf(&b->arena, "%.*s_%llu", TFC_STR_ARG(wanted), (unsigned long long)number);
-    if (!result.data || !tfc_strmap_put(&b->names, result, 1, &found)) return out_of_memory();
+    if (!result.data || !tfc_strmap_put(&b->names, result, 1, &found)) return tfc_status_no_memory("building a graph");
   }
   *out = result;
   return NULL;
@@ -244,7 +241,7 @@ static tfc_status infer_attrs(struct tfc_builder *b, const struct tfc_op_signatu
       return tfc_status_make(TFC_INVALID_ARGUMENT, "input '%.*s' is missing", TFC_STR_ARG(arg->name));
     if (arg->is_list && !given(attrs, arg->type_attr)) {
       tfc_dtype *types = TFC_ARENA_ARRAY(&b->arena, tfc_dtype, count + 1);
-      if (!types) return out_of_memory();
+      if (!types) return tfc_status_no_memory("building a graph");
       for (uint32_t k = 0; k < count; k++) types[k] = tfc_dtype_base(tfc_builder_dtype(b, spec->inputs[at + k]));
       attrs->data[attrs->count++] =
           (struct tfc_attr){.name = arg->type_attr, .kind = TFC_ATTR_LIST_TYPE, .count = count, .types = types};
@@ -287,7 +284,7 @@ static tfc_status make_outputs(struct tfc_builder *b, const struct tfc_op_signat
     total += count;
   }
   tfc_dtype *types = TFC_ARENA_ARRAY(&b->arena, tfc_dtype, total + 1);
-  if (!types) return out_of_memory();
+  if (!types) return tfc_status_no_memory("building a graph");
   for (uint32_t a = 0; a < sig->output_count; a++) {
     TFC_RETURN_IF_ERROR(tfc_arg_count(&sig->outputs[a], view, &count));
     for (uint32_t k = 0; k < count; k++) TFC_RETURN_IF_ERROR(tfc_arg_type(&sig->outputs[a], view, k, &types[at++]));
@@ -302,11 +299,11 @@ static tfc_status add_class(struct tfc_builder *b, uint32_t target, struct attr_
   for (uint32_t i = 0; i < attrs->count; i++)
     if (tfc_str_is(attrs->data[i].name, "_class")) return NULL;
   if (have && have->kind == TFC_ATTR_LIST_STRING) {
-    if (!copy_attr(&b->arena, have, &attrs->data[attrs->count++])) return out_of_memory();
+    if (!copy_attr(&b->arena, have, &attrs->data[attrs->count++])) return tfc_status_no_memory("building a graph");
     return NULL;
   }
   tfc_str *name = TFC_ARENA_NEW(&b->arena, tfc_str);
-  if (!name) return out_of_memory();
+  if (!name) return tfc_status_no_memory("building a graph");
   *name = tfc_arena_printf(&b->arena, "loc:@%.*s", TFC_STR_ARG(b->entries.data[target].node.name));
   attrs->data[attrs->count++] =
       (struct tfc_attr){.name = TFC_STR("_class"), .kind = TFC_ATTR_LIST_STRING, .count = 1, .strings = name};
@@ -319,7 +316,7 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
   tfc_str op = tfc_str_from(spec->op);
   const struct tfc_op_def *def = tfc_op_find(op);
   const struct tfc_function *function = def || !b->base ? NULL : tfc_graph_function(b->base, op);
-  if (id >= TFC_NO_NODE - 1) return out_of_memory();
+  if (id >= TFC_NO_NODE - 1) return tfc_status_no_memory("building a graph");
   if (!def && !function) return tfc_status_make(TFC_UNIMPLEMENTED, "op '%s' is not known", spec->op);
   for (uint32_t i = 0; i < spec->input_count; i++) {
     struct tfc_output in = spec->inputs[i];
@@ -339,7 +336,7 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
   e.node.raw = TFC_STR("");
   e.edge_capacity = spec->input_count + spec->control_count;
   e.edges = TFC_ARENA_ARRAY(&b->arena, struct tfc_output, e.edge_capacity + 1);
-  if (!e.edges) return out_of_memory();
+  if (!e.edges) return tfc_status_no_memory("building a graph");
   for (uint32_t i = 0; i < spec->input_count; i++) e.edges[i] = spec->inputs[i];
   for (uint32_t i = 0; i < spec->control_count; i++)
     e.edges[spec->input_count + i] = (struct tfc_output){spec->controls[i], TFC_CONTROL};
@@ -347,12 +344,12 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
   const struct tfc_op_signature *sig = def ? tfc_op_signature(def) : NULL;
   struct attr_list attrs = {
       TFC_ARENA_ARRAY(&b->arena, struct tfc_attr, spec->attr_count + (sig ? 2 * sig->input_count : 0) + 2), 0};
-  if (!attrs.data) return out_of_memory();
+  if (!attrs.data) return tfc_status_no_memory("building a graph");
   for (uint32_t i = 0; i < spec->attr_count; i++, attrs.count++)
     if (spec->borrow)
       attrs.data[i] = spec->attrs[i];
     else if (!copy_attr(&b->arena, &spec->attrs[i], &attrs.data[i]))
-      return out_of_memory();
+      return tfc_status_no_memory("building a graph");
   if (sig) {
     TFC_RETURN_IF_ERROR(infer_attrs(b, sig, spec, &attrs));
     struct tfc_attr_view view = {attrs.data, attrs.count, sig};
@@ -370,7 +367,7 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
     TFC_RETURN_IF_ERROR(add_class(b, spec->colocate_with - 1, &attrs));
   e.attrs = attrs.data;
   e.node.attr_count = attrs.count;
-  return tfc_array_push(&b->entries, e) ? NULL : out_of_memory();
+  return tfc_array_push(&b->entries, e) ? NULL : tfc_status_no_memory("building a graph");
 }
 
 uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
@@ -415,7 +412,7 @@ static bool own_edges(struct tfc_builder *b, struct entry *e) {
   if (count < e->edge_capacity) return true;
   struct tfc_output *edges = TFC_ARENA_ARRAY(&b->arena, struct tfc_output, 2 * count + 2);
   if (!edges) {
-    tfc_builder_fail(b, out_of_memory());
+    tfc_builder_fail(b, tfc_status_no_memory("building a graph"));
     return false;
   }
   if (count) memcpy(edges, e->edges, count * sizeof *edges);
@@ -468,11 +465,11 @@ static tfc_status fill(const struct tfc_builder *b, struct tfc_graph *g) {
     edges += b->entries.data[i].node.input_count + b->entries.data[i].node.control_count;
     attrs += b->entries.data[i].node.attr_count;
   }
-  if (edges > UINT32_MAX / 2 || attrs > UINT32_MAX / 2) return out_of_memory();
+  if (edges > UINT32_MAX / 2 || attrs > UINT32_MAX / 2) return tfc_status_no_memory("building a graph");
   g->nodes = tfc_arena_array(&g->arena, b->entries.count + 1, sizeof *g->nodes);
   g->inputs = tfc_arena_array(&g->arena, edges + 1, sizeof *g->inputs);
   g->attrs = tfc_arena_array(&g->arena, attrs + 1, sizeof *g->attrs);
-  if (!g->nodes || !g->inputs || !g->attrs) return out_of_memory();
+  if (!g->nodes || !g->inputs || !g->attrs) return tfc_status_no_memory("building a graph");
   g->node_count = (uint32_t)b->entries.count;
   g->edge_count = (uint32_t)edges;
   uint32_t edge = 0, attr = 0;

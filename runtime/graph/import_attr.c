@@ -1,6 +1,7 @@
 // AttrValue, TensorShapeProto, TensorProto, NameAttrList.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
 
 struct tfc_import_limits tfc_import_limits = {.expanded_bytes = (size_t)1 << 30, .depth = 32};
@@ -8,10 +9,6 @@ struct tfc_import_limits tfc_import_limits = {.expanded_bytes = (size_t)1 << 30,
 static tfc_status bad(const char *what) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "%s", what);
 }
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
-}
-
 tfc_status tfc_read_entry(tfc_str bytes, tfc_str *out_key, tfc_str *out_value) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
@@ -154,7 +151,7 @@ static tfc_status read_strings(struct tfc_attr_reader *r, tfc_str bytes, tfc_str
   size_t elements = (size_t)tfc_tensor_elements(t), n = 0;
   if (t->size > bytes.size) TFC_RETURN_IF_ERROR(count_expanded(r, t->size));
   struct tfc_string *strings = tfc_arena_array(&r->graph->arena, elements + 1, sizeof *strings);
-  if (!strings) return out_of_memory();
+  if (!strings) return tfc_status_no_memory("reading a graph");
   t->data = strings;
   if (content.size) return read_string_content(content, strings, elements);
   while (tfc_wire_next(&w, &f)) {
@@ -191,7 +188,7 @@ tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_
       return tfc_status_make(TFC_INVALID_ARGUMENT, "a constant has %zu bytes where its shape needs %zu", content.size,
                              t.size);
     t.data = aligned(r->graph, t.size);
-    if (!t.data) return out_of_memory();
+    if (!t.data) return tfc_status_no_memory("reading a graph");
     memcpy(t.data, content.data, t.size);
     *out = t;
     return NULL;
@@ -200,18 +197,18 @@ tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_
   if (t.size > bytes.size * 8) TFC_RETURN_IF_ERROR(count_expanded(r, t.size));
   if (!has_values(bytes, vf.number)) { // zeros: memory that the system hands out untouched
     t.data = t.size < 65536 ? aligned(r->graph, t.size) : calloc(t.size + 64, 1);
-    if (!t.data) return out_of_memory();
+    if (!t.data) return tfc_status_no_memory("reading a graph");
     if (t.size < 65536) {
       memset(t.data, 0, t.size);
     } else {
-      if (!tfc_graph_own(r->graph, t.data)) return out_of_memory();
+      if (!tfc_graph_own(r->graph, t.data)) return tfc_status_no_memory("reading a graph");
       t.data = (char *)t.data + (-(uintptr_t)t.data & 63);
     }
     *out = t;
     return NULL;
   }
   t.data = aligned(r->graph, t.size);
-  if (!t.data) return out_of_memory();
+  if (!t.data) return tfc_status_no_memory("reading a graph");
   size_t size = tfc_dtype_size(t.dtype) / vf.per_element, room = t.size / size, n = 0;
   TFC_RETURN_IF_ERROR(read_numbers(bytes, vf, t.data, room, size, &n));
   if (n < vf.per_element) {
@@ -237,7 +234,7 @@ static tfc_status read_func(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
   }
   if (w.error) return bad(w.error);
   struct tfc_attr *attrs = TFC_ARENA_ARRAY(&r->graph->arena, struct tfc_attr, (size_t)count + 1);
-  if (!attrs) return out_of_memory();
+  if (!attrs) return tfc_status_no_memory("reading a graph");
   if (count && r->depth >= tfc_import_limits.depth) return bad("attributes are nested too deeply");
   r->depth++;
   w = tfc_wire_of(bytes);
@@ -303,7 +300,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
   r->empty_list |= !number;
   if (!number) return NULL;
   void *items = tfc_arena_array(&r->graph->arena, count + 1, kinds[number].size);
-  if (!items || count > UINT32_MAX / 2) return out_of_memory();
+  if (!items || count > UINT32_MAX / 2) return tfc_status_no_memory("reading a graph");
   if (r->depth >= tfc_import_limits.depth) return bad("attributes are nested too deeply");
   uint32_t n = 0;
   w = tfc_wire_of(bytes);
@@ -363,14 +360,14 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
     case 6: out->kind = TFC_ATTR_TYPE, out->type = (tfc_dtype)(f.value < 256 ? f.value : 0); break;
     case 7: {
       struct tfc_shape *shape = tfc_arena_alloc(&r->graph->arena, sizeof *shape);
-      if (!shape) return out_of_memory();
+      if (!shape) return tfc_status_no_memory("reading a graph");
       TFC_RETURN_IF_ERROR(tfc_read_shape(f.bytes, shape));
       out->kind = TFC_ATTR_SHAPE, out->shape = shape;
       break;
     }
     case 8: {
       struct tfc_tensor *t = tfc_arena_alloc(&r->graph->arena, sizeof *t);
-      if (!t) return out_of_memory();
+      if (!t) return tfc_status_no_memory("reading a graph");
       tfc_status s = tfc_read_tensor(r, f.bytes, t);
       if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // loads, but has no value
         tfc_status_free(s);
@@ -383,7 +380,7 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
     case 9: out->kind = TFC_ATTR_PLACEHOLDER, out->s = f.bytes; break;
     case 10: {
       struct tfc_func_attr *func = tfc_arena_alloc(&r->graph->arena, sizeof *func);
-      if (!func) return out_of_memory();
+      if (!func) return tfc_status_no_memory("reading a graph");
       TFC_RETURN_IF_ERROR(read_func(r, f.bytes, func));
       out->kind = TFC_ATTR_FUNC, out->func = func;
       break;

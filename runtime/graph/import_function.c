@@ -2,12 +2,9 @@
 // "parameter", "node:output argument:index" and "^node".
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import_internal.h"
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading a function");
-}
 
 struct param { // ArgDef
   tfc_str name, type_attr, number_attr, list_attr;
@@ -54,7 +51,8 @@ static tfc_status read_signature(tfc_str bytes, struct tfc_function *fn, struct 
     if (f.number == 2 || f.number == 3) {
       struct param p;
       TFC_RETURN_IF_ERROR(read_param(f.bytes, &p));
-      if (!(f.number == 2 ? tfc_array_push(args, p) : tfc_array_push(rets, p))) return out_of_memory();
+      if (!(f.number == 2 ? tfc_array_push(args, p) : tfc_array_push(rets, p)))
+        return tfc_status_no_memory("reading a function");
     }
   }
   return w.error ? tfc_status_make(TFC_INVALID_ARGUMENT, "signature: %s", w.error) : NULL;
@@ -118,7 +116,7 @@ struct body {
 
 static tfc_status push_attr(struct body *b, struct tfc_attr attr) {
   b->r.nodes.data[b->r.nodes.count - 1].attr_count++;
-  return tfc_array_push(&b->r.attrs, attr) ? NULL : out_of_memory();
+  return tfc_array_push(&b->r.attrs, attr) ? NULL : tfc_status_no_memory("reading a function");
 }
 
 // Type and index of a parameter or result node.
@@ -140,7 +138,7 @@ static tfc_status push_node(struct body *b, tfc_str name, const char *op) {
                        .input_begin = (uint32_t)b->r.inputs.count,
                        .attr_begin = (uint32_t)b->r.attrs.count,
                        .raw = TFC_STR("")};
-  return tfc_array_push(&b->r.nodes, n) ? NULL : out_of_memory();
+  return tfc_array_push(&b->r.nodes, n) ? NULL : tfc_status_no_memory("reading a function");
 }
 
 // Attributes that the file gives to parameter `index` (shapes, mostly).
@@ -181,14 +179,14 @@ static tfc_status scan(struct body *b, tfc_str bytes) {
     case 4:
       TFC_RETURN_IF_ERROR(tfc_read_entry(f.bytes, &key, &value));
       uint64_t at = (uint64_t)b->controls.count; // results are few: texts are kept beside the map
-      if (!tfc_array_push(&b->controls, value)) return out_of_memory();
-      if (!tfc_strmap_put(&b->rets, key, at, NULL)) return out_of_memory();
+      if (!tfc_array_push(&b->controls, value)) return tfc_status_no_memory("reading a function");
+      if (!tfc_strmap_put(&b->rets, key, at, NULL)) return tfc_status_no_memory("reading a function");
       break;
     case 5:
-      if (!tfc_array_push(&b->attrs, f.bytes)) return out_of_memory();
+      if (!tfc_array_push(&b->attrs, f.bytes)) return tfc_status_no_memory("reading a function");
       break;
     case 7:
-      if (!tfc_array_push(&b->arg_attrs, f.bytes)) return out_of_memory();
+      if (!tfc_array_push(&b->arg_attrs, f.bytes)) return tfc_status_no_memory("reading a function");
       break;
     default: break;
     }
@@ -265,7 +263,7 @@ static tfc_status resolve_all(struct body *b) {
 
 static tfc_status read_function_attrs(struct body *b) {
   struct tfc_attr *attrs = TFC_ARENA_ARRAY(&b->owner->arena, struct tfc_attr, b->attrs.count + 1);
-  if (!attrs) return out_of_memory();
+  if (!attrs) return tfc_status_no_memory("reading a function");
   for (size_t i = 0; i < b->attrs.count; i++) {
     tfc_str value;
     TFC_RETURN_IF_ERROR(tfc_read_entry(b->attrs.data[i], &attrs[i].name, &value));

@@ -2,11 +2,8 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
-}
 
 // Empty lists say nothing of their kind in the file: the op's definition does.
 static void name_empty_lists(const struct tfc_node *n, struct tfc_attr *attrs) {
@@ -47,7 +44,7 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
       } else {
         n->input_count++;
       }
-      if (!tfc_array_push(&r->inputs, f.bytes)) return out_of_memory();
+      if (!tfc_array_push(&r->inputs, f.bytes)) return tfc_status_no_memory("reading a graph");
       break;
     case 4: n->device = f.bytes; break;
     case 5: {
@@ -59,7 +56,7 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
           return NULL;
         }
       }
-      if (!tfc_array_reserve(&r->attrs, r->attrs.count + 1)) return out_of_memory();
+      if (!tfc_array_reserve(&r->attrs, r->attrs.count + 1)) return tfc_status_no_memory("reading a graph");
       TFC_RETURN_IF_ERROR(tfc_read_attr(&r->attr_reader, f.bytes, &r->attrs.data[r->attrs.count++]));
       n->attr_count++;
       break;
@@ -89,7 +86,7 @@ tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes) {
     return tfc_status_annotate(s, "node %zu '%.*s' (%.*s)", r->nodes.count, TFC_STR_ARG(n.name), TFC_STR_ARG(n.op));
   if (r->nodes.count >= UINT32_MAX / 4 || r->inputs.count >= UINT32_MAX / 4 || r->attrs.count >= UINT32_MAX / 4)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the graph is too large");
-  return tfc_array_push(&r->nodes, n) ? NULL : out_of_memory();
+  return tfc_array_push(&r->nodes, n) ? NULL : tfc_status_no_memory("reading a graph");
 }
 
 void tfc_node_reader_deinit(struct tfc_node_reader *r) {
@@ -111,7 +108,7 @@ tfc_status tfc_node_reader_hand_over(struct tfc_node_reader *r, struct tfc_graph
   g->node_count = g->edge_count = 0;
   g->nodes = NULL;
   g->attrs = NULL;
-  return out_of_memory();
+  return tfc_status_no_memory("reading a graph");
 }
 
 tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {

@@ -1,9 +1,6 @@
 // MetaGraphDef: collections, signatures, the saver.
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading a MetaGraph");
-}
 
 static size_t count_field(tfc_str bytes, uint32_t number) {
   struct tfc_wire w = tfc_wire_of(bytes);
@@ -25,22 +22,24 @@ static tfc_status read_collection(struct tfc_graph *g, tfc_str bytes, struct tfc
     while (tfc_wire_next(&l, &e)) {
       if (e.number != 1) continue;
       if (f.number != 3) {
-        if (e.type == TFC_WIRE_BYTES && !tfc_array_push(&values, e.bytes)) s = out_of_memory();
+        if (e.type == TFC_WIRE_BYTES && !tfc_array_push(&values, e.bytes))
+          s = tfc_status_no_memory("reading a MetaGraph");
         continue;
       }
       struct tfc_wire p = tfc_wire_of(e.bytes);
       uint64_t value = e.value;
       if (e.type == TFC_WIRE_VARINT && !tfc_array_push(&values, tfc_arena_printf(&g->arena, "%lld", (long long)value)))
-        s = out_of_memory();
+        s = tfc_status_no_memory("reading a MetaGraph");
       while (p.at != p.end && tfc_wire_varint(&p, &value))
-        if (!tfc_array_push(&values, tfc_arena_printf(&g->arena, "%lld", (long long)value))) s = out_of_memory();
+        if (!tfc_array_push(&values, tfc_arena_printf(&g->arena, "%lld", (long long)value)))
+          s = tfc_status_no_memory("reading a MetaGraph");
       if (p.error) l.error = p.error;
     }
     if (l.error) w.error = l.error;
   }
   if (!s && w.error) s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s", w.error);
   tfc_str *copy = s ? NULL : TFC_ARENA_ARRAY(&g->arena, tfc_str, values.count + 1);
-  if (!s && !copy) s = out_of_memory();
+  if (!s && !copy) s = tfc_status_no_memory("reading a MetaGraph");
   if (!s) {
     if (values.count) memcpy(copy, values.data, values.count * sizeof *copy);
     out->values = copy;
@@ -56,7 +55,7 @@ static tfc_status read_tensor_infos(struct tfc_graph *g, tfc_str bytes, uint32_t
   size_t count = count_field(bytes, number);
   tfc_str *keys = TFC_ARENA_ARRAY(&g->arena, tfc_str, count + 1),
           *names = TFC_ARENA_ARRAY(&g->arena, tfc_str, count + 1);
-  if (!keys || !names) return out_of_memory();
+  if (!keys || !names) return tfc_status_no_memory("reading a MetaGraph");
   struct tfc_wire w = tfc_wire_of(bytes), i;
   struct tfc_field f, e;
   uint32_t n = 0;
@@ -106,7 +105,7 @@ static tfc_status read_asset(struct tfc_graph *g, const char *directory, tfc_str
   }
   if (w.error) return tfc_status_make(TFC_INVALID_ARGUMENT, "asset_file_def: %s", w.error);
   out->path = tfc_arena_printf(&g->arena, "%s/assets/%.*s", directory, TFC_STR_ARG(file));
-  return out->path.data ? NULL : out_of_memory();
+  return out->path.data ? NULL : tfc_status_no_memory("reading a MetaGraph");
 }
 
 // Old models have their assets in a collection alone, as Any messages.
@@ -141,7 +140,7 @@ tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *direct
   tfc_str old = asset_collection(meta);
   size_t direct = count_field(meta, 6), count = direct ? direct : count_field(old, 1);
   struct tfc_asset *assets = tfc_arena_array(&g->arena, count + 1, sizeof *assets);
-  if (!assets) return out_of_memory();
+  if (!assets) return tfc_status_no_memory("reading a MetaGraph");
   struct tfc_wire w = tfc_wire_of(direct ? meta : old);
   struct tfc_field f;
   while (tfc_wire_next(&w, &f)) {
@@ -156,7 +155,7 @@ tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *direct
 tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes) {
   g->collections = tfc_arena_array(&g->arena, count_field(bytes, 4) + 1, sizeof *g->collections);
   g->signatures = tfc_arena_array(&g->arena, count_field(bytes, 5) + 1, sizeof *g->signatures);
-  if (!g->collections || !g->signatures) return out_of_memory();
+  if (!g->collections || !g->signatures) return tfc_status_no_memory("reading a MetaGraph");
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   while (tfc_wire_next(&w, &f)) {

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: the calls of a function library");
-}
+#include "runtime/base/no_memory.h"
 
 struct list {
   uint32_t *data;
@@ -44,7 +41,7 @@ tfc_status tfc_library_calls(const struct tfc_graph *g, struct tfc_library_calls
   if (!ok) {
     free(first);
     tfc_array_free(&calls);
-    return out_of_memory();
+    return tfc_status_no_memory("the calls of a function library");
   }
   *out = (struct tfc_library_calls){first, calls.data};
   return NULL;

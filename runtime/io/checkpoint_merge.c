@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/table.h"
@@ -29,10 +30,6 @@ struct merge {
   uint32_t shards;
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory merging checkpoints");
-}
-
 // An entry with another shard number. Fields keep their order: dtype and shape are before the shard, the rest behind.
 static tfc_status renumber(tfc_str bytes, uint32_t first, uint32_t shards, struct merged *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
@@ -55,7 +52,7 @@ static tfc_status renumber(tfc_str bytes, uint32_t first, uint32_t shards, struc
     if (f.number != 3) tfc_text_add(&out->value, (tfc_str){(const char *)f.start, (size_t)(w.at - f.start)});
   }
   if (!placed) tfc_wire_put_int(&out->value, 3, first + shard);
-  return out->value.failed ? no_memory() : NULL;
+  return out->value.failed ? tfc_status_no_memory("merging checkpoints") : NULL;
 }
 
 // More slices of a tensor that is there already.
@@ -64,7 +61,7 @@ static tfc_status add_slices(struct merged *to, tfc_str bytes) {
   struct tfc_field f;
   while (tfc_wire_next(&w, &f))
     if (f.number == 7) tfc_text_add(&to->value, (tfc_str){(const char *)f.start, (size_t)(w.at - f.start)});
-  return to->value.failed ? no_memory() : NULL;
+  return to->value.failed ? tfc_status_no_memory("merging checkpoints") : NULL;
 }
 
 static tfc_status merge_entry(struct merge *m, const struct part *p, tfc_str key, tfc_str value) {
@@ -72,11 +69,11 @@ static tfc_status merge_entry(struct merge *m, const struct part *p, tfc_str key
   tfc_status s = renumber(value, p->first, p->shards, &made);
   bool found = false;
   uint64_t *at = s ? NULL : tfc_strmap_put(&m->by_key, key, m->entries.count, &found);
-  if (!s && !at) s = no_memory();
+  if (!s && !at) s = tfc_status_no_memory("merging checkpoints");
   if (!s && found && (!made.sliced || !m->entries.data[*at].sliced))
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "it is in more than one of the checkpoints");
   if (!s && found) s = add_slices(&m->entries.data[*at], value);
-  if (!s && !found && !tfc_array_push(&m->entries, made)) s = no_memory();
+  if (!s && !found && !tfc_array_push(&m->entries, made)) s = tfc_status_no_memory("merging checkpoints");
   if (s || found) tfc_text_deinit(&made.value);
   return s;
 }
@@ -115,7 +112,7 @@ static tfc_status rename_data(const struct merge *m, const struct part *p, const
     char *old = tfc_format("%s.data-%05u-of-%05u", from, i, p->shards);
     char *new = tfc_format("%s.data-%05u-of-%05u", to, p->first + i, m->shards);
     if (!old || !new)
-      s = no_memory();
+      s = tfc_status_no_memory("merging checkpoints");
     else if (strcmp(old, new) != 0 && tfc_os.rename(old, new) != 0)
       s = tfc_status_make(errno == ENOENT ? TFC_NOT_FOUND : TFC_DATA_LOSS, "%s: cannot become %s: %s", old, new,
                           strerror(errno));
@@ -127,7 +124,7 @@ static tfc_status rename_data(const struct merge *m, const struct part *p, const
 
 static tfc_status write_index(const struct merge *m, const char *path) {
   struct tfc_table_entry *entries = calloc(m->entries.count + 1, sizeof *entries);
-  if (!entries) return no_memory();
+  if (!entries) return tfc_status_no_memory("merging checkpoints");
   for (size_t i = 0; i < m->entries.count; i++)
     entries[1 + i] = (struct tfc_table_entry){m->entries.data[i].key, tfc_text_view(&m->entries.data[i].value)};
   tfc_status s = tfc_bundle_write_index(entries, m->entries.count, m->shards, path);
@@ -144,13 +141,13 @@ tfc_status tfc_checkpoint_merge(const char *const *prefixes, size_t count, const
   m.parts = calloc(count + 1, sizeof *m.parts);
   m.part_count = count;
   if (!index || !m.parts) {
-    s = no_memory();
+    s = tfc_status_no_memory("merging checkpoints");
     goto out;
   }
   for (size_t i = 0; i < count; i++) {
     struct part *p = &m.parts[i];
     p->index = tfc_format("%s.index", prefixes[i]);
-    s = p->index ? tfc_file_map(p->index, &p->file) : no_memory();
+    s = p->index ? tfc_file_map(p->index, &p->file) : tfc_status_no_memory("merging checkpoints");
     if (s && allow_missing && tfc_status_code(s) == TFC_NOT_FOUND) {
       tfc_status_free(s);
       s = NULL;

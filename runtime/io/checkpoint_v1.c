@@ -5,6 +5,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/file.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/export_internal.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/wire.h"
@@ -26,9 +27,6 @@ struct tfc_checkpoint_v1 {
   TFC_ARRAY(struct slice) slices;
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
-}
 static tfc_status broken(const char *what) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "%s is not as it should be", what);
 }
@@ -86,7 +84,7 @@ static tfc_status read_described(struct tfc_checkpoint_v1 *c, tfc_str bytes) { /
     if (f.number == 3 && f.type == TFC_WIRE_VARINT) d.dtype = (tfc_dtype)f.value;
   }
   if (w.error || !tfc_dtype_valid(d.dtype) || tfc_dtype_is_ref(d.dtype)) return broken("the description of a tensor");
-  return tfc_array_push(&c->tensors, d) ? NULL : no_memory();
+  return tfc_array_push(&c->tensors, d) ? NULL : tfc_status_no_memory("a checkpoint");
 }
 
 static tfc_status read_entry(struct tfc_checkpoint_v1 *c, tfc_str bytes) { // SavedTensorSlices
@@ -104,7 +102,7 @@ static tfc_status read_entry(struct tfc_checkpoint_v1 *c, tfc_str bytes) { // Sa
       if (f.number == 2 && g.number == 3) slice.values = g.bytes;
     }
     if (inner.error) return broken("an entry");
-    if (f.number == 2 && !tfc_array_push(&c->slices, slice)) return no_memory();
+    if (f.number == 2 && !tfc_array_push(&c->slices, slice)) return tfc_status_no_memory("a checkpoint");
   }
   return w.error ? broken("an entry") : NULL;
 }
@@ -213,7 +211,7 @@ static tfc_status copy_common(const struct tfc_tensor *from, const struct box *a
     if (from->dtype != TFC_STRING)
       memcpy((char *)to->data + (size_t)target * size, (const char *)from->data + (size_t)source * size, size);
     else if (!tfc_tensor_set_string(to, target, tfc_tensor_get_string(from, source)))
-      return no_memory();
+      return tfc_status_no_memory("a checkpoint");
     for (int d = rank - 1; d >= 0 && ++index[d] == high[d]; d--) index[d] = low[d];
   }
   *out_count += count;

@@ -4,6 +4,7 @@
 // order input, cell, forget, output (BlockLSTMV2: input, forget, cell, output). Arithmetic is in float.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/blas.h"
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/nn_common.h"
@@ -31,10 +32,6 @@ static void store(struct tfc_tensor *t, int64_t at, const float *from, int64_t n
 static float at_half(const struct tfc_tensor *t, int64_t i) {
   return t->dtype == TFC_FLOAT ? ((const float *)t->data)[i] : tfc_half_to_float(((const uint16_t *)t->data)[i]);
 }
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
-
 struct lstm {
   int64_t batch, in, cell;
   float forget_bias, clip;
@@ -279,7 +276,7 @@ static tfc_status gru_cell(struct tfc_kernel_ctx *ctx) {
   for (uint32_t k = 0; k < 4; k++) TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, k, h, &y[k]));
   if (tfc_tensor_elements(h) == 0) return NULL;
   float *xh = malloc((size_t)(batch * (width + 3 * n)) * sizeof *xh);
-  if (!xh) return no_memory();
+  if (!xh) return tfc_status_no_memory("a recurrent cell");
   float *ru = xh + batch * width, *c = ru + batch * 2 * n;
   const float *hp = h->data;
   for (int64_t r = 0; r < batch; r++) {

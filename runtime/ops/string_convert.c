@@ -3,13 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/nn_common.h"
 #include "runtime/ops/string_hash.h"
 #include "runtime/ops/string_number.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static tfc_status hash_bucket(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -131,7 +128,7 @@ static tfc_status as_string(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
     int n = show(text, sizeof text, &f, x, i);
     TFC_KERNEL_CHECK(n >= 0 && n < (int)sizeof text, "element %lld makes too long a string", (long long)i);
-    if (!tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)n})) return no_memory();
+    if (!tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)n})) return tfc_status_no_memory("converting strings");
   }
   return NULL;
 }
@@ -146,7 +143,7 @@ static tfc_status encode_base64(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
     tfc_str s = tfc_tensor_get_string(x, i);
     char *text = malloc(s.size / 3 * 4 + 5), *to = text;
-    if (!text) return no_memory();
+    if (!text) return tfc_status_no_memory("converting strings");
     for (size_t k = 0; k < s.size; k += 3) {
       size_t left = s.size - k;
       uint32_t v = (uint32_t)(uint8_t)s.data[k] << 16 | (left > 1 ? (uint32_t)(uint8_t)s.data[k + 1] << 8 : 0) |
@@ -160,7 +157,7 @@ static tfc_status encode_base64(struct tfc_kernel_ctx *ctx) {
     }
     bool ok = tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)(to - text)});
     free(text);
-    if (!ok) return no_memory();
+    if (!ok) return tfc_status_no_memory("converting strings");
   }
   return NULL;
 }
@@ -174,7 +171,7 @@ static tfc_status decode_base64(struct tfc_kernel_ctx *ctx) {
     while (n && s.size - n < 2 && s.data[n - 1] == '=') n--;
     TFC_KERNEL_CHECK(n % 4 != 1, "Invalid base64 string in element %lld", (long long)i);
     char *bytes = malloc(n / 4 * 3 + 4), *to = bytes;
-    if (!bytes) return no_memory();
+    if (!bytes) return tfc_status_no_memory("converting strings");
     uint32_t v = 0;
     bool ok = true;
     for (size_t k = 0; k < n; k++) {
@@ -188,7 +185,7 @@ static tfc_status decode_base64(struct tfc_kernel_ctx *ctx) {
     bool set = ok && tfc_tensor_set_string(y, i, (tfc_str){bytes, (size_t)(to - bytes)});
     free(bytes);
     TFC_KERNEL_CHECK(ok, "Invalid character found in base64 (element %lld).", (long long)i);
-    if (!set) return no_memory();
+    if (!set) return tfc_status_no_memory("converting strings");
   }
   return NULL;
 }

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <wctype.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/nn_common.h"
 #include "runtime/ops/string_utf8.h"
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static size_t encode(uint32_t v, char out[4]) {
   if (v < 0x80) return out[0] = (char)v, 1;
@@ -31,7 +28,7 @@ static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct
       tfc_text_add(text, (tfc_str){out, encode(v, out)});
     }
   }
-  return text->failed ? no_memory() : NULL;
+  return text->failed ? tfc_status_no_memory("strings") : NULL;
 }
 static tfc_status each_utf8(struct tfc_kernel_ctx *ctx, bool upper) {
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -43,7 +40,7 @@ static tfc_status each_utf8(struct tfc_kernel_ctx *ctx, bool upper) {
   for (int64_t i = 0; !s && i < tfc_tensor_elements(x); i++) {
     struct tfc_text text = {0};
     s = convert_utf8(tfc_tensor_get_string(x, i), upper, locale, &text);
-    if (!s && !tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size})) s = no_memory();
+    if (!s && !tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size})) s = tfc_status_no_memory("strings");
     tfc_text_deinit(&text);
   }
   freelocale(locale);
@@ -62,11 +59,11 @@ static tfc_status each_string(struct tfc_kernel_ctx *ctx, void (*change)(char *t
     tfc_str from = tfc_tensor_get_string(x, i);
     char *copy = tfc_str_dup(from);
     size_t size = from.size;
-    if (!copy) return no_memory();
+    if (!copy) return tfc_status_no_memory("strings");
     change(copy, &size);
     bool ok = tfc_tensor_set_string(y, i, (tfc_str){copy, size});
     free(copy);
-    if (!ok) return no_memory();
+    if (!ok) return tfc_status_no_memory("strings");
   }
   return NULL;
 }
@@ -142,7 +139,7 @@ static tfc_status string_join(struct tfc_kernel_ctx *ctx) {
     }
     bool ok = !text.failed && tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size});
     tfc_text_deinit(&text);
-    if (!ok) return no_memory();
+    if (!ok) return tfc_status_no_memory("strings");
   }
   return NULL;
 }
@@ -188,7 +185,7 @@ static tfc_status reduce_join(struct tfc_kernel_ctx *ctx) {
     }
     bool ok = !text.failed && tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size});
     tfc_text_deinit(&text);
-    if (!ok) return no_memory();
+    if (!ok) return tfc_status_no_memory("strings");
   }
   return NULL;
 }
@@ -235,7 +232,7 @@ static tfc_status substr(struct tfc_kernel_ctx *ctx) {
     int64_t to = n < 0 ? (utf8 ? from : size) : n > size - from ? size : from + n;
     tfc_str part = utf8 ? tfc_str_sub(s, offset_of_character(s, from), offset_of_character(s, to))
                         : tfc_str_sub(s, (size_t)from, (size_t)to);
-    if (!tfc_tensor_set_string(y, i, part)) return no_memory();
+    if (!tfc_tensor_set_string(y, i, part)) return tfc_status_no_memory("strings");
   }
   return NULL;
 }
@@ -317,7 +314,7 @@ static tfc_status split_strings(struct tfc_kernel_ctx *ctx, bool any) {
         split_one(tfc_tensor_get_string(x, p.row), separator, most, got_piece, &p);
     }
   }
-  if (p.failed) return no_memory();
+  if (p.failed) return tfc_status_no_memory("strings");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 2, TFC_INT64, &TFC_SHAPE(2), &shape));
   ((int64_t *)shape->data)[0] = n;
   ((int64_t *)shape->data)[1] = p.widest;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/no_memory.h"
 
 enum { most_guards = 64 };
 
@@ -16,10 +17,6 @@ struct finder {
   size_t frame_capacity;
   uint32_t *depth; // by frame
 };
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: control flow");
-}
 
 static bool has_flag(const struct tfc_graph *g, uint32_t id, uint32_t flag) {
   return g->nodes[id].def && g->nodes[id].def->flags & flag;
@@ -103,21 +100,21 @@ static tfc_status enter(struct finder *f, uint32_t id, uint32_t parent, const st
   if (at == f->frames.count) {
     struct tfc_frame frame = {.parent = parent, .name = name, .condition = TFC_NO_NODE};
     frame.parallel = tfc_node_attr_int(f->g, n, "parallel_iterations", 10);
-    if (!tfc_array_push(&f->frames, frame)) return out_of_memory();
+    if (!tfc_array_push(&f->frames, frame)) return tfc_status_no_memory("control flow");
     if (f->frame_capacity < f->frames.capacity) {
       size_t capacity = f->frames.capacity;
       struct tfc_guards *sets = realloc(f->of_frame, capacity * sizeof *sets);
       uint32_t *depths = sets ? realloc(f->depth, capacity * sizeof *depths) : NULL;
       if (sets) f->of_frame = sets;
       if (depths) f->depth = depths;
-      if (!sets || !depths) return out_of_memory();
+      if (!sets || !depths) return tfc_status_no_memory("control flow");
       f->frame_capacity = capacity;
     }
     f->of_frame[at] = (struct tfc_guards){0};
     f->depth[at] = f->depth[parent] + 1;
   }
   *out = at;
-  return unite(f, &f->of_frame[at], around) ? NULL : out_of_memory();
+  return unite(f, &f->of_frame[at], around) ? NULL : tfc_status_no_memory("control flow");
 }
 
 static tfc_status visit(struct finder *f, uint32_t id) {
@@ -133,15 +130,15 @@ static tfc_status visit(struct finder *f, uint32_t id) {
     if (f->depth[from] > f->depth[frame]) frame = from;
     struct tfc_guards need = needs(f, in[k]);
     if (!(flags & TFC_OP_MERGE) || loop_merge || k >= n->input_count) {
-      if (!unite(f, &all, &need)) return out_of_memory();
+      if (!unite(f, &all, &need)) return tfc_status_no_memory("control flow");
     } else if (first) {
       common = need;
       first = false;
     } else if (!intersect(f, &common, &need)) {
-      return out_of_memory();
+      return tfc_status_no_memory("control flow");
     }
   }
-  if (!unite(f, &all, &common)) return out_of_memory();
+  if (!unite(f, &all, &common)) return tfc_status_no_memory("control flow");
   if (flags & TFC_OP_ENTER) {
     TFC_RETURN_IF_ERROR(enter(f, id, frame, &all, &frame));
     all = (struct tfc_guards){0};
@@ -161,7 +158,7 @@ static tfc_status visit(struct finder *f, uint32_t id) {
     *set = all;
     if (!branches || all.count == most_guards) continue;
     struct tfc_guard *items = TFC_ARENA_ARRAY(&f->out->arena, struct tfc_guard, (size_t)all.count + 1), own;
-    if (!items) return out_of_memory();
+    if (!items) return tfc_status_no_memory("control flow");
     own = (struct tfc_guard){predicate(g, in[n->input_count - 1]), (int32_t)i};
     uint32_t count = 0;
     for (uint32_t k = 0; k < all.count; k++)
@@ -184,7 +181,7 @@ static tfc_status find_variables(struct finder *f) {
   struct tfc_arena *arena = &f->out->arena;
   uint32_t *merges = calloc(2 * (f->frames.count + 1), sizeof *merges), *constants = merges + f->frames.count + 1;
   tfc_status s = NULL;
-  if (!merges) return out_of_memory();
+  if (!merges) return tfc_status_no_memory("control flow");
   for (uint32_t i = 0; i < g->node_count; i++) {
     uint32_t at = f->out->of_node[i];
     merges[at] += tfc_frames_is_loop_merge(g, &g->nodes[i]);

@@ -8,6 +8,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/fold.h"
 #include "runtime/pass/pass.h"
 
@@ -38,10 +39,6 @@ struct engine {
   tfc_shape_note note;         // optional: hears of contradictions, which then leave a node unknown
   void *note_arg;
 };
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
-}
 
 static int64_t new_symbol(struct tfc_shape_ctx *ctx) {
   struct engine *e = ctx->owner;
@@ -136,7 +133,7 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
     if (elements < 0 || elements > fold_limit || tfc_dtype_is_ref(type) || !tfc_dtype_is_plain(type)) return NULL;
   }
   struct tfc_tensor *outputs = calloc(n->output_count, sizeof *outputs);
-  if (!outputs) return out_of_memory();
+  if (!outputs) return tfc_status_no_memory("shape inference");
   s = tfc_fold(g, n, values, outputs);
   if (s) { // it will say so when it is run, if it ever is
     tfc_status_free(s);
@@ -392,7 +389,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     out->values[number] = NULL;
     e->partial[number] = NULL;
   }
-  if (!reserve(tmp, n->input_count, n->output_count)) return out_of_memory();
+  if (!reserve(tmp, n->input_count, n->output_count)) return tfc_status_no_memory("shape inference");
   for (uint32_t k = 0; k < n->input_count; k++) {
     uint32_t from = g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
     tmp->shapes[k] = &out->shapes[from];
@@ -452,7 +449,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     uint32_t number = n->output_begin + i;
     if (tmp->out_partials[i].rank >= 0) {
       struct tfc_shape *p = tfc_arena_alloc(&out->arena, sizeof *p);
-      if (!p) return out_of_memory();
+      if (!p) return tfc_status_no_memory("shape inference");
       *p = tmp->out_partials[i];
       e->partial[number] = p;
     }
@@ -535,7 +532,8 @@ static tfc_status engine_init(struct engine *e) {
   out->handles = tfc_arena_alloc(&out->arena, ((size_t)g->output_total + 1) * sizeof *out->handles);
   e->partial = calloc((size_t)g->output_total + 1, sizeof *e->partial);
   e->believed = malloc(((size_t)g->node_count + 1) * sizeof *e->believed);
-  if (!out->shapes || !out->values || !out->handles || !e->partial || !e->believed) return out_of_memory();
+  if (!out->shapes || !out->values || !out->handles || !e->partial || !e->believed)
+    return tfc_status_no_memory("shape inference");
   for (uint32_t i = 0; i < g->output_total; i++) {
     out->shapes[i] = TFC_SHAPE_UNKNOWN;
     out->handles[i] = (struct tfc_handle_info){.shape = TFC_SHAPE_UNKNOWN};

@@ -1,6 +1,7 @@
 #include "tests/common/test.h"
 
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 
@@ -31,6 +32,14 @@ static void units_parse(void **state) {
   }
 }
 
+static void no_memory_says_for_what(void **state) {
+  (void)state;
+  tfc_status s = tfc_status_no_memory("reading a graph");
+  assert_int_equal(tfc_status_code(s), TFC_RESOURCE_EXHAUSTED);
+  assert_string_equal(tfc_status_message(s), "out of memory: reading a graph");
+  tfc_status_free(s);
+}
+
 static void maps_hold(void **state) {
   (void)state;
   struct tfc_intmap map = {0};
@@ -44,6 +53,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(annotate_keeps_code),
       cmocka_unit_test(units_parse),
+      cmocka_unit_test(no_memory_says_for_what),
       cmocka_unit_test(maps_hold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,29 +7,25 @@
 #include <string.h>
 
 #include "runtime/base/random.h"
+#include "runtime/base/union_find.h"
 #include "runtime/device/emulated/emulated.h"
 #include "tests/common/example.h"
 
 enum { STEPS = 4 };
 
-static uint32_t root(uint32_t *parent, uint32_t i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
-
 // A random device for every unit: nodes that touch a variable by reference or handle stay with it.
 static void place(const struct tfc_graph *g, uint32_t devices, struct tfc_random *random, uint16_t *out) {
   uint32_t *parent = malloc(g->node_count * sizeof *parent);
-  for (uint32_t i = 0; i < g->node_count; i++) parent[i] = i;
+  tfc_union_find_init(parent, g->node_count);
   for (uint32_t i = 0; i < g->node_count; i++)
     for (uint32_t k = 0; k < g->nodes[i].input_count; k++) {
       struct tfc_output o = tfc_node_inputs(g, &g->nodes[i])[k];
       tfc_dtype t = tfc_output_dtype(g, o);
       bool update = g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_UPDATE;
-      if (t == TFC_RESOURCE || (update && tfc_dtype_is_ref(t))) parent[root(parent, i)] = root(parent, o.node);
+      if (t == TFC_RESOURCE || (update && tfc_dtype_is_ref(t))) tfc_union_find_join(parent, o.node, i);
     }
   for (uint32_t i = 0; i < g->node_count; i++) out[i] = (uint16_t)tfc_random_below(random, devices);
-  for (uint32_t i = 0; i < g->node_count; i++) out[i] = out[root(parent, i)];
+  for (uint32_t i = 0; i < g->node_count; i++) out[i] = out[tfc_union_find_root(parent, i)];
   free(parent);
 }
 

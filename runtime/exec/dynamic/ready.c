@@ -1,8 +1,9 @@
 // What is ready in a run, and whether it has failed: the state that everything else of a run adds to.
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 
 tfc_status tfc_run_no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+  return tfc_status_no_memory("running a step");
 }
 
 void tfc_run_fail(struct tfc_run *r, tfc_status s) {

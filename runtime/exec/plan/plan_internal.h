@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/gate.h"
 #include "runtime/exec/groundwork.h"
 #include "runtime/exec/rewrites/rewrite.h"
@@ -338,7 +339,7 @@ static inline bool tfc_variable_beside(const struct tfc_device *d, tfc_dtype dty
   return d->info.address_space && (!tfc_dtype_is_plain(dtype) || tfc_host_variable(dtype));
 }
 
-#define TFC_PLAN_NO_MEMORY() tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step")
+#define TFC_PLAN_NO_MEMORY() tfc_status_no_memory("planning a step")
 
 // Does the node take or give a variant? Lists hold tensors that came from anywhere: on devices with memory of their own
 // such nodes run on the host, where the elements are.

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/no_memory.h"
+#include "runtime/base/union_find.h"
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/host/chain/chain.h"
@@ -20,7 +22,7 @@ struct candidate { // by op
   bool eligible;
   uint8_t whole; // a bit for each input that another operation makes, as large as the space
   uint16_t device;
-  uint32_t level, parent; // union-find over ops
+  uint32_t level;
   struct space space;
   tfc_unary_loop *unary;
   tfc_binary_loop *binary;
@@ -34,16 +36,13 @@ struct fusion {
   struct tfc_ir *ir;
   struct tfc_arena arena; // scratch
   struct candidate *ops;
+  uint32_t *chain; // union-find over ops: joined ones are in one chain
   uint32_t op_count;
   struct tfc_ir_readers readers;
   struct edges edges;
   uint32_t *producer; // [values] or TFC_NONE32
   uint32_t *order;    // ops, producers first
 };
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 // --- What an operation is to a chain -------------------------------------------------------------------------------
 static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
@@ -149,17 +148,12 @@ static bool inside(const struct fusion *f, uint32_t from, uint32_t to, uint32_t 
          a->space.columns == b->space.columns;
 }
 
-static uint32_t find(struct fusion *f, uint32_t op) {
-  while (f->ops[op].parent != op) op = f->ops[op].parent = f->ops[f->ops[op].parent].parent;
-  return op;
-}
-
 static tfc_status find_edges(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
   f->edges.begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, f->op_count + 2);
   f->edges.to = tfc_arena_alloc(&f->arena, (ir->edges.count + 1) * sizeof *f->edges.to);
   f->producer = tfc_arena_alloc(&f->arena, (ir->values.count + 1) * sizeof *f->producer);
-  if (!f->edges.begin || !f->edges.to || !f->producer) return out_of_memory();
+  if (!f->edges.begin || !f->edges.to || !f->producer) return tfc_status_no_memory("planning a step");
   uint32_t *begin = f->edges.begin;
   for (size_t e = 0; e < ir->edges.count; e++) begin[ir->edges.data[e].from + 2]++;
   for (uint32_t i = 2; i < f->op_count + 2; i++) begin[i] += begin[i - 1];
@@ -176,7 +170,7 @@ static tfc_status sort_and_level(struct fusion *f) {
   uint32_t *made_begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 2);
   uint32_t *made = tfc_arena_alloc(&f->arena, (ir->values.count + 1) * sizeof *made);
   f->order = tfc_arena_alloc(&f->arena, (n + 1) * sizeof *f->order);
-  if (!missing || !made_begin || !made || !f->order) return out_of_memory();
+  if (!missing || !made_begin || !made || !f->order) return tfc_status_no_memory("planning a step");
   for (uint32_t v = 0; v < ir->values.count; v++)
     if (f->producer[v] != TFC_NONE32) made_begin[f->producer[v] + 2]++;
   for (uint32_t i = 2; i < n + 2; i++) made_begin[i] += made_begin[i - 1];
@@ -245,8 +239,7 @@ static void join(struct fusion *f) {
     for (uint32_t k = 0; k < op->input_count; k++) {
       uint32_t from = f->producer[op->inputs[k].value];
       if (from == TFC_NONE32 || f->ops[from].level != f->ops[id].level || !inside(f, from, id, k)) continue;
-      uint32_t a = find(f, from), b = find(f, id);
-      if (a != b) f->ops[b].parent = a;
+      tfc_union_find_join(f->chain, from, id);
     }
   }
 }
@@ -408,7 +401,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
   uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
   struct tfc_chain_step *steps = TFC_ARENA_ARRAY(&ir->arena, struct tfc_chain_step, r->chain.step_count);
   struct tfc_chain_operand *operands = TFC_ARENA_ARRAY(&ir->arena, struct tfc_chain_operand, r->chain.operand_count);
-  if (!state || !inputs || !outputs || !in_place || !steps || !operands) return out_of_memory();
+  if (!state || !inputs || !outputs || !in_place || !steps || !operands) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < r->output_count; i++) in_place[i] = inputs_to_overwrite(r, i);
   for (uint16_t i = 0; i < r->chain.operand_count; i++)
     if (r->chain.operands[i].tensor >= TFC_CHAIN_OPERANDS)
@@ -503,11 +496,10 @@ static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t
 static tfc_status find_groups(struct fusion *f) {
   const uint32_t n = f->op_count = (uint32_t)f->ir->ops.count;
   f->ops = TFC_ARENA_ARRAY(&f->arena, struct candidate, n + 1);
-  if (!f->ops) return out_of_memory();
-  for (uint32_t i = 0; i < n; i++) {
-    f->ops[i].parent = i;
-    classify(f->ir, &f->ir->ops.data[i], &f->ops[i]);
-  }
+  f->chain = tfc_arena_alloc(&f->arena, (n + 1) * sizeof *f->chain);
+  if (!f->ops || !f->chain) return tfc_status_no_memory("planning a step");
+  tfc_union_find_init(f->chain, n);
+  for (uint32_t i = 0; i < n; i++) classify(f->ir, &f->ir->ops.data[i], &f->ops[i]);
   TFC_RETURN_IF_ERROR(tfc_ir_readers(f->ir, &f->arena, &f->readers));
   TFC_RETURN_IF_ERROR(find_edges(f));
   TFC_RETURN_IF_ERROR(sort_and_level(f));
@@ -552,7 +544,7 @@ static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t 
   struct tfc_ir_value value = ir->values.data[again.outputs[0]];
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), new_id;
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, again.input_count);
-  if (!outputs || !inputs) return out_of_memory();
+  if (!outputs || !inputs) return tfc_status_no_memory("planning a step");
   memcpy(inputs, again.inputs, again.input_count * sizeof *inputs);
   value.op = TFC_NONE32;
   TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
@@ -560,12 +552,12 @@ static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t 
   again.inputs = inputs, again.outputs = outputs;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &again, &new_id));
   struct reader made = {new_id, id, reader->group, TFC_NONE32};
-  if (!tfc_array_push(&copies->made, made)) return out_of_memory();
+  if (!tfc_array_push(&copies->made, made)) return tfc_status_no_memory("planning a step");
   for (uint32_t k = 0; k < again.input_count; k++) {
     if (k && inputs[k].value == inputs[0].value) continue;
     made.next = copies->first[inputs[k].value];
     copies->first[inputs[k].value] = (uint32_t)copies->all.count;
-    if (!tfc_array_push(&copies->all, made)) return out_of_memory();
+    if (!tfc_array_push(&copies->all, made)) return tfc_status_no_memory("planning a step");
   }
   return NULL;
 }
@@ -574,15 +566,16 @@ static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t 
 static tfc_status compute_again_for_readers(struct fusion *f, struct copies *copies, uint32_t id) {
   struct tfc_ir *ir = f->ir;
   const uint32_t v = ir->ops.data[id].outputs[0];
-  uint32_t home = find(f, id);
+  uint32_t home = tfc_union_find_root(f->chain, id);
   bool all = true, at_home = false;
   copies->readers.count = copies->made.count = 0;
   for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++) {
     const uint32_t op = f->readers.ops[r];
-    if (!tfc_array_push(&copies->readers, (struct reader){op, op, find(f, op), TFC_NONE32})) return out_of_memory();
+    if (!tfc_array_push(&copies->readers, (struct reader){op, op, tfc_union_find_root(f->chain, op), TFC_NONE32}))
+      return tfc_status_no_memory("planning a step");
   }
   for (uint32_t i = copies->first[v]; i != TFC_NONE32; i = copies->all.data[i].next)
-    if (!tfc_array_push(&copies->readers, copies->all.data[i])) return out_of_memory();
+    if (!tfc_array_push(&copies->readers, copies->all.data[i])) return tfc_status_no_memory("planning a step");
   for (size_t i = 0; i < copies->readers.count && all; i++) {
     const struct reader *r = &copies->readers.data[i];
     const struct tfc_ir_op *op = &ir->ops.data[r->op];
@@ -624,12 +617,12 @@ static tfc_status fuse_groups(struct fusion *f) {
   const uint32_t n = f->op_count;
   uint32_t *size = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1), *begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
   uint32_t *members = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
-  if (!size || !begin || !members) return out_of_memory();
-  for (uint32_t at = 0; at < n; at++) size[find(f, f->order[at])]++;
+  if (!size || !begin || !members) return tfc_status_no_memory("planning a step");
+  for (uint32_t at = 0; at < n; at++) size[tfc_union_find_root(f->chain, f->order[at])]++;
   uint32_t total = 0;
   for (uint32_t i = 0; i < n; i++) begin[i] = total, total += size[i], size[i] = 0;
   for (uint32_t at = 0; at < n; at++) {
-    uint32_t root = find(f, f->order[at]);
+    uint32_t root = tfc_union_find_root(f->chain, f->order[at]);
     members[begin[root] + size[root]++] = f->order[at];
   }
   for (uint32_t i = 0; i < n; i++)

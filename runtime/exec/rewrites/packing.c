@@ -2,11 +2,8 @@
 // cell) is packed once per step, and they read the packed form. Exact: what is multiplied is the same. Where rounding
 // may change and the processor has a tile unit, it is packed for that. Beside other devices it is packed in pieces: a
 // device that waits packs meanwhile, and what it waits for is there before a large matrix would be done.
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/product.h"
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static size_t packed_bytes(const struct tfc_product_form *p) {
   return p->split_b ? tfc_split_packed_bytes(p->k, p->n) : tfc_gemm_packed_bytes(p->k, p->n);
@@ -89,7 +86,7 @@ static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
   struct pack_piece *state = TFC_ARENA_NEW(&ir->arena, struct pack_piece);
-  if (!inputs || !outputs || !state) return out_of_memory();
+  if (!inputs || !outputs || !state) return tfc_status_no_memory("planning a step");
   inputs[0] = *b;
   inputs[1] = (struct tfc_ir_input){.value = *value, .variable = TFC_NONE32};
   *state = *piece;
@@ -137,7 +134,7 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_p
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
   uint32_t count = op.input_count / 2;
   struct tfc_product_sum *sum = tfc_arena_zalloc(&ir->arena, sizeof *sum + count * sizeof *sum->products);
-  if (!inputs || !sum) return out_of_memory();
+  if (!inputs || !sum) return tfc_status_no_memory("planning a step");
   memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
   if (tfc_is_product_sum(&op)) *sum = *(const struct tfc_product_sum *)op.state;
   bool any_split = false;

@@ -3,35 +3,33 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
+
 extern const struct tfc_rewrites __start_tfc_rewrites[] __attribute__((weak));
 extern const struct tfc_rewrites __stop_tfc_rewrites[] __attribute__((weak));
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-}
-
 tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id) {
   uint32_t id = (uint32_t)ir->ops.count;
-  if (!tfc_array_push(&ir->ops, *op)) return no_memory();
+  if (!tfc_array_push(&ir->ops, *op)) return tfc_status_no_memory("planning a step");
   ir->ops.data[id].host = tfc_host_memory(ir->graph, &ir->graph->nodes[op->node], op->def);
   for (uint32_t i = 0; i < op->output_count; i++)
     if (op->outputs[i] != TFC_NONE32) {
       ir->values.data[op->outputs[i]].op = id;
       ir->values.data[op->outputs[i]].output = i;
     }
-  if (ir->rewriting && !tfc_array_push(&ir->replaced, TFC_NONE32)) return no_memory();
+  if (ir->rewriting && !tfc_array_push(&ir->replaced, TFC_NONE32)) return tfc_status_no_memory("planning a step");
   *out_id = id;
   return NULL;
 }
 
 tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id) {
   *out_id = (uint32_t)ir->values.count;
-  return tfc_array_push(&ir->values, *value) ? NULL : no_memory();
+  return tfc_array_push(&ir->values, *value) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to) {
   if (from == to || from == TFC_NONE32 || to == TFC_NONE32) return NULL;
-  return tfc_array_push(&ir->edges, (struct tfc_ir_edge){from, to}) ? NULL : no_memory();
+  return tfc_array_push(&ir->edges, (struct tfc_ir_edge){from, to}) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by) {
@@ -41,7 +39,7 @@ void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by) {
 
 tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out) {
   uint32_t *begin = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 2), *ops = NULL;
-  if (!begin) return no_memory();
+  if (!begin) return tfc_status_no_memory("planning a step");
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < ir->ops.count; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[i];
@@ -56,7 +54,7 @@ tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, stru
     }
     for (size_t v = 1; pass == 0 && v <= ir->values.count; v++) begin[v + 1] += begin[v];
     if (pass == 0) ops = tfc_arena_alloc(arena, (begin[ir->values.count + 1] + (size_t)1) * sizeof *ops);
-    if (!ops) return no_memory();
+    if (!ops) return tfc_status_no_memory("planning a step");
   }
   *out = (struct tfc_ir_readers){begin, ops};
   return NULL;

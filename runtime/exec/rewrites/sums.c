@@ -8,11 +8,8 @@
 // what others wait for can be done in between.
 #include <math.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/product.h"
-
-static tfc_status out_of_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-}
 
 static tfc_status sum_kernel(struct tfc_kernel_ctx *ctx) {
   const struct tfc_product_sum *sum = ctx->state;
@@ -98,7 +95,7 @@ static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct p
   struct tfc_product_sum *state = tfc_arena_zalloc(&ir->arena, sizeof *state + count * sizeof *state->products);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2 * count + goes_on);
   uint32_t *outputs = at == TFC_NONE32 ? g->add.outputs : TFC_ARENA_NEW(&ir->arena, uint32_t);
-  if (!state || !inputs || !outputs) return out_of_memory();
+  if (!state || !inputs || !outputs) return tfc_status_no_memory("planning a step");
   *state = (struct tfc_product_sum){
       .count = count, .m = m, .n = g->products[0].n, .goes_on = goes_on, .adds = part->begin > 0};
   state->row = each * index < m ? each * index : m;
@@ -129,7 +126,7 @@ static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct p
   op.state = state;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, out_id));
   if (goes_on && !tfc_array_push(&ir->continued, (struct tfc_plan_continued){op.node, g->node, index > 0}))
-    return out_of_memory();
+    return tfc_status_no_memory("planning a step");
   g->sum = outputs[0], g->node = op.node;
   return NULL;
 }
