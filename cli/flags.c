@@ -35,6 +35,12 @@ static const struct tfc_flag common_flags[] = {
      .offset = offsetof(struct tfc_common, color),
      .choices = "auto|always|never",
      .help = "colours (auto: on a terminal, unless NO_COLOR is set)"},
+    {.name = "untrusted",
+     .kind = TFC_FLAG_ATTACHED,
+     .offset = offsetof(struct tfc_common, untrusted),
+     .value = "=memory=SIZE,time=T,nodes=N",
+     .help = "the graph may do nothing but compute: no file but those that the command line names, limits of memory "
+             "(8GiB), time (10m) and nodes (1048576), or those given behind '='"},
     {.name = "help",
      .letter = 'h',
      .kind = TFC_FLAG_BOOL,
@@ -108,8 +114,12 @@ static void print_flag(FILE *out, const struct tfc_flag *flag) {
   const char *value = flag->choices ? flag->choices : flag->value;
   bool optional = flag->kind == TFC_FLAG_OPTIONAL;
   snprintf(head, sizeof head, "  %c%c%s--%s%s%s%s", flag->letter ? '-' : ' ', flag->letter ? flag->letter : ' ',
-           flag->letter ? ", " : "  ", flag->name, value ? (optional ? " [" : " ") : "", value ? value : "",
-           value && optional ? "]" : "");
+           flag->letter ? ", " : "  ", flag->name,
+           !value                            ? ""
+           : optional                        ? " ["
+           : flag->kind == TFC_FLAG_ATTACHED ? "["
+                                             : " ",
+           value ? value : "", value && (optional || flag->kind == TFC_FLAG_ATTACHED) ? "]" : "");
   enum { INDENT = 34 };
   fprintf(out, "%s%s%s", tfc_paint(out, "1"), head, tfc_paint(out, "0"));
   if (strlen(head) >= INDENT - 1)
@@ -173,6 +183,7 @@ static int store(const struct tfc_program *program, const struct tfc_flag *flag,
   case TFC_FLAG_BOOL: *(bool *)place = true; return -1;
   case TFC_FLAG_TEXT:
   case TFC_FLAG_OPTIONAL:
+  case TFC_FLAG_ATTACHED:
   case TFC_FLAG_SETTINGS: *(const char **)place = value; return -1;
   case TFC_FLAG_TEXTS: return texts_add(place, value) ? -1 : tfc_flags_error(program, "out of memory");
   case TFC_FLAG_COUNT: {
@@ -342,7 +353,9 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
     }
     bool takes = flag->kind != TFC_FLAG_BOOL, may_lack = flag->kind == TFC_FLAG_OPTIONAL;
     if (!takes && value) return tfc_flags_error(program, "--%s takes no value", flag->name);
-    if (takes && !value) {
+    if (flag->kind == TFC_FLAG_ATTACHED && !value) {
+      value = "";
+    } else if (takes && !value) {
       bool there = i + 1 < argc && !is_flag(program, argv[i + 1]);
       if (there && may_lack && argv[i + 1][0] == '-') there = false;
       if (there)

@@ -30,6 +30,7 @@ typedef enum tfc_flag_kind {
   TFC_FLAG_SECONDS,  // double, from a time with its unit ("90s", "10m")
   TFC_FLAG_CHOICE,   // int: index in `choices`
   TFC_FLAG_OPTIONAL, // const char *: --name or --name VALUE; "" without a value
+  TFC_FLAG_ATTACHED, // const char *: --name or --name=VALUE; "" without a value
   // const char *: a YAML file with more flags by their names; what the command line gives wins. A value, a list of
   // values, or a mapping (feed: {x: x.npy} is --feed x=x.npy).
   TFC_FLAG_SETTINGS,
@@ -40,10 +41,23 @@ struct tfc_texts { // in the order given; items is malloc'd and lives to the end
   uint32_t count;
 };
 
+// What a value names, for those who must know all files of a command line (cli/untrusted.h).
+typedef enum tfc_flag_path {
+  TFC_PATH_NONE,
+  TFC_PATH_READ,       // a file or a folder that is read
+  TFC_PATH_PREFIX,     // files that begin so, read
+  TFC_PATH_READ_PAIR,  // a file behind '='
+  TFC_PATH_BESIDE,     // a file that names others of its folder, all read
+  TFC_PATH_WRITE,      // a file
+  TFC_PATH_WRITE_PAIR, // a file behind '='
+  TFC_PATH_FOLDER,     // a folder that is written
+} tfc_flag_path;
+
 struct tfc_flag {
   const char *name; // without dashes
   char letter;      // 0: none
   tfc_flag_kind kind;
+  tfc_flag_path path;
   size_t offset;            // into the program's options
   const char *value;        // what --help calls the value
   const char *choices;      // "step|throughput"
@@ -57,7 +71,8 @@ typedef enum tfc_color { TFC_COLOR_AUTO, TFC_COLOR_ALWAYS, TFC_COLOR_NEVER } tfc
 // The flags that every program has. First member of its options.
 struct tfc_common {
   bool help, version, json, quiet, verbose;
-  int color; // tfc_color
+  int color;             // tfc_color
+  const char *untrusted; // NULL: the graph is trusted; else limits, "" for the usual ones
 };
 
 struct tfc_program {

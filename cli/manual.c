@@ -11,7 +11,7 @@ static void for_each_flag(const struct tfc_program *program, print_flag *print) 
 }
 
 static bool takes_value(const struct tfc_flag *flag) {
-  return flag->kind != TFC_FLAG_BOOL;
+  return flag->kind != TFC_FLAG_BOOL && flag->kind != TFC_FLAG_ATTACHED;
 }
 
 // Prints `text` with each character of `special` behind `escape`.

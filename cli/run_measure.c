@@ -6,6 +6,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/untrusted.h"
 #include "profiler/collector.h"
 #include "profiler/host.h"
 #include "profiler/statistics.h"
@@ -170,7 +171,7 @@ static void release_results(struct measurement *m) {
 
 static tfc_status one_step(struct measurement *m, bool warmup) {
   bool profiled = m->setup->options->profile;
-  struct tfc_run_options options = {.cancel = tfc_program_cancel()};
+  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(0)};
   if (profiled) {
     tfc_collector_reset(m->collector);
     options.trace = tfc_collector_sink(m->collector);

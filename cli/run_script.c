@@ -21,6 +21,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/untrusted.h"
 #include "runtime/base/array.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
@@ -180,7 +181,7 @@ static void run_one(struct one_run *r) {
                               .target_count = r->target_count,
                               .placement = r->setup->placement,
                               .order = r->setup->order};
-  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = r->deadline_ns};
+  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(r->deadline_ns)};
   int64_t begin = tfc_now_ns();
   r->status = tfc_session_run(r->setup->session, &spec, r->values, r->results, &options);
   r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
@@ -261,7 +262,7 @@ static tfc_status run_piece(struct script *script, size_t index, const char *nam
                                   .values = r->values,
                                   .feed_count = r->feed_count,
                                   .fetch_count = r->fetch_count};
-  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = r->deadline_ns};
+  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(r->deadline_ns)};
   int64_t begin = tfc_now_ns();
   r->status = tfc_partial_run(p->partial, &call, r->results, &options);
   r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;

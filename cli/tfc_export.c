@@ -8,6 +8,7 @@
 #include "cli/export_lists.h"
 #include "cli/json.h"
 #include "cli/program.h"
+#include "cli/untrusted.h"
 #include "profiler/store.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
@@ -47,18 +48,25 @@ struct options {
 };
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct tfc_flag flags[] = {
-    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "the database (default tfc.db)"},
+    {.name = "db",
+     .path = TFC_PATH_WRITE,
+     .kind = TFC_FLAG_TEXT,
+     AT(db),
+     .value = "FILE",
+     .help = "the database (default tfc.db)"},
     {.name = "run",
      .kind = TFC_FLAG_COUNT,
      AT(run),
      .value = "RUN",
      .help = "the run whose answer is exported (default: the last one)"},
     {.name = "placement",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(placement),
      .value = "FILE",
      .help = "a placement file instead of a run"},
     {.name = "graph",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(graph),
      .value = "PATH",
@@ -69,6 +77,7 @@ static const struct tfc_flag flags[] = {
      .choices = "graphdef|pbtxt|meta|savedmodel|json|csv|device-function|clusterspec",
      .help = "what is written (default: what the name given to --out says)"},
     {.name = "out",
+     .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,
      AT(out),
      .value = "PATH",
@@ -243,6 +252,8 @@ int main(int argc, char **argv) {
     return tfc_flags_error(&program, "--strip-devices is about graphs, not %s", formats[o.format].name);
   if (o.strip && (o.map || o.placement))
     return tfc_flags_error(&program, "--strip-devices takes no placement and no --map");
+  if ((code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true})) >= 0)
+    return code;
   struct tfc_placement *placement = NULL;
   int wrong = 0;
   tfc_status s = export(&o, &placement, &wrong);

@@ -5,6 +5,7 @@
 
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/untrusted.h"
 #include "placer/measure/measure.h"
 #include "placer/placer.h"
 #include "runtime/base/file.h"
@@ -13,6 +14,7 @@
 
 static const struct tfc_flag flags[] = {
     {.name = "graph",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(graph),
      .value = "PATH",
@@ -26,6 +28,7 @@ static const struct tfc_flag flags[] = {
      .help = "the N best local devices of one kind, or names: cpu:0-3,gpu:0; with ',shared' behind it virtual devices "
              "read each other's memory instead of copying"},
     {.name = "machine",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(machine),
      .value = "FILE",
@@ -46,6 +49,7 @@ static const struct tfc_flag flags[] = {
      .value = "OP",
      .help = "the initialiser; may be repeated; inferred when absent"},
     {.name = "feed",
+     .path = TFC_PATH_READ_PAIR,
      .kind = TFC_FLAG_TEXTS,
      AT(feeds),
      .value = "NAME=WHAT",
@@ -64,6 +68,7 @@ static const struct tfc_flag flags[] = {
      .value = "FILE",
      .help = "fetches, targets, init, feeds, batch and checkpoint as one YAML file"},
     {.name = "checkpoint",
+     .path = TFC_PATH_PREFIX,
      .kind = TFC_FLAG_TEXT,
      AT(checkpoint),
      .value = "PREFIX",
@@ -105,6 +110,7 @@ static const struct tfc_flag flags[] = {
      .choices = "baseline|constrain|ignore",
      .help = "what the graph's own device strings are: a rival named 'expert' (default), a constraint, or nothing"},
     {.name = "baseline",
+     .path = TFC_PATH_READ_PAIR,
      .kind = TFC_FLAG_TEXTS,
      AT(baselines),
      .value = "NAME=FILE",
@@ -134,11 +140,13 @@ static const struct tfc_flag flags[] = {
      .value = "N",
      .help = "everything random follows from it"},
     {.name = "policy",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(policy),
      .value = "FILE|none",
      .help = "the learned policy's weights (default: the file that tfc ships), or no learned policy"},
     {.name = "save-policy",
+     .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,
      AT(save_policy),
      .value = "FILE",
@@ -160,23 +168,32 @@ static const struct tfc_flag flags[] = {
      .maximum = 4096,
      .help = "threads of the search (default: the cores that this process may use)"},
     {.name = "evaluate",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(evaluate),
      .value = "FILE",
      .help = "no search: what a step takes under the placement in FILE, under the graph's own device strings (-), or "
              "with everything on one device (single:gpu:0)"},
-    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "profiles, SQLite (default tfc.db)"},
+    {.name = "db",
+     .path = TFC_PATH_WRITE,
+     .kind = TFC_FLAG_TEXT,
+     AT(db),
+     .value = "FILE",
+     .help = "profiles, SQLite (default tfc.db)"},
     {.name = "out",
+     .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,
      AT(out),
      .value = "FILE",
      .help = "the placement (default: the graph's path with .placement.json)"},
     {.name = "report",
+     .path = TFC_PATH_FOLDER,
      .kind = TFC_FLAG_TEXT,
      AT(report),
      .value = "DIR",
      .help = "the report (default: the graph's path with .report/); 'none' for none"},
     {.name = "save-problem",
+     .path = TFC_PATH_FOLDER,
      .kind = TFC_FLAG_TEXT,
      AT(save_problem),
      .value = "DIR",
@@ -241,6 +258,10 @@ int main(int argc, char **argv) {
   if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o)) ||
       (code = place_check_elsewhere(&program, &o)))
     return code;
+  if (o.common.untrusted && o.measure_with)
+    return tfc_flags_error(&program, "--untrusted cannot hold what --measure-with starts");
+  const struct cli_untrusted_needs needs = {.programs = true, .beside = o.out && o.report ? NULL : o.graph};
+  if ((code = cli_untrusted_enter(&program, &o, &needs)) >= 0) return code;
   struct stat info;
   bool directory = stat(o.graph, &info) == 0 && S_ISDIR(info.st_mode);
   bool cost_graph = false;

@@ -6,6 +6,7 @@
 
 #include "cli/json.h"
 #include "cli/program.h"
+#include "cli/untrusted.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
@@ -19,8 +20,14 @@ struct options {
 };
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct tfc_flag flags[] = {
-    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "the database (default tfc.db)"},
+    {.name = "db",
+     .path = TFC_PATH_WRITE,
+     .kind = TFC_FLAG_TEXT,
+     AT(db),
+     .value = "FILE",
+     .help = "the database (default tfc.db)"},
     {.name = "out",
+     .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,
      AT(out),
      .value = "PATH",
@@ -242,6 +249,10 @@ int main(int argc, char **argv) {
   for (uint32_t i = 1; i < arguments.count; i++)
     if (!parse_run(&arguments, i, &runs[run_count++]))
       return tfc_flags_error(&program, "'%s' is not a run's number (tfc-report list shows them)", arguments.items[i]);
+  if ((code = cli_untrusted_enter(
+           &program, &o, &(struct cli_untrusted_needs){.programs = true, .beside = o.out ? NULL : "trace.json.gz"})) >=
+      0)
+    return code;
   struct tfc_store *store = NULL;
   tfc_status s =
       tfc_store_open(o.db, &(struct tfc_store_options){.write = command == GC, .purpose = "tfc-report gc"}, &store);

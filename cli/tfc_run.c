@@ -6,15 +6,18 @@
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/run.h"
+#include "cli/untrusted.h"
 
 #define AT(member) .offset = offsetof(struct run_options, member)
 static const struct tfc_flag flags[] = {
     {.name = "graph",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(graph),
      .value = "PATH",
      .help = "the graph: .pb, .pbtxt, .meta or a SavedModel"},
     {.name = "fetch",
+     .path = TFC_PATH_WRITE_PAIR,
      .kind = TFC_FLAG_TEXTS,
      AT(fetches),
      .value = "T[=FILE.npy]",
@@ -30,6 +33,7 @@ static const struct tfc_flag flags[] = {
      .value = "OP",
      .help = "what sets the variables before the first step; inferred when absent"},
     {.name = "feed",
+     .path = TFC_PATH_READ_PAIR,
      .kind = TFC_FLAG_TEXTS,
      AT(feeds),
      .value = "NAME=FILE.npy|NAME=DTYPE[SHAPE]",
@@ -61,6 +65,7 @@ static const struct tfc_flag flags[] = {
      .help = "devices to open, as 'cpu:0-3' or '4' (default: one CPU device of all allowed cores, or those of "
              "--placement); ',shared' behind it as for tfc-place"},
     {.name = "placement",
+     .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
      AT(placement),
      .value = "FILE",
@@ -85,23 +90,32 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_BOOL,
      AT(profile),
      .help = "time every operation of every step and keep it in the database"},
-    {.name = "db", .kind = TFC_FLAG_TEXT, AT(db), .value = "FILE", .help = "the database (default tfc.db)"},
+    {.name = "db",
+     .path = TFC_PATH_WRITE,
+     .kind = TFC_FLAG_TEXT,
+     AT(db),
+     .value = "FILE",
+     .help = "the database (default tfc.db)"},
     {.name = "checkpoint",
+     .path = TFC_PATH_PREFIX,
      .kind = TFC_FLAG_TEXT,
      AT(checkpoint),
      .value = "PREFIX",
      .help = "restore variables from a TensorFlow V2 checkpoint"},
     {.name = "save-checkpoint",
+     .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,
      AT(save_checkpoint),
      .value = "PREFIX",
      .help = "write variables to a TensorFlow V2 checkpoint at the end"},
     {.name = "run",
+     .path = TFC_PATH_BESIDE,
      .kind = TFC_FLAG_TEXT,
      AT(script),
      .value = "SCRIPT.json",
      .help = "several runs in one session, in order; no initialiser is inferred, but those of --init run before"},
     {.name = "out",
+     .path = TFC_PATH_FOLDER,
      .kind = TFC_FLAG_TEXT,
      AT(out),
      .value = "DIR",
@@ -169,6 +183,8 @@ int main(int argc, char **argv) {
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
     code = check(&o);
+    if (!o.profile) o.db = NULL; // nothing is kept: no need to let it be written
+    if (code < 0) code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true});
   }
   if (code < 0) {
     tfc_status s = run(&o);

@@ -27,5 +27,6 @@ if(TFC_DNNL AND TFC_DNNL_INCLUDE)
   set(TFC_HAVE_DNNL ON)
 endif()
 
+pkg_check_modules(SECCOMP IMPORTED_TARGET libseccomp) # without it --untrusted denies no system calls, and says so
 pkg_check_modules(PNG IMPORTED_TARGET libpng)   # image files: without them, ops that read and write them say so
 pkg_check_modules(JPEG IMPORTED_TARGET libjpeg)

@@ -24,6 +24,7 @@ coinor-libcbc-dev|exact bounds by integer programs
 zlib1g-dev|compressed traces
 libxxhash-dev|checksums
 libre2-dev|regular expressions
+libseccomp-dev|denies system calls to graphs that are not trusted
 gnuplot-nox|draws the plots of reports
 '
 packages_test='

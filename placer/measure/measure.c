@@ -18,6 +18,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/no_memory.h"
+#include "runtime/base/sandbox.h"
 
 extern char **environ;
 
@@ -55,7 +56,7 @@ static void end_worker(struct tfc_measurer *m, bool kill_it, int *out_status) {
 
 static tfc_status start_worker(struct tfc_measurer *m) {
   int ends[2];
-  char number[16];
+  char number[16], nodes[32];
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   sigset_t blocked;
@@ -63,7 +64,9 @@ static tfc_status start_worker(struct tfc_measurer *m) {
     return tfc_status_make(TFC_INTERNAL, "socketpair: %s", strerror(errno));
   int far = ends[1] == 3 ? 4 : 3; // a number other than its own loses close-on-exec
   snprintf(number, sizeof number, "%d", far);
-  char *argv[] = {m->program, (char *)(uintptr_t) "--tfc-measuring-worker", number, NULL};
+  snprintf(nodes, sizeof nodes, "%llu", (unsigned long long)tfc_untrusted_nodes());
+  char *argv[] = {m->program, (char *)(uintptr_t) "--tfc-measuring-worker", number, tfc_untrusted() ? nodes : NULL,
+                  NULL};
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], far);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);

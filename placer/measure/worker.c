@@ -14,6 +14,7 @@
 #include "profiler/gpu.h"
 #include "runtime/base/file.h"
 #include "runtime/base/no_memory.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
@@ -23,7 +24,7 @@
 #define WORKER_FLAG "--tfc-measuring-worker"
 
 bool tfc_measure_is_worker(int argc, char **argv) {
-  return argc == 3 && strcmp(argv[1], WORKER_FLAG) == 0;
+  return (argc == 3 || argc == 4) && strcmp(argv[1], WORKER_FLAG) == 0;
 }
 
 static tfc_status fail_back(struct tfc_worker *w, tfc_status status) {
@@ -273,12 +274,12 @@ static void tear_down(struct tfc_worker *w) {
 }
 
 int tfc_measure_worker_main(int argc, char **argv) {
-  (void)argc;
   struct tfc_worker w = {.fd = atoi(argv[2])};
   tfc_wire_buffer message = {0};
   tfc_status s = NULL;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
+  if (argc == 4) tfc_sandbox_inherit(strtoull(argv[3], NULL, 10)); // of a program under --untrusted
   tfc_file_forbid_writing(); // tfc-place never asks for what writes; should it be wrong about that, nothing is written
   signal(SIGHUP, SIG_IGN);   // the same: a closed terminal tells both
   tfc_guard_start(w.fd);

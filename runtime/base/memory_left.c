@@ -49,6 +49,19 @@ static void visit_group(void *user, const char *folder, bool second) {
   *left = least(*left, left_in(folder, second));
 }
 
+static _Atomic uint64_t process_limit = UINT64_MAX;
+
+void tfc_memory_limit(uint64_t bytes) {
+  atomic_store(&process_limit, bytes);
+}
+
+static uint64_t resident(void) {
+  char text[256];
+  unsigned long long size = 0, pages = 0;
+  if (!tfc_read_small("/proc/self/statm", text, sizeof text) || sscanf(text, "%llu %llu", &size, &pages) != 2) return 0;
+  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 uint64_t tfc_memory_left(void) {
   char text[8192];
   uint64_t left = UINT64_MAX;
@@ -57,19 +70,17 @@ uint64_t tfc_memory_left(void) {
     if (available) left = 1024 * (available + swap);
   }
   tfc_cgroup_visit("memory", visit_group, &left);
+  const uint64_t most = atomic_load(&process_limit);
+  if (most != UINT64_MAX) {
+    const uint64_t used = resident();
+    left = least(left, most > used ? most - used : 0);
+  }
   return left;
 }
 
 // What was granted and is not given back yet. Part of it has been touched and is in the resident set: with the rest of
 // the process that is what counts as there already, so a grant is never refused for memory that is counted twice.
 static _Atomic uint64_t granted;
-
-static uint64_t resident(void) {
-  char text[256];
-  unsigned long long size = 0, pages = 0;
-  if (!tfc_read_small("/proc/self/statm", text, sizeof text) || sscanf(text, "%llu %llu", &size, &pages) != 2) return 0;
-  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 bool tfc_memory_grant(size_t bytes) {
   if (bytes < TFC_MEMORY_MUCH) return true;

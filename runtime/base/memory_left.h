@@ -12,6 +12,8 @@ enum { TFC_MEMORY_MUCH = 64 << 20 }; // bytes: smaller requests are not worth th
 
 // Bytes of free and reclaimable memory, of the machine or of the tightest cgroup; UINT64_MAX: not known.
 uint64_t tfc_memory_left(void);
+// This process may be resident with so many bytes and no more: less than that is left from now on.
+void tfc_memory_limit(uint64_t bytes);
 // A request of TFC_MEMORY_MUCH bytes and more: false where it, and what was granted and not touched so far, is more
 // than what is left. Smaller ones are always granted. What was granted is given back with the same size.
 bool tfc_memory_grant(size_t bytes);

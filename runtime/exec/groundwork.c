@@ -6,6 +6,7 @@
 
 #include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/ops/effect.h"
 
 // --- Order ---------------------------------------------------------------------------------------------------------
 // Nodes that are ready: updates of variables last, then by id.
@@ -185,6 +186,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
       is_static = false;
       continue;
     }
+    TFC_TRY(s, tfc_node_may_run(graph, n));
     if (n->def->flags & TFC_OP_PLACEHOLDER)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
     if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;

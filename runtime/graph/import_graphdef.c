@@ -3,6 +3,7 @@
 
 #include "runtime/base/interrupt.h"
 #include "runtime/base/no_memory.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/graph/import_internal.h"
 
 // Empty lists say nothing of their kind in the file: the op's definition does.
@@ -74,6 +75,9 @@ static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct t
 
 tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes) {
   TFC_RETURN_IF_ERROR(tfc_interrupted("reading a graph"));
+  if (r->nodes.count >= tfc_untrusted_nodes())
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "more than %llu nodes, the limit of --untrusted",
+                           (unsigned long long)tfc_untrusted_nodes());
   struct tfc_node n = {.name = TFC_STR(""),
                        .op = TFC_STR(""),
                        .device = TFC_STR(""),

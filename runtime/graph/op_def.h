@@ -85,6 +85,7 @@ enum tfc_op_flags {
   TFC_OP_DEAD_INPUTS = 1 << 19,        // runs with dead inputs too (Merge, Send)
   TFC_OP_INPLACE_FIRST = 1 << 20,      // output 0 may be computed in the buffer of input 0, and of no other
   TFC_OP_CHECKS = 1 << 21,             // a view that looks at what it hands on: never left out of a plan
+  TFC_OP_FILES = 1 << 22,              // reads or writes files, or looks for them: refused where graphs are not trusted
 };
 
 // What the rest of the runtime knows an op as, where its flags do not say it: whoever rewrites, lowers, differentiates
@@ -145,9 +146,10 @@ struct tfc_op_def {
   const char *inputs, *outputs, *attrs;
   uint32_t flags;
   tfc_op_role role;
-  bool broadcasts; // two inputs, one of which may be read repeated, bit for bit as if it had been repeated before
-  bool is_cheap;   // computed again as fast as read again
-  uint32_t types;  // bits of the dtypes that the kernel takes for its first type attribute; 0: any
+  const char *file_attr; // an attribute that names a file to read, where it is not empty; NULL: there is none
+  bool broadcasts;       // two inputs, one of which may be read repeated, bit for bit as if it had been repeated before
+  bool is_cheap;         // computed again as fast as read again
+  uint32_t types;        // bits of the dtypes that the kernel takes for its first type attribute; 0: any
   uint32_t host_inputs, host_outputs; // bit i: lives in host memory on every device (TensorFlow's HostMemory)
   size_t node_state;                  // bytes that live with the node for the whole session, zero at first (generators)
   tfc_shape_fn shape;

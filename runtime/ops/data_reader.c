@@ -329,14 +329,15 @@ static tfc_status shape_vectors(struct tfc_shape_ctx *ctx) {
 
 #define FLAGS TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE
 // Each of both versions: handles were references to two strings.
-#define READER_OF(op, handle, attrs_, shape_)                                                                          \
+#define READER_OF(op, handle, attrs_, shape_, uses)                                                                    \
   {                                                                                                                    \
     .name = op, .outputs = "reader_handle: " handle,                                                                   \
-    .attrs = attrs_ "container: string = '', shared_name: string = ''", .flags = FLAGS, .host_outputs = 1,             \
+    .attrs = attrs_ "container: string = '', shared_name: string = ''", .flags = FLAGS | (uses), .host_outputs = 1,    \
     .shape = shape_, .kernel = create                                                                                  \
   }
-#define READER(op, old_attrs, attrs)                                                                                   \
-  READER_OF(op, "Ref(string)", old_attrs, shape_pair), READER_OF(op "V2", "resource", attrs, tfc_nn_shape_scalar)
+#define READER(op, old_attrs, attrs, uses)                                                                             \
+  READER_OF(op, "Ref(string)", old_attrs, shape_pair, uses),                                                           \
+      READER_OF(op "V2", "resource", attrs, tfc_nn_shape_scalar, uses)
 #define ON_OF(op, inputs_, outputs_, flags_, shape_, kernel_)                                                          \
   {                                                                                                                    \
     .name = op, .inputs = inputs_, .outputs = outputs_, .flags = FLAGS | (flags_), .host_inputs = UINT32_MAX,          \
@@ -351,11 +352,11 @@ static tfc_status shape_vectors(struct tfc_shape_ctx *ctx) {
 #define LINES "skip_header_lines: int = 0, "
 #define PACKED "compression_type: string = '', "
 static const struct tfc_op_def data_reader_rows[] = {
-    READER("TextLineReader", LINES, LINES),
-    READER("FixedLengthRecordReader", FIXED, FIXED "encoding: string = '', "),
-    READER("TFRecordReader", PACKED, PACKED),
-    READER("WholeFileReader", "", ""),
-    READER("IdentityReader", "", ""),
+    READER("TextLineReader", LINES, LINES, TFC_OP_FILES),
+    READER("FixedLengthRecordReader", FIXED, FIXED "encoding: string = '', ", TFC_OP_FILES),
+    READER("TFRecordReader", PACKED, PACKED, TFC_OP_FILES),
+    READER("WholeFileReader", "", "", TFC_OP_FILES),
+    READER("IdentityReader", "", "", 0),
     ON("ReaderRead", QUEUE, "", "key: string, value: string", TFC_OP_ASYNC, shape_scalars, read_one),
     ON("ReaderReadUpTo", QUEUE, ", num_records: int64", "keys: string, values: string", TFC_OP_ASYNC, shape_vectors,
        read_up_to),

@@ -519,6 +519,9 @@ static tfc_status shape_table_ref(struct tfc_shape_ctx *ctx) {
     .name = name_, .inputs = "table_handle: Ref(string)" inputs_, .outputs = outputs_, .attrs = attrs_,                \
     ON(__VA_ARGS__)                                                                                                    \
   }
+#define FROM_FILE(handle)                                                                                              \
+  .inputs = "table_handle: " handle ", filename: string", .attrs = FILE_ATTRS, .flags = FLAGS | TFC_OP_FILES,          \
+  .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = tfc_nn_shape_none, .kernel = initialize_from_file
 static const struct tfc_op_def data_table_rows[] = {
     TABLE("HashTable", NAMED),
     TABLE("MutableHashTable", NAMED),
@@ -550,7 +553,7 @@ static const struct tfc_op_def data_table_rows[] = {
     BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", tfc_nn_shape_none, import),
     BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type, Tval: type", tfc_nn_shape_none,
          initialize),
-    BOTH("InitializeTableFromTextFile", ", filename: string", NULL, FILE_ATTRS, tfc_nn_shape_none,
-         initialize_from_file),
+    {.name = "InitializeTableFromTextFileV2", FROM_FILE("resource")},
+    {.name = "InitializeTableFromTextFile", FROM_FILE("Ref(string)")},
 };
 TFC_REGISTER_OPS(data_table_rows);

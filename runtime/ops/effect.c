@@ -1,6 +1,8 @@
 // Names decide first, so that a graph is understood also where an op has no row here.
 #include "runtime/ops/effect.h"
 
+#include "runtime/base/sandbox.h"
+
 static bool any_prefix(tfc_str op, const char *const *prefixes) {
   for (; *prefixes; prefixes++)
     if (tfc_str_starts(op, *prefixes)) return true;
@@ -76,4 +78,16 @@ bool tfc_op_is_outside(tfc_str op) {
 
 bool tfc_op_closes_queue(tfc_str op) {
   return tfc_str_starts(op, "QueueClose");
+}
+
+tfc_status tfc_node_may_run(const struct tfc_graph *g, const struct tfc_node *n) {
+  if (!tfc_untrusted() || !n->def) return NULL;
+  const char *named = n->def->file_attr;
+  const bool uses = n->def->flags & TFC_OP_FILES || (named && tfc_node_attr_string(g, n, named, "").size);
+  if (!uses) return NULL;
+  return tfc_status_make(
+      TFC_INVALID_ARGUMENT,
+      "node '%.*s' (%.*s) uses files, which graphs may not do under --untrusted: leave it out of the "
+      "step, or run the graph without that flag where you trust it",
+      TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
 }

@@ -21,4 +21,8 @@ bool tfc_op_is_outside(
     tfc_str op); // a placeholder, with a default or without, or a read of a queue, iterator or reader
 bool tfc_op_closes_queue(tfc_str op);
 
+// NULL where the node may run in this process. INVALID_ARGUMENT: the graph is not trusted (runtime/base/sandbox.h), and
+// the node reads or writes files.
+TFC_MUST_USE tfc_status tfc_node_may_run(const struct tfc_graph *g, const struct tfc_node *n);
+
 #endif

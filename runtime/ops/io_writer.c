@@ -138,8 +138,8 @@ static tfc_status close_(struct tfc_kernel_ctx *ctx) {
 
 #define TYPES "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 #define SAVES(kernel_)                                                                                                 \
-  .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE, .host_inputs = UINT32_MAX,        \
-  .shape = tfc_nn_shape_none, .kernel = kernel_
+  .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,                    \
+  .host_inputs = UINT32_MAX, .shape = tfc_nn_shape_none, .kernel = kernel_
 static const struct tfc_op_def io_writer_rows[] = {
     {.name = "SummaryWriter",
      .outputs = "writer: resource",

@@ -370,6 +370,7 @@ static const struct tfc_op_def random_candidates_rows[] = {
     {.name = "ThreadUnsafeUnigramCandidateSampler", SAMPLER, .attrs = COMMON RANGE SEEDS, .samples = SAMPLES},
     {.name = "FixedUnigramCandidateSampler",
      SAMPLER,
+     .file_attr = "vocab_file",
      .attrs = COMMON RANGE "vocab_file: string = '', distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: "
                            "int >= 1 = 1, shard: int >= 0 = 0, unigrams: list(float) = [], " SEEDS},
     {.name = "AllCandidateSampler", SAMPLER, .attrs = COMMON SEEDS},

@@ -17,7 +17,7 @@ bool tfc_can_fold(const struct tfc_node *n) {
   enum {
     forbidden = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                 TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
-                TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_DEAD_INPUTS
+                TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_DEAD_INPUTS | TFC_OP_FILES
   };
   return n->def && n->def->kernel && !(n->def->flags & forbidden) && n->output_count && !n->control_count &&
          !n->def->node_state;
