@@ -1,5 +1,5 @@
-// What --devices may look like, found out before anything is read: whether the devices are there is another question
-// and has another exit code.
+// The grammar of --devices, checked before any file is read. Whether the devices exist is checked later, with another
+// exit code.
 #ifndef TFC_CLI_DEVICE_LIST_H
 #define TFC_CLI_DEVICE_LIST_H
 

@@ -1,4 +1,4 @@
-// What tfc-place was asked for, checked as far as that needs no graph.
+// Checks of what tfc-place was asked for that need no graph.
 #include <stdlib.h>
 #include <string.h>
 

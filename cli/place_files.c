@@ -1,5 +1,5 @@
-// The files that tfc-place is told of, checked before anything is measured: what is read is there, what is written can
-// be. A long run is not to end with an answer that has no place.
+// The files that tfc-place was given, checked before anything is measured: inputs exist, outputs can be written. A long
+// run must not end with an answer that cannot be saved.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// tfc-place on a TensorFlow graph and local devices: the graph is read, the step worked out and shown; the placer's job
-// profiles, searches, learns and measures; here it is watched, printed, written and reported.
+// tfc-place on a TensorFlow graph and local devices. Reads the graph, works out the step and shows it. The placer's job
+// (placer/job) profiles, searches, learns and measures; this file shows its progress, prints the answer, and writes the
+// placement and the report.
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
@@ -240,7 +241,7 @@ int place_local(const struct place_options *o) {
   TFC_TRY(s, parse_limits(o, limits));
   TFC_TRY(s, place_check_files(o));
   TFC_TRY(s, place_read_policy(o, &policy));
-  // What is not even loaded by then will not be placed; a few seconds are had by everybody.
+  // Time for reading the graph is at least a few seconds; a graph that is not loaded by then cannot be placed.
   if (o->time > 0) {
     snprintf(devices, sizeof devices, "--time %.6gs", o->time);
     tfc_interrupt_at(tfc_now_ns() + (int64_t)(1e9 * fmin(fmax(o->time, 5), 1e8)), devices);

@@ -193,7 +193,8 @@ static tfc_status one_step(struct measurement *m, bool warmup) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// As asked for, and until devices that capture their segments have done so: a step with a capture in it is no step.
+// Warm-up steps: as many as asked for, and more until devices that capture their segments have done so. A step that
+// captures is not timed.
 static int64_t warmup_of(const struct measurement *m) {
   const struct run_options *o = m->setup->options;
   bool captures = false;

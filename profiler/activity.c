@@ -1,6 +1,7 @@
-// Records come in any order, from CUPTI's own thread: they are only kept. Put together, judged and summed they are once
-// a step, when all of them are there: correlations are looked up in a sorted list, streams are walked in order. What is
-// broken is counted and left out, never mended: the counts fail the measurement, so that no rule here has to guess.
+// Records come in any order, from CUPTI's own thread, and are only stored at first. Once a step, when all of them are
+// there, they are put together, checked and summed: correlations are looked up in a sorted list, streams are walked in
+// order. Broken records are counted and left out, never repaired. The counts fail the measurement, so no rule here has
+// to guess.
 #include "profiler/activity.h"
 
 #include <pthread.h>

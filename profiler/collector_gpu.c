@@ -1,5 +1,5 @@
-// Devices that work on their own. An operation has two intervals there: its dispatch on the host, and from its first
-// kernel's start to its last one's end on the device. They are joined by node, never mixed.
+// Asynchronous devices (GPUs). An operation has two intervals there: its dispatch on the host, and its execution on the
+// device, from its first kernel's start to its last one's end. They are joined by node, never mixed.
 #include <stdlib.h>
 #include <string.h>
 

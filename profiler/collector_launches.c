@@ -1,7 +1,8 @@
-// A record that never came looks like an operation that did nothing: it would be taken for fast. So what was launched
-// is counted where it is launched (struct tfc_device_driver, `launches`; nodes of captured graphs), and each operation
-// and each transfer has to have at least as many records. More is fine: libraries launch what nobody counts. An
-// operation that launched nothing (a view, an empty tensor) counts 0 and takes no time.
+// Finds missing records. An operation whose record was lost looks as if it had done nothing, and so as if it were fast.
+// Launches are therefore counted where they are made (struct tfc_device_driver, `launches`; nodes of captured graphs),
+// and each operation and each transfer must have at least as many records. More records are fine: libraries launch
+// kernels that are not counted. An operation that launched nothing (a view, an empty tensor) counts 0 and takes no
+// time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
-// One profiler for the process: CUPTI allows one session that gives right correlations, and it wants to be there before
-// CUDA loads its modules, so it is started once, never stopped, and a refusal is kept to be told again. The plug-in is
-// looked for beside this library and not linked, so that the same programs run without it.
+// One profiler for the process. CUPTI allows only one session with right correlations, and it has to exist before CUDA
+// loads its modules. So it is started once and never stopped; if it cannot start, the reason is kept and given to
+// everyone who asks. The plug-in is loaded from the folder of this library and not linked, so that the same programs
+// run without it.
 #include "profiler/gpu.h"
 
 #include <dlfcn.h>

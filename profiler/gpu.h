@@ -1,4 +1,5 @@
-// The GPU's side of a trace: a profiler plug-in (libtfc_cupti.so) where it can be had, else the driver's own events.
+// The GPU's side of a trace: from a profiler plug-in (libtfc_cupti.so) where there is one, else from the driver's own
+// events.
 //
 // The collector asks for it when a device works on its own; reports say which of the two timed a run, and why.
 #ifndef TFC_PROFILER_GPU_H

@@ -1,6 +1,6 @@
-// `rl`: rollouts of the trained policy, every head once, then what is tuned from them on this very problem. Where
-// placements are measured, it is tuned in the simulator first; then those of a batch of rollouts that the simulator
-// thinks most of are measured, and what was measured is what it goes on learning from.
+// `rl`: rollouts of the trained policy, first every head once, then weights tuned from them on this problem. Where
+// placements are measured, tuning in the simulator comes first. Then, of each batch of rollouts, those with the best
+// simulated times are measured, and learning continues from the measured times.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

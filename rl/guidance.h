@@ -1,4 +1,5 @@
-// How searches use a policy: the placer's guide (placer/algo/guide.h). Internal to rl; a policy's `guide` is it.
+// Guidance: the policy behind the placer's guide interface (placer/algo/guide.h), through which searches use it.
+// Internal to rl; a policy's `guide` is it.
 #ifndef TFC_RL_GUIDANCE_H
 #define TFC_RL_GUIDANCE_H
 

@@ -1,7 +1,7 @@
-// The policy inside local search: some units of a placement are freed, the policy places them anew, all others staying
-// where they are, and the result stays if it is no worse. Which units to free (a window of the order, what hangs around
-// a unit, one device in a window, units of one kind), how many, and by which weights: each is an arm of a bandit,
-// credited with what it gained for the evaluations that it took.
+// The policy inside local search: some units of a placement are freed, and the policy places them anew while all others
+// stay. The result is kept if it is no worse. Three choices are arms of a bandit, credited with their gain per
+// evaluation: which units to free (a window of the order, the neighbourhood of a unit, one device in a window, units of
+// one kind), how many, and which weights to use.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #include "placer/model/problem.h"
 
-// What multiplies the features of a (unit, device) pair (rl/rollout.h), 0 to 1: a policy has a weight for each pair of
-// a gate and a feature.
+// Gates: numbers from 0 to 1 for each unit, by which the features of a (unit, device) pair (rl/rollout.h) are
+// multiplied. A policy has a weight for each pair of a gate and a feature.
 #define TFC_GATES(X)                                                                                                   \
   X(ALWAYS, "1")                                                                                                       \
   X(CRITICAL, "longest path through the unit over the critical path, above a half")                                    \

@@ -37,8 +37,8 @@ static void hops(const struct tfc_partition_graph *g, uint32_t from, int32_t *qu
     if (distance[v] < 0) distance[v] = most + 1;
 }
 
-// Ends of the graph as they look from `distance`'s unit: nobody beside them is farther. (In a grid the corners, which
-// distances alone do not find where it is much longer than it is wide.)
+// Ends of the graph as seen from `distance`'s unit: units with no neighbour that is farther away. (In a grid these are
+// the corners; the largest distance alone would not find all of them if the grid is much longer than wide.)
 static void find_ends(const struct tfc_partition_graph *g, const int32_t *distance, bool *is_end) {
   for (int32_t v = 0; v < g->vertex_count; v++) {
     is_end[v] = true;

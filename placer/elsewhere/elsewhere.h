@@ -1,7 +1,7 @@
-// Placing by measurements that are made elsewhere: a problem (the model is the prior), a command that runs steps, and
-// the placement that is fastest there. Rounds of search, reading and learning, then the best of what was read in turns,
-// on readings that did not choose them. `tfc-place --measure-with` on a cost graph and on a TensorFlow graph with a
-// machine file.
+// Placing by measurements that another program makes: given a problem (its costs are the prior) and a command that runs
+// steps, finds the placement that is fastest there. Rounds of searching, reading and learning come first; then the best
+// placements are read in turns, and the figures come from readings that had no part in the choice. Used by `tfc-place
+// --measure-with`, on a cost graph and on a TensorFlow graph with a machine file.
 //
 //   struct tfc_elsewhere_outcome outcome = {0};
 //   tfc_status s = tfc_elsewhere_run(&options, &outcome);
@@ -21,13 +21,13 @@ struct tfc_elsewhere_rival {
 
 // What a program asks for, whatever is placed.
 struct tfc_elsewhere_settings {
-  const char *measure_with;                    // the command
-  double timeout_s;                            // --measure-timeout, 0: not given
-  int stderr_to;                               // as in struct tfc_command_options
-  const char *temporary;                       // the same
-  uint32_t measurements;                       // placements that may be measured
-  bool prior;                                  // --model prior: what is measured ranks, and changes no cost
-  const char *database, *program_command;      // --db; the whole command line, for the database
+  const char *measure_with;               // the command
+  double timeout_s;                       // --measure-timeout, 0: not given
+  int stderr_to;                          // as in struct tfc_command_options
+  const char *temporary;                  // the same
+  uint32_t measurements;                  // placements that may be measured
+  bool prior;                             // --model prior: measurements only rank placements, costs stay as they are
+  const char *database, *program_command; // --db; the whole command line, for the database
   void (*say)(bool warning, const char *text); // a line for people
 };
 

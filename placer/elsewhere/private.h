@@ -8,7 +8,7 @@
 #include "runtime/base/map.h"
 #include "runtime/base/random.h"
 
-// A placement that was measured, or is about to be.
+// A placement that was measured, or will be in the current batch.
 struct tfc_elsewhere_known {
   char *name;
   const char *algorithm, *role; // static

@@ -1,4 +1,4 @@
-// The answer: who it is, the table, the document, and what to say first.
+// The answer: which candidate it is, the table, the document, and the message that comes first.
 #ifndef TFC_PLACER_JOB_ANSWER_H
 #define TFC_PLACER_JOB_ANSWER_H
 

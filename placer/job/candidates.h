@@ -1,5 +1,5 @@
-// Candidates: every placement that was proposed or measured in a job, with what is known of it. The one owner of the
-// list, of who leads it (`best`), and of the number of measured episodes; others read.
+// Candidates: every placement that was proposed or measured in a job, with all that is known of it. This file alone
+// writes the list, the incumbent (`best`) and the number of measured episodes; all others only read them.
 #ifndef TFC_PLACER_JOB_CANDIDATES_H
 #define TFC_PLACER_JOB_CANDIDATES_H
 
@@ -25,10 +25,10 @@ struct tfc_job_candidate { // a placement that was measured or has a name
   double median_us, q1_us, q3_us; // NaN: not measured
   uint32_t steps;
   double ratio; // to its batch's reference
-  // What it takes at the speed that the machine had when the first of the references was measured: ratios, one after
-  // the other. Without a reference its median.
+  // Its step time at the speed that the machine had when the first reference was measured, by its ratio to its own
+  // reference, and that one's to an earlier one, and so on. Its median where it had no reference.
   double level_us;
-  double simulated_us;                 // by the calibration of its time
+  double simulated_us;                 // with the costs as they were known when it was simulated
   double predicted_us;                 // the same before it was measured, as it is stored; NaN: not simulated then
   double final_us, final_q1, final_q3; // NaN: not in the final run
   uint32_t final_steps;
@@ -36,7 +36,8 @@ struct tfc_job_candidate { // a placement that was measured or has a name
   TFC_ARRAY(uint32_t) final_block_of;
   struct tfc_job_samples in_flight; // us.count 0: not measured
   uint64_t *peak;                   // [device]
-  // Where memory is limited: the order that it was found to fit with, which newer costs would change. NULL: none.
+  // Where memory is limited: the order in which it was found to fit. With newer costs the simulation would give another
+  // order. NULL: none.
   uint32_t *sequence, sequence_count;
   double *busy_us, *share;
   uint64_t transfers, transfer_bytes;
@@ -97,7 +98,8 @@ void tfc_job_candidates_predict(struct tfc_job_candidates *candidates); // what 
 // --- Who leads -------------------------------------------------------------------------------------------------------
 void tfc_job_candidates_consider(struct tfc_job_candidates *candidates, uint32_t index); // as the incumbent
 void tfc_job_candidates_lead(struct tfc_job_candidates *candidates, uint32_t index);     // it is; UINT32_MAX: nobody is
-// Those that are better than the incumbent by what they took when they were first measured, by level, or in the end.
+// Makes the best candidate the incumbent if it is better: by the time of its first measurement, by its level, or by the
+// final run.
 void tfc_job_candidates_choose_by_median(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_by_level(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *candidates);

@@ -1,4 +1,5 @@
-// Entries: candidates as a batch of the stopwatch has them: where they run and in which order.
+// Entries: candidates in the form that a measured batch takes (placer/measure/measure.h): the device of each node, and
+// the order of operations.
 #ifndef TFC_PLACER_JOB_ENTRIES_H
 #define TFC_PLACER_JOB_ENTRIES_H
 

@@ -1,4 +1,4 @@
-// Explain: how near the answer is to what is possible, what its longest path is made of, and what crosses between
+// Explain: how near the answer is to the lower bound, what is on its critical path, and how many bytes cross between
 // devices.
 #ifndef TFC_PLACER_JOB_EXPLAIN_H
 #define TFC_PLACER_JOB_EXPLAIN_H

@@ -1,4 +1,4 @@
-// What --evaluate names: checked before anything is measured, and made a solution.
+// The placement that --evaluate names: checked before anything is measured, then turned into a solution.
 #ifndef TFC_PLACER_JOB_GIVEN_H
 #define TFC_PLACER_JOB_GIVEN_H
 

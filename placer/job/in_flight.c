@@ -1,6 +1,6 @@
-// Throughput as it is measured: steps that do not update variables may be under way side by side, and what counts is
-// how far apart they end. Several at once are copies of one plan, each with memory of its own; a device that waits in
-// one step goes on with another. Whether that is faster than one step after another is measured.
+// Measured throughput. Steps that do not update variables may overlap, and what counts is the time between their ends.
+// Several steps in flight are copies of one plan, each with memory of its own, so a device that waits in one step works
+// on another. Whether that is faster than one step after another is measured.
 #include "placer/job/in_flight.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-// Journal: what a job writes to the database. One transaction for each measured placement, while the worker waits:
-// never inside a timed step. It also knows which rows are there already, by candidate.
+// Journal: all that a job writes to the database. Each measured placement is one transaction, written while the worker
+// waits, never during a timed step. The journal also knows which candidates have rows already.
 #ifndef TFC_PLACER_JOB_JOURNAL_H
 #define TFC_PLACER_JOB_JOURNAL_H
 

@@ -191,8 +191,8 @@ out:
   return s;
 }
 
-// A step's tensors are reused only where that adds no wait, so placements need more than simulated: how much more is
-// learned from those that were thought to fit.
+// A plan reuses memory only where that adds no wait, so placements need more memory than the simulator says. How much
+// more is learned from placements that were simulated to fit.
 void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_solution *solution,
                                 const struct tfc_measured *m) {
   struct tfc_verdict verdict = {0};

@@ -1,5 +1,6 @@
-// Model: what a job knows about its graph and its machine: the graph as a subject, what operations and links take, and
-// from both the problem that searches see. Measurements make it better; nothing here knows which placements there are.
+// Model: what a job knows about its graph and its machine: the graph as a subject, the times of operations and links,
+// and the problem that is made of both for the searches. Measurements improve it. It knows nothing of the placements
+// that were tried.
 //
 // Owned by the job; one thread. The cost graph, the machine and the problem are made anew by each rebuild: pointers to
 // them do not outlive it.

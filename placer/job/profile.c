@@ -11,8 +11,9 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
-// The overhead of tracing: traced against untraced blocks of the same plan, in turns. On a machine whose steps vary by
-// more than tracing costs it cannot be told from nothing; `out_least` is what it surely is (95 %).
+// The overhead of tracing: traced against untraced blocks of the same plan, in turns. On a machine whose step times
+// vary by more than tracing costs, the overhead may not differ from 0 by more than the noise; `out_least` is the lower
+// end of its 95 % interval.
 static tfc_status overhead_of(const struct tfc_measured *m, double *out, double *out_least) {
   tfc_status s = NULL;
   enum { MOST = 16, ROUNDS = 2000 };
@@ -39,7 +40,7 @@ out:
   return s;
 }
 
-// What an operation takes beside its own time, on a device that is never idle: (step - operations) / operations.
+// What each operation costs besides its own time, on a device that is never idle: (step - operations) / operations.
 static double dispatch_of(const struct tfc_measured *m) {
   double *each = calloc(m->profile_count + 1u, sizeof *each);
   size_t n = 0;
@@ -61,7 +62,7 @@ struct profiling {
   tfc_code trouble_code;
 };
 
-// The first failure is the one that says why there is no profile: those behind it may only have had no time left.
+// The first failure is reported: it is the reason why there is no profile. Later ones may only have run out of time.
 static void remember_trouble(struct profiling *p, const struct tfc_measured *m) {
   if (p->trouble || m->state == TFC_RESULT_OK || !m->message) return;
   p->trouble = tfc_str_dup(tfc_str_from(m->message));

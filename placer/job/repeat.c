@@ -1,5 +1,5 @@
-// What was measured is measured again, minutes apart: how well the simulator orders placements is not to depend on how
-// fast the machine was in the one moment of each.
+// Measures placements a second time, minutes later. How well the simulator ranks placements should not depend on how
+// fast the machine was at the moment when each was first measured.
 #include "placer/job/repeat.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// Resume: an interrupted run as the database has it, taken over into model, candidates and journal.
+// Resume: reads an interrupted run from the database into model, candidates and journal, so that it can go on.
 #ifndef TFC_PLACER_JOB_RESUME_H
 #define TFC_PLACER_JOB_RESUME_H
 

@@ -75,8 +75,8 @@ static int by_value(const void *a, const void *b) {
   return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-// How many heuristics there is time to measure beside the rivals that must be: what is not gone at four tenths of it is
-// the search's, which has more to offer than any of them where those are over already.
+// How many heuristics there is time to measure, besides the rivals that must be. Time that is not used by four tenths
+// of the job belongs to the search, which usually finds better placements than any heuristic.
 static uint32_t measured_heuristics(const struct tfc_job_turns *t, uint32_t must) {
   double step_us = INFINITY,
          left = tfc_job_until(t->schedule, tfc_job_shares.heuristics_until) - tfc_job_seconds(t->clock);

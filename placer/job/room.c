@@ -1,5 +1,6 @@
-// What can be told about memory before anything has run: variables stay on some device, whole units together, wherever
-// everything else goes. Tensors are left out: how many of them are there at once depends on the placement.
+// The memory check before anything has run. Variables stay on some device for the whole session, all variables of a
+// unit on the same one, so they must fit in any case. Tensors are not counted: how many exist at the same time depends
+// on the placement.
 #include "placer/job/room.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "placer/job/model.h"
 
-// RESOURCE_EXHAUSTED where variables alone have no room on the devices, whatever goes where: all of them together, or
-// those of a unit. Nothing is said about what a step needs besides.
+// RESOURCE_EXHAUSTED if variables cannot fit under any placement: all of them together, or those of one unit. Memory
+// that a step needs besides variables is not checked here.
 TFC_MUST_USE tfc_status tfc_job_check_room(const struct tfc_job_model *model);
 
 #endif

@@ -1,4 +1,5 @@
-// Schedule: who gets how much of a job's time. All shares stand in one table; phases ask here and keep none themselves.
+// Schedule: how a job's time is divided. All shares stand in one table; phases ask here, and have no shares of their
+// own.
 #ifndef TFC_PLACER_JOB_SCHEDULE_H
 #define TFC_PLACER_JOB_SCHEDULE_H
 

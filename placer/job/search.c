@@ -1,5 +1,5 @@
-// Search: rounds of simulated search, each of whose few best and different placements are measured, after which costs
-// and slow-down are refit; then the learners.
+// Search: rounds of simulated search. A few of the best and different placements of each round are measured; then costs
+// and slow-down are refit. The learners follow.
 #include "placer/job/search.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "runtime/base/random.h"
 
 enum { BATCH = 4, FEWEST = 2 };
-// Rounds without gain, measured or simulated, that end the search; after one, rounds are shorter: what search believes
-// in hardly changes any more, and more of what it believes in is measured.
+// The search ends after so many rounds without a better placement, measured or simulated. After the first of them
+// rounds get shorter: the simulated search has nearly converged, so more of its placements are measured instead.
 static const double stale_end = 6;
 
 struct searching {
@@ -102,8 +102,8 @@ out:
 }
 
 // --- Rounds ----------------------------------------------------------------------------------------------------------
-// Where the next round begins: at the best measured, or at what the last search left if costs as they are known now
-// still promise more of it.
+// Where the next round begins: at the best measured placement, or at what the last search found, if that one still has
+// the better simulated time under the costs as they are known now.
 static const struct tfc_solution *start_of(const struct searching *x) {
   const struct tfc_job_model *m = x->t->model;
   const struct tfc_job_candidate *leader = tfc_job_candidates_best(x->t->candidates);
@@ -179,8 +179,9 @@ out:
   return s;
 }
 
-// Random placements, as many on two devices as on three and so on: what the simulator is checked against. Where devices
-// are alike there are few on one; others take the place of what was measured before.
+// Measures random placements, as many on two devices as on three and so on: the simulator is checked against them. If
+// devices are alike there are few different placements on one device; in place of one that was measured before, another
+// is drawn.
 static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *random) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
@@ -217,7 +218,7 @@ static tfc_status learn(struct tfc_job_turns *t, double end_s, bool alone) {
   for (const struct tfc_algo *const *a = o->learned; *a; a++) {
     if (!takes_part(o, *a)) continue;
     const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
-    // What has earned nothing yet gets no more than its share of the measurements.
+    // A learner that has found nothing better yet gets no more than its share of the measurements.
     const uint32_t most = (uint32_t)(tfc_job_shares.learner_measurements * t->schedule->measurements / count);
     const uint32_t each = alone ? budget / count : budget / (2 * count) < most ? budget / (2 * count) : most;
     const double now = tfc_job_seconds(t->clock), left = end_s - now;
@@ -247,7 +248,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   if (t->model->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(o, &names, &learns));
   if (o->random_first) TFC_TRY(s, measure_random(t, &x.random));
-  // Where profile and rivals took longer than they should, there is a little searching and learning all the same.
+  // Profile and rivals may have taken longer than planned: a little time is left for search and learning even then.
   const double now = tfc_job_seconds(t->clock);
   tfc_job_begin_search(t->schedule, now);
   const double end = tfc_job_turns_search_end_s(t);

@@ -1,5 +1,5 @@
-// Search: rounds of simulated search, each of whose few best and different placements are measured, after which costs
-// and slow-down are refit; then the learners.
+// Search: rounds of simulated search. A few of the best and different placements of each round are measured; then costs
+// and slow-down are refit. The learners follow.
 #ifndef TFC_PLACER_JOB_SEARCH_H
 #define TFC_PLACER_JOB_SEARCH_H
 

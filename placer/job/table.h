@@ -1,5 +1,4 @@
-// Table: one line of the answer for each placement that is shown, with what it is faster by than the best single
-// device.
+// Table: one line of the answer for each placement that is shown, with its speed-up over the best single device.
 #ifndef TFC_PLACER_JOB_TABLE_H
 #define TFC_PLACER_JOB_TABLE_H
 

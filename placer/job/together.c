@@ -1,4 +1,5 @@
-// What a search moves as one: nodes whose work is one operation's, and runs of those that read the same weights.
+// Which nodes a search moves together: nodes that are fused into one operation, and runs of nodes that read the same
+// weights.
 #include "placer/job/together.h"
 
 #include <math.h>
@@ -17,8 +18,9 @@ static double own_us(const struct tfc_job_together *t, uint32_t node) {
   return own;
 }
 
-// Apart from the operation that it is fused into, a node writes its outputs and the other reads them. (The products of
-// a softmax in shards are sums of small tensors: they belong on several devices, fused or not.)
+// Whether a node should stay with the operation that it is fused into. On another device its outputs would have to be
+// written and read again; it stays if that takes more than a twentieth of the node's own time. (Products of a softmax
+// in shards are sums of small tensors: they may go to several devices, fused or not.)
 static bool costs_to_tear(const struct tfc_job_together *t, uint32_t node) {
   const double bandwidth = 1e10; // bytes a second, of one core
   const struct tfc_node *n = &t->graph->nodes[node];
@@ -56,8 +58,8 @@ static int by_weights(const void *a, const void *b) {
   return (x->node > y->node) - (x->node < y->node);
 }
 
-// On each device where weights are read they are fetched and packed once more. In how many runs of the graph's order
-// that is worth it: where it takes a fifth of the readers' own time at most.
+// Weights are fetched and packed once more on each device that reads them. Returns in how many runs of the graph's
+// order the readers may be cut so that this takes at most a fifth of their own time.
 static uint32_t runs_of(const struct tfc_job_together *t, const struct reader *readers, uint32_t count) {
   const double bandwidth = 5e9; // bytes a second: fetched, read, written
   double all = 0;

@@ -1,4 +1,4 @@
-// What a search moves as one: nodes that run fused, and runs of those that read the same weights.
+// Which nodes a search moves together: nodes that run fused, and runs of nodes that read the same weights.
 #ifndef TFC_PLACER_JOB_TOGETHER_H
 #define TFC_PLACER_JOB_TOGETHER_H
 

@@ -1,5 +1,5 @@
-// Turns: measures candidates in turns with the incumbent, and lets the model learn and the journal keep what came of
-// it.
+// Turns: measures candidates in turns with the incumbent. The model learns from the results, and the journal stores
+// them.
 #ifndef TFC_PLACER_JOB_TURNS_H
 #define TFC_PLACER_JOB_TURNS_H
 

@@ -1,8 +1,8 @@
 // One batch in the worker: a plan for each entry, blocks of steps in turns, results as they end.
 //
-// Without a reference, round r runs block r of every entry (A B C A B C). With one, each entry's blocks stand between
-// blocks of the reference, which neighbours share: R A R B R C R. An entry that is hopeless after 1 + 2 steps is left
-// there.
+// Without a reference, round r runs block r of every entry (A B C A B C). With a reference R, a block of R stands
+// before and after each entry's block, and neighbours share it: R A R B R C R. An entry that is far too slow after 1 +
+// 2 steps is stopped.
 #include "placer/measure/batch.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-// Whose fault is it? A line that makes no sense, or answers another request, costs the reading that was asked for, and
-// the program goes on: lines keep the two in step. A program that ended or does not answer in time is ended, which
-// costs the reading too, and started again for the next one.
+// Which side made an error? A line that makes no sense, or that answers another request, costs only the reading that
+// was asked for: the program goes on, because each request and each answer is one line. A program that has ended, or
+// does not answer in time, is ended; that costs the reading too, and the next reading starts it again.
 #include "placer/measure/command.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-// In the measuring worker: a thread that answers for one that hangs. The parent asks with a signal before it ends the
-// process, and is told where the step is.
+// In the measuring worker: a thread that answers while another one hangs. Before the parent ends the worker it asks
+// with a signal, and this thread tells it where the step stands.
 #ifndef TFC_PLACER_MEASURE_GUARD_H
 #define TFC_PLACER_MEASURE_GUARD_H
 

@@ -1,8 +1,8 @@
-// Links, timed by real transfers: a chain of element-wise operations whose tensor goes to and fro between two devices,
-// for several sizes; a last operation reads every link of the chain, so that none is computed in place of the one
-// before, on one device as little as on two. What a hop costs is the gap between the producer's end and the consumer's
-// start, plus what the consumer takes longer than on the producer's own device (it reads memory that another core or
-// device wrote).
+// Links, timed by real transfers. A chain of element-wise operations sends its tensor to and fro between two devices,
+// in several sizes. A last operation reads every link of the chain, so none of them can be computed in the memory of
+// the one before, neither on two devices nor on one. The cost of a hop is the gap between the producer's end and the
+// consumer's start, plus the time by which the consumer is slower than on the producer's own device (because it reads
+// memory that another core or device wrote).
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -101,7 +101,8 @@ static tfc_status add_link(struct tfc_machine *m, const struct tfc_measure_info 
   struct tfc_link link = tfc_link_default();
   if (!all_alike(info)) link.from = m->devices[a].name, link.to = m->devices[b].name;
   uint32_t count = c ? times_of_pair(info, c, a, b, times) : 0;
-  // Buffers that are handed over go by no wire: whoever reads them fetches them, and does nothing else meanwhile.
+  // Buffers that are handed over use no wire: the device that reads them fetches them, and does nothing else at that
+  // time.
   if (info->devices[a].address_space == info->devices[b].address_space) {
     link.wire = TFC_STR("none");
     link.occupies = TFC_OCCUPIES_RECEIVER;

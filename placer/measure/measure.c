@@ -173,7 +173,8 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   return s;
 }
 
-// What ended the first worker (somebody's signal, memory that another program had taken) need not end the next.
+// Whatever ended the first worker (a signal from outside, memory that another program had taken) need not end the next
+// one.
 static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
   bool died = false;
   tfc_status s = set_up_once(m, out, &died);

@@ -267,8 +267,9 @@ static struct tfc_budget few(const struct tfc_search_job *j, struct tfc_random *
   return part;
 }
 
-// Parts of the graph that should stay together; their number, 0: out of memory. Communities, of whatever size, most of
-// the time; else what an annealing by loads keeps together to which memory is only a price, or what is together now.
+// Finds parts of the graph that should stay together, and returns status; *out_count: how many. Most of the time these
+// are communities, of whatever size; otherwise what stays together in an annealing in which memory only has a price, or
+// what is on one device now.
 static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
   const struct tfc_problem *p = q->p;
   const uint32_t way = (uint32_t)tfc_random_below(q->random, 6);

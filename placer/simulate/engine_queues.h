@@ -23,8 +23,8 @@ tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, 
 
 // --- sets of ready operations -------------------------------------------------------------------------------------
 
-// All levels are always written: branches on what was there would be guessed wrong half of the time. `levels`:
-// e->levels, or a constant that is the same.
+// Always writes all levels: a branch on what was there would be mispredicted half of the time. `levels`: e->levels, or
+// a constant equal to it, so that the loop can be unrolled.
 INLINE void ready_add_if(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels, bool is) {
   uint64_t *words = e->ready + (size_t)device * e->words;
   uint32_t i = rank;
@@ -156,8 +156,8 @@ INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, u
     }
     for (uint32_t left = ready; recorded && left; left &= left - 1)
       e->arrival[four[__builtin_ctz(left)]] = e->scalars->now;
-    // One that is ready, or none: guessed wrong about every other time, so it is not a branch. The first of four is
-    // always a node.
+    // Usually one consumer becomes ready, or none: a branch would be mispredicted about every other time, so there is
+    // none. The first of four is always a node.
     const uint32_t one = (uint32_t)__builtin_ctz(ready | 16) & 3;
     ready_add_if(e, device, e->rank_now[four[one]], levels, ready != 0);
     for (ready &= ready - 1; __builtin_expect(ready != 0, 0); ready &= ready - 1) {

@@ -1,4 +1,5 @@
-// The choices are one list, and so are their rows here: what formats, parses and compares them knows none by name.
+// The choices are one X-macro list, and their rows here are made from it: formatting, parsing and comparing name none
+// of them.
 #include "runtime/exec/execution.h"
 
 #include <inttypes.h>

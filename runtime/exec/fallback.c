@@ -1,4 +1,5 @@
-// Which operations of a plan run on the host for want of a kernel: drivers are asked about what they prepared.
+// Which operations of a plan run on the host because their device has no kernel for them: drivers are asked about what
+// they prepared.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/plan/plan_internal.h"
 

@@ -1,10 +1,11 @@
 // Steps of a session side by side.
 //
-// Steps in ready order run at the same time. A static step runs alone: while others are under way it runs in ready
-// order too (its plan has a twin for that); one that comes while it runs waits for its end, which always comes.
+// Steps in ready order run at the same time. A static step runs alone. If others are under way when it comes, it runs
+// in ready order too (its plan has a twin for that). A step that comes while a static one runs waits for its end, which
+// always comes.
 //
-// A step that has nothing to do but wait (for queues, barriers, accumulators) says so. When all that are under way do,
-// and no thread is left that could start another, none will ever go on: the last one is told that it is a deadlock.
+// A step that can only wait (for queues, barriers, accumulators) says so. When all steps under way are waiting, and no
+// thread is left that could start another, none of them can ever continue: the last one is told that it is a deadlock.
 #ifndef TFC_RUNTIME_EXEC_GATE_H
 #define TFC_RUNTIME_EXEC_GATE_H
 

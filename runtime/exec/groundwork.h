@@ -1,6 +1,6 @@
-// What all plans of a signature (feeds, fetches, targets, shapes of feeds) share, wherever their nodes are placed:
-// which nodes run, in which order, with which shapes, and about how long they take. A session keeps the last one, so
-// that planning for another placement begins there.
+// Groundwork: what all plans of one signature (feeds, fetches, targets, shapes of feeds) share, wherever their nodes
+// are placed: which nodes run, in which order, with which shapes, and about how long they take. A session keeps the
+// last one, so that planning another placement starts from it.
 #ifndef TFC_RUNTIME_EXEC_GROUNDWORK_H
 #define TFC_RUNTIME_EXEC_GROUNDWORK_H
 

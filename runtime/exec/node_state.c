@@ -1,5 +1,5 @@
-// What operations keep for the whole session (the state of a random generator): per graph and node, made when a plan
-// first needs it.
+// State that operations keep for the whole session (such as a random generator's): one for each graph and node, made
+// when a plan first needs it.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"

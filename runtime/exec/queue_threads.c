@@ -1,6 +1,6 @@
-// One thread per enqueue operation runs it as a step of its own until it fails: as its runner says that it may (the
-// last thread of a runner then closes the queue), or for another reason, which ends all of them and closes their
-// queues, so that whoever waits for these fails too.
+// One thread for each enqueue operation runs it as a step of its own until it fails. If the failure is one that its
+// queue runner expects (the end of the input), the last thread of that runner closes the queue. Any other failure ends
+// all threads and closes their queues, so that steps that wait for these fail too.
 #include "runtime/exec/queue_threads.h"
 
 #include <stdlib.h>

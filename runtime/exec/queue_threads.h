@@ -1,7 +1,7 @@
 // Threads that fill a session's queues, as the graph's queue runners say (runtime/pass/queue_runners.h).
 //
-// They begin when a step would wait for ever: then those that fill the queues it waits for are started, and those that
-// fill what these need, and the step goes on. A session whose graph has none, or whose steps are fed, has no threads.
+// They start when a step would otherwise wait for ever: first the threads that fill the queues it waits for, and those
+// that fill the queues these need. A session whose graph has no queue runners, or whose steps are fed, has no threads.
 // They end with the session.
 #ifndef TFC_RUNTIME_EXEC_QUEUE_THREADS_H
 #define TFC_RUNTIME_EXEC_QUEUE_THREADS_H

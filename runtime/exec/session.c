@@ -113,7 +113,7 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
   return NULL;
 }
 
-// What a twin is made from.
+// Keeps what a twin plan (the same step in ready order) is made from.
 static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *spec, uint32_t node_count) {
   struct tfc_output *fetches = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->fetch_count + 1);
   uint32_t *targets = TFC_ARENA_ARRAY(&plan->arena, uint32_t, spec->target_count + 1);

@@ -34,10 +34,10 @@ void tfc_session_free(struct tfc_session *session);
 // From now on so many threads run steps (one of them has ended, say). Any thread.
 void tfc_session_set_callers(struct tfc_session *session, uint32_t callers);
 
-// May a plan go over to another way to run the same operations, made of the times that they take in its first steps?
-// Which bits come out does not depend on it. A session of one device of several cores runs independent operations side
-// by side on them (steps with a trace one at a time); one of several devices starts each device's operations in another
-// order. Other devices than CPUs: nothing changes.
+// Whether a plan may switch to another way of running the same operations, chosen from their times in its first steps.
+// The resulting bits are the same. With one CPU device of several cores, independent operations run in parallel on them
+// (but one at a time in steps with a trace). With several CPU devices, each starts its operations in another order.
+// Other devices: nothing changes.
 typedef enum tfc_adapt {
   TFC_ADAPT_OFF,
   TFC_ADAPT_WHERE_FASTER,
@@ -67,12 +67,12 @@ struct tfc_run_spec {
   const uint32_t *sequence;
   uint32_t sequence_count;
   bool dynamic; // force ready order (tests)
-  // The plan has memory of its own for its results: its steps run while those of other such plans do (copies of it,
-  // which have their variables in the same places), and a device that waits in one goes on with another. It does not
-  // adapt. FAILED_PRECONDITION: the step updates variables, or its shapes are not static.
+  // The plan has its own memory for results, so its steps may overlap with those of other such plans (copies of it,
+  // with variables in the same places): a device that waits in one step works on another. Such a plan does not adapt.
+  // FAILED_PRECONDITION: the step updates variables, or its shapes are not static.
   bool side_by_side;
-  // Sums of products run in parts, as in plans of several devices, though everything is on one: profiles of one device
-  // that are to say what operations take beside others.
+  // Sums of products run in parts, as in plans of several devices, although all nodes are on one device: for profiles
+  // of one device that predict times beside other devices.
   bool in_parts;
   tfc_adapt adapt;
   const uint64_t *most_bytes; // [devices] what a plan may need after it has adapted; NULL: the devices' limits

@@ -1,4 +1,5 @@
-// Devices note where they have been waiting for long in the step's spans (tfc_step_note_stop); here that becomes text.
+// Devices note in the step's spans where they have been waiting for a long time (tfc_step_note_stop); this file turns
+// that into text.
 #include "runtime/exec/where.h"
 
 #include "runtime/exec/plan/plan_internal.h"

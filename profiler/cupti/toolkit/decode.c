@@ -1,7 +1,7 @@
-// CUPTI's records in tfc's words, one by one: everything that knows the layout of CUPTI's structs, which change with
-// every version of it, is in this file, and what has to be decided about records is where it can be tested without
-// CUPTI (profiler/activity.c). A kind that is not known is skipped: which kinds come is the session's affair. Names are
-// shortened here, since CUPTI's pointers to them do not outlive its buffer.
+// Decodes CUPTI's records one by one. All that knows the layout of CUPTI's structs, which changes with every version of
+// CUPTI, is in this file; all decisions about records are in profiler/activity.c, where they can be tested without
+// CUPTI. Kinds that are not known are skipped: the session decides which kinds are recorded. Names are shortened here,
+// because CUPTI's pointers to them are invalid once its buffer is given back.
 #include "profiler/cupti/toolkit/decode.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// How values get to the devices that read them: by the devices' own copies, each waited for by the operation that
-// reads it, on its device. A copy holds the memory that it reads and writes until it is done; nobody takes it
-// meanwhile.
+// How values get to the devices that read them: by the devices' own copies. The operation that reads a value waits for
+// its copy on its device. Until a copy is done it holds the memory that it reads and writes, so nobody else can reuse
+// it.
 //
 // Copies to a device signal its timeline, in the order in which they were submitted. A copy is submitted together with
 // the operation that waits for it, so that every queue has both before or after what another step waits for.
@@ -8,7 +8,7 @@
 
 #include "runtime/exec/dynamic/run.h"
 
-// What runs ahead of the devices keeps memory: no more copies than these, nor more than this part of a device's memory.
+// Copies that run ahead of the devices hold memory: at most so many copies, and at most this part of a device's memory.
 enum { MOST_UNDER_WAY = 64, MOST_PART = 16, SPIN_NS = 20000 };
 static const int64_t patience_ns = 1000000000;
 
@@ -60,7 +60,7 @@ static void let_go(struct tfc_run_copies *x) { // under the lock
   }
 }
 
-// Waits until no copy is under way, each for so long at most. Does that give memory back?
+// Waits until no copy is under way, for each at most so long. Returns whether that freed memory.
 static bool finish(struct tfc_run_copies *x, int64_t timeout_ns) {
   pthread_mutex_lock(&x->lock);
   const uint32_t before = x->count;
@@ -72,7 +72,7 @@ static bool finish(struct tfc_run_copies *x, int64_t timeout_ns) {
   return gave;
 }
 
-// Memory that copies still hold is not out of memory.
+// An allocation that failed is tried again after copies are done: the memory that they hold is not lost.
 static tfc_status allocate(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out) {
   const struct tfc_run *r = env->owner;
   allocate_fn *own = r->copies->allocate[env->device->index];

@@ -1,6 +1,6 @@
-// Loops whose iterations are lists of nodes (dynamic/loops.c): values move straight to where they are read, nothing is
-// counted and nothing waits. A loop begins when all has entered; where something that enters is dead, it runs as other
-// frames do. Iteration after iteration runs in the values of the first; between two of them all that a loop knows is in
+// Loops whose iterations are fixed lists of nodes (dynamic/loops.c): values go straight to their readers, without
+// counting inputs or waiting. A loop begins when all its inputs have entered; if one of them is dead, it runs as other
+// frames do. All iterations use the value slots of the first. Between two iterations the whole state of the loop is in
 // the inputs of its Merges.
 #include "runtime/exec/dynamic/run.h"
 

@@ -1,5 +1,5 @@
-// Operations of a dynamic plan that start later than they could, because what they make would lie about until somebody
-// else is ready:
+// Operations of a dynamic plan that start later than they could, because their results would occupy memory until
+// another operation is ready:
 //
 // - What only updates of variables read, and what is made of variables and constants alone (the old average of an
 //   optimizer, scaled), is made when nothing but that is left. Only where no update of what it reads could come first.

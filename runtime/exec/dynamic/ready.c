@@ -1,4 +1,4 @@
-// What is ready in a run, and whether it has failed: the state that everything else of a run adds to.
+// The list of ready nodes of a run, and its failure: the state that all other parts of a run write to.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 

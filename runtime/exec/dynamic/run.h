@@ -1,5 +1,5 @@
-// Inside the dynamic path: one run of a plan. Everything in here belongs to the thread that runs, but for a flight
-// while it is away and the mailbox.
+// Inside the dynamic path: one run of a plan. All of it belongs to the thread that runs, except the mailbox, and a
+// flight (a kernel on another thread) until it comes back.
 #ifndef TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
 #define TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
 
@@ -54,7 +54,7 @@ struct tfc_run_frame {
   struct tfc_run_frame *previous, *next;         // all frames of the run
 };
 
-// Where kernels that ran elsewhere come back. It outlives the run while somebody still holds it.
+// The mailbox, in which kernels that ran on other threads come back. It outlives the run while a kernel still holds it.
 struct tfc_run_flight;
 struct tfc_run_mailbox {
   _Atomic(struct tfc_run_flight *) arrived;

@@ -1,7 +1,7 @@
-// Which tensors a plan in ready order may move, and where: rows for profiles, and for each input of a node where its
-// rows are. A value stays where it was made until somebody wants it elsewhere; nodes that only hand values on leave
-// them there, so one tensor of the graph may come from several places (a Merge). What really moves is known when it
-// does.
+// Which tensors a plan in ready order may move between devices: rows for profiles, and, for each input of a node, where
+// its rows are. A value stays where it was made until a node on another device reads it. Nodes that only pass a value
+// on leave it there, so one tensor of the graph may come from several places (through a Merge). Which tensors really
+// move is known only while the step runs.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"

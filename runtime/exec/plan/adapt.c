@@ -1,5 +1,5 @@
-// A plan that adapts to what its operations take. Its first steps time each of them; from these times another way to
-// run the same operations is made:
+// Adaptation: the first steps of a plan time each operation, and from these times another way to run the same
+// operations is made:
 //
 // - on one device of several cores, side by side in lanes. Where their schedule promises enough, they are laid out as a
 //   second plan from the same ir, the next steps run both in turns (a machine is disturbed for some steps at a time),

@@ -1,5 +1,5 @@
-// Arenas of a session's static plans, or of a plan that runs beside others: made as large as the next step needs,
-// shared, given back when steps run in ready order.
+// Arenas: the memory of a session's static plans, or of one plan that runs beside others. Shared, as large as the next
+// step needs, and given back when steps run in ready order.
 #include "runtime/exec/plan/plan_internal.h"
 
 // Makes an arena at least this large; exactly this large where `exact`.

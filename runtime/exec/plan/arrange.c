@@ -1,12 +1,12 @@
-// From the sequence to queues: which value is copied or handed over to whom, who waits for what, and how little of that
-// has to be said.
+// From the sequence to queues: which value is copied or handed over to which device, which item waits for which, and
+// how few of these waits have to be written down.
 //
-// Each item (an operation or a copy) has a clock: for every queue, how many of its items have surely ended when this
-// one starts, by the queues' own order and by waits. A dependency that the clock covers already needs no wait. The same
-// clocks tell the memory plan which memory is surely free.
+// Each item (an operation or a copy) has a vector clock: for every queue, how many of its items have certainly ended
+// when this one starts, because of the queues' own order and of waits. A dependency that the clock already covers needs
+// no wait. The memory plan uses the same clocks to tell which memory is certainly free.
 //
-// What the host makes beside a device of feeds alone comes first, all of it, and then its copies, all of them, and who
-// waits for one waits for all: each wait and each signal would end a segment, and what is captured of it.
+// What the host computes from feeds alone comes first, all of it, then all its copies to the device; every reader waits
+// for all of them at once. Each single wait or signal would end a segment, and with it a captured graph.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"

@@ -1,5 +1,5 @@
-// What can be had when a step begins, as the packed form of a weight, runs where its device would wait anyway, and not
-// right before the first that needs it, for which others may be waiting by then.
+// Work that depends on nothing in the step, such as packing a weight, runs where its device would be idle anyway,
+// instead of right before its first reader, where it may be on the critical path.
 //
 // The order is simulated on estimates; an operation that rewrites made of variables and constants alone moves to the
 // last wait before it that is long enough. Memory is planned afterwards.

@@ -1,6 +1,6 @@
-// What the lanes of a device run: the operations of its segment in the planned order, and for each what must have ended
-// before it starts. That order itself binds nobody, so memory that is used again does: what writes a place waits for
-// all that wrote and read there before, by the planned order.
+// What each lane of a device runs: the operations of its segment in the planned order, and for each which operations
+// must have ended before. Lanes need not keep the planned order, so reused memory needs waits of its own: an operation
+// that writes a place waits for all that wrote or read it earlier in the planned order.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"

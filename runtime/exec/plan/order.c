@@ -1,8 +1,8 @@
-// Who starts when. Three ways to one kind of answer, a topological order of the operations:
-// a sequence from outside (the placer's simulation) is followed as far as dependencies allow, which for a legal one is
-// to the letter; one device runs in order of node ids, as graphs are written, with updates as soon as they can, which
-// frees gradients early; several devices get a list schedule: start times simulated with estimated costs, first those
-// with an order from outside, then the longest remaining path, then the lowest node id.
+// The order of operations. There are three ways to one kind of answer, a topological order: a sequence from outside
+// (the placer's simulation) is followed as far as dependencies allow, and a legal one exactly; one device runs in order
+// of node ids, as the graph was written, with updates as soon as possible, which frees gradients early; several devices
+// get a list schedule: start times simulated with estimated costs, where operations with an order from outside go
+// first, then the longest remaining path, then the lowest node id.
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// A heap of operations by key, then tie, then id: events and ready lists of the schedulers here. One thread.
+// A binary heap of operations by key, then tie, then id: for events and ready lists of the schedulers. One thread.
 #ifndef TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
 #define TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
 

@@ -1,4 +1,4 @@
-// What one rewrite may know of another's chains.
+// What other rewrites may ask about the chains of chains.c.
 #ifndef TFC_RUNTIME_EXEC_REWRITES_CHAINS_H
 #define TFC_RUNTIME_EXEC_REWRITES_CHAINS_H
 

@@ -1,7 +1,8 @@
-// A matrix that several products of one device, alone or in sums, read on their right side (the weights of an unrolled
-// cell) is packed once per step, and they read the packed form. Exact: what is multiplied is the same. Where rounding
-// may change and the processor has a tile unit, it is packed for that. Beside other devices it is packed in pieces: a
-// device that waits packs meanwhile, and what it waits for is there before a large matrix would be done.
+// A matrix that several products of one device, alone or in sums, read as their right operand (the weights of an
+// unrolled cell) is packed once per step, and they read the packed form. Exact: the same numbers are multiplied. If
+// rounding may change and the processor has a tile unit, the matrix is packed for that unit. In plans of several
+// devices it is packed in pieces: a device packs while it waits, and a piece is short, so that an input that arrives
+// meanwhile is not kept waiting.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/product.h"
 

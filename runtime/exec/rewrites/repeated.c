@@ -1,5 +1,5 @@
-// A tensor that is repeated (Tile, BroadcastTo: the gradient of a sum or a mean) only to meet another one of the full
-// shape in an operation that broadcasts is read as it is: the operation repeats it. Exact.
+// A tensor that is repeated (by Tile or BroadcastTo: the gradient of a sum or a mean) only to be combined with a tensor
+// of the full shape is not repeated in memory: the operation that broadcasts reads the small tensor. Exact.
 #include "runtime/exec/rewrites/rewrite.h"
 
 static bool broadcasts(const struct tfc_ir_op *op) {
