@@ -267,7 +267,7 @@ static struct tfc_budget few(const struct tfc_search_job *j, struct tfc_random *
   return part;
 }
 
-// Finds parts of the graph that should stay together, and returns status; *out_count: how many. Most of the time these
+// Finds parts of the graph that should stay together; *out_count: how many. Most of the time these
 // are communities, of whatever size; otherwise what stays together in an annealing in which memory only has a price, or
 // what is on one device now.
 static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
