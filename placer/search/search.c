@@ -22,7 +22,8 @@
 #include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
-#define ROLLOUTS 200 // of a learned policy
+#define POLICY_TURNS 8 // one of so many is the policy's
+#define ROLLOUTS 200   // of a learned policy
 
 struct finder {
   const struct tfc_problem *p;
@@ -420,8 +421,9 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
       j->budget.cancel = &f->stop;
       j->guide = f->o->guide, j->guidance = guidance;
-      // Where there is a policy, a job of each round is its own.
-      if (guidance && w == (busy > 1 ? 1 : turn % 4 == 1 ? 0 : busy)) j->method = TFC_METHOD_POLICY;
+      // Where there is a policy, one turn in eight is its own, however many workers there are: a job of each round
+      // would be half of the search where two threads work.
+      if (guidance && turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;

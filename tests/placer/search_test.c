@@ -1,7 +1,11 @@
 // What a search on one thread must not miss.
 #include "tests/common/test.h"
 
+#include <time.h>
+
+#include "placer/algo/guide.h"
 #include "placer/exact/exhaust.h"
+#include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
 // A long operation and a short one, an operation of another device behind each: all is pinned, and the short one has to
@@ -199,8 +203,60 @@ static void test_falls_back(void **state) {
   instance_free(&i);
 }
 
+// A guide that proposes nothing, takes all of its time, and counts how often it is asked.
+struct tfc_guidance {
+  uint32_t asked;
+};
+static struct tfc_guidance guidance;
+static tfc_status open_idle(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
+  (void)guide, (void)p;
+  guidance = (struct tfc_guidance){0};
+  *out = &guidance;
+  return NULL;
+}
+static tfc_status propose_nothing(struct tfc_guidance *g, const struct tfc_budget *budget, uint32_t count,
+                                  tfc_status (*found)(void *, const struct tfc_solution *, struct tfc_score),
+                                  void *user, uint64_t *out_evaluations) {
+  (void)g, (void)budget, (void)count, (void)found, (void)user, (void)out_evaluations;
+  return NULL;
+}
+static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc_budget *budget,
+                                  struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations) {
+  (void)g, (void)solution, (void)score;
+  __atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED);
+  // Its part is half of the job's time; then nothing is left for what follows it.
+  const double now = tfc_seconds_now(), end = now + 2 * (budget->deadline - now);
+  while (budget->deadline > 0 && tfc_seconds_now() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  if (!budget->deadline) *out_evaluations += 2 * budget->evaluations;
+  return NULL;
+}
+static void close_idle(struct tfc_guidance *g) {
+  (void)g;
+}
+
+// A policy that brings nothing costs an eighth of the search, under a clock with two threads too (which have four
+// rounds in this time, if nothing else keeps the machine busy, and fewer then).
+static void test_policy_share(void **state) {
+  (void)state;
+  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, close_idle};
+  struct tfc_random r;
+  tfc_random_init(&r, 7);
+  struct instance i = random_instance(&r, 300, 4, 0, TFC_OBJECTIVE_STEP);
+  struct tfc_search_outcome out = {0};
+  assert_ok(
+      tfc_search(i.problem, &(struct tfc_search_options){.seconds = 1, .seed = 1, .threads = 2, .guide = &idle}, &out));
+  assert_true(guidance.asked <= 1);
+  tfc_search_outcome_deinit(&out);
+  assert_ok(tfc_search(
+      i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));
+  assert_true(guidance.asked >= 3);
+  tfc_search_outcome_deinit(&out);
+  instance_free(&i);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders), cmocka_unit_test(test_everything),
-                                     cmocka_unit_test(test_order_that_fits), cmocka_unit_test(test_falls_back)};
+                                     cmocka_unit_test(test_order_that_fits), cmocka_unit_test(test_falls_back),
+                                     cmocka_unit_test(test_policy_share)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
