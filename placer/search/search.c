@@ -430,12 +430,15 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
+    bool earned = false; // the policy, in this round
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (tfc_score_better(j->score, f->best))
+      if (tfc_score_better(j->score, f->best)) {
+        earned |= j->method == TFC_METHOD_POLICY;
         favourite = j->method == TFC_METHOD_NAMES ? TFC_METHOD_REGROUP : j->method; // names begin from nothing
+      }
       if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
@@ -443,6 +446,8 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       tfc_solution_deinit(&j->other);
     }
     if (s) goto out;
+    // A policy that was of use has every other turn only as long as it is.
+    if (favourite == TFC_METHOD_POLICY && !earned) favourite = TFC_METHOD_REGROUP;
     const bool better = tfc_score_better(f->best, before);
     idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
     idle_rounds = better ? 0 : idle_rounds + 1;

@@ -77,6 +77,19 @@ static void shipped_policy(void **state) {
   tfc_policy_free(p);
 }
 
+// So has the one that is compared on recurrent graphs.
+static void held_out_policy(void **state) {
+  (void)state;
+  static const char *const family[] = {"rnnlm", "rnnlm_large", "lstm_grid", "generated:recurrent"};
+  struct tfc_policy *p = NULL;
+  assert_ok(tfc_policy_read(TFC_SOURCE_DIR "/configs/policies/without_recurrent.json", &p));
+  assert_true(p->head_count >= 20 && p->seen_count > 10);
+  assert_string_equal(p->without, "recurrent");
+  for (uint32_t i = 0; i < p->seen_count; i++)
+    for (size_t k = 0; k < sizeof family / sizeof *family; k++) assert_string_not_equal(p->seen[i].name, family[k]);
+  tfc_policy_free(p);
+}
+
 static void keeps_what_was_learned(void **state) {
   (void)state;
   struct grid g = {0};
@@ -200,9 +213,12 @@ static void training_transfers_and_goes_on(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_what_it_writes), cmocka_unit_test(refuses_what_is_wrong),
-      cmocka_unit_test(shipped_policy),       cmocka_unit_test(keeps_what_was_learned),
-      cmocka_unit_test(tuning_learns),        cmocka_unit_test(training_transfers_and_goes_on)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(reads_what_it_writes),
+                                     cmocka_unit_test(refuses_what_is_wrong),
+                                     cmocka_unit_test(shipped_policy),
+                                     cmocka_unit_test(held_out_policy),
+                                     cmocka_unit_test(keeps_what_was_learned),
+                                     cmocka_unit_test(tuning_learns),
+                                     cmocka_unit_test(training_transfers_and_goes_on)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
