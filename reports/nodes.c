@@ -6,31 +6,6 @@
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width) {
-  if (text.size <= width)
-    snprintf(buffer, 96, "%.*s", TFC_STR_ARG(text));
-  else
-    snprintf(buffer, 96, "..%.*s", (int)(width - 2), text.data + text.size - (width - 2));
-  return buffer;
-}
-
-const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args) {
-  struct tfc_table t = {0};
-  tfc_status s =
-      tfc_table_query(store, "SELECT label FROM v_result WHERE run_id = :run AND placement_id = :placement", args, &t);
-  bool modelled = !s && tfc_str_is(tfc_table_text(&t, 0, "label"), "modelled");
-  tfc_status_free(s);
-  tfc_table_deinit(&t);
-  return modelled ? " (simulated)" : "";
-}
-
-void tfc_report_lists_deinit(struct tfc_report_lists *lists) {
-  for (uint32_t i = 0; i < lists->count; i++) tfc_table_deinit(&lists->tables[i]);
-  tfc_text_deinit(&lists->text);
-  tfc_arena_deinit(&lists->arena);
-  *lists = (struct tfc_report_lists){0};
-}
-
 // Quartiles by linear interpolation, of the operations that were recorded one by one; where only totals were kept,
 // their median. An operation that runs more than once in a step has a sample each time.
 #define QUANTILE(quarters)                                                                                             \

@@ -71,34 +71,6 @@ const char tfc_report_sql_in_flight[] =
     " SELECT placement_id, placement, phase, n, AVG(step_us) AS apart_us FROM s WHERE k IN ((n + 1) / 2, n / 2 + 1)"
     " GROUP BY placement_id, phase ORDER BY apart_us";
 
-tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out) {
-  struct tfc_query_args args = {.run = run_id, .placement = -1, .step = -1};
-  struct tfc_table t = {0};
-  tfc_status s = NULL;
-  int64_t found;
-  TFC_TRY(s, tfc_store_find_run(store, run_id, &found));
-  args.run = found;
-  TFC_TRY(s, tfc_table_query(store,
-                             "SELECT COALESCE((SELECT placement_id FROM v_run WHERE run_id = :run),"
-                             " (SELECT MAX(placement_id) FROM v_op WHERE run_id = :run),"
-                             " (SELECT MAX(placement_id) FROM v_result WHERE run_id = :run))",
-                             &args, &t));
-  if (t.row_count && t.cells[0].kind == TFC_CELL_INTEGER) args.placement = t.cells[0].integer;
-  tfc_table_deinit(&t);
-  TFC_TRY(s, tfc_table_query(store,
-                             "WITH steps AS (SELECT step, phase, step_us FROM v_step s WHERE run_id = :run AND"
-                             " placement_id = :placement AND traced AND step IN (SELECT step FROM v_op WHERE run_id ="
-                             " :run AND placement_id = :placement))"
-                             " SELECT step FROM steps ORDER BY phase <> 'final', ABS(step_us - (SELECT step_median_us"
-                             " FROM v_result WHERE run_id = :run AND placement_id = :placement)), step LIMIT 1",
-                             &args, &t));
-  if (t.row_count) args.step = t.cells[0].integer;
-  *out = args;
-out:
-  tfc_table_deinit(&t);
-  return s;
-}
-
 static const char *show(char *buffer, double us) {
   if (us != us) return "-";
   return tfc_show_us(buffer, us);

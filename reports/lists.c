@@ -1,0 +1,59 @@
+// What the lists share: the run, placement and step that they are about, texts that fit, and their end.
+#include "reports/lists.h"
+
+#include <stdio.h>
+
+#include "reports/reports.h"
+
+void tfc_report_lists_deinit(struct tfc_report_lists *lists) {
+  for (uint32_t i = 0; i < lists->count; i++) tfc_table_deinit(&lists->tables[i]);
+  tfc_text_deinit(&lists->text);
+  tfc_arena_deinit(&lists->arena);
+  *lists = (struct tfc_report_lists){0};
+}
+
+const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width) {
+  if (text.size <= width)
+    snprintf(buffer, 96, "%.*s", TFC_STR_ARG(text));
+  else
+    snprintf(buffer, 96, "..%.*s", (int)(width - 2), text.data + text.size - (width - 2));
+  return buffer;
+}
+
+const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args) {
+  struct tfc_table t = {0};
+  tfc_status s =
+      tfc_table_query(store, "SELECT label FROM v_result WHERE run_id = :run AND placement_id = :placement", args, &t);
+  bool modelled = !s && tfc_str_is(tfc_table_text(&t, 0, "label"), "modelled");
+  tfc_status_free(s);
+  tfc_table_deinit(&t);
+  return modelled ? " (simulated)" : "";
+}
+
+tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out) {
+  struct tfc_query_args args = {.run = run_id, .placement = -1, .step = -1};
+  struct tfc_table t = {0};
+  tfc_status s = NULL;
+  int64_t found;
+  TFC_TRY(s, tfc_store_find_run(store, run_id, &found));
+  args.run = found;
+  TFC_TRY(s, tfc_table_query(store,
+                             "SELECT COALESCE((SELECT placement_id FROM v_run WHERE run_id = :run),"
+                             " (SELECT MAX(placement_id) FROM v_op WHERE run_id = :run),"
+                             " (SELECT MAX(placement_id) FROM v_result WHERE run_id = :run))",
+                             &args, &t));
+  if (t.row_count && t.cells[0].kind == TFC_CELL_INTEGER) args.placement = t.cells[0].integer;
+  tfc_table_deinit(&t);
+  TFC_TRY(s, tfc_table_query(store,
+                             "WITH steps AS (SELECT step, phase, step_us FROM v_step s WHERE run_id = :run AND"
+                             " placement_id = :placement AND traced AND step IN (SELECT step FROM v_op WHERE run_id ="
+                             " :run AND placement_id = :placement))"
+                             " SELECT step FROM steps ORDER BY phase <> 'final', ABS(step_us - (SELECT step_median_us"
+                             " FROM v_result WHERE run_id = :run AND placement_id = :placement)), step LIMIT 1",
+                             &args, &t));
+  if (t.row_count) args.step = t.cells[0].integer;
+  *out = args;
+out:
+  tfc_table_deinit(&t);
+  return s;
+}
