@@ -29,11 +29,15 @@ struct run_setup {
   struct tfc_graph *file, *graph; // as loaded, and with functions lowered: its first nodes are the file's
   struct tfc_device_set devices;
   struct tfc_session *session;
-  uint16_t *placement; // [node], NULL: everything on the only device
-  double *order;       // [node], NULL
+  uint16_t *placement;  // [node], NULL: everything on the only device
+  double *order;        // [node], NULL
+  uint64_t host_before; // bytes on the host's account before there was a session
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);
+// The most memory that device `d` held since it was opened; with the first whose memory is the host's counts what the
+// host took beside it (feeds, plans) since there is a session. As planned, where the driver does not count.
+uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
 const char *run_math(const struct run_setup *setup); // what its GPUs compute products in; NULL: it has none
 
 TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);

@@ -286,7 +286,7 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
     if (d == 0 || strcmp(label, "measured") == 0) label = i->label;
     json_array_append_new(devices, json_pack("{s:s, s:s, s:i, s:s, s:I}", "name", i->name, "kind", i->kind, "cores",
                                              (int)i->cores, "label", i->label, "peak_bytes",
-                                             (json_int_t)(info->peak_bytes ? info->peak_bytes[d] : 0)));
+                                             (json_int_t)run_setup_peak(m->setup, info, d)));
   }
   for (uint32_t i = 0; i < o->fetches.count; i++) {
     const struct tfc_tensor *t = &m->results[i];
@@ -334,9 +334,9 @@ static void print_text(const struct measurement *m, struct tfc_quartiles q) {
   if (math && strcmp(math, tfc_math_name(TFC_MATH_FLOAT32)))
     printf("GPUs computed products and convolutions of float32 tensors in %s\n", math);
   for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++)
-    printf("%s (%s, %u cores): peak %s of tensors and variables\n", m->setup->devices.devices[d]->info.name,
+    printf("%s (%s, %u cores): peak memory %s\n", m->setup->devices.devices[d]->info.name,
            m->setup->devices.devices[d]->info.label, m->setup->devices.devices[d]->info.cores,
-           tfc_show_bytes(a, (double)info->peak_bytes[d]));
+           tfc_show_bytes(a, (double)run_setup_peak(m->setup, info, d)));
 }
 
 static tfc_status write_files(const struct measurement *m) {
@@ -473,9 +473,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                       .memory_space = i->address_space,
                                       .math = i->math[0] ? i->math : NULL,
                                       .dispatch_us = NAN};
-    struct tfc_store_memory memory = {d, info->peak_bytes ? info->peak_bytes[d] : 0};
     TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));
-    (void)memory;
   }
   for (uint32_t i = 0; i < g->node_count; i++) {
     struct tfc_store_node node = {.node_id = i,
@@ -506,7 +504,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   TFC_TRY(s, store_steps(m, store, key));
   TFC_TRY(s, store_totals(m, store, key));
   for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++) {
-    struct tfc_store_memory memory = {d, info->peak_bytes[d]};
+    struct tfc_store_memory memory = {d, run_setup_peak(m->setup, info, d)};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
   }
   struct tfc_store_answer answer = {.state = m->interrupted ? "interrupted" : "done",

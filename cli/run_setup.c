@@ -8,6 +8,7 @@
 #include "cli/run.h"
 #include "placer/model/placed.h"
 #include "profiler/gpu.h"
+#include "runtime/base/memory_account.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
@@ -55,6 +56,8 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   if (o->placement) TFC_TRY(s, tfc_placed_assign(&placed, &setup.devices, &setup.placement, &setup.order));
   struct tfc_session_options options = {.devices = &setup.devices, .execution = o->execution, .callers = 1};
   options.execution.gpu_math = (int)choose_math(o, placed.gpu_math);
+  tfc_account_restart(tfc_account_host());
+  setup.host_before = tfc_account_peak(tfc_account_host());
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));
   TFC_TRY(s, tfc_session_fill_queues(setup.session, setup.placement));
   if (o->execution.gpu_math && !run_math(&setup)) tfc_warn("no GPU is among the devices: --gpu-math changes nothing");
@@ -63,6 +66,15 @@ out:
   run_setup_close(&setup);
   tfc_placed_deinit(&placed);
   return s;
+}
+
+uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d) {
+  struct tfc_device **devices = setup->devices.devices;
+  uint64_t host = tfc_account_peak(tfc_account_host()) - setup->host_before, planned = 0;
+  bool first = devices[d]->info.address_space == 0;
+  for (uint32_t i = 0; i < d; i++) first = first && devices[i]->info.address_space != 0;
+  if (info && info->peak_bytes) planned = info->peak_bytes[d];
+  return (devices[d]->driver->peak ? devices[d]->driver->peak(devices[d], false) : planned) + (first ? host : 0);
 }
 
 const char *run_math(const struct run_setup *setup) {

@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/memory_account.h"
 #include "runtime/base/pages.h"
 
 enum { alignment = 16, default_block = 64 * 1024, largest_block = 16 << 20 };
 
 struct tfc_arena_block {
   struct tfc_arena_block *next;
-  size_t size;
+  size_t size; // of the whole block: counted on the host's account
   _Alignas(alignment) char data[];
 };
 
@@ -21,6 +22,7 @@ void tfc_arena_init(struct tfc_arena *arena, size_t block_size) {
 void tfc_arena_deinit(struct tfc_arena *arena) {
   for (struct tfc_arena_block *b = arena->blocks, *next; b; b = next) {
     next = b->next;
+    tfc_account_give(tfc_account_host(), b->size);
     free(b);
   }
   size_t block_size = arena->block_size;
@@ -35,10 +37,14 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
     size_t grown = arena->used < largest_block ? arena->used : largest_block; // much asks for more
     if (grown > block_size) block_size = grown;
     size_t capacity = size > block_size ? size : block_size;
+    if (!tfc_account_take(tfc_account_host(), sizeof(struct tfc_arena_block) + capacity)) return NULL;
     struct tfc_arena_block *b = malloc(sizeof *b + capacity);
-    if (!b) return NULL;
+    if (!b) {
+      tfc_account_give(tfc_account_host(), sizeof *b + capacity);
+      return NULL;
+    }
     tfc_pages_advise(b, sizeof *b + capacity);
-    b->size = capacity;
+    b->size = sizeof *b + capacity;
     if (size > block_size && arena->blocks) { // a large one goes behind the block in use
       b->next = arena->blocks->next;
       arena->blocks->next = b;

@@ -1,11 +1,18 @@
-// /proc/meminfo and the limits of cgroups, both versions, this group and its parents. What a cgroup holds in caches of
-// files that nobody reads now can be taken back, so it counts as left.
+// /proc/meminfo, the limits of control groups, both versions, this group and its parents, and the limits of addresses.
+// What a group holds in caches of files that nobody reads now can be taken back, so it counts as left.
+//
+// Looking costs as much as touching a hundred pages. So a look allows a quarter of what is left, 64 MiB at most, and
+// the next one comes when more than that was granted: the nearer the limit, the more often. Memory that is not granted
+// (what plans, threads and libraries allocate in small pieces) grows meanwhile; a margin is kept for it.
 #include "runtime/base/memory_left.h"
 
+#include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/base/cgroup.h"
@@ -23,10 +30,13 @@ static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-// What one cgroup leaves.
-static uint64_t left_in(const char *folder, bool second) {
+static void tighten(struct tfc_memory_bound *b, const char *what, uint64_t limit, uint64_t used) {
+  uint64_t left = limit > used ? limit - used : 0;
+  if (left < b->left) *b = (struct tfc_memory_bound){what, limit, used, left};
+}
+
+static void visit_group(void *user, const char *folder, bool second) {
   char text[8192];
-  uint64_t left = UINT64_MAX;
   char *limit = tfc_format("%s/%s", folder, second ? "memory.max" : "memory.limit_in_bytes");
   char *usage = tfc_format("%s/%s", folder, second ? "memory.current" : "memory.usage_in_bytes");
   char *stat = tfc_format("%s/memory.stat", folder);
@@ -38,15 +48,23 @@ static uint64_t left_in(const char *folder, bool second) {
   if (tfc_read_small(stat, text, sizeof text))
     idle = number_of(text, second ? "inactive_file " : "total_inactive_file ");
   used -= least(used, idle);
-  left = most > used ? most - used : 0;
+  tighten(user, "its control group", most, used);
 out:
   free(limit), free(usage), free(stat);
-  return left;
 }
 
-static void visit_group(void *user, const char *folder, bool second) {
-  uint64_t *left = user;
-  *left = least(*left, left_in(folder, second));
+// Pages of this process: its addresses, those that are resident, and those of its own data.
+struct pages {
+  uint64_t size, resident, data; // bytes
+};
+static struct pages own_pages(void) {
+  char text[256];
+  unsigned long long size = 0, resident = 0, data = 0;
+  if (!tfc_read_small("/proc/self/statm", text, sizeof text) ||
+      sscanf(text, "%llu %llu %*u %*u %*u %llu", &size, &resident, &data) != 3)
+    return (struct pages){0};
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  return (struct pages){size * page, resident * page, data * page};
 }
 
 static _Atomic uint64_t process_limit = UINT64_MAX;
@@ -55,41 +73,83 @@ void tfc_memory_limit(uint64_t bytes) {
   atomic_store(&process_limit, bytes);
 }
 
-static uint64_t resident(void) {
-  char text[256];
-  unsigned long long size = 0, pages = 0;
-  if (!tfc_read_small("/proc/self/statm", text, sizeof text) || sscanf(text, "%llu %llu", &size, &pages) != 2) return 0;
-  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+void tfc_memory_bound(struct tfc_memory_bound *out) {
+  char text[8192];
+  struct tfc_memory_bound b = {.what = "this machine", .left = UINT64_MAX};
+  struct pages own = own_pages();
+  if (tfc_read_small("/proc/meminfo", text, sizeof text)) {
+    uint64_t all = number_of(text, "MemTotal:") + number_of(text, "SwapTotal:");
+    uint64_t left = number_of(text, "MemAvailable:") + number_of(text, "SwapFree:");
+    if (number_of(text, "MemAvailable:")) tighten(&b, "this machine", 1024 * all, 1024 * (all - least(all, left)));
+  }
+  tfc_cgroup_visit("memory", visit_group, &b);
+  uint64_t most = atomic_load(&process_limit);
+  if (most != UINT64_MAX) tighten(&b, "this process", most, own.resident);
+  struct rlimit r;
+  if (own.size && getrlimit(RLIMIT_AS, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+    tighten(&b, "ulimit -v", r.rlim_cur, own.size);
+  if (own.data && getrlimit(RLIMIT_DATA, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+    tighten(&b, "ulimit -d", r.rlim_cur, own.data);
+  if (b.left == UINT64_MAX) b.used = own.resident;
+  *out = b;
 }
 
 uint64_t tfc_memory_left(void) {
-  char text[8192];
-  uint64_t left = UINT64_MAX;
-  if (tfc_read_small("/proc/meminfo", text, sizeof text)) {
-    uint64_t available = number_of(text, "MemAvailable:"), swap = number_of(text, "SwapFree:");
-    if (available) left = 1024 * (available + swap);
-  }
-  tfc_cgroup_visit("memory", visit_group, &left);
-  const uint64_t most = atomic_load(&process_limit);
-  if (most != UINT64_MAX) {
-    const uint64_t used = resident();
-    left = least(left, most > used ? most - used : 0);
-  }
-  return left;
+  struct tfc_memory_bound b;
+  tfc_memory_bound(&b);
+  return b.left;
 }
 
-// What was granted and is not given back yet. Part of it has been touched and is in the resident set: with the rest of
-// the process that is what counts as there already, so a grant is never refused for memory that is counted twice.
-static _Atomic uint64_t granted;
+enum { MOST_AHEAD = 64 << 20, LEAST_MARGIN = 8 << 20, MARGIN_SHARE = 32 };
+static _Atomic uint64_t granted; // and not given back yet
+static _Atomic uint64_t allowed; // up to here `granted` may grow without a look
+static uint64_t other;           // resident, but not granted: at least that much; under the lock
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Is there room for all that is granted? Part of it has been touched and is in the resident set, and the system counts
+// that already. `now` is as granted, the request included. Sets how far `granted` may grow before the next look.
+static bool look(uint64_t now, uint64_t bytes) {
+  struct tfc_memory_bound b;
+  tfc_memory_bound(&b);
+  if (b.left == UINT64_MAX) {
+    atomic_store(&allowed, now + MOST_AHEAD);
+    return true;
+  }
+  uint64_t resident = own_pages().resident;
+  uint64_t before = now - bytes;
+  if (resident > before && resident - before > other) other = resident - before;
+  uint64_t touched = least(before, resident > other ? resident - other : 0);
+  uint64_t margin = b.limit / MARGIN_SHARE > MOST_AHEAD ? MOST_AHEAD : b.limit / MARGIN_SHARE;
+  if (margin < LEAST_MARGIN) margin = LEAST_MARGIN;
+  uint64_t wanted = now - touched + margin;
+  if (wanted > b.left) return false;
+  atomic_store(&allowed, now + least((b.left - wanted) / 4, MOST_AHEAD));
+  return true;
+}
 
 bool tfc_memory_grant(size_t bytes) {
-  if (bytes < TFC_MEMORY_MUCH) return true;
-  uint64_t before = atomic_fetch_add(&granted, bytes), left = tfc_memory_left();
-  if (left == UINT64_MAX || (bytes <= left + resident() && before <= left + resident() - bytes)) return true;
-  atomic_fetch_sub(&granted, bytes);
-  return false;
+  uint64_t now = atomic_fetch_add_explicit(&granted, bytes, memory_order_relaxed) + bytes;
+  if (now <= atomic_load_explicit(&allowed, memory_order_relaxed)) return true;
+  pthread_mutex_lock(&lock);
+  bool good = look(now, bytes);
+  if (!good) { // what was freed may still be in the heap
+    malloc_trim(0);
+    good = look(now, bytes);
+  }
+  pthread_mutex_unlock(&lock);
+  if (!good) atomic_fetch_sub_explicit(&granted, bytes, memory_order_relaxed);
+  return good;
 }
 
 void tfc_memory_give_back(size_t bytes) {
-  if (bytes >= TFC_MEMORY_MUCH) atomic_fetch_sub(&granted, bytes);
+  atomic_fetch_sub_explicit(&granted, bytes, memory_order_relaxed);
+}
+
+void tfc_memory_mark(void) {
+  malloc_trim(0);
+  pthread_mutex_lock(&lock);
+  uint64_t resident = own_pages().resident, now = atomic_load(&granted);
+  other = resident > now ? resident - now : 0;
+  atomic_store(&allowed, 0);
+  pthread_mutex_unlock(&lock);
 }

@@ -231,6 +231,9 @@ struct tfc_device_driver {
   // Device memory, counted against info.memory. RESOURCE_EXHAUSTED names request, in use, limit, largest free block.
   tfc_status (*allocate)(struct tfc_device *device, size_t bytes, struct tfc_buffer **out);
   uint64_t (*in_use)(struct tfc_device *device);
+  // The most bytes that the device's account held at one time: tensors, what is kept to be used again, workspaces of
+  // threads. With `restart` the next answer begins with what is there now. NULL: it is not counted.
+  uint64_t (*peak)(struct tfc_device *device, bool restart);
 
   // Off the step path: choose kernels, read attributes, pack constants. A missing kernel is UNIMPLEMENTED with node
   // and op. The segment and its slots must outlive the handle.

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "runtime/base/memory_left.h"
-#include "runtime/base/units.h"
 
 struct tfc_memory_block {
   struct tfc_buffer buffer;
@@ -20,31 +19,24 @@ enum { HEADER = 128, HUGE_PAGE = 2 << 20, LOOKS = 64 };
 static const struct tfc_size_classes classes = {.smallest = 64, .largest = 64 << 20, .unit = 64};
 _Static_assert(sizeof(struct tfc_memory_block) <= HEADER, "the header holds the record");
 
-void tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
-  *m = (struct tfc_memory){.device = device, .limit = limit, .offset = offset};
+tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
+  *m = (struct tfc_memory){.offset = offset};
+  TFC_RETURN_IF_ERROR(tfc_account_open(device, limit, &m->account));
   pthread_mutex_init(&m->lock, NULL);
+  return NULL;
 }
 
 static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
-  atomic_fetch_sub_explicit(&m->taken, b->capacity, memory_order_relaxed);
-  tfc_memory_give_back(b->capacity);
+  tfc_account_give(m->account, b->capacity);
   if (b->capacity >= HUGE_PAGE)
     munmap(b, HEADER + b->capacity);
   else
     free(b);
 }
 
-// Counts a block that is to be mapped; false where it would be too much.
-static bool reserve(struct tfc_memory *m, uint64_t capacity) {
-  uint64_t taken = atomic_fetch_add_explicit(&m->taken, capacity, memory_order_relaxed);
-  if (capacity <= m->limit && taken <= m->limit - capacity) return true;
-  atomic_fetch_sub_explicit(&m->taken, capacity, memory_order_relaxed);
-  return false;
-}
-
 // Gives kept blocks back, the largest first, until a block is counted; false: it never was. UINT64_MAX: all go back.
 static bool make_room(struct tfc_memory *m, uint64_t capacity) {
-  bool done = capacity != UINT64_MAX && reserve(m, capacity);
+  bool done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
   if (done) return true;
   pthread_mutex_lock(&m->lock);
   for (int i = TFC_SIZE_CLASSES; i-- > 0 && !done;) {
@@ -53,7 +45,7 @@ static bool make_room(struct tfc_memory *m, uint64_t capacity) {
     while ((b = m->free_lists[i]) && !done) {
       m->free_lists[i] = b->next;
       unmap(m, b);
-      done = capacity != UINT64_MAX && reserve(m, capacity);
+      done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
     }
   }
   pthread_mutex_unlock(&m->lock);
@@ -65,7 +57,10 @@ void tfc_memory_trim(struct tfc_memory *m) {
 }
 
 void tfc_memory_deinit(struct tfc_memory *m) {
+  if (!m->account) return;
   tfc_memory_trim(m);
+  tfc_account_close(m->account);
+  m->account = NULL;
   pthread_mutex_destroy(&m->lock);
 }
 
@@ -109,7 +104,11 @@ static struct tfc_memory_block *take_kept(struct tfc_memory *m, uint16_t class, 
 
 static struct tfc_memory_block *map(size_t capacity) {
   if (!tfc_memory_grant(capacity)) return NULL;
-  if (capacity < HUGE_PAGE) return aligned_alloc(64, HEADER + capacity);
+  if (capacity < HUGE_PAGE) {
+    void *small = aligned_alloc(64, HEADER + capacity);
+    if (!small) tfc_memory_give_back(capacity);
+    return small;
+  }
   void *p = mmap(NULL, HEADER + capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
     tfc_memory_give_back(capacity);
@@ -119,37 +118,21 @@ static struct tfc_memory_block *map(size_t capacity) {
   return p;
 }
 
-static tfc_status exhausted(const struct tfc_memory *m, size_t bytes, bool allowed) {
-  char a[32], c[32], d[32], e[32];
-  uint64_t here = tfc_memory_left(), held = atomic_load_explicit(&m->held, memory_order_relaxed);
-  if (allowed && here != UINT64_MAX)
-    return tfc_status_make(
-        TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use, this machine has %s left", m->device,
-        tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held), tfc_show_bytes(d, (double)here));
-  if (m->limit == UINT64_MAX)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use", m->device,
-                           tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held));
-  return tfc_status_make(
-      TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %s asked for, %s in use, limit %s, largest free block %s", m->device,
-      tfc_show_bytes(a, (double)bytes), tfc_show_bytes(c, (double)held), tfc_show_bytes(d, (double)m->limit),
-      tfc_show_bytes(e, (double)(m->limit > held ? m->limit - held : 0)));
-}
-
 tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out) {
   size_t capacity = 0;
-  if (bytes > SIZE_MAX / 2) return exhausted(m, bytes, false);
+  if (bytes > SIZE_MAX / 2) return tfc_account_exhausted(m->account, bytes);
   const uint16_t class = tfc_size_class(&classes, bytes, &capacity);
-  if (m->limit != UINT64_MAX) capacity = (bytes + classes.unit - 1 + (bytes == 0)) & ~(classes.unit - 1);
+  if (m->account->limit != UINT64_MAX) capacity = (bytes + classes.unit - 1 + (bytes == 0)) & ~(classes.unit - 1);
   struct tfc_memory_block *b = take_kept(m, class, capacity);
   if (!b) {
-    if (!make_room(m, capacity)) return exhausted(m, bytes, false);
+    if (!make_room(m, capacity)) return tfc_account_exhausted(m->account, bytes);
     if (!(b = map(capacity))) { // the machine has no more: what is kept may be enough
       tfc_memory_trim(m);
       b = map(capacity);
     }
     if (!b) {
-      atomic_fetch_sub_explicit(&m->taken, capacity, memory_order_relaxed);
-      return exhausted(m, bytes, true);
+      tfc_account_unreserve(m->account, capacity);
+      return tfc_account_exhausted(m->account, bytes);
     }
     b->capacity = capacity;
     b->class = class;

@@ -380,6 +380,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
     return;
   }
   struct tfc_device *device = r->device;
+  struct tfc_memory_account *before = tfc_account_enter(r->memory->account);
   tfc_runner_enter(&r->env, step);
   if (r->offset) enter_host(r);
   struct tfc_op_time *times = r->times ? p->segment->times : NULL;
@@ -413,6 +414,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
     if (!span->begin) span->begin = begin;
     span->end = tfc_ticks();
   }
+  tfc_account_enter(before);
 }
 
 // Launches carry their own slots: a call of their own on the stack.
@@ -429,7 +431,9 @@ tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint3
       env.allocate = NULL;
       ctx->env = &env;
     }
+    struct tfc_memory_account *before = tfc_account_enter(r->memory->account);
     tfc_status s = c->run(ctx);
+    tfc_account_enter(before);
     if (__builtin_expect(s != NULL, 0))
       return tfc_op_error(s, ctx->graph, ctx->node, r->device, ctx->inputs, ctx->input_count);
     return NULL;
@@ -476,7 +480,9 @@ tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint3
     call.outputs = outputs;
     call.variables = local.shadow_pointers;
     call.output_variables = local.shadow_pointers + n;
+    struct tfc_memory_account *before = tfc_account_enter(r->memory->account);
     s = c->run(&call);
+    tfc_account_enter(before);
     leave_space(r, &local);
   }
   if (s) s = tfc_op_error(s, ctx->graph, ctx->node, r->device, ctx->inputs, n);

@@ -1,5 +1,6 @@
 // Sessions: the graph, its variables and node states, and the plans that were made for signatures.
 #include "runtime/exec/session.h"
+#include "runtime/base/memory_left.h"
 
 #include <stdlib.h>
 
@@ -17,6 +18,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a session needs at least one device");
   struct tfc_session *session = calloc(1, sizeof *session);
   if (!session) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
+  tfc_memory_mark();
   tfc_graph_retain(graph);
   session->graph = graph;
   session->planner = &planner;

@@ -1,12 +1,12 @@
-// A host buffer is one allocation: the record, and the elements 64 bytes behind it.
+// A host buffer is one allocation: the record, and the elements 64 bytes behind it. It is counted, with the text of its
+// strings, on the account of the thread that made it.
 #include "runtime/graph/tensor.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/memory_left.h"
-#include "runtime/base/units.h"
+#include "runtime/base/memory_account.h"
 
 enum { header = 64 };
 _Static_assert(sizeof(struct tfc_buffer) <= header, "the elements start behind the record");
@@ -19,8 +19,12 @@ void tfc_buffer_release(struct tfc_buffer *b) {
   if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1) b->destroy(b);
 }
 
+static size_t whole(size_t size) {
+  return header + ((size + 63) & ~(size_t)63);
+}
+
 static void destroy_plain(struct tfc_buffer *b) {
-  tfc_memory_give_back(b->size);
+  tfc_account_give(b->owner, whole(b->size) + atomic_load_explicit(&b->beside, memory_order_relaxed));
   free(b);
 }
 static void destroy_strings(struct tfc_buffer *b) {
@@ -43,17 +47,16 @@ uint64_t tfc_buffer_stamp(struct tfc_buffer *b) {
 }
 
 tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out) {
-  struct tfc_buffer *b = NULL;
-  bool granted = size <= SIZE_MAX / 2 - 2 * header && tfc_memory_grant(size);
-  if (granted) b = aligned_alloc(64, header + ((size + 63) & ~(size_t)63));
+  struct tfc_memory_account *account = tfc_account_current();
+  if (size > SIZE_MAX / 2 - 2 * header || !tfc_account_take(account, whole(size)))
+    return tfc_account_exhausted(account, size);
+  struct tfc_buffer *b = aligned_alloc(64, whole(size));
   if (!b) {
-    char a[32], c[32];
-    uint64_t left = tfc_memory_left();
-    if (granted) tfc_memory_give_back(size);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a tensor of %s; this machine has %s left",
-                           tfc_show_bytes(a, (double)size), tfc_show_bytes(c, (double)left));
+    tfc_account_give(account, whole(size));
+    return tfc_account_exhausted(account, size);
   }
-  *b = (struct tfc_buffer){.references = 1, .data = (char *)b + header, .size = size, .destroy = destroy_plain};
+  *b = (struct tfc_buffer){
+      .references = 1, .data = (char *)b + header, .size = size, .destroy = destroy_plain, .owner = account};
   *out = b;
   return NULL;
 }
@@ -155,11 +158,23 @@ int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index) {
 
 bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value) {
   struct tfc_string *s = (struct tfc_string *)t->data + index;
+  struct tfc_buffer *b = t->buffer && t->buffer->destroy == destroy_strings ? t->buffer : NULL;
   char *data = NULL;
   if (value.size) {
+    if (b && !tfc_account_take(b->owner, value.size)) return false;
     data = malloc(value.size);
-    if (!data) return false;
+    if (!data) {
+      if (b) tfc_account_give(b->owner, value.size);
+      return false;
+    }
     memcpy(data, value.data, value.size);
+    if (b) atomic_fetch_add_explicit(&b->beside, value.size, memory_order_relaxed);
+  }
+  if (b && s->data) { // what was put there in another way was not counted
+    uint64_t counted = atomic_load_explicit(&b->beside, memory_order_relaxed) - value.size;
+    size_t gone = s->size < counted ? s->size : counted;
+    atomic_fetch_sub_explicit(&b->beside, gone, memory_order_relaxed);
+    tfc_account_give(b->owner, gone);
   }
   free(s->data);
   *s = (struct tfc_string){data, value.size};

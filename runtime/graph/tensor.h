@@ -20,8 +20,9 @@ struct tfc_buffer {
   void *data;
   size_t size;                              // bytes
   void (*destroy)(struct tfc_buffer *self); // frees data and the record; called when the last reference goes
-  void *owner;                              // for destroy: the allocator, the mapped file
+  void *owner;                              // for destroy: the allocator, the account, the mapped file
   _Atomic uint64_t stamp;                   // of the contents; 0: nobody asked for one since they were written
+  _Atomic uint64_t beside;                  // bytes of strings that the elements own and that were counted
 };
 
 struct tfc_tensor {

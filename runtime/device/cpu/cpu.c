@@ -89,7 +89,7 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->base.driver = &tfc_driver_cpu;
   d->base.info = *info;
   pthread_mutex_init(&d->copies_lock, NULL);
-  tfc_memory_init(&d->memory, d->base.info.name, info->memory, 0);
+  TFC_TRY(s, tfc_memory_init(&d->memory, d->base.info.name, info->memory, 0));
   d->runner =
       (struct tfc_runner){.device = &d->base, .memory = &d->memory, .fast_kernels = true, .times = &d->team.times};
   environment(&d->base, &d->runner.env);
@@ -114,6 +114,13 @@ static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_b
 
 static uint64_t in_use(struct tfc_device *device) {
   return atomic_load_explicit(&cpu_of(device)->memory.held, memory_order_relaxed);
+}
+
+static uint64_t peak(struct tfc_device *device, bool restart) {
+  struct tfc_memory_account *a = cpu_of(device)->memory.account;
+  uint64_t most = tfc_account_peak(a);
+  if (restart) tfc_account_restart(a);
+  return most;
 }
 
 static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out) {
@@ -229,6 +236,7 @@ const struct tfc_device_driver tfc_driver_cpu = {
     .close = close_device,
     .allocate = allocate,
     .in_use = in_use,
+    .peak = peak,
     .prepare = prepare,
     .release = release,
     .submit = submit,

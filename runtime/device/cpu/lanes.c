@@ -236,6 +236,7 @@ static void begin_step(struct tfc_cpu_lanes *l, struct tfc_step *step) {
 void tfc_cpu_lanes_run(struct tfc_runner *r, struct tfc_team *team, struct tfc_prepared *p, struct tfc_step *step) {
   struct tfc_cpu_lanes *l = tfc_runner_attached(p);
   if (tfc_step_stopped(step)) return;
+  struct tfc_memory_account *before = tfc_account_enter(r->memory->account);
   begin_step(l, step);
   uint64_t begin = tfc_ticks();
   if (!tfc_team_try_for(team, l->plan->count, 1, run_lanes, l)) {
@@ -249,4 +250,5 @@ void tfc_cpu_lanes_run(struct tfc_runner *r, struct tfc_team *team, struct tfc_p
     if (!span->begin) span->begin = begin;
     span->end = tfc_ticks();
   }
+  tfc_account_enter(before);
 }

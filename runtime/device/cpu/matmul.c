@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "runtime/base/memory_account.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/host/gemm/products.h"
 
@@ -17,6 +18,7 @@ struct kept {         // a packed B
   bool split;  // for the tile unit
   float *memory;
   size_t bytes;
+  struct tfc_memory_account *account; // where `bytes` are counted
 };
 struct state {
   bool transpose_a, transpose_b;
@@ -24,9 +26,15 @@ struct state {
   struct kept *kept; // NULL: batches
 };
 
+static void drop(struct kept *kept) {
+  free(kept->memory);
+  if (kept->bytes) tfc_account_give(kept->account, kept->bytes);
+  kept->memory = NULL, kept->bytes = 0;
+}
+
 static void release(void *state) {
   struct state *s = state;
-  if (s->kept) free(s->kept->memory);
+  if (s->kept) drop(s->kept);
   free(s->kept);
 }
 
@@ -63,9 +71,15 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
   if (kept->packed && kept->split != split) return true;
   size_t bytes = split ? tfc_split_packed_bytes(p->k, n) : (tfc_gemm_packed_bytes(p->k, n) + 63) / 64 * 64;
   if (!kept->packed && kept->bytes < bytes) {
-    free(kept->memory);
-    kept->memory = aligned_alloc(64, bytes);
-    kept->bytes = kept->memory ? bytes : 0;
+    drop(kept);
+    kept->account = tfc_account_current();
+    if (tfc_account_take(kept->account, bytes)) { // where there is no room, every product packs for itself
+      kept->memory = aligned_alloc(64, bytes);
+      if (kept->memory)
+        kept->bytes = bytes;
+      else
+        tfc_account_give(kept->account, bytes);
+    }
   }
   if (!kept->memory) return true;
   if (!kept->packed && split)

@@ -47,6 +47,7 @@ static void *run_worker(void *arg) {
   for (;;) {
     uint32_t seen = 0;
     if (join(t, &seen)) {
+      tfc_account_enter(t->account);
       work(t, worker->index);
       atomic_fetch_sub(&t->state, 1);
       // No piece is left, but the loop stays open until the leader comes round.
@@ -140,6 +141,7 @@ static void run_alone(int64_t total, int64_t grain, int64_t pieces, void (*fn)(v
 // The caller has taken the team.
 static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64_t pieces,
                          void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  t->account = tfc_account_current();
   t->fn = fn, t->arg = arg, t->total = total, t->grain = grain;
   t->chunk = pieces / (t->size * 8);
   if (t->chunk < 1) t->chunk = 1;

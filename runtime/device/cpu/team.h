@@ -7,6 +7,8 @@
 #define TFC_RUNTIME_DEVICE_CPU_TEAM_H
 
 #include <pthread.h>
+
+#include "runtime/base/memory_account.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +42,7 @@ struct tfc_team {
   _Atomic uint32_t sleepers;
   _Alignas(64) void (*fn)(void *arg, int64_t begin, int64_t end);
   void *arg;
+  struct tfc_memory_account *account; // of the thread that leads the loop: what its helpers take is counted there too
   int64_t total, grain, chunk;
   int share_count;
   struct tfc_team_share shares[TFC_TEAM_SHARES];

@@ -132,7 +132,7 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   d->base.driver = &tfc_driver_emulated;
   d->base.info = *info;
   pthread_mutex_init(&d->lock, NULL);
-  tfc_memory_init(&d->memory, d->base.info.name, info->memory, TFC_FOREIGN_OFFSET);
+  TFC_TRY(s, tfc_memory_init(&d->memory, d->base.info.name, info->memory, TFC_FOREIGN_OFFSET));
   d->runner =
       (struct tfc_runner){.device = &d->base, .memory = &d->memory, .offset = TFC_FOREIGN_OFFSET, .fast_kernels = true};
   environment(&d->base, &d->runner.env);
@@ -148,6 +148,13 @@ out:
 static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_buffer **out) {
   TFC_RETURN_IF_ERROR(count(emulated_of(device), TFC_EMULATED_ALLOCATE));
   return tfc_memory_allocate(&emulated_of(device)->memory, bytes, out);
+}
+
+static uint64_t peak(struct tfc_device *device, bool restart) {
+  struct tfc_memory_account *a = emulated_of(device)->memory.account;
+  uint64_t most = tfc_account_peak(a);
+  if (restart) tfc_account_restart(a);
+  return most;
 }
 
 static uint64_t in_use(struct tfc_device *device) {
@@ -253,6 +260,7 @@ const struct tfc_device_driver tfc_driver_emulated = {
     .close = close_device,
     .allocate = allocate,
     .in_use = in_use,
+    .peak = peak,
     .prepare = prepare,
     .release = release,
     .submit = submit,

@@ -4,18 +4,27 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "runtime/base/memory_account.h"
+
 struct held {
   void *data[TFC_SCRATCH_PLACES];
   size_t size[TFC_SCRATCH_PLACES];
+  struct tfc_memory_account *account[TFC_SCRATCH_PLACES]; // where `size` is counted
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static _Thread_local struct held *mine;
 
+static void drop(struct held *h, int place) {
+  free(h->data[place]);
+  if (h->size[place]) tfc_account_give_scratch(h->account[place], h->size[place]);
+  h->data[place] = NULL, h->size[place] = 0;
+}
+
 static void let_go(void *record) {
   struct held *h = record;
-  for (int i = 0; i < TFC_SCRATCH_PLACES; i++) free(h->data[i]);
+  for (int i = 0; i < TFC_SCRATCH_PLACES; i++) drop(h, i);
   free(h);
 }
 
@@ -46,8 +55,13 @@ void *tfc_thread_scratch(int place, size_t bytes) {
   }
   if (mine->size[place] >= bytes) return mine->data[place];
   size_t wanted = (bytes + bytes / 4 + 4095) / 4096 * 4096;
-  free(mine->data[place]);
-  mine->data[place] = take(wanted);
-  mine->size[place] = mine->data[place] ? wanted : 0;
+  drop(mine, place);
+  struct tfc_memory_account *account = tfc_account_current();
+  if (!tfc_account_take_scratch(account, wanted)) return NULL;
+  if (!(mine->data[place] = take(wanted))) {
+    tfc_account_give_scratch(account, wanted);
+    return NULL;
+  }
+  mine->size[place] = wanted, mine->account[place] = account;
   return mine->data[place];
 }
