@@ -26,6 +26,12 @@ struct state {
   struct kept *kept; // NULL: batches
 };
 
+// What is kept only saves time, and tensors may need the room: under a limit half of it stays free.
+static bool has_room(const struct tfc_memory_account *a, size_t bytes) {
+  uint64_t taken = atomic_load_explicit(&a->taken, memory_order_relaxed), most = a->limit / 2;
+  return a->limit == UINT64_MAX || (bytes <= most && taken <= most - bytes);
+}
+
 static void drop(struct kept *kept) {
   free(kept->memory);
   if (kept->bytes) tfc_account_give(kept->account, kept->bytes);
@@ -73,7 +79,7 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
   if (!kept->packed && kept->bytes < bytes) {
     drop(kept);
     kept->account = tfc_account_current();
-    if (tfc_account_take(kept->account, bytes)) { // where there is no room, every product packs for itself
+    if (has_room(kept->account, bytes) && tfc_account_take(kept->account, bytes)) { // else every product packs
       kept->memory = aligned_alloc(64, bytes);
       if (kept->memory)
         kept->bytes = bytes;
