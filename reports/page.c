@@ -490,18 +490,12 @@ static void add_reasons(struct page *p, const struct tfc_placement *doc) {
 static void add_about(struct page *p) {
   static const struct {
     const char *column, *text;
-  } rows[] = {{"command", "command"},
-              {"measured_with", "steps ran in"},
-              {"graph", "graph"},
-              {"graph_sha256", "its SHA-256"},
-              {"cpu_model", "processor"},
-              {"blas_core", "OpenBLAS kernels"},
-              {"host", "host"},
-              {"algorithms", "algorithms asked for"},
-              {"algorithm", "found by"},
-              {"objective", "objective"},
-              {"version", "tfc"},
-              {"message", "message"}};
+  } rows[] = {{"command", "command"},     {"measured_with", "steps ran in"},
+              {"graph", "graph"},         {"graph_sha256", "its SHA-256"},
+              {"cpu_model", "processor"}, {"blas_core", "OpenBLAS kernels"},
+              {"host", "host"},           {"algorithms", "algorithms asked for"},
+              {"algorithm", "found by"},  {"objective", "objective"},
+              {"version", "tfc"},         {"message", "message"}};
   add(p, "<h2>How this was got</h2>\n<dl>\n");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     tfc_str value = run_text(p, rows[i].column);

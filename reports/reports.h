@@ -22,8 +22,8 @@ TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id,
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outcome, const char *dir);
 
-// Chrome's trace format, gzipped where the name ends with .gz: the traced steps of the answer, or where there is none of the last placement that was
-// traced. For chrome://tracing and ui.perfetto.dev.
+// Chrome's trace format, gzipped where the name ends with .gz: the traced steps of the answer, or where there is none
+// of the last placement that was traced. For chrome://tracing and ui.perfetto.dev.
 TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path,
                                          uint64_t *out_events);
 

@@ -21,12 +21,11 @@ int main(int argc, char **argv) {
   static float x[BATCH * PIXELS];
   static int32_t labels[BATCH];
   const char *feeds[] = {"x:0", "labels:0"}, *fetches[] = {"loss:0"}, *targets[] = {"train_op"};
-  tfc_call_spec spec = {.feeds = feeds, .feed_count = 2, .fetches = fetches, .fetch_count = 1, .targets = targets,
-                        .target_count = 1};
+  tfc_call_spec spec = {
+      .feeds = feeds, .feed_count = 2, .fetches = fetches, .fetch_count = 1, .targets = targets, .target_count = 1};
   float loss = 0;
-  tfc_array in[2] = {
-      {.dtype = TFC_ARRAY_FLOAT32, .rank = 2, .dims = {BATCH, PIXELS}, .data = x, .bytes = sizeof x},
-      {.dtype = TFC_ARRAY_INT32, .rank = 1, .dims = {BATCH}, .data = labels, .bytes = sizeof labels}};
+  tfc_array in[2] = {{.dtype = TFC_ARRAY_FLOAT32, .rank = 2, .dims = {BATCH, PIXELS}, .data = x, .bytes = sizeof x},
+                     {.dtype = TFC_ARRAY_INT32, .rank = 1, .dims = {BATCH}, .data = labels, .bytes = sizeof labels}};
   tfc_model *model = NULL;
   tfc_call *call = NULL;
   unsigned seed = 1;

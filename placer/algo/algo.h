@@ -15,8 +15,8 @@ struct tfc_budget {
   double deadline;      // seconds on tfc_now_ns()'s clock (1e-9 * ns), 0: none
   uint64_t evaluations; // simulated or measured placements, 0: no limit
   uint64_t seed;
-  uint32_t threads;          // at least 1
-  const atomic_bool *cancel; // set from outside (a signal handler's thread); NULL: never
+  uint32_t threads;              // at least 1
+  const atomic_bool *cancel;     // set from outside (a signal handler's thread); NULL: never
   const struct tfc_guide *guide; // the learned policy (placer/algo/guide.h), for those that use one; NULL: none
   // Told of what searching algorithms find on their way, by the thread that found it: bytes above the limits, value in
   // ps. NULL: nobody asks.

@@ -25,8 +25,8 @@ TFC_MUST_USE tfc_status tfc_file_write(const char *path, tfc_str content);
 // Makes the folders on the way to the file `path`. DATA_LOSS names the one that cannot be made.
 TFC_MUST_USE tfc_status tfc_file_make_parents(const char *path);
 
-// From now on this process opens no file for writing, makes no folder and renames nothing (FAILED_PRECONDITION): what runs
-// a graph only to time it has no effect by this, whatever the graph's operations are.
+// From now on this process opens no file for writing, makes no folder and renames nothing (FAILED_PRECONDITION): what
+// runs a graph only to time it has no effect by this, whatever the graph's operations are.
 void tfc_file_forbid_writing(void);
 
 // Replaceable operating-system calls: a test fails the n-th of them for every n.

@@ -42,8 +42,9 @@ void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the 
 void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
-// Calls against CUDA's rules so far: asking for memory or giving some back while another thread captures; waiting for, asking or destroying a stream that captures; destroying a green
-// context whose streams are there; events of one device recorded on another's streams, or dated without timing.
+// Calls against CUDA's rules so far: asking for memory or giving some back while another thread captures; waiting for,
+// asking or destroying a stream that captures; destroying a green context whose streams are there; events of one device
+// recorded on another's streams, or dated without timing.
 uint64_t tfc_cuda_fake_violations(void);
 void tfc_cuda_fake_reset(void); // after a sticky error: a new process
 

@@ -101,14 +101,14 @@ static void decayed_momentum(void **state) {
   NODE("g", "Placeholder", FLOAT("dtype") SMALL)                                                                       \
   NUMBER("rate", "0.1")                                                                                                \
   NUMBER("scale", "0.3")                                                                                               \
-  NUMBER("half", "0.5") WHOLE("dims", "96")                                                                            \
-      NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                     \
-          NODE("w", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"w\""))                               \
-              NODE("a", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"a\""))                           \
-                  NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))                               \
-                      NODE("init_a", "AssignVariableOp", IN("a") IN("start") FLOAT("dtype"))                           \
-                          NODE("value", "ReadVariableOp", IN("w") FLOAT("dtype"))                                      \
-                              NODE("other", "ReadVariableOp", IN("a") FLOAT("dtype"))
+  NUMBER("half", "0.5")                                                                                                \
+  WHOLE("dims", "96") NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))     \
+      NODE("w", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"w\""))                                   \
+          NODE("a", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"a\""))                               \
+              NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))                                   \
+                  NODE("init_a", "AssignVariableOp", IN("a") IN("start") FLOAT("dtype"))                               \
+                      NODE("value", "ReadVariableOp", IN("w") FLOAT("dtype"))                                          \
+                          NODE("other", "ReadVariableOp", IN("a") FLOAT("dtype"))
 
 // The gradient reads one element of the variable everywhere: of the old value, also behind that element.
 static const char one_element[] = BASE WHOLE("seven", "7") WHOLE("length", "1")

@@ -259,7 +259,8 @@ static void test_policy_share(void **state) {
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));
   lucky = false;
-  if (guidance.asked < asked || guidance.asked > asked + 3) fail_msg("asked %u times, before %u", guidance.asked, asked);
+  if (guidance.asked < asked || guidance.asked > asked + 3)
+    fail_msg("asked %u times, before %u", guidance.asked, asked);
   tfc_search_outcome_deinit(&out);
   instance_free(&i);
 }
