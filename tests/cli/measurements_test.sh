@@ -11,10 +11,11 @@ for document in docs/measurements/*.md; do
     echo "$document: no line 'Made by \`COMMAND\` at \`COMMIT\`' before its first table"
     fail=1
   fi
-  while read -r program; do
-    [ -x "$program" ] && continue
+  # The program is in the tree, or was at that commit.
+  while read -r program commit; do
+    [ -x "$program" ] || git cat-file -e "$commit:$program" 2>/dev/null && continue
     echo "$document: $program is no program of this repository"
     fail=1
-  done < <(sed -n 's/^Made by `\([^ `]*\).*/\1/p' "$document")
+  done < <(sed -nE 's/^Made by `([^ `]*).*` at `([0-9a-f]+)`$/\1 \2/p; s/^Made by `(tests[^ `]*).*/\1 HEAD/p' "$document" | sort -u)
 done
 exit $fail

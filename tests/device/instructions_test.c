@@ -38,6 +38,7 @@ static void test_limit(void **state) {
   assert_string_equal(tfc_gemm_name(), "avx2");
   tfc_session_free(session);
   tfc_devices_close(&set);
+  tfc_builder_free(b);
   tfc_graph_release(g);
 }
 
