@@ -286,7 +286,7 @@ struct tfc_plan {
   const struct tfc_output *feeds; // copies in the arena
   struct tfc_resources *step_resources;
   bool uses_step_resources;
-  double last_step_us;
+  _Atomic double last_step_us;              // several threads may run the plan, one after another, and ask
   TFC_ARRAY(struct tfc_buffer *) constants; // uploaded to devices with their own memory
 };
 TFC_MUST_USE tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan);
