@@ -18,9 +18,10 @@ bool tfc_read_small(const char *path, char *out, size_t size) {
 // Is it one of a list like "cpu,cpuacct"?
 static bool is_listed(const char *controllers, const char *controller) {
   size_t n = strlen(controller);
-  for (const char *c = controllers; c; c = strchr(c, ','), c += c != NULL)
+  for (const char *c = controllers;; c++) {
     if (strncmp(c, controller, n) == 0 && (c[n] == 0 || c[n] == ',')) return true;
-  return false;
+    if (!(c = strchr(c, ','))) return false;
+  }
 }
 
 void tfc_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder, bool second), void *user) {
