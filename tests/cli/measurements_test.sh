@@ -11,9 +11,11 @@ for document in docs/measurements/*.md; do
     echo "$document: no line 'Made by \`COMMAND\` at \`COMMIT\`' before its first table"
     fail=1
   fi
-  # The program is in the tree, or was at that commit.
+  # The program is in the tree, or was at that commit (of which a clone without history says nothing).
   while read -r program commit; do
-    [ -x "$program" ] || git cat-file -e "$commit:$program" 2>/dev/null && continue
+    [ -x "$program" ] && continue
+    git cat-file -e "$commit" 2>/dev/null || continue
+    git cat-file -e "$commit:$program" 2>/dev/null && continue
     echo "$document: $program is no program of this repository"
     fail=1
   done < <(sed -nE 's/^Made by `([^ `]*).*` at `([0-9a-f]+)`$/\1 \2/p; s/^Made by `(tests[^ `]*).*/\1 HEAD/p' "$document" | sort -u)
