@@ -1,4 +1,5 @@
-// What tfc-export writes that is no graph: a table of nodes, a Python file for device scopes, a cluster's tasks.
+// The formats of tfc-export that are not graphs: a CSV table of nodes, a Python file that tells TensorFlow the device
+// of each operation, and the list of a cluster's tasks.
 #ifndef TFC_CLI_EXPORT_LISTS_H
 #define TFC_CLI_EXPORT_LISTS_H
 

@@ -37,10 +37,12 @@ struct tfc_measure_options {
   uint32_t feed_count;
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
-  const char *tuning;  // what drivers measured before (struct tfc_device_driver), or NULL
-  double hang_seconds; // nothing heard for so long in steps: the worker hangs; 0: 60. Setting up has 60 at least
-  double end_s;        // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
-  const char *lock;    // file of the measuring runs' lock; NULL: the user's own
+  const char *tuning; // what drivers measured before (struct tfc_device_driver), or NULL
+  // A worker that is silent for longer than this while it runs steps is taken to hang. 0: 60. Setting up may take 60 s
+  // even where this is less.
+  double hang_seconds;
+  double end_s;     // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
+  const char *lock; // file of the measuring runs' lock; NULL: the user's own
   // Another run measures: told once who it is, then waited for, and `end_s` moves by what that took. NULL: an error.
   void (*wait)(void *user, const char *who);
   void *wait_user;

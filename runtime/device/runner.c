@@ -109,12 +109,9 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
       return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
     tfc_status_free(s);
   }
-  if (!op->def->kernel) {
-    bool pipeline = strstr(op->def->name, "Iterator") || strstr(op->def->name, "Dataset");
-    return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s%s", TFC_STR_ARG(n->name),
-                           op->def->name, r->device->info.name,
-                           pipeline ? " (input pipelines are not run: feed the outputs of IteratorGetNext)" : "");
-  }
+  if (!op->def->kernel)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s; feed its outputs instead",
+                           TFC_STR_ARG(n->name), op->def->name, r->device->info.name);
   if (op->def->prepare) {
     tfc_status s = op->def->prepare(&base);
     if (s) return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);

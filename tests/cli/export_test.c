@@ -108,7 +108,7 @@ static void test_tables(void **state) {
   tfc_placement_free(p);
 }
 
-// The file is Python; what TensorFlow does with it is tried outside, by a script that stands for it here.
+// The file is run by Python with classes that have the names and methods of TensorFlow's, which CI does not install.
 static void test_device_function(void **state) {
   (void)state;
   assert_exit(0, "Written",
