@@ -21,8 +21,4 @@ TFC_MUST_USE tfc_status cli_cost_model(const struct tfc_graph *graph, const stru
                                        const uint32_t *ops, uint32_t op_count, const struct tfc_machine *machine,
                                        struct tfc_cost_table **out, struct cli_cost_total *out_total);
 
-// The operation's FLOP and bytes; false where a shape is not static.
-bool cli_cost_of(const struct tfc_graph *graph, const struct tfc_node *node, const struct tfc_shapes *shapes,
-                 struct tfc_op_cost *out);
-
 #endif

@@ -14,6 +14,7 @@
 #include "runtime/base/units.h"
 #include "runtime/device/settle.h"
 #include "runtime/io/npy.h"
+#include "runtime/pass/pass.h"
 
 struct fetch_file { // --fetch NAME[=FILE.npy]
   struct tfc_output output;
@@ -440,6 +441,43 @@ static tfc_status keep_tuning(struct measurement *m) {
   return s;
 }
 
+static tfc_status store_nodes(struct measurement *m, struct tfc_store *store, int64_t run) {
+  const struct tfc_graph *g = m->setup->graph;
+  const uint32_t feeds = m->step.feed_count;
+  struct tfc_shapes shapes = {0};
+  struct tfc_shape_override *known = calloc(feeds + 1u, sizeof *known);
+  tfc_status s = NULL;
+  if (!known) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < feeds; i++)
+    known[i] = (struct tfc_shape_override){.output = m->feeds[i], .shape = m->feed_shapes[i], .value = &m->values[i]};
+  TFC_TRY(s, tfc_infer_fed_shapes(g, known, feeds, &shapes));
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    struct tfc_op_cost work;
+    const bool is_known = tfc_node_cost(g, n, &shapes, &work);
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < n->output_count; k++) {
+      const struct tfc_shape *shape = &shapes.shapes[n->output_begin + k];
+      size_t size = 0;
+      if (!tfc_shape_is_static(shape) || !g->output_dtypes[n->output_begin + k]) continue;
+      tfc_status_free(tfc_tensor_bytes(tfc_dtype_base(g->output_dtypes[n->output_begin + k]), shape, &size));
+      bytes += size;
+    }
+    struct tfc_store_node node = {.node_id = i,
+                                  .name = n->name,
+                                  .op = n->op,
+                                  .unit_id = UINT32_MAX,
+                                  .flops = is_known ? work.flops : NAN,
+                                  .bytes_touched = is_known ? work.bytes : NAN,
+                                  .output_bytes = bytes};
+    TFC_TRY(s, tfc_store_add_nodes(store, run, &node, 1));
+  }
+out:
+  tfc_shapes_deinit(&shapes);
+  free(known);
+  return s;
+}
+
 static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64_t *out_run) {
   tfc_status s = NULL;
   const struct run_options *o = m->setup->options;
@@ -475,15 +513,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                       .dispatch_us = NAN};
     TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));
   }
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    struct tfc_store_node node = {.node_id = i,
-                                  .name = g->nodes[i].name,
-                                  .op = g->nodes[i].op,
-                                  .unit_id = UINT32_MAX,
-                                  .flops = NAN,
-                                  .bytes_touched = NAN};
-    TFC_TRY(s, tfc_store_add_nodes(store, run, &node, 1));
-  }
+  TFC_TRY(s, store_nodes(m, store, run));
   struct tfc_store_placement placement = {.placement_id = 0,
                                           .role = "baseline",
                                           .name = "run",

@@ -107,8 +107,8 @@ static tfc_status store_subject(struct tfc_job_journal *j, const struct tfc_job_
         .name = n->name,
         .op = n->op,
         .unit_id = anchor == TFC_NONE ? UINT32_MAX : m->problem->unit[anchor],
-        .flops = (double)NAN,
-        .bytes_touched = (double)NAN,
+        .flops = i < m->info->node_count ? m->info->work[i].flops : (double)NAN,
+        .bytes_touched = i < m->info->node_count ? m->info->work[i].bytes : (double)NAN,
         .memory = m->subject->cost_of[i] == TFC_NONE ? 0 : m->subject->memory[m->subject->cost_of[i]],
         .output_bytes = bytes};
   }

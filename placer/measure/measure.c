@@ -253,6 +253,8 @@ static tfc_status read_info(struct tfc_unpack *u, struct tfc_measure_info *info)
   info->shared = copy_array(u, sizeof *info->shared, &info->shared_count);
   info->variables = copy_array(u, sizeof *info->variables, &info->variable_count);
   info->output_bytes = copy_array(u, sizeof *info->output_bytes, &info->output_count);
+  info->work = copy_array(u, sizeof *info->work, &one);
+  if (one != info->node_count) return tfc_status_make(TFC_INTERNAL, "a broken message");
   info->kind_count = tfc_unpack_u32(u);
   size_t cells = (size_t)info->kind_count * info->node_count;
   if (u->failed || (size_t)(u->end - u->at) < cells) return tfc_status_make(TFC_INTERNAL, "a broken message");
@@ -343,6 +345,7 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   free(m->info.shared);
   free(m->info.variables);
   free(m->info.output_bytes);
+  free(m->info.work);
   free(m->info.supported);
   free(m->program);
   free(m);

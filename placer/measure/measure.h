@@ -73,6 +73,7 @@ struct tfc_measure_info {
   // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
   uint64_t *output_bytes;
   uint32_t output_count;
+  struct tfc_op_cost *work; // [node_count] FLOP and bytes of one run of each node; NaN: a shape is not static
   bool *supported; // [kind * node_count + node], kinds in order of first appearance among the devices
   uint32_t kind_count;
   struct tfc_measure_fallback *fallbacks;

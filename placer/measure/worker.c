@@ -3,6 +3,7 @@
 #include "placer/measure/batch.h"
 #include "placer/measure/links.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,15 @@ static tfc_dtype first_type(const struct tfc_graph *g, const struct tfc_node *n)
     return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
   }
   return output;
+}
+
+static void pack_work(const struct tfc_graph *g, const struct tfc_shapes *shapes, struct tfc_pack *p) {
+  tfc_pack_u64(p, g->node_count);
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    struct tfc_op_cost work;
+    if (!tfc_node_cost(g, &g->nodes[i], shapes, &work)) work = (struct tfc_op_cost){(double)NAN, (double)NAN};
+    tfc_pack_bytes(p, &work, sizeof work);
+  }
 }
 
 // Which nodes each kind can run, as far as drivers say.
@@ -231,6 +241,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
     }
     tfc_pack_u64(&p, bytes);
   }
+  pack_work(g, &shapes, &p);
   pack_supported(w, &p);
   free(tuning);
   tuning = w->sides[0].set.devices[0]->driver->tuning ? w->sides[0].set.devices[0]->driver->tuning() : NULL;

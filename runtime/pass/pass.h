@@ -33,6 +33,11 @@ TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const st
                                              uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);
 
+// FLOP and bytes of one run of a node: its row's (runtime/graph/op_def.h), or without one no FLOP and the bytes of all
+// inputs and outputs. False where a shape is not static: then what is known.
+bool tfc_node_cost(const struct tfc_graph *graph, const struct tfc_node *node, const struct tfc_shapes *shapes,
+                   struct tfc_op_cost *out);
+
 // --- Pruning -----------------------------------------------------------------------------------------------------
 // out_needed[node_count]: true for what fetches and targets need, walking back over data and control edges, stopping
 // at feeds.

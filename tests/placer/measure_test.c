@@ -112,6 +112,22 @@ static void test_measures(void **state) {
   assert_string_equal(info->devices[1].name, "cpu:1");
   assert_int_equal(info->node_count, f.graph->node_count);
   assert_true(info->op_count > 10 && info->is_static);
+  // What each product does follows from its shapes: 2 m k n FLOP, and 4 bytes for each number read or written.
+  uint32_t products = 0;
+  for (uint32_t i = 0; i < f.graph->node_count; i++) {
+    const struct tfc_node *n = &f.graph->nodes[i];
+    if (!tfc_str_is(n->op, "MatMul")) continue;
+    const struct tfc_output *in = tfc_node_inputs(f.graph, n);
+    double touched = 0, square = 1;
+    for (uint32_t k = 0; k < 3; k++) {
+      uint32_t o = k < 2 ? f.graph->nodes[in[k].node].output_begin + (uint32_t)in[k].index : n->output_begin;
+      touched += (double)info->output_bytes[o], square *= (double)info->output_bytes[o] / 4;
+    }
+    assert_true(fabs(info->work[i].flops - 2 * sqrt(square)) < 1e-6 * info->work[i].flops);
+    assert_true(fabs(info->work[i].bytes - touched) < 0.5);
+    products++;
+  }
+  assert_true(products > 0);
   // A second measuring run on this machine is told who measures.
   char expected[32];
   snprintf(expected, sizeof expected, "process %d", (int)getpid());
