@@ -1,5 +1,5 @@
-// Runs against the first of them: steps with their spread, nodes that moved, memory, time by type of operation, and
-// which differences are within the noise.
+// Compares runs with the first of them: step times with their spread, nodes that moved, memory, time by type of
+// operation, and which differences are within the noise.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "runtime/base/units.h"
 
 struct interval {
-  double low, high; // where the median lies with 95 %; NaN below six values
+  double low, high; // 95 % confidence interval of the median; NaN for fewer than six values
 };
-struct side { // a run
+struct side { // one of the runs
   struct tfc_query_args args;
   struct tfc_table run, result, steps, ops, totals, memory, moved;
   struct interval step;
@@ -22,7 +22,8 @@ struct side { // a run
 static const char sql_result[] =
     "SELECT transfers, transfer_bytes, label FROM v_result WHERE run_id = :run AND placement_id"
     " = :placement";
-// The steps that say what the answer takes: the last ones of the final measurement (those before chose it).
+// The steps from which the answer's time was computed: the last `step_count` of the final measurement. The earlier ones
+// of that measurement served to choose the answer.
 #define STEPS                                                                                                          \
   "steps AS MATERIALIZED (SELECT step, step_us, traced FROM v_step WHERE run_id = :run AND placement_id = :placement"  \
   " AND phase = (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND phase NOT IN ('in"     \
@@ -45,7 +46,8 @@ static const char sql_memory[] =
     " nodes FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id = :placement AND "
     "m.device_id ="
     " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
-// Nodes that both runs have, by the first two parts of their names. :other is the first run, :step its placement.
+// Nodes that are in both runs and changed their device, counted by the first two parts of their names. :other is the
+// first run, :step the first run's placement.
 static const char sql_moved[] =
     "WITH a AS MATERIALIZED (SELECT node, device FROM v_placement WHERE run_id = :other AND placement_id = :step),"
     " b AS MATERIALIZED (SELECT node, device, instr(node, '/') AS first FROM v_placement WHERE run_id = :run AND"
@@ -58,8 +60,8 @@ static const char sql_moved[] =
     "(node)"
     " WHERE a.device <> cut.device GROUP BY 1, 2, 3 ORDER BY nodes DESC, scope, source, target";
 
-// The median's 95 % interval by order statistics (Conover, "Practical Nonparametric Statistics", 1999, 3.2: the normal
-// approximation of the binomial). Values are sorted.
+// The 95 % confidence interval of the median by order statistics (Conover, "Practical Nonparametric Statistics", 1999,
+// 3.2: the normal approximation of the binomial distribution). The values are sorted.
 static struct interval interval_of(const struct tfc_table *t, uint32_t from, uint32_t count, uint32_t column) {
   double width = 1.96 * sqrt(count), n = count;
   if (count < 6) return (struct interval){NAN, NAN};
@@ -67,7 +69,7 @@ static struct interval interval_of(const struct tfc_table *t, uint32_t from, uin
   return (struct interval){tfc_table_cell(t, from + low - 1, column)->real,
                            tfc_table_cell(t, from + high - 1, column)->real};
 }
-// The first run's against this one's; unknown with too few steps.
+// Compares the first run's interval with this run's; "unknown" with too few steps.
 static const char *verdict_of(struct interval a, struct interval b) {
   if (a.low != a.low || b.low != b.low) return "unknown";
   return b.low > a.high ? "slower" : b.high < a.low ? "faster" : "noise";
@@ -170,7 +172,7 @@ static int longest_first(const void *a, const void *b) {
   return tfc_str_compare(x->op, y->op);
 }
 
-// A row for each type and run, the types that take most in any run first.
+// One row for each type of operation and run; the types that take most in any run come first.
 static tfc_status list_operations(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"op",           "run_id", "number",  "time_us", "step_low_us",
                                         "step_high_us", "ratio",  "verdict", NULL};
@@ -212,7 +214,7 @@ out:
   return s;
 }
 
-// The rows of one query of each run, under its run_id.
+// The rows of one query for each run, with the run's id in the first column.
 static tfc_status list_each(const struct side *sides, uint32_t count, bool moved, struct tfc_report_lists *lists) {
   static const char *const moved_columns[] = {"run_id", "scope", "source", "target", "nodes", NULL};
   static const char *const device_columns[] = {"run_id",       "device", "peak_bytes", "limit_bytes",

@@ -1,4 +1,4 @@
-// The critical path of the answer, as its steps were run, and where devices stood still.
+// The critical path of the answer as its steps were run, and how long it waited.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@ static tfc_str transfer_text(const struct tfc_traced *t, int32_t transfer, const
 
 // --- Sums over the traced steps --------------------------------------------------------------------------------------
 
-struct share { // of all paths: a type of operation, or a tensor on its way
+struct share { // a type of operation, or a transferred tensor: its share of all paths
   tfc_str name, source, target;
   int64_t sum, count;
   int32_t output;
-  bool other; // transfers or waiting
+  bool other; // it is a transfer or waiting, not an operation
 };
 struct shares {
   struct share *items;
@@ -156,7 +156,7 @@ out:
   return s;
 }
 
-// Items of less than 0.5 % of the step are put together, so that the path of a large graph can be read.
+// Items of less than 0.5 % of the step are summed into one line, so that the path of a large graph stays readable.
 static void print_path(const struct tfc_table *t, double step_us, struct tfc_text *out) {
   char a[32], b[32], name[96], where[96];
   double small = 0, waited = 0;

@@ -1,4 +1,4 @@
-// Where devices stood still in a step, and what for.
+// The gaps of devices in a step, and what they waited for.
 #include <stdio.h>
 
 #include "reports/lists.h"
@@ -6,7 +6,7 @@
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-// In words: what the device waited for, one after the other.
+// One gap as a sentence: what the device waited for, cause after cause.
 void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *out) {
   char a[32], name[96];
   double wait = tfc_table_number(t, row, "dependency_us"), transfer = tfc_table_number(t, row, "transfer_us"),
@@ -42,7 +42,7 @@ static tfc_status list_gaps(const struct tfc_traced *t, struct tfc_report_lists 
     const struct tfc_traced_gap *g = &t->gaps[i];
     struct tfc_cell *row;
     TFC_TRY(s, tfc_table_add(&lists->tables[0], &row));
-    // Rows of operations know the devices' names.
+    // Rows of operations have the devices' names: take any operation of this device.
     uint32_t at = 0;
     while (at + 1 < t->op_count && t->ops[at].device != g->device) at++;
     row[0] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, at, "device")));
@@ -69,7 +69,7 @@ out:
   return s;
 }
 
-// How long each device stood still, by what it waited for.
+// How long each device was idle, by what it waited for.
 static tfc_status list_devices(const struct tfc_table *gaps, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"device",      "gaps",     "idle_us", "dependency_us",
                                         "transfer_us", "other_us", "end_us",  NULL};

@@ -1,4 +1,4 @@
-// What the lists share: the run, placement and step that they are about, texts that fit, and their end.
+// What the lists share: which run, placement and step they are about, shortening of texts, and freeing.
 #include "reports/lists.h"
 
 #include <stdio.h>

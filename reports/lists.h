@@ -17,30 +17,32 @@ struct tfc_report_lists {
   const char *names[4];
   struct tfc_table tables[4];
   struct tfc_text text;
-  struct tfc_arena arena; // of texts that tables name
+  struct tfc_arena arena; // owns the strings that cells point to
 };
 // Operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
 TFC_MUST_USE tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-// The critical path of the step that stands for all, in the order of time; its shares by type of operation and by
-// tensor that crosses, over all traced steps of the same phase.
+// The critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables sum up
+// its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-// Gaps of devices in that step, longest first, with what each waited for; sums by device.
+// Gaps of devices in the representative step, longest first, with what each device waited for; sums by device.
 TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // in words
-// Peak memory of devices under the answer against their limits, and what lies there at the fullest moment of that step.
+void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // as a sentence
+// Peak memory of devices under the answer against their limits, and what occupies each device at the moment of the
+// representative step when most is held.
 TFC_MUST_USE tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-// Two or more runs against the first of them. Two are printed side by side, more as a table.
+// Compares runs with the first of them. Two runs are printed side by side, more as a table.
 TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                                            struct tfc_report_lists *out);
-// DIR/index.html (DIR is made) with the tables of lists. Title and note are HTML.
+// Writes DIR/index.html (and creates DIR) with the tables of `lists`. `title` and `note` are HTML.
 TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const char *title, const char *note,
                                               const char *dir);
-// The part of `show` that is made of the traced step: gaps, pairs of devices, critical path, what would help.
+// The part of `tfc-report show` that comes from the traced step: gaps, bytes between pairs of devices, critical path,
+// what would make the step shorter.
 TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args,
                                            struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
-// `text` in at most `width` columns: of a longer one the end, which tells names of nodes apart.
+// Returns `text` if it fits into `width` columns, else "..." and its end: the end tells names of nodes apart.
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width);
 // " (simulated)" where the placement's times come from a model, else "".
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args);

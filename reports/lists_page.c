@@ -1,4 +1,4 @@
-// Lists as a page: one file that loads nothing, a table for each.
+// Lists as an HTML page: one file without references to others, one table for each list.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void add_escaped(struct tfc_text *out, tfc_str text) {
   }
 }
 
-// Columns say their units: _us and _bytes are shown with one that fits.
+// The column's name ends with its unit: values of _us and _bytes columns are shown with the prefix that fits.
 static void add_cell(struct tfc_text *out, const char *column, const struct tfc_cell *cell) {
   tfc_str name = tfc_str_from(column);
   char shown[32];

@@ -1,14 +1,16 @@
 // What fills the memory of devices under the answer: the peak that was planned or counted, and the variables and
-// tensors that lie there at the fullest moment of the traced step, as far as edges, transfers and operations tell.
+// tensors that each device holds at the moment of the traced step when they are most, as far as the recorded edges,
+// transfers and operations tell.
 #include <stdio.h>
 
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// Nanoseconds. A tensor lies on its producer's device from the producer's start until its readers there and its
-// transfers have ended (readers elsewhere, where it is handed over), and on a device that gets a copy from the
-// transfer's start until the readers there have ended. What leaves a variable is the variable.
+// What is held and how long, in nanoseconds. A tensor is held on its producer's device from the producer's start until
+// its readers on that device and its transfers have ended; where it is handed over, until the readers on the other
+// device have ended. A copy is held on the receiving device from the transfer's start until the readers there have
+// ended. Outputs of a variable are not counted: they are the variable's own memory.
 #define HELD                                                                                                           \
   "WITH o AS MATERIALIZED (SELECT node_id, node, device, CAST(ROUND(MIN(start_us) * 1000) AS INTEGER) AS s,"           \
   " CAST(ROUND(MAX(start_us + duration_us) * 1000) AS INTEGER) AS e FROM v_op WHERE run_id = :run AND"                 \
@@ -48,7 +50,7 @@ static const char *bytes_text(char *buffer, double bytes, const char *none) {
 }
 
 tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
-  enum { SHOWN = 8 }; // of each device
+  enum { SHOWN = 8 }; // on each device
   struct tfc_report_lists lists = {.names = {"devices", "tensors"}};
   struct tfc_query_args args;
   char a[32], b[32], c[32], d[32], share[16], name[96];

@@ -1,5 +1,5 @@
-// The page of a placement on a described machine: nothing was run, no database has it, so everything comes from the
-// answer itself. One file that loads nothing.
+// The page of a placement on a described machine. Nothing was run and no database has it, so everything comes from the
+// answer itself. The page is one file without references to others.
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 
-#define MOST_PATH 400 // items of the critical path
+#define MOST_PATH 400 // most items of the critical path that are shown
 
 static void add_escaped(struct tfc_text *t, tfc_str text) {
   for (size_t i = 0; i < text.size; i++) {

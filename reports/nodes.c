@@ -1,4 +1,4 @@
-// The operations of a run's answer, one a row, those that take most first.
+// The operations of a run's answer, one row each, the slowest first.
 #include <stdio.h>
 
 #include "reports/lists.h"
@@ -6,8 +6,8 @@
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-// Quartiles by linear interpolation, of the operations that were recorded one by one; where only totals were kept,
-// their median. An operation that runs more than once in a step has a sample each time.
+// Quartiles by linear interpolation, over the operations that were recorded one by one; where only totals were kept,
+// their median. An operation that runs several times in a step has a sample for each time.
 #define QUANTILE(quarters)                                                                                             \
   "SUM(CASE k WHEN " quarters " * last / 4 THEN us * (1 - " quarters " * last % 4 / 4.0) WHEN " quarters               \
   " * last / 4 + 1 THEN us * (" quarters " * last % 4 / 4.0) ELSE 0 END)"
@@ -29,7 +29,7 @@ static const char sql_nodes[] =
              "recorded r ON"
              " r.node_id = i.node_id LEFT JOIN totals t ON t.node_id = i.node_id ORDER BY 7 DESC, i.node_id";
 
-// The least slack of a node's operations in the step.
+// A node's slack is the least slack of its operations in the step.
 static tfc_status add_slack(struct tfc_table *t, const struct tfc_traced *traced) {
   struct tfc_arena arena = {0};
   uint32_t nodes = 0;

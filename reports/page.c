@@ -1,5 +1,5 @@
 // The page of a run: the verdict, the table of results, the plots with the queries behind them, devices, reasons, and
-// how all of it was got. One file that loads nothing.
+// how all of it was measured. The page is one file without references to others.
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -67,7 +67,8 @@ static void add_card(struct page *p, const char *class, const char *value, const
 
 // --- Head ------------------------------------------------------------------------------------------------------------
 
-// Under throughput the load counts; the steps on the page ran one at a time.
+// With the throughput objective, what counts is the load of the busiest device; the steps shown on the page ran one at
+// a time.
 static void add_load_verdict(struct page *p, double answer) {
   double id = run_number(p, "placement_id"), speedup = run_number(p, "speedup"), low = run_number(p, "speedup_low");
   char a[32];
@@ -77,7 +78,7 @@ static void add_load_verdict(struct page *p, double answer) {
     add(p, "With steps %.*s one ends every <strong>%s</strong>. ",
         TFC_STR_ARG(tfc_table_text(&p->in_flight, r, "phase")),
         time_text(a, tfc_table_number(&p->in_flight, r, "apart_us")));
-    break; // the fastest way
+    break; // rows are ordered: the fastest mode comes first
   }
   if (speedup == speedup) add(p, "Against the best single device: %.2f times", speedup);
   if (speedup == speedup && low == low)
@@ -261,7 +262,7 @@ out:
   return s;
 }
 
-// Did a GPU profiler see the step that is drawn? (Databases of older versions have no such view.)
+// Whether a GPU profiler recorded the step that is drawn. (Databases of older versions have no such view: then no.)
 static bool has_streams(const struct page *p) {
   sqlite3_stmt *q = NULL;
   bool has = false;
@@ -278,7 +279,7 @@ static bool has_streams(const struct page *p) {
 
 // --- Devices, path, reasons ------------------------------------------------------------------------------------------
 
-// Where the rest of each device's step went.
+// Why each device was idle in the step.
 static void add_idle(struct page *p) {
   static const struct {
     const char *column, *title;
@@ -359,8 +360,9 @@ static void add_devices(struct page *p) {
   add_idle(p);
 }
 
-// Virtual devices share one GPU's memory bandwidth and cache: what each type of operation takes alone, and with others
-// at work: under the answer, or where that is one device, under the placement that uses the most of them.
+// Virtual devices share one GPU's memory bandwidth and cache. This compares what each type of operation takes alone and
+// while other devices work: under the answer, or, where the answer uses one device, under the placement that uses the
+// most.
 static const char sql_beside[] =
     "WITH own AS (SELECT o.placement_id, o.node_id, o.op, o.device_id, o.median_us FROM v_op_total o JOIN v_device d"
     " USING (run_id, device_id) WHERE o.run_id = :run AND d.label = 'virtual'),"
@@ -414,7 +416,8 @@ static int by_time(const void *a, const void *b) {
   return (x->us < y->us) - (x->us > y->us);
 }
 
-// The critical path of the answer's simulation by type of operation, from its document and the view of nodes.
+// The critical path of the answer's simulation, summed by type of operation: times from the answer's document, types
+// from the view of nodes.
 static tfc_status add_path(struct page *p, const struct tfc_placement *doc) {
   struct tfc_table nodes = {0};
   struct tfc_strmap ops = {0}, index = {0};
@@ -525,7 +528,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   p.scale = tfc_plot_scale_of(run_number(&p, "step_median_us"));
   tfc_status none = tfc_store_get_answer(store, p.args.run, &document);
   if (!none) none = tfc_placement_parse((tfc_str){document.data, document.size}, "the run's placement", &placement);
-  tfc_status_free(none); // a run without an answer has a page all the same
+  tfc_status_free(none); // a run without an answer has a page, too
   add(&p, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
           "content=\"width=device-width, initial-scale=1\">\n<title>");
   add_escaped(&p, base_name(run_text(&p, "graph")));

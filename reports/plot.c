@@ -1,5 +1,5 @@
-// A script's "#@" lines are read, its queries run, their rows written before the script as datablocks, and the whole
-// given to gnuplot through files in memory, so that neither side waits for the other.
+// Drawing a plot: the script's "#@" lines are read, its queries run, and their rows written in front of the script as
+// datablocks. gnuplot reads and writes files in memory, not pipes, so that neither process can block the other.
 #include "reports/plot.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void add_cell(struct tfc_text *out, const struct tfc_cell *cell) {
   case TFC_CELL_REAL: tfc_text_printf(out, "%.12g", cell->real); break;
   case TFC_CELL_TEXT:
     tfc_text_printf(out, "\"");
-    for (size_t i = 0; i < cell->text.size; i++) { // what a datablock's line cannot hold
+    for (size_t i = 0; i < cell->text.size; i++) { // characters that would end the line of a datablock
       char c = cell->text.data[i];
       bool odd = c == '"' || c == '\\' || (unsigned char)c < ' ';
       tfc_text_add(out, odd ? TFC_STR("'") : (tfc_str){&c, 1});
@@ -89,7 +89,7 @@ static tfc_status read_head(struct drawing *d) {
     tfc_str text = {line, n};
     bool head = tfc_str_starts(text, "#@");
     bool more = tfc_str_starts(text, "#@   ");
-    if (!more && name.data) { // the query ends here
+    if (!more && name.data) { // the query's last line was the one before
       TFC_TRY(s, add_query(d, name, &sql));
       tfc_text_deinit(&sql);
       name = (tfc_str){0};
@@ -129,7 +129,7 @@ static tfc_status read_back(int fd, struct tfc_text *out) {
   return NULL;
 }
 
-// Runs gnuplot on `input`. UNAVAILABLE: it is not installed; INTERNAL: its words.
+// Runs gnuplot on `input`. UNAVAILABLE: it is not installed; INTERNAL: it failed, with its message.
 static tfc_status run_gnuplot(const struct tfc_text *input, struct tfc_text *out) {
   tfc_status s = NULL;
   struct tfc_text said = {0};
@@ -168,7 +168,8 @@ out:
   return s;
 }
 
-// Keeps the <svg> element, and makes its ids the plot's own: a page holds many.
+// Keeps the <svg> element only, and puts the plot's name before all its ids: a page holds many plots, and ids must
+// differ.
 static void clean_svg(const char *name, const struct tfc_text *svg, struct tfc_text *out) {
   const char *p = svg->data ? strstr(svg->data, "<svg") : NULL, *end = p ? svg->data + svg->size : NULL;
   static const char *const marks[] = {"id='", "id=\"", "url(#", "href='#", "href=\"#"};

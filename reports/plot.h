@@ -1,5 +1,5 @@
-// Plots: one gnuplot script each (reports/plots/*.gp) that carries its title, its caption and its queries in lines
-// beginning with "#@", so that a plot and the numbers behind it cannot part:
+// Plots: one gnuplot script each (reports/plots/*.gp). Title, caption and queries stand in the script itself, in lines
+// beginning with "#@", so that a plot is never separated from the queries of its numbers:
 //
 //   #@ title: ...
 //   #@ caption: ...
@@ -7,7 +7,7 @@
 //   #@   SELECT ... :run :placement :step
 //   #@ optional NAME                           the plot is drawn although this query has no rows
 //
-// Scripts are part of the library (cmake/embed.cmake).
+// Scripts are embedded in the library (cmake/embed.cmake).
 #ifndef TFC_REPORTS_PLOT_H
 #define TFC_REPORTS_PLOT_H
 
@@ -17,19 +17,19 @@ struct tfc_embedded_file {
   const char *name, *text;
 };
 extern const struct tfc_embedded_file tfc_embedded_files[]; // ended by a NULL name
-const char *tfc_embedded_find(const char *name);            // NULL: not there
+const char *tfc_embedded_find(const char *name);            // NULL: there is none
 
 struct tfc_plot {
   struct tfc_text svg;                           // empty where there was nothing to draw
   struct tfc_text title, caption, queries, note; // `note`: why there is no picture
 };
 struct tfc_plot_scale {
-  double factor; // from microseconds
+  double factor; // multiplies microseconds
   const char *unit;
 };
 struct tfc_plot_scale tfc_plot_scale_of(double us);
-// Draws a script ("timeline"). A missing gnuplot, an error of its, and an empty query give a plot without a picture,
-// with the reason in `note`. The caller owns the texts.
+// Draws a script (`name`: "timeline"). Where gnuplot is missing or fails, or a query has no rows, the plot has no
+// picture and `note` says why; the status is OK. The caller frees the texts with tfc_plot_deinit.
 TFC_MUST_USE tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct tfc_query_args *args,
                                       struct tfc_plot_scale scale, struct tfc_plot *out);
 void tfc_plot_deinit(struct tfc_plot *plot);

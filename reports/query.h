@@ -5,7 +5,8 @@
 //   for (uint32_t r = 0; r < t.row_count; r++) use(tfc_table_text(&t, r, 0));
 //   tfc_table_deinit(&t);
 //
-// One thread. INTERNAL with SQLite's words where a query is wrong; INVALID_ARGUMENT where the database is.
+// One thread per store. INTERNAL: the query is wrong, with SQLite's message; INVALID_ARGUMENT: the database cannot be
+// read.
 #ifndef TFC_REPORTS_QUERY_H
 #define TFC_REPORTS_QUERY_H
 
@@ -19,7 +20,7 @@ typedef enum tfc_cell_kind { TFC_CELL_NULL, TFC_CELL_INTEGER, TFC_CELL_REAL, TFC
 struct tfc_cell {
   tfc_cell_kind kind;
   int64_t integer;
-  double real; // of integers too; NaN for NULL and text
+  double real; // the value of an integer too; NaN for NULL and text
   tfc_str text;
 };
 struct tfc_table {
@@ -32,8 +33,8 @@ TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);
 
-// Tables that are computed: columns first, then rows; cells of a new row are NULL. `columns` ends with NULL and lives
-// as long as the table. RESOURCE_EXHAUSTED: out of memory.
+// Tables that are computed and not queried: first the columns, then row by row; cells of a new row are NULL. `columns`
+// ends with NULL and must live as long as the table. RESOURCE_EXHAUSTED: out of memory.
 TFC_MUST_USE tfc_status tfc_table_init(struct tfc_table *table, const char *const *columns);
 TFC_MUST_USE tfc_status tfc_table_add(struct tfc_table *table, struct tfc_cell **out_row);
 struct tfc_cell tfc_cell_integer(int64_t value);

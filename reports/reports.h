@@ -10,20 +10,21 @@
 #include "reports/plot.h"
 #include "reports/query.h"
 
-// What of a run a report is about: its answer and the traced step of it that stands for all (of the final measurement
-// where that was traced, the nearest to the median). placement or step -1: none.
+// What a report is about: the run's answer, and its representative traced step, which is the traced step nearest to the
+// median (of the final measurement where that was traced). placement or step -1: there is none.
 TFC_MUST_USE tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out);
 
-// DIR/index.html (DIR is made): one file that loads nothing.
+// Writes DIR/index.html (and creates DIR): one file without scripts, pictures or styles from elsewhere.
 TFC_MUST_USE tfc_status tfc_report_page(struct tfc_store *store, int64_t run_id, const char *dir);
 TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
-// The same for a placement on a described machine, which no database has: from the answer itself (placer/place.h).
+// The same for a placement on a described machine. No database has it: everything comes from the answer
+// (placer/place.h).
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outcome, const char *dir);
 
-// Chrome's trace format, gzipped where the name ends with .gz: the traced steps of the answer, or where there is none
-// of the last placement that was traced. For chrome://tracing and ui.perfetto.dev.
+// Writes Chrome's trace format for chrome://tracing and ui.perfetto.dev, compressed where the name ends with .gz: the
+// traced steps of the answer, or, if the answer was not traced, of the last placement that was.
 TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path,
                                          uint64_t *out_events);
 
@@ -31,14 +32,15 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
-// What a transfer between two virtual devices of a run is: "copy on one GPU" or "handed over"; empty where there were
-// none, or nobody kept it.
+// How a tensor passes between two virtual devices of a run: "copy on one GPU" or "handed over"; empty where there are
+// no two virtual devices, or the database does not say.
 struct tfc_query_args;
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args);
-// What GPUs of a run computed products of float32 in: "tf32"; empty where there were none, or nobody kept it.
+// The type in which a run's GPUs computed products of float32 tensors: "tf32"; empty where there are no GPUs, or the
+// database does not say.
 void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]);
 
-// The queries behind them, for --json and for others.
+// The SQL behind them, for --json and for the page.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
     tfc_report_sql_in_flight[];
 

@@ -1,5 +1,5 @@
-// What a run's first screen says of its traced step: gaps, bytes by pair of devices, the critical path, what would
-// help.
+// What `tfc-report show` says of the traced step: gaps, bytes by pair of devices, the critical path, and what would
+// make the step shorter.
 #include <math.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static const char sql_pairs[] =
     "SELECT source, target, COUNT(*) AS number, SUM(bytes) AS bytes, SUM(duration_us) AS time_us FROM v_transfer WHERE"
     " run_id = :run AND placement_id = :placement AND step = :step GROUP BY source_id, target_id ORDER BY bytes DESC,"
     " source, target";
-// The best rates of operations of 20 us and more, on any device of the run.
+// The best rates that operations of at least 20 us reached on any device of the run.
 static const char sql_rates[] = "SELECT MAX(n.flops / c.fastest_us) AS flops_per_us, MAX(n.bytes_touched / "
                                 "c.fastest_us) AS bytes_per_us FROM v_cost"
                                 " c JOIN v_node n USING (run_id, node_id) WHERE c.run_id = :run AND c.fastest_us >= 20";
@@ -30,7 +30,8 @@ static void print_gaps(const struct tfc_report_lists *gaps, struct tfc_text *out
   }
 }
 
-// Exposed: the target stood still for it. (From the producer's end on, so waiting for the link is part of it.)
+// Exposed: the time of a transfer during which the target device was idle because of it. (It counts from the producer's
+// end, so waiting for the link is part of it.)
 static void print_pairs(const struct tfc_table *pairs, const struct tfc_table *gaps, struct tfc_text *out) {
   char a[32], b[32], c[32], name[96];
   if (!pairs->row_count) return;
@@ -68,8 +69,8 @@ static void print_path(const struct tfc_report_lists *path, const char *simulate
   tfc_text_printf(out, " to %s\n", tfc_report_fit(name, tfc_table_text(edges, 0, "target"), 10));
 }
 
-// Operations of the path by what they take above max(flops / best rate, bytes / best rate); where it is not known how
-// much they do, above the fastest time seen of them.
+// How much longer each operation of the path takes than it might: its time above max(flops / best rate, bytes / best
+// rate), or, where its flops and bytes are not known, above the fastest time seen of it.
 static void print_winnings(const struct tfc_table *path, const struct tfc_table *nodes, const struct tfc_table *rates,
                            struct tfc_text *out) {
   enum { SHOWN = 3 };
@@ -83,7 +84,7 @@ static void print_winnings(const struct tfc_table *path, const struct tfc_table 
     if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
     uint32_t n = 0;
     while (n < nodes->row_count && !tfc_str_equal(tfc_table_cell(nodes, n, 0)->text, node)) n++;
-    if (n == nodes->row_count) continue; // nobody knows what it does
+    if (n == nodes->row_count) continue; // neither flops nor bytes are known of it
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
     if (work == work && flops > 0) least = fmax(least, work / flops);
     if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);

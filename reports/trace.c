@@ -1,6 +1,6 @@
-// Chrome's trace format: a process per device with a row for operations and one for what it receives, flows from
-// producers through transfers to consumers, a counter of being busy; one after another the traced steps, on a common
-// axis, each an event of a process of their own.
+// Chrome's trace format: a process for each device, with one row for operations and one for what the device receives;
+// flow arrows from producers through transfers to consumers; a counter for each device that is 1 while it is busy. The
+// traced steps follow each other on one time axis, and each is an event of a separate process.
 #include <stdio.h>
 #include <zlib.h>
 
@@ -45,7 +45,7 @@ struct writer {
   uint64_t events, flows;
 };
 
-// An event up to its name; the caller ends it.
+// Writes an event up to its name; the caller adds the rest and the closing brace.
 static void begin_event(struct writer *w, const char *phase, int64_t pid, int tid, double us) {
   tfc_text_printf(&w->text, "%s{\"ph\": \"%s\", \"pid\": %lld, \"tid\": %d, \"ts\": %.3f", w->events++ ? ",\n" : "",
                   phase, (long long)pid, tid, us);
@@ -57,7 +57,8 @@ static void add_name(struct writer *w, int64_t pid, int tid, tfc_str name, tfc_s
   if (label.size) tfc_text_printf(&w->text, " (%.*s)", TFC_STR_ARG(label));
   tfc_text_printf(&w->text, "\"}}");
 }
-// From the end of one slice to the beginning of another: viewers find the slice that an end lies in.
+// A flow arrow from the end of one slice to the beginning of another: viewers attach it to the slice that contains the
+// time.
 static void add_flow(struct writer *w, int64_t from_pid, int from_tid, double from_us, int64_t to_pid, int to_tid,
                      double to_us) {
   w->flows++;
@@ -78,7 +79,7 @@ static double us_of(int64_t ns) {
   return (double)ns * 1e-3;
 }
 
-// A step that began `at` microseconds after the first one. Device d is process d + 1.
+// Writes one step, which began `at` microseconds after the first one. Device d is process d + 1.
 static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step, double at, double step_us,
                      int64_t devices) {
   begin_event(w, "X", 0, OPERATIONS, at);
@@ -101,7 +102,7 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
     add_escaped(&w->text, tfc_table_text(&t->transfer_rows, i, "node"));
     tfc_text_printf(&w->text, ":%d\", \"bytes\": %lld, \"step\": %lld}}", x->output, (long long)x->bytes,
                     (long long)step);
-    uint32_t producer = t->op_count; // its last operation that began before
+    uint32_t producer = t->op_count; // the producer's last run that began before the transfer
     for (uint32_t k = 0; k < t->op_count && t->ops[k].start <= x->start; k++)
       if (t->ops[k].node == x->node && t->ops[k].device == x->source) producer = k;
     if (producer < t->op_count)
@@ -139,7 +140,7 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char 
   int64_t device_count = 0;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
-  if (args.step < 0) { // the answer was not traced: the last placement that was
+  if (args.step < 0) { // the answer was not traced: take the last placement that was
     TFC_TRY(s, tfc_table_query(store, "SELECT MAX(placement_id) FROM v_op WHERE run_id = :run", &args, &steps));
     if (steps.row_count && steps.cells[0].kind == TFC_CELL_INTEGER) args.placement = steps.cells[0].integer;
     tfc_table_deinit(&steps);

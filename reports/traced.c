@@ -1,6 +1,7 @@
-// What each operation waited for is read off the trace: of its inputs (edges of the graph, through the transfers that
-// brought them to its device) and the operation before it on its device, whatever ended last. Transfers of nodes that
-// no edge leaves (variables, or runs without edges) are inputs of the next operation that starts on their target.
+// What each operation waited for is read from the trace: of its inputs (the graph's edges, with the transfers that
+// brought them to its device) and the previous operation on its device, the one that ended last. A transfer of a node
+// without recorded edges (a variable, or a run that stored no edges) counts as an input of the next operation that
+// starts on the target device.
 #include "reports/traced.h"
 
 #include <math.h>
@@ -15,8 +16,8 @@ struct work {
   struct edge *edges;     // sorted by consumer
   uint32_t *first_edge;   // [node_count + 1]
   bool *has_consumer;     // [node_count]
-  int32_t *last_op;       // [node_count] the instance that started last so far
-  int32_t *first_arrival; // [node_count] list of transfers through `next`
+  int32_t *last_op;       // [node_count] its run that started last so far
+  int32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
   int32_t *next;          // [transfer_count]
 };
 
@@ -114,7 +115,7 @@ static tfc_status load_edges(struct tfc_store *store, const struct tfc_query_arg
   w->last_op = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
   w->first_arrival = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
   w->next = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
-  // Each operation has a link for each of its edges, and one for a transfer without an edge.
+  // Room for one link for each edge of each operation and for each transfer without an edge.
   size_t links = 2 * (size_t)t->op_count + t->transfer_count + 1;
   if (!w->first_edge || !w->has_consumer || !w->last_op || !w->first_arrival || !w->next)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -129,7 +130,7 @@ static tfc_status load_edges(struct tfc_store *store, const struct tfc_query_arg
     uint32_t node = t->ops[i].node;
     links += w->first_edge[node + 1] - w->first_edge[node];
   }
-  for (uint32_t i = 0; i < t->transfer_count; i++) { // the latest first
+  for (uint32_t i = 0; i < t->transfer_count; i++) { // each list begins with its latest transfer
     w->next[i] = w->first_arrival[t->transfers[i].node];
     w->first_arrival[t->transfers[i].node] = (int32_t)i;
   }
@@ -140,8 +141,8 @@ out:
   return s;
 }
 
-// The transfer that brought the tensor to the operation's device: the last one that had begun; of that output where
-// there is one. None: it did not cross.
+// The transfer that brought the tensor to the operation's device: the last one that had begun, of this output if there
+// is one, else of any output of the producer. TFC_TRACED_NONE: the tensor did not cross.
 static int32_t arrival_of(const struct tfc_traced *t, const struct work *w, const struct edge *e,
                           const struct tfc_traced_op *o) {
   int32_t other = TFC_TRACED_NONE;
@@ -161,7 +162,7 @@ static void add_input(struct tfc_traced *t, uint32_t op, int32_t producer, int32
   o->arrival = at, o->producer = producer, o->transfer = transfer;
 }
 
-// The instance of the node that ended last before the transfer began, of those that started before operation `op`.
+// The run of the transfer's node on the source device that started last before operation `op`.
 static int32_t producer_of(const struct tfc_traced *t, const struct tfc_traced_transfer *transfer, uint32_t op) {
   for (uint32_t i = op; i-- > 0;)
     if (t->ops[i].node == transfer->node && t->ops[i].device == transfer->source) return (int32_t)i;
@@ -169,8 +170,8 @@ static int32_t producer_of(const struct tfc_traced *t, const struct tfc_traced_t
 }
 
 static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
-  // Of each device: the operation that ended last so far, transfers without edges that nobody has taken yet, and the
-  // operations that have started and not ended (lanes of one device run side by side).
+  // For each device: the operation that ended last so far; the transfers without edges that no operation has been given
+  // yet; and the operations that have started and not ended (lanes of one device run side by side).
   int32_t *ended = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->device_count + 1);
   int32_t *running = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->op_count + 1);
   int32_t *loose = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
@@ -244,8 +245,8 @@ static void find_path(struct tfc_traced *t) {
   for (uint32_t i = 0; i < count; i++) t->path[i].waited = t->path[i].start - (i ? t->path[i - 1].end : 0);
 }
 
-// How late each operation could have ended: what waits for it follows as long after it as it did where it waited for it
-// and nothing else, and right after it (after the transfer's time) elsewhere.
+// Limits how late `from` may end: `to`, which starts `lag` after that end, must not end after its own `latest`. The lag
+// is the one that was measured where `from` was what `to` waited for; elsewhere it is the transfer's time, or 0.
 static void hold(struct tfc_traced *t, int32_t from, const struct tfc_traced_op *to, int64_t lag) {
   if (from < 0) return;
   int64_t latest = to->latest - (to->end - to->start) - lag;
@@ -291,7 +292,8 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
     int64_t from = begin;
     if (o->transfer >= 0) {
       const struct tfc_traced_transfer *x = &t->transfers[o->transfer];
-      int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start; // from then on the tensor is under way
+      // From then on the tensor was being transferred.
+      int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start;
       int64_t there = most(from, least(x->end, o->start));
       done = most(from, least(done, there));
       g->dependency = done - from, g->transfer = there - done, from = there;

@@ -1,5 +1,5 @@
-// A traced step with what each of its operations waited for: the critical path as it was run, gaps of devices with
-// their causes, slack of operations. From v_op, v_transfer and v_edge; docs/database.md says how each is computed.
+// A traced step, and what each of its operations waited for: the critical path as it was run, gaps of devices with
+// their causes, slack of operations. Read from v_op, v_transfer and v_edge; docs/database.md says how each is computed.
 //
 //   struct tfc_traced t = {0};
 //   TFC_TRY(s, tfc_traced_load(store, &args, &t)); // args.placement and args.step say which
@@ -19,37 +19,37 @@ struct tfc_traced_op {
   int32_t device;
   int64_t start, end;
   int32_t before;             // the operation of its device that ended last before it started, or none
-  int32_t producer, transfer; // of the input that came last; each may be none
-  int64_t arrival;            // when that input was there, at most `start`; -1: no input is known
-  bool by_input;              // it waited for that input, and not (only) for `before`
-  int64_t latest;             // end that would not have made the step longer, in the orders that were run
+  int32_t producer, transfer; // of the input that arrived last; each may be TFC_TRACED_NONE
+  int64_t arrival;            // when that input had arrived, at most `start`; -1: no input is known
+  bool by_input;              // it started when that input arrived, and not (only) when `before` ended
+  int64_t latest; // the latest end that would not have made the step longer, with the same order on each device
 };
 struct tfc_traced_transfer {
   uint32_t node;
   int32_t output, source, target;
   int64_t start, end, bytes;
 };
-struct tfc_traced_item {      // of the critical path, in the order of time
-  int32_t op, transfer;       // one of them is none
-  int64_t start, end, waited; // `waited`: from the end of the item before to `start`
+struct tfc_traced_item {      // an item of the critical path, in the order of time
+  int32_t op, transfer;       // one of the two is TFC_TRACED_NONE
+  int64_t start, end, waited; // `waited`: from the end of the previous item to `start`
 };
 struct tfc_traced_gap {
-  int32_t device, op; // op: the one that begins after it; none: the device was done with the step
+  int32_t device, op; // op: the operation that ends the gap; TFC_TRACED_NONE: the device does nothing more in the step
   int64_t start, end;
-  int64_t dependency, transfer, other; // waiting for the producer, for its transfer, for nothing that is known
+  int64_t dependency, transfer, other; // its parts: waiting for the producer, for the transfer, for nothing known
 };
-struct tfc_traced_link { // what an operation had to wait for, by the graph
+struct tfc_traced_link { // by the graph, `op` had to wait for this producer or transfer
   int32_t producer, transfer, op;
 };
 struct tfc_traced {
-  struct tfc_table op_rows, transfer_rows; // row i: operation or transfer i
+  struct tfc_table op_rows, transfer_rows; // row i belongs to ops[i] or transfers[i]
   uint32_t op_count, transfer_count, path_count, gap_count, link_count, edge_count;
   struct tfc_traced_op *ops;
   struct tfc_traced_transfer *transfers;
   struct tfc_traced_item *path;
   struct tfc_traced_gap *gaps; // longest first
   struct tfc_traced_link *links;
-  int64_t end; // of the last operation
+  int64_t end; // end of the last operation
   struct tfc_arena arena;
 };
 TFC_MUST_USE tfc_status tfc_traced_load(struct tfc_store *store, const struct tfc_query_args *args,
