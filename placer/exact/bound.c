@@ -1,5 +1,6 @@
-// Lower bounds on every placement of a problem. All of them take an operation at the least time that its unit may have
-// anywhere, so none needs a placement. Where a sum is weighted in doubles, a margin keeps the result on the low side.
+// Lower bounds on every placement of a problem. All of them count each operation with the least time that it has on any
+// allowed device, so none needs a placement. Sums of doubles are reduced by a margin for rounding, so that they stay
+// bounds.
 #include "placer/exact/bound.h"
 
 #include <math.h>
@@ -22,8 +23,8 @@ const char *tfc_bound_name(tfc_bound_kind kind) {
 
 struct bounder {
   const struct tfc_problem *p;
-  int64_t *least;       // [node] ps where its unit may be
-  int64_t *head, *tail; // [node] longest path before it and behind it
+  int64_t *least;       // [node] ps, least time over the devices its unit may be on
+  int64_t *head, *tail; // [node] ps, longest path before it and after it
   double *weight;       // [device] multipliers, summing to 1
 };
 
@@ -58,14 +59,15 @@ static int64_t find_paths(struct bounder *b) {
   return longest;
 }
 
-// Keeps a sum of doubles below what it stands for.
+// Rounds a sum of `terms` doubles down by at least its rounding error.
 static int64_t safe(double ps, size_t terms) {
   ps = ps * (1 - 4e-16 * ((double)terms + 16)) - 1;
   return ps > 0 ? (int64_t)ps : 0;
 }
 
-// The linear program  min T: sum over units of time * share <= T on each device  by its dual: for any weights that sum
-// to 1, T is at least the sum over units of the least weighted time. Weights go up where there is too much work.
+// The linear program is: minimise T, where for each device the sum over units of time * share is at most T. By duality,
+// for any weights of the devices that sum to 1, T is at least the sum over units of the least weighted time. A
+// subgradient method improves the weights: a device with too much work gets more weight.
 static int64_t work_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
   const uint32_t devices = p->device_count;
@@ -116,7 +118,7 @@ static int64_t work_bound(struct bounder *b) {
   } else {
     bound = safe(best, p->unit_count);
   }
-  for (uint32_t u = 0; u < p->unit_count; u++) { // a unit is on one device
+  for (uint32_t u = 0; u < p->unit_count; u++) { // a unit is never divided, so its time alone is a bound, too
     int64_t least = INT64_MAX;
     for (uint32_t d = 0; d < devices; d++)
       if (tfc_problem_allows(p, u, d) && tfc_problem_unit_time(p, u, d) < least) least = tfc_problem_unit_time(p, u, d);
@@ -141,7 +143,7 @@ static uint32_t cell_of(const int64_t *level, uint32_t levels, int64_t time) { /
   }
   return low;
 }
-// At most GRID levels out of [node] values, the least first.
+// Chooses at most GRID levels among the values [node], the smallest first.
 static uint32_t make_levels(const int64_t *values, uint32_t count, int64_t *sorted, int64_t *level) {
   uint32_t levels = 0;
   memcpy(sorted, values, sizeof *values * count);
@@ -153,7 +155,7 @@ static uint32_t make_levels(const int64_t *values, uint32_t count, int64_t *sort
   return levels;
 }
 
-// Operations with at least h before them and q behind them run within T - h - q on all devices together.
+// Operations with a path of at least h before them and at least q behind them must all run within T - h - q.
 static int64_t window_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
   static const size_t cells = (size_t)GRID * GRID;
@@ -181,7 +183,7 @@ static int64_t window_bound(struct bounder *b) {
       if (j + 1 < tail_count) *w += w[1];
       if (i + 1 < head_count && j + 1 < tail_count) *w -= w[GRID + 1];
       if (*w <= 0) continue;
-      // Inclusion and exclusion lose a little each time: the margin covers all cells.
+      // The sums by inclusion and exclusion have a rounding error in each cell: the margin covers all of them.
       int64_t bound = heads[i] + safe(*w * (1 - 1e-12), p->node_count) + tails[j];
       if (*w * (1 - 1e-12) > 1 && bound > best) best = bound;
     }
@@ -189,7 +191,7 @@ static int64_t window_bound(struct bounder *b) {
   return best;
 }
 
-// A connected part that no single device can hold is cut somewhere: on one of its nets a transfer takes place.
+// A connected component that no single device can hold is split, so at least one of its nets needs a transfer.
 static int64_t memory_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
   const struct tfc_cost_graph *g = p->graph;
@@ -204,7 +206,7 @@ static int64_t memory_bound(struct bounder *b) {
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)
       tfc_union_find_join(parent, p->net_unit[j], p->unit[g->producer[p->net_tensor[i]]]);
   for (uint32_t u = 0; u < units; u++) memory[tfc_union_find_root(parent, u)] += p->unit_memory[u];
-  // What a cut costs on each net, at least.
+  // The least that a transfer of each net costs.
   for (uint32_t t = 0; t < p->tensor_count; t++) {
     const uint32_t n = g->producer[t], root = tfc_union_find_root(parent, p->unit[n]);
     int64_t wire = INT64_MAX, shares = INT64_MAX;
@@ -228,7 +230,7 @@ static int64_t memory_bound(struct bounder *b) {
   }
   for (uint32_t u = 0; u < units; u++) {
     if (parent[u] != u || cheapest[u] == INT64_MAX) continue;
-    bool held = false; // by one device alone
+    bool held = false; // whether one device alone has room for it
     for (uint32_t d = 0; d < p->device_count && !held; d++) held = memory[u] <= p->limit[d];
     if (!held && cheapest[u] > best) best = cheapest[u];
   }
@@ -262,7 +264,8 @@ tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budge
   if (!b.least || !b.head || !b.tail || !b.weight) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for bounds");
   find_least(&b);
   const bool step = p->objective == TFC_OBJECTIVE_STEP;
-  // Where calibration makes operations faster than their times, the times bound nothing (throughput knows no slowdown).
+  // Calibration may make operations faster than their times (a slowdown below 1): then these bounds would be wrong.
+  // Throughput ignores slowdowns.
   if (p->is_bounded || !step) {
     int64_t path = find_paths(&b);
     bound.each[TFC_BOUND_PATH] = step ? path : 0;

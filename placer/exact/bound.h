@@ -1,4 +1,4 @@
-// Lower bounds: no placement can be faster than this. The largest of several is given with its name.
+// Lower bounds: no placement can be faster. Several are computed; the largest is the answer, with its name.
 #ifndef TFC_PLACER_EXACT_BOUND_H
 #define TFC_PLACER_EXACT_BOUND_H
 
@@ -23,11 +23,11 @@ struct tfc_bound {
   tfc_bound_kind kind;
   int64_t each[8]; // [tfc_bound_kind] ps, 0 where it was not computed
 };
-// `budget` limits the integer program (NULL: without it).
+// `budget` limits the integer program; NULL: no integer program.
 TFC_MUST_USE tfc_status tfc_bound_compute(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                           struct tfc_bound *out);
-// Devices that share fewer cores than there are of them do their work on these: the bound by work divides by the cores,
-// and the largest bound is chosen anew.
+// Where more devices than cores share the machine's cores, all their work runs on these cores: divides the total work
+// by the cores instead of the devices, and chooses the largest bound again.
 void tfc_bound_share_cores(struct tfc_bound *bound, uint32_t device_count, uint32_t cores);
 
 #endif

@@ -1,6 +1,7 @@
-// Placements are counted up like the digits of a number. Orders are the sequences that respect the edges; of those
-// that differ only in neighbours which have nothing to do with each other (no edge, other devices) the one that is
-// first in the dictionary is taken (Anisimov and Knuth 1979: no later item may be moved in front of a larger one).
+// Placements are enumerated like numbers, one digit for each unit. Orders are the sequences that respect the edges. Two
+// sequences are equivalent if they differ only by exchanging neighbours that are independent (no edge, different
+// devices); of each class only the lexicographically first is tried (Anisimov and Knuth 1979: no later item may be
+// moved in front of a larger one).
 #include "placer/exact/exhaust.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 struct walk {
   const struct tfc_problem *p;
   const struct tfc_budget *budget;
-  struct tfc_simulator *sim; // NULL: only counting
+  struct tfc_simulator *sim; // NULL: evaluations are only counted
   uint64_t most, used, steps;
   int64_t target;
   bool failed;                                                   // out of memory
@@ -31,7 +32,7 @@ static void walk_init(struct walk *w, const struct tfc_problem *p) {
     }
 }
 
-// One evaluation, or one counted. False: it is over.
+// Evaluates (or only counts) one placement with one order. False: the search is over.
 static bool try_one(struct walk *w, const uint32_t *rank) {
   struct tfc_verdict v = {0};
   if (w->used >= w->most || (w->budget && tfc_budget_over(w->budget))) return false;
@@ -49,7 +50,8 @@ static bool try_one(struct walk *w, const uint32_t *rank) {
   return score.excess > 0 || score.value > w->target;
 }
 
-// Whether node n may come next: no larger one could make room for it.
+// Whether node n may follow in the lexicographically first sequence: it must not be possible to move it in front of a
+// larger one.
 static bool comes_here(const struct walk *w, uint32_t n, uint32_t at) {
   const struct tfc_problem *p = w->p;
   for (uint32_t i = at; i-- > 0;) {
@@ -66,7 +68,7 @@ static bool try_orders(struct walk *w, uint32_t at, uint32_t done) {
     for (uint32_t i = 0; i < at; i++) w->rank[w->sequence[i]] = i;
     return try_one(w, w->rank);
   }
-  // Not every beginning has an end that is the first of its kind: what is tried in vain is limited, too.
+  // Some prefixes lead to no sequence that is lexicographically first, so the number of prefixes is limited as well.
   if (w->steps++ > 5 * (uint64_t)TFC_EXHAUST_EVALUATIONS) return false;
   for (uint32_t n = 0; n < p->node_count; n++) {
     if ((done >> n & 1) || (w->before[n] & ~done) || !comes_here(w, n, at)) continue;
@@ -82,7 +84,7 @@ static bool next_device(struct walk *w, uint32_t u, uint32_t from) {
   return false;
 }
 
-// Every placement, each once or with all orders. False: it ended before.
+// Tries every placement, once or with all orders. False: it ended before all were tried.
 static bool try_placements(struct walk *w, bool orders) {
   const struct tfc_problem *p = w->p;
   for (uint32_t u = 0; u < p->unit_count; u++)
@@ -90,7 +92,7 @@ static bool try_placements(struct walk *w, bool orders) {
   for (;;) {
     if (orders ? !try_orders(w, 0, 0) : !try_one(w, NULL)) return false;
     uint32_t u = p->unit_count;
-    while (u-- > 0) { // the last unit moves fastest
+    while (u-- > 0) { // the last unit changes fastest
       if (next_device(w, u, w->device[u] + 1u)) break;
       next_device(w, u, 0);
       if (u == 0) return true;

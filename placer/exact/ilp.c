@@ -14,11 +14,13 @@ struct model {
   struct tfc_program lp;
   int span;     // the variable that is minimised
   int *x;       // [cluster * device_count + device], -1: not allowed
-  double scale; // picoseconds to the program's unit
-  int64_t cap;  // ps: a transfer that takes longer makes a placement worse than one that is known
+  double scale; // factor from picoseconds to the program's unit
+  // Ps; no transfer counts as more, because already one as long as this makes a placement worse than the known one.
+  int64_t cap;
 };
 
-// What a tensor costs at one end when the other end is on `other`, ps, no more than `cap`.
+// The time in ps, at most `cap`, that a tensor costs the device at one end of a transfer when the other end is on
+// `other`.
 static int64_t end_time(const struct model *m, uint32_t tensor, uint32_t device, uint32_t other, bool receiving) {
   const struct tfc_problem *p = m->p;
   const struct tfc_pair *pair = receiving ? tfc_problem_pair(p, other, device) : tfc_problem_pair(p, device, other);
@@ -27,7 +29,7 @@ static int64_t end_time(const struct model *m, uint32_t tensor, uint32_t device,
   return time < m->cap ? time : m->cap;
 }
 
-// The least and the most of it over all devices that have a link.
+// The least and the most of end_time over all devices that have a link.
 struct range {
   int64_t least, most;
 };
@@ -60,7 +62,8 @@ static void add_choice(struct model *m) {
     for (uint32_t d = 0; d < devices; d++) {
       bool can = true;
       for (uint32_t u = 0; u < p->unit_count && can; u++) can = m->cluster[u] != c || tfc_problem_allows(p, u, d);
-      // Twins are used in turn: the k-th of them holds no cluster before the k-th.
+      // Twins are interchangeable: cluster c may use only the first c + 1 of them, so that equivalent placements count
+      // once.
       uint32_t turn = 0;
       for (uint32_t e = 0; e < d; e++) turn += p->twin[e] == p->twin[d];
       m->x[c * devices + d] = can && (turn <= c) ? tfc_program_variable(&m->lp, 0, 0, 1, true) : -1;
@@ -97,7 +100,7 @@ static void add_choice(struct model *m) {
   }
 }
 
-// A variable that is at least `more` - `less` (either may be -1: zero).
+// A new variable in 0..1 that is at least x[more] - x[less] (-1 stands for zero).
 static int difference(struct model *m, int more, int less) {
   int y = tfc_program_variable(&m->lp, 0, 0, 1, false);
   if (more >= 0) {
@@ -119,7 +122,7 @@ struct end_costs {
   size_t count, capacity;
 };
 
-// The end costs at least `least` where `more` is on the device and `less` is not.
+// The device pays at least `least` for this end of a transfer if cluster `more` is on it and `less` is not.
 static tfc_status add_end(struct model *m, struct end_costs *ends, int *variable, int more, int less, uint32_t device,
                           int64_t least) {
   if (!least) return NULL;
@@ -135,9 +138,9 @@ static tfc_status add_end(struct model *m, struct end_costs *ends, int *variable
   return NULL;
 }
 
-// Where links differ by pair: what the end costs beyond the least, if `here` is on the device and the cluster `other`
-// on another one. The variable is a cost:  >= sum over other devices of (cost - least) * x[other] - (most - least) *
-// (1 - here).
+// Where links differ by pair: what the end costs above the least, if `here` is on the device and the cluster `other` is
+// on another one. The new variable is that cost:  cost >= sum over other devices d of (end_time(d) - least) * x[other,
+// d] - (most - least) * (1 - here).
 static tfc_status add_beyond(struct model *m, struct end_costs *ends, int *variable, uint32_t tensor, int here,
                              uint32_t other, uint32_t device, bool receiving, struct range range) {
   const uint32_t devices = m->p->device_count;
@@ -202,7 +205,7 @@ out:
   return s;
 }
 
-// Starts of nodes along the edges.
+// Starts of nodes: each is at least the end of its producers, plus the transfer.
 static tfc_status add_paths(struct model *m) {
   const struct tfc_problem *p = m->p;
   const struct tfc_cost_graph *g = p->graph;
@@ -261,7 +264,7 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
   struct tfc_program_answer answer = {0};
   const uint32_t devices = p->device_count;
   *out = (struct tfc_ilp_answer){0};
-  // CBC finds its own beginnings; what is known says which transfers are out of the question.
+  // The start is not handed to CBC. Its value only says which transfers are too long for a better placement.
   m.cap = INT64_MAX;
   if (start && p->objective == TFC_OBJECTIVE_THROUGHPUT) {
     struct tfc_loads loads;
@@ -282,7 +285,7 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
                                &(struct tfc_program_limits){limits->seconds, limits->nodes, .cancel = limits->cancel},
                                &answer));
   out->optimal = answer.optimal, out->infeasible = answer.infeasible, out->gave_up = answer.gave_up;
-  // CBC works to relative tolerances of about 1e-6: the bound stays on the safe side of them.
+  // CBC works with relative tolerances of about 1e-6: the bound is reduced by more than that.
   if (isfinite(answer.bound) && answer.bound > 0 && answer.bound < 1e12 && p->is_bounded) {
     double ps = answer.bound * (1 - 1e-5) / m.scale - 2;
     out->bound = ps > 0 ? (int64_t)ps : 0;

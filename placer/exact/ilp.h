@@ -1,26 +1,27 @@
 // The placement problem as an integer program, on clusters of units. Internal to the placer.
 //
-// Throughput: x[cluster, device], the loads with what is received and sent over links of any times; the largest load is
-// minimised. Exact on units, but for memory that tensors hold for a while (`live`), which it does not see. Step: the
-// same choice, with starts along the edges (transfers where the ends differ) and the work of each device below the
-// span, without an order on devices: a relaxation.
+// Throughput: 0-1 variables x[cluster, device]; each device's load with what it receives and sends; the largest load is
+// minimised. If every unit is its own cluster this is exact, except that memory which tensors hold for part of a step
+// (`live`) is not in the program. Step: the same variables, with starts along the edges (plus a transfer where the two
+// ends are on different devices) and the work of each device below the span. The order on a device is left out: a
+// relaxation, so its optimum is a lower bound.
 #ifndef TFC_PLACER_EXACT_ILP_H
 #define TFC_PLACER_EXACT_ILP_H
 
 #include "placer/exact/solver.h"
 #include "placer/search/local.h"
 
-#define TFC_ILP_UNITS 64 // a program on so many units, unjoined, is worth trying
+#define TFC_ILP_UNITS 64 // with no more units, each may be its own cluster
 
 struct tfc_ilp_answer {
   bool found;   // `device` was filled
   bool optimal; // the program was solved to the end
   bool infeasible;
-  bool gave_up;  // the solver died of the program's numbers
-  int64_t bound; // ps, 0: none. Holds for the problem only if every unit was its own cluster.
+  bool gave_up;  // the solver failed: nothing is known
+  int64_t bound; // lower bound in ps, 0: none. It holds for the problem only if every unit was its own cluster.
 };
-// cluster [unit], count of them; start [unit] (optional) is a placement that fits: nothing worse is looked for.
-// device [unit] is written where a placement was found. Of `limits`, `start` is not read.
+// cluster [unit] has values below `count`. start [unit] (optional) is a placement that fits: nothing slower is looked
+// for. device [unit] is written where a placement was found. `limits->start` is ignored.
 TFC_MUST_USE tfc_status tfc_ilp_solve(const struct tfc_problem *problem, const uint32_t *cluster, uint32_t count,
                                       const struct tfc_program_limits *limits, const tfc_device_id *start,
                                       tfc_device_id *device, struct tfc_ilp_answer *out);

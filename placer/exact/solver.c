@@ -17,8 +17,8 @@
 
 #include "placer/search/local.h"
 
-#define OVERTIME_SECONDS 2.0 // CBC looks at its clock between its own stages only
-#define MOST_SECONDS 600.0   // of a program that is limited by nodes: nothing waits for ever
+#define OVERTIME_SECONDS 2.0 // CBC looks at its clock only between its own stages
+#define MOST_SECONDS 600.0   // of a program that is limited by nodes, so that no program runs for ever
 
 int tfc_program_variable(struct tfc_program *p, double cost, double low, double high, bool whole) {
   if (!tfc_array_push(&p->cost, cost) || !tfc_array_push(&p->low, low) || !tfc_array_push(&p->high, high) ||
@@ -49,14 +49,14 @@ void tfc_program_deinit(struct tfc_program *p) {
   tfc_array_free(&p->value);
 }
 
-// What the solving process leaves behind, in memory that both share.
+// The answer of the solving process, in memory that both processes share.
 struct result {
   struct tfc_program_answer answer; // without x
   bool has;                         // x is a solution
   double x[];                       // [variable]
 };
 
-// The program by columns, as CBC takes it.
+// The program by columns, the layout that CBC takes.
 struct columns {
   int *start, *row;
   double *value;
@@ -78,8 +78,7 @@ static bool turn(const struct tfc_program *p, struct columns *out) { // count, t
   return true;
 }
 
-// `plain` leaves out what CBC does before and beside branch and bound, where most of its
-// assertions are.
+// `plain` leaves out cuts, heuristics and presolve, which have most of CBC's assertions.
 static void solve(const struct tfc_program *p, const struct columns *by_column, const struct tfc_program_limits *limits,
                   double seconds, bool plain, struct result *out) {
   const int columns = (int)p->cost.count;
@@ -128,7 +127,7 @@ static bool cancelled(const struct tfc_program_limits *limits) {
 }
 
 #ifdef TFC_SANITIZED
-// A sanitizer's allocator does not survive a fork among threads: in place, one at a time.
+// Under a sanitizer: solved in this process, one at a time (see solver.h).
 static tfc_status solve_apart(const struct tfc_program *p, const struct columns *by_column,
                               const struct tfc_program_limits *limits, struct result *result, bool *out_gave_up) {
   static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
@@ -139,7 +138,7 @@ static tfc_status solve_apart(const struct tfc_program *p, const struct columns 
   return NULL;
 }
 #else
-// False: the process did not come to its end.
+// False: the process did not end normally.
 static bool wait_for(pid_t pid, const struct tfc_program_limits *limits, double deadline) {
   int state = 0;
   for (long pause = 50000;; pause = pause < 5000000 ? pause * 2 : pause) {
@@ -160,10 +159,11 @@ static tfc_status solve_apart(const struct tfc_program *p, const struct columns 
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "no process for a program: %s", strerror(errno));
     if (!pid) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL), prctl(PR_SET_DUMPABLE, 0); // no core file of an assertion
+      // End with the parent; no core file for a failed assertion.
+      prctl(PR_SET_PDEATHSIG, SIGKILL), prctl(PR_SET_DUMPABLE, 0);
       if (getppid() != parent) _exit(1);
       signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_DFL), signal(SIGABRT, SIG_DFL);
-      const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); // what it would say as it dies
+      const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); // hides the message of a failed assertion
       if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
       solve(p, by_column, limits, left, attempt, result);
       _exit(0);

@@ -1,10 +1,10 @@
-// Linear and integer programs, by CBC. One row is  low <= sum of coefficient * variable <= high.  Internal to the
-// placer.
+// Linear and integer programs, solved by CBC. A row means  low <= sum of coefficient * variable <= high.  Internal to
+// the placer.
 //
-// CBC ends its process where an assertion of its own fails, which ill-scaled programs can bring about, and may overlook
-// its time limit: each program is solved in a forked process, once more without cuts, heuristics and presolve where the
-// first one died. Any thread may call. (Under a sanitizer, whose allocator does not survive a fork among threads,
-// programs are solved in place, one at a time.)
+// CBC aborts its process when one of its own assertions fails, which badly scaled programs can cause, and it may miss
+// its time limit. So each program is solved in a forked process; if that dies, once more without cuts, heuristics and
+// presolve. Any thread may call. (The allocators of sanitizers do not survive a fork in a process with threads: there,
+// programs are solved in this process, one at a time.)
 #ifndef TFC_PLACER_EXACT_SOLVER_H
 #define TFC_PLACER_EXACT_SOLVER_H
 
@@ -15,9 +15,9 @@
 
 struct tfc_program {                   // minimised
   TFC_ARRAY(double) cost, low, high;   // [variable]
-  TFC_ARRAY(char) whole;               // [variable] 1: a whole number
+  TFC_ARRAY(char) whole;               // [variable] 1: must be an integer
   TFC_ARRAY(double) row_low, row_high; // [row]
-  TFC_ARRAY(int) row_first;            // [row] into column, value
+  TFC_ARRAY(int) row_first;            // [row] index into column and value
   TFC_ARRAY(int) column;
   TFC_ARRAY(double) value;
   bool failed; // memory ran out
@@ -36,9 +36,9 @@ struct tfc_program_limits {
 struct tfc_program_answer {
   double *x;    // [variable], NULL: none found; free() it
   double value; // of x
-  double bound; // no solution is below; -INFINITY: not known
+  double bound; // no solution is below it; -INFINITY: not known
   bool optimal, infeasible;
-  bool gave_up; // the solver died, or was stopped after its time: nothing is known
+  bool gave_up; // the solver died, or was killed after its time limit: nothing is known
 };
 TFC_MUST_USE tfc_status tfc_program_solve(const struct tfc_program *program, const struct tfc_program_limits *limits,
                                           struct tfc_program_answer *out);

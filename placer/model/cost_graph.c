@@ -23,10 +23,10 @@ struct built_edge {
   uint64_t bytes, live;
 };
 struct tfc_cost_builder {
-  struct tfc_cost_graph *graph; // its arena holds the strings
+  struct tfc_cost_graph *graph; // its arena owns the strings
   TFC_ARRAY(tfc_str) kinds;
   TFC_ARRAY(struct built_node) nodes;
-  TFC_ARRAY(double) times; // [node][kinds at that time], kept rectangular by `time_stride`
+  TFC_ARRAY(double) times; // [node][kind]; each row has room for `time_stride` kinds
   uint32_t time_stride;
   TFC_ARRAY(tfc_str) groups;
   TFC_ARRAY(struct built_edge) edges;
@@ -104,7 +104,7 @@ tfc_status tfc_cost_builder_time(struct tfc_cost_builder *b, uint32_t node, uint
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "node '%.*s': time_us on '%.*s' is %g: must be finite and not negative",
                            TFC_STR_ARG(b->nodes.data[node].name), TFC_STR_ARG(b->kinds.data[kind]), time_us);
-  b->times.data[(size_t)node * b->time_stride + kind] = time_us + 0.0; // no negative zeros
+  b->times.data[(size_t)node * b->time_stride + kind] = time_us + 0.0; // + 0.0 turns -0.0 into 0.0
   return NULL;
 }
 
@@ -160,12 +160,12 @@ static int compare_edges(const void *a, const void *b) {
   return (x->to > y->to) - (x->to < y->to);
 }
 
-// Sorts, drops repetitions, makes tensors agree. Returns with edges[].live absent or the tensor's.
+// Sorts the edges, drops duplicates, and gives all edges of a tensor the same `live`, which may be TFC_LIVE_ABSENT.
 static tfc_status settle_edges(struct tfc_cost_builder *b) {
   struct built_edge *e = b->edges.data;
   size_t kept = 0;
   if (b->edges.count) qsort(e, b->edges.count, sizeof *e, compare_edges);
-  for (size_t i = 0, head = 0; i < b->edges.count; i++) { // head: the first kept edge of the tensor
+  for (size_t i = 0, head = 0; i < b->edges.count; i++) { // head: the first edge of the current tensor
     bool same = kept && e[kept - 1].from == e[i].from && e[kept - 1].output == e[i].output;
     if (!same) head = kept;
     if (same && e[head].bytes != e[i].bytes)
@@ -188,7 +188,7 @@ static tfc_status settle_edges(struct tfc_cost_builder *b) {
   return NULL;
 }
 
-// Kahn's order, lowest index first among those that are free at the start, then as they come free.
+// Kahn's algorithm: first the nodes without producers by index, then each node as its last producer is done.
 static tfc_status order_topologically(struct tfc_cost_graph *g, uint32_t *order) {
   tfc_status s = NULL;
   uint32_t *waiting = calloc((size_t)g->node_count + 1, sizeof *waiting), count = 0;

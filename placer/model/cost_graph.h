@@ -1,6 +1,7 @@
-// Cost graph: what a profiled graph costs, independent of any machine. Nodes with their time on each kind of device,
-// the memory they hold, groups that must stay together, pins, priorities; tensors with their producer, bytes and
-// consumers. Read from JSON (the format "tfc-cost-graph"), or built node by node from a profile:
+// Cost graph: what a profiled graph costs, independent of any machine. For each node: its time on each kind of device,
+// the memory it holds, its group (nodes that must share a device), its pin (the device it must be on), its priority.
+// For each tensor: its producer, bytes and consumers. Read from JSON (the format "tfc-cost-graph"), or built node by
+// node from a profile:
 //
 //   struct tfc_cost_builder *b = NULL;
 //   TFC_TRY(s, tfc_cost_builder_create(&b));
@@ -11,7 +12,7 @@
 //   TFC_TRY(s, tfc_cost_builder_finish(b, &graph));
 //   tfc_cost_builder_free(b);
 //
-// A finished graph is immutable but for the pins; any number of threads may read it. All arrays are indexed by node,
+// A finished graph is immutable except for the pins; any number of threads may read it. All arrays are indexed by node,
 // tensor or kind as marked. Errors are INVALID_ARGUMENT and name the node, edge or field.
 #ifndef TFC_PLACER_MODEL_COST_GRAPH_H
 #define TFC_PLACER_MODEL_COST_GRAPH_H
@@ -25,7 +26,7 @@
 #define TFC_OUTPUT_CONTROL (-1)    // the output of control dependencies; their bytes are 0
 
 struct tfc_cost_graph {
-  struct tfc_arena arena; // holds all that follows
+  struct tfc_arena arena; // owns all arrays and strings below
   uint32_t kind_count, node_count, tensor_count, consumer_count, group_count;
   const tfc_str *kind_names;      // [kind]
   const tfc_str *names;           // [node], unique
@@ -33,7 +34,7 @@ struct tfc_cost_graph {
   const uint64_t *memory;         // [node] bytes held for the whole step
   const uint32_t *group;          // [node] or TFC_NONE
   const tfc_str *group_names;     // [group]
-  tfc_str *pin;                   // [node] device name; data NULL: free
+  tfc_str *pin;                   // [node] device name; data NULL: not pinned
   const double *order;            // [node] priority, lowest first; NaN: none
   const uint32_t *first_tensor;   // [node_count + 1]; a node's tensors lie together, by output
   const uint32_t *producer;       // [tensor]
@@ -59,24 +60,25 @@ void tfc_cost_builder_memory(struct tfc_cost_builder *builder, uint32_t node, ui
 TFC_MUST_USE tfc_status tfc_cost_builder_group(struct tfc_cost_builder *builder, uint32_t node, tfc_str group);
 TFC_MUST_USE tfc_status tfc_cost_builder_pin(struct tfc_cost_builder *builder, uint32_t node, tfc_str device);
 TFC_MUST_USE tfc_status tfc_cost_builder_order(struct tfc_cost_builder *builder, uint32_t node, double order);
-// An edge given twice is one edge. Edges of one (from, output) must agree on bytes, and on live where given.
+// An edge given twice counts once. Edges of one (from, output) must agree on `bytes`, and on `live` where it is given.
 TFC_MUST_USE tfc_status tfc_cost_builder_edge(struct tfc_cost_builder *builder, uint32_t from, int32_t output,
                                               uint32_t to, uint64_t bytes, uint64_t live);
-// The builder is spent afterwards, also on failure; free it. A cycle is an error that names a node on it.
+// The builder cannot be used afterwards, not even after a failure: free it. A cycle is an error that names a node on
+// it.
 TFC_MUST_USE tfc_status tfc_cost_builder_finish(struct tfc_cost_builder *builder, struct tfc_cost_graph **out);
 
 // `path` only names the document in messages.
 TFC_MUST_USE tfc_status tfc_cost_graph_parse(tfc_str json, const char *path, struct tfc_cost_graph **out);
 TFC_MUST_USE tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out);
-// Whether the content can only be meant as a cost graph (JSON, right or wrong): for telling formats apart.
+// Whether the content can only be meant as a cost graph, valid or not: JSON, and neither kind of GraphDef.
 bool tfc_cost_graph_sniff(tfc_str content);
 TFC_MUST_USE tfc_status tfc_cost_graph_format(const struct tfc_cost_graph *graph, struct tfc_text *out); // JSON
 TFC_MUST_USE tfc_status tfc_cost_graph_write(const struct tfc_cost_graph *graph, const char *path);
 void tfc_cost_graph_free(struct tfc_cost_graph *graph);
 
 TFC_MUST_USE tfc_status tfc_cost_graph_find(const struct tfc_cost_graph *graph, tfc_str name, uint32_t *out_node);
-// Pins every node whose whole name matches the POSIX extended regular expression; a pin that contradicts another one
-// and an expression that matches nothing are errors. Returns the number of nodes pinned in *out_count (optional).
+// Pins every node whose whole name matches the POSIX extended regular expression, and counts them in *out_count
+// (optional). A pin that contradicts another one is an error, and so is an expression that matches no node.
 TFC_MUST_USE tfc_status tfc_cost_graph_pin(struct tfc_cost_graph *graph, const char *regex, tfc_str device,
                                            uint32_t *out_count);
 

@@ -9,7 +9,7 @@
 
 #define FORMAT "tfc-cost-graph"
 
-// A number that is not known is left out, not null.
+// A number that is not known has to be left out: null is an error.
 static tfc_status check_given(const json_t *object, const char *const *names) {
   for (; *names; names++)
     if (json_is_null(json_object_get(object, *names)))
@@ -61,7 +61,7 @@ static tfc_status read_node(const json_t *object, struct tfc_cost_builder *b, ui
   if (!name.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "no \"name\"");
   tfc_status s = tfc_cost_builder_node(b, name, &node);
   if (s) return s;
-  // The key is the document's own string, which outlives the map.
+  // The key is the document's own string, which outlives the map, so it is not copied.
   if (!tfc_strmap_put(index, name, node, NULL)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, read_times(object, b, node, kinds));
   TFC_TRY(s, check_given(object, (const char *const[]){"memory", NULL}));
@@ -146,9 +146,9 @@ tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out) {
   return s;
 }
 
-// A text that begins as an object or a list can only be meant as a cost graph: graphs as text begin with a field's
-// name. Encoded ones may begin with a line feed and a bracket, too (a node of 91 or 123 bytes), but have other control
-// characters soon after (the number of the field that has the node's op).
+// A text that begins with an object or a list can only be meant as a cost graph, because a GraphDef as text begins with
+// a field's name. A binary GraphDef may also begin with a line feed and a bracket (a first node of 91 or 123 bytes),
+// but other control characters follow soon (the field number of the node's op).
 bool tfc_cost_graph_sniff(tfc_str content) {
   enum { LOOKED_AT = 4096 };
   size_t i = tfc_json_has_mark(content) ? 3 : 0;

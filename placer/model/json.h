@@ -1,5 +1,5 @@
-// Reading fields of JSON objects with messages that name the field: for this folder's formats. Numbers that must be
-// whole may be written 3 or 3.0. A null field counts as absent.
+// Fields of JSON objects, read with error messages that name the field; used by this folder's file formats. A number
+// that must be whole may be written 3 or 3.0. A null field counts as absent.
 #ifndef TFC_PLACER_MODEL_JSON_H
 #define TFC_PLACER_MODEL_JSON_H
 
@@ -8,13 +8,13 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-bool tfc_json_has_mark(tfc_str text); // a byte order mark, which is passed over
-// The whole document, an object whose "format" and "version" (1) are as asked. Duplicate keys are errors. `path`
-// names the document in messages.
+bool tfc_json_has_mark(tfc_str text); // whether it begins with a byte order mark
+// Parses the whole document. It must be an object whose "format" is `format` and whose "version" is 1; duplicate keys
+// are errors. `path` names the document in messages.
 TFC_MUST_USE tfc_status tfc_json_document(tfc_str text, const char *path, const char *format, json_t **out);
 // NULL where the field is absent or null.
 json_t *tfc_json_field(const json_t *object, const char *name);
-// The field's value; *out stays as it was where it is absent. INVALID_ARGUMENT: of another type.
+// The field's value; *out is left as it was where the field is absent. INVALID_ARGUMENT: the field has another type.
 TFC_MUST_USE tfc_status tfc_json_string(const json_t *object, const char *name, tfc_str *out);
 TFC_MUST_USE tfc_status tfc_json_number(const json_t *object, const char *name, double *out);  // finite
 TFC_MUST_USE tfc_status tfc_json_whole(const json_t *object, const char *name, uint64_t *out); // 0 … 2^63 - 1

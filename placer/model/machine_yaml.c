@@ -43,7 +43,8 @@ static yaml_node_t *field(struct reader *r, const yaml_node_t *map, const char *
   return NULL;
 }
 
-// A key that no reader knows is most likely misspelt: said, not fatal. One that comes twice is an error.
+// An unknown key is most likely a typing error: a warning, because newer files may have more keys. A duplicate key is
+// an error.
 static tfc_status check_keys(struct reader *r, const yaml_node_t *map, const char *const *known) {
   const yaml_node_pair_t *start = map->data.mapping.pairs.start;
   for (const yaml_node_pair_t *p = start; p < map->data.mapping.pairs.top; p++) {
@@ -120,7 +121,7 @@ static yaml_node_t *item_of(struct reader *r, const yaml_node_t *sequence, size_
   return yaml_document_get_node(&r->document, sequence->data.sequence.items.start[i]);
 }
 
-// "acc:3" and 2 make "acc:5".
+// Adds `by` to the number in a device's name: "acc:3" and 2 give "acc:5".
 static tfc_str count_up(struct tfc_arena *arena, tfc_str name, uint32_t by, bool *out_ok) {
   size_t digits = 0;
   while (digits < name.size && name.data[name.size - 1 - digits] >= '0' && name.data[name.size - 1 - digits] <= '9')
@@ -279,7 +280,7 @@ tfc_status tfc_machine_read(const char *path, struct tfc_machine **out) {
   return s;
 }
 
-// JSON's strings are YAML's double-quoted ones.
+// Strings are written as in JSON, which YAML reads as double-quoted strings.
 static void add_field(struct tfc_text *t, const char *name, tfc_str value) {
   tfc_text_printf(t, ", %s: ", name);
   tfc_json_add_string(t, value);

@@ -1,5 +1,5 @@
-// A placement file held to a graph: which of the opened devices each node runs on. Used by whoever runs a graph as a
-// file says.
+// A placement file, matched with a graph: which of the opened devices each node runs on. Used by every program that
+// runs a graph as a placement file says.
 //
 //   struct tfc_placed placed = {0};
 //   TFC_TRY(s, tfc_placed_read("nmt.placement.json", graph, &placed));
@@ -16,14 +16,14 @@ struct tfc_placed {
   const char *path;              // borrowed, for messages
   const struct tfc_graph *graph; // borrowed; its functions are lowered
   struct tfc_placement *placement;
-  char *devices;     // as --devices: the document's list, else what its nodes name in order of first use
-  tfc_math gpu_math; // what it was measured with; TFC_MATH_DEFAULT: it does not say
+  char *devices;     // a list as for --devices: the document's own, else the devices of its nodes in order of first use
+  tfc_math gpu_math; // what the placement was measured with; TFC_MATH_DEFAULT: the file does not say
 };
-// Reads the file. Nothing is compared with the graph yet, so that devices that are not there are named first.
+// Reads the file, and does not compare it with the graph yet: a device that does not exist is to be reported first.
 TFC_MUST_USE tfc_status tfc_placed_read(const char *path, const struct tfc_graph *graph, struct tfc_placed *out);
-// out_placement[node_count] and out_order[node_count] (NULL where the file orders nothing), which the caller frees.
-// UNAVAILABLE: a device that the file names is not in the set. INVALID_ARGUMENT names a node of the file that the
-// graph does not have, or a node of the graph's file that has no device.
+// Fills out_placement[node_count] (indices of devices in the set) and out_order[node_count] (NULL where the file has no
+// order); the caller frees both. UNAVAILABLE: the file names a device that is not in the set. INVALID_ARGUMENT names a
+// node of the file that the graph does not have, or a node of the graph's file that has no device.
 TFC_MUST_USE tfc_status tfc_placed_assign(const struct tfc_placed *placed, const struct tfc_device_set *set,
                                           uint16_t **out_placement, double **out_order);
 void tfc_placed_deinit(struct tfc_placed *placed);

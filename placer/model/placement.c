@@ -1,4 +1,5 @@
-// Meeting a placement file with a problem: names become units and devices. Devices are checked before anything else.
+// Matching a placement file with a problem: names become units and devices. Devices are checked before anything else,
+// because a wrong machine is the likeliest mistake.
 #include "placer/model/placement.h"
 
 #include <math.h>
@@ -31,7 +32,8 @@ static tfc_status check_devices(const struct tfc_placement *f, const struct tfc_
     const struct tfc_machine_device *x = &p->machine->devices[d];
     if (!tfc_strmap_put(&names, x->name, d, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  for (uint32_t d = 0; d < p->device_count; d++) { // a device's own name goes before another's TensorFlow name
+  // A device's own name takes precedence over another device's TensorFlow name.
+  for (uint32_t d = 0; d < p->device_count; d++) {
     const struct tfc_machine_device *x = &p->machine->devices[d];
     if (x->tensorflow.data && !tfc_strmap_put(&names, x->tensorflow, d, NULL))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -55,7 +57,7 @@ tfc_status tfc_placement_resolve(const struct tfc_placement *f, const struct tfc
   struct tfc_strmap index = {0};
   uint32_t *device = calloc((size_t)f->node_count + 1, sizeof *device);    // [entry]
   uint32_t *entry = malloc(sizeof *entry * ((size_t)p->node_count + 1));   // [node]
-  uint32_t *holder = malloc(sizeof *holder * ((size_t)p->unit_count + 1)); // [unit] the node that placed it
+  uint32_t *holder = malloc(sizeof *holder * ((size_t)p->unit_count + 1)); // [unit] the node whose entry placed it
   double *order = malloc(sizeof *order * ((size_t)p->node_count + 1));
   bool has_order = false;
   if (!device || !entry || !holder || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");

@@ -1,4 +1,4 @@
-// The format "tfc-placement".
+// Reading and writing the format "tfc-placement".
 #include <math.h>
 #include <stdlib.h>
 
@@ -116,7 +116,7 @@ static tfc_status read_nodes(const json_t *root, struct tfc_placement *p) {
   }
   json_object_foreach((json_t *)reasons, key, value) {
     const uint64_t *node = tfc_strmap_get(&index, tfc_str_from(key));
-    if (!node || !json_is_string(value)) continue; // for people only
+    if (!node || !json_is_string(value)) continue; // the field is only informative: other types are skipped
     p->nodes[*node].reason = tfc_arena_str(&p->arena, (tfc_str){json_string_value(value), json_string_length(value)});
   }
 out:
@@ -207,8 +207,9 @@ tfc_status tfc_placement_read(const char *path, struct tfc_placement **out) {
 
 // --- writing -------------------------------------------------------------------------------------------------------
 
-// A time in microseconds that came from whole picoseconds keeps its six decimals; NaN and infinity are null. `exact`:
-// those picoseconds, 0 where they are not known: then the double tells them, as long as it can.
+// Writes a time in microseconds. `exact`: the same time in picoseconds, 0 if not known; it is written with six exact
+// decimals. Without it the double is written, with six decimals as long as it holds them exactly; NaN and infinity are
+// written as null.
 static void add_us(struct tfc_text *t, double us, int64_t exact) {
   double ps = us * 1e6;
   if (!isfinite(us))

@@ -1,5 +1,6 @@
-// Works out, once, all that does not depend on a placement. Units come from groups; devices of one kind and dispatch
-// share a row of times; link rows become pairs with a wire and a speed; the rank is the rule of precedence.
+// Computes once all that does not depend on a placement. Units come from groups; devices of the same kind and dispatch
+// time share a row of times; link rows become pairs with a wire and a speed class; the rank follows the rule of
+// precedence.
 #include "placer/model/problem.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "runtime/base/map.h"
 #include "runtime/base/no_memory.h"
 
-#define LARGEST_TIME 9e18 // ps, over all that a step could ever sum up: 104 days
+#define LARGEST_TIME 9e18 // ps; the most that the times of a step may add up to: 104 days
 
 const char *tfc_objective_name(tfc_objective objective) {
   static const char *const names[] = {
@@ -28,7 +29,7 @@ tfc_status tfc_objective_parse(tfc_str name, tfc_objective *out) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not an objective (step, throughput)", TFC_STR_ARG(name));
 }
 
-// Halves up, as the formats say. The caller has checked the size.
+// Rounds halves up, as the file formats define it. The caller has checked the size.
 static int64_t ps_from_us(double us) {
   return (int64_t)floor(us * 1e6 + 0.5);
 }
@@ -129,7 +130,7 @@ static tfc_status make_times(struct tfc_problem *p) {
   int64_t *remaining = TFC_ARENA_ARRAY(&p->arena, int64_t, nodes);
   int64_t *unit_time = TFC_ARENA_ARRAY(&p->arena, int64_t, (size_t)p->class_count * p->unit_count);
   NEED(time && remaining && unit_time);
-  fastest = remaining; // becomes the remaining path below
+  fastest = remaining; // the array becomes the remaining path below
   double slowest_sum = 0, slowest_factor = 1;
   for (uint32_t d = 0; d < p->device_count; d++)
     for (uint32_t i = 0; i < p->machine->devices[d].slowdown_count; i++)
@@ -207,7 +208,7 @@ static bool same_curve(const struct tfc_link *a, const struct tfc_link *b) {
 static tfc_status make_pairs(struct tfc_problem *p) {
   const uint32_t devices = p->device_count;
   struct tfc_pair *pair = TFC_ARENA_ARRAY(&p->arena, struct tfc_pair, (size_t)devices * devices);
-  struct tfc_intmap wires = {0}; // unordered pairs and names to wires
+  struct tfc_intmap wires = {0}; // maps unordered pairs of devices, or names of wires, to wires
   TFC_ARRAY(const struct tfc_pair *) speeds = {0};
   tfc_status s = NULL;
   if (!pair) return tfc_status_no_memory("the placement problem");
@@ -227,7 +228,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
       p->has_occupancy |= link->occupies != TFC_OCCUPIES_NONE;
       uint64_t key = 0;
       if (link->wire.data) {
-        if (!tfc_str_is(link->wire, "none")) { // the first link row of that name stands for it
+        if (!tfc_str_is(link->wire, "none")) { // the first link row with this wire's name represents the wire
           uint32_t i = 0;
           while (!p->machine->links[i].wire.data || !tfc_str_equal(p->machine->links[i].wire, link->wire)) i++;
           key = (UINT64_C(1) << 62) | i;
@@ -287,7 +288,7 @@ out:
   return s;
 }
 
-// Whether exchanging the two devices leaves the machine as it is.
+// Whether the machine stays the same when the two devices are exchanged.
 static bool interchangeable(const struct tfc_problem *p, uint32_t a, uint32_t b) {
   const struct tfc_machine_device *x = &p->machine->devices[a], *y = &p->machine->devices[b];
   if (p->device_class[a] != p->device_class[b] || p->limit[a] != p->limit[b] || x->slowdown_count != y->slowdown_count)
@@ -296,7 +297,7 @@ static bool interchangeable(const struct tfc_problem *p, uint32_t a, uint32_t b)
     if (x->slowdown[i] != y->slowdown[i]) return false;
   for (uint32_t c = 0; c < p->device_count; c++)
     for (int way = 0; way < 2; way++) {
-      uint32_t other = c == b ? a : c; // what c becomes when a becomes b
+      uint32_t other = c == b ? a : c; // the device that takes the place of c
       if (c == a) continue;
       const struct tfc_pair *q = way ? tfc_problem_pair(p, a, c) : tfc_problem_pair(p, c, a);
       const struct tfc_pair *r = way ? tfc_problem_pair(p, b, other) : tfc_problem_pair(p, other, b);
@@ -365,7 +366,7 @@ static tfc_status make_nets(struct tfc_problem *p) {
 }
 
 struct precedence {
-  double order; // INFINITY: none
+  double order; // INFINITY: no priority
   int64_t remaining;
   uint32_t node;
 };

@@ -1,10 +1,10 @@
-// Placement problem: what an algorithm sees. A cost graph meets a machine and an objective, and everything that does
-// not depend on a placement is worked out once: colocation units (nodes of one group, or a node alone), times in
-// picoseconds on each device, what is allowed where, wires, and the order of precedence among ready operations.
+// Placement problem: what an algorithm sees. It combines a cost graph, a machine and an objective, and computes once
+// what does not depend on a placement: colocation units (the nodes of one group, or a node alone), times in picoseconds
+// on each device, which units may be on which devices, wires, and the precedence among ready operations.
 //
 //   TFC_TRY(s, tfc_problem_create(graph, machine, TFC_OBJECTIVE_STEP, &problem));
 //
-// The graph and the machine are borrowed and must outlive it. Immutable: any number of threads may read it.
+// The graph and the machine are borrowed and must outlive the problem. Immutable: any number of threads may read it.
 #ifndef TFC_PLACER_MODEL_PROBLEM_H
 #define TFC_PLACER_MODEL_PROBLEM_H
 
@@ -31,9 +31,9 @@ typedef uint16_t tfc_device_id; // index of a device in the machine
 struct tfc_pair {
   int64_t latency;  // ps
   double bandwidth; // bytes per second, INFINITY: no limit
-  uint32_t wire;    // TFC_NONE: transfers never wait for each other
-  uint16_t speed;   // pairs of one speed take the same time for the same bytes
-  uint8_t linked;   // 0: no row, cannot exchange data
+  uint32_t wire;    // index of the wire that transfers wait for; TFC_NONE: they never wait for each other
+  uint16_t speed;   // speed class: pairs of one class take the same time for the same bytes
+  uint8_t linked;   // 0: no link row matches, so the two cannot exchange data
   uint8_t occupies; // enum tfc_occupies
   const struct tfc_link *link;
 };
@@ -44,22 +44,24 @@ struct tfc_problem {
   const struct tfc_machine *machine;
   tfc_objective objective;
   uint32_t node_count, tensor_count, unit_count, device_count;
-  uint32_t class_count; // devices of one class have the same kind and dispatch: one row of times
+  uint32_t class_count; // devices of one class have the same kind and dispatch time, and share a row of times
   uint32_t wire_count, speed_count, net_count;
 
   // Nodes.
-  const uint32_t *unit;     // [node]
-  const int64_t *time;      // [class * node_count + node] ps with dispatch, without slowdown; TFC_CANNOT_RUN
-  const int64_t *remaining; // [node] longest remaining path, ps
-  const uint32_t *rank;     // [node] precedence among ready operations: a permutation, lowest first
-  const uint32_t *by_rank;  // [node_count] the nodes in that order
+  const uint32_t *unit; // [node] the unit that it belongs to
+  const int64_t *time;  // [class * node_count + node] ps with dispatch time, without slowdown; or TFC_CANNOT_RUN
+  // [node] longest path from its start to the end of the step, fastest times, no transfers, ps.
+  const int64_t *remaining;
+  const uint32_t *rank;    // [node] precedence among ready operations: a permutation, lowest first
+  const uint32_t *by_rank; // [node_count] the nodes, sorted by rank
   // Units.
   const uint32_t *first_member; // [unit_count + 1]
   const uint32_t *member;       // [node_count] nodes of a unit, ascending
   const uint64_t *unit_memory;  // [unit] sum of its nodes' memory
-  const int64_t *unit_time;     // [class * unit_count + unit] sum of its nodes' times; TFC_CANNOT_RUN
-  const uint32_t *unit_pin;     // [unit] the only device it may be on, or TFC_NONE
-  // Nets: tensors that leave their unit, by producer's unit.
+  // [class * unit_count + unit] sum of its nodes' times; TFC_CANNOT_RUN if one of them cannot run.
+  const int64_t *unit_time;
+  const uint32_t *unit_pin; // [unit] the only device it may be on, or TFC_NONE
+  // Nets: tensors that other units consume, sorted by the producer's unit.
   const uint32_t *first_net;  // [unit_count + 1]
   const uint32_t *net_tensor; // [net]
   const uint32_t *net_first;  // [net_count + 1] into net_unit
@@ -71,21 +73,21 @@ struct tfc_problem {
   const uint64_t *limit;        // [device] bytes
   const struct tfc_pair *pair;  // [from * device_count + to]
   const int64_t *wire_time;     // [speed * tensor_count + tensor] ps; NULL where that table would be large
-  const uint32_t *twin;         // [device] the first device that is interchangeable with it, maybe itself
+  const uint32_t *twin;         // [device] the first device that it could be exchanged with, maybe itself
   bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
-  bool is_bounded;       // no slowdown below 1: times are never shorter than `time`
-  double horizon;        // ps that no step of any placement exceeds
-  int64_t total_fastest; // ps: every node at its fastest
+  bool is_bounded;       // no slowdown is below 1, so no operation is shorter than its `time`
+  double horizon;        // ps; no step of any placement takes longer
+  int64_t total_fastest; // ps; sum over all nodes of the shortest time
 };
 
-// INVALID_ARGUMENT: a group pinned to two devices or that no device can run, times beyond 64 bits of picoseconds;
-// UNAVAILABLE: a pin to a device that the machine lacks.
+// INVALID_ARGUMENT: a group is pinned to two devices, or no device can run it, or times exceed 64 bits of picoseconds;
+// UNAVAILABLE: a pin names a device that the machine lacks.
 TFC_MUST_USE tfc_status tfc_problem_create(const struct tfc_cost_graph *graph, const struct tfc_machine *machine,
                                            tfc_objective objective, struct tfc_problem **out);
 void tfc_problem_free(struct tfc_problem *problem); // NULL is fine
 
 int64_t tfc_problem_wire_time_of(const struct tfc_pair *pair, uint64_t bytes);
-// Time on the wire in ps of a tensor between two linked devices.
+// Time in ps that a tensor occupies the wire between two linked devices, without latency.
 static inline int64_t tfc_problem_wire_time(const struct tfc_problem *problem, uint32_t tensor,
                                             const struct tfc_pair *pair) {
   return problem->wire_time ? problem->wire_time[(size_t)pair->speed * problem->tensor_count + tensor]
@@ -95,7 +97,7 @@ static inline bool tfc_problem_allows(const struct tfc_problem *problem, uint32_
   return (problem->unit_pin[unit] == TFC_NONE || problem->unit_pin[unit] == device) &&
          problem->unit_time[(size_t)problem->device_class[device] * problem->unit_count + unit] >= 0;
 }
-// ps of a unit's operations on a device of a kind that can run it.
+// Sum of the unit's operations on the device in ps. The device's kind must be able to run the unit.
 static inline int64_t tfc_problem_unit_time(const struct tfc_problem *problem, uint32_t unit, uint32_t device) {
   return problem->unit_time[(size_t)problem->device_class[device] * problem->unit_count + unit];
 }
@@ -105,21 +107,23 @@ static inline int64_t tfc_problem_time(const struct tfc_problem *problem, uint32
 static inline const struct tfc_pair *tfc_problem_pair(const struct tfc_problem *problem, uint32_t from, uint32_t to) {
   return &problem->pair[(size_t)from * problem->device_count + to];
 }
-// The name of a unit for messages: its group, or its only node.
+// The name of a unit for messages: its group's name, or the name of its only node.
 tfc_str tfc_problem_unit_name(const struct tfc_problem *problem, uint32_t unit);
 
-// A solution: what algorithms propose. Arrays belong to the solution.
+// A solution: what algorithms propose. It owns its arrays.
 struct tfc_solution {
   tfc_device_id *device; // [unit]
-  uint32_t *rank;        // [node] precedence that replaces the problem's, or NULL
+  uint32_t *rank;        // [node] precedence that replaces the problem's; NULL: the problem's
 };
 TFC_MUST_USE tfc_status tfc_solution_init(struct tfc_solution *solution, const struct tfc_problem *problem);
 TFC_MUST_USE tfc_status tfc_solution_copy(struct tfc_solution *to, const struct tfc_solution *from,
                                           const struct tfc_problem *problem);
 void tfc_solution_deinit(struct tfc_solution *solution);
-// Whether every unit is where it may be and every tensor finds a link: INVALID_ARGUMENT names the first that does not.
+// Whether every unit is on an allowed device and every tensor has a link: INVALID_ARGUMENT names the first that does
+// not.
 TFC_MUST_USE tfc_status tfc_solution_check(const struct tfc_problem *problem, const tfc_device_id *device);
-// Precedence from priorities (any finite numbers, NaN: none): the rule of the format, as ranks [node].
+// Turns priorities (`order` [node]: finite numbers, the lowest first; NaN: none) into ranks, by the rule of the
+// placement file's format.
 TFC_MUST_USE tfc_status tfc_rank_from_order(const struct tfc_problem *problem, const double *order, uint32_t *out_rank);
 
 #endif
