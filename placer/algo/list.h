@@ -13,6 +13,7 @@
   X(scotch)                                                                                                            \
   X(heft)                                                                                                              \
   X(peft)                                                                                                              \
+  X(dls)                                                                                                               \
   X(topo)                                                                                                              \
   X(etf)                                                                                                               \
   X(sct)                                                                                                               \
