@@ -1,6 +1,6 @@
-// Placement algorithms: one const struct each, one file each under placer/algo/. A new one is a file with its struct
-// and a line in TFC_ALGOS; the legality suite runs every algorithm of the list. Learned policies outside this folder
-// are added to a search by tfc_search_options.extra.
+// Placement algorithms: one const struct each, one file each under placer/algo/. A new algorithm is a file with its
+// struct and a line in TFC_ALGOS (list.h); the legality suite runs every algorithm of that list. Learned policies live
+// outside this folder; tfc_search_options.extra adds them to a search.
 #ifndef TFC_PLACER_ALGO_ALGO_H
 #define TFC_PLACER_ALGO_ALGO_H
 
@@ -8,8 +8,8 @@
 
 #include "placer/simulate/evaluator.h"
 
-// What limits a proposal. It ends as soon as one of the limits is met; a heuristic that is done earlier returns.
-// Given only `evaluations`, the outcome depends on the seed alone, not on time or cores.
+// What limits a proposal: it ends as soon as one of the limits is met, and a heuristic returns as soon as it is done.
+// If `evaluations` is the only limit, the outcome depends on the seed alone, not on time or the number of cores.
 struct tfc_guide;
 struct tfc_budget {
   double deadline;      // seconds on tfc_now_ns()'s clock (1e-9 * ns), 0: none
@@ -17,9 +17,9 @@ struct tfc_budget {
   uint64_t seed;
   uint32_t threads;              // at least 1
   const atomic_bool *cancel;     // set from outside (a signal handler's thread); NULL: never
-  const struct tfc_guide *guide; // the learned policy (placer/algo/guide.h), for those that use one; NULL: none
-  // Told of what searching algorithms find on their way, by the thread that found it: bytes above the limits, value in
-  // ps. NULL: nobody asks.
+  const struct tfc_guide *guide; // the learned policy, for algorithms that use one; NULL: none
+  // Called when an algorithm finds a better placement, on the thread that found it, with the bytes above the memory
+  // limits and the value in ps. NULL: not called.
   void (*found)(void *user, uint64_t excess, int64_t value);
   void *found_user;
 };
@@ -28,18 +28,18 @@ bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the dead
 #define TFC_NEEDS_STEP 1u       // only for the step objective
 #define TFC_NEEDS_THROUGHPUT 2u // only for the throughput objective
 #define TFC_NEEDS_EVALUATOR 4u  // calls the evaluator (others simulate by themselves)
-#define TFC_NEEDS_BUDGET 8u     // goes on until the budget ends
-#define TFC_NEEDS_SMALL 16u     // exact: for coarse instances
+#define TFC_NEEDS_BUDGET 8u     // searches until the budget ends
+#define TFC_NEEDS_SMALL 16u     // only for comparison: runs only where it is asked for by name
 #define TFC_NEEDS_NAME 32u      // a rival to compare with: runs only where it is asked for by name
 
 struct tfc_algo {
   const char *name;
-  const char *help;  // one line: when it is good
+  const char *help;  // one line: for which problems it is good
   const char *paper; // paper and section
   uint32_t needs;
-  // Writes a placement that is legal wherever it found one (then within memory wherever it found one), and how many
-  // placements it evaluated. *out was made by tfc_solution_init and is complete only on success. FAILED_PRECONDITION:
-  // not for this problem (too large, wrong objective), with the reason.
+  // Writes a placement that is legal if it found a legal one (and within memory if it found one that is), and the
+  // number of placements that it evaluated. *out was made by tfc_solution_init; its content counts only on success.
+  // FAILED_PRECONDITION: not for this problem (too large, wrong objective), with the reason.
   tfc_status (*propose)(const struct tfc_problem *problem, struct tfc_evaluator *evaluator,
                         const struct tfc_budget *budget, struct tfc_solution *out, uint64_t *out_evaluations);
 };

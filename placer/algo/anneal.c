@@ -1,10 +1,10 @@
-// Simulated annealing as its literature would tune it: the rival that learned policies have to beat. It starts from the
-// best of the quick heuristics; the first temperature is such that the median of sampled changes for the worse is taken
-// with a chance of INITIAL_CHANCE (Johnson et al. 1989, section 3.2, samples too), so that it fits the problem; it
-// falls geometrically (Kirkpatrick et al. 1983) to where hardly any such change is taken. Each of the ROUNDS rounds
-// begins from the best found before, reheated less than the one before it. Moves: one unit, a unit with neighbours,
-// exchanges of two (placer/search/anneal.c). All that it simulates counts: heuristics, sampled changes, and moves that
-// are not allowed.
+// Simulated annealing, tuned as its literature recommends: the rival that learned policies have to beat. It starts from
+// the best of the quick heuristics. The first temperature fits the problem: it is chosen so that the median of sampled
+// changes for the worse is accepted with probability INITIAL_CHANCE (Johnson et al. 1989, section 3.2, samples, too).
+// The temperature falls geometrically (Kirkpatrick et al. 1983) until hardly any such change is accepted. There are
+// ROUNDS rounds; each starts from the best placement so far, at a lower temperature than the round before. Moves: one
+// unit, a unit with its neighbours, an exchange of two units (placer/search/anneal.c). Every simulation counts as an
+// evaluation: those of heuristics, of sampled changes, and of moves that are not allowed.
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,15 +12,15 @@
 
 enum { SAMPLES = 48, ROUNDS = 6 };
 #define INITIAL_CHANCE 0.01
-#define COLDEST 0.01 // of the first temperature
-#define REHEAT 0.5   // of the first temperature of the round before
+#define COLDEST 0.01 // last temperature of a round, as a fraction of the first
+#define REHEAT 0.5   // first temperature of a round, as a fraction of the previous round's
 
 extern const struct tfc_algo tfc_algo_single, tfc_algo_split, tfc_algo_pack, tfc_algo_metis, tfc_algo_scotch,
     tfc_algo_topo, tfc_algo_etf, tfc_algo_heft;
 static const struct tfc_algo *const starts[] = {&tfc_algo_single, &tfc_algo_split, &tfc_algo_pack, &tfc_algo_metis,
                                                 &tfc_algo_scotch, &tfc_algo_topo,  &tfc_algo_etf,  &tfc_algo_heft};
 
-// What is left of the budget, in `share` of its evaluations and of its time.
+// A budget with `share` of the evaluations and of the time that are left.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share) {
   struct tfc_budget part = *budget;
   if (budget->evaluations) {
@@ -38,7 +38,7 @@ static bool is_spent(const struct tfc_budget *budget, uint64_t used) {
   return tfc_budget_over(budget) || (budget->evaluations && used >= budget->evaluations);
 }
 
-// The best of the quick heuristics; any placement at all where none of them is legal.
+// Starts from the best of the quick heuristics, or from any placement if none of them finds a legal one.
 static tfc_status begin(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                         struct tfc_random *random, struct tfc_simulator *sim, struct tfc_solution *out,
                         struct tfc_score *score, uint64_t *used) {
@@ -48,7 +48,7 @@ static tfc_status begin(const struct tfc_problem *p, struct tfc_evaluator *evalu
   for (size_t i = 0; i < sizeof starts / sizeof *starts && !is_spent(budget, *used); i++) {
     struct tfc_score found;
     struct tfc_budget part = part_of(budget, *used, 0.1);
-    if (i == 0) part.evaluations = 0; // every device once
+    if (i == 0) part.evaluations = 0; // `single` tries every device once, whatever the budget
     TFC_TRY(s, tfc_solution_init(&trial, p));
     s = starts[i]->propose(p, evaluator, &part, &trial, used);
     if (!s) TFC_TRY(s, tfc_local_settle(p, sim, &trial, &found, used));
@@ -57,7 +57,7 @@ static tfc_status begin(const struct tfc_problem *p, struct tfc_evaluator *evalu
       tfc_budget_found(budget, found);
       TFC_TRY(s, tfc_solution_copy(out, &trial, p));
     }
-    tfc_status_free(s); // not for this problem
+    tfc_status_free(s); // the heuristic is not for this problem
     s = NULL;
     tfc_solution_deinit(&trial);
   }
@@ -75,7 +75,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The median of what sampled moves of one unit add to the value, as a share of it, among those that add something.
+// Samples moves of one unit, and returns the median increase of the value, relative to it, over the moves that increase
+// it.
 static tfc_status sample(const struct tfc_problem *p, const struct tfc_budget *budget, struct tfc_random *random,
                          const struct tfc_solution *from, double *out_median, uint64_t *used) {
   struct tfc_delta *delta = NULL;
@@ -117,7 +118,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   if (p->objective == TFC_OBJECTIVE_STEP && score.value != TFC_TIME_MAX)
     TFC_TRY(s, sample(p, &own, &random, out, &median, &used));
   else
-    median = 0.01; // of a norm of the loads, which a unit changes by little
+    median = 0.01; // for a norm of the loads, which one unit changes by little
   double hot = median / -log(INITIAL_CHANCE);
   for (int round = 0; round < ROUNDS && !is_spent(&own, used); round++, hot *= REHEAT) {
     struct tfc_budget part = part_of(&own, used, 1.0 / (ROUNDS - round));

@@ -1,12 +1,12 @@
-// Contiguous splits by dynamic programming: a device gets the difference of two ideals (sets of units closed under
-// predecessors); the best way to reach an ideal with some devices used is the best over all smaller ideals and the
-// device of the last piece. Where there are too many ideals, only those of one linear order are taken; long orders are
-// first joined into runs. Backward nodes that share a unit with their forward nodes follow these, so edges count
-// forwards, from the unit that comes first.
+// Contiguous splits by dynamic programming. A device gets the difference of two ideals (an ideal is a set of units
+// closed under predecessors). The best way to reach an ideal with certain devices used is the best over all smaller
+// ideals and all devices for the last piece. If there are too many ideals, only the prefixes of one linear order are
+// used; in long orders units are first joined into runs. Nodes of the backward pass that share a unit with their
+// forward nodes follow these, so every edge between units is taken as a forward one, from the unit that comes first.
 //
-// What a piece sends and receives depends on it alone if all links are alike. If they are not, it is taken to use the
-// cheapest ones: then what the table holds are lower bounds, by which the splits are searched depth-first, the last
-// piece first.
+// If all links are alike, what a piece sends and receives depends on the piece alone. If not, each piece is assumed to
+// use the cheapest links: then the table holds lower bounds, and they guide a depth-first search for splits that begins
+// with the last piece.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 #define LONGEST_ORDER 1200
 #define LARGEST_STATES 4096
-#define LARGEST_WORK 2e10 // pairs of ideals times states and types
+#define LARGEST_WORK 2e10 // bound on pairs of ideals times states times types
 
-struct choice { // how an ideal and a state are reached best
+struct choice { // the best way to reach an ideal in a state: its last piece
   uint32_t ideal;
   uint8_t type;
 };
@@ -26,7 +26,7 @@ struct choice { // how an ideal and a state are reached best
 static tfc_status find_types(struct tfc_dp *q) {
   const struct tfc_problem *p = q->p;
   for (uint32_t u = 0; u < p->unit_count; u++)
-    if (p->unit_pin[u] != TFC_NONE) q->type_of[p->unit_pin[u]] = TFC_DP_TYPES; // pinned to: a type of its own
+    if (p->unit_pin[u] != TFC_NONE) q->type_of[p->unit_pin[u]] = TFC_DP_TYPES; // a pinned device is a type of its own
   for (uint32_t d = 0; d < p->device_count; d++) {
     const bool alone = q->type_of[d] == TFC_DP_TYPES;
     uint32_t t = 0;
@@ -55,7 +55,7 @@ static tfc_status find_types(struct tfc_dp *q) {
   return NULL;
 }
 
-// Runs of the linear order: single units, or so many that LONGEST_ORDER runs are left.
+// Makes runs of the linear order: single units, or as many units each as leave LONGEST_ORDER runs.
 static void make_runs(struct tfc_dp *q, const uint32_t *order) {
   const struct tfc_problem *p = q->p;
   double total = 0, held = 0;
@@ -104,7 +104,8 @@ static tfc_status plan(struct tfc_dp *q, const struct tfc_dp_ideals *x, struct c
         hopeless &= q->memory > q->type[t].limit || q->barred[t];
         if (cost == INFINITY) continue;
         for (uint32_t state = 0; state < q->state_count; state++) {
-          if (state / q->stride[t] % (q->type[t].count + 1) == q->type[t].count) continue; // all of them used
+          // All devices of the type are used.
+          if (state / q->stride[t] % (q->type[t].count + 1) == q->type[t].count) continue;
           const double before = value[(size_t)step.ideal * q->state_count + state];
           double *after = &value[(size_t)i * q->state_count + state + q->stride[t]];
           const double worst = before > cost ? before : cost;
@@ -151,7 +152,8 @@ out:
   return s;
 }
 
-// Devices of the pieces that lead to `ideal` and `state`. `all`: ideals by their bits, else by their length.
+// Follows the choices back from `ideal` and `state` and writes the devices of the pieces. `all`: ideals are sets
+// (bits), else prefixes, known by their length.
 static void read_choices(const struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all, const struct choice *from,
                          uint32_t ideal, uint32_t state, tfc_device_id *device) {
   const struct tfc_problem *p = q->p;
@@ -159,7 +161,7 @@ static void read_choices(const struct tfc_dp *q, const struct tfc_dp_ideals *x, 
   while (ideal) {
     const struct choice c = from[(size_t)ideal * q->state_count + state];
     uint32_t to = q->type[c.type].first;
-    for (uint32_t d = to, k = 0; d < p->device_count; d++) { // the next unused one of its type
+    for (uint32_t d = to, k = 0; d < p->device_count; d++) { // the next unused device of the type
       if (q->type_of[d] != c.type) continue;
       if (k++ == used[c.type]) {
         to = d;
@@ -179,7 +181,8 @@ static void read_choices(const struct tfc_dp *q, const struct tfc_dp_ideals *x, 
   }
 }
 
-// The best split over all ideals, if they are few enough, or over the order's beginnings; *out_load its largest load.
+// The best split, over all ideals if they are few enough, else over the prefixes of the order. *out_load: the largest
+// load.
 static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_load) {
   tfc_status s = NULL;
   struct tfc_dp_ideals x = {0};
@@ -194,14 +197,15 @@ static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_loa
   value = malloc(sizeof *value * x.count * q->state_count);
   if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
   TFC_TRY(s, plan(q, &x, from, value));
-  // The ideal of everything is the last one.
+  // The last ideal contains everything.
   const uint32_t ideal = x.count - 1;
   uint32_t state = 0;
   for (uint32_t k = 1; k < q->state_count; k++)
     if (value[(size_t)ideal * q->state_count + k] < value[(size_t)ideal * q->state_count + state]) state = k;
   if (!isfinite(value[(size_t)ideal * q->state_count + state]))
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
-  read_choices(q, &x, all, from, ideal, state, device); // the answer, or what is left if the search finds none
+  // The answer; if links differ, the fallback in case the search finds none.
+  read_choices(q, &x, all, from, ideal, state, device);
   *out_load = value[(size_t)ideal * q->state_count + state];
   if (!q->even) {
     TFC_TRY(s, tfc_dp_split_unlike(q, &x, all, value, device, out_load, &done));
@@ -224,7 +228,8 @@ static tfc_status split_along(const struct tfc_problem *p, const struct tfc_budg
   return s;
 }
 
-// Two orders: as the graph has it, and, where groups tie the way back to the way there, folded.
+// Tries two orders: the graph's own, and the folded one where groups tie the backward pass to the forward pass
+// (order.h).
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {
   (void)evaluator;
@@ -236,7 +241,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
   tfc_device_id *device = malloc(sizeof *device * ((size_t)p->unit_count + 1));
   if (!order || !device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  tfc_random_init(&random, 0); // the same for every seed
+  tfc_random_init(&random, 0); // a fixed seed: the result is the same for every seed of the budget
   TFC_TRY(s, tfc_order_units(p, p->unit_count > LONGEST_ORDER, order));
   straight = split_along(p, budget, order, out->device, &least);
   TFC_TRY(s, tfc_order_folded(p, &folded, order));

@@ -1,5 +1,7 @@
-// Inside dynamic programming over contiguous splits (dp.c): devices by types, units by runs of an order, the piece at
-// hand and what it costs (dp_piece.c), ideals (dp_ideals.c), and the search where links are not alike (dp_unlike.c).
+// Shared by the files of dynamic programming over contiguous splits (dp.c): types of devices, runs of units, the
+// current piece and its cost (dp_piece.c), ideals (dp_ideals.c), and the search for links that differ (dp_unlike.c). A
+// run is one unit, or several that follow each other in an order; a piece is the set of runs that one device gets; an
+// ideal is a set of runs that contains all predecessors of its members.
 #ifndef TFC_PLACER_ALGO_DP_H
 #define TFC_PLACER_ALGO_DP_H
 
@@ -8,14 +10,15 @@
 
 #define TFC_DP_TYPES 12
 
-// Devices that are alike to every unit: of one kind and limit, and without pins, or a device alone that has some.
+// A type: devices that no unit can tell apart, of one kind and memory limit and without pins; or a single device that
+// some unit is pinned to.
 struct tfc_dp_type {
-  uint32_t first, count; // one of its devices, how many there are
+  uint32_t first, count; // index of one of its devices; how many there are
   uint64_t limit;
   bool pinned;
-  double *in, *out; // [net] what receiving and sending it costs one of them at least; INFINITY: no link
+  double *in, *out; // [net] the least that one of its devices pays to receive or send the net; INFINITY: no link
 };
-struct tfc_dp_step { // an ideal without one of its last runs
+struct tfc_dp_step { // an ideal from which one of its last runs was removed: the smaller ideal and the run
   uint32_t ideal, run;
 };
 struct tfc_dp_ideals {
@@ -29,41 +32,42 @@ struct tfc_dp {
   const struct tfc_budget *budget;
   uint32_t run_count;
   uint32_t *run;            // [unit]
-  uint32_t *first, *member; // units of a run
+  uint32_t *first, *member; // the units of each run, as compressed rows
   uint32_t type_count, state_count;
   struct tfc_dp_type type[TFC_DP_TYPES];
-  uint32_t *type_of;             // [device]
-  uint32_t stride[TFC_DP_TYPES]; // of a type's count in a state
-  // The piece at hand.
+  uint32_t *type_of; // [device]
+  // How much one more device of a type adds to a state; a state encodes how many devices of each type are used.
+  uint32_t stride[TFC_DP_TYPES];
+  // The current piece.
   bool *inside;     // [run]
-  uint32_t *net_in; // [net] consuming units inside
-  double *table;    // of the types' costs
-  bool even;        // all links are alike
+  uint32_t *net_in; // [net] how many units inside the piece consume it
+  double *table;    // memory of in and out of all types
+  bool even;        // all links have the same times
   double time[TFC_DP_TYPES], wire_in[TFC_DP_TYPES], wire_out[TFC_DP_TYPES];
-  uint32_t barred[TFC_DP_TYPES];  // its units that may not be there
-  uint32_t missing[TFC_DP_TYPES]; // tensors of it for which there is no link
+  uint32_t barred[TFC_DP_TYPES];  // units of the piece that may not be on the type
+  uint32_t missing[TFC_DP_TYPES]; // tensors of the piece for which the type has no link
   uint64_t memory;
 };
 
-struct tfc_dp_frame { // depth-first through smaller ideals
+struct tfc_dp_frame { // one level of the depth-first walk through smaller ideals
   uint32_t ideal, next, run;
 };
 
-// Adds (sign 1) a run to the piece at hand or takes it out (-1).
+// Adds a run to the current piece (sign 1) or removes it (-1).
 void tfc_dp_change(struct tfc_dp *dp, uint32_t run, int sign);
-// What the piece costs a device of a type at least, ps; INFINITY: it cannot be there.
+// The least that the current piece costs a device of the type, ps; INFINITY: it cannot be there.
 double tfc_dp_cost(const struct tfc_dp *dp, uint32_t type);
-// What each net costs a device of each type at least, on the best of its links; whether all links are alike.
+// Fills `in` and `out` of each type, using the best of its links, and sets `even`.
 TFC_MUST_USE tfc_status tfc_dp_find_wires(struct tfc_dp *dp);
 
-// The ideals of the forward graph of runs, the whole one last; *out_all false: there are too many.
+// All ideals of the graph of runs with forward edges, the full one last; *out_all false: there are too many.
 TFC_MUST_USE tfc_status tfc_dp_find_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals, bool *out_all);
-// Only the beginnings of the linear order.
+// Only the prefixes of the linear order.
 TFC_MUST_USE tfc_status tfc_dp_linear_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals);
 
-// The best split where links are not alike; value [ideal * state_count + state]: lower bounds, with exactly so many
-// devices of each type, which it changes. `all`: ideals by their bits, else by their length. *out_load INFINITY: there
-// is none; *out_done: that is certain.
+// Finds the best split where links differ. value [ideal * state_count + state] holds lower bounds for exactly the
+// devices of that state, and is changed. `all`: ideals are sets (bits), else prefixes, known by their length. *out_load
+// INFINITY: there is no split; *out_done: that, or the split being the best one, is certain.
 TFC_MUST_USE tfc_status tfc_dp_split_unlike(struct tfc_dp *dp, const struct tfc_dp_ideals *ideals, bool all,
                                             double *value, tfc_device_id *device, double *out_load, bool *out_done);
 

@@ -10,9 +10,9 @@ tfc_status tfc_dp_find_ideals(const struct tfc_dp *q, struct tfc_dp_ideals *x, b
   const struct tfc_problem *p = q->p;
   const uint32_t runs = q->run_count, words = (runs + 63) / 64;
   tfc_status s = NULL;
-  struct tfc_intmap seen = {0}; // by hash; equal hashes are taken for equal sets after a look at the bits
+  struct tfc_intmap seen = {0}; // ideals by hash; on equal hashes the bits are compared
   uint64_t *before = calloc((size_t)runs * words + 1, sizeof *before), *next = calloc(words + 1u, sizeof *next);
-  TFC_ARRAY(struct tfc_dp_step) up = {0}; // ideal, run: adding the run leads to `reach`
+  TFC_ARRAY(struct tfc_dp_step) up = {0}; // (ideal, run): adding the run to the ideal gives the new one
   TFC_ARRAY(uint32_t) reach = {0};
   *out_all = false;
   if (!before || !next) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");

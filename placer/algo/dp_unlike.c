@@ -5,23 +5,25 @@
 #include "placer/algo/dp.h"
 #include "placer/simulate/loads.h"
 
-#define LARGEST_SEARCH 3000000 // pieces that are looked at
+#define LARGEST_SEARCH 3000000 // bound on the pieces that are tried
 
-struct candidate { // a piece: what is left before it, and its device
+struct candidate { // a last piece: the ideal before it, and the device that gets it
   double bound;
   uint32_t ideal, device;
 };
 struct splitter {
   struct tfc_dp *q;
   const struct tfc_dp_ideals *x;
-  bool all;           // ideals by their bits, else by their length
-  const double *rest; // [ideal * state_count + state] the least load, with at most so many devices of each type
-  bool *used;         // [device]
-  double *load;       // [(depth + 1) * device_count + device] what is settled, and the least of what is not
+  bool all; // ideals are sets (bits), else prefixes, known by their length
+  // [ideal * state_count + state] least load of a split of the ideal over at most the devices of the state.
+  const double *rest;
+  bool *used; // [device]
+  // [(depth + 1) * device_count + device] load of the placed pieces, and a lower bound for what is not placed.
+  double *load;
   tfc_device_id *device, *best_device; // [unit]
-  struct tfc_loads loads;              // of whole splits
+  struct tfc_loads loads;              // loads of complete splits
   double best;
-  uint32_t *seen, *net_seen; // [ideal], [net] a stamp each
+  uint32_t *seen, *net_seen; // [ideal], [net] number of the last visit
   uint32_t stamp, net_stamp;
   uint64_t work;
 };
@@ -30,7 +32,7 @@ static bool is_in(const struct splitter *f, uint32_t ideal, uint32_t run) {
   return f->all ? f->x->bits.data[(size_t)ideal * f->x->words + run / 64] >> (run % 64) & 1 : run < ideal;
 }
 
-// An interchangeable device before it is not used either.
+// Whether a device that is interchangeable with d and comes before it is unused: then trying d as well is useless.
 static bool has_twin(const struct splitter *f, uint32_t d) {
   for (uint32_t e = 0; e < d; e++)
     if (!f->used[e] && f->q->p->twin[e] == f->q->p->twin[d] && f->q->type_of[e] == f->q->type_of[d]) return true;
@@ -44,8 +46,8 @@ static int compare_candidates(const void *a, const void *b) {
   return (x->device > y->device) - (x->device < y->device);
 }
 
-// Settles what the piece between two ideals costs on a device: it, and the later ones that it sends to. The largest
-// load then, INFINITY: there is no link.
+// Places the piece between two ideals on `device` and adds its cost to `load`: to the device's load, and to the loads
+// of the devices of later pieces that it sends to. Returns the largest load; INFINITY: a link is missing.
 static double put_piece(struct splitter *f, uint32_t from, uint32_t to, uint32_t device, double *load) {
   struct tfc_dp *q = f->q;
   const struct tfc_problem *p = q->p;
@@ -58,13 +60,13 @@ static double put_piece(struct splitter *f, uint32_t from, uint32_t to, uint32_t
   f->net_stamp++;
   for (uint32_t u = 0; u < p->unit_count; u++) {
     if (!is_in(f, to, q->run[u]) || is_in(f, from, q->run[u])) continue;
-    for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) { // from whom is not known yet
+    for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) { // the producers of these are not placed yet
       const uint32_t net = p->need[i], source = q->run[p->unit[p->graph->producer[p->net_tensor[net]]]];
       if (f->net_seen[net] == f->net_stamp || (is_in(f, to, source) && !is_in(f, from, source))) continue;
       f->net_seen[net] = f->net_stamp;
       if (is_in(f, from, source)) {
         load[device] += q->type[q->type_of[device]].in[net];
-      } else { // a way back, from a piece that is settled
+      } else { // an edge of the backward pass, from a piece that is already placed
         const uint32_t sender = f->device[p->unit[p->graph->producer[p->net_tensor[net]]]];
         const struct tfc_pair *pair = tfc_problem_pair(p, sender, device);
         if (!pair->linked) return INFINITY;
@@ -75,10 +77,10 @@ static double put_piece(struct splitter *f, uint32_t from, uint32_t to, uint32_t
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
       const uint32_t tensor = p->net_tensor[i];
       double sending = 0;
-      bool outside = false; // to earlier pieces, on a way back
+      bool outside = false; // it is sent to earlier pieces, by an edge of the backward pass
       for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) {
         const uint32_t e = f->device[p->net_unit[j]];
-        bool before = false; // a consumer on the same device before this one
+        bool before = false; // another consumer on the same device comes before this one
         outside |= is_in(f, from, q->run[p->net_unit[j]]);
         if (is_in(f, from, q->run[p->net_unit[j]]) || e == device) continue;
         for (uint32_t k = p->net_first[i]; k < j && !before; k++)
@@ -97,7 +99,7 @@ static double put_piece(struct splitter *f, uint32_t from, uint32_t to, uint32_t
   return largest;
 }
 
-// All ways to end `ideal` with a piece, the most promising first. *out NULL: out of memory.
+// Lists all pieces that may end `ideal`, the most promising first. *out NULL: out of memory.
 static uint32_t list_candidates(struct splitter *f, uint32_t ideal, uint32_t state, struct candidate **out) {
   struct tfc_dp *q = f->q;
   const struct tfc_dp_ideals *x = f->x;
@@ -139,7 +141,7 @@ static uint32_t list_candidates(struct splitter *f, uint32_t ideal, uint32_t sta
   return (uint32_t)found.count;
 }
 
-// Splits `ideal`, what is behind it being settled with the loads of `depth`, among devices that are not used.
+// Splits `ideal` among the unused devices. What comes after the ideal is placed; load[depth] has its loads.
 static tfc_status search_splits(struct splitter *f, uint32_t ideal, uint32_t state, uint32_t depth) {
   struct tfc_dp *q = f->q;
   const struct tfc_problem *p = q->p;

@@ -1,5 +1,6 @@
-// m-ETF: among ready operations and devices with memory, the pair that can start earliest goes first; ties go to the
-// longer remaining path. Where very many operations are ready, only the first of them by remaining path are looked at.
+// m-ETF: among all pairs of a ready operation and a device with enough memory, the pair that can start earliest is
+// scheduled next; on a tie the operation with the longer remaining path. If very many operations are ready, only the
+// WINDOW first by rank are considered.
 #include <stdlib.h>
 
 #include "placer/algo/etf.h"
@@ -11,7 +12,7 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
                        struct tfc_solution *out, uint64_t *out_evaluations) {
   tfc_status s = NULL;
   struct tfc_lister l = {0};
-  // Ready operations, a window of them sorted by rank; the others wait in a heap by rank.
+  // A window of ready operations is sorted by rank; the others wait in a heap.
   uint32_t window[WINDOW], held = 0, seen = 0, *heap = malloc(sizeof *heap * ((size_t)p->node_count + 1));
   size_t count = 0;
   if (!heap) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for m-ETF");
@@ -41,7 +42,8 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
         const uint32_t n = window[k];
         if (!tfc_lister_can(&l, n, d)) continue;
         int64_t start = tfc_lister_start(&l, n, d);
-        // A device of a slower kind is not free for being idle: what it loses there counts as waiting.
+        // A slow device should not win only because it is idle: what the operation takes longer there counts as
+        // waiting.
         start += tfc_problem_time(p, n, d);
         int64_t fastest = TFC_TIME_MAX;
         for (uint32_t c = 0; c < p->class_count; c++) {
@@ -49,7 +51,7 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
           if (t >= 0 && t < fastest) fastest = t;
         }
         start -= fastest;
-        // A favourite child waits for its parent's device: elsewhere it is not welcome before its data could be there.
+        // Between equal starts, a favourite child on its parent's device is preferred.
         if (favourite && favourite[n] != TFC_NONE && l.device[p->unit[favourite[n]]] == d)
           start = start > 0 ? start - 1 : 0;
         if (best == TFC_NONE || start < soonest || (start == soonest && p->rank[n] < p->rank[window[best]]))

@@ -1,5 +1,5 @@
-// The folded order: units of the way back alone are pulled to where those stand that they exchange bytes with, again
-// and again, until they hardly move; all others stay where their first node is.
+// The folded order: a unit that has only nodes of the backward pass moves to the weighted mean position of the units
+// that it exchanges bytes with. This is repeated SWEEPS times; all other units keep the position of their first node.
 #include <stdlib.h>
 
 #include "placer/algo/order.h"
@@ -14,7 +14,8 @@ static int compare_places(const void *a, const void *b) {
   return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
-// Whether each unit has only nodes of the way back: those behind an edge from a unit to one that is before it in `at`.
+// Finds the backward pass: nodes behind an edge that goes to a unit earlier in `at`. only_back[unit]: all its nodes
+// are.
 static bool find_return(const struct tfc_problem *p, const struct place *at, bool *back, bool *only_back) {
   const struct tfc_cost_graph *g = p->graph;
   bool any = false;
@@ -43,7 +44,7 @@ tfc_status tfc_order_folded(const struct tfc_problem *p, bool *out_folded, uint3
   TFC_TRY(s, tfc_order_units(p, false, order));
   for (uint32_t i = 0; i < units; i++) place[order[i]] = (struct place){i, order[i]};
   *out_folded = find_return(p, place, back, only);
-  for (int sweep = 0; *out_folded && sweep < SWEEPS; sweep++) { // units of the way back go where their neighbours are
+  for (int sweep = 0; *out_folded && sweep < SWEEPS; sweep++) { // move the units of the backward pass
     for (uint32_t u = 0; u < units; u++) sum[u] = weight[u] = 0;
     for (uint32_t i = 0; i < p->net_count; i++) {
       const uint32_t u = p->unit[p->graph->producer[p->net_tensor[i]]], fan = p->net_first[i + 1] - p->net_first[i];

@@ -1,20 +1,22 @@
-// Guide: what a search knows of a learned policy. The placer does not know what it learned or how; it asks for whole
-// placements to begin with, and for a placement made better. Implemented in rl/.
+// Guide: the interface through which a search uses a learned policy, without knowing what it learned or how. The policy
+// proposes whole placements to start from, and improves a given placement. Implemented in rl/.
 #ifndef TFC_PLACER_ALGO_GUIDE_H
 #define TFC_PLACER_ALGO_GUIDE_H
 
 #include "placer/search/local.h"
 
-// What a guide made of one problem; belongs to one search.
+// The state of a guide for one problem; it belongs to one search.
 struct tfc_guidance;
 struct tfc_guide {
-  // Proposes up to budget->evaluations placements, each simulated; the best of them, no two of one value, go to
-  // found(user, ...), best first, at most `count`. Keeps what it learned of the problem on the way.
+  // Proposes and simulates up to budget->evaluations placements. The best of them, at most `count` and no two of equal
+  // value, go to found(user, ...), the best first. What the policy learns of the problem on the way is kept for
+  // `improve`.
   tfc_status (*open)(const struct tfc_guide *guide, const struct tfc_problem *problem, struct tfc_guidance **out);
   tfc_status (*propose)(struct tfc_guidance *guidance, const struct tfc_budget *budget, uint32_t count,
                         tfc_status (*found)(void *user, const struct tfc_solution *solution, struct tfc_score score),
                         void *user, uint64_t *out_evaluations);
-  // Makes a placement better until the budget ends; any number of threads may do so at once, but not beside `propose`.
+  // Improves a placement until the budget ends. Any number of threads may call it at once, but not while `propose`
+  // runs.
   tfc_status (*improve)(const struct tfc_guidance *guidance, const struct tfc_budget *budget,
                         struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations);
   void (*close)(struct tfc_guidance *guidance); // NULL is fine

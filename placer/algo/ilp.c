@@ -26,12 +26,12 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   double seconds = 30;
   if (budget->deadline > 0) seconds = budget->deadline - tfc_seconds_now();
   if (seconds < 0.05) seconds = 0.05;
-  // The best single device is what it has to beat.
+  // The program has to beat the best single device.
   TFC_TRY(s, tfc_solution_init(&single, p));
   TFC_TRY(s, tfc_algo_single.propose(p, evaluator, budget, &single, out_evaluations));
   TFC_TRY(s, tfc_local_settle(p, sim, &single, &single_score, out_evaluations));
   const bool fits = single_score.value != TFC_TIME_MAX && !single_score.excess;
-  // Without a clock the search tree is what limits it.
+  // Without a time limit, the number of nodes of the search tree is limited.
   const bool timed = budget->deadline > 0;
   const struct tfc_program_limits limits = {
       .seconds = timed ? seconds : 0, .nodes = timed ? 0 : 200, .cancel = budget->cancel};

@@ -1,6 +1,7 @@
-// Layout: the graph of units is laid out in space and cut along many directions. A unit's coordinates are its hops to
-// pivots that lie far apart; in a grid, sums and differences of two of them are its rows and its columns, whatever the
-// order in which the file names its nodes.
+// Layout: embeds the graph of units in space and cuts it along many directions. The coordinates of a unit are its
+// distances, in edges, to pivots that are far from each other. In a grid-shaped graph (a recurrent network over layers
+// and steps), sums and differences of two coordinates are its rows and columns, whatever the order of nodes in the
+// file.
 #include <stdlib.h>
 
 #include "placer/algo/order.h"
@@ -8,11 +9,11 @@
 #include "placer/algo/split.h"
 
 enum { PIVOTS = 7, DIRECTIONS = 2 * PIVOTS * PIVOTS };
-enum { MIDDLE = 2 }; // the pivot that is far from both ends of the longest way
+enum { MIDDLE = 2 }; // the pivot that is far from both ends of the longest path
 
 struct at {
   int32_t key;
-  uint32_t next; // decides where keys are equal
+  uint32_t next; // tie-breaker between equal keys
   uint32_t what; // unit or node
 };
 static int compare(const void *a, const void *b) {
@@ -21,7 +22,7 @@ static int compare(const void *a, const void *b) {
   return (x->next > y->next) - (x->next < y->next);
 }
 
-// Hops from one unit to all; what cannot be reached is as far as nothing else.
+// Breadth-first distances from one unit to all; a unit that cannot be reached gets a distance larger than all others.
 static void hops(const struct tfc_partition_graph *g, uint32_t from, int32_t *queue, int32_t *distance) {
   int32_t head = 0, tail = 0;
   for (int32_t v = 0; v < g->vertex_count; v++) distance[v] = -1;
@@ -37,8 +38,9 @@ static void hops(const struct tfc_partition_graph *g, uint32_t from, int32_t *qu
     if (distance[v] < 0) distance[v] = most + 1;
 }
 
-// Ends of the graph as seen from `distance`'s unit: units with no neighbour that is farther away. (In a grid these are
-// the corners; the largest distance alone would not find all of them if the grid is much longer than wide.)
+// Ends of the graph as seen from the unit that `distance` starts at: units without a neighbour that is farther away.
+// (In a grid these are the corners. The largest distances alone would miss some of them if the grid is much longer than
+// wide.)
 static void find_ends(const struct tfc_partition_graph *g, const int32_t *distance, bool *is_end) {
   for (int32_t v = 0; v < g->vertex_count; v++) {
     is_end[v] = true;
@@ -46,13 +48,14 @@ static void find_ends(const struct tfc_partition_graph *g, const int32_t *distan
   }
 }
 
-// distance [PIVOTS * units]. Each pivot is the unit that is farthest from those before it, from the fourth on an end.
+// Fills distance [PIVOTS * units]. Each pivot is the unit that is farthest from the pivots before it; from the fourth
+// pivot on it must be an end.
 static void embed(const struct tfc_partition_graph *g, int32_t *queue, int32_t *nearest, bool *is_end,
                   int32_t *distance) {
   const uint32_t units = (uint32_t)g->vertex_count;
   uint32_t pivot = 0;
   for (uint32_t u = 0; u < units; u++) nearest[u] = INT32_MAX, is_end[u] = true;
-  for (int32_t k = -1; k < PIVOTS; k++) { // the one before the first only says where that is
+  for (int32_t k = -1; k < PIVOTS; k++) { // k = -1 only finds a unit that is far from unit 0
     int32_t *own = distance + (size_t)(k < 0 ? 0 : k) * units;
     hops(g, pivot, queue, own);
     if (k == MIDDLE) find_ends(g, own, is_end);
@@ -65,7 +68,8 @@ static void embed(const struct tfc_partition_graph *g, int32_t *queue, int32_t *
   }
 }
 
-// A direction: one pivot's distance, the sum of two, their difference; 0 to DIRECTIONS - 1.
+// The coordinate of a unit along a direction (0 to DIRECTIONS - 1): one pivot's distance, or the sum or difference of
+// two.
 static int32_t along(const int32_t *distance, uint32_t units, uint32_t direction, uint32_t unit) {
   const uint32_t i = direction / (2 * PIVOTS), j = direction / 2 % PIVOTS;
   const int32_t x = distance[(size_t)i * units + unit], y = distance[(size_t)j * units + unit];
@@ -94,7 +98,7 @@ static struct tfc_score score_of(struct layout *l, const struct tfc_solution *so
   return tfc_score_of(&v);
 }
 
-// The best split along a direction. trial is a solution for working on.
+// The best split along one direction. `trial` is scratch space.
 static tfc_status split_along(struct layout *l, struct tfc_random *random, struct tfc_solution *trial,
                               struct tfc_solution *out, struct tfc_score *best) {
   const struct tfc_problem *p = l->p;
@@ -121,8 +125,8 @@ out:
   return s;
 }
 
-// Operations of a device go along a direction too, the longest remaining paths first where it makes no difference; or
-// by the paths, and along a direction where they make none.
+// Tries orders of each device's operations along the directions: with ties broken by the longest remaining path, or by
+// the remaining path with ties broken along the direction.
 static tfc_status order_along(struct layout *l, struct tfc_solution *trial, struct tfc_solution *out,
                               struct tfc_score *best) {
   const struct tfc_problem *p = l->p;

@@ -65,10 +65,10 @@ static int64_t data_there(const struct tfc_lister *l, uint32_t node, uint32_t de
   return latest;
 }
 
-// The first gap that takes `time` from `ready` on; count: none, behind everything.
+// The index of the first gap that has room for `time` from `ready` on; the number of gaps: none has.
 static size_t find_gap(const struct tfc_gap_list *gaps, int64_t ready, int64_t time) {
   size_t low = 0, high = gaps->count;
-  while (low < high) { // the first gap that ends behind `ready`
+  while (low < high) { // binary search: the first gap that ends after `ready`
     size_t middle = (low + high) / 2;
     if (gaps->end[middle] <= ready)
       low = middle + 1;
@@ -109,7 +109,7 @@ static bool add_gap(struct tfc_gap_list *gaps, size_t at, int64_t begin, int64_t
   return true;
 }
 
-// Takes [begin, end) of the device's time; gaps of no length are dropped.
+// Removes [begin, end) from the device's idle time; a gap that becomes empty is dropped.
 static bool take_time(struct tfc_lister *l, uint32_t device, int64_t ready, int64_t begin, int64_t end) {
   struct tfc_gap_list *gaps = &l->gaps[device];
   size_t i = find_gap(gaps, ready, end - begin);
@@ -212,7 +212,7 @@ double tfc_lister_mean_time(const struct tfc_problem *p, uint32_t node) {
 double tfc_lister_mean_wire(const struct tfc_problem *p, uint32_t tensor) {
   double sum = 0;
   uint32_t count = 0;
-  if (p->speed_count == 1 && p->wire_time) // all links alike
+  if (p->speed_count == 1 && p->wire_time) // all links have the same times
     return p->device_count > 1 ? (double)p->wire_time[tensor] * (p->device_count - 1) / p->device_count : 0;
   for (uint32_t a = 0; a < p->device_count; a++)
     for (uint32_t b = 0; b < p->device_count; b++) {

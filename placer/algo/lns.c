@@ -1,5 +1,5 @@
-// Large-neighbourhood search from the best quick heuristic: tear a neighbourhood out of the placement, put it back unit
-// by unit where the whole is best, keep what is not worse. See placer/search/lns.c.
+// Large-neighbourhood search from the best quick heuristic: frees the units of a neighbourhood, puts them back one by
+// one on the device where the whole is best, and keeps the result unless it is worse. See placer/search/lns.c.
 #include "placer/search/lns.h"
 #include "placer/search/local.h"
 
@@ -17,7 +17,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
     TFC_TRY(s, tfc_solution_init(&trial, p));
     s = starts[i]->propose(p, evaluator, budget, &trial, out_evaluations);
-    if (s && i) { // the first always works
+    if (s && i) { // the first heuristic always works, so its failure is an error
       tfc_status_free(s);
       s = NULL;
       tfc_solution_deinit(&trial);

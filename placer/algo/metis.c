@@ -1,5 +1,5 @@
-// METIS's multilevel k-way partitioning of the graph of units, parts as heavy as the devices are fast. METIS knows
-// neither direction nor time: a baseline, and a start for searches.
+// METIS's multilevel k-way partitioning of the graph of units; the weight of a part is in proportion to its device's
+// speed. METIS knows neither the direction of edges nor time, so this is a baseline and a start for searches.
 #include <metis.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   options[METIS_OPTION_NUMBERING] = 0;
   options[METIS_OPTION_UFACTOR] = 50;
   for (uint32_t u = 0; u < p->unit_count; u++) part[u] = (int32_t)(u % p->device_count);
-  // METIS prints to the output when it is asked for nearly as many parts as there are vertices.
+  // METIS prints to the standard output if it is asked for nearly as many parts as there are vertices.
   if (parts > 1 && g.vertex_count > 3 * parts &&
       METIS_PartGraphKway(&g.vertex_count, &constraints, g.first, g.to, g.weight, NULL, g.edge_weight, &parts, target,
                           NULL, options, &cut, part) != METIS_OK)

@@ -1,7 +1,8 @@
-// Multilevel: units are joined along heavy edges until few clusters are left, these are placed, and the placement is
-// refined while clusters come apart again. Refinement for throughput is Fiduccia and Mattheyses' pass, with the norm of
-// the loads as the cost: each cluster moves at most once, the best gain first, also downhill, and the best prefix of
-// the moves stays. For the step it is a descent on the simulated time, cluster by cluster.
+// Multilevel: units are joined along heavy edges until few clusters are left; the clusters are placed; and the
+// placement is refined while the clusters are divided again, level by level. Refinement for throughput is a pass of
+// Fiduccia and Mattheyses, with the norm of the loads as the cost: each cluster moves at most once, the best gain
+// first, even if it is negative, and the best prefix of the moves is kept. For the step objective it is a descent on
+// the simulated time, cluster by cluster.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void shift(struct passer *q, uint32_t cluster, tfc_device_id to) {
   for (uint32_t i = q->first[cluster]; i < q->first[cluster + 1]; i++) tfc_loads_move(&q->loads, q->member[i], to);
 }
 
-// The best device for the cluster, against where it is.
+// The best other device for the cluster and its gain over the current device.
 static struct gain best_move(struct passer *q, uint32_t cluster, double now, uint64_t excess) {
   const struct tfc_problem *p = q->p;
   const uint32_t u = q->member[q->first[cluster]];
@@ -59,7 +60,7 @@ static void heap_push(struct gain *heap, uint32_t count, struct gain g) {
   for (; i && heap[(i - 1) / 2].value < g.value; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
   heap[i] = g;
 }
-static struct gain heap_pop(struct gain *heap, uint32_t count) { // count: before
+static struct gain heap_pop(struct gain *heap, uint32_t count) { // `count` before the pop
   struct gain top = heap[0], last = heap[count - 1];
   uint32_t i = 0;
   for (uint32_t child; (child = 2 * i + 1) < count - 1; i = child) {
@@ -87,7 +88,8 @@ static bool fm_pass(struct passer *q, uint32_t clusters, struct tfc_meter *meter
     struct gain fresh = best_move(q, g.cluster, now, excess);
     tfc_meter_spend(meter, 15);
     if (fresh.value == -INFINITY) continue;
-    if (count && fresh.value < heap[0].value - 1e-12 && fresh.value < g.value - 1e-12) { // stale: try the others first
+    // Its gain is out of date and worse now: try the others first.
+    if (count && fresh.value < heap[0].value - 1e-12 && fresh.value < g.value - 1e-12) {
       heap_push(heap, count++, fresh);
       continue;
     }
@@ -129,7 +131,7 @@ out:
   return s;
 }
 
-// Work spread over the devices cluster by cluster, each where the norm of the loads stays least.
+// Spreads the work over the devices, cluster by cluster, each on the device where the norm of the loads stays least.
 static tfc_status spread(const struct tfc_problem *p, const uint32_t *cluster, uint32_t clusters,
                          tfc_device_id *device) {
   tfc_status s = NULL;
@@ -143,7 +145,7 @@ static tfc_status spread(const struct tfc_problem *p, const uint32_t *cluster, u
     for (uint32_t c = 0; c < p->class_count; c++)
       time[(size_t)cluster[u] * p->class_count + c] += (double)p->unit_time[(size_t)c * p->unit_count + u];
   }
-  // Clusters are numbered in the order of their first units, which is the graph's: runs of it stay together.
+  // Clusters are numbered in the graph's order (by their first units), so consecutive ones go to the same device.
   double target = (double)p->total_fastest / p->device_count;
   for (uint32_t k = 0; k < clusters; k++) {
     uint32_t best = TFC_NONE;
@@ -151,7 +153,7 @@ static tfc_status spread(const struct tfc_problem *p, const uint32_t *cluster, u
     for (uint32_t d = 0; d < p->device_count; d++) {
       if (!tfc_problem_allows(p, any[k], d)) continue;
       double after = load[d] + time[(size_t)k * p->class_count + p->device_class[d]];
-      double cost = after > target ? after : target + (double)d * 1e-3 * target; // fill one, then the next
+      double cost = after > target ? after : target + (double)d * 1e-3 * target; // fill one device, then the next
       if (memory[d] + need[k] > p->limit[d]) cost += 100 * (double)p->total_fastest;
       if (cost < least) least = cost, best = d;
     }

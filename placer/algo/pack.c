@@ -1,7 +1,8 @@
-// Parts of the graph into devices by memory and work: first its connected components, which nothing has to be sent
-// between, then communities where memory is nearly full, then clusters of what hangs together most, finer and finer, as
-// long as coarser ones do not fit. Each part goes where the work is least among the devices with room (longest first);
-// where no device has any, devices are divided anew two at a time (placer/search/pack.h). The best of all that fits.
+// Packs parts of the graph into devices by memory and work. The parts are first the connected components of the graph,
+// between which nothing is sent; then communities, if memory is nearly full; then clusters of strongly connected units,
+// finer and finer, as long as the coarser ones do not fit. Each part goes, longest first, to the device with the least
+// work among those with room. If none has room, the units of two devices at a time are divided anew
+// (placer/search/pack.h). The answer is the best of all placements that fit.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,20 +10,20 @@
 #include "placer/search/local.h"
 #include "placer/search/parts.h"
 
-#define MOST_FITTING 3 // ways that fit are enough
+#define MOST_FITTING 3 // after so many ways that fit, no more are tried
 
 struct packer {
   const struct tfc_problem *p;
   struct tfc_random random;
   struct tfc_simulator *sim;
-  tfc_device_id *home; // [part]
-  uint32_t *of;        // [unit]
+  tfc_device_id *home; // [part] its device
+  uint32_t *of;        // [unit] its part
   struct tfc_solution trial;
   struct tfc_score best;
-  bool any; // there is a best
+  bool any; // a best solution exists
 };
 
-// Parts into devices, from two beginnings. *fits: all of them have room.
+// Assigns parts to devices, from two starting points. *fits: every device has room.
 static tfc_status place_parts(struct packer *q, uint32_t count, struct tfc_solution *out, bool *fits,
                               uint64_t *out_evaluations) {
   const struct tfc_problem *p = q->p;

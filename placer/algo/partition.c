@@ -98,7 +98,7 @@ void tfc_partition_place(const struct tfc_problem *p, uint64_t seed, const int32
 void tfc_partition_shares(const struct tfc_problem *p, double *share) {
   double sum = 0;
   for (uint32_t d = 0; d < p->device_count; d++) {
-    double work = 0, own = 0; // of the units that it can run
+    double work = 0, own = 0; // total time of the units that the device can run, and their time on it
     for (uint32_t u = 0; u < p->unit_count; u++) {
       double t = (double)tfc_problem_unit_time(p, u, d);
       if (t >= 0) own += t, work += fastest(p, u);

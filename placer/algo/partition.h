@@ -1,21 +1,22 @@
-// Partitioning the undirected graph of units: what METIS and Scotch are asked. Vertices weigh time, edges weigh time on
-// the wire; parts are given to devices so that the result is evaluated best. Internal to the algorithms.
+// Partitioning the undirected graph of units, as METIS and Scotch do it. A vertex weighs its time, an edge its time on
+// the wire. Parts are assigned to devices so that the simulated result is best. Internal to the algorithms.
 #ifndef TFC_PLACER_ALGO_PARTITION_H
 #define TFC_PLACER_ALGO_PARTITION_H
 
 #include "placer/search/local.h"
 
-struct tfc_partition_graph {        // compressed rows, no loops, both directions
-  int32_t vertex_count, edge_count; // edge_count: both directions
+struct tfc_partition_graph {        // compressed sparse rows, each edge in both directions, no loops
+  int32_t vertex_count, edge_count; // edge_count counts both directions
   int32_t *first;                   // [vertex_count + 1]
   int32_t *to, *edge_weight;        // [edge_count], at least 1
-  int32_t *weight, *memory;         // [vertex_count], scaled to fit
+  int32_t *weight, *memory;         // [vertex_count], scaled so that the sums fit
 };
 TFC_MUST_USE tfc_status tfc_partition_graph_make(const struct tfc_problem *problem, struct tfc_partition_graph *out);
 void tfc_partition_graph_free(struct tfc_partition_graph *graph);
-// Turns parts [unit] (0 to device_count - 1) into a placement: part i on device i where that is allowed, repaired.
+// Turns parts [unit] (0 to device_count - 1) into a placement: part i goes to device i where that is allowed; units are
+// moved where memory limits or missing links ask for it.
 void tfc_partition_place(const struct tfc_problem *problem, uint64_t seed, const int32_t *part, tfc_device_id *device);
-// Relative speed of each device, summing to 1: the share of the work that it should get.
+// The relative speed of each device, summing to 1: the share of the work that the device should get.
 void tfc_partition_shares(const struct tfc_problem *problem, double *out_share);
 
 #endif

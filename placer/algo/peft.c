@@ -1,13 +1,13 @@
-// PEFT: like HEFT, but looks ahead through the optimistic cost table: OCT(n, d), the longest path from n's consumers to
-// the end if n is on d and everything after it is where that is shortest. The next operation is the ready one with the
-// largest mean OCT; it goes where its end plus OCT is least.
+// PEFT: like HEFT, with look-ahead by the optimistic cost table: OCT(n, d) is the longest path from n's consumers to
+// the end if n is on d and every later node is on its best device. The next operation is the ready one with the largest
+// mean OCT; it goes where its end plus OCT is least.
 #include <stdlib.h>
 #include <string.h>
 
 #include "placer/algo/lister.h"
 
-// Fills table [node * class_count...]: devices of one class differ only by links, so one column per device is kept
-// where links differ, one per class where they are alike.
+// Fills the table: one column per device where links differ; one per class where all links are alike, because devices
+// of one class differ only by their links.
 static void fill_oct(const struct tfc_problem *p, double *oct) {
   const struct tfc_cost_graph *g = p->graph;
   const uint32_t devices = p->device_count;
@@ -21,7 +21,7 @@ static void fill_oct(const struct tfc_problem *p, double *oct) {
       for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
         const uint32_t m = g->consumer[c];
         const double *next = oct + (size_t)m * devices;
-        double best = -1; // over all devices, with the transfer
+        double best = -1; // over all devices of the consumer, with the transfer
         for (uint32_t d = 0; d < devices; d++) {
           int64_t time = tfc_problem_time(p, m, d);
           mean[d] = time < 0 ? -1 : next[d] + (double)time;
@@ -41,7 +41,7 @@ static void sift(uint32_t *heap, size_t count, const double *rank, uint32_t node
   for (; i && rank[heap[(i - 1) / 2]] < rank[node]; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
   heap[i] = node;
 }
-static uint32_t take(uint32_t *heap, size_t count, const double *rank) { // pop; count: before
+static uint32_t take(uint32_t *heap, size_t count, const double *rank) { // pop; `count` before
   uint32_t top = heap[0], last = heap[count - 1];
   size_t i = 0;
   for (size_t child; (child = 2 * i + 1) < count - 1; i = child) {

@@ -1,5 +1,6 @@
-// Uniformly random placements, repaired where memory or links ask for it; the best of as many as the budget allows
-// (1,000 where it sets no limit). Mirhoseini et al. 2017 compare with one; random search is the honest rival.
+// Uniformly random placements; units are moved where memory limits or missing links ask for it. The answer is the best
+// of as many as the budget allows (1,000 if it sets no limit). Random search is the least that a learned policy has to
+// beat.
 #include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,

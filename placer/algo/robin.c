@@ -1,4 +1,4 @@
-// Units dealt out over the devices in topological order, one each in turn.
+// Round robin: units in topological order, one to each device in turn.
 #include <stdlib.h>
 
 #include "placer/search/local.h"

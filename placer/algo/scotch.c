@@ -1,5 +1,5 @@
-// Scotch's mapping of the graph of units onto an architecture whose vertices are the devices, weighted by their speed:
-// the way TensorFlow's early placement studies used it.
+// Scotch's static mapping of the graph of units onto an architecture graph, whose vertices are the devices, weighted by
+// their speed: the way TensorFlow's early placement studies used Scotch.
 #include <stdio.h>
 // scotch.h needs stdio.h before it
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 #include "placer/algo/partition.h"
 
-// One call at a time, each in a context of its own with one thread and its seed: on several threads, Scotch's answers
-// differ from run to run.
+// Scotch is called by one thread at a time, in a context of its own with one thread and a fixed seed: on several
+// threads its answers differ from run to run.
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
@@ -40,7 +40,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     SCOTCH_stratInit(&strat);
     int failed = SCOTCH_contextThreadSpawn(&context, 1, NULL);
     if (!failed) failed = SCOTCH_contextOptionSetNum(&context, SCOTCH_OPTIONNUMDETERMINISTIC, 1);
-    if (!failed) failed = SCOTCH_contextRandomClone(&context); // a state of its own
+    if (!failed) failed = SCOTCH_contextRandomClone(&context); // a random state of its own
     if (!failed) {
       SCOTCH_contextRandomSeed(&context, (SCOTCH_Num)(budget->seed & 0x3fffffff));
       SCOTCH_contextRandomReset(&context);

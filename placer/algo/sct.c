@@ -1,5 +1,6 @@
-// m-SCT: small communication times. A linear program gives every operation at most one favourite child that should
-// follow it on the same device (x near 0: the transfer is avoided); then earliest task first, favourites preferred.
+// m-SCT: small communication times. A linear program gives every operation at most one favourite child, which should
+// follow it on the same device (its variable x is near 0: no transfer). Then earliest task first, with favourites
+// preferred.
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,9 +8,9 @@
 #include "placer/algo/lister.h"
 #include "placer/exact/solver.h"
 
-#define LARGEST 2000 // nodes; above, each operation's favourite is the child with the longest remaining path
+#define LARGEST 2000 // nodes; above, the favourite is the child with the longest remaining path
 
-// favourite[node]: the parent that chose it.
+// Fills favourite[node]: the parent that has the node as its favourite child, by remaining paths.
 static void by_path(const struct tfc_problem *p, uint32_t *favourite) {
   const struct tfc_cost_graph *g = p->graph;
   for (uint32_t n = 0; n < p->node_count; n++) {
@@ -36,14 +37,14 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
   for (uint32_t c = 0; c < g->consumer_count; c++) edge[c] = tfc_program_variable(&lp, 0, 0, 1, false);
   for (uint32_t n = 0; n < p->node_count; n++) {
     const double time = tfc_lister_mean_time(p, n) * scale;
-    tfc_program_row(&lp, time, INFINITY); // it ends within the span
+    tfc_program_row(&lp, time, INFINITY); // the operation ends within the span
     tfc_program_term(&lp, span, 1), tfc_program_term(&lp, start[n], -1);
     const uint32_t first = g->first_consumer[g->first_tensor[n]], last = g->first_consumer[g->first_tensor[n + 1]];
     for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++) {
       const double wire = tfc_lister_mean_wire(p, t) * scale;
       for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
         owner[c] = n;
-        tfc_program_row(&lp, time, INFINITY); // its consumers begin behind it, and behind the transfer where x is 1
+        tfc_program_row(&lp, time, INFINITY); // a consumer starts after the operation, plus the transfer where x is 1
         tfc_program_term(&lp, start[g->consumer[c]], 1), tfc_program_term(&lp, start[n], -1);
         tfc_program_term(&lp, edge[c], -wire);
       }
@@ -53,7 +54,7 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
       for (uint32_t c = first; c < last; c++) tfc_program_term(&lp, edge[c], 1);
     }
   }
-  for (uint32_t n = 0; n < p->node_count; n++) { // and one favourite parent
+  for (uint32_t n = 0; n < p->node_count; n++) { // and every node is the favourite of at most one parent
     if (g->first_input[n + 1] - g->first_input[n] < 2) continue;
     tfc_program_row(&lp, (double)(g->first_input[n + 1] - g->first_input[n]) - 1, INFINITY);
     for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++)
@@ -63,12 +64,13 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
   if (budget->deadline > 0) limits.seconds = fmax(0.05, fmin(20, (budget->deadline - tfc_seconds_now()) / 2));
   limits.cancel = budget->cancel;
   TFC_TRY(s, tfc_program_solve(&lp, &limits, &answer));
-  if (answer.gave_up) { // the rule of the larger graphs
+  if (answer.gave_up) { // the solver died: use the rule for larger graphs
     by_path(p, favourite);
     goto out;
   }
   if (!answer.x) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for the linear program of m-SCT");
-  for (uint32_t c = 0; c < g->consumer_count; c++) // Hanen and Munier round below a threshold
+  // A variable below the threshold is rounded to 0, as Hanen and Munier do.
+  for (uint32_t c = 0; c < g->consumer_count; c++)
     if (answer.x[edge[c]] < 0.1) favourite[g->consumer[c]] = owner[c];
 out:
   tfc_program_deinit(&lp);

@@ -1,5 +1,5 @@
-// Everything on one device, or as much of it as may be there: what cannot run there goes to the next device that takes
-// it. The fastest such placement that fits.
+// Everything on one device, as far as that is allowed: a unit that cannot run there goes to the next device that can
+// run it. The answer is the fastest such placement that fits into memory.
 #include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
@@ -15,7 +15,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   TFC_TRY(s, tfc_solution_init(&trial, p));
   for (uint32_t home = 0; home < p->device_count; home++) {
-    if (p->twin[home] != home) continue; // as good as another one
+    if (p->twin[home] != home) continue; // an interchangeable device was tried already
     if (any && budget->evaluations && *out_evaluations >= budget->evaluations) break;
     bool whole = true;
     for (uint32_t u = 0; u < p->unit_count; u++) {

@@ -1,12 +1,12 @@
-// Contiguous split: units in topological order, cut into as many runs as there are devices, each device taking a share
-// of the work that its speed can do in the same time. Depth-first and breadth-first orders; the better one stays.
+// Contiguous split: units in topological order are cut into as many runs as there are devices; each run is the work
+// that its device can do in the same time. Tried with a depth-first and a breadth-first order; the better one is kept.
 #include "placer/algo/split.h"
 
 #include <stdlib.h>
 
 #include "placer/algo/order.h"
 
-// Fills devices of the order one after another up to `target` ps each; what is left over goes to the last.
+// Gives each device consecutive units of the order up to `target` ps; the last device gets the rest.
 static void fill(const struct tfc_problem *p, const uint32_t *order, double target, tfc_device_id *device) {
   uint32_t at = 0;
   double load = 0;
@@ -31,7 +31,8 @@ static void fill(const struct tfc_problem *p, const uint32_t *order, double targ
 
 void tfc_split_order(const struct tfc_problem *p, struct tfc_random *random, const uint32_t *order,
                      tfc_device_id *device) {
-  double low = 0, high = (double)p->total_fastest * 1.01 + 1; // the target at which the last device is not left over
+  // Bisection: the least target at which the last device does not get more than the others.
+  double low = 0, high = (double)p->total_fastest * 1.01 + 1;
   for (int k = 0; k < 10; k++) {
     double target = (low + high) / 2, last = 0;
     fill(p, order, target, device);

@@ -1,5 +1,5 @@
-// m-TOPO: units in topological order onto one device until it holds its share of the memory (or of the time, where
-// nodes hold none), then onto the next.
+// m-TOPO: units in topological order go to one device until it holds its share of the memory (of the time if no node
+// holds memory), then to the next device.
 #include <stdlib.h>
 
 #include "placer/algo/order.h"
@@ -22,7 +22,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   }
   const bool by_time = total <= 0;
   if (by_time) total = (double)p->total_fastest, largest = 0;
-  const double cap = total / p->device_count + largest; // Baechi's load-balanced limit
+  const double cap = total / p->device_count + largest; // the limit of Baechi's load-balanced variant
   for (uint32_t i = 0; i < p->unit_count; i++) {
     const uint32_t u = order[i];
     uint32_t d = at;
