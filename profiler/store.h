@@ -158,7 +158,7 @@ TFC_MUST_USE tfc_status tfc_store_set_final(struct tfc_store *store, int64_t key
 
 struct tfc_store_step {
   uint32_t step;     // ascending within the placement
-  const char *phase; // "warm-up", "profile", "screen", "final"
+  const char *phase; // "warm-up", "profile", "screen", "choose", "final"
   uint32_t block;
   bool traced;
   int64_t start_ns, duration_ns; // CLOCK_MONOTONIC_RAW

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/measure/choice.h"
 #include "placer/measure/evaluator.h"
+#include "profiler/statistics.h"
 #include "runtime/base/units.h"
 
 // The clock shows with every event what leads and how many were measured.
@@ -149,6 +151,33 @@ static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_me
   return NULL;
 }
 
+// The final turns' steps: medians of the blocks that choose, and the others as what it takes.
+static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t final_from) {
+  double block_us[TFC_JOB_CHOOSE_ROUNDS][64];
+  uint32_t block_count[TFC_JOB_CHOOSE_ROUNDS] = {0};
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    const struct tfc_measured_step *t = &m->steps[i];
+    const double us = 1e-3 * (double)t->duration_ns;
+    if (t->warmup) continue;
+    if (t->block < final_from) {
+      if (t->block < TFC_JOB_CHOOSE_ROUNDS && block_count[t->block] < 64)
+        block_us[t->block][block_count[t->block]++] = us;
+    } else if (!tfc_array_push(&k->final_step_us, us) || !tfc_array_push(&k->final_block_of, t->block - final_from)) {
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+  }
+  for (k->choose_count = 0; k->choose_count < TFC_JOB_CHOOSE_ROUNDS && block_count[k->choose_count]; k->choose_count++)
+    k->choose_us[k->choose_count] = tfc_quartiles_of(block_us[k->choose_count], block_count[k->choose_count]).median;
+  if (!k->final_step_us.count) return NULL;
+  double *us = malloc(k->final_step_us.count * sizeof *us);
+  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(us, k->final_step_us.data, k->final_step_us.count * sizeof *us);
+  const struct tfc_quartiles q = tfc_quartiles_of(us, k->final_step_us.count);
+  k->final_us = q.median, k->final_q1 = q.q1, k->final_q3 = q.q3, k->final_steps = (uint32_t)k->final_step_us.count;
+  free(us);
+  return NULL;
+}
+
 tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index, const struct tfc_measured *m,
                                    bool final) {
   struct tfc_job_candidate *k = &c->list.data[index];
@@ -160,11 +189,7 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
   double median = timed ? 1e-6 * (double)r.value : (double)NAN, q1 = timed ? 1e-6 * (double)r.q1 : (double)NAN,
          q3 = timed ? 1e-6 * (double)r.q3 : (double)NAN;
   if (final) {
-    k->final_us = median, k->final_q1 = q1, k->final_q3 = q3, k->final_steps = r.steps;
-    for (uint32_t i = 0; i < m->step_count; i++)
-      if (!m->steps[i].warmup && (!tfc_array_push(&k->final_step_us, 1e-3 * (double)m->steps[i].duration_ns) ||
-                                  !tfc_array_push(&k->final_block_of, m->steps[i].block)))
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, take_final(k, m, c->final_from));
   } else {
     k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
     k->level_us = median;
@@ -298,12 +323,21 @@ void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *c) {
 }
 
 void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint32_t *index, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    const struct tfc_job_candidate *k = &c->list.data[index[i]], *best = tfc_job_candidates_best(c);
-    if (tfc_job_can_answer(k) && isfinite(k->final_us) &&
-        (!best || k->final_us < tfc_job_final_us(best) || best->state != TFC_RESULT_OK))
-      c->best = index[i];
+  uint32_t turns = 0, leader = UINT32_MAX;
+  double log_us[TFC_JOB_MOST_FINALISTS * TFC_JOB_CHOOSE_ROUNDS];
+  for (uint32_t i = 0; i < count; i++)
+    if (c->list.data[index[i]].choose_count > turns) turns = c->list.data[index[i]].choose_count;
+  // The batch measured the one that it chose to the end; what took its place where it failed was measured so too.
+  for (int measured = 1; measured >= 0 && leader == UINT32_MAX; measured--) {
+    for (uint32_t i = 0; i < count && i < TFC_JOB_MOST_FINALISTS; i++) {
+      const struct tfc_job_candidate *k = &c->list.data[index[i]];
+      const bool fits = tfc_job_can_answer(k) && (!measured || isfinite(k->final_us));
+      for (uint32_t t = 0; t < turns; t++)
+        log_us[i * TFC_JOB_CHOOSE_ROUNDS + t] = fits && t < k->choose_count ? log(k->choose_us[t]) : (double)NAN;
+    }
+    leader = tfc_choice_leader(log_us, count, TFC_JOB_CHOOSE_ROUNDS, turns);
   }
+  if (leader != UINT32_MAX) c->best = index[leader];
   show(c);
 }
 
@@ -335,6 +369,11 @@ bool tfc_job_can_answer(const struct tfc_job_candidate *k) {
 }
 double tfc_job_final_us(const struct tfc_job_candidate *k) {
   return isfinite(k->final_us) ? k->final_us : k->median_us;
+}
+double tfc_job_choose_us(const struct tfc_job_candidate *k) {
+  double sum = 0;
+  for (uint32_t t = 0; t < k->choose_count; t++) sum += log(k->choose_us[t]);
+  return k->choose_count ? exp(sum / k->choose_count) : (double)NAN;
 }
 double tfc_job_load_us(const struct tfc_job_candidate *k) {
   return k->in_flight.us.count ? k->in_flight.median_us : k->simulated_us;

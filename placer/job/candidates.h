@@ -5,6 +5,8 @@
 
 #include "placer/job/model.h"
 
+enum { TFC_JOB_CHOOSE_ROUNDS = 4, TFC_JOB_MOST_FINALISTS = 16 };
+
 struct tfc_job_samples { // how far apart steps end, one by one or with several in flight, whichever is faster
   uint32_t at_once;      // in flight; 1: one by one
   double median_us, q1_us, q3_us;
@@ -28,9 +30,13 @@ struct tfc_job_candidate { // a placement that was measured or has a name
   // Its step time at the speed that the machine had when the first reference was measured, by its ratio to its own
   // reference, and that one's to an earlier one, and so on. Its median where it had no reference.
   double level_us;
-  double simulated_us;                 // with the costs as they were known when it was simulated
-  double predicted_us;                 // the same before it was measured, as it is stored; NaN: not simulated then
-  double final_us, final_q1, final_q3; // NaN: not in the final run
+  double simulated_us; // with the costs as they were known when it was simulated
+  double predicted_us; // the same before it was measured, as it is stored; NaN: not simulated then
+  // Medians of the final turns that chose the answer, in order. The figures of the final run, below, are of the turns
+  // after them, which had no part in the choice.
+  double choose_us[TFC_JOB_CHOOSE_ROUNDS];
+  uint32_t choose_count;
+  double final_us, final_q1, final_q3; // NaN: not measured in those
   uint32_t final_steps;
   TFC_ARRAY(double) final_step_us; // in order; blocks of `final_block`
   TFC_ARRAY(uint32_t) final_block_of;
@@ -57,6 +63,7 @@ struct tfc_job_candidates {
   uint32_t best;       // index of the incumbent, UINT32_MAX: none
   double best_seen_us; // the shortest median of any that could be the answer
   uint32_t seen;       // whose that was, as the clock was told; UINT32_MAX: nobody's
+  uint32_t final_from; // number of the first block of the final turns that has no part in the choice
   struct tfc_job_unordered unordered;
 };
 void tfc_job_candidates_init(struct tfc_job_candidates *candidates, struct tfc_job_clock *clock,
@@ -80,7 +87,7 @@ TFC_MUST_USE tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *
 void tfc_job_candidate_deinit(struct tfc_job_candidate *candidate);
 
 // --- What was measured -----------------------------------------------------------------------------------------------
-// Takes over what was measured; `final`: in the final turns.
+// Takes over what was measured; `final`: in the final turns, whose blocks before `final_from` choose.
 TFC_MUST_USE tfc_status tfc_job_candidates_take(struct tfc_job_candidates *candidates, uint32_t index,
                                                 const struct tfc_measured *measured, bool final);
 // With so many steps at once: how far apart they end. Kept where it is the faster way so far.
@@ -103,7 +110,7 @@ void tfc_job_candidates_lead(struct tfc_job_candidates *candidates, uint32_t ind
 void tfc_job_candidates_choose_by_median(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_by_level(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *candidates);
-// Those of index[count] that are better than the incumbent by their final run, or than one that failed there.
+// Of index[count], the fastest of the final turns that choose becomes the incumbent.
 void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *candidates, const uint32_t *index, uint32_t count);
 // Pipelined, the load counts: as measured with several steps in flight, where any was; else as modelled now from what
 // was measured of operations and links. True: measured. *out_single: index of the best single device or UINT32_MAX.
@@ -112,7 +119,8 @@ bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *candidates, ui
 // --- Asking ----------------------------------------------------------------------------------------------------------
 const struct tfc_job_candidate *tfc_job_candidates_best(const struct tfc_job_candidates *candidates); // NULL: none
 bool tfc_job_can_answer(const struct tfc_job_candidate *candidate);
-double tfc_job_final_us(const struct tfc_job_candidate *candidate); // of the final run, else of its first
+double tfc_job_final_us(const struct tfc_job_candidate *candidate);  // of the final run, else of its first
+double tfc_job_choose_us(const struct tfc_job_candidate *candidate); // in the final turns that choose; NaN: not there
 // A step's load on the busiest device: as measured with several steps in flight, else as modelled.
 double tfc_job_load_us(const struct tfc_job_candidate *candidate);
 

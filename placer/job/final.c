@@ -6,6 +6,9 @@
 #include "placer/job/in_flight.h"
 #include "runtime/base/units.h"
 
+static const double told_from = 1.05; // the answer takes so much longer than the best so far that it is told
+static const double choosing = 0.45;  // of the time for the final turns
+
 struct finishing {
   struct tfc_job_turns *t;
   uint32_t index[TFC_JOB_MOST_FINALISTS];
@@ -50,16 +53,18 @@ out:
   return s;
 }
 
-// What was said to be the best on the way, and is not the answer: why not.
+// What was said to be the best on the way, and is not the answer, or takes longer as the answer: why.
 static void explain_seen(const struct tfc_job_turns *t) {
   const struct tfc_job_candidates *c = t->candidates;
   char a[32], b[32];
-  if (c->seen == UINT32_MAX || c->seen == c->best) return;
+  if (c->seen == UINT32_MAX) return;
   const struct tfc_job_candidate *k = &c->list.data[c->seen];
   const char *by = k->algorithm ? k->algorithm : k->name;
-  if (isfinite(k->final_us))
+  const double us = isfinite(k->final_us) ? k->final_us : tfc_job_choose_us(k);
+  if (c->seen == c->best && !(us > told_from * c->best_seen_us)) return;
+  if (isfinite(us))
     tfc_job_say(t->clock, false, "the best so far, %s by %s, took %s in the final turns",
-                tfc_show_us(a, c->best_seen_us), by, tfc_show_us(b, k->final_us));
+                tfc_show_us(a, c->best_seen_us), by, tfc_show_us(b, us));
   else
     tfc_job_say(t->clock, false, "the best so far, %s by %s, was not measured in the final turns: %s",
                 tfc_show_us(a, c->best_seen_us), by, k->note ? k->note : "there was no time left");
@@ -78,6 +83,14 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   reserve += tfc_job_shares.unordered * fmax(0, total - reserve - tfc_job_seconds(t->clock));
   uint32_t count = tfc_job_finalists(c, total - reserve - tfc_job_seconds(t->clock), f.index, &block);
   TFC_TRY(s, tfc_job_entries_make(c, f.index, count, UINT32_MAX, &entries));
+  uint32_t answers = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[f.index[i]];
+    entries.list[i].answers = tfc_job_can_answer(k), entries.list[i].stays = tfc_job_stays(k);
+    answers += tfc_job_can_answer(k);
+  }
+  c->final_from = answers > 1 ? TFC_JOB_CHOOSE_ROUNDS : 1;
+  const double now = tfc_job_seconds(t->clock);
   tfc_job_say(t->clock, false, "final run: %u placements in turns", count);
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
@@ -85,6 +98,9 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
                                     .warmup = 1,
                                     .block = block,
                                     .blocks = TFC_JOB_FINAL_ROUNDS,
+                                    .choose = c->final_from,
+                                    .choose_until_s =
+                                        tfc_job_moment(t->clock, now + choosing * (total - reserve - now)),
                                     .best_us = (double)NAN,
                                     .trace = t->model->trace,
                                     .deadline_s = tfc_job_moment(t->clock, total - reserve)};

@@ -48,11 +48,18 @@ static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) 
   return count;
 }
 
-// What so many timed steps of each take, with those before them by which plans adapt and warm up.
-static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *list, uint32_t count, uint32_t steps) {
+bool tfc_job_stays(const struct tfc_job_candidate *k) {
+  return k->whole || k->single || is_rival(k);
+}
+
+// What so many timed steps of each that choose take, with those before them by which plans adapt and warm up, and so
+// many more of those that stay and of the incumbent.
+static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *list, uint32_t count, uint32_t choose,
+                          uint32_t stay) {
   double us = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
+    const uint32_t steps = choose + (tfc_job_stays(k) || list[i] == c->best ? stay : 0);
     us += (steps + 2 + (k->whole ? TFC_ADAPT_STEPS : TFC_ADAPT_ORDER_STEPS)) * k->median_us;
   }
   return 1e-6 * us;
@@ -85,21 +92,23 @@ uint32_t tfc_job_finalists(const struct tfc_job_candidates *c, double left_s, ui
   // A screening says little of those that are close together: more of them where all have time for every round, also
   // on a machine that has become slower by a third.
   for (; several < MOST_FINALISTS && count < TFC_JOB_MOST_FINALISTS; several++) {
-    uint32_t steps = several < FINALISTS ? 2 * TFC_JOB_FINAL_BLOCK : TFC_JOB_FINAL_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;
+    const bool few = several < FINALISTS;
+    const uint32_t choose = few ? TFC_JOB_FINAL_BLOCK : TFC_JOB_CHOOSE_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;
+    const uint32_t stay = few ? TFC_JOB_FINAL_BLOCK : TFC_JOB_FINAL_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;
     list[count] = fastest(c, false, list, count);
-    if (list[count] == UINT32_MAX || seconds_for(c, list, count + 1, steps) > left_s) break;
+    if (list[count] == UINT32_MAX || seconds_for(c, list, count + 1, choose, stay) > left_s) break;
     count++;
   }
-  while (seconds_for(c, list, count, 2 * FEWEST_BLOCK) > left_s && drop_one(c, list, &count)) {
+  while (seconds_for(c, list, count, FEWEST_BLOCK, FEWEST_BLOCK) > left_s && drop_one(c, list, &count)) {
   }
-  while (block > FEWEST_BLOCK && seconds_for(c, list, count, 2 * block) > left_s) block--;
+  while (block > FEWEST_BLOCK && seconds_for(c, list, count, block, block) > left_s) block--;
   *out_block = block;
   return count;
 }
 
 double tfc_job_final_s(const struct tfc_job_candidates *c, const struct tfc_job_schedule *schedule) {
   uint32_t list[TFC_JOB_MOST_FINALISTS], count = competitors(c, list);
-  double turns = seconds_for(c, list, count, 2 * (FEWEST_BLOCK + 1)) / (1 - tfc_job_shares.unordered);
+  double turns = seconds_for(c, list, count, FEWEST_BLOCK + 1, FEWEST_BLOCK + 1) / (1 - tfc_job_shares.unordered);
   if (tfc_job_model_runs_in_flight(c->model)) turns /= 1 - tfc_job_shares.in_flight;
   return turns + tfc_job_report_s(schedule);
 }

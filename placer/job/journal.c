@@ -219,7 +219,9 @@ static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_ca
     const struct tfc_measured_step *t = &m->steps[i];
     number[i] = at->next_step;
     if (t->warmup) continue;
-    struct tfc_store_step row = {at->next_step++, phase, t->block, t->traced, t->start_ns, t->duration_ns};
+    const bool chooses = t->block < c->final_from && strcmp(phase, "final") == 0;
+    struct tfc_store_step row = {at->next_step++, chooses ? "choose" : phase, t->block, t->traced, t->start_ns,
+                                 t->duration_ns};
     TFC_TRY(s, tfc_store_add_steps(j->store, at->key, &row, 1));
   }
   for (uint32_t i = 0; i < m->profile_count; i++) {

@@ -2,13 +2,14 @@
 //
 // Without a reference, round r runs block r of every entry (A B C A B C). With a reference R, a block of R stands
 // before and after each entry's block, and neighbours share it: R A R B R C R. An entry that is far too slow after 1 +
-// 2 steps is stopped.
+// 2 steps is stopped. A batch that chooses has turns that choose the fastest before those that tell what it takes.
 #include "placer/measure/batch.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/measure/choice.h"
 #include "placer/measure/guard.h"
 #include "placer/measure/pipeline.h"
 #include "placer/model/machine.h"
@@ -18,7 +19,7 @@
 #include "runtime/base/units.h"
 #include "runtime/device/settle.h"
 
-enum { MOST_IN_FLIGHT = 1024, MOST_WINDOWS = 64 };
+enum { MOST_IN_FLIGHT = 1024, MOST_WINDOWS = 64, MOST_CHOOSING = 64 };
 
 struct run { // one entry
   struct tfc_measure_entry entry;
@@ -379,17 +380,59 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   return tfc_status_make(TFC_UNAVAILABLE, "a device is lost");
 }
 
+// One block of each that goes on; log_us[entry * MOST_CHOOSING + number], NULL: not wanted.
+static tfc_status turn(struct batch *b, uint32_t number, double *log_us) {
+  for (uint32_t i = 0; i < b->count; i++) {
+    struct run *r = &b->runs[i];
+    double us = (double)NAN;
+    if (r->ended) continue;
+    if (!r->plan) plan_entry(b, r);
+    if (!r->ended) TFC_RETURN_IF_ERROR(block(b, r, number, b->rules.best_us, &us));
+    if (r->ended) TFC_RETURN_IF_ERROR(send_result(b, r));
+    if (log_us && !r->ended && r->entry.answers) log_us[(size_t)i * MOST_CHOOSING + number] = log(us);
+  }
+  return NULL;
+}
+
+// Nothing more is measured of this entry, which is fine as it is.
+static tfc_status leave_out(struct batch *b, struct run *r) {
+  r->ended = true;
+  return send_result(b, r);
+}
+
+static tfc_status choose(struct batch *b) {
+  tfc_status s = NULL;
+  const size_t cells = (size_t)b->count * MOST_CHOOSING;
+  double *log_us = malloc((cells + 1) * sizeof *log_us);
+  uint32_t best = UINT32_MAX;
+  if (!log_us) return tfc_status_no_memory("measuring");
+  for (size_t i = 0; i < cells; i++) log_us[i] = (double)NAN;
+  for (uint32_t k = 0; k < b->rules.choose; k++) {
+    if (k > 0 && (late(b) || (b->rules.choose_until_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.choose_until_s)))
+      break;
+    TFC_TRY(s, turn(b, k, log_us));
+    for (uint32_t i = 0; i < b->count; i++) // what failed since is no leader
+      if (b->runs[i].ended) log_us[(size_t)i * MOST_CHOOSING] = (double)NAN;
+    best = tfc_choice_leader(log_us, b->count, MOST_CHOOSING, k + 1);
+    for (uint32_t i = 0; i < b->count && best != UINT32_MAX; i++) {
+      struct run *r = &b->runs[i];
+      if (!r->ended && !r->entry.stays && r->entry.answers &&
+          tfc_choice_surely_slower(log_us + (size_t)best * MOST_CHOOSING, log_us + (size_t)i * MOST_CHOOSING, k + 1))
+        TFC_TRY(s, leave_out(b, r));
+    }
+  }
+  for (uint32_t i = 0; i < b->count; i++)
+    if (!b->runs[i].ended && i != best && !b->runs[i].entry.stays) TFC_TRY(s, leave_out(b, &b->runs[i]));
+out:
+  free(log_us);
+  return s;
+}
+
 static tfc_status rounds(struct batch *b) {
+  if (b->rules.choose) TFC_RETURN_IF_ERROR(choose(b));
   for (uint32_t k = 0; k < b->rules.blocks; k++) {
     if (k > 0 && late(b)) break;
-    for (uint32_t i = 0; i < b->count; i++) {
-      struct run *r = &b->runs[i];
-      double us;
-      if (r->ended) continue;
-      if (!r->plan) plan_entry(b, r);
-      if (!r->ended) TFC_RETURN_IF_ERROR(block(b, r, k, b->rules.best_us, &us));
-      if (r->ended) TFC_RETURN_IF_ERROR(send_result(b, r));
-    }
+    TFC_RETURN_IF_ERROR(turn(b, b->rules.choose + k, NULL));
   }
   for (uint32_t i = 0; i < b->count; i++) TFC_RETURN_IF_ERROR(send_result(b, &b->runs[i]));
   return NULL;
@@ -442,12 +485,15 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
   m->settle = tfc_unpack_u32(u);
   m->block = tfc_unpack_u32(u);
   m->blocks = tfc_unpack_u32(u);
+  m->choose = tfc_unpack_u32(u);
+  m->choose_until_s = tfc_unpack_f64(u);
   m->stop_ratio = tfc_unpack_f64(u);
   m->best_us = tfc_unpack_f64(u);
   m->trace = (tfc_trace_mode)tfc_unpack_u32(u);
   m->ignore_limits = tfc_unpack_u32(u);
   m->deadline_s = tfc_unpack_f64(u);
-  if (u->failed || m->count > 65536 || (m->reference != UINT32_MAX && m->reference >= m->count))
+  if (u->failed || m->count > 65536 || m->choose > MOST_CHOOSING ||
+      (m->reference != UINT32_MAX && m->reference >= m->count))
     return tfc_status_make(TFC_INTERNAL, "a broken message");
   if (!(b->runs = calloc(m->count + 1u, sizeof *b->runs))) return tfc_status_no_memory("measuring");
   b->count = m->count;
@@ -458,6 +504,8 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
     r->entry.plain = tfc_unpack_u32(u);
     r->entry.in_parts = tfc_unpack_u32(u);
     r->entry.in_flight = tfc_unpack_u32(u);
+    r->entry.answers = tfc_unpack_u32(u);
+    r->entry.stays = tfc_unpack_u32(u);
     const void *placement = tfc_unpack_array(u, sizeof *r->placement, &nodes);
     if (!(r->placement = malloc(nodes * sizeof *r->placement + 1))) return tfc_status_no_memory("measuring");
     memcpy(r->placement, placement, nodes * sizeof *r->placement);

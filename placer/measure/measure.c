@@ -379,6 +379,8 @@ static void pack_batch(const struct tfc_measure_batch *b, const struct pending *
   tfc_pack_u32(p, b->settle);
   tfc_pack_u32(p, b->block);
   tfc_pack_u32(p, b->blocks);
+  tfc_pack_u32(p, b->choose);
+  tfc_pack_f64(p, b->choose_until_s);
   tfc_pack_f64(p, b->stop_ratio);
   tfc_pack_f64(p, b->best_us);
   tfc_pack_u32(p, b->trace);
@@ -390,6 +392,8 @@ static void pack_batch(const struct tfc_measure_batch *b, const struct pending *
     tfc_pack_u32(p, e->plain);
     tfc_pack_u32(p, e->in_parts);
     tfc_pack_u32(p, e->in_flight);
+    tfc_pack_u32(p, e->answers);
+    tfc_pack_u32(p, e->stays);
     tfc_pack_array(p, e->placement, e->whole ? 0 : nodes, sizeof *e->placement);
     tfc_pack_array(p, e->sequence, e->sequence ? e->sequence_count : 0, sizeof *e->sequence);
   }

@@ -103,6 +103,8 @@ struct tfc_measure_entry {
   const uint16_t *placement; // [node_count] device
   const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
   uint32_t sequence_count;
+  // Where a batch chooses: it may be chosen; it is measured to the end whoever is chosen.
+  bool answers, stays;
 };
 struct tfc_measure_batch {
   const struct tfc_measure_entry *entries;
@@ -111,8 +113,14 @@ struct tfc_measure_batch {
   uint32_t warmup;        // untimed steps before each entry's first block
   bool settle;            // warm up until allocation has settled (at least warmup, at most 10, once if it is late)
   uint32_t block, blocks; // timed steps of a block, blocks of each entry
-  double stop_ratio;      // > 0: after 2 steps, an entry this much slower than the best (with `best_us`) is stopped
-  double best_us;         // NaN: the reference's
+  // > 0, without a reference: so many turns of one block each come first and choose the fastest of those that may be
+  // chosen (choice.h); one that is surely slower is out as soon as that is sure. `blocks` turns of the chosen one and
+  // of those that stay follow, numbered from `choose` on, one of them however late it is: they had no part in the
+  // choice.
+  uint32_t choose;
+  double choose_until_s; // no turn but the first begins to choose after that; 0: as long as it takes
+  double stop_ratio;     // > 0: after 2 steps, an entry this much slower than the best (with `best_us`) is stopped
+  double best_us;        // NaN: the reference's
   tfc_trace_mode trace;
   bool ignore_limits; // run what does not fit all the same (profiles)
   bool again;         // an entry whose worker died is run once more (profiles: all else follows from them)

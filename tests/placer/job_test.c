@@ -135,11 +135,12 @@ static void test_run(void **state) {
   assert_true(out.placement->feasible);
   assert_true(tfc_str_is(out.placement->execution, "--seed 1 --threads 1"));
   assert_stored(&out);
-  // Nothing that can be the answer and was measured in the same turns is faster than the answer.
+  // Nothing that can be the answer and was measured in the same turns, which did not choose, is faster than the answer
+  // by more than both vary.
   for (uint32_t i = 0; i < out.row_count; i++)
     if (strcmp(out.rows[i].kind, "whole") != 0 && out.rows[i].steps > 5 && out.rows[i].state == TFC_RESULT_OK &&
         out.rows[i].note == NULL)
-      assert_true(out.rows[i].median_us >= row_of(&out, "answer")->median_us);
+      assert_true(out.rows[i].q3_us >= row_of(&out, "answer")->q1_us);
   tfc_job_outcome_deinit(&out);
 }
 

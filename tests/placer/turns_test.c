@@ -223,6 +223,32 @@ static void test_turns(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(seen.state[i], TFC_RESULT_OK);
 }
 
+// The turns that choose come first; those after them are of the chosen one and of what stays.
+static void test_choosing(void **state) {
+  (void)state;
+  struct tfc_measure_entry entries[] = {{.placement = first, .answers = true},
+                                        {.placement = second, .answers = true},
+                                        {.placement = mixed, .stays = true}};
+  struct tfc_measure_batch batch = {.entries = entries,
+                                    .count = 3,
+                                    .reference = UINT32_MAX,
+                                    .warmup = 1,
+                                    .block = 3,
+                                    .blocks = 2,
+                                    .choose = 1,
+                                    .trace = TFC_TRACE_MODE_NONE,
+                                    .best_us = NAN};
+  measure(false, NULL, &batch);
+  assert_turns(block_us(0, 0) < block_us(1, 0) ? "A0 B0 C0 A1 C1 A2 C2" : "A0 B0 C0 B1 C1 B2 C2", 3);
+  for (int i = 0; i < 3; i++) assert_int_equal(seen.state[i], TFC_RESULT_OK);
+  batch.choose = 3, batch.choose_until_s = 1e-3; // over: one turn chooses all the same
+  batch.deadline_s = 1e-3;                       // and one says what it takes, in two steps
+  measure(false, NULL, &batch);
+  assert_int_equal(seen.timed[2], 4);
+  assert_true(seen.timed[0] + seen.timed[1] == 6 && (seen.timed[0] == 4 || seen.timed[1] == 4));
+  for (uint32_t i = 0; i < seen.total; i++) assert_true(seen.all[i].step.block == 0 || seen.all[i].step.block == 3);
+}
+
 static void test_traced_blocks(void **state) {
   (void)state;
   static const tfc_trace_mode modes[] = {TFC_TRACE_MODE_ALL, TFC_TRACE_MODE_ALTERNATE, TFC_TRACE_MODE_NONE};
@@ -392,6 +418,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_the_graph_counts),
       cmocka_unit_test(test_variables_are_restored),
       cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_choosing),
       cmocka_unit_test(test_traced_blocks),
       cmocka_unit_test(test_in_flight),
       cmocka_unit_test(test_hopeless_entries_are_stopped),
