@@ -1,12 +1,12 @@
-// The grammar of --devices, checked before any file is read. Whether the devices exist is checked later, with another
-// exit code.
+// Checks the syntax of --devices before any file is read. Whether the devices exist is checked later, with another exit
+// code.
 #ifndef TFC_CLI_DEVICE_LIST_H
 #define TFC_CLI_DEVICE_LIST_H
 
 #include <stdbool.h>
 
-// NULL: "4", "cpu:0-3,gpu:0" and the like. Otherwise what is wrong with it; free() it. `described`: names of a machine
-// file, which may hold anything.
+// Returns NULL for a well-formed list ("4", "cpu:0-3,gpu:0"), else a text that says what is wrong with it; free() it.
+// `described`: the names are those of a machine file, which may be any names.
 char *cli_device_list_error(const char *text, bool described);
 
 #endif

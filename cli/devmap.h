@@ -1,21 +1,22 @@
-// --map: devices renamed for the production machine: "gpu:0=/job:worker/task:1/device:GPU:0,gpu:1=...".
+// --map: new device names for the production machine: "gpu:0=/job:worker/task:1/device:GPU:0,gpu:1=...".
 #ifndef TFC_CLI_DEVMAP_H
 #define TFC_CLI_DEVMAP_H
 
 #include "placer/model/placement.h"
 #include "runtime/graph/graph.h"
 
-// Replaces `tensorflow` of the document's devices; those without one get "/device:KIND:INDEX" from their name.
-// UNAVAILABLE: a name in `text` that the placement does not have. INVALID_ARGUMENT: not NAME=DEVICE, or a device string
-// that cannot be read. `text` may be NULL.
+// Replaces `tensorflow` of the document's devices; a device without one gets "/device:KIND:INDEX", made from its name.
+// UNAVAILABLE: `text` names a device that the placement does not have. INVALID_ARGUMENT: it is not NAME=DEVICE, or the
+// device string cannot be read. `text` may be NULL.
 TFC_MUST_USE tfc_status cli_devmap_apply(struct tfc_placement *placement, const char *text);
 
-// The first device with nodes on it that `text` gives no name; data NULL: none. What runs on the host stays there.
+// The first device with nodes on it for which `text` has no new name; data NULL: there is none. The host needs no new
+// name.
 tfc_str cli_devmap_unnamed(const struct tfc_placement *placement, const char *text);
 
-// What a graph file gets from a placement: a callback for tfc_graph_save, with a check before.
+// What a placement writes into a graph file: a callback for tfc_graph_save, and a check before it.
 struct cli_devmap;
-// INVALID_ARGUMENT: a node of the graph that the placement lacks, or one that the graph lacks; names it.
+// INVALID_ARGUMENT names a node that only the graph or only the placement has.
 TFC_MUST_USE tfc_status cli_devmap_create(const struct tfc_graph *graph, const struct tfc_placement *placement,
                                           struct cli_devmap **out);
 tfc_str cli_devmap_device(void *devmap, tfc_str key, tfc_str device);

@@ -50,7 +50,7 @@ tfc_status cli_export_csv(const struct tfc_placement *p, const char *path) {
 }
 
 // --- device-function -----------------------------------------------------------------------------------------------
-// As a Python literal; names are bytes, what is not printable ASCII is escaped.
+// Writes a Python bytes literal: names are bytes, and all but printable ASCII is escaped.
 static void add_literal(struct tfc_text *out, tfc_str text) {
   tfc_text_printf(out, "\"");
   for (size_t i = 0; i < text.size; i++) {
@@ -106,7 +106,7 @@ tfc_status cli_export_device_function(const struct tfc_placement *p, const char 
   for (uint32_t i = 0; i < p->node_count; i++) {
     uint32_t d = 0;
     while (d < p->device_count && !tfc_str_equal(p->devices[d].name, p->nodes[i].device)) d++;
-    // What is on the host is where TensorFlow puts it; the bodies of functions have operations of their own.
+    // TensorFlow places host-only operations itself; operations inside functions are in graphs of their own.
     if (d == p->device_count || tfc_str_starts(p->nodes[i].name, "function/")) continue;
     tfc_text_printf(&text, "    ");
     add_literal(&text, p->nodes[i].name);

@@ -7,8 +7,8 @@
 
 // One line a node: name, device, TensorFlow's name of it, order, reason.
 TFC_MUST_USE tfc_status cli_export_csv(const struct tfc_placement *placement, const char *path);
-// Python 3 without imports: device(op) for `with tf.compat.v1.device(...)`, and apply(graph) for a graph that is built
-// already.
+// A Python 3 file without imports: device(op) for `with tf.compat.v1.device(...)`, and apply(graph) for a graph that
+// exists already.
 TFC_MUST_USE tfc_status cli_export_device_function(const struct tfc_placement *placement, const char *path);
 // {"worker": ["localhost:2222", ...], ...}, as tf.train.ClusterSpec takes it: the jobs and tasks of the devices' names.
 // INVALID_ARGUMENT: a device's name that cannot be read.

@@ -1,8 +1,9 @@
-// Values of feeds in the type that the graph wants.
+// Converts the values of feeds to the types that the graph declares.
 //
-// As TensorFlow takes arrays for its feeds, NumPy's int64 and float64 go into int32 and float32 as well: whole numbers
-// and booleans into any number type that holds each of them, floats into any float type (rounded). INVALID_ARGUMENT
-// names the number that does not fit, and both types. What else differs stays as it is: who runs the step says so.
+// TensorFlow converts arrays that are fed, so that NumPy's int64 and float64 may go into int32 and float32. This does
+// the same: whole numbers and booleans go into any number type that can hold each of them, floats into any float type
+// (rounded). INVALID_ARGUMENT names the number that does not fit, and both types. Any other difference is left to the
+// session, which reports it.
 #ifndef TFC_CLI_FEED_CAST_H
 #define TFC_CLI_FEED_CAST_H
 

@@ -68,7 +68,7 @@ const char *tfc_nearest(const char *text, const char *(*name)(const void *list, 
   struct tfc_nearest nearest = {.text = tfc_str_from(text)};
   const char *candidate;
   for (size_t i = 0; (candidate = name(list, i)) != NULL; i++) tfc_nearest_try(&nearest, tfc_str_from(candidate));
-  return nearest.best.data; // a whole string of the list
+  return nearest.best.data; // it points into the list, so it is a whole name
 }
 
 int tfc_flags_error(const struct tfc_program *program, const char *format, ...) {
@@ -100,7 +100,7 @@ static void print_wrapped(FILE *out, const char *text, int indent, int width) {
   fputc('\n', out);
 }
 
-// The terminal's width, or COLUMNS; the text stays readable in between.
+// The terminal's width, or COLUMNS, limited to a range in which text is readable.
 static int help_width(void) {
   const char *columns = getenv("COLUMNS");
   struct winsize window = {0};
@@ -240,14 +240,14 @@ static const struct tfc_flag *find_letter(const struct tfc_program *program, cha
   return NULL;
 }
 
-// Does this argument look like one of the program's flags, so that it cannot be meant as a value?
+// Whether this argument looks like one of the program's flags: then it cannot be the value of the flag before it.
 static bool is_flag(const struct tfc_program *program, const char *argument) {
   if (strncmp(argument, "--", 2) == 0 && argument[2])
     return find_long(program, argument + 2, strcspn(argument + 2, "=")) != NULL;
   return argument[0] == '-' && argument[1] && !argument[2] && find_letter(program, argument[1]) != NULL;
 }
 
-// Texts of settings files live to the end of the program, as those of argv do.
+// Copies a text of a settings file, which must live to the end of the program like argv.
 static char *keep_text(const char *text) {
   static char **texts;
   static size_t count;
@@ -261,7 +261,7 @@ static char *keep_text(const char *text) {
 struct settings_sink {
   const struct tfc_program *program;
   void *options;
-  const bool *given; // on the command line
+  const bool *given; // which flags the command line has
   const char *path;
   int code;
 };
@@ -299,7 +299,7 @@ static bool on_setting(void *user, const char *key, const char *value) {
   return true;
 }
 
-// The files of settings that the command line names.
+// Reads the settings files that the command line names.
 static int read_settings(const struct tfc_program *program, void *options, const bool *given) {
   for (size_t i = 0; i < program->flag_count; i++) {
     const struct tfc_flag *flag = &program->flags[i];

@@ -31,8 +31,8 @@ typedef enum tfc_flag_kind {
   TFC_FLAG_CHOICE,   // int: index in `choices`
   TFC_FLAG_OPTIONAL, // const char *: --name or --name VALUE; "" without a value
   TFC_FLAG_ATTACHED, // const char *: --name or --name=VALUE; "" without a value
-  // const char *: a YAML file with more flags by their names; what the command line gives wins. A value, a list of
-  // values, or a mapping (feed: {x: x.npy} is --feed x=x.npy).
+  // const char *: a YAML file with more flags; the command line has precedence. The value of a key is a value, a list
+  // of values, or a mapping (feed: {x: x.npy} is --feed x=x.npy).
   TFC_FLAG_SETTINGS,
 } tfc_flag_kind;
 
@@ -41,15 +41,15 @@ struct tfc_texts { // in the order given; items is malloc'd and lives to the end
   uint32_t count;
 };
 
-// What a value names, for those who must know all files of a command line (cli/untrusted.h).
+// What a value names: --untrusted has to know all files of a command line (cli/untrusted.h).
 typedef enum tfc_flag_path {
   TFC_PATH_NONE,
   TFC_PATH_READ,       // a file or a folder that is read
-  TFC_PATH_PREFIX,     // files that begin so, read
-  TFC_PATH_READ_PAIR,  // a file behind '='
-  TFC_PATH_BESIDE,     // a file that names others of its folder, all read
+  TFC_PATH_PREFIX,     // the common beginning of several files that are read
+  TFC_PATH_READ_PAIR,  // NAME=FILE, read
+  TFC_PATH_BESIDE,     // a file that refers to others in its folder; all are read
   TFC_PATH_WRITE,      // a file
-  TFC_PATH_WRITE_PAIR, // a file behind '='
+  TFC_PATH_WRITE_PAIR, // NAME=FILE, written
   TFC_PATH_FOLDER,     // a folder that is written
 } tfc_flag_path;
 
@@ -72,7 +72,7 @@ typedef enum tfc_color { TFC_COLOR_AUTO, TFC_COLOR_ALWAYS, TFC_COLOR_NEVER } tfc
 struct tfc_common {
   bool help, version, json, quiet, verbose;
   int color;             // tfc_color
-  const char *untrusted; // NULL: the graph is trusted; else limits, "" for the usual ones
+  const char *untrusted; // NULL: the graph is trusted; else the limits, "" for the default ones
 };
 
 struct tfc_program {
@@ -83,7 +83,7 @@ struct tfc_program {
   const struct tfc_flag *flags;
   size_t flag_count;
   const char *commands;   // what the first argument may be: "list|show"; NULL: anything
-  uint32_t argument_max;  // arguments that are not flags
+  uint32_t argument_max;  // how many arguments that are not flags it takes
   const char *exit_codes; // lines that differ from the common ones, or NULL
 };
 
@@ -93,10 +93,11 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
                     struct tfc_texts *arguments);
 // Prints "NAME: message" and how to get help; returns 2.
 int tfc_flags_error(const struct tfc_program *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The program's flags, then those that every program has; NULL behind the last.
+// The i-th of the program's flags and then of the common ones; NULL after the last.
 const struct tfc_flag *tfc_program_flag(const struct tfc_program *program, size_t index);
 extern const char *const tfc_exit_codes[]; // of every program, a line each, ended by NULL
-// The name nearest to `text`, or NULL where none is near. `name(i)` gives NULL behind the last.
+// The name most like `text`, for error messages; NULL where none is similar. `name(list, i)` returns NULL after the
+// last.
 const char *tfc_nearest(const char *text, const char *(*name)(const void *list, size_t i), const void *list);
 
 #endif

@@ -9,9 +9,9 @@
 json_t *cli_json_table(const struct tfc_table *table); // an array of objects, one a row; new reference
 json_t *cli_json_number(double value);                 // null where it is not finite
 json_t *cli_json_error(tfc_status status);             // {"code", "message"}; borrows it
-json_t *cli_json_string(const char *text);             // bytes that are no UTF-8 (file names) become '?'
+json_t *cli_json_string(const char *text);             // bytes that are not UTF-8 (in file names) become '?'
 bool cli_json_printed(void);                           // was a document printed?
-// Prints the document on stdout with a line's end.
+// Prints the document and a newline on stdout.
 TFC_MUST_USE tfc_status cli_json_print(const json_t *document);
 
 #endif

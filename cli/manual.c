@@ -14,7 +14,7 @@ static bool takes_value(const struct tfc_flag *flag) {
   return flag->kind != TFC_FLAG_BOOL && flag->kind != TFC_FLAG_ATTACHED;
 }
 
-// Prints `text` with each character of `special` behind `escape`.
+// Prints `text` with `escape` before each character of `special`.
 static void put_escaped(const char *text, const char *special, const char *escape) {
   for (; *text; text++) {
     if (strchr(special, *text)) fputs(escape, stdout);

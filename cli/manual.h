@@ -1,11 +1,11 @@
-// A program's manual page and completions for shells, from its table of flags: what --help says, for other readers.
+// A program's manual page and shell completions, made from its table of flags, like --help.
 #ifndef TFC_CLI_MANUAL_H
 #define TFC_CLI_MANUAL_H
 
 #include "cli/flags.h"
 
-// "man", "bash", "zsh" or "fish" on stdout; false: there is no such kind. The build calls it to make the files that are
-// installed ("PROGRAM --generate KIND").
+// Prints the "man" page or the "bash", "zsh" or "fish" completion on stdout; false: unknown kind. The build calls
+// "PROGRAM --generate KIND" to make the files that are installed.
 bool tfc_manual_print(const struct tfc_program *program, const char *kind);
 
 #endif

@@ -1,4 +1,4 @@
-// Checks of what tfc-place was asked for that need no graph.
+// Checks of tfc-place's options that need no graph.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "runtime/base/pattern.h"
 #include "runtime/base/units.h"
 
-// "LEFT=RIGHT" with both sides there.
+// Checks that the texts are "LEFT=RIGHT" with neither side empty.
 static int check_pairs(const struct tfc_program *program, const char *flag, const struct tfc_texts *texts,
                        const char *form) {
   for (uint32_t i = 0; i < texts->count; i++) {

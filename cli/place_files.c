@@ -1,5 +1,5 @@
-// The files that tfc-place was given, checked before anything is measured: inputs exist, outputs can be written. A long
-// run must not end with an answer that cannot be saved.
+// Checks tfc-place's files before anything is measured: inputs exist, outputs can be written. A long run must not end
+// with an answer that cannot be saved.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static tfc_status readable_rival(const char *path) {
   return s;
 }
 
-// The folder that a path is in: "." where it names none. free() it.
+// The folder of a path: "." if it has none. free() it.
 static char *folder_of(const char *path) {
   size_t size = strlen(path);
   while (size > 1 && path[size - 1] == '/') size--;
@@ -52,7 +52,7 @@ static char *folder_of(const char *path) {
   return size ? tfc_format("%.*s", (int)size, path) : tfc_format(".");
 }
 
-// A file, or a folder that is made where it is not there: by trying, since root may write what nobody may.
+// Whether a file can be written, or a folder created. It is tried out: permission bits tell nothing for root.
 static tfc_status writable(const char *path, bool folder) {
   struct stat info;
   tfc_status s = NULL;

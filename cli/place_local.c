@@ -36,7 +36,7 @@ static const char *phase_name(tfc_job_phase phase) {
 }
 
 struct watch {
-  int phase; // shown now, -1: none
+  int phase; // the phase that is shown; -1: none
   uint32_t measured;
   double best_us;
 };
@@ -241,7 +241,7 @@ int place_local(const struct place_options *o) {
   TFC_TRY(s, parse_limits(o, limits));
   TFC_TRY(s, place_check_files(o));
   TFC_TRY(s, place_read_policy(o, &policy));
-  // Time for reading the graph is at least a few seconds; a graph that is not loaded by then cannot be placed.
+  // Reading the graph gets a few seconds even of a short time: without a graph there is nothing to place.
   if (o->time > 0) {
     snprintf(devices, sizeof devices, "--time %.6gs", o->time);
     tfc_interrupt_at(tfc_now_ns() + (int64_t)(1e9 * fmin(fmax(o->time, 5), 1e8)), devices);
@@ -250,7 +250,7 @@ int place_local(const struct place_options *o) {
   cli_import_describe(graph, &text);
   TFC_TRY(s, cli_step_infer(graph, &args, &step));
   for (uint32_t i = 0; i < step.spec.note_count; i++) tfc_text_printf(&text, "%.*s\n", TFC_STR_ARG(step.spec.notes[i]));
-  TFC_TRY(s, tfc_lower_loaded(&graph)); // the step is what the file says; placing sees inside of functions
+  TFC_TRY(s, tfc_lower_loaded(&graph)); // the step is found in the graph as loaded; placing works inside functions
   tfc_interrupt_at(0, NULL);
   if (text.size) text.data[text.size - 1] = 0;
   tfc_say("%s", text.data ? text.data : "");
@@ -313,7 +313,7 @@ int place_local(const struct place_options *o) {
   if (outcome.interrupted && outcome.run)
     tfc_say("Interrupted. Run %lld is kept in %s; go on with: tfc-place ... --resume %lld", (long long)outcome.run,
             o->db, (long long)outcome.run);
-  bool fits = outcome.placement && outcome.placement->feasible; // what a search ends without is not written
+  bool fits = outcome.placement && outcome.placement->feasible; // an answer that does not fit is not written
   if (outcome.placement && (o->evaluate ? o->out != NULL : fits)) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

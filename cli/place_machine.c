@@ -1,5 +1,5 @@
-// tfc-place --machine on a TensorFlow graph: nothing runs. The step is worked out and planned as on a local device, its
-// operations are costed by their rows of FLOP and bytes on the machine's rates (cost_model.h), and the problem is
+// tfc-place --machine on a TensorFlow graph: nothing runs. The step is inferred and planned as on a local device, the
+// time of each operation follows from its FLOP and bytes and the machine's rates (cost_model.h), and the problem is
 // searched by simulation. Every figure is modelled.
 #include <math.h>
 #include <stdio.h>
@@ -27,15 +27,15 @@ struct described {
   struct tfc_graph *graph;
   struct cli_step step;
   struct tfc_machine *machine;
-  struct tfc_device_set devices; // one local device, for planning: nothing runs on it
+  struct tfc_device_set devices; // one local device, to plan the step; nothing runs on it
   struct tfc_session *session;
   struct tfc_plan *plan;
   struct tfc_shapes shapes;
   struct tfc_output *feeds;      // [step.spec.feed_count]
-  struct tfc_shape *feed_shapes; // the same
+  struct tfc_shape *feed_shapes; // [step.spec.feed_count]
   uint32_t *ops;                 // [op_count] nodes that run
   uint32_t op_count;
-  uint32_t *done_by;      // [node] what its work is fused into; its tensors stay inside of that
+  uint32_t *done_by; // [node] the operation that the node's work is fused into; tensors between the two are not counted
   uint64_t *output_bytes; // [output_total]
   bool *supported;        // [kind * node_count + node]
   struct tfc_cost_table *costs;
@@ -43,7 +43,7 @@ struct described {
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
   struct tfc_simulator *simulator;
-  char digest[65]; // sha256 of the graph's file, "": not known
+  char digest[65]; // sha256 of the graph's file, "": it could not be read
 };
 
 static double us(int64_t ps) {
@@ -51,7 +51,7 @@ static double us(int64_t ps) {
 }
 
 // --- The machine -----------------------------------------------------------------------------------------------------
-// --devices N: N devices of the kind with the most FLOP a second, among the kinds that have as many.
+// --devices N: N devices of one kind, among the kinds with at least N the one with the most FLOP per second.
 static tfc_status select_devices(struct tfc_machine *m, const char *list) {
   int64_t count;
   tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
@@ -88,7 +88,7 @@ static tfc_status read_machine(struct described *d) {
   return NULL;
 }
 
-// What runs on hosts only goes to the first device of kind "cpu"; TFC_NONE: the machine has no host.
+// Operations that run only on a host go to the first device of kind "cpu"; TFC_NONE: the machine has none.
 static uint32_t host_of(const struct tfc_machine *m) {
   for (uint32_t i = 0; i < m->device_count; i++)
     if (tfc_str_is(m->devices[i].kind, "cpu")) return i;
@@ -119,7 +119,7 @@ out:
   return s;
 }
 
-// The operation that a node's work is fused into, UINT32_MAX: none.
+// The operation that a node's work is fused into; UINT32_MAX: it is not fused.
 static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
   if (!info->runs_in || info->runs_in[node] == node) return UINT32_MAX;
   for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
@@ -127,7 +127,7 @@ static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
   return node;
 }
 
-// Plans the step on one device of this machine, which says what really runs and what is elided.
+// Plans the step on one local device, to learn which operations really run and which nodes are elided.
 static tfc_status plan_step(struct described *d) {
   const struct tfc_step_spec *step = &d->step.spec;
   const struct tfc_graph *g = d->graph;
@@ -252,7 +252,7 @@ static tfc_status save_problem(const struct described *d) {
   tfc_status s = NULL;
   char *graph = tfc_format("%s/graph.json", folder), *machine = tfc_format("%s/machine.yaml", folder);
   if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  (void)mkdir(folder, 0777); // what is wrong with it, writing says
+  (void)mkdir(folder, 0777); // an error shows when the files are written
   TFC_TRY(s, tfc_cost_graph_write(d->cost_graph, graph));
   TFC_TRY(s, tfc_machine_write(d->machine, machine));
 out:
@@ -262,7 +262,7 @@ out:
 }
 
 // --- Rivals and the document -----------------------------------------------------------------------------------------
-// A rival's file: a placement, or a graph whose device strings are read.
+// Reads a rival's file: a placement, or a graph with device strings.
 static tfc_status read_rival(const struct described *d, const char *path, struct tfc_solution *out) {
   tfc_status s = NULL;
   struct tfc_placement *placement = NULL;
@@ -337,7 +337,7 @@ out:
   return s;
 }
 
-// "": it cannot be read.
+// The graph file's sha256, or "" if it cannot be read.
 static tfc_status digest_graph(const char *graph, char out[65]) {
   tfc_status s = NULL;
   struct tfc_file file = {0};
@@ -384,7 +384,7 @@ out:
   return s;
 }
 
-// The placement that --evaluate names; *out is to be deinitialised also after an error.
+// The placement that --evaluate names. The caller deinitialises *out, also after an error.
 static tfc_status read_given(const struct described *d, struct tfc_solution *out) {
   tfc_status s = NULL;
   const char *what = d->o->evaluate;
@@ -438,7 +438,7 @@ static void summarise(const struct tfc_search_outcome *r, int64_t best_single, s
   out->summary = t.data;
 }
 
-// Every row of the table: single devices, the graph's own strings, files.
+// Rivals for every row of the table: single devices, the graph's own strings, files.
 static tfc_status read_rivals(const struct described *d, struct tfc_rival *rivals, uint32_t *count) {
   tfc_status s = NULL;
   for (uint32_t i = 0; i < d->machine->device_count; i++) {
@@ -452,7 +452,7 @@ static tfc_status read_rivals(const struct described *d, struct tfc_rival *rival
     r->name = "expert";
     TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
     tfc_status none = tfc_subject_strings(d->subject, d->problem, d->graph, &r->solution, NULL);
-    if (none) tfc_solution_deinit(&rivals[--*count].solution); // the table says why not
+    if (none) tfc_solution_deinit(&rivals[--*count].solution); // the table's note says why
     tfc_status_free(none);
   }
   for (uint32_t i = 0; i < d->o->baselines.count; i++) {
@@ -515,7 +515,8 @@ struct rivals {
   uint32_t count;
 };
 
-// The next one's place. What cannot run at all is no rival: a device that lacks kinds, links or strings.
+// Keeps solutions[count] as a rival with this name. A placement that cannot run (a device lacks a kind or a link) is
+// dropped.
 static tfc_status add_rival(const struct described *d, struct rivals *r, char *name, bool single) {
   struct tfc_solution *solution = &r->solutions[r->count];
   tfc_status wrong = tfc_solution_check(d->problem, solution->device);

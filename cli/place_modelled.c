@@ -1,5 +1,5 @@
-// tfc-place on a modelled machine. The placer (place_machine.c for a TensorFlow graph) does the work; this file calls
-// it, shows its progress and prints the answer.
+// tfc-place on a described machine. The placer (or place_machine.c for a TensorFlow graph) does the work; this file
+// calls it, shows its progress and prints the answer.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

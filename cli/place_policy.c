@@ -1,4 +1,4 @@
-// The learned policy of a run: found, read, and written with what the run learned.
+// The learned policy of a run: finding it, reading it, and writing it with what the run learned.
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "cli/place.h"
 #include "rl/rl.h"
 
-// Beside the folder that the program lies in, built or installed: ../share/tfc/policy.json.
+// ../share/tfc/policy.json relative to the program's folder: the same whether the program is installed or in its build
+// folder.
 static char *shipped_path(void) {
   char program[PATH_MAX];
   const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -20,8 +20,9 @@ static tfc_color color_choice;
 static atomic_bool cancel;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Whoever stops a whole process group (timeout(1), a shell, a job scheduler) may well reach the program twice at once:
-// what comes within half a second of the first signal belongs to it, so that nothing is lost.
+// A sender that signals a whole process group (timeout(1), a shell, a job scheduler) may well reach the program twice.
+// So a signal within half a second of the first is part of it, and does not end the program before it has saved its
+// work.
 static void on_signal(int signal_number) {
   (void)signal_number;
   static _Atomic int64_t first_ms;
@@ -34,7 +35,7 @@ static void on_signal(int signal_number) {
     _exit(130);
 }
 
-// Names out of files may hold anything: what could steer a terminal is written as \xNN.
+// Names from files may contain anything: characters that could control a terminal are written as \xNN.
 static void put_safely(const char *text) {
   for (; *text; text++) {
     unsigned char c = (unsigned char)*text;
@@ -67,8 +68,8 @@ static void on_log(void *user, tfc_log_level level, const char *message) {
 
 void tfc_program_start(const char *name, char **argv) {
   program_name = name;
-  // Four virtual GPUs have some twenty streams: with CUDA's default of 8 hardware queues they would wait for each
-  // other. Only CUDA reads it, when it starts.
+  // Four virtual GPUs have some twenty streams. With CUDA's default of 8 hardware queues, streams would wait for each
+  // other. CUDA reads this variable when it starts.
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const char *core = getenv("OPENBLAS_CORETYPE");
   if (core) {
@@ -91,7 +92,7 @@ void tfc_program_start(const char *name, char **argv) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
-  struct sigaction old; // who started the program with nohup wants it to go on
+  struct sigaction old; // under nohup SIGHUP is ignored already, and stays so
   if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
   tfc_interrupt_on(&cancel);
   tfc_log_set(on_log, NULL);
@@ -108,7 +109,8 @@ bool tfc_quiet(void) {
 }
 
 int tfc_exit_code(tfc_status status) {
-  bool closed = tfc_status_code(status) == TFC_CANCELLED && !atomic_load(&cancel); // what a closed queue says
+  // A closed queue also reports CANCELLED: only a signal means the user.
+  bool closed = tfc_status_code(status) == TFC_CANCELLED && !atomic_load(&cancel);
   return closed ? 1 : tfc_status_exit_code(status);
 }
 

@@ -1,6 +1,6 @@
-// What every program does at its start and its end: a clean environment for OpenBLAS, signals, where messages go, and
-// which exit code a status stands for. Messages go to stderr as "name: text"; a progress bar that is being drawn makes
-// room for them. tfc_say and friends may be called from any thread; the rest belongs to the main one.
+// What every program does at its start and its end: removing environment variables that disturb OpenBLAS, signals,
+// messages, and exit codes. Messages go to stderr as "name: text"; a progress bar that is being drawn is removed first.
+// tfc_say and the other message functions may be called from any thread; all else only from the main thread.
 #ifndef TFC_CLI_PROGRAM_H
 #define TFC_CLI_PROGRAM_H
 
@@ -10,8 +10,8 @@
 #include "cli/flags.h"
 #include "runtime/base/status.h"
 
-// First thing in main. Runs the program again without OPENBLAS_CORETYPE where that is set (OpenBLAS reads it when it
-// is loaded, which is before main), installs the signal handlers and the log sink.
+// Call it first in main. Restarts the program without OPENBLAS_CORETYPE if that is set (OpenBLAS reads it when it is
+// loaded, which is before main). Installs the signal handlers and the log sink.
 void tfc_program_start(const char *name, char **argv);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 
@@ -22,11 +22,12 @@ const atomic_bool *tfc_program_cancel(void);
 int tfc_exit_code(tfc_status status);
 // Prints the error, frees it and returns its exit code; 0 for OK.
 int tfc_program_fail(tfc_status status);
-// Flushes stdout: 6 instead of `code` where that fails.
+// Flushes stdout. Returns `code`, or 6 if that fails.
 int tfc_program_finish(int code);
 
-// While a job runs, what libraries print on stdout (partitioners do) goes nowhere, or to stderr with --verbose: stdout
-// is for results. Each call of the one is followed by one of the other, on the main thread.
+// stdout is for results. While a job runs, what libraries print there (partitioners do) is discarded, or goes to stderr
+// with --verbose. Each call of tfc_program_close_stdout is followed by one of tfc_program_open_stdout, both on the main
+// thread.
 void tfc_program_close_stdout(void);
 void tfc_program_open_stdout(void);
 

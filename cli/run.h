@@ -1,4 +1,4 @@
-// What the files of tfc-run share.
+// What the source files of tfc-run share.
 #ifndef TFC_CLI_RUN_H
 #define TFC_CLI_RUN_H
 
@@ -23,30 +23,30 @@ struct run_feed { // --feed NAME=FILE.npy or NAME=DTYPE[SHAPE]
   struct tfc_shape shape;
 };
 
-// A graph, its devices and a session; what every way of running needs.
+// A graph, its devices and a session: all modes of tfc-run need them.
 struct run_setup {
   const struct run_options *options;
-  struct tfc_graph *file, *graph; // as loaded, and with functions lowered: its first nodes are the file's
+  struct tfc_graph *file, *graph; // as loaded; and with functions lowered, where the first nodes are those of `file`
   struct tfc_device_set devices;
   struct tfc_session *session;
   uint16_t *placement;  // [node], NULL: everything on the only device
   double *order;        // [node], NULL
-  uint64_t host_before; // bytes on the host's account before there was a session
+  uint64_t host_before; // bytes that host memory held before the session was created
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);
-// The most memory that device `d` held since it was opened; with the first whose memory is the host's counts what the
-// host took beside it (feeds, plans) since there is a session. As planned, where the driver does not count.
+// The most memory that device `d` held since it was opened. The first device that uses host memory also counts what the
+// host allocated since the session was created (feeds, plans). If the driver does not count, the planned memory.
 uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
-const char *run_math(const struct run_setup *setup); // what its GPUs compute products in; NULL: it has none
+const char *run_math(const struct run_setup *setup); // the type in which its GPUs compute products; NULL: it has no GPU
 
 TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);
 void run_feed_deinit(struct run_feed *feed);
 
-// The ways.
+// The modes.
 TFC_MUST_USE tfc_status run_script(struct run_setup *setup);     // --run SCRIPT.json --out DIR
 TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
-TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, one after the other, where it is given
+TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);

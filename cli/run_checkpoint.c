@@ -1,4 +1,4 @@
-// --checkpoint and --save-checkpoint: every variable whose name is a key of the checkpoint.
+// --checkpoint and --save-checkpoint: all variables whose names are keys of the checkpoint.
 #include "cli/program.h"
 #include "cli/run.h"
 #include "runtime/exec/model.h"

@@ -10,7 +10,7 @@
 #include "runtime/graph/import.h"
 #include "runtime/ops/host_memory.h"
 
-static json_t *shape_json(const struct tfc_shape *shape) { // null: unknown rank; null dimensions are unknown
+static json_t *shape_json(const struct tfc_shape *shape) { // null for an unknown rank; unknown dimensions are null
   if (shape->rank < 0) return json_null();
   json_t *dims = json_array();
   for (int i = 0; i < shape->rank; i++)
@@ -18,7 +18,7 @@ static json_t *shape_json(const struct tfc_shape *shape) { // null: unknown rank
   return dims;
 }
 
-// How an op is run: by a kernel for these types, by the executor itself, or not at all.
+// How an op is run: by a kernel for these types, by the executor, or not at all.
 static const char *way_of(const struct tfc_op_def *def) {
   const uint32_t executor = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
                             TFC_OP_LOOP_COND | TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE;
@@ -29,7 +29,7 @@ static bool is_supported(const struct tfc_node *n) {
   return n->function != TFC_NO_NODE || (n->def && strcmp(way_of(n->def), "none") != 0);
 }
 
-// By name ("x:0"): what the nodes' outputs are.
+// Adds the dtypes and shapes of the node's outputs by name ("x:0").
 static void add_tensors(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shapes *shapes,
                         json_t *tensors) {
   for (uint32_t i = 0; i < n->output_count; i++) {
@@ -52,7 +52,7 @@ static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, co
                    "supported", is_supported(n), "outputs", outputs);
 }
 
-// Nodes that contradict their inputs, and what of them is said first.
+// Nodes whose declared shapes contradict their inputs. The first of them is reported first.
 struct contradictions {
   const struct tfc_graph *graph;
   tfc_status *of; // [node_count]
@@ -67,7 +67,7 @@ static void contradiction(void *arg, const struct tfc_node *node, tfc_status sta
     *kept = status, c->count++;
 }
 
-// One status for all of them, which names the first; `json` (optional) gets them all.
+// One status for all of them, which names the first; `json` (optional) lists all.
 static tfc_status join_contradictions(struct contradictions *c, json_t *json) {
   tfc_status first = NULL;
   for (uint32_t i = 0; i < c->graph->node_count; i++) {
@@ -141,7 +141,7 @@ out:
   return s;
 }
 
-// Those whose operations run on the host beside a device with memory of its own.
+// The element types for which the op's kernel runs on the host even if its device has memory of its own.
 static json_t *host_types(const struct tfc_op_def *def) {
   json_t *types = json_array();
   for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++)
@@ -153,7 +153,7 @@ static bool has_on_cpu(const struct tfc_op_def *def, tfc_dtype type) {
   return tfc_cpu_kernel_next(tfc_str_from(def->name), type, NULL) != NULL;
 }
 
-// Element types that a kind of device has kernels of its own for: those that the op takes.
+// The element types, among those that the op takes, for which a kind of device has kernels of its own.
 static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const struct tfc_op_def *def, tfc_dtype type)) {
   json_t *types = json_array();
   bool all = true, every = true;
@@ -166,7 +166,7 @@ static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const stru
   }
   if (!def->kernel || !(def->types ? every && all : every)) return types;
   if (def->types && json_array_size(types)) return types;
-  json_array_clear(types); // whatever it is
+  json_array_clear(types); // every type: a kernel that does not look at it
   json_array_append_new(types, json_string("any"));
   return types;
 }
@@ -183,7 +183,7 @@ static void print_types(const char *before, const json_t *types, const char *non
 tfc_status run_list_ops(const struct run_options *o) {
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  const struct tfc_device_driver *gpu = NULL; // its plug-in needs no GPU to say what it has
+  const struct tfc_device_driver *gpu = NULL; // the plug-in can be asked without a GPU
   json_t *document = json_array();
   tfc_status_free(tfc_driver_find("gpu", &gpu));
   for (size_t i = 0; i < count; i++) {

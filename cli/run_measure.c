@@ -1,4 +1,4 @@
-// tfc-run --graph G --steps N: the step, inferred or given, run and timed.
+// tfc-run --graph G --steps N: runs and times the step, which is inferred or given by flags.
 #include <math.h>
 #include <stdlib.h>
 
@@ -182,7 +182,7 @@ static tfc_status one_step(struct measurement *m, bool warmup) {
   if (!profiled) return NULL;
   const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
   struct tfc_step_profile profile = {0};
-  if (warmup) { // shows how much there is to record, and whether records are of use
+  if (warmup) { // shows how large the records are, and whether they are valid
     if (!tfc_collector_make_room(m->collector))
       tfc_status_free(tfc_collector_drain(m->collector, &names, NULL, &profile));
     tfc_step_profile_deinit(&profile);
@@ -194,8 +194,8 @@ static tfc_status one_step(struct measurement *m, bool warmup) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// Warm-up steps: as many as asked for, and more until devices that capture their segments have done so. A step that
-// captures is not timed.
+// Runs the warm-up steps: as many as asked for, and more until every device that captures its segments has captured
+// them. A step that captures is not timed.
 static int64_t warmup_of(const struct measurement *m) {
   const struct run_options *o = m->setup->options;
   bool captures = false;
@@ -235,7 +235,8 @@ static double quantile(const double *sorted, uint32_t n, double q) {
   return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
 }
 
-// What a device could not run itself, with its cost where it was traced: host time between two copies.
+// The time of an operation that the device cannot run itself, where it was traced: host time, with a copy before and
+// after.
 static double cost_of(const struct measurement *m, const struct tfc_plan_fallback *f) { // NaN: not known
   double us[64];
   size_t n = 0;
@@ -391,7 +392,7 @@ static int by_node(const void *a, const void *b) {
   return (x->device > y->device) - (x->device < y->device);
 }
 
-// Each operation over all steps, for v_op_total.
+// Sums each operation over all steps, for v_op_total.
 static tfc_status store_totals(struct measurement *m, struct tfc_store *store, int64_t key) {
   tfc_status s = NULL;
   size_t count = 0, at = 0;
@@ -418,7 +419,7 @@ out:
   return s;
 }
 
-// What drivers have measured to choose algorithms is kept in the database, so that it is measured once.
+// What drivers measured to choose algorithms is kept in the database, so that each shape is measured once.
 static const struct tfc_device_driver *tuned_driver(const struct measurement *m) { // NULL: none measures anything
   for (uint32_t d = 0; d < m->setup->devices.count; d++)
     if (m->setup->devices.devices[d]->driver->set_tuning) return m->setup->devices.devices[d]->driver;
@@ -560,7 +561,7 @@ tfc_status run_measure(struct run_setup *setup) {
   struct measurement m = {.setup = setup};
   int64_t run = 0;
   TFC_TRY(s, read_names(&m));
-  if (setup->options->profile) // that it can be written is found out before anything runs
+  if (setup->options->profile) // find out that it can be written before anything runs
     TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
                               &m.store));
   if (m.store) TFC_TRY(s, take_tuning(&m));
@@ -568,10 +569,10 @@ tfc_status run_measure(struct run_setup *setup) {
   TFC_TRY(s, initialize(&m));
   TFC_TRY(s, make_plan(&m));
   s = run_steps(&m);
-  if (tfc_status_code(s) == TFC_CANCELLED && m.store && m.taken > 0) { // what was measured until then is kept
+  if (tfc_status_code(s) == TFC_CANCELLED && m.store && m.taken > 0) { // keep what was measured until then
     m.interrupted = true;
     tfc_status lost = store_run(&m, tfc_quartiles_of(m.times_us, m.taken), &run);
-    if (lost) { // worse than the interrupt
+    if (lost) { // losing data is worse than the interrupt, so it decides the exit code
       tfc_status_free(s);
       s = lost;
     }

@@ -2,12 +2,11 @@
 //
 //   {"runs": [{"feeds": {"x:0": "x.npy"}, "fetches": ["loss:0"], "targets": ["train_op"]}, ...]}
 //
-// A run may also have "deadline_ms", and "error": "text", which it must then fail with; the session goes on. And
-// instead of a run there may be {"together": [run, ...]}: those begin at the same time, each on a thread of its own;
-// what the k-th of them fetches goes to DIR/<index>/<k>. Runs with the same "partial":
-// "name" are pieces of one step: each feed is given once, each fetch taken once, and what was computed stays for the
-// pieces that follow. "comment" and "expected" are for whoever writes and compares, and not read here; any other key is
-// an error before the first run begins.
+// A run may also have "deadline_ms", and "error": "text": then it must fail with that text, and the session goes on.
+// Instead of a run there may be {"together": [run, ...]}: these begin at the same time, each on a thread of its own,
+// and the fetches of the k-th go to DIR/<index>/<k>. Runs with the same "partial": "name" are pieces of one step: each
+// feed is given once, each fetch taken once, and computed values stay for the pieces that follow. "comment" and
+// "expected" are ignored here; any other key is an error before the first run begins.
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -28,7 +27,7 @@
 #include "runtime/io/npy.h"
 #include "runtime/pass/step.h"
 
-struct one_run { // of the script; arrays are malloc'd
+struct one_run { // one run of the script; its arrays are malloc'd
   struct tfc_output *feeds, *fetches;
   struct tfc_tensor *values, *results;
   const char **fetch_names;
@@ -36,7 +35,7 @@ struct one_run { // of the script; arrays are malloc'd
   uint32_t feed_count, fetch_count, target_count;
   int64_t deadline_ns;
   const char *error; // expected, or NULL
-  // What came out.
+  // Results.
   struct run_setup *setup;
   tfc_status status;
   double wall_us;
@@ -53,8 +52,8 @@ static void one_run_deinit(struct one_run *r) {
   *r = (struct one_run){0};
 }
 
-struct piecewise {  // a step in pieces
-  const char *name; // in the document
+struct piecewise {  // a step that is run in pieces
+  const char *name; // "partial" in the document
   struct tfc_partial *partial;
   struct tfc_output *feeds, *fetches; // of all pieces
   uint32_t *targets;
@@ -69,13 +68,13 @@ struct script {
   TFC_ARRAY(struct piecewise) pieces;
   struct run_setup *setup;
   const char *path;
-  char *folder; // that paths are relative to
+  char *folder; // paths in the script are relative to it
   json_t *document;
 };
-struct place { // of a run in the script, for messages
+struct place { // position of a run in the script, for messages
   const struct script *script;
   size_t index;
-  const char *inside; // "", or ", together 2"
+  const char *inside; // "", or ", together 2" for a run inside "together"
 };
 
 static tfc_status expect(const struct place *at, const char *what) {
@@ -86,7 +85,7 @@ static tfc_status located(const struct place *at, tfc_status s) {
 }
 
 // --- Reading -------------------------------------------------------------------------------------------------------
-// What a placeholder says of its shape holds for what is fed to it.
+// Checks a fed tensor against the shape that its placeholder declares.
 static tfc_status as_declared(const struct tfc_graph *g, struct tfc_output o, const struct tfc_tensor *t) {
   const struct tfc_node *n = &g->nodes[o.node];
   if (!(n->def && n->def->flags & TFC_OP_PLACEHOLDER) && tfc_node_role(n) != TFC_ROLE_DEFAULT) return NULL;
@@ -195,7 +194,7 @@ static uint32_t find_output(const struct tfc_output *list, uint32_t count, struc
   return i;
 }
 
-// Adds what one piece feeds, fetches and runs to what the step will.
+// Adds the feeds, fetches and targets of one piece to those of the step.
 static tfc_status add_piece(struct piecewise *p, const struct one_run *r) {
   struct tfc_output *feeds = realloc(p->feeds, (p->feed_count + r->feed_count + 1u) * sizeof *feeds);
   if (feeds) p->feeds = feeds;
@@ -213,7 +212,7 @@ static tfc_status add_piece(struct piecewise *p, const struct one_run *r) {
   return NULL;
 }
 
-// The step that a piece belongs to, begun with the first one.
+// The step that a piece belongs to; the first piece begins it.
 static tfc_status step_of(struct script *script, size_t index, const char *name, struct piecewise **out) {
   tfc_status s = NULL;
   const json_t *runs = json_object_get(script->document, "runs");
@@ -283,7 +282,7 @@ struct member {
 static void *run_member(void *arg) {
   struct member *m = arg;
   run_one(m->run);
-  // Those that are left may wait for each other in vain now.
+  // Fewer callers are left. If all of them are waiting now, they would wait for ever: the session looks for that.
   pthread_mutex_lock(&m->group->lock);
   if (--m->group->running) tfc_session_set_callers(m->group->session, m->group->running);
   pthread_mutex_unlock(&m->group->lock);
@@ -304,7 +303,8 @@ static tfc_status run_together(struct one_run *runs, uint32_t count) {
     members[begun] = (struct member){&runs[begun], &group};
     if (pthread_create(&threads[begun], NULL, run_member, &members[begun]) != 0) break;
   }
-  for (uint32_t i = begun; i < count; i++) run_member(&(struct member){&runs[i], &group}); // no more threads: here
+  // No more threads: run it on this one.
+  for (uint32_t i = begun; i < count; i++) run_member(&(struct member){&runs[i], &group});
   for (uint32_t i = 0; i < begun; i++) pthread_join(threads[i], NULL);
   tfc_session_set_callers(group.session, 1);
   free(threads);
@@ -326,7 +326,7 @@ static tfc_status write_results(struct one_run *r) {
   return s;
 }
 
-// What a run came to: the error that was expected is none.
+// Compares a run's status with the error that the script expects: the expected one counts as success.
 static tfc_status judge(const struct place *at, struct one_run *r) {
   if (!r->error) {
     tfc_status s = r->status ? tfc_status_clone(r->status) : NULL;
@@ -397,7 +397,7 @@ out:
   return s;
 }
 
-// Every key is one of these; `where` names the object.
+// Every key must be one of `allowed`; `where` names the object in the message.
 static tfc_status only_keys(const char *path, const char *where, const json_t *object, const char *const *allowed) {
   const char *key;
   const json_t *value;

@@ -15,7 +15,7 @@
 #include "runtime/io/npy.h"
 #include "runtime/pass/pass.h"
 
-// The first N of the cores that this process may use.
+// Restricts the process to the first N cores that it may use.
 static tfc_status limit_threads(int64_t threads) {
   cpu_set_t allowed, fewer;
   CPU_ZERO(&fewer);
@@ -28,7 +28,7 @@ static tfc_status limit_threads(int64_t threads) {
   return NULL;
 }
 
-// As the flags say, else as the placement does: what was measured there is what runs here.
+// The flags decide, else the placement file: what was measured there should run here.
 static tfc_math choose_math(const struct run_options *o, tfc_math said) {
   tfc_math asked = (tfc_math)o->execution.gpu_math;
   if (!asked && o->execution.rewrites == TFC_REWRITES_ALL) asked = TFC_MATH_TF32;
@@ -44,7 +44,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   struct tfc_placed placed = {0};
   tfc_graph_format format;
   TFC_TRY(s, tfc_graph_load(o->graph, &format, &setup.graph));
-  setup.file = setup.graph; // what the step is, the file says; what runs has its functions lowered
+  setup.file = setup.graph; // the step is inferred from the file's graph; functions are lowered for running
   tfc_graph_retain(setup.file);
   TFC_TRY(s, tfc_lower_loaded(&setup.graph));
   if (o->placement) TFC_TRY(s, tfc_placed_read(o->placement, setup.graph, &placed));

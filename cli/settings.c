@@ -1,4 +1,5 @@
-// libyaml's events in a machine of three levels: the file's mapping, a key's value, and what a list or mapping holds.
+// libyaml's events, read by a state machine of three levels: the file's mapping, a key's value, and the content of a
+// list or mapping.
 #include "cli/settings.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ tfc_status tfc_settings_read(const char *path, bool (*fn)(void *user, const char
   struct tfc_file file = {0};
   yaml_parser_t parser;
   yaml_event_t event = {0};
-  char *key = NULL, *name = NULL; // the setting, and the entry's name within a mapping
+  char *key = NULL, *name = NULL; // the flag's name, and the name of the current entry of a mapping
   bool in_map = false, list = false, map = false, parsing = false, done = false;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_file_map(path, &file));

@@ -61,7 +61,7 @@ tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_a
       TFC_ARENA_ARRAY(&step.arena, struct tfc_step_feed_request, (size_t)args->feeds.count + 1);
   step.values = TFC_ARENA_ARRAY(&step.arena, struct tfc_tensor, (size_t)args->feeds.count + 1);
   if (!fetches || !targets || !inits || !feeds || !step.values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < args->fetches.count; i++) // "loss:0=loss.npy": the file is the caller's
+  for (uint32_t i = 0; i < args->fetches.count; i++) // "loss:0=loss.npy": only the caller uses the file's name
     TFC_TRY(s, find_output(graph,
                            tfc_str_sub(tfc_str_from(args->fetches.items[i]), 0, strcspn(args->fetches.items[i], "=")),
                            "fetch", &fetches[i]));

@@ -1,4 +1,4 @@
-// What the command line says about the step: fetches, targets, initialisers and feeds, as texts, looked up in a graph.
+// The flags that define the step: fetches, targets, initialisers and feeds, which are looked up by name in a graph.
 #ifndef TFC_CLI_STEP_ARGS_H
 #define TFC_CLI_STEP_ARGS_H
 
@@ -8,7 +8,7 @@
 struct cli_step_args {
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t batch;
-  bool no_init; // variables come from elsewhere
+  bool no_init; // do not run the initialiser: variables are restored
 };
 struct cli_step {
   struct tfc_arena arena;
@@ -16,13 +16,13 @@ struct cli_step {
   struct tfc_tensor *values; // [request.feed_count], owned; data NULL: a synthetic feed
   struct tfc_step_spec spec;
 };
-// "NAME=FILE.npy" is read, "NAME=DTYPE[SHAPE]" is made up later. INVALID_ARGUMENT and NOT_FOUND name the flag and what
-// is wrong.
+// "NAME=FILE.npy" is read; for "NAME=DTYPE[SHAPE]" values are generated later. INVALID_ARGUMENT and NOT_FOUND name the
+// flag and what is wrong.
 TFC_MUST_USE tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_args *args,
                                        struct cli_step *out);
 void cli_step_deinit(struct cli_step *step);
 
-// "float32[2,3]": false where the text is something else. UNIMPLEMENTED etc. never come from here.
+// Parses "float32[2,3]"; false: the text is something else.
 bool cli_parse_typed_shape(tfc_str text, tfc_dtype *out_dtype, struct tfc_shape *out_shape);
 
 #endif

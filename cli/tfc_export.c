@@ -1,4 +1,4 @@
-// tfc-export: ship a placement.
+// tfc-export: writes a placement in the formats of other programs.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 
-// format, its name, the end of file names that mean it, is it a graph
+// format, its name, the file name extension that selects it, whether it is a graph
 #define FORMATS(X)                                                                                                     \
   X(GRAPHDEF, "graphdef", ".pb", true)                                                                                 \
   X(PBTXT, "pbtxt", ".pbtxt", true)                                                                                    \
@@ -150,7 +150,7 @@ out:
   return s;
 }
 
-// Is this the file that the placement was made for? Only a warning: the nodes are checked one by one.
+// Whether this is the file that the placement was made for. Only a warning: the nodes are compared one by one later.
 static void check_file(const struct options *o, const struct tfc_placement *p) {
   struct tfc_file file = {0};
   char digest[65];
@@ -167,7 +167,7 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
   tfc_file_unmap(&file);
 }
 
-// Whatever the paths are called: a SavedModel is its folder, or the file in it.
+// Refuses to overwrite the input, whatever the paths are called: a SavedModel is its folder, or the file inside.
 static tfc_status keep_input(const char *input, const char *what, const char *out) {
   bool same = false;
   if (!input) return NULL;
@@ -180,7 +180,7 @@ static tfc_status keep_input(const char *input, const char *what, const char *ou
               : NULL;
 }
 
-// *out_code is 2 where the command line, and not what it names, is at fault; said then.
+// *out_code is 2 if the command line is wrong; the error is printed then.
 static tfc_status export(const struct options *o, struct tfc_placement **placement, int *out_code) {
   static const tfc_graph_format graph_formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
                                                    TFC_FORMAT_SAVEDMODEL};
@@ -222,7 +222,7 @@ out:
   return s;
 }
 
-// A graph cannot carry the order of operations: what a step takes there is another figure.
+// A graph file cannot carry the order of operations, so a step of it takes another time: prints that time.
 static void say_step(const struct tfc_placement *p, bool graph_format) {
   char a[32], b[32];
   if (!p || !graph_format || !isfinite(p->step_median_us)) return;

@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
   static struct place_options o = {.batch = 0, .measurements = 200, .execution.seed = 1, .db = "tfc.db"};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
-  for (int i = 1; i < argc; i++) // needs no graph
+  for (int i = 1; i < argc; i++) // the list of algorithms needs no graph
     if (strcmp(argv[i], "--algorithm=help") == 0 ||
         (strcmp(argv[i], "--algorithm") == 0 && i + 1 < argc && strcmp(argv[i + 1], "help") == 0))
       return place_list_algorithms();
@@ -272,7 +272,7 @@ int main(int argc, char **argv) {
     cost_graph = tfc_cost_graph_sniff((tfc_str){(const char *)file.data, file.size});
     tfc_file_unmap(&file);
   }
-  if (cost_graph && !o.machine) { // one that is broken is told first
+  if (cost_graph && !o.machine) { // report a broken cost graph first
     struct tfc_cost_graph *graph = NULL;
     tfc_status s = tfc_cost_graph_read(o.graph, &graph);
     if (s) return tfc_program_fail(s);

@@ -1,4 +1,4 @@
-// tfc-report: look at what happened.
+// tfc-report: shows what is in the database.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-enum { COMPARED = 32 }; // runs at most
+enum { COMPARED = 32 }; // most runs that are compared
 struct options {
   struct tfc_common common;
   const char *db, *out;
@@ -79,7 +79,7 @@ static const char *command_name(const void *list, size_t i) {
   return ((const char *const *)list)[i];
 }
 
-// A run's id from an argument; -1: the last one. False after a wrong argument.
+// Reads a run's id from an argument; -1: the last run. False: not a valid id.
 static bool parse_run(const struct tfc_texts *arguments, uint32_t i, int64_t *out) {
   *out = -1;
   if (arguments->count <= i) return true;
@@ -88,7 +88,7 @@ static bool parse_run(const struct tfc_texts *arguments, uint32_t i, int64_t *ou
   return !s && *out >= 0;
 }
 
-// Tables as --csv (the first one) or --json (all, by name).
+// Prints tables as --csv (only the first one) or --json (all, by name).
 static tfc_status print_tables(const struct options *o, const char *const *names, const struct tfc_table *tables,
                                size_t count) {
   struct tfc_text text = {0};

@@ -160,7 +160,7 @@ out:
   return s;
 }
 
-// Usage that one flag alone does not show; -1: all is well, else the exit code.
+// Usage errors that no single flag shows; -1: none, else the exit code.
 static int check(const struct run_options *o) {
   if (!o->graph && !o->list_ops) return tfc_flags_error(&program, "--graph is missing");
   for (uint32_t i = 0; i < o->feeds.count; i++) {
@@ -183,7 +183,7 @@ int main(int argc, char **argv) {
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
     code = check(&o);
-    if (!o.profile) o.db = NULL; // nothing is kept: no need to let it be written
+    if (!o.profile) o.db = NULL; // nothing is stored, so --untrusted need not allow the database
     if (code < 0) code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true});
   }
   if (code < 0) {

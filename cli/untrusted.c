@@ -15,7 +15,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/base/units.h"
 
-enum { GRACE = 5 }; // seconds after the end, for what looks at the clock to say where it was
+enum { GRACE = 5 }; // seconds that the program has after the limit to say where it was
 
 static int64_t end_ns;
 
@@ -95,7 +95,7 @@ static bool add_value(path_list *list, tfc_flag_path kind, const char *value) {
   return true;
 }
 
-// gnuplot, where PATH leads to it.
+// Adds gnuplot, if it is in PATH.
 static bool add_gnuplot(path_list *list) {
   const char *path = getenv("PATH");
   bool ok = true;
@@ -123,13 +123,13 @@ static bool add_all(path_list *list, const struct tfc_program *program, const vo
   }
   if (ok && needs->beside) ok = add(list, needs->beside, TFC_SANDBOX_WRITE);
   if (ok && needs->programs) ok = add_gnuplot(list);
-  char self[4096], *slash; // what is shipped lies in ../share of the program's folder
+  char self[4096], *slash; // installed files are in ../share of the program's folder
   const ssize_t size = readlink("/proc/self/exe", self, sizeof self - 32);
   if (ok && size > 0) {
     self[size] = 0;
     if ((slash = strrchr(self, '/')) != NULL) strcpy(slash, "/../share/tfc"), ok = add(list, self, TFC_SANDBOX_READ);
   }
-  char *lock = NULL; // made where it is missing: databases and machines are locked there
+  char *lock = NULL; // the lock's folder is created if missing: locks of databases and machines are in it
   tfc_status s = tfc_lock_path("lock", &lock);
   tfc_status_free(s);
   if (ok && lock) ok = add(list, lock, TFC_SANDBOX_WRITE);
@@ -152,7 +152,7 @@ int cli_untrusted_enter(const struct tfc_program *program, const void *options,
   tfc_status s = NULL;
   if (!add_all(&list, program, options, needs)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   rules.paths = list.data, rules.path_count = (uint32_t)list.count;
-  setenv("SQLITE_TMPDIR", ".", 0); // not where it would be denied
+  setenv("SQLITE_TMPDIR", ".", 0); // SQLite's temporary files go where writing is allowed
   if (needs->ends_with_time) {
     snprintf(said, sizeof said, "--untrusted, time=%.6gs", seconds);
     end_ns = tfc_now_ns() + (int64_t)(1e9 * seconds);

@@ -75,7 +75,7 @@ static tfc_status know(struct measuring *m, uint64_t x, bool *out_new) {
   return NULL;
 }
 
-// The best of the trials by simulation that were not measured before.
+// Chooses the best trials by simulation, among those that were not measured before.
 static tfc_status choose(struct measuring *m, uint32_t most, uint32_t *chosen, uint32_t *out_count) {
   *out_count = 0;
   for (uint32_t i = 0; i < m->t->trial_count; i++) m->t->trial[i].ignored = true;
@@ -103,7 +103,7 @@ static tfc_status keep_reference(struct measuring *m, const struct tfc_solution 
   return tfc_solution_copy(&m->reference, &batch[best], m->p);
 }
 
-// One batch: as many rollouts as a tuner takes at a time, and the best `most` of them measured.
+// One batch: rolls out as many trials as the tuner takes at a time, and measures the best `most` of them.
 static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *out_count) {
   struct tfc_solution batch[BATCH] = {0};
   uint32_t chosen[BATCH];
@@ -118,7 +118,8 @@ static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *ou
     struct tfc_trial *x = &m->t->trial[chosen[i]];
     const struct tfc_result *r = &m->results[i];
     double value = (double)r->value;
-    // Beside one placement that is measured with each of them: a machine that becomes slower is no fault of theirs.
+    // The value is relative to one placement that is measured beside each batch, so that a machine that becomes slower
+    // does not change it.
     if (m->reference.device && r->ratio > 0 && isfinite(r->ratio)) value = r->ratio * m->reference_value;
     const bool timed = r->value > 0 && r->value < TFC_TIME_MAX && value < 9e18 && r->state != TFC_RESULT_FAILED &&
                        r->state != TFC_RESULT_ILLEGAL;
@@ -154,7 +155,7 @@ static tfc_status measure(const struct tfc_problem *p, const struct tfc_policy *
     if (own.evaluations && own.evaluations - m.t->told < most) most = own.evaluations - m.t->told;
     if (!most) break;
     TFC_TRY(s, measure_batch(&m, (uint32_t)most, &count));
-    idle = count ? 0 : idle + 1; // there is nothing that it has not measured
+    idle = count ? 0 : idle + 1; // the policy proposes nothing new
   }
   *out_evaluations += m.t->told;
   TFC_TRY(s, take(m.t, "rl", out));

@@ -1,5 +1,5 @@
-// Controls in the policy's own action space, a device for each unit in turn: choices by chance, and simulated annealing
-// on the choices. They show what the space is worth without what was learned.
+// Controls with the policy's actions (a device for each unit in turn): random choices, and simulated annealing on the
+// choices. They show what these actions are worth without anything learned.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ out:
   return s;
 }
 
-// One choice at a time is another one; temperatures from a twentieth of the value to a five-thousandth of it.
+// A neighbour differs in one choice. Temperatures fall from a twentieth of the value to a five-thousandth of it.
 static tfc_status anneal(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_budget *budget,
                          struct tfc_solution *out, uint64_t *out_evaluations) {
   tfc_status s = NULL;

@@ -33,20 +33,20 @@ struct doppler {
   double *path;                // [unit] longest remaining path
   uint32_t *first_rank;        // [unit]
   double average;              // ps of a unit
-  // What the network says.
+  // Outputs of the network.
   struct tfc_tensor values[5]; // selection [unit, 1], units [unit, WIDTH], their layer's weights
-  // An episode.
+  // The state of an episode.
   uint32_t *waiting;                       // [unit] producers that are not placed
-  uint32_t *ready, ready_count, *position; // [unit] an unordered set, and where a unit is in it
+  uint32_t *ready, ready_count, *position; // [unit] an unordered set; the position of a unit in it
   bool *placed;
   double *entered, *left;      // [unit] the sum of shares when it became ready and when it was selected
-  bool *credited;              // [unit] its selection was drawn
+  bool *credited;              // [unit] its selection was drawn, not greedy
   double *free_at, *committed; // [device]
   double *end;                 // [unit]
-  double *arrival;             // [net, device] when its tensor is there, NaN: not sent
+  double *arrival;             // [net, device] when its tensor arrives there; NaN: not sent
   float *state;                // [unit, device, STATE]
-  float *mask, *weight;        // [unit, device] 0 or very little; advantage of what was chosen
-  float *selection;            // [unit, 1] advantage times the derivative of the logarithm of the probability
+  float *mask, *weight; // [unit, device] 0, or a large negative number where not allowed; advantage of the choice
+  float *selection;     // [unit, 1] advantage times the derivative of the logarithm of the probability
 };
 
 static tfc_status prepare(struct doppler *d) {
@@ -98,7 +98,7 @@ static struct tfc_output indices(struct doppler *d, const int32_t *data) {
   return tfc_add_i32_vector(d->net.b, data, d->links);
 }
 
-// Sum over links of share * h[source], by sink.
+// For each sink the sum over its links of share * h[source].
 static struct tfc_output messages(struct doppler *d, struct tfc_output h, struct tfc_output source,
                                   struct tfc_output share, struct tfc_output sink) {
   struct tfc_builder *b = d->net.b;
@@ -162,7 +162,7 @@ static tfc_status look(struct doppler *d) {
   return tfc_plan_run(d->embed, NULL, d->values, NULL);
 }
 
-static double selection_of(const struct doppler *d, uint32_t u) { // bounded: it is raised to a power
+static double selection_of(const struct doppler *d, uint32_t u) { // limited, because it is an exponent
   const double x = (double)((const float *)d->values[0].data)[u];
   return fmax(-30, fmin(30, x));
 }
@@ -173,7 +173,7 @@ static void become_ready(struct doppler *d, uint32_t u, double share) {
   d->entered[u] = share;
 }
 
-// What would become of unit u on each device: STATE numbers of each. Returns where it would end first.
+// Fills the STATE numbers that describe unit u on each device. Returns the device where it would end first.
 static uint32_t describe(struct doppler *d, uint32_t u) {
   const struct tfc_problem *p = d->r.problem;
   float *state = d->state + (size_t)u * d->devices * STATE;
@@ -261,8 +261,8 @@ static void put(struct doppler *d, uint32_t u, uint32_t e, double share) {
   }
 }
 
-// The next unit: by the teacher's rule, the policy's best, or drawn from the policy. Where units wait for each other in
-// a circle (groups of operations may), the first in order of precedence goes.
+// Chooses the next unit: by the teacher's rule, the policy's best, or drawn from the policy. If units wait for each
+// other in a circle (groups of operations may), the first by rank is chosen.
 static uint32_t choose_unit(struct doppler *d, enum mode mode, bool drawn, double total, uint32_t *next_in_order,
                             const uint32_t *in_order, double share) {
   if (!d->ready_count) {
@@ -286,7 +286,7 @@ static uint32_t choose_unit(struct doppler *d, enum mode mode, bool drawn, doubl
   return best;
 }
 
-// One episode: fills the sample, and weights as if its advantage were 1.
+// Plays one episode: fills the sample, and the weights as if the advantage were 1.
 static void play(struct doppler *d, enum mode mode, double exploration, const uint32_t *in_order) {
   const struct tfc_problem *p = d->r.problem;
   float log_p[64];
@@ -330,7 +330,7 @@ static void play(struct doppler *d, enum mode mode, double exploration, const ui
     if (credited) d->weight[(size_t)u * d->devices + e] = 1;
     put(d, u, e, share);
   }
-  // The derivative of the sum of log p over the credited selections by the unit's score.
+  // The derivative of the sum of log p over the credited selections, with respect to the unit's score.
   for (uint32_t u = 0; u < d->units; u++)
     d->selection[u] = (float)((d->credited[u] ? 1 : 0) - exp(selection_of(d, u)) * (d->left[u] - d->entered[u]));
 }

@@ -42,7 +42,7 @@ static tfc_status propose(struct tfc_guidance *g, const struct tfc_budget *budge
 
 static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *solution,
                           struct tfc_score *score, uint64_t *out_evaluations) {
-  if (!g->tuner) return NULL; // it knows nothing of the problem yet
+  if (!g->tuner) return NULL; // nothing was learned of the problem yet
   return tfc_improve(g->tuner, budget, solution, score, out_evaluations);
 }
 

@@ -1,5 +1,5 @@
-// Guidance: the policy behind the placer's guide interface (placer/algo/guide.h), through which searches use it.
-// Internal to rl; a policy's `guide` is it.
+// Guidance: connects a policy to the placer's guide interface (placer/algo/guide.h), through which searches use it.
+// Internal to rl: others use `guide` in struct tfc_policy.
 #ifndef TFC_RL_GUIDANCE_H
 #define TFC_RL_GUIDANCE_H
 

@@ -59,12 +59,12 @@ static void step(struct hdp *l, struct lstm *m, struct tfc_output x) {
   m->h = tfc_add2(b, "Mul", out, tfc_add1(b, "Tanh", m->c));
 }
 
-struct placer {                                                              // what both decoders share
+struct placer { // what both decoders (for drawing, and for learning) share
   struct tfc_output embedded, encoded, keys, query, energy, head, head_bias; // embedded: output 0 of a Split by group
   struct lstm decoder;
 };
 
-// Logits of one group, from the decoder's state and what it attends to.
+// Logits of one group, from the decoder's state and its attention.
 static struct tfc_output attend(struct hdp *l, const struct placer *p, struct tfc_output h) {
   struct tfc_builder *b = l->net.b;
   const int32_t flat[] = {GROUPS * BATCH, WIDTH}, cube[] = {GROUPS, BATCH, 1};
@@ -79,8 +79,9 @@ static struct tfc_output attend(struct hdp *l, const struct placer *p, struct tf
   return tfc_add2(b, "Mul", tfc_add1(b, "Tanh", x), tfc_add_scalar(b, TFC_FLOAT, STEEPEST));
 }
 
-// One pass over the groups. `given` [GROUPS * BATCH, device]: what was chosen (then log p comes out of it), or noise
-// that makes the largest logit a draw (then choices do: Gumbel's trick).
+// One pass over the groups. `given` [GROUPS * BATCH, device] is the devices that were chosen (the output is log p
+// then), or noise that turns the largest logit into a random draw (the output is the choices then: the Gumbel-max
+// trick).
 static struct tfc_output decode(struct hdp *l, const struct placer *p, struct tfc_output given, bool draws) {
   struct tfc_builder *b = l->net.b;
   struct tfc_output rows[GROUPS + 1];
@@ -177,7 +178,7 @@ static tfc_status prepare(struct hdp *l) {
   return NULL;
 }
 
-// What the placer sees of the groups of sample i.
+// Fills the placer's features of the groups of sample i.
 static void describe(struct hdp *l, uint32_t i) {
   const struct tfc_problem *p = l->r.problem;
   const uint32_t *group = l->groups + (size_t)i * l->units;

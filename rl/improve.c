@@ -32,7 +32,7 @@ static uint32_t below(struct improver *m, uint64_t n) {
   return (uint32_t)tfc_random_below(&m->random, n ? n : 1);
 }
 
-// An arm by chance, with the share of what it gained for each pull; all have some.
+// Draws an arm with probability in proportion to its gain per pull; every arm has some probability.
 static uint32_t pull(struct improver *m, struct arm *arms, uint32_t count) {
   double worth[HEADS], sum = 0, best = 0;
   for (uint32_t i = 0; i < count; i++) best = fmax(best, worth[i] = arms[i].gained / (arms[i].pulls + 8));
@@ -146,7 +146,7 @@ tfc_status tfc_improve(const struct tfc_tuner *tuner, const struct tfc_budget *b
       if (m.trial[m.freed[i]] != device[m.freed[i]])
         m.moves[moves++] = (struct tfc_move){m.freed[i], m.trial[m.freed[i]]};
     idle++;
-    if (!moves) { // nothing else came to its mind: no evaluation
+    if (!moves) { // the policy proposed the same placement: no evaluation
       if (idle % 8 == 0 && tfc_budget_over(budget)) break;
       credit(&m.way[way], 0), credit(&m.size[size], 0), credit(&m.head[head], 0);
       continue;

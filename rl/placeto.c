@@ -6,10 +6,10 @@
 // reaches, and that do neither. REINFORCE with a baseline for each step of the sweep (section 2.3) and an entropy bonus
 // that falls to 0.
 //
-// The paper groups operations before (section 3.1), here by heavy edges, into as many groups as let the budget hold
-// SWEEPS sweeps, at most MOST_GROUPS. A sweep begins where the one before it ended if that is better than the placement
-// on one device that the first began from, else there. The network is 16 wide with 3 rounds of messages; the rate is
-// high, because the budget holds tens of episodes and not thousands.
+// The paper groups operations before placing (section 3.1). Here heavy edges are merged until the budget suffices for
+// SWEEPS sweeps, at most MOST_GROUPS groups. A sweep starts where the one before it ended, if that is better than the
+// placement on one device that the first sweep started from, else from the latter. The network is 16 wide with 3 rounds
+// of messages; the learning rate is high, because the budget allows tens of episodes, not thousands.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,11 +33,11 @@ struct placeto {
   uint32_t *order;            // [groups] in which they are visited: by precedence
   float *incoming, *outgoing; // [groups, groups] shares of bytes, rows sum to 1 or are 0
   float *facts;               // [groups, 2] share of time, of bytes sent
-  float *pools;               // [POOLS, groups, groups]: of group v (middle), what is averaged for it
-  float *allowed;             // [groups, devices] 0 or very little
+  float *pools;               // [POOLS, groups, groups] row v: the groups that are averaged for group v
+  float *allowed;             // [groups, devices] 0, or a large negative number where not allowed
   tfc_device_id *device;      // [groups] now
   bool *visited;              // [groups]
-  // The sweep: what was seen at each step, as the network takes it. Rows of a group are beside each other.
+  // The sweep: the network's input at each step. Rows of one group are adjacent.
   float *seen;          // [groups, steps, features]
   float *pooled[POOLS]; // [groups, steps, 1]
   float *mask, *weight; // [steps, devices]
@@ -139,7 +139,7 @@ out:
   return s;
 }
 
-struct weights { // of the network, used twice: for one state, and for those of a whole sweep
+struct weights { // of the network; used for one state, and for all states of a sweep
   struct tfc_output embed, embed_bias, round[ROUNDS], round_bias[ROUNDS], hidden, hidden_bias, head, head_bias;
 };
 
@@ -147,7 +147,8 @@ static struct tfc_output apply(struct placeto *l, struct tfc_output x, struct tf
   return tfc_add2(l->net.b, "AddV2", tfc_add2(l->net.b, "MatMul", x, w), bias);
 }
 
-// log p [states, devices] of states: seen [groups * states, features], pooled [groups, states, 1], mask.
+// The graph that computes log p [states, devices] from seen [groups * states, features], pooled [groups, states, 1] and
+// mask.
 static struct tfc_output forward(struct placeto *l, const struct weights *w, struct tfc_output seen,
                                  const struct tfc_output *pooled, struct tfc_output mask, uint32_t states) {
   struct tfc_rival_network *n = &l->net;
@@ -219,7 +220,7 @@ out:
   return s;
 }
 
-// Writes what the policy sees when group v is to be placed, as state `step` of `states`.
+// Writes the features of the moment when group v is to be placed, as state `step` of `states`.
 static void look(const struct placeto *l, uint32_t v, uint32_t step, uint32_t states, float *seen, float *const *pooled,
                  float *mask) {
   const size_t n = l->groups, m = l->devices, f = l->features;
@@ -273,7 +274,7 @@ static tfc_status evaluate(struct placeto *l, double *out_cost) {
   return NULL;
 }
 
-// One sweep from what is placed now, whose cost is *cost; the budget may end it early, then nothing is learned.
+// One sweep from the current placement, whose cost is *cost. If the budget ends it early, nothing is learned.
 static tfc_status sweep(struct placeto *l, uint64_t number, double share, double *cost) {
   const uint32_t n = l->groups;
   double following = 0, spread = 0;
@@ -286,7 +287,7 @@ static tfc_status sweep(struct placeto *l, uint64_t number, double share, double
     if (!tfc_rival_room(&l->r)) return NULL;
     TFC_RETURN_IF_ERROR(choose(l, v, step, &to));
     l->weight[(size_t)step * l->devices + to] = 1;
-    if (to != l->device[v]) { // staying is known
+    if (to != l->device[v]) { // the cost of staying is known
       l->device[v] = (tfc_device_id)to;
       TFC_RETURN_IF_ERROR(evaluate(l, &then));
     }
@@ -339,7 +340,7 @@ static tfc_status run(const char *name, bool learns, const struct tfc_problem *p
     const uint64_t before = l.r.used;
     if (cost > start) memcpy(l.device, first, l.groups * sizeof *first), cost = start;
     TFC_TRY(s, sweep(&l, number, share, &cost));
-    still = l.r.used == before ? still + 1 : 0; // a policy that moves nothing any more
+    still = l.r.used == before ? still + 1 : 0; // counts sweeps in which the policy moved nothing
   }
   TFC_TRY(s, tfc_rival_end(&l.r, name, out_evaluations));
 out:

@@ -1,7 +1,6 @@
-// Rivals: policies of the literature, each behind the algorithm vtable in a file of its own, and what they share:
-// samples that are evaluated in batches, the best of them, and a budget that is kept. Every placement whose value is
-// asked for counts as one evaluation. Of each there is a control that draws from the same space of actions without
-// learning.
+// Rivals: policies of the literature, each in a file of its own as a placement algorithm. Here is what they share:
+// samples that are evaluated in batches, the best of them, and the budget. Every placement that is evaluated counts.
+// Each has a control that draws from the same actions at random, without learning.
 #ifndef TFC_RL_RIVAL_H
 #define TFC_RL_RIVAL_H
 
@@ -20,31 +19,32 @@ struct tfc_rival {
   struct tfc_score best;
   struct tfc_solution *samples; // [batch]
   struct tfc_result *results;   // [batch]
-  double *cost;                 // [batch] of the samples evaluated last: their time over that of all work in sequence
+  double *cost; // [batch] of the last evaluated samples: step time divided by the time of all work in sequence
   uint32_t batch;
   uint64_t used, limit;
-  double worst; // of what could run
+  double worst; // largest cost of a placement that could run
 };
 
 TFC_MUST_USE tfc_status tfc_rival_init(struct tfc_rival *r, const struct tfc_problem *problem,
                                        struct tfc_evaluator *evaluator, const struct tfc_budget *budget, uint32_t batch,
                                        struct tfc_solution *out);
 void tfc_rival_deinit(struct tfc_rival *r);
-// How many of a batch may still be evaluated; 0: the budget is spent.
+// How many placements of a batch the budget still allows; 0: it is spent.
 uint32_t tfc_rival_room(const struct tfc_rival *r);
-// Repairs the first `count` samples where memory or links ask for it, evaluates them, fills `cost`, keeps the best.
+// Moves units of the first `count` samples where memory limits or missing links ask for it, evaluates these samples,
+// fills `cost`, keeps the best.
 TFC_MUST_USE tfc_status tfc_rival_evaluate(struct tfc_rival *r, uint32_t count);
-// FAILED_PRECONDITION where nothing could run; else the number of evaluations.
+// FAILED_PRECONDITION: no sample could run. Else OK and the number of evaluations.
 TFC_MUST_USE tfc_status tfc_rival_end(const struct tfc_rival *r, const char *name, uint64_t *out_evaluations);
 
 // An index drawn by probabilities exp(log_p[i]).
 uint32_t tfc_rival_draw(struct tfc_random *random, const float *log_p, uint32_t count);
-// The allowed device nearest above `device`, in turn.
+// The first allowed device from `device` upwards, cyclically.
 tfc_device_id tfc_rival_allowed(const struct tfc_problem *problem, uint32_t unit, uint32_t device);
-// Facts of a unit that all of them look at, squashed to about [0, 1].
+// Features of a unit that all rivals use, scaled to about [0, 1].
 enum { TFC_RIVAL_FACTS = 7 };
 void tfc_rival_facts(const struct tfc_problem *problem, float *out_facts); // [unit, TFC_RIVAL_FACTS]
-// ps of a unit on the fastest device that may have it.
+// The unit's time on the fastest device that may have it, ps.
 int64_t tfc_rival_fastest(const struct tfc_problem *problem, uint32_t unit);
 
 #endif

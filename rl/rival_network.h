@@ -1,5 +1,5 @@
-// Network of a learner: what the policies of the literature share. A builder for its graph, its weights, an update by
-// Adam (Kingma and Ba 2015, algorithm 1) along gradients from tfc_gradients, and a session on one CPU device.
+// The network of a rival policy: a builder for its graph, its weights, an update by Adam (Kingma and Ba 2015, algorithm
+// 1) with gradients from tfc_gradients, and a session on one CPU device.
 //
 //   TFC_TRY(s, tfc_rival_network_begin(&n));
 //   struct tfc_output x = tfc_rival_placeholder(&n, "x", TFC_SHAPE(4, 8)), y = tfc_rival_dense(&n, "y", x, 8, 2);
@@ -19,7 +19,7 @@ enum { TFC_RIVAL_WEIGHTS = 40, TFC_RIVAL_FEEDS = 16 };
 struct tfc_rival_weight {
   char name[32];
   struct tfc_shape shape;
-  double scale; // of the initial normal distribution
+  double scale; // standard deviation of the initial values
   struct tfc_output node;
 };
 
@@ -37,7 +37,8 @@ struct tfc_rival_network { // zeroed at first
 TFC_MUST_USE tfc_status tfc_rival_network_begin(struct tfc_rival_network *n);
 void tfc_rival_network_deinit(struct tfc_rival_network *n);
 
-// While it is being built. Weights of [rows, columns] begin as normals with deviation `scale` (0: as zeros).
+// While the graph is being built. A weight [rows, columns] starts with normally distributed values of deviation `scale`
+// (0: zeros).
 struct tfc_output tfc_rival_weight(struct tfc_rival_network *n, const char *name, int64_t rows, int64_t columns,
                                    double scale);
 struct tfc_output tfc_rival_dense(struct tfc_rival_network *n, const char *name, struct tfc_output x, int64_t rows,
@@ -50,8 +51,8 @@ struct tfc_output tfc_rival_sum(struct tfc_rival_network *n, struct tfc_output x
 struct tfc_output tfc_rival_concat(struct tfc_rival_network *n, const struct tfc_output *parts, uint32_t count,
                                    int32_t axis);
 
-// Adds the update, whose gradients are scaled down where their norm is above 1, and opens the session. `loss` is a
-// scalar that depends on every weight.
+// Adds the update, which scales gradients down if their norm is above 1, and opens the session. `loss` is a scalar that
+// depends on every weight.
 TFC_MUST_USE tfc_status tfc_rival_network_finish(struct tfc_rival_network *n, struct tfc_output loss,
                                                  const struct tfc_output *feeds, uint32_t feed_count, uint64_t seed);
 TFC_MUST_USE tfc_status tfc_rival_network_plan(struct tfc_rival_network *n, const struct tfc_output *feeds,

@@ -10,7 +10,7 @@
 #include "rl/policy.h"
 
 extern const struct tfc_algo tfc_algo_rl; // needs budget.guide
-// Controls: the same choices without what was learned.
+// Controls: the same actions without what was learned.
 extern const struct tfc_algo tfc_algo_policy_random, tfc_algo_policy_anneal, tfc_algo_policy_untrained;
 const struct tfc_algo *const *tfc_rl_algos(void); // all four, ended by NULL
 

@@ -7,7 +7,7 @@
 #include "placer/search/local.h"
 
 enum { GAPS = 8 };
-#define LARGEST_TABLE (64u << 20) // entries of when tensors arrive
+#define LARGEST_TABLE (64u << 20) // most entries of the table of arrivals
 
 struct gap {
   double begin, end;
@@ -17,19 +17,19 @@ struct tfc_rollout {
   bool kept_arrivals;
   uint32_t *device;       // [unit] or TFC_NONE
   double *finish;         // [node]
-  double *there_at;       // [tensor * device_count + device] 1 + when it is there, ps; 0: it is not
-  uint32_t *readers;      // [net * device_count + device] units there that read it
+  double *there_at;       // [tensor * device_count + device] 1 + arrival in ps; 0: not sent there
+  uint32_t *readers;      // [net * device_count + device] placed units there that read it
   uint32_t *of_kind;      // [kind * device_count + device]
   uint32_t *kind_count;   // [kind]
-  uint32_t *kin;          // [kind] device of the last one, or TFC_NONE
+  uint32_t *kin;          // [kind] device of the last placed unit of the kind, or TFC_NONE
   double *free_at, *load; // [device]
   uint64_t *memory;
-  uint32_t *units; // [device] how many are there
+  uint32_t *units; // [device] number of units
   struct gap (*gaps)[GAPS];
   uint32_t used; // devices with something on them
   uint32_t last; // device of the last unit
   double total_load;
-  // Of one decision.
+  // State of one decision.
   float *feature; // [feature * device_count + device]
   float *score;
   double *start, *end, *ready, *fetch, *inputs, *siblings, *readers_there, *occupied;
@@ -94,7 +94,7 @@ static void begin(struct tfc_rollout *r) {
   r->used = 0, r->last = TFC_NONE, r->total_load = 0;
 }
 
-// When a device can begin something that takes `time`, from `ready` on.
+// The earliest start on a device, from `ready` on, of something that takes `time`.
 static double soonest(const struct tfc_rollout *r, uint32_t d, double ready, double time) {
   double best = r->free_at[d] > ready ? r->free_at[d] : ready;
   if (ready >= r->free_at[d]) return best;
@@ -106,7 +106,7 @@ static double soonest(const struct tfc_rollout *r, uint32_t d, double ready, dou
   return best;
 }
 
-// A gap that is left: it takes the place of the shortest one.
+// Remembers a gap: it replaces the shortest one.
 static void keep_gap(struct tfc_rollout *r, uint32_t d, double from, double to) {
   struct gap *shortest = &r->gaps[d][0];
   for (int k = 1; k < GAPS; k++)
@@ -137,7 +137,7 @@ static void take(struct tfc_rollout *r, uint32_t d, double start, double end) {
   if (end > r->free_at[d]) r->free_at[d] = end;
 }
 
-// Operations take longer where several devices work at once: what that comes to with the devices in use by now.
+// How much longer operations take because several devices work at once: the factor for the devices in use by now.
 static double pace(const struct tfc_rollout *r, uint32_t d) {
   const struct tfc_machine_device *x = &r->scene->problem->machine->devices[d];
   if (!x->slowdown_count) return 1;
@@ -150,7 +150,7 @@ static double wire_time(const struct tfc_problem *p, uint32_t tensor, uint32_t f
   return pair->linked ? (double)tfc_problem_wire_time(p, tensor, pair) : 0;
 }
 
-// When a tensor that is made on `from` is on `to`; 0 in the table: it has not been sent there.
+// When a tensor produced on `from` arrives on `to`, by the table or, if it was not sent there yet, if sent now.
 static double arrival(const struct tfc_rollout *r, uint32_t tensor, uint32_t from, uint32_t to) {
   const struct tfc_problem *p = r->scene->problem;
   const double made = r->finish[p->graph->producer[tensor]];
@@ -210,7 +210,8 @@ static inline float over(double x, double and) { // x / (x + and), x >= 0
   return x > 0 ? (float)(x / (x + and)) : 0;
 }
 
-// Where a unit may go: allowed, room, links to all that is placed; of several unused devices that are alike, the first.
+// The devices that a unit may go to: allowed, enough memory, links to all placed neighbours; of several unused
+// interchangeable devices only the first.
 static uint32_t find_devices(struct tfc_rollout *r, uint32_t u) {
   const struct tfc_problem *p = r->scene->problem;
   const struct tfc_scene *v = r->scene;
@@ -251,7 +252,7 @@ static void look(struct tfc_rollout *r, uint32_t u, uint32_t n) {
   uint32_t latest = TFC_NONE, chain = TFC_NONE;
   double latest_at = -1;
   int64_t longest = -1;
-  memset(r->ready, 0, sizeof *r->ready * devices * 6); // up to and with `occupied`
+  memset(r->ready, 0, sizeof *r->ready * devices * 6); // all arrays up to and including `occupied`
   for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++) {
     const uint32_t tensor = g->input[i], producer = g->producer[tensor], from = r->device[p->unit[producer]];
     if (r->finish[producer] > latest_at) latest_at = r->finish[producer], latest = from;

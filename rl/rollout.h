@@ -1,19 +1,20 @@
-// Rollout: a policy places the units of a scene one by one, each where its score says, and what it has placed is
-// scheduled at once, so that the next unit sees when devices are free, what data is where, and how much room is left.
+// Rollout: a policy places the units of a scene one by one, each on the device with the best score. What is placed is
+// scheduled at once, so that the next unit's features include when devices become free, where tensors are, and how much
+// memory is left.
 //
 //   tfc_rollout_create(scene, &r);
 //   tfc_rollout_run(r, weights, &(struct tfc_rollout_options){.temperature = 0.1, .random = &random}, device);
 //
-// One per thread; a run allocates nothing (but for repairing what breaks a memory limit). Times in it are estimates:
-// transfers do not wait for each other. The simulator has the last word.
+// One per thread. A run allocates memory only to repair placements that break a memory limit. Its times are estimates
+// in which transfers do not wait for each other; the value of the result comes from the simulator.
 #ifndef TFC_RL_ROLLOUT_H
 #define TFC_RL_ROLLOUT_H
 
 #include "rl/scene.h"
 #include "runtime/base/random.h"
 
-// What the score of a (unit, device) pair is made of. All numbers lie between -1 and 1 or a little beyond. "Later":
-// than on the device where it would be soonest.
+// The features of a (unit, device) pair, from which its score is computed. All lie between -1 and 1, or a little
+// beyond. "Later" means: later than on the device where it could be soonest.
 #define TFC_FEATURES(X)                                                                                                \
   X(START, "how much later it starts there, over that and its size")                                                   \
   X(FINISH, "how much later it ends there, over that and its size")                                                    \
@@ -46,16 +47,16 @@ enum { TFC_WEIGHTS = TFC_FEATURE_COUNT * TFC_GATE_COUNT }; // score = sum over g
 
 struct tfc_choice { // one unit and the devices it could go to
   uint32_t unit, device_count;
-  const bool *may;      // [device]
-  const float *feature; // [feature * device_count + device], set where it may go
-  const float *score;   // [device] likewise
-  uint32_t device;      // where it went
+  const bool *may;      // [device] it may go there
+  const float *feature; // [feature * device_count + device], only for allowed devices
+  const float *score;   // [device], only for allowed devices
+  uint32_t device;      // the device that was chosen
 };
 struct tfc_rollout_options {
-  double temperature;        // of the softmax that devices are drawn from; 0: the best one
-  struct tfc_random *random; // needed with a temperature, and for repairing
-  const bool *kept;          // [unit] units that go where `device` has them; NULL: none
-  // Told of every choice between several devices that weights made; NULL: nobody asks.
+  double temperature;        // of the softmax from which devices are drawn; 0: the best device
+  struct tfc_random *random; // needed with a temperature, and to repair
+  const bool *kept;          // [unit] units that stay where `device` has them; NULL: none
+  // Called with every choice between several devices that the weights made; NULL: not called.
   void (*watch)(void *user, const struct tfc_choice *choice);
   void *user;
 };
@@ -63,8 +64,8 @@ struct tfc_rollout_options {
 struct tfc_rollout;
 TFC_MUST_USE tfc_status tfc_rollout_create(const struct tfc_scene *scene, struct tfc_rollout **out);
 void tfc_rollout_free(struct tfc_rollout *rollout); // NULL is fine
-// weights [gate * TFC_FEATURE_COUNT + feature]; NULL: every allowed device is as good. Fills device [unit]. False:
-// memory limits or missing links are still broken after repair.
+// weights [gate * TFC_FEATURE_COUNT + feature]; NULL: all scores are equal. Fills device [unit]. False: a memory limit
+// or missing link is still violated after repair.
 bool tfc_rollout_run(struct tfc_rollout *rollout, const float *weights, const struct tfc_rollout_options *options,
                      tfc_device_id *device);
 

@@ -7,11 +7,11 @@
 #include "runtime/base/map.h"
 #include "runtime/base/random.h"
 
-enum { ROUNDS = 3 }; // of looking at neighbours, for the kind of a unit
+enum { ROUNDS = 3 }; // rounds of combining a unit with its neighbours, to find its kind
 
 struct place {
   int64_t remaining;
-  uint64_t look; // a number made of what a node costs and what is around it
+  uint64_t look; // a hash of a node's costs and its neighbourhood
   uint32_t level, position, node;
 };
 static int compare_places(const void *a, const void *b) {
@@ -27,9 +27,9 @@ static uint64_t mix(uint64_t a, uint64_t b) {
   return tfc_splitmix64(&state);
 }
 
-// A number for each unit that is the same for units that hold and send the same bytes and have the same around them;
-// where it is `timed`, for those that also take the same time: measured times of equal operations differ. Neighbours
-// count as a set: sums do not depend on their order.
+// A hash for each unit: equal for units that hold and send the same bytes and whose neighbours do. With `timed` they
+// must also take the same time, which measured times of equal operations do not. Neighbours are a set: their hashes are
+// added, so their order does not count.
 static tfc_status look_around(const struct tfc_scene *v, bool timed, uint64_t **out) {
   const struct tfc_problem *p = v->problem;
   const struct tfc_cost_graph *g = p->graph;
@@ -41,7 +41,7 @@ static tfc_status look_around(const struct tfc_scene *v, bool timed, uint64_t **
   }
   for (uint32_t u = 0; u < p->unit_count; u++) {
     uint64_t x = mix(p->unit_memory[u], p->first_member[u + 1] - p->first_member[u]);
-    // Each class of devices with what it can do: the sum over devices does not depend on how classes are numbered.
+    // Combines each class of devices with its properties: the sum does not depend on how classes are numbered.
     uint64_t sum = 0;
     for (uint32_t d = 0; d < p->device_count; d++)
       sum += mix(timed ? (uint64_t)tfc_problem_unit_time(p, u, d) : 0, p->limit[d]) *
@@ -107,7 +107,7 @@ static tfc_status make_order(struct tfc_scene *v, const uint64_t *look) {
   return NULL;
 }
 
-// Mean time on a wire of each net, over pairs of devices.
+// The mean time of each net on the wire, over all pairs of devices.
 static void weigh_nets(struct tfc_scene *v) {
   const struct tfc_problem *p = v->problem;
   uint32_t pairs = 0, *count = NULL;

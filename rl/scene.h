@@ -1,7 +1,7 @@
-// Scene: what a policy sees of a problem before anything is placed. Units in the order in which they are placed, and
-// numbers about each that no other graph's or machine's scale changes: a policy that learned on one graph has met the
-// same numbers on another. Nothing here depends on names, on the order of nodes that are alike, or on which of several
-// equal devices is which.
+// Scene: what a policy sees of a problem before anything is placed: the units in the order in which they are placed,
+// and features of each. The features do not change with the scale of the graph or machine, so what a policy learned on
+// one graph applies to another. Nothing here depends on names, on the order of nodes that are alike, or on which of
+// several equal devices is which.
 //
 // Immutable once made; any number of threads may read it.
 #ifndef TFC_RL_SCENE_H
@@ -33,13 +33,13 @@ struct tfc_scene {
   float *gate;         // [unit * TFC_GATE_COUNT]
   double *own;         // [unit] mean time on the devices that may have it, ps
   double *fastest;     // [unit] least of these
-  float *net_weight;   // [net] mean time on a wire, ps
-  double *need_weight; // [unit] sum over the nets that it reads
+  float *net_weight;   // [net] mean time on the wire, ps
+  double *need_weight; // [unit] sum of net_weight over the nets that it reads
   uint32_t *source;    // [net] the unit that produces it
-  uint32_t *kind;      // [unit] units of one kind hold and send the same bytes and so do those around
+  uint32_t *kind;      // [unit] units of one kind hold and send the same bytes, and so do their neighbours
   uint32_t kind_count;
-  tfc_device_id *device; // [device] in an order that depends on what they can do, not on where they stand
-  double path, work;     // ps: critical path, and all units at their mean
+  tfc_device_id *device; // [device] devices sorted by their properties, not by their position in the machine
+  double path, work;     // ps: critical path; sum of all units' mean times
   double span;           // ps: the larger of the critical path and the work of one device
   bool has_pins;
 };

@@ -12,7 +12,7 @@
 #include "runtime/base/parallel.h"
 
 enum { POPULATION = 32, FEW_LESSONS = 12, KEPT_HEADS = 2, PASSES = 2 };
-#define WORST 3.0 // logarithm, for what is illegal or does not fit
+#define WORST 3.0 // reward for a placement that is illegal or does not fit, as a logarithm
 
 struct trainer {
   const struct tfc_train_options *o;
@@ -22,7 +22,7 @@ struct trainer {
   tfc_device_id **device;           // [lesson]
   double *best;                     // [lesson] logarithm of the best step seen
   float mean[TFC_WEIGHTS], wide[TFC_WEIGHTS];
-  uint32_t generation, pass, lesson; // what is done
+  uint32_t generation, pass, lesson; // how far training has come
   uint32_t heads_of[PASSES];         // candidates at the end of a pass
   struct candidate *candidates;
   uint32_t candidate_count;
@@ -40,7 +40,7 @@ static void say(const struct trainer *t, const char *format, double a, double b,
   t->o->say(t->o->user, line);
 }
 
-// Logarithm of the step that weights lead to, without chance.
+// The logarithm of the step time under the weights, with greedy choices.
 static double attempt(struct trainer *t, uint32_t lesson, const float *weights) {
   struct tfc_random random;
   struct tfc_verdict v = {0};
@@ -169,7 +169,7 @@ static void run_generation(struct generation *g) {
   struct ranking order[POPULATION];
   tfc_random_init(&random, t->o->seed * 1000003 + t->generation);
   g->count = t->o->lesson_count < FEW_LESSONS ? t->o->lesson_count : FEW_LESSONS;
-  for (uint32_t i = 0; i < g->count;) { // no lesson twice
+  for (uint32_t i = 0; i < g->count;) { // choose different lessons
     g->lesson[i] = (uint32_t)tfc_random_below(&random, t->o->lesson_count);
     bool is_new = true;
     for (uint32_t k = 0; k < i; k++) is_new &= g->lesson[k] != g->lesson[i];
@@ -183,7 +183,7 @@ static void run_generation(struct generation *g) {
   for (uint32_t i = 0; i < g->count; i++) {
     double mean = 0;
     for (uint32_t k = 0; k < POPULATION; k++) mean += g->value[k * FEW_LESSONS + i] / POPULATION;
-    for (uint32_t k = 0; k < POPULATION; k++) // one lesson cannot outweigh the others
+    for (uint32_t k = 0; k < POPULATION; k++) // limit each lesson's influence
       order[k].value += fmin(0.5, fmax(-0.5, g->value[k * FEW_LESSONS + i] - mean)) / g->count;
   }
   qsort(order, POPULATION, sizeof *order, compare_rankings);
@@ -192,7 +192,7 @@ static void run_generation(struct generation *g) {
     double mean = 0, square = 0;
     for (int k = 0; k < BEST; k++) mean += (double)g->weights[order[k].index][i] / BEST;
     for (int k = 0; k < BEST; k++) square += pow((double)g->weights[order[k].index][i] - mean, 2) / BEST;
-    t->mean[i] = (float)(0.7 * (double)t->mean[i] + 0.3 * mean); // few lessons are a noisy judge
+    t->mean[i] = (float)(0.7 * (double)t->mean[i] + 0.3 * mean); // move only part of the way: few lessons are noisy
     t->wide[i] = (float)fmax(0.03, 0.85 * (double)t->wide[i] + 0.15 * sqrt(square));
   }
 }
@@ -268,7 +268,7 @@ static tfc_status choose(struct trainer *t, uint32_t candidates, struct tfc_poli
     double gain = -INFINITY;
     for (uint32_t k = 0; k < candidates; k++) {
       double sum = 0;
-      for (uint32_t i = 0; i < lessons && !taken[k]; i++) // what it was tuned on says nothing about other graphs
+      for (uint32_t i = 0; i < lessons && !taken[k]; i++) // a lesson it was tuned on tells nothing about other graphs
         if (t->candidates[k].source != t->o->lessons[i].source)
           sum += fmax(0, reached[i] - t->table[(size_t)k * lessons + i]);
       if (!taken[k] && sum > gain) gain = sum, best = k;
@@ -321,7 +321,7 @@ static tfc_status prepare(struct trainer *t) {
     TFC_RETURN_IF_ERROR(tfc_simulator_create(p, &t->simulator[i]));
   }
   for (int i = 0; i < TFC_WEIGHTS; i++) t->wide[i] = i < TFC_FEATURE_COUNT ? 1.0f : 0.4f;
-  t->mean[TFC_FEATURE_FINISH] = t->mean[TFC_FEATURE_DELAY] = -2; // list scheduling is where it begins
+  t->mean[TFC_FEATURE_FINISH] = t->mean[TFC_FEATURE_DELAY] = -2; // start from list scheduling
   return NULL;
 }
 

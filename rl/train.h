@@ -1,6 +1,6 @@
 // Training: from placement problems to a policy, by the cross-entropy method in the simulator. Three stages:
 //
-//   common   one head for all problems: the mean logarithm of the step over a few problems at a time
+//   common   one head for all problems: minimises the mean logarithm of the step time over a few problems at a time
 //   own      a head for each problem, tuned from the common one (and from the chosen ones, the second time)
 //   choose   of all of these, those which together are best on the problems that they were not tuned on
 //

@@ -45,7 +45,7 @@ void tfc_tuner_free(struct tfc_tuner *t) {
   free(t);
 }
 
-// Weights for a trial: a head's; then drawn around the mean of the elite, or around one of it.
+// Makes the weights of a trial: those of a head; later drawn around the mean of the elite, or around one member.
 static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
   struct tfc_random *r = &t->random;
   x->temperature = 0, x->ignored = false;
@@ -70,7 +70,7 @@ static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
     }
     return;
   }
-  if (best >= 4 && tfc_random_below(r, 2)) { // one of the elite, moved as two others of it differ
+  if (best >= 4 && tfc_random_below(r, 2)) { // one of the elite plus the difference of two others
     const uint32_t a = (uint32_t)tfc_random_below(r, best), b = (uint32_t)tfc_random_below(r, t->elite_count),
                    c = (uint32_t)tfc_random_below(r, t->elite_count);
     const double part = 0.3 + 0.6 * tfc_random_unit(r), crossed = 0.3 + 0.7 * tfc_random_unit(r);
@@ -81,7 +81,7 @@ static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
                                  0.03 * (double)t->policy->spread[i] * tfc_random_normal(r));
     return;
   }
-  // One of the elite, some of its weights moved, by little or much.
+  // One of the elite with some weights changed, a little or a lot.
   const uint32_t rank = (uint32_t)((double)best * tfc_random_unit(r) * tfc_random_unit(r));
   const double step = pow(0.1, 1.5 * tfc_random_unit(r)), share = tfc_random_unit(r);
   memcpy(x->weights, t->elite[rank].weights, sizeof x->weights);
@@ -128,7 +128,7 @@ static void join(struct tfc_tuner *t, const struct tfc_trial *x) {
   while (at > 0 && tfc_score_better(x->score, t->elite[at - 1].score)) at--;
   if (at == TFC_TUNER_ELITE) return;
   if (at > 0 && t->elite[at - 1].score.value == x->score.value && t->elite[at - 1].score.excess == x->score.excess)
-    return; // the same placement, nearly always
+    return; // most likely the same placement
   const struct tfc_trial room = t->elite[t->elite_count];
   memmove(&t->elite[at + 1], &t->elite[at], (t->elite_count - at) * sizeof *t->elite);
   t->elite[at] = room;
@@ -151,8 +151,8 @@ tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {
     uint64_t count = TFC_TUNER_TRIALS;
     if (budget->evaluations && budget->evaluations - (t->told - begin) < count)
       count = budget->evaluations - (t->told - begin);
-    // Where a rollout takes long, the clock and cancelling are looked at between few of them (as many, whatever the
-    // number of threads: what is drawn next depends on what was told).
+    // If a rollout takes long, the clock and cancelling are checked after a few of them. (Their number must not depend
+    // on the number of threads, because what is drawn next depends on what was told.)
     if (t->problem->node_count > 20000 && count > FEW) count = FEW;
     TFC_RETURN_IF_ERROR(tfc_tuner_ask(t, (uint32_t)count));
     tfc_tuner_tell(t);

@@ -1,7 +1,7 @@
-// Tuner: rollouts of a policy on one problem, and what is learned from them there. First every head as it is; then
-// weights around those that did best: drawn from a normal distribution over them (the cross-entropy method, Rubinstein
-// and Kroese 2004, chapter 2), or one of them moved as two others differ (differential evolution, Storn and Price
-// 1997), or by chance. The reward may be simulated or measured.
+// Tuner: rollouts of a policy on one problem, and learning from them. First every head is tried; then new weights are
+// made from those that did best: drawn from a normal distribution around them (the cross-entropy method, Rubinstein and
+// Kroese 2004, chapter 2), or one of them plus the difference of two others (differential evolution, Storn and Price
+// 1997), or one of them changed at random. The reward may be simulated or measured.
 //
 //   tfc_tuner_create(problem, policy, seed, threads, &t);
 //   while (budget is left) {
@@ -10,7 +10,7 @@
 //   }
 //   ... t->elite[0 .. t->elite_count - 1], best first
 //
-// One thread calls a tuner; inside, rollouts run on several. What it finds does not depend on how many.
+// One thread calls a tuner; it runs rollouts on several. Its results do not depend on their number.
 #ifndef TFC_RL_TUNER_H
 #define TFC_RL_TUNER_H
 
@@ -23,7 +23,7 @@ struct tfc_trial {
   double temperature;
   tfc_device_id *device; // [unit]
   struct tfc_score score;
-  bool ignored; // set by the caller: not to be learned from
+  bool ignored; // set by the caller: do not learn from it
 };
 struct tfc_tuner {
   const struct tfc_problem *problem;
@@ -31,12 +31,12 @@ struct tfc_tuner {
   struct tfc_scene *scene;
   struct tfc_random random;
   uint32_t threads;
-  struct tfc_rollout **rollout;     // [threads], made when first needed
+  struct tfc_rollout **rollout;     // [threads], created when first needed
   struct tfc_simulator **simulator; // [threads]
   uint64_t asked, told;
   struct tfc_trial trial[TFC_TUNER_TRIALS];
   uint32_t trial_count;
-  struct tfc_trial elite[TFC_TUNER_ELITE + 1]; // the last one is room for a newcomer
+  struct tfc_trial elite[TFC_TUNER_ELITE + 1]; // the last entry is room for a new one
   uint32_t elite_count;
 };
 TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, const struct tfc_policy *policy,
@@ -44,7 +44,7 @@ TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, cons
 void tfc_tuner_free(struct tfc_tuner *tuner); // NULL is fine
 TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
-// Asks and tells until the budget is spent; evaluations are counted in tuner->told.
+// Asks and tells until the budget is spent; tuner->told counts the evaluations.
 TFC_MUST_USE tfc_status tfc_tuner_run(struct tfc_tuner *tuner, const struct tfc_budget *budget);
 
 #endif
