@@ -1,8 +1,9 @@
-// MatMul and the batched products. float32, float64 and complex go to BLAS (its serial build), the 16-bit floats are
-// widened to float32 first, integers have plain loops that wrap.
+// MatMul, the batched products, and a product with what Grappler joins to it. float32, float64 and complex go to BLAS
+// (its serial build), the 16-bit floats are widened to float32 first, integers have plain loops that wrap.
 #include "runtime/ops/linalg_matmul.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,89 @@ static tfc_status multiply(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
+// --- A product, a bias for each column, and an activation ---------------------------------------------------------
+// As TensorFlow's CPU kernel, of float32 alone; `v` is the element with its bias.
+#define ACTIVATIONS(X)                                                                                                 \
+  X(None, v)                                                                                                           \
+  X(Relu, v <= 0 ? 0 : v)                                                                                              \
+  X(Relu6, v <= 0 ? 0 : v > 6 ? 6 : v)                                                                                 \
+  X(Elu, v < 0 ? expf(v) - 1 : v)                                                                                      \
+  X(LeakyRelu, v > 0 ? v : v * alpha)
+enum activation {
+#define ACTIVATION_ENUM(name, ...) ACTIVATION_##name,
+  ACTIVATIONS(ACTIVATION_ENUM)
+#undef ACTIVATION_ENUM
+};
+struct fused_state {
+  struct matmul_state product; // first: `multiply` reads it
+  enum activation activation;
+  float alpha;
+};
+
+static tfc_status prepare_fused(struct tfc_prepare_ctx *ctx) {
+  static const char *const names[] = {
+#define ACTIVATION_NAME(name, ...) #name,
+      ACTIVATIONS(ACTIVATION_NAME)
+#undef ACTIVATION_NAME
+  };
+  const struct tfc_attr *ops = tfc_node_attr(ctx->graph, ctx->node, "fused_ops");
+  const uint32_t count = ops && ops->kind == TFC_ATTR_LIST_STRING ? ops->count : 0;
+  OPS_PREPARE_STATE(ctx, struct fused_state, state);
+  TFC_KERNEL_CHECK(count > 0, "Fused MatMul must have at least one fused op");
+  TFC_KERNEL_CHECK(ctx->node->input_count == 3, "Fused MatMul with BiasAdd must have one extra argument, not %u",
+                   ctx->node->input_count - 2);
+  state->product = (struct matmul_state){
+      .a = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_a", false) ? OPS_TRANSPOSED : OPS_PLAIN,
+      .b = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_b", false) ? OPS_TRANSPOSED : OPS_PLAIN,
+      .same_rank = 2,
+  };
+  state->alpha = (float)tfc_node_attr_float(ctx->graph, ctx->node, "leakyrelu_alpha", 0.2);
+  for (size_t i = 1; count == 2 && i < sizeof names / sizeof *names; i++)
+    if (tfc_str_is(ops->strings[1], names[i])) state->activation = (enum activation)i;
+  if (count == (state->activation ? 2 : 1) && tfc_str_is(ops->strings[0], "BiasAdd")) return NULL;
+  return tfc_status_make(TFC_UNIMPLEMENTED,
+                         "fused_ops of %u operations, the last of them %.*s; what is run: BiasAdd, alone or followed "
+                         "by Relu, Relu6, Elu or LeakyRelu",
+                         count, TFC_STR_ARG(ops->strings[count - 1]));
+}
+
+struct finish_job {
+  const struct fused_state *state;
+  const float *bias;
+  float *y;
+  int64_t columns;
+};
+static void finish_rows(void *arg, int64_t begin, int64_t end) { // y [rows, columns], bias [columns]
+  const struct finish_job *j = arg;
+  const float alpha = j->state->alpha;
+  for (int64_t row = begin; row < end; row++) {
+    float *y = j->y + row * j->columns;
+#define FINISH_CASE(name, ...)                                                                                         \
+  case ACTIVATION_##name:                                                                                              \
+    for (int64_t c = 0; c < j->columns; c++) {                                                                         \
+      const float v = y[c] + j->bias[c];                                                                               \
+      y[c] = __VA_ARGS__;                                                                                              \
+    }                                                                                                                  \
+    break;
+    switch (j->state->activation) { ACTIVATIONS(FINISH_CASE) }
+#undef FINISH_CASE
+  }
+}
+
+static tfc_status multiply_fused(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *bias = ctx->inputs[2];
+  char text[TFC_SHAPE_TEXT];
+  TFC_RETURN_IF_ERROR(multiply(ctx));
+  struct tfc_tensor *y = ctx->outputs[0];
+  TFC_KERNEL_CHECK(bias->shape.rank == 1, "bias must be 1-dimensional: %s", tfc_shape_show(&bias->shape, text));
+  TFC_KERNEL_CHECK(bias->shape.dims[0] == y->shape.dims[1],
+                   "Must provide as many biases as the last dimension of the output tensor: %s for %lld columns",
+                   tfc_shape_show(&bias->shape, text), (long long)y->shape.dims[1]);
+  struct finish_job job = {ctx->state, bias->data, y->data, y->shape.dims[1]};
+  tfc_kernel_parallel_for(ctx, y->shape.dims[0], OPS_GRAIN_COSTLY / (job.columns + 1) + 1, finish_rows, &job);
+  return NULL;
+}
+
 // --- Shapes and costs ----------------------------------------------------------------------------------------------
 static tfc_status product_shape(struct tfc_shape_ctx *ctx, bool at, bool bt, struct tfc_shape *a, struct tfc_shape *b,
                                 int64_t *m, int64_t *n) {
@@ -393,6 +477,16 @@ static const struct tfc_op_def linalg_matmul_rows[] = {
      .samples = "float[3,4], float[4,5]; float[4,3], float[4,5] {transpose_a=true}; double[3,4], double[5,4] "
                 "{transpose_b=true}; float[4,3], float[5,4] {transpose_a=true, transpose_b=true}; "
                 "float[0,2], float[2,1]; float[2,0], float[0,3]"},
+    {.name = "_FusedMatMul",
+     .inputs = "a: T, b: T, args: num_args * T",
+     .outputs = "product: T",
+     .attrs = "transpose_a: bool = false, transpose_b: bool = false, T: {bfloat16, half, float}, num_args: int >= 0, "
+              "fused_ops: list(string) = [], epsilon: float = 0.0001, leakyrelu_alpha: float = 0.2",
+     .types = TFC_TYPE_BIT(TFC_FLOAT),
+     .shape = shape_matmul,
+     .cost = cost_matmul,
+     .prepare = prepare_fused,
+     .kernel = multiply_fused},
     {.name = "BatchMatMul",
      .inputs = "x: T, y: T",
      .outputs = "output: T",

@@ -151,7 +151,7 @@ class Family:
 
     def case(self, op, dtype, tolerance="exact", tag="", expect_error=None):
         """Opens a case; nodes and fetches added until the next one belong to it."""
-        name = "%s.%s%s" % (op, dtype, "." + tag if tag else "")
+        name = "%s.%s%s" % (op.lstrip("_"), dtype, "." + tag if tag else "")
         assert name not in [c["name"] for c in self.cases], "two cases named " + name
         self.current = {"name": name, "op": op, "dtype": dtype, "tolerance": tolerance, "runs": []}
         if expect_error:

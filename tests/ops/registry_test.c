@@ -45,6 +45,7 @@ static struct {
     {"ClipByValue", "type", "complex64", 0},
     {"ClipByValue", "type", "complex128", 0},
     {"Conj", "type", "variant", 0},
+    {"_FusedMatMul", "type", "bfloat16", 0}, // of oneDNN
     {"RaggedTensorToVariantGradient", "type", "string", 0},
     {"RaggedTensorToVariantGradient", "type", "bool", 0},
     {"ResourceScatterNdAdd", "type", "bool", 0},

@@ -19,6 +19,12 @@ def cases(f):
                         made.append(([v(d, [k, m] if ta else [m, k], -2, 2), v(d, [n, k] if tb else [k, n], -2, 2, 1)], {"transpose_a": ta, "transpose_b": tb}))
         return made
     f.sweep("MatMul", matmuls, relative(1e-5), dtypes=everything)
+    a, b, bias = v("float32", [6, 7], -2, 2), v("float32", [7, 40], -2, 2, 1), v("float32", [40], -2, 2, 2)
+    f.simple("_FusedMatMul", "float32",
+             [([a.T if t else a, b.T if t else b, [bias]], dict(fused_ops=["BiasAdd"] + activation, transpose_a=t, transpose_b=t, num_args=1, T="float32", leakyrelu_alpha=0.3))
+              for activation in ([], ["Relu"], ["Relu6"], ["Elu"], ["LeakyRelu"]) for t in (False, True)], relative(1e-5)("float32"), dynamic=True)
+    f.refused("_FusedMatMul", "float32", [a, b, [bias[None]]], "bias", fused_ops=["BiasAdd"], num_args=1, T="float32")
+    f.refused("_FusedMatMul", "float32", [a, b, [bias]], "nothing", fused_ops=[], num_args=1, T="float32")
     for op in ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"):
         attr = "Ta" if op.endswith("V3") else "T"
         def batches(d):
