@@ -1,4 +1,4 @@
-// The document: what was measured takes the place of what the model says.
+// The document, with measured values instead of the model's.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// How good the learned model was before each reading, beside the model as it was given: its error, and Kendall's tau.
+// Compares the learned model's prediction before each reading with the given model's: its error, and Kendall's tau.
 static void add_errors(struct tfc_elsewhere *r, struct tfc_text *t) {
   const size_t most = r->known.count;
   double *learned = malloc(5 * (most + 1) * sizeof *learned), tau[2], error[2];

@@ -1,4 +1,5 @@
-// The run: rivals are read, rounds of search propose and read, the best are read in turns, the answer is written down.
+// The run: rivals are measured, rounds of search propose and measure, the best are measured in turns, and the answer is
+// written.
 #include "placer/elsewhere/elsewhere.h"
 
 #include <math.h>
@@ -53,7 +54,7 @@ out:
   return s;
 }
 
-// Single devices and the rivals that were given.
+// Measures single devices and the given rivals.
 static tfc_status read_rivals(struct tfc_elsewhere *r) {
   tfc_status s = NULL;
   const uint32_t count = r->o->rival_count;
@@ -93,7 +94,7 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
     s = read_rivals(&r);
     if (!s) s = tfc_elsewhere_search(&r);
     cancelled = tfc_status_code(s) == TFC_CANCELLED;
-    if (cancelled) { // what was read so far has an answer
+    if (cancelled) { // what was measured so far has an answer
       tfc_status_free(s);
       s = NULL;
     }

@@ -10,14 +10,14 @@
 
 enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = CHOOSE };
 
-static const double most_share = 0.35; // of the whole time; slow programs have fewer turns and finalists
+static const double most_share = 0.35; // of the whole time; with slow programs there are fewer turns and finalists
 
 double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *r) {
   const double all = r->reading_s * ((FINALISTS + 1) * CHOOSE + 2 * CONFIRM + 1);
   return r->seconds > 0 ? fmin(all, most_share * r->seconds) : all;
 }
 
-// How many turns choose, and as many confirm; of how many finalists.
+// The number of turns that choose (as many confirm), and of finalists.
 static uint32_t plan(const struct tfc_elsewhere *r, uint32_t *out_finalists) {
   const double left = r->seconds - tfc_elsewhere_seconds(r);
   const double readings = r->seconds > 0 && r->reading_s > 0 ? left / r->reading_s : INFINITY;
@@ -62,7 +62,7 @@ out:
   return s;
 }
 
-// Of b to a over the turns that both were read in: the mean of the logarithm, and its standard error.
+// The ratio of b to a over the turns in which both were measured: the mean of its logarithm, and the standard error.
 static uint32_t compare(const struct finalist *a, const struct finalist *b, uint32_t turns, double *out_mean,
                         double *out_error) {
   double sum = 0, squares = 0;

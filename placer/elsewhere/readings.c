@@ -1,6 +1,6 @@
-// Readings: what the program answers, brought to one level. The reference is the same in all batches, the best of the
-// rivals, and is read again and again: a candidate's ratio to it is free of drift. The incumbent is read again with
-// each batch, or the one that was lucky once would stay it.
+// Readings: the program's answers, brought to one level of machine speed. The reference is the same in all batches (the
+// best of the rivals) and is measured again and again: a candidate's ratio to it is free of drift. The incumbent is
+// measured again with each batch; otherwise one lucky reading could keep it the best.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void average(struct tfc_elsewhere_known *k, double log_us) {
   k->readings++;
 }
 
-// The trace in numbers; rows that name what is not in the problem are passed over.
+// Converts the trace's names to numbers; rows with names that are not in the problem are skipped.
 static tfc_status learn(struct tfc_elsewhere *r, const struct tfc_solution *candidate,
                         const struct tfc_command_answer *a, double median_us, double scale) {
   tfc_status s = NULL;
@@ -57,7 +57,8 @@ tfc_status tfc_elsewhere_observe(void *user, uint32_t index, const struct tfc_so
   r->reading_s = r->reading_s > 0 ? 0.8 * r->reading_s + 0.2 * result->cost_seconds : result->cost_seconds;
   if (is_reference) {
     TFC_RETURN_IF_ERROR(tfc_elsewhere_store(r, k, a, r->phase));
-    // What the reference takes at its own level, for drift: its readings are one step's level each.
+    // Each reading of the reference is scaled to its mean level, which removes the drift, before the model learns from
+    // it.
     if (r->learned && us > 0 && isfinite(k->log_us))
       TFC_RETURN_IF_ERROR(learn(r, candidate, a, us, exp(k->log_us) / us));
     return NULL;

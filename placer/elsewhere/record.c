@@ -1,5 +1,5 @@
-// What a run writes to the database: a row for each placement, its steps, and of the step whose operations the program
-// told, these. One transaction for each reading.
+// What a run writes to the database: a row for each placement, its steps, and, if the program sent a trace, the
+// operations of that step. One transaction for each reading.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 
-enum { RAW_KEPT = 20 }; // placements whose operations stay in the database
+enum { RAW_KEPT = 20 }; // placements whose operations are kept in the database
 
 static char *own(tfc_str text) {
   return tfc_str_dup(text);
@@ -36,7 +36,7 @@ static tfc_status add_devices(struct tfc_elsewhere *r) {
   return NULL;
 }
 
-// Links and costs as the prior has them: nobody has timed them (0 samples).
+// Stores links and costs as the prior has them; they were not measured (0 samples).
 static tfc_status add_prior(struct tfc_elsewhere *r) {
   const struct tfc_problem *p = r->problem;
   const struct tfc_cost_graph *g = p->graph;
@@ -170,7 +170,7 @@ static int64_t step_ns(double us) {
   return (int64_t)ceil(1e3 * us);
 }
 
-// The operations that the program told are of one of the steps: the shortest that is as long as they took.
+// The step that the trace belongs to: the shortest step that is not shorter than the trace.
 static uint32_t step_of_trace(const struct tfc_command_answer *a, double span_us) {
   uint32_t best = UINT32_MAX;
   for (uint32_t i = 0; i < a->step_us.count; i++)

@@ -1,15 +1,16 @@
-// Rounds: search by the costs as they are believed in, read the best and most different, learn, search again. With a
-// learned model each round searches several draws of what is not known for sure, and what is best under a draw is read
-// (Thompson 1933; Russo, Van Roy, Kazerouni, Osband, Wen, "A tutorial on Thompson sampling", 2018): what the model may
-// be wrong about is looked at as long as it may pay. Without one, rounds begin at the best measured and at neighbours.
+// Rounds: search with the current costs, measure the best and most different placements, learn, search again. With a
+// learned model each round searches several draws from the model's uncertainty, and measures what is best under a draw
+// (Thompson 1933; Russo, Van Roy, Kazerouni, Osband, Wen, "A tutorial on Thompson sampling", 2018): so whatever the
+// model may be wrong about is explored as long as it may pay. Without a model, rounds start from the best measured
+// placements and their neighbours.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "placer/elsewhere/private.h"
 
-// Worlds that a round searches: with times of operations little is left to draw, and one search that goes deep finds
-// more.
+// Worlds (draws) that a round searches. With traced operations there is little uncertainty left, and one deeper search
+// finds more.
 enum { BATCH = 8, DRAWS = 6, DRAWS_OF_TRACES = 2, IDLE = 4 };
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -23,8 +24,8 @@ struct round {
   uint32_t list[BATCH + 1], count, wanted;
 };
 
-// Takes a placement into the batch, unless it is known or much like one of the batch. `world`: the problem that it was
-// found in, whose precedence goes with it.
+// Takes a placement into the batch, unless it is known or very similar to one of the batch. `world`: the problem in
+// which it was found; its precedence is kept with the placement.
 static tfc_status offer(struct round *x, const struct tfc_problem *world, const struct tfc_solution *found,
                         const char *algorithm) {
   tfc_status s = NULL;
@@ -49,7 +50,7 @@ out:
   return s;
 }
 
-// A neighbour: a few units that follow one another, elsewhere.
+// A neighbour: moves a few units that follow one another.
 static tfc_status perturb(struct tfc_elsewhere *r, const struct tfc_solution *from, struct tfc_solution *out) {
   const struct tfc_problem *p = r->problem;
   TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));
@@ -63,7 +64,7 @@ static tfc_status perturb(struct tfc_elsewhere *r, const struct tfc_solution *fr
   return NULL;
 }
 
-// Searches one world and offers the best, and of the other algorithms' what is nearly as good.
+// Searches one world. Offers its best placement, and those of other algorithms that are nearly as good.
 static tfc_status search_world(struct round *x, const struct tfc_problem *world, double seconds, uint64_t evaluations,
                                uint32_t most, const struct tfc_solution *start, const char *algorithm) {
   tfc_status s = NULL;
@@ -92,7 +93,7 @@ out:
   return s;
 }
 
-// Costs as they were learned: the mean, and draws.
+// Searches the mean of the learned costs, and draws.
 static tfc_status search_learned(struct round *x, double seconds, uint64_t evaluations,
                                  const struct tfc_solution *start) {
   tfc_status s = NULL;
@@ -111,7 +112,7 @@ out:
   return s;
 }
 
-// Neighbours of the best take what is left of the batch.
+// Fills the rest of the batch with neighbours of the best.
 static tfc_status fill_up(struct round *x) {
   tfc_status s = NULL;
   struct tfc_elsewhere *r = x->run;
@@ -126,7 +127,7 @@ out:
   return s;
 }
 
-// What the model as it is now says of the batch, before it is read.
+// Predicts the batch with the current model, before it is measured.
 static tfc_status predict(const struct round *x) {
   tfc_status s = NULL;
   struct tfc_elsewhere *r = x->run;
@@ -146,7 +147,7 @@ out:
   return s;
 }
 
-// How long a round may search: what is left is for readings too, and for the final turns.
+// How long a round may search, so that time for measurements and the final turns is left.
 static double round_seconds(const struct tfc_elsewhere *r, uint32_t rounds_left) {
   if (r->seconds <= 0) return 0;
   const double reading = r->reading_s * (tfc_elsewhere_left(r) * (1 + 0.5) + 2);
@@ -168,7 +169,7 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);
     if (tfc_elsewhere_cancelled(r)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (r->seconds > 0 && left <= r->reading_s) break;
-    // A batch takes two thirds of what is left at most; with it the reference is read, and the incumbent.
+    // Besides the batch, the reference and the incumbent are measured; all of it may take two thirds of the time left.
     if (r->seconds > 0 && r->reading_s > 0 && x.wanted > 0.67 * left / (1.5 * r->reading_s))
       x.wanted = 1 + (uint32_t)(0.67 * left / (1.5 * r->reading_s));
     if (r->o->search.evaluations && r->evaluations >= r->o->search.evaluations) break;

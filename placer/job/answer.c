@@ -12,7 +12,7 @@
 #include "runtime/base/units.h"
 
 // --- Where there is none ---------------------------------------------------------------------------------------------
-// What did not fit, but missed least on its worst device; NULL: nothing was measured.
+// The candidate that did not fit but misses least memory on its worst device; NULL: nothing was measured.
 static const struct tfc_job_candidate *nearest_fit(const struct tfc_job_candidates *c, uint32_t *out_device,
                                                    uint64_t *out_missing) {
   const struct tfc_job_candidate *nearest = NULL;
@@ -52,7 +52,7 @@ static tfc_status say_no_fit(const struct tfc_job_candidates *c) {
                          variables > limit ? ", which is too little already" : "", text);
 }
 
-// There is no answer: nothing fits, or what was tried failed in another way.
+// Explains why there is no answer: nothing fits, or everything that was tried failed otherwise.
 static tfc_status say_why_not(const struct tfc_job_candidates *c, int *out_exit_code) {
   const struct tfc_job_candidate *other = NULL;
   bool no_fit = false;
@@ -108,7 +108,8 @@ static const struct tfc_job_candidate *best_single(const struct tfc_job_candidat
   for (size_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     if (!k->single || !tfc_job_can_answer(k)) continue;
-    bool final = isfinite(k->final_us), other = single && isfinite(single->final_us); // in turns counts first
+    // A comparison from the final turns has precedence.
+    bool final = isfinite(k->final_us), other = single && isfinite(single->final_us);
     if (!single || (final == other ? tfc_job_final_us(k) < tfc_job_final_us(single) : final)) single = k;
   }
   return single;
@@ -126,7 +127,7 @@ static tfc_status no_answer(const struct tfc_job_candidates *c, struct tfc_job_o
   uint32_t where;
   uint64_t missing;
   const struct tfc_job_candidate *nearest = nearest_fit(c, &where, &missing);
-  if (nearest) TFC_RETURN_IF_ERROR(tfc_job_document(c, nearest, out)); // not feasible, as it says
+  if (nearest) TFC_RETURN_IF_ERROR(tfc_job_document(c, nearest, out)); // with `feasible: false`
   return say_why_not(c, &out->exit_code);
 }
 
@@ -163,7 +164,7 @@ tfc_status tfc_job_answer(struct tfc_job_candidates *c, const struct tfc_job_clo
   const struct tfc_job_row *row = tfc_job_outcome_answer(out);
   bool better = !single || (!best->single && isfinite(row->low) && row->low > 1);
   if (loads && !in_flight_measured)
-    better = !single || tfc_job_load_us(best) < tfc_job_load_us(single); // modelled: no noise
+    better = !single || tfc_job_load_us(best) < tfc_job_load_us(single); // modelled loads have no noise
   out->exit_code = better ? 0 : 7;
   out->first_line = loads ? first_line_of_load(best, whole, in_flight_measured) : first_line_of_step(best, whole);
 out:

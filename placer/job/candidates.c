@@ -9,7 +9,7 @@
 #include "profiler/statistics.h"
 #include "runtime/base/units.h"
 
-// The clock shows with every event what leads and how many were measured.
+// Tells the clock the best time and the number of measured candidates, which it shows with every event.
 static void show(struct tfc_job_candidates *c) {
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
   c->clock->measured = c->episodes;
@@ -137,7 +137,7 @@ out:
 }
 
 // --- What was measured -----------------------------------------------------------------------------------------------
-// Which bytes go from where to where in a step of the plan that ran.
+// Fills which bytes go from which device to which in a step, from the plan that ran.
 static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t devices) {
   free(k->crossing);
   k->crossing = NULL;
@@ -151,7 +151,8 @@ static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_me
   return NULL;
 }
 
-// The final turns' steps: medians of the blocks that choose, and the others as what it takes.
+// Takes over the steps of the final turns: medians of the blocks that choose, and the steps of the other blocks as the
+// result.
 static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t final_from) {
   double block_us[TFC_JOB_CHOOSE_ROUNDS][64];
   uint32_t block_count[TFC_JOB_CHOOSE_ROUNDS] = {0};
@@ -289,7 +290,7 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
   const struct tfc_job_candidate *k = &c->list.data[index], *best = tfc_job_candidates_best(c);
   if (!tfc_job_can_answer(k) || (best && !(k->level_us < best->level_us))) return;
   char text[32];
-  bool seen = k->median_us >= c->best_seen_us; // better than its reference, but the machine was slower then
+  bool seen = k->median_us >= c->best_seen_us; // better than its reference, but measured while the machine was slower
   if (!seen) c->best_seen_us = k->median_us, c->seen = index;
   tfc_job_candidates_lead(c, index);
   if (!seen)
@@ -297,7 +298,7 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
                 k->algorithm ? k->algorithm : k->name);
 }
 
-// Whichever can be the answer and is better than the incumbent by `us`.
+// Makes the candidate with the least `us` the incumbent, among those that can be the answer and are better.
 static void choose(struct tfc_job_candidates *c, double (*us)(const struct tfc_job_candidate *)) {
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i], *best = tfc_job_candidates_best(c);
@@ -327,7 +328,8 @@ void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint
   double log_us[TFC_JOB_MOST_FINALISTS * TFC_JOB_CHOOSE_ROUNDS];
   for (uint32_t i = 0; i < count; i++)
     if (c->list.data[index[i]].choose_count > turns) turns = c->list.data[index[i]].choose_count;
-  // The batch measured the one that it chose to the end; what took its place where it failed was measured so too.
+  // First among those with a time from the final run: the batch measured the one that it chose to the end. If all of
+  // them failed, among all.
   for (int measured = 1; measured >= 0 && leader == UINT32_MAX; measured--) {
     for (uint32_t i = 0; i < count && i < TFC_JOB_MOST_FINALISTS; i++) {
       const struct tfc_job_candidate *k = &c->list.data[index[i]];
@@ -350,7 +352,7 @@ bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *o
   for (uint32_t i = 0; i < c->list.count; i++) {
     struct tfc_job_candidate *k = &c->list.data[i];
     if (k->solution.device && !k->in_flight.us.count)
-      k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // by the costs as they are known at the end
+      k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // with the costs as they are known at the end
     const double us = tfc_job_load_us(k);
     if (!tfc_job_can_answer(k) || (measured && !k->in_flight.us.count) || isnan(us)) continue;
     if (c->best == UINT32_MAX || !(tfc_job_load_us(&c->list.data[c->best]) <= us)) c->best = i;

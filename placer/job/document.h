@@ -4,7 +4,7 @@
 #include "placer/job/candidates.h"
 #include "placer/job/outcome.h"
 
-// The placement file of a candidate, as out->placement: its rows and its bound are the outcome's.
+// Makes the placement file of a candidate, as out->placement. The outcome's rows and bound go into it.
 TFC_MUST_USE tfc_status tfc_job_document(const struct tfc_job_candidates *candidates,
                                          const struct tfc_job_candidate *candidate, struct tfc_job_outcome *out);
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Where it runs and in which order: as it was found to fit, where memory is limited; as simulated now elsewhere.
+// The devices and the order of operations: where memory is limited, the order in which it was found to fit; else the
+// one that is simulated now.
 static tfc_status assign(const struct tfc_job_model *m, const struct tfc_job_candidate *k, uint16_t *placement,
                          uint32_t *sequence, uint32_t *out_count) {
   TFC_RETURN_IF_ERROR(tfc_subject_assign(m->subject, m->problem, &k->solution, placement, sequence, out_count));

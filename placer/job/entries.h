@@ -6,11 +6,11 @@
 #include "placer/job/candidates.h"
 
 struct tfc_job_entries {
-  struct tfc_measure_entry *list; // [count]; the undivided machine as such
-  uint16_t *placements;           // that the list points into
+  struct tfc_measure_entry *list; // [count]; the undivided machine is an entry without a placement
+  uint16_t *placements;           // arrays that entries of the list point into
   uint32_t *sequences;
 };
-// Of index[count], and of `last` behind them unless it is UINT32_MAX. To be deinitialised also after an error.
+// Makes entries for index[count], followed by `last` unless it is UINT32_MAX. To be deinitialised also after an error.
 TFC_MUST_USE tfc_status tfc_job_entries_make(const struct tfc_job_candidates *candidates, const uint32_t *index,
                                              uint32_t count, uint32_t last, struct tfc_job_entries *out);
 void tfc_job_entries_deinit(struct tfc_job_entries *entries);

@@ -4,7 +4,7 @@
 #include "placer/job/outcome.h"
 #include "placer/job/turns.h"
 
-// --evaluate: no search, what a step takes under one placement.
+// --evaluate: no search, only the step time under one placement.
 TFC_MUST_USE tfc_status tfc_job_evaluate(struct tfc_job_turns *turns, struct tfc_job_outcome *out);
 
 #endif

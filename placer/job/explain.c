@@ -7,7 +7,7 @@
 #include "placer/exact/bound.h"
 
 // --- Bound -----------------------------------------------------------------------------------------------------------
-// The shortest step that any placement was seen to take, the answer's or another's in a faster minute.
+// The shortest step that was measured for any placement: the answer's, or another's while the machine was faster.
 static double least_us(const struct tfc_job_candidates *c, double least) {
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
@@ -25,7 +25,7 @@ tfc_status tfc_job_explain_bound(const struct tfc_job_candidates *c, const struc
   struct tfc_cost_graph *graph = NULL;
   struct tfc_machine *machine = NULL;
   struct tfc_problem *problem = NULL;
-  // The fastest time seen of each operation, nothing for dispatch or neighbours, links that cost nothing.
+  // For the bound: the fastest time seen of each operation, no dispatch time, no slow-down, links that cost nothing.
   TFC_TRY(s, tfc_local_machine(m->info, NULL, m->o->execution.limits, m->o->execution.limit_count, &machine));
   TFC_TRY(s, tfc_subject_cost_graph(m->subject, m->costs, true, NULL, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, m->o->objective, &problem));

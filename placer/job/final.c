@@ -6,8 +6,8 @@
 #include "placer/job/in_flight.h"
 #include "runtime/base/units.h"
 
-static const double told_from = 1.05; // the answer takes so much longer than the best so far that it is told
-static const double choosing = 0.45;  // of the time for the final turns
+static const double told_from = 1.05; // from this ratio of the answer to the best so far on, a message explains it
+static const double choosing = 0.45;  // share of the final turns' time
 
 struct finishing {
   struct tfc_job_turns *t;
@@ -23,7 +23,7 @@ static tfc_status finished(void *user, const struct tfc_measured *m) {
 
 // The answer without its order of operations, which a graph cannot carry: the plan makes its own.
 static tfc_status unordered(void *user, const struct tfc_measured *m) {
-  if (m->state != TFC_RESULT_OK) return NULL; // only a note is lost
+  if (m->state != TFC_RESULT_OK) return NULL; // only a note is missing then
   return tfc_job_candidates_take_unordered(user, m);
 }
 
@@ -33,7 +33,7 @@ static tfc_status measure_unordered(struct tfc_job_turns *t, double deadline_s) 
   struct tfc_job_entries entries = {0};
   const double total = t->schedule->total_s;
   if (!best || !tfc_job_can_answer(best)) return NULL;
-  // A warm-up and two steps, however late it is: not where the whole job would take much longer by that.
+  // A warm-up and two steps are measured even if it is late, but not if the whole job would take more than 5 % longer.
   if (tfc_job_seconds(t->clock) + 4e-6 * best->median_us > 1.05 * total + 1) return NULL;
   TFC_TRY(s, tfc_job_entries_make(t->candidates, &t->candidates->best, 1, UINT32_MAX, &entries));
   entries.list[0].sequence = NULL, entries.list[0].sequence_count = 0;
@@ -53,7 +53,8 @@ out:
   return s;
 }
 
-// What was said to be the best on the way, and is not the answer, or takes longer as the answer: why.
+// If the placement that was reported as the best so far is not the answer, or the answer takes longer now: explains
+// why.
 static void explain_seen(const struct tfc_job_turns *t) {
   const struct tfc_job_candidates *c = t->candidates;
   char a[32], b[32];

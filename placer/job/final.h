@@ -1,5 +1,5 @@
-// The final run: the answer, what it is compared with and the undivided machine once more, in turns. Nothing that must
-// be compared is left out for want of time: each then has fewer steps.
+// The final run: the answer, the candidates it is compared with, and the undivided machine are measured once more, in
+// turns. If time is short, each gets fewer steps, but none of them is left out.
 #ifndef TFC_PLACER_JOB_FINAL_H
 #define TFC_PLACER_JOB_FINAL_H
 

@@ -16,12 +16,12 @@ static bool is_rival(const struct tfc_job_candidate *k) {
   return k->baseline && !k->heuristic && !k->single && !k->whole;
 }
 
-// Also what was stopped as hopeless: it may have been disturbed.
+// Includes candidates that were stopped as too slow: they may have been disturbed.
 static bool is_timed(const struct tfc_job_candidate *k) {
   return (k->state == TFC_RESULT_OK || k->state == TFC_RESULT_CUT) && isfinite(k->median_us);
 }
 
-// The fastest that can be the answer: of one device, or of several but those in `list`; UINT32_MAX: none.
+// The fastest candidate that can be the answer: on one device, or on several and not in `list`; UINT32_MAX: none.
 static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const uint32_t *list, uint32_t count) {
   uint32_t best = UINT32_MAX;
   for (uint32_t i = 0; i < c->list.count; i++) {
@@ -33,8 +33,8 @@ static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const u
   return best;
 }
 
-// What must be compared: the incumbent, what was the best so far on the way, the fastest on several devices and on one,
-// the undivided machine, the rivals.
+// The candidates that must be compared: the incumbent, the best so far that was reported, the fastest on several
+// devices and on one, the undivided machine, the rivals.
 static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
   if (c->best != UINT32_MAX) add_once(list, &count, c->best);
@@ -52,8 +52,8 @@ bool tfc_job_stays(const struct tfc_job_candidate *k) {
   return k->whole || k->single || is_rival(k);
 }
 
-// What so many timed steps of each that choose take, with those before them by which plans adapt and warm up, and so
-// many more of those that stay and of the incumbent.
+// The seconds of the final turns: `choose` timed steps of each candidate to choose, with the steps before them in which
+// plans adapt and warm up, and then that many steps more of those that stay and of the incumbent.
 static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *list, uint32_t count, uint32_t choose,
                           uint32_t stay) {
   double us = 0;
@@ -65,8 +65,8 @@ static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *li
   return 1e-6 * us;
 }
 
-// Takes the slowest of the user's own placements out, where even the fewest steps of all have no time; or an expert
-// that is out of all proportion.
+// If even the fewest steps of all candidates take too long: drops the slowest of the user's own placements, or an
+// expert placement that is out of all proportion.
 static bool drop_one(const struct tfc_job_candidates *c, uint32_t *list, uint32_t *count) {
   uint32_t worst = UINT32_MAX;
   double least_us = INFINITY;
@@ -89,8 +89,8 @@ uint32_t tfc_job_finalists(const struct tfc_job_candidates *c, double left_s, ui
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
     several += k->solution.device && !k->single && !is_rival(k);
   }
-  // A screening says little of those that are close together: more of them where all have time for every round, also
-  // on a machine that has become slower by a third.
+  // The first measurement does not tell close candidates apart: more of them take part if there is time for every round
+  // of all, even on a machine that has become slower by a third.
   for (; several < MOST_FINALISTS && count < TFC_JOB_MOST_FINALISTS; several++) {
     const bool few = several < FINALISTS;
     const uint32_t choose = few ? TFC_JOB_FINAL_BLOCK : TFC_JOB_CHOOSE_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;

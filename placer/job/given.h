@@ -4,11 +4,13 @@
 
 #include "placer/job/model.h"
 
-// As a solution of model->problem; the caller deinits it. What is to be said about it goes to `clock`; NULL: nothing.
+// Makes it a solution of model->problem, which the caller deinitialises. Messages go to `clock`; NULL: none.
 TFC_MUST_USE tfc_status tfc_job_given(const struct tfc_job_model *model, const struct tfc_job_clock *clock,
                                       struct tfc_solution *out);
-// UNAVAILABLE: a device that is not there. Needs only `bare`: a graph's pins and groups are looked at afterwards.
+// UNAVAILABLE: it names a device that does not exist. This needs only the model's `bare` machine; pins and groups are
+// checked later.
 TFC_MUST_USE tfc_status tfc_job_check_given_devices(const struct tfc_job_model *model);
-TFC_MUST_USE tfc_status tfc_job_check_given(const struct tfc_job_model *model); // all else: needs the problem
+// All other checks, which need the problem.
+TFC_MUST_USE tfc_status tfc_job_check_given(const struct tfc_job_model *model);
 
 #endif

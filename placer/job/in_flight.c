@@ -8,7 +8,7 @@
 
 enum { BLOCK = 4, BLOCKS = 6 };
 
-// Everything on one device, which does one thing at a time: there steps follow one another, in the device's own order.
+// Everything is on one device, which runs one operation at a time: there steps follow one another anyway.
 static bool on_one_device(const struct tfc_problem *p, const struct tfc_job_candidate *k) {
   for (uint32_t u = 1; u < p->unit_count; u++)
     if (k->solution.device[u] != k->solution.device[0]) return false;
@@ -37,7 +37,7 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job_turns *t, const uint32_t *in
   tfc_status s = NULL;
   if (!count || !tfc_job_model_runs_in_flight(t->model)) return NULL;
   struct tfc_job_entries alone = {0};
-  uint32_t in_flight = t->model->info->device_count / 2 + 1, entries = 0; // more of them keep devices no busier
+  uint32_t in_flight = t->model->info->device_count / 2 + 1, entries = 0; // more steps do not keep devices busier
   struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
   uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
   if (!entry || !of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

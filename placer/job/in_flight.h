@@ -3,8 +3,8 @@
 
 #include "placer/job/turns.h"
 
-// In turns until `until_s`, one by one and with several steps in flight: does nothing where the step updates variables,
-// whose steps follow one another, or where the shortest step is what is looked for.
+// Measures until `until_s`, in turns, steps one by one and several in flight. Does nothing if the step updates
+// variables (then steps must follow one another) or if the objective is the shortest step.
 TFC_MUST_USE tfc_status tfc_job_measure_in_flight(struct tfc_job_turns *turns, const uint32_t *index, uint32_t count,
                                                   double until_s);
 

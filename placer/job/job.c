@@ -1,5 +1,5 @@
-// The job from start to end: set-up, phases in turn, and what is left behind whichever way it ends. Only here all
-// records are seen at once; a phase is handed those that it uses.
+// The job from start to end: set-up, the phases in turn, and clean-up with any outcome. Only this file sees all
+// records; a phase gets only those that it uses.
 #include "placer/job/job.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ struct tfc_job {
   struct tfc_job_journal journal;
   struct tfc_measurer *measurer;
   const struct tfc_measure_info *info;
-  struct tfc_tensor *feeds; // [step->feed_count], owned where synthetic
+  struct tfc_tensor *feeds; // [step->feed_count]; synthetic ones are owned
   struct tfc_measure_feed *feed_list;
 };
 
@@ -70,7 +70,7 @@ static tfc_status make_feeds(struct tfc_job *j) {
   return NULL;
 }
 
-// How long a silent worker is waited for: no longer than the whole job may take.
+// How long a silent worker is waited for: at most as long as the whole job may take.
 static double hang_seconds(const struct tfc_job_options *o) {
   return o->seconds > 0 ? fmin(60, fmax(10, o->seconds)) : 60;
 }
@@ -127,7 +127,8 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .wait_user = j,
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
-  j->clock.begin_ns += (int64_t)(1e9 * tfc_measurer_waited_s(j->measurer)); // waiting was none of its time
+  // The job's time begins after waiting for the lock.
+  j->clock.begin_ns += (int64_t)(1e9 * tfc_measurer_waited_s(j->measurer));
   j->info = tfc_measurer_info(j->measurer);
   if (j->info->tuning) {
     TFC_TRY(s, tfc_store_begin(j->journal.store));
@@ -263,7 +264,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                                    .best_us = (double)NAN};
   j.candidates.best = j.candidates.seen = UINT32_MAX;
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
-  // What can fail for reasons outside the graph is tried first, before any time is spent.
+  // What can fail for reasons outside of the graph is tried first, before it costs time.
   TFC_TRY(s, tfc_job_journal_open(&j.journal, o, &j.clock));
   TFC_TRY(s, hash_graph(o->graph_path, sha256));
   TFC_TRY(s, set_up(&j, sha256));
@@ -299,7 +300,7 @@ out:
     finish(&j, s, out);
   }
   tear_down(&j);
-  if (tfc_status_code(s) == TFC_CANCELLED && out->run) { // said by the outcome
+  if (tfc_status_code(s) == TFC_CANCELLED && out->run) { // the outcome reports it
     tfc_status_free(s);
     s = NULL;
   }

@@ -10,7 +10,7 @@
 #include "profiler/statistics.h"
 #include "runtime/base/no_memory.h"
 
-enum { RAW_KEPT = 20 }; // candidates whose single operations stay in the database
+enum { RAW_KEPT = 20 }; // candidates whose single operations are kept in the database
 
 static const char *label_of(const struct tfc_job_model *m) {
   return tfc_label_name(tfc_measure_label(m->info));
@@ -48,7 +48,7 @@ tfc_status tfc_job_journal_begin(struct tfc_job_journal *j, const struct tfc_job
                                                        .cpu_model = host.cpu_model,
                                                        .blas_core = host.blas_core},
                                &j->run));
-  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // it can be gone on with from here
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // the run can be resumed from here
   tfc_execution_format(&o->execution, &execution);
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "execution", (tfc_str){execution.data, execution.size}));
   TFC_TRY(s, tfc_store_commit(j->store));
@@ -204,7 +204,7 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
   return s;
 }
 
-// Rows of the steps that were timed; operations only of traced ones.
+// Adds rows of the timed steps; rows of operations only for traced steps.
 static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
                               const struct tfc_measured *m, const char *phase) {
   const struct tfc_job_candidate *k = &c->list.data[index];
@@ -298,7 +298,7 @@ out:
   return s;
 }
 
-// Raw rows are kept for the last candidates; the best's and the baselines' stay.
+// Deletes rows of single operations, except those of the last candidates, the best one and the baselines.
 static tfc_status drop_old_raw(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
   uint32_t kept = 0;
   for (size_t i = j->rows.count; i-- > 0;) {

@@ -1,5 +1,5 @@
 // Journal: all that a job writes to the database. Each measured placement is one transaction, written while the worker
-// waits, never during a timed step. The journal also knows which candidates have rows already.
+// waits and never during a timed step. The journal also knows which candidates are stored.
 #ifndef TFC_PLACER_JOB_JOURNAL_H
 #define TFC_PLACER_JOB_JOURNAL_H
 
@@ -7,15 +7,15 @@
 #include "profiler/store.h"
 
 struct tfc_job_journal_row { // of a candidate
-  int64_t key, placement_id; // in the store; key 0: not there
+  int64_t key, placement_id; // in the store; key 0: it is not stored
   uint32_t next_step;        // number of its next step
-  bool raw;                  // rows of its single operations are there
+  bool raw;                  // rows of its single operations are stored
 };
 struct tfc_job_journal {
   struct tfc_store *store;
-  int64_t run; // 0: none was begun
+  int64_t run; // 0: no run was begun
   const struct tfc_job_clock *clock;
-  bool has_subject;                           // nodes and edges are there
+  bool has_subject;                           // nodes and edges are stored
   int64_t next_id;                            // of placements
   TFC_ARRAY(struct tfc_job_journal_row) rows; // by index of candidate
 };
@@ -25,29 +25,30 @@ TFC_MUST_USE tfc_status tfc_job_journal_open(struct tfc_job_journal *journal, co
 void tfc_job_journal_close(struct tfc_job_journal *journal);
 TFC_MUST_USE tfc_status tfc_job_journal_begin(struct tfc_job_journal *journal, const struct tfc_job_options *options,
                                               const char *sha256); // a new run
-// A candidate that is in the store already.
+// Notes that a candidate is stored already.
 TFC_MUST_USE tfc_status tfc_job_journal_know(struct tfc_job_journal *journal, uint32_t index,
                                              struct tfc_job_journal_row row);
-// The candidates so far were forgotten: their rows stay in the store.
+// All candidates so far are dropped from memory; their rows stay in the store.
 void tfc_job_journal_forget(struct tfc_job_journal *journal);
-// Rebuilds the model and stores its costs; the first time its nodes and edges too.
+// Rebuilds the model and stores its costs; the first time also its nodes and edges.
 TFC_MUST_USE tfc_status tfc_job_journal_rebuild(struct tfc_job_journal *journal, struct tfc_job_model *model);
-// A measurement of a candidate that has taken it over: new, a placement row first; `final`: with its final numbers.
+// Stores a measurement of a candidate, which the candidates have taken over: a placement row first if it is new;
+// `final`: with the figures of the final run.
 TFC_MUST_USE tfc_status tfc_job_journal_measured(struct tfc_job_journal *journal,
                                                  const struct tfc_job_candidates *candidates, uint32_t index,
                                                  const struct tfc_measured *measured, const char *phase, bool final);
-// The same with so many steps at once.
+// The same for several steps in flight.
 TFC_MUST_USE tfc_status tfc_job_journal_in_flight(struct tfc_job_journal *journal,
                                                   const struct tfc_job_candidates *candidates, uint32_t index,
                                                   const struct tfc_measured *measured, uint32_t at_once);
-// A placement that was only simulated.
+// Stores a placement that was only simulated.
 TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal,
                                                  const struct tfc_job_candidates *candidates, uint32_t index);
-// What an interrupted run goes on from.
+// Stores what an interrupted run needs to be resumed.
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
-// The end of the run, whichever way it ended.
+// Ends the run, with any outcome.
 TFC_MUST_USE tfc_status tfc_job_journal_finish(struct tfc_job_journal *journal, const struct tfc_store_answer *answer);
-const char *tfc_job_state_name(tfc_result_state state); // as the store has it
+const char *tfc_job_state_name(tfc_result_state state); // the store's name of the state
 
 #endif

@@ -11,7 +11,7 @@ struct learning {
   struct tfc_job_turns *t;
   const char *algorithm;
 };
-// The order that the evaluator worked out for it, worked out again.
+// Keeps the order that the evaluator ran: it is computed again in the same way.
 static tfc_status keep_sequence(struct tfc_job_candidates *c, uint32_t index, const struct tfc_solution *candidate) {
   tfc_status s = NULL;
   const struct tfc_job_model *m = c->model;

@@ -8,11 +8,11 @@
 #include "runtime/graph/op_def.h"
 
 // --- Making it -------------------------------------------------------------------------------------------------------
-// Everything but what is kept together; `feeds` has room for the step's.
+// Fills all options but `kept`; `feeds` has room for the step's feeds.
 static struct tfc_subject_options subject_options(const struct tfc_job_model *model, struct tfc_output *feeds) {
   const struct tfc_step_spec *step = model->o->step;
   for (uint32_t i = 0; i < step->feed_count; i++) feeds[i] = step->feeds[i].output;
-  uint64_t all = 0, least = UINT64_MAX; // could a limit matter at all?
+  uint64_t all = 0, least = UINT64_MAX; // to find out whether a limit can matter
   for (uint32_t i = 0; i < model->info->output_count; i++) all += model->info->output_bytes[i];
   for (uint32_t d = 0; d < model->bare->device_count; d++)
     if (model->bare->devices[d].memory < least) least = model->bare->devices[d].memory;
@@ -81,7 +81,7 @@ tfc_status tfc_job_model_keep_together(struct tfc_job_model *model, const struct
   struct tfc_subject_options options = subject_options(model, feeds);
   options.together = together, options.together_count = count;
   tfc_status apart = tfc_subject_create(model->o->graph, &options, &model->coarse);
-  tfc_status_free(apart); // what belongs together is pinned apart: searched without
+  tfc_status_free(apart); // nodes to be kept together have different pins: search without the coarse units
   if (model->coarse)
     tfc_job_say(clock, false, "%u units where what runs fused, or on the same weights, is kept together",
                 model->coarse->unit_count);
@@ -100,7 +100,7 @@ tfc_status tfc_job_model_rebuild(struct tfc_job_model *model) {
   struct tfc_simulator *simulator = NULL;
   TFC_TRY(s, tfc_local_machine(model->info, &model->calibration, model->o->execution.limits,
                                model->o->execution.limit_count, &machine));
-  for (uint32_t d = 0; d < machine->device_count; d++) // searches aim lower where placements need more than simulated
+  for (uint32_t d = 0; d < machine->device_count; d++) // aim lower if placements need more memory than simulated
     if (machine->devices[d].memory != TFC_NO_LIMIT)
       machine->devices[d].memory = (uint64_t)((double)machine->devices[d].memory / model->memory_ratio);
   TFC_TRY(s, tfc_subject_cost_graph(model->subject, model->costs, false, model->kept, &graph));
@@ -199,7 +199,8 @@ void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_so
   double most = 0;
   if (!model->problem->has_limits || m->peak_count != model->info->device_count) return;
   if (m->state != TFC_RESULT_OK && m->state != TFC_RESULT_NO_FIT && m->state != TFC_RESULT_CUT) return;
-  if (!(verdict.memory = calloc(model->info->device_count + 1u, sizeof *verdict.memory))) return; // only a hint is lost
+  // Only an estimate is missing then.
+  if (!(verdict.memory = calloc(model->info->device_count + 1u, sizeof *verdict.memory))) return;
   tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
   for (uint32_t d = 0; d < model->info->device_count && verdict.legal; d++)
     if (model->bare->devices[d].memory != TFC_NO_LIMIT && verdict.memory[d] > model->bare->devices[d].memory / 4)

@@ -15,60 +15,62 @@ struct tfc_job_model {
   const struct tfc_job_options *o; // graph, step, constraints, limits, objective
   const struct tfc_measure_info *info;
   struct tfc_subject *subject;
-  struct tfc_machine *bare; // without calibration: the subject's
+  struct tfc_machine *bare; // without calibration; the subject borrows it
   struct tfc_calibration calibration;
-  struct tfc_cost_table *plain;         // every operation by itself, without rewrites
-  bool *kept;                           // [node] stays with what it is fused into; NULL: nothing runs fused
+  struct tfc_cost_table *plain; // every operation by itself, without rewrites
+  bool *kept;                   // [node] it stays with the operation that it is fused into; NULL: nothing is fused
   struct tfc_cost_table *alone, *costs; // of the profile; refit with candidates
   uint32_t *kind_of_device;
   struct tfc_machine *machine;
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
-  // The same with what is fused on one device kept together: the costs of fused operations hold only there. NULL: none.
+  // The same with fused nodes kept together: the costs of fused operations hold only there. NULL: there is none.
   struct tfc_subject *coarse;
   struct tfc_cost_graph *coarse_graph;
   struct tfc_problem *coarse_problem;
   struct tfc_simulator *simulator;
-  double memory_ratio; // of what placements need to what they need as simulated, lately; at least 1
-  bool profiled;       // costs and links are known: of this run, or of the one that it goes on from
-  double trace_overhead, trace_overhead_least; // of tracing, a share of a step, and what it surely is (95 %); NaN
-  tfc_trace_mode trace;                        // how rewards are traced, therefore
+  double memory_ratio; // memory that placements need, divided by what was simulated for them, lately; at least 1
+  bool profiled;       // costs and links were measured, in this run or in the one that it resumes
+  double trace_overhead, trace_overhead_least; // tracing's share of a step, and the lower end of its 95 % interval; NaN
+  tfc_trace_mode trace;                        // how rewards are traced because of that
 };
 
-// The machine only: `bare`.
+// Creates only the machine `bare`.
 TFC_MUST_USE tfc_status tfc_job_model_init(struct tfc_job_model *model, const struct tfc_job_options *options,
                                            const struct tfc_measure_info *info);
-TFC_MUST_USE tfc_status tfc_job_model_take_graph(struct tfc_job_model *model); // as the subject
+TFC_MUST_USE tfc_status tfc_job_model_take_graph(struct tfc_job_model *model); // becomes the subject
 void tfc_job_model_deinit(struct tfc_job_model *model);                        // zeroed is fine
-// What stays with what it is fused into, and the coarse subject: needs what each operation takes by itself (`plain`).
+// Makes `kept` and the coarse subject, from the times of operations without rewrites (`plain`).
 TFC_MUST_USE tfc_status tfc_job_model_keep_together(struct tfc_job_model *model, const struct tfc_job_clock *clock);
-// Machine, costs and problem from what is known now.
+// Makes machine, costs and problem anew from all measurements so far.
 TFC_MUST_USE tfc_status tfc_job_model_rebuild(struct tfc_job_model *model);
 void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhead, double least);
 
-// Learning from steps. `plain`: of steps without rewrites, for `plain`; else of one device, for `alone` and `costs`.
+// Learns from measured steps. `plain`: steps without rewrites, for the table `plain`; else steps of one device, for
+// `alone` and `costs`.
 TFC_MUST_USE tfc_status tfc_job_model_learn(struct tfc_job_model *model, const struct tfc_measured *measured,
                                             bool plain);
-// From steps on several devices: each operation's time without the slow-down of its moment.
+// Learns from steps on several devices: each operation's time is divided by the slow-down at that moment.
 TFC_MUST_USE tfc_status tfc_job_model_refit(struct tfc_job_model *model, const struct tfc_measured *measured);
-// How much more memory placements need than simulated.
+// Learns how much more memory placements need than simulated.
 void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_solution *solution,
                                 const struct tfc_measured *measured);
-// Searches aim nearer to the limits again; false: they are at them.
+// Lets searches use more of the memory limits again; false: they use all of it already.
 bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
 // Asking.
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                            // us; NaN: illegal
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device); // by unit
-bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // several steps at once are what counts
-// Where searches and learners move units: the graph's own, or those with what is fused on one device kept together.
+bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // throughput objective, and steps may overlap
+// The problem in which searches and learners move units: the graph's own units, or those with fused nodes kept
+// together.
 const struct tfc_problem *tfc_job_model_search_problem(const struct tfc_job_model *model);
 const struct tfc_subject *tfc_job_model_search_subject(const struct tfc_job_model *model);
-// What was found there, as a solution of model->problem (owned; also after an error).
+// Converts a solution of that problem to one of model->problem (owned by the caller, also after an error).
 TFC_MUST_USE tfc_status tfc_job_model_found(const struct tfc_job_model *model, const struct tfc_solution *found,
                                             struct tfc_solution *out);
-// Says it where a placement's times are of other arithmetic than this job's.
+// Reports if a placement was measured with another type of GPU arithmetic than this job uses.
 void tfc_job_model_compare_math(const struct tfc_job_model *model, const struct tfc_job_clock *clock, const char *file,
                                 const struct tfc_placement *placement);
 

@@ -8,7 +8,7 @@
 #include "placer/search/search.h"
 #include "runtime/pass/step.h"
 
-struct tfc_job_value { // a real feed: the caller read it
+struct tfc_job_value { // a feed that the caller read from a file
   struct tfc_output output;
   struct tfc_tensor value; // borrowed
 };
@@ -16,9 +16,9 @@ struct tfc_job_value { // a real feed: the caller read it
 struct tfc_job_options {
   const char *program, *command; // for the database
   const char *graph_path;
-  const struct tfc_graph *graph;      // loaded from there
+  const struct tfc_graph *graph;      // as loaded from `path`
   const struct tfc_step_spec *step;   // inferred or given
-  const struct tfc_job_value *values; // real feeds; the others are synthetic
+  const struct tfc_job_value *values; // feeds from files; the others get synthetic values
   uint32_t value_count;
   const char *devices;            // as --devices
   const char *checkpoint;         // prefix that variables are restored from, or NULL
@@ -30,24 +30,24 @@ struct tfc_job_options {
   tfc_objective objective;
   enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
   const char *algorithms;                // NULL: auto
-  const struct tfc_algo *const *learned; // algorithms that learn from measurements (rl), ended by NULL; may be NULL
+  const struct tfc_algo *const *learned; // algorithms that learn from measurements, ended by NULL; may be NULL
   const struct tfc_algo *const *extra;   // more algorithms to choose from by name, ended by NULL; may be NULL
   const struct tfc_guide *guide;         // the learned policy; NULL: none
-  uint32_t measurements;                 // 0: 200
+  uint32_t measurements;                 // most placements that are measured; 0: 200
   double seconds;                        // 0: 600
-  uint64_t evaluations;                  // 0: no such limit
-  bool prior;                            // candidates that were measured change no cost (--model prior)
-  bool no_early_stop;                    // hopeless candidates are measured in full
-  // Benchmarks of the simulator: so many random placements are measured before the search, by number of devices used;
-  // after it, in place of the final run, all that was measured is measured so many times more, in an order drawn anew
-  // each time, and `pairs` are given.
+  uint64_t evaluations;                  // 0: no limit
+  bool prior;                            // --model prior: measurements of candidates do not change the costs
+  bool no_early_stop;                    // candidates that are far too slow are measured in full
+  // For benchmarks of the simulator: so many random placements are measured before the search, equally many for each
+  // number of devices. Instead of the final run, each measured placement is then measured so many times more, in a new
+  // random order each time, and the outcome gets `pairs`.
   uint32_t random_first, repeats;
-  bool wait;        // for another run that measures on this machine, before any time is counted
-  const char *lock; // that measuring runs take; NULL: the user's own (tests have others)
+  bool wait;        // for another measuring run on this machine to end, before this job's time begins
+  const char *lock; // the lock file of measuring runs; NULL: the user's (tests use their own)
   const char *database;
   const char *save_problem; // folder, NULL: none
   const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search
-  int64_t resume;           // run to go on with; 0: none; < 0: the last interrupted one
+  int64_t resume;           // the run to resume; 0: none; < 0: the last interrupted one
   const atomic_bool *cancel;
   void (*event)(void *user, const struct tfc_job_event *event); // may be NULL
   void *user;

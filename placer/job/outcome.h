@@ -1,4 +1,4 @@
-// What comes of a job: the answer's table, the document, and what explains them.
+// The outcome of a job: the table, the document, and explanations.
 #ifndef TFC_PLACER_JOB_OUTCOME_H
 #define TFC_PLACER_JOB_OUTCOME_H
 
@@ -13,17 +13,16 @@ struct tfc_job_row { // one line of the answer's table
   double median_us, q1_us, q3_us;
   uint32_t steps;
   double simulated_us;
-  // Under throughput: the load of a step; load_steps: times that it was taken with several steps in flight, 0:
-  // modelled.
+  // For throughput, the load of a step. load_steps: how many steps in flight it was measured over; 0: modelled.
   double load_us;
   uint32_t load_steps;
-  double speedup, low, high; // best single device / this one, 95 %; NaN where not measured side by side
+  double speedup, low, high; // best single device / this one, 95 %; NaN: not measured in turns
   char *note;
 };
-struct tfc_job_pair {  // a placement as simulated and as measured, time and again
-  char *algorithm;     // that proposed it
-  double predicted_us, // by the costs before it was measured
-      simulated_us;    // by those after the search
+struct tfc_job_pair {  // a placement's simulated time and its repeated measurements
+  char *algorithm;     // the algorithm that proposed it
+  double predicted_us, // simulated before it was measured
+      simulated_us;    // simulated with the costs after the search
   double *measured_us; // [measured_count] medians of five steps, minutes apart
   uint32_t measured_count;
 };
@@ -38,20 +37,21 @@ struct tfc_job_outcome {
   double tau;
   uint32_t tau_placements;
   double trace_overhead; // traced / untraced - 1, NaN: not known
-  bool trace_told;       // it is more than steps vary by
+  bool trace_told;       // the overhead is larger than the steps' variation
   uint32_t measured, lost_workers;
   bool interrupted;
   double *busy_share;     // [device] of the answer
   uint64_t *peak;         // [device] bytes
   uint64_t *crossing;     // [from * device_count + to] bytes per step
-  bool crossing_modelled; // as simulated: nothing ran
+  bool crossing_modelled; // simulated: nothing ran
   uint32_t device_count;
   char *path;                 // simulated critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
-  char *first_line;           // what to say first
+  char *first_line;           // the most important message
   struct tfc_job_pair *pairs; // where repeats were asked for
   uint32_t pair_count;
 };
-const struct tfc_job_row *tfc_job_outcome_answer(const struct tfc_job_outcome *outcome); // its row; NULL: none
+// The answer's row; NULL: there is no answer.
+const struct tfc_job_row *tfc_job_outcome_answer(const struct tfc_job_outcome *outcome);
 void tfc_job_outcome_deinit(struct tfc_job_outcome *outcome);
 
 #endif

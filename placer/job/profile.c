@@ -1,5 +1,5 @@
-// Profile: the step on one device of each kind and on the undivided machine, blocks with and without tracing in turns;
-// the links; and from all that the machine, the costs and the problem that searches see.
+// Profile: the step on one device of each kind and on the undivided machine, in blocks with and without tracing in
+// turns; the links; and, from all that, the machine, the costs and the problem that searches use.
 #include "placer/job/profile.h"
 
 #include <math.h>
@@ -57,8 +57,8 @@ static double dispatch_of(const struct tfc_measured *m) {
 
 struct profiling {
   struct tfc_job_turns *t;
-  const uint32_t *device; // [entry] or UINT32_MAX: whole
-  char *trouble;          // why the first of the profile's steps failed, NULL: none did
+  const uint32_t *device; // [entry]; UINT32_MAX: the undivided machine
+  char *trouble;          // why the profile's first step failed, NULL: it did not
   tfc_code trouble_code;
 };
 
@@ -69,7 +69,7 @@ static void remember_trouble(struct profiling *p, const struct tfc_measured *m) 
   p->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
 }
 
-// Steps on one device, with its operations as they run beside other devices.
+// Steps on one device, with the operations split as they run beside other devices.
 static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   remember_trouble(p, m);
@@ -105,7 +105,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
     TFC_TRY(s, tfc_solution_init(&known.solution, model->problem));
     tfc_status illegal =
         tfc_placement_single(model->problem, tfc_str_from(model->info->devices[device].name), &known.solution);
-    if (illegal) { // pins and the like: timed for its costs, but no rival
+    if (illegal) { // by pins, say: timed for its costs, but not a rival
       why = tfc_str_dup(tfc_str_from(tfc_status_message(illegal)));
       tfc_status_free(illegal);
       tfc_solution_deinit(&known.solution);
@@ -227,7 +227,7 @@ tfc_status tfc_job_profile(struct tfc_job_turns *t) {
   struct tfc_job_model *model = t->model;
   const struct tfc_job_candidates *c = t->candidates;
   struct profiling p = {.t = t};
-  TFC_TRY(s, tfc_job_journal_rebuild(t->journal, model)); // without costs: units and what may go where
+  TFC_TRY(s, tfc_job_journal_rebuild(t->journal, model)); // no costs yet: units, and which devices they may be on
   TFC_TRY(s, model->o->evaluate ? tfc_job_check_given(model) : tfc_job_check_room(model));
   TFC_TRY(s, profile_steps(&p));
   bool any = false;

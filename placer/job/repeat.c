@@ -8,7 +8,7 @@
 #include "placer/measure/evaluator.h"
 #include "runtime/base/random.h"
 
-enum { AT_ONCE = 5 }; // plans that are in memory
+enum { AT_ONCE = 5 }; // plans in memory at the same time
 
 struct again {
   const struct tfc_measure_info *info;
@@ -47,7 +47,8 @@ out:
   return s;
 }
 
-// The pairs of all that searches and random placements had measured, with their first reading; index: of known.
+// Begins the pairs with all placements that searches and random draws had measured, and their first measurement. index:
+// their candidates.
 static tfc_status begin_pairs(const struct tfc_job_candidates *c, struct tfc_job_outcome *out, uint32_t *index) {
   if (!(out->pairs = calloc(c->list.count + 1, sizeof *out->pairs))) goto no_memory;
   for (uint32_t i = 0; i < c->list.count; i++) {

@@ -4,7 +4,7 @@
 #include "placer/job/outcome.h"
 #include "placer/job/turns.h"
 
-// The options' repeats of all that searches and random placements had measured; fills the outcome's pairs.
+// Makes the repeated measurements that the options ask for, and fills the outcome's pairs.
 TFC_MUST_USE tfc_status tfc_job_repeat(struct tfc_job_turns *turns, struct tfc_job_outcome *out);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "placer/job/journal.h"
 
-// The run that the options name must have been about the same graph, objective and devices; until that is known nothing
-// is changed. `sha256` is of the graph's file.
+// The run that the options name must be of the same graph, objective and devices; nothing is changed before that is
+// checked. `sha256` is the graph file's.
 TFC_MUST_USE tfc_status tfc_job_resume(const struct tfc_job_options *options, const char *sha256,
                                        struct tfc_job_clock *clock, struct tfc_job_model *model,
                                        struct tfc_job_candidates *candidates, struct tfc_job_journal *journal);

@@ -4,7 +4,7 @@
 
 #include "placer/job/turns.h"
 
-// Afterwards the fastest of them and of the single devices leads.
+// Afterwards the fastest of the rivals and the single devices is the incumbent.
 TFC_MUST_USE tfc_status tfc_job_rivals(struct tfc_job_turns *turns);
 
 #endif

@@ -17,7 +17,7 @@ static tfc_status check_all(const struct tfc_job_model *m) {
   char a[32], b[32], c[32];
   for (uint32_t i = 0; i < m->info->variable_count; i++) need += m->info->variables[i].bytes;
   for (uint32_t d = 0; d < m->bare->device_count; d++) {
-    if (limit_of(m, d) >= need) return NULL; // no limit included
+    if (limit_of(m, d) >= need) return NULL; // or it has no limit
     room += limit_of(m, d);
   }
   if (need <= room) return NULL;
@@ -47,7 +47,8 @@ tfc_status tfc_job_check_room(const struct tfc_job_model *m) {
     uint32_t widest = UINT32_MAX;
     for (uint32_t d = 0; d < p->device_count; d++)
       if (tfc_problem_allows(p, u, d) && (widest == UINT32_MAX || limit_of(m, d) > limit_of(m, widest))) widest = d;
-    if (widest == UINT32_MAX || need[u] <= limit_of(m, widest)) continue; // no device at all: somebody else's to say
+    // Allowed on no device at all: reported elsewhere.
+    if (widest == UINT32_MAX || need[u] <= limit_of(m, widest)) continue;
     char a[32], b[32], c[32], others[64] = "";
     tfc_str name = m->o->graph->nodes[m->info->variables[largest[u]].node].name;
     if (count[u] > 1) snprintf(others, sizeof others, " and %u more that must be on one device with it", count[u] - 1);

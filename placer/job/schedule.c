@@ -24,7 +24,7 @@ const struct tfc_job_shares tfc_job_shares = {.plain = 0.1,
                                               .unordered = 0.08,
                                               .in_flight = 0.5,
                                               .evaluate = 0.9};
-// Seconds where a share of a long job would be more than anybody gains by.
+// Limits in seconds, for long jobs whose shares would be longer than is useful.
 static const double final_longest_s = 110, round_longest_s = 40, round_shortest_s = 0.5, round_unit_s = 0.05;
 
 struct tfc_job_schedule tfc_job_schedule_of(double seconds, uint32_t measurements) {
@@ -40,7 +40,7 @@ double tfc_job_report_s(const struct tfc_job_schedule *s) {
   return tfc_job_shares.report * s->total_s + 1;
 }
 
-// More of the time is held back where there is little or steps are slow, less where there is much.
+// More time is held back if the job is short or steps are slow, less if the job is long.
 double tfc_job_search_end_s(const struct tfc_job_schedule *s, double final_s) {
   double held = fmax(tfc_job_shares.final * s->total_s, tfc_job_shares.final_slow * s->total_s + 1);
   held = fmax(fmin(held, final_longest_s), final_s);

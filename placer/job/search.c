@@ -17,7 +17,7 @@ static const double stale_end = 6;
 struct searching {
   struct tfc_job_turns *t;
   struct tfc_random random;
-  struct tfc_solution searched; // what the last round of search found; device NULL: none yet
+  struct tfc_solution searched; // what the last round found; device NULL: nothing yet
 };
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -26,7 +26,7 @@ static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution 
   return n;
 }
 
-// A neighbour of a good placement, so that what is measured differs: a few connected units elsewhere.
+// A neighbour of a good placement, to measure different ones: moves a few connected units.
 static tfc_status perturb(const struct tfc_problem *p, const struct tfc_solution *from, struct tfc_random *random,
                           struct tfc_solution *out) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));
@@ -102,8 +102,8 @@ out:
 }
 
 // --- Rounds ----------------------------------------------------------------------------------------------------------
-// Where the next round begins: at the best measured placement, or at what the last search found, if that one still has
-// the better simulated time under the costs as they are known now.
+// Where the next round starts: from the best measured placement, or from what the last round found if its simulated
+// time is better with the current costs.
 static const struct tfc_solution *start_of(const struct searching *x) {
   const struct tfc_job_model *m = x->t->model;
   const struct tfc_job_candidate *leader = tfc_job_candidates_best(x->t->candidates);
@@ -112,7 +112,7 @@ static const struct tfc_solution *start_of(const struct searching *x) {
   return tfc_job_model_simulate(m, &x->searched) < tfc_job_model_simulate(m, best) ? &x->searched : best;
 }
 
-// What the last search found takes by the costs as they are known now, us; infinite: nothing yet.
+// The simulated time of what the last round found, with the current costs, us; infinite: nothing yet.
 static double searched_us(const struct searching *x) {
   return x->searched.device ? tfc_job_model_simulate(x->t->model, &x->searched) : INFINITY;
 }
@@ -161,7 +161,8 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
         TFC_TRY(s, offer_found(t, &e->solution, e->algorithm, limit, list, &count));
     }
-    for (int tries = 0; tries < 40 && count < FEWEST; tries++) { // so that something is learned
+    // Measure at least FEWEST, so that something is learned.
+    for (int tries = 0; tries < 40 && count < FEWEST; tries++) {
       TFC_TRY(s, tfc_solution_init(&near, p));
       TFC_TRY(s, perturb(p, tries % 2 && started ? &start : &outcome.best, &x->random, &near));
       TFC_TRY(s, offer_found(t, &near, "neighbour", limit, list, &count));
@@ -179,9 +180,9 @@ out:
   return s;
 }
 
-// Measures random placements, as many on two devices as on three and so on: the simulator is checked against them. If
-// devices are alike there are few different placements on one device; in place of one that was measured before, another
-// is drawn.
+// Measures random placements, equally many on two devices, three and so on, to check the simulator. If devices are
+// alike there are few different placements on few devices; then a placement that was measured before is replaced by a
+// new draw.
 static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *random) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
@@ -218,7 +219,7 @@ static tfc_status learn(struct tfc_job_turns *t, double end_s, bool alone) {
   for (const struct tfc_algo *const *a = o->learned; *a; a++) {
     if (!takes_part(o, *a)) continue;
     const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
-    // A learner that has found nothing better yet gets no more than its share of the measurements.
+    // Until a learner finds something better, it gets no more than its share of the measurements.
     const uint32_t most = (uint32_t)(tfc_job_shares.learner_measurements * t->schedule->measurements / count);
     const uint32_t each = alone ? budget / count : budget / (2 * count) < most ? budget / (2 * count) : most;
     const double now = tfc_job_seconds(t->clock), left = end_s - now;
@@ -230,7 +231,7 @@ out:
   return s;
 }
 
-// The learners' turn: nothing is found any more, or their share of time or measurements begins.
+// Whether it is the learners' turn: the search finds nothing any more, or their share of time or measurements begins.
 static bool learners_turn(const struct tfc_job_turns *t, double stale, double learn_from_s) {
   return stale >= stale_end || tfc_job_seconds(t->clock) >= learn_from_s ||
          t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements);
@@ -253,7 +254,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   tfc_job_begin_search(t->schedule, now);
   const double end = tfc_job_turns_search_end_s(t);
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
-  if (learns) t->schedule->batch_until_s = learn_from; // slow steps leave learners their share
+  if (learns) t->schedule->batch_until_s = learn_from; // if steps are slow, batches end in time for the learners
   for (uint32_t round = 0; idle < 3; round++) {
     const double left = end - tfc_job_seconds(t->clock);
     uint32_t measured_now = 0;
@@ -272,7 +273,8 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
     const double promised = searched_us(&x);
     TFC_TRY(s, search_round(&x, names, round, seconds, &measured_now));
     idle = measured_now ? 0 : idle + 1;
-    if (!measured_now && tfc_job_model_aim_nearer(t->model)) { // nothing that aims so low
+    // No placement within these reduced limits: use more of them.
+    if (!measured_now && tfc_job_model_aim_nearer(t->model)) {
       idle = 0;
       TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
     }

@@ -7,7 +7,7 @@
 
 enum { BOOTSTRAPS = 2000 };
 
-struct side { // steps in order, each with its block
+struct side { // steps in order, and the block of each
   const double *us;
   const uint32_t *block;
   size_t count;
@@ -104,7 +104,7 @@ out:
   return s;
 }
 
-// Kendall's tau over what was measured as candidates and rivals on several devices.
+// Kendall's tau between simulated and measured times, over candidates and rivals on several devices.
 tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tfc_job_outcome *out) {
   size_t n = 0, count = c->list.count;
   double *x = calloc(count + 1, sizeof *x), *y = calloc(count + 1, sizeof *y), *spread = calloc(count + 1, sizeof *y);

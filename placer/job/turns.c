@@ -23,7 +23,7 @@ struct measuring {
   const uint32_t *index; // [entry] of candidates; the reference is last
   const struct tfc_measure_entry *entries;
   uint32_t count;
-  double reference_us; // level of the reference, NaN: none
+  double reference_us; // level of the reference, NaN: no reference
 };
 static tfc_status measured(void *user, const struct tfc_measured *m) {
   struct measuring *b = user;
@@ -43,8 +43,8 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-// Whether there is time for the incumbent's blocks and one measurement beside them. Where there is not, `count` comes
-// down to what there is time for: two steps of each, one at least.
+// Whether there is time for the incumbent's blocks and one measurement beside them. If not, reduces `count` to what
+// there is time for, with two steps of each, at least one.
 static bool time_for_reference(double step_us, double left_s, uint32_t *count) {
   enum { BEFORE = TFC_ADAPT_ORDER_STEPS + 1, BLOCK = 5, LATE = 2 };
   double step_s = 1e-6 * step_us;
@@ -64,9 +64,10 @@ tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index,
   double best = (double)NAN, end = tfc_job_turns_search_end_s(t);
   if (t->schedule->batch_until_s > 0) end = fmin(end, t->schedule->batch_until_s);
   bool reference = incumbent && time_for_reference(incumbent->median_us, end - tfc_job_seconds(t->clock), &count);
-  const bool loads = o->objective == TFC_OBJECTIVE_THROUGHPUT; // a long step may be a small load
+  const bool loads = o->objective == TFC_OBJECTIVE_THROUGHPUT; // for throughput a long step may have a small load
   TFC_TRY(s, tfc_job_entries_make(c, index, count, reference ? c->best : UINT32_MAX, &entries));
-  for (uint32_t i = 0; i < c->list.count; i++) { // hopeless is measured by the best there is, one device included
+  // "far too slow" is relative to the best candidate, a single device included.
+  for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     if (tfc_job_can_answer(k) && (isnan(best) || k->median_us < best)) best = k->median_us;
   }

@@ -1,4 +1,5 @@
-// One batch in the worker: a plan for each entry, blocks of steps in turns, results as they end.
+// A batch of entries in the worker: a plan for each entry, blocks of steps in turns, results in the order in which
+// entries end.
 //
 // Without a reference, round r runs block r of every entry (A B C A B C). With a reference R, a block of R stands
 // before and after each entry's block, and neighbours share it: R A R B R C R. An entry that is far too slow after 1 +
@@ -65,7 +66,7 @@ static void run_deinit(struct run *r) {
   free(r->message);
 }
 
-// What an entry fails with is its result, not the batch's. `s` is taken.
+// An error of one entry is that entry's result, not the batch's. Takes the status.
 static void entry_fails(struct run *r, tfc_status s) {
   tfc_code code = tfc_status_code(s);
   r->state = code == TFC_RESOURCE_EXHAUSTED ? TFC_RESULT_NO_FIT
@@ -78,7 +79,8 @@ static void entry_fails(struct run *r, tfc_status s) {
   tfc_status_free(s);
 }
 
-// Each step in flight has room of its own for its results; variables are there once.
+// The memory that the plan needs with its steps in flight: each has room of its own for its tensors, variables exist
+// once.
 static uint64_t needed_bytes(const struct run *r, const struct tfc_plan_info *info, uint32_t device) {
   uint64_t variables = 0, all = info->peak_bytes[device];
   if (r->entry.in_flight < 2 || !info->is_static) return all;
@@ -125,7 +127,7 @@ static tfc_status make_copies(struct run *r, const struct tfc_run_spec *spec) {
 static void plan_entry(struct batch *b, struct run *r) {
   tfc_status s = NULL;
   struct tfc_run_spec spec = b->w->step;
-  TFC_TRY(s, tfc_worker_beat(b->w, (uint32_t)(r - b->runs))); // who is to blame if this crashes
+  TFC_TRY(s, tfc_worker_beat(b->w, (uint32_t)(r - b->runs))); // to know which entry is to blame if this crashes
   int side = r->entry.whole ? 1 : r->entry.plain ? 2 : 0;
   TFC_TRY(s, tfc_worker_side_open(b->w, side));
   r->side = &b->w->sides[side];
@@ -181,7 +183,8 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     struct tfc_step_profile profile = {0};
     s = tfc_collector_drain(r->side->collector, &(struct tfc_collector_names){w->graph, tfc_plan_info(r->plan)},
                             w->async, &profile);
-    if (s && warmup && tfc_status_code(s) == TFC_ABORTED) { // nothing is measured yet; who times may change after it
+    // A warm-up step is no loss, and the profiler may use another timer now.
+    if (s && warmup && tfc_status_code(s) == TFC_ABORTED) {
       tfc_status_free(s);
       s = NULL;
     }
@@ -208,8 +211,8 @@ static bool late(const struct batch *b) {
   return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
 }
 
-// The undivided machine runs operations side by side where that is faster: whether it is, its first untraced steps say.
-// Several devices start theirs in the order that the times of their first steps ask for.
+// Adapts the plan. On the undivided machine, whether operations run side by side is decided by its first untraced
+// steps. With several devices, the order of operations is adjusted to the times of the first steps.
 static tfc_status adapt(struct batch *b, struct run *r) {
   int steps = r->entry.whole ? TFC_ADAPT_STEPS + 1 : b->rules.settle ? 0 : TFC_ADAPT_ORDER_STEPS;
   for (int i = 0; i < steps && !r->ended && !late(b); i++) TFC_RETURN_IF_ERROR(step(b, r, 0, false, true, NULL));
@@ -255,7 +258,7 @@ static double block_median(const struct run *r, size_t from) {
   return tfc_quartiles_of(us, n).median;
 }
 
-// A block with several steps in flight: what stands for a step is how far apart they end.
+// A block with several steps in flight: the time of a "step" is the time between two ends.
 static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
   int64_t ns[MOST_WINDOWS], begin = tfc_now_ns();
   uint32_t windows = late(b) ? 1 : b->rules.block < MOST_WINDOWS ? b->rules.block : MOST_WINDOWS;
@@ -279,7 +282,7 @@ static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
   return NULL;
 }
 
-// One block; *out_us its median (NaN if the entry ended in it).
+// Runs one block; *out_us: its median, NaN if the entry ended in it.
 static tfc_status block(struct batch *b, struct run *r, uint32_t number, double best_us, double *out_us) {
   int64_t begin = tfc_now_ns();
   *out_us = NAN;
@@ -293,16 +296,16 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
   bool first = !r->warm;
   if (first) TFC_RETURN_IF_ERROR(warm_up(b, r));
   bool traced = is_traced(b, number);
-  if (r->in_lanes) traced = false; // a trace has one operation of a device at any time
-  // Another entry's block may have moved variables to other devices and back: segments are captured anew.
+  if (r->in_lanes) traced = false; // a trace has at most one operation per device at any time
+  // A block of another entry may have moved variables to other devices and back, so segments are captured again.
   if (!first && !r->ended && !late(b) && works_on_its_own(r))
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, true, NULL));
   size_t from = r->steps.count;
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
-    if (i >= 2 && late(b)) break; // steps that are slow: the time is kept, the number of steps says so
+    if (i >= 2 && late(b)) break; // steps are slow: keep the time limit; the number of steps shows it
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, false, NULL));
     if (i == 1 && number == 0 && b->rules.stop_ratio > 0 && !r->ended &&
-        block_median(r, from) > b->rules.stop_ratio * best_us) { // false where the best is not known
+        block_median(r, from) > b->rules.stop_ratio * best_us) { // false if the best is not known
       r->state = TFC_RESULT_CUT, r->ended = true;
       break;
     }
@@ -353,12 +356,12 @@ static tfc_status send_run(struct batch *b, struct run *r) {
   if (!s && type != TFC_WIRE_ACK) s = tfc_status_make(TFC_INTERNAL, "an unexpected message");
   tfc_array_free(&answer);
   tfc_array_free(&p.bytes);
-  free_plans(r); // its arena goes to the next
+  free_plans(r); // frees its arena for the next entry
   return s;
 }
 
-// A device that is lost to this process (an illegal address, say) fails everything from here on: whoever asks for more
-// gets it from another process.
+// A device that is lost to this process (an illegal address, say) fails everything from here on; the parent starts a
+// new worker for the rest.
 static bool lost_device(const struct tfc_worker *w) {
   bool lost = false;
   for (int side = 0; side < 2; side++)
@@ -380,7 +383,8 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   return tfc_status_make(TFC_UNAVAILABLE, "a device is lost");
 }
 
-// One block of each that goes on; log_us[entry * MOST_CHOOSING + number], NULL: not wanted.
+// Runs one block of each entry that goes on; log_us[entry * MOST_CHOOSING + number]: logarithm of its median; NULL: not
+// wanted.
 static tfc_status turn(struct batch *b, uint32_t number, double *log_us) {
   for (uint32_t i = 0; i < b->count; i++) {
     struct run *r = &b->runs[i];
@@ -394,7 +398,7 @@ static tfc_status turn(struct batch *b, uint32_t number, double *log_us) {
   return NULL;
 }
 
-// Nothing more is measured of this entry, which is fine as it is.
+// Ends the entry's measurement; what it has so far is its result.
 static tfc_status leave_out(struct batch *b, struct run *r) {
   r->ended = true;
   return send_result(b, r);
@@ -411,7 +415,7 @@ static tfc_status choose(struct batch *b) {
     if (k > 0 && (late(b) || (b->rules.choose_until_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.choose_until_s)))
       break;
     TFC_TRY(s, turn(b, k, log_us));
-    for (uint32_t i = 0; i < b->count; i++) // what failed since is no leader
+    for (uint32_t i = 0; i < b->count; i++) // an entry that failed since cannot be the leader
       if (b->runs[i].ended) log_us[(size_t)i * MOST_CHOOSING] = (double)NAN;
     best = tfc_choice_leader(log_us, b->count, MOST_CHOOSING, k + 1);
     for (uint32_t i = 0; i < b->count && best != UINT32_MAX; i++) {
@@ -438,7 +442,7 @@ static tfc_status rounds(struct batch *b) {
   return NULL;
 }
 
-// The next block of the reference; where it fails that is told at once: the next entry shall not pay for it.
+// Runs the next block of the reference. If it fails, that is reported at once, so that the next entry is not blamed.
 static tfc_status reference_block(struct batch *b, struct run *reference, uint32_t *number, double *out_us) {
   if (!reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, (*number)++, NAN, out_us));
   return reference->ended ? send_result(b, reference) : NULL;

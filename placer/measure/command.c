@@ -14,16 +14,16 @@
 #include "placer/measure/lines.h"
 #include "runtime/base/clock.h"
 
-enum { STARTS = 4 };                  // one and three more
-static const double least_wait = 60;  // seconds that an answer is waited for where nobody says how long
-static const double least_start = 10; // and a program that starts, whatever is said
+enum { STARTS = 4 };                  // the first start and three more
+static const double least_wait = 60;  // seconds that an answer is waited for by default
+static const double least_start = 10; // seconds that a program may take to start, whatever the timeout
 
 struct tfc_command {
   struct tfc_command_options o;
   struct tfc_lines *lines; // NULL: not running
   struct tfc_command_ready ready;
   uint32_t starts;
-  uint64_t next_id, late_id; // a late answer to this request may still come; 0: none
+  uint64_t next_id, late_id; // id of a request whose answer may still arrive late; 0: none
   double longest_s;
   struct tfc_text hello;
   char *folder, *last_words;
@@ -49,7 +49,7 @@ static void end(struct tfc_command *p, bool hung) {
   p->lines = NULL;
 }
 
-// Hello and the ready line.
+// Exchanges the hello and ready lines.
 static tfc_status greet(struct tfc_command *p) {
   tfc_status s = NULL;
   tfc_str line;
@@ -60,7 +60,7 @@ out:
   return s;
 }
 
-// Starts until it is ready, while it may be started; `why` (taken) is what ended it before, or NULL.
+// Starts the program until it is ready, if it may be started again. `why` (taken): what ended it before, or NULL.
 static tfc_status start(struct tfc_command *p, tfc_status why) {
   while (p->starts < STARTS) {
     if (p->starts && p->o.say) {
@@ -110,7 +110,7 @@ out:
   return s;
 }
 
-// The answer to `id`. What belongs to the request before, whose reading is spent already, is passed over once.
+// Waits for the answer to `id`. A late answer to the request before, whose reading has failed already, is skipped once.
 static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, struct tfc_command_answer *answer,
                            bool *out_ended, bool *out_hung) {
   int64_t left = (int64_t)(1e9 * patience(p));
@@ -122,7 +122,7 @@ static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, 
     if (s) {
       *out_ended = true, *out_hung = code != TFC_UNAVAILABLE;
       answer->state = TFC_RESULT_FAILED;
-      if (lines && code == TFC_DEADLINE_EXCEEDED) *out_ended = false; // it has answered, if not to this
+      if (lines && code == TFC_DEADLINE_EXCEEDED) *out_ended = false; // it answered, but not this request
       return s;
     }
     s = tfc_command_read_answer(line, id, answer, &got);
@@ -137,7 +137,7 @@ static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, 
   }
 }
 
-// Not worth a wait for the disk, as an answer's file is.
+// No fsync: like an answer's file, it is not worth waiting for the disk.
 static tfc_status write_file(const char *path, const struct tfc_placement *placement) {
   struct tfc_text text = {0};
   TFC_RETURN_IF_ERROR(tfc_placement_format(placement, &text));

@@ -6,7 +6,7 @@
 
 #include "profiler/statistics.h"
 
-enum { BETWEEN = 4 }; // candidates between two readings of the reference
+enum { BETWEEN = 4 }; // candidates between two measurements of the reference
 
 struct command_evaluator {
   struct tfc_evaluator base; // first
@@ -17,7 +17,7 @@ struct command_evaluator {
   void *observe_user;
 };
 
-// A result from an answer; ratio and details apart.
+// Makes a result of an answer, all but ratio and details.
 static tfc_status fill(const struct tfc_command *program, const struct tfc_command_answer *a, struct tfc_result *r) {
   double *us = malloc((a->step_us.count + 1) * sizeof *us);
   if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -64,7 +64,7 @@ out:
   return s;
 }
 
-// The reference, by the logarithm of its median; NaN: there is none.
+// Measures the reference. *out_log: logarithm of its median; NaN: there is no reference.
 static tfc_status read_reference(struct command_evaluator *e, const struct tfc_rules *rules, double *out_log) {
   tfc_status s = NULL;
   struct tfc_command_answer answer = {0};

@@ -6,7 +6,7 @@
 #include "placer/measure/wire.h"
 #include "runtime/exec/where.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the plan stays while it is looked at
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the plan must not be freed while it is examined
 static const struct tfc_plan *watched;
 static int answers;
 

@@ -1,5 +1,5 @@
-// Three pipes and poll. Writing waits like reading does: a command that answers before it has read everything, or that
-// reads nothing at all, must not hold us up.
+// Three pipes and poll. Writing waits like reading does, because a command may answer before it has read everything, or
+// read nothing at all; neither may block this process.
 #include "placer/measure/lines.h"
 
 #include <errno.h>
@@ -19,16 +19,16 @@
 
 extern char **environ;
 
-enum { TAIL = 400 };                      // of stderr that is kept
-static const size_t longest = 1u << 30;   // of a line
-static const int64_t slice_ns = 50000000; // how often a wait looks whether it is over
+enum { TAIL = 400 };                      // bytes of stderr that are kept
+static const size_t longest = 1u << 30;   // most bytes of a line
+static const int64_t slice_ns = 50000000; // how often a wait checks whether it is over
 
 struct tfc_lines {
   pid_t pid;
   int in, out, err; // our ends: its stdin, stdout, stderr; -1: closed
   int stderr_to;
-  TFC_ARRAY(char) text; // read and not given out yet
-  size_t given, seen;   // bytes of it that were given out; that have no line's end
+  TFC_ARRAY(char) text; // read, and not yet returned
+  size_t given, seen;   // bytes of it that were returned; bytes that are known to contain no newline
   char tail[TAIL + 1];
   size_t tail_size;
 };
@@ -86,7 +86,7 @@ out:
   return s;
 }
 
-// A write to a command that has ended is an error here, and no signal to this process.
+// Writes; if the command has ended this gives an error, and no SIGPIPE to this process.
 static ssize_t write_quietly(int fd, const char *data, size_t size) {
   sigset_t pipe_signal, before, pending;
   sigemptyset(&pipe_signal);
@@ -128,7 +128,7 @@ static void read_stderr(struct tfc_lines *l) {
   if (l->err >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) close_end(&l->err);
 }
 
-// Whether there was anything to read; false with l->out < 0: it has ended.
+// Reads all that the command has written so far; closes l->out if the command has closed its stdout.
 static tfc_status read_stdout(struct tfc_lines *l) {
   while (l->out >= 0) {
     if (l->text.count > longest || !tfc_array_reserve(&l->text, l->text.count + 65536))
@@ -159,7 +159,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
                               tfc_str *out_line) {
   size_t written = 0;
   const size_t total = request.size ? request.size + 1 : 0;
-  if (l->given) { // what was given out is no longer needed
+  if (l->given) { // remove what was returned
     memmove(l->text.data, l->text.data + l->given, l->text.count - l->given);
     l->text.count -= l->given, l->given = l->seen = 0;
   }
@@ -176,7 +176,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
                           {.fd = written < total ? l->in : -1, .events = POLLOUT}};
     const int64_t wait = *left_ns < slice_ns ? *left_ns : slice_ns, begin = tfc_now_ns();
     const int rc = poll(p, 3, (int)(wait / 1000000) + 1);
-    // Time in which this process was stopped (Ctrl-Z, a machine that sleeps) is not waited.
+    // Time in which this process was stopped (Ctrl-Z, a machine that sleeps) does not count.
     int64_t waited = tfc_now_ns() - begin;
     if (waited > 4 * slice_ns) waited = slice_ns;
     *left_ns -= waited;
@@ -189,7 +189,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
       if (n > 0)
         written += (size_t)n;
       else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        close_end(&l->in); // it reads no more; what it has to say may still come
+        close_end(&l->in); // it reads no more, but may still write
     }
     if (p[0].revents) TFC_RETURN_IF_ERROR(read_stdout(l));
   }
@@ -212,7 +212,7 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
   const int64_t end = tfc_now_ns() + 2000000000;
   while (!hung && l->pid > 0 && tfc_now_ns() < end) {
     if (l->err >= 0) read_stderr(l);
-    char drained[4096]; // a command that still writes must not wait for us
+    char drained[4096]; // read and drop, so that a command that still writes is not blocked
     while (l->out >= 0 && read(l->out, drained, sizeof drained) > 0) {
     }
     gone = waitpid(l->pid, &status, WNOHANG);
@@ -220,7 +220,7 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
     tfc_sleep_ns(5000000);
   }
   if (l->pid > 0) {
-    kill(-l->pid, SIGKILL); // also what it started and left behind
+    kill(-l->pid, SIGKILL); // the whole process group, with everything it started
     while (gone == 0 && waitpid(l->pid, &status, 0) < 0 && errno == EINTR) {
     }
   }

@@ -46,7 +46,7 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
   size_t n = 0;
   int broken = 0;
   struct tfc_shape shape = TFC_SHAPE(floats);
-  struct tfc_output feed = {0, 0}, fetch = {g->node_count - 1, 0}; // the sum of all
+  struct tfc_output feed = {0, 0}, fetch = {g->node_count - 1, 0}; // the fetch is the sum of all links
   uint32_t target = g->node_count - 1;
   for (uint32_t i = 0; i < g->node_count; i++) placement[i] = i % 2 ? a : b; // node 0 is the placeholder
   TFC_TRY(s, tfc_session_create(g,
@@ -64,13 +64,13 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
                              &plan));
   TFC_TRY(s, tfc_tensor_create(TFC_FLOAT, &shape, &x));
   memset(x.data, 0, x.size);
-  TFC_TRY(s, tfc_collector_rest(collector)); // what made the session and the plan is none of the steps
+  TFC_TRY(s, tfc_collector_rest(collector)); // records of creating the session and the plan do not belong to the steps
   for (int i = 0; i < WARM + STEPS; i++) {
     if (i >= WARM + FEWEST_STEPS && late(end_s)) break;
     tfc_collector_reset(collector);
     TFC_TRY(s, tfc_plan_run(plan, &x, &y, &(struct tfc_run_options){.trace = tfc_collector_sink(collector)}));
     s = tfc_collector_drain(collector, NULL, NULL, &profile);
-    if (s && tfc_status_code(s) == TFC_ABORTED && broken++ < MOST_BROKEN) { // no measurement: another step is
+    if (s && tfc_status_code(s) == TFC_ABORTED && broken++ < MOST_BROKEN) { // not a valid measurement: try another step
       tfc_status_free(s), s = NULL;
       i--;
       continue;
@@ -93,7 +93,7 @@ out:
   return s;
 }
 
-// The first pair of each combination of kinds and address spaces stands for all like it.
+// Whether a pair of the same kinds and address spaces was measured already: it stands for all of them.
 static bool seen_before(const struct tfc_device_set *set, uint32_t a, uint32_t b) {
   for (uint32_t i = 0; i < set->count; i++) {
     for (uint32_t j = 0; j < set->count; j++) {
@@ -116,7 +116,7 @@ tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *u) {
   struct tfc_pack p = {0};
   const struct tfc_device_set *set = &w->sides[0].set;
   TFC_ARRAY(struct tfc_link_time) times = {0};
-  for (int i = 0; i < SIZES && (i < FEWEST_SIZES || !late(end_s)); i++) { // what is larger goes on like the last
+  for (int i = 0; i < SIZES && (i < FEWEST_SIZES || !late(end_s)); i++) { // times of larger sizes are extrapolated
     TFC_TRY(s, chain(sizes[i], &g));
     for (uint32_t a = 0; a < set->count; a++) {
       for (uint32_t b = 0; b < set->count; b++) {

@@ -29,8 +29,8 @@ struct tfc_measurer {
   char *program;
   double hang_seconds, setup_seconds, end_s, waited_s;
   const atomic_bool *cancel;
-  bool answered;       // the last status was the worker's own
-  double longest_wait; // for a sign, so far
+  bool answered;       // the last status was sent by the worker
+  double longest_wait; // longest wait for a message so far
   int fd;
   pid_t pid;
   uint32_t restarts;
@@ -39,7 +39,7 @@ struct tfc_measurer {
 
 // --- The worker ------------------------------------------------------------------------------------------------------
 static void end_worker(struct tfc_measurer *m, bool kill_it, int *out_status) {
-  if (m->fd >= 0) close(m->fd), m->fd = -1; // at a message boundary, that alone ends it
+  if (m->fd >= 0) close(m->fd), m->fd = -1; // at a message boundary, closing the pipe ends the worker
   if (m->pid > 0) {
     int64_t deadline = tfc_now_ns() + 2000000000;
     pid_t gone = 0;
@@ -62,7 +62,7 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   sigset_t blocked;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return tfc_status_make(TFC_INTERNAL, "socketpair: %s", strerror(errno));
-  int far = ends[1] == 3 ? 4 : 3; // a number other than its own loses close-on-exec
+  int far = ends[1] == 3 ? 4 : 3; // dup2 to another number than its own clears close-on-exec
   snprintf(number, sizeof number, "%d", far);
   snprintf(nodes, sizeof nodes, "%llu", (unsigned long long)tfc_untrusted_nodes());
   char *argv[] = {m->program, (char *)(uintptr_t) "--tfc-measuring-worker", number, tfc_untrusted() ? nodes : NULL,
@@ -70,8 +70,8 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], far);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, 2, 1); // nothing of a worker's goes to stdout
-  // Ctrl-C is for the parent to answer; blocked until the worker, once it runs, ignores it.
+  posix_spawn_file_actions_adddup2(&actions, 2, 1); // a worker must not write to stdout
+  // Ctrl-C is handled by the parent: SIGINT is blocked until the worker ignores it.
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);
   sigaddset(&blocked, SIGINT);
   sigaddset(&blocked, SIGHUP);
@@ -92,7 +92,7 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   return NULL;
 }
 
-// How long a sign is waited for; near the end of the time not much longer than that, or than steps have taken.
+// How long a message is waited for; near the end of the time not much longer than until then, or than steps have taken.
 static double patience(const struct tfc_measurer *m) {
   double left = m->end_s > 0 ? m->end_s - 1e-9 * (double)tfc_now_ns() : INFINITY;
   return fmin(m->hang_seconds, fmax(left, fmax(2, 3 * m->longest_wait)));
@@ -102,7 +102,7 @@ static bool time_is_over(const struct tfc_measurer *m) {
   return m->end_s > 0 && 1e-9 * (double)tfc_now_ns() >= m->end_s;
 }
 
-// The next message; a status that the worker sends comes out as one.
+// Receives the next message; a status message from the worker is returned as the status.
 static tfc_status receive(struct tfc_measurer *m, double seconds, uint32_t *out_type, struct tfc_unpack *out) {
   m->answered = false;
   TFC_RETURN_IF_ERROR(tfc_wire_receive(m->fd, (int64_t)(seconds * 1e9), m->cancel, out_type, &m->message));
@@ -114,7 +114,7 @@ static tfc_status receive(struct tfc_measurer *m, double seconds, uint32_t *out_
   if (out->failed || code == TFC_OK || code > TFC_INTERNAL) code = TFC_INTERNAL;
   return tfc_status_make((tfc_code)code, "%.*s", TFC_STR_ARG(text));
 }
-// The next message of this type; beats are skipped.
+// Receives the next message of type `wanted`, and skips heartbeats.
 static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, double seconds, struct tfc_unpack *out) {
   uint32_t type;
   do TFC_RETURN_IF_ERROR(receive(m, seconds, &type, out));
@@ -122,7 +122,7 @@ static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, doub
   return type == (uint32_t)wanted ? NULL : tfc_status_make(TFC_INTERNAL, "an unexpected message");
 }
 
-// Asks a worker that gives no sign where its step is; NULL: it does not say.
+// Asks a worker that is silent where its step is waiting; NULL: no answer.
 static char *ask_where(struct tfc_measurer *m) {
   char *text = NULL;
   if (m->pid <= 0 || kill(m->pid, TFC_GUARD_SIGNAL)) return NULL;
@@ -134,7 +134,7 @@ static char *ask_where(struct tfc_measurer *m) {
     const bool ended = s != NULL;
     tfc_status_free(s);
     if (ended) break;
-    if (type != TFC_WIRE_WHERE) continue; // it goes on after all: too late
+    if (type != TFC_WIRE_WHERE) continue; // other messages: it goes on after all
     tfc_str where = tfc_unpack_str(&u);
     if (!where.size || u.failed) break;
     text = tfc_str_dup(where);
@@ -142,7 +142,7 @@ static char *ask_where(struct tfc_measurer *m) {
   return text;
 }
 
-// What a lost worker died of.
+// Describes how a lost worker died.
 static char *cause(int status, bool hung, double seconds, const char *where) {
   if (hung)
     return tfc_format("the measuring process gave no sign for %.0f s and was ended%s%s", seconds, where ? ": " : "",
@@ -163,7 +163,7 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   if (!s) s = expect(m, TFC_WIRE_SETUP, m->setup_seconds, out);
   tfc_code code = tfc_status_code(s);
   if (!s || m->answered || (code != TFC_UNAVAILABLE && code != TFC_DEADLINE_EXCEEDED)) return s;
-  int status = 0; // lost: that is not a device that is not there
+  int status = 0; // a lost worker is not a missing device: another code
   end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
   *out_died = code == TFC_UNAVAILABLE;
   char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds, NULL);
@@ -173,8 +173,8 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   return s;
 }
 
-// Whatever ended the first worker (a signal from outside, memory that another program had taken) need not end the next
-// one.
+// Starts a second worker if the first one died: its cause (a signal from outside, memory taken by another program) may
+// be gone.
 static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
   bool died = false;
   tfc_status s = set_up_once(m, out, &died);
@@ -304,9 +304,9 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   if (!m) return tfc_status_no_memory("measuring");
   m->fd = -1, m->cancel = o->cancel;
   m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
-  // Loading and initialising a graph gives no sign until it is done, unlike steps.
+  // Loading and initialising a graph sends no heartbeat until it is done.
   m->setup_seconds = fmax(m->hang_seconds, 60);
-  // Preparing a graph for a GPU measures its convolutions, which takes minutes where there are hundreds of shapes.
+  // Preparing a graph for a GPU times its convolutions, which takes minutes for hundreds of shapes.
   bool gpu = (o->devices && strstr(o->devices, "gpu")) || access("/dev/nvidiactl", F_OK) == 0;
   if (gpu) m->setup_seconds *= 5;
   m->end_s = o->end_s;
@@ -452,7 +452,7 @@ out:
   return s;
 }
 
-// Runs what is left until it is done or the worker is lost; *out_at is the entry that it was busy with.
+// Runs the remaining entries until all are done or the worker is lost; *out_at is the entry that it was working on.
 static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batch *b, struct pending *left, bool *done,
                            uint32_t *out_at, double *out_patience, tfc_measured_fn fn, void *user, bool *out_mine) {
   struct tfc_pack p = {0};
@@ -489,7 +489,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
     uint32_t at = UINT32_MAX;
     double waited = m->hang_seconds;
     bool mine = false;
-    if (m->fd < 0 && time_is_over(m)) { // the last one was lost, and nobody waits for another
+    if (m->fd < 0 && time_is_over(m)) { // the worker was lost, and there is no time for another one
       for (uint32_t i = 0; i < left.count; i++)
         TFC_TRY(s, fn(user, &(struct tfc_measured){.entry = left.entry[i],
                                                    .state = TFC_RESULT_CUT,
@@ -497,7 +497,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
                                                    .ratio = (double)NAN}));
       break;
     }
-    if (m->fd < 0) { // the last one was lost
+    if (m->fd < 0) { // the last worker was lost
       struct tfc_unpack u;
       TFC_TRY(s, set_up_worker(m, &u));
     }
@@ -531,7 +531,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
             .entry = entry, .state = TFC_RESULT_FAILED, .code = TFC_ABORTED, .message = why, .ratio = (double)NAN};
         s = fn(user, &lost_entry);
         if (s) break;
-        at = i; // without a beat, the first one pays
+        at = i; // without a heartbeat, the first entry is blamed
       } else {
         rest.entry[rest.count++] = entry;
       }

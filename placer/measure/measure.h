@@ -28,22 +28,24 @@ struct tfc_measure_feed {
   const struct tfc_tensor *value;
 };
 struct tfc_measure_options {
-  const char *program;    // the binary to run as worker; NULL: this one
-  const char *graph;      // path
-  const char *checkpoint; // prefix of one that variables are restored from, after the initialiser; NULL: none
-  const char *devices;    // as --devices
+  const char *program; // the executable that is started as worker; NULL: this one
+  const char *graph;   // path
+  // Prefix of the checkpoint from which variables are restored after the initialiser; NULL: none.
+  const char *checkpoint;
+  const char *devices; // as --devices
   struct tfc_execution execution;
   const struct tfc_measure_feed *feeds;
   uint32_t feed_count;
   const tfc_str *fetches, *targets, *inits; // outputs; nodes; nodes run once, one after the other
   uint32_t fetch_count, target_count, init_count;
   const char *tuning; // what drivers measured before (struct tfc_device_driver), or NULL
-  // A worker that is silent for longer than this while it runs steps is taken to hang. 0: 60. Setting up may take 60 s
-  // even where this is less.
+  // How many seconds a worker may be silent while it runs steps before it counts as hung. 0: 60. Setting up may always
+  // take 60 s.
   double hang_seconds;
-  double end_s;     // on tfc_now_ns's clock: a silent worker is not waited for long after it; 0: none
-  const char *lock; // file of the measuring runs' lock; NULL: the user's own
-  // Another run measures: told once who it is, then waited for, and `end_s` moves by what that took. NULL: an error.
+  double end_s;     // on tfc_now_ns's clock; a silent worker is not waited for much longer than until then; 0: no end
+  const char *lock; // the lock file of measuring runs; NULL: the user's own
+  // If another run measures: called once with who it is; then it is waited for, and `end_s` moves by the time that
+  // takes. NULL: an error instead of waiting.
   void (*wait)(void *user, const char *who);
   void *wait_user;
   const atomic_bool *cancel; // may be NULL
@@ -57,8 +59,8 @@ struct tfc_measure_info {
   struct tfc_device_info *devices; // [device_count]
   uint32_t device_count;
   struct tfc_device_info whole; // the undivided machine
-  char *note;                   // what was decided about the devices, or NULL
-  char *tuning;                 // what their drivers have measured, or NULL
+  char *note;                   // a message about the devices, or NULL
+  char *tuning;                 // measurements of the drivers for choosing algorithms, or NULL
   uint32_t node_count;
   uint32_t *ops; // nodes that really run
   uint32_t op_count;
@@ -67,14 +69,16 @@ struct tfc_measure_info {
   uint32_t continued_count;
   struct tfc_plan_shared *shared; // on one device
   uint32_t shared_count;
-  struct tfc_plan_variable *variables; // of a static step, each once: they stay on some device wherever the rest goes
+  // The variables of a static step, each once: they stay on some device whatever the placement.
+  struct tfc_plan_variable *variables;
   uint32_t variable_count;
-  uint32_t *done_by; // [node_count] on one device: the operation that others' work is fused into, else UINT32_MAX; NULL
+  // [node_count] on one device: the operation that the node's work is fused into, else UINT32_MAX; NULL: none.
+  uint32_t *done_by;
   // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
   uint64_t *output_bytes;
   uint32_t output_count;
   struct tfc_op_cost *work; // [node_count] FLOP and bytes of one run of each node; NaN: a shape is not static
-  bool *supported; // [kind * node_count + node], kinds in order of first appearance among the devices
+  bool *supported;          // [kind * node_count + node], kinds in order of first appearance among the devices
   uint32_t kind_count;
   struct tfc_measure_fallback *fallbacks;
   uint32_t fallback_count;
@@ -86,8 +90,8 @@ struct tfc_measurer;
 TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *options, struct tfc_measurer **out);
 void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
 const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *measurer);
-uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // workers lost so far
-double tfc_measurer_waited_s(const struct tfc_measurer *measurer);   // for the lock
+uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // how many workers were lost so far
+double tfc_measurer_waited_s(const struct tfc_measurer *measurer);   // how long it waited for the lock
 
 typedef enum tfc_trace_mode {
   TFC_TRACE_MODE_ALL,       // every timed step
@@ -99,7 +103,7 @@ struct tfc_measure_entry {
   bool whole;         // on the undivided machine: no placement; operations side by side where that is faster
   bool plain;         // without rewrites: every operation by itself, as weights for those that run fused
   bool in_parts;      // as it runs beside other devices (struct tfc_run_spec)
-  uint32_t in_flight; // > 1: so many steps at once, in ready order; a timed "step" is then how far apart they end
+  uint32_t in_flight; // > 1: so many steps at once; a timed "step" is then the time between the ends of two steps
   const uint16_t *placement; // [node_count] device
   const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
   uint32_t sequence_count;
@@ -120,11 +124,11 @@ struct tfc_measure_batch {
   uint32_t choose;
   double choose_until_s; // no turn but the first begins to choose after that; 0: as long as it takes
   double stop_ratio;     // > 0: after 2 steps, an entry this much slower than the best (with `best_us`) is stopped
-  double best_us;        // NaN: the reference's
+  double best_us;        // NaN: unknown; the reference's is used
   tfc_trace_mode trace;
-  bool ignore_limits; // run what does not fit all the same (profiles)
-  bool again;         // an entry whose worker died is run once more (profiles: all else follows from them)
-  // On tfc_now_ns's clock; 0: none. After it, no block begins but each entry's first, and blocks end after 2 steps.
+  bool ignore_limits; // run entries that do not fit all the same (profiles)
+  bool again;         // an entry whose worker died is run once more (profiles: everything else depends on them)
+  // On tfc_now_ns's clock; 0: none. After it only each entry's first block begins, and blocks end after 2 steps.
   double deadline_s;
 };
 
@@ -133,18 +137,18 @@ struct tfc_measured_step {
   bool traced, warmup;
   int64_t start_ns, duration_ns;
 };
-// What came of one entry. Valid during the callback only.
+// The result of one entry. Valid during the callback only.
 struct tfc_measured {
   uint32_t entry;
-  tfc_result_state state; // OK, CUT (stopped as hopeless), NO_FIT, ILLEGAL, FAILED
-  tfc_code code;          // why, of the last three; TFC_OK where it is not a status that stopped it
+  tfc_result_state state; // OK, CUT (stopped as far too slow), NO_FIT, ILLEGAL, FAILED
+  tfc_code code;          // the error of the last three states; TFC_OK if no status stopped it
   const char *message;    // NULL where there is none
-  bool in_lanes;          // whole: operations ran side by side, which was faster; none of its steps has a trace
-  double seconds;         // what it cost, plan included
+  bool in_lanes;  // undivided machine: operations ran side by side, which was faster; none of its steps has a trace
+  double seconds; // what measuring it took, including the plan
   const struct tfc_measured_step *steps;
   uint32_t step_count;
   const struct tfc_step_profile *profiles; // of traced steps, in their order
-  const uint32_t *profile_step;            // [profile_count] index in steps
+  const uint32_t *profile_step;            // [profile_count] index in `steps`
   uint32_t profile_count;
   const uint64_t *peak; // [device_count] bytes; [1] for whole
   uint32_t peak_count;
@@ -155,15 +159,15 @@ struct tfc_measured {
     uint64_t bytes;
   } * transfers;
   uint32_t transfer_count;
-  // By node: the operation whose time holds its work where rewrites made one of several, else UINT32_MAX; NULL: none
-  // did.
+  // By node: the operation that does the node's work, if rewrites fused it into another; else UINT32_MAX. NULL: nothing
+  // was fused.
   const uint32_t *done_by;
   uint32_t done_by_count; // node_count, or 0
-  double ratio;           // to the reference, by neighbouring blocks; NaN without
+  double ratio;           // to the reference, from neighbouring blocks; NaN without a reference
 };
 typedef tfc_status (*tfc_measured_fn)(void *user, const struct tfc_measured *measured);
-// Calls `fn` once for each entry, in the order in which they end. CANCELLED when the options' flag was set; entries
-// whose worker crashed or hung are FAILED with what happened, and the rest of the batch goes on in a new worker.
+// Calls `fn` once for each entry, in the order in which they end. CANCELLED if the options' flag was set. If the worker
+// crashes or hangs, its entry is FAILED with the cause, and the other entries go on in a new worker.
 TFC_MUST_USE tfc_status tfc_measurer_run(struct tfc_measurer *measurer, const struct tfc_measure_batch *batch,
                                          tfc_measured_fn fn, void *user);
 
@@ -171,10 +175,10 @@ TFC_MUST_USE tfc_status tfc_measurer_run(struct tfc_measurer *measurer, const st
 struct tfc_link_time {
   uint32_t source, target;
   uint64_t bytes;
-  double time_us; // median, from the producer's end to the consumer's start, and what reading remote memory adds
+  double time_us; // median time from the producer's end to the consumer's start, plus what reading remote memory adds
   uint32_t samples;
 };
-// After `end_s` (on tfc_now_ns's clock; 0: none) few steps of few sizes are all.
+// After `end_s` (on tfc_now_ns's clock; 0: none) only a few steps of a few sizes are measured.
 TFC_MUST_USE tfc_status tfc_measurer_links(struct tfc_measurer *measurer, double end_s, struct tfc_link_time **out,
                                            uint32_t *out_count);
 

@@ -1,6 +1,6 @@
-// Several steps in flight, as many threads as steps: the next begins where one has ended. What counts is how far apart
-// steps end while all are under way: the first ends fill the pipeline, and steps that end behind the last window only
-// keep it full.
+// Several steps in flight, one thread for each: a thread starts its next step when one has ended. What is measured is
+// the time between ends while all steps are under way: the first ends only fill the pipeline, and steps that end after
+// the last window only keep it full.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 struct pipeline {
   struct tfc_worker *w;
   struct tfc_plan *plan, **copies;
-  atomic_uint threads; // that have begun
-  uint32_t wanted;     // ends that count, those that fill included
+  atomic_uint threads; // threads that have started
+  uint32_t wanted;     // ends that are needed, including those that fill the pipeline
   pthread_mutex_t lock;
   uint32_t ended;   // under lock
   int64_t *end_ns;  // [wanted] under lock
   tfc_status error; // of the first that failed, under lock
-  sem_t sign;       // one for each end
-  atomic_bool stop; // the steps under way end
+  sem_t sign;       // posted at each end
+  atomic_bool stop; // begin no more steps
 };
 
 static void end_of_step(struct pipeline *p, tfc_status s) {

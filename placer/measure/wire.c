@@ -7,7 +7,7 @@
 
 #include "runtime/base/clock.h"
 
-static const uint64_t largest = (uint64_t)8 << 30; // a message beyond this is a broken one
+static const uint64_t largest = (uint64_t)8 << 30; // a larger message is malformed
 
 void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size) {
   if (p->failed || size == 0) return;
@@ -94,8 +94,8 @@ tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack 
   return NULL;
 }
 
-// *left_ns: how long to wait, < 0 for ever; what is left of it comes out. Time in which this process was stopped itself
-// (Ctrl-Z, a machine that sleeps) is not waited: the measuring process was stopped too.
+// *left_ns: how long to wait, < 0 for ever; updated to what is left. Time in which this process was stopped (Ctrl-Z, a
+// machine that sleeps) does not count, because the other process was stopped, too.
 static tfc_status receive(int fd, int64_t *left_ns, const atomic_bool *cancel, char *to, size_t size) {
   const int64_t slice = 250000000;
   while (size) {

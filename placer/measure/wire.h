@@ -1,5 +1,5 @@
-// Wire: messages between a program and its measuring worker: a type, a size, plain data. Both ends are the same binary,
-// so numbers keep their form; a message that does not add up is still an error, never a crash.
+// Wire: messages between a program and its measuring worker: a type, a size, data. Both ends are the same executable,
+// so numbers are sent as they are in memory. A malformed message is an error, never a crash.
 #ifndef TFC_PLACER_MEASURE_WIRE_H
 #define TFC_PLACER_MEASURE_WIRE_H
 
@@ -9,7 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-// type, what it carries
+// Message type: what it carries.
 #define TFC_WIRE_TYPES(X)                                                                                              \
   X(SETUP)  /* to the worker: graph, step, devices; comes back with what is there */                                   \
   X(BATCH)  /* to the worker: placements to measure */                                                                 \
@@ -39,7 +39,7 @@ void tfc_pack_array(struct tfc_pack *p, const void *data, size_t count, size_t s
 
 struct tfc_unpack { // a message being read
   const char *at, *end;
-  bool failed; // it ended too early, or a size is wrong: what is read then is zero
+  bool failed; // it was too short, or a size was wrong: everything read from then on is zero
 };
 uint32_t tfc_unpack_u32(struct tfc_unpack *u);
 uint64_t tfc_unpack_u64(struct tfc_unpack *u);

@@ -1,5 +1,5 @@
 // The measuring worker: opens the devices, initialises the graph's variables, and then measures what it is told to,
-// until the pipe closes. It dies with its parent and takes no notice of the terminal's interrupts: the parent decides.
+// until the pipe closes. It ends with its parent, and ignores the terminal's interrupts: the parent decides.
 #include "placer/measure/batch.h"
 #include "placer/measure/links.h"
 
@@ -72,7 +72,7 @@ static void pack_device(struct tfc_pack *p, const struct tfc_device_info *d) {
   tfc_pack_array(p, d, 1, sizeof *d);
 }
 
-// The type that `types` of an op's row is about: its first type attribute (of RandomUniform that is dtype, not T).
+// The type attribute that `types` of an op's row refers to: the first one (of RandomUniform that is dtype, not T).
 static tfc_dtype first_type(const struct tfc_graph *g, const struct tfc_node *n) {
   const tfc_dtype output = n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
   const struct tfc_op_signature *signature = tfc_op_signature(n->def);
@@ -80,7 +80,8 @@ static tfc_dtype first_type(const struct tfc_graph *g, const struct tfc_node *n)
     char name[64];
     const uint32_t allowed = signature->attrs[i].allowed_types;
     if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
-    if (n->def->types && allowed && !(n->def->types & allowed)) continue; // of indices, say: All has no other
+    // Types of another attribute, the indices' say.
+    if (n->def->types && allowed && !(n->def->types & allowed)) continue;
     snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
     return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
   }
@@ -96,7 +97,7 @@ static void pack_work(const struct tfc_graph *g, const struct tfc_shapes *shapes
   }
 }
 
-// Which nodes each kind can run, as far as drivers say.
+// Packs which nodes each kind of device can run, as far as drivers say.
 static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
   const struct tfc_device_set *set = &w->sides[0].set;
   uint32_t kinds = 0;
@@ -153,7 +154,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   tuning = tfc_str_dup(tfc_unpack_str(u));
   if (u->failed) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
   TFC_TRY(s, tfc_graph_load(path, NULL, &w->graph));
-  TFC_TRY(s, tfc_lower_loaded(&w->graph)); // as the placer has it: nodes go by number
+  TFC_TRY(s, tfc_lower_loaded(&w->graph)); // lowered like the placer's graph, so that node numbers agree
   const struct tfc_graph *g = w->graph;
   uint32_t counts[4]; // feeds, fetches, targets, inits
   for (int i = 0; i < 4; i++) {
@@ -203,13 +204,13 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
       if (tfc_glob_match(tfc_str_from(limit->pattern), tfc_str_from(name))) w->most_bytes[d] = limit->bytes;
     }
   }
-  // Sessions of the whole machine are made when it is measured; what it is, is told now.
+  // The whole machine's session is created when it is measured; its description is sent now.
   TFC_TRY(s, tfc_execution_apply(&w->execution, &w->sides[1].set));
   if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));
   TFC_TRY(s, tfc_infer_fed_shapes(g, known, counts[0], &shapes));
-  struct tfc_run_spec alone = w->step; // on one device, as it runs beside others
+  struct tfc_run_spec alone = w->step; // one device, with operations as they run beside other devices
   alone.in_parts = w->sides[0].set.count > 1;
   TFC_TRY(s, tfc_plan_create(w->sides[0].session, &alone, &plan));
   const struct tfc_plan_info *info = tfc_plan_info(plan);
@@ -290,14 +291,14 @@ int tfc_measure_worker_main(int argc, char **argv) {
   tfc_status s = NULL;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
-  if (argc == 4) tfc_sandbox_inherit(strtoull(argv[3], NULL, 10)); // of a program under --untrusted
-  tfc_file_forbid_writing(); // tfc-place never asks for what writes; should it be wrong about that, nothing is written
-  signal(SIGHUP, SIG_IGN);   // the same: a closed terminal tells both
+  if (argc == 4) tfc_sandbox_inherit(strtoull(argv[3], NULL, 10)); // inherit the limits of a program under --untrusted
+  tfc_file_forbid_writing(); // a safeguard: tfc-place never runs nodes that write files
+  signal(SIGHUP, SIG_IGN);   // like SIGINT: a closed terminal signals both processes
   tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {
     uint32_t type = 0;
     s = tfc_wire_receive(w.fd, -1, NULL, &type, &message);
-    if (s) break; // the parent has closed the pipe: the end
+    if (s) break; // the parent has closed the pipe: the normal end
     struct tfc_unpack u = {message.data, message.data + message.count, false};
     tfc_status done = NULL;
     if (type == TFC_WIRE_SETUP && first)
@@ -309,7 +310,7 @@ int tfc_measure_worker_main(int argc, char **argv) {
     else
       done = tfc_status_make(TFC_INTERNAL, "an unexpected message");
     if (done && w.lost)
-      s = done; // the parent notices
+      s = done; // the parent sees the closed pipe
     else if (done)
       s = fail_back(&w, done);
   }

@@ -17,10 +17,11 @@ struct tfc_worker_side { // the devices asked for, or the undivided machine
 };
 struct tfc_worker {
   int fd;
-  bool lost; // a device stopped working: this process is of no more use
+  bool lost; // a device stopped working, so the process has to be replaced
   struct tfc_graph *graph;
-  struct tfc_worker_side sides[3]; // [1]: whole, [2]: the devices of [0], without rewrites
-  struct tfc_run_spec step;        // without placement
+  // [0]: the devices asked for; [1]: the undivided machine; [2]: the devices of [0], without rewrites.
+  struct tfc_worker_side sides[3];
+  struct tfc_run_spec step; // without placement
   struct tfc_run_spec init;
   struct tfc_output *feeds, *fetches;
   struct tfc_shape *shapes;
@@ -29,16 +30,17 @@ struct tfc_worker {
   bool *async, *runs;             // [node]
   struct tfc_execution execution; // owned; its limits are checked against what plans need
   char *checkpoint;               // prefix, "" for none
-  uint64_t *most_bytes;           // [devices of sides[0]] what the limits say
-  tfc_wire_buffer setup;          // the message, which names point into
+  uint64_t *most_bytes;           // [devices of sides[0]] the memory limits
+  tfc_wire_buffer setup;          // the set-up message, which names point into
 };
 
 // Opens the side's devices, initialises its variables and snapshots them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
-// The operation that does a node's work where it is not its own, else UINT32_MAX; and the message of all of them.
+// The operation that does a node's work, if the node is fused into another; else UINT32_MAX. And the message with that
+// for all nodes.
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p);
-// Tells the parent that the worker lives, and which entry of a batch it is at.
+// Tells the parent process that the worker is alive, and which entry of a batch it is working on.
 TFC_MUST_USE tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry);
 
 #endif
