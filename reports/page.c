@@ -1,8 +1,8 @@
 // The page of a run: the verdict, the table of results, the plots with the queries behind them, devices, reasons, and
 // how all of it was measured. The page is one file without references to others.
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,13 +233,12 @@ static void add_results(struct page *p) {
 
 // --- Plots -----------------------------------------------------------------------------------------------------------
 
-static const char *const plots[] = {"timeline", "learning", "cost_by_op", "communication", "simulated", "steps"};
-
 static tfc_status add_plot(struct page *p, const char *name) {
   struct tfc_plot plot = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_plot_draw(p->store, name, &p->args, p->scale, &plot));
-  add(p, "<section id=\"%s\"><h2>", name);
+  if (plot.left_out) goto out;
+  add(p, "<section id=\"%.*s\"><h2>", (int)strcspn(name, "."), name);
   add_escaped(p, (tfc_str){plot.title.data, plot.title.size});
   add(p, "</h2>\n<p class=\"caption\">");
   add_escaped(p, (tfc_str){plot.caption.data, plot.caption.size});
@@ -262,19 +261,12 @@ out:
   return s;
 }
 
-// Whether a GPU profiler recorded the step that is drawn. (Databases of older versions have no such view: then no.)
-static bool has_streams(const struct page *p) {
-  sqlite3_stmt *q = NULL;
-  bool has = false;
-  static const char sql[] = "SELECT 1 FROM v_stream WHERE run_id = ?1 AND placement_id = ?2 AND step = ?3 LIMIT 1";
-  if (sqlite3_prepare_v2(tfc_store_handle(p->store), sql, -1, &q, NULL) == SQLITE_OK) {
-    sqlite3_bind_int64(q, 1, p->args.run);
-    sqlite3_bind_int64(q, 2, p->args.placement);
-    sqlite3_bind_int64(q, 3, p->args.step);
-    has = sqlite3_step(q) == SQLITE_ROW;
-  }
-  sqlite3_finalize(q);
-  return has;
+// Those whose scripts say a place from `first` to `last`.
+static tfc_status add_plots(struct page *p, int first, int last) {
+  int place = first - 1;
+  for (const char *name; (name = tfc_plot_next(place, &place)) && place <= last;)
+    TFC_RETURN_IF_ERROR(add_plot(p, name));
+  return NULL;
 }
 
 // --- Devices, path, reasons ------------------------------------------------------------------------------------------
@@ -536,15 +528,12 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
       tfc_embedded_find("page.css"));
   add_head(&p);
   add_results(&p);
-  for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
-    TFC_TRY(s, add_plot(&p, plots[i]));
-    if (i == 0 && has_streams(&p)) TFC_TRY(s, add_plot(&p, "streams"));
-    if (i == 0) {
-      add_devices(&p);
-      TFC_TRY(s, add_beside(&p));
-    }
-    if (i == 2) TFC_TRY(s, add_path(&p, placement));
-  }
+  TFC_TRY(s, add_plots(&p, 1, 19));
+  add_devices(&p);
+  TFC_TRY(s, add_beside(&p));
+  TFC_TRY(s, add_plots(&p, 20, 49));
+  TFC_TRY(s, add_path(&p, placement));
+  TFC_TRY(s, add_plots(&p, 50, INT_MAX));
   add_reasons(&p, placement);
   add_about(&p);
   add(&p,

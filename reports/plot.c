@@ -19,6 +19,17 @@ const char *tfc_embedded_find(const char *name) {
   return NULL;
 }
 
+const char *tfc_plot_next(int place, int *out_place) {
+  static const char mark[] = "\n#@ place: ";
+  const char *name = NULL;
+  for (const struct tfc_embedded_file *f = tfc_embedded_files; f->name; f++) {
+    const char *line = strstr(f->text, mark);
+    const int at = line ? atoi(line + sizeof mark - 1) : 0;
+    if (at > place && (!name || at < *out_place)) name = f->name, *out_place = at;
+  }
+  return name;
+}
+
 struct tfc_plot_scale tfc_plot_scale_of(double us) {
   if (us >= 1e6) return (struct tfc_plot_scale){1e-6, "s"};
   if (us >= 1e3 || us != us) return (struct tfc_plot_scale){1e-3, "ms"};
@@ -50,8 +61,8 @@ struct drawing {
   struct tfc_plot *plot;
 };
 
-static bool is_optional(const struct drawing *d, tfc_str name) {
-  char *wanted = tfc_format("#@ optional %.*s\n", TFC_STR_ARG(name));
+static bool says(const struct drawing *d, const char *what, tfc_str name) { // of a query
+  char *wanted = tfc_format("#@ %s %.*s\n", what, TFC_STR_ARG(name));
   bool found = wanted && strstr(d->script, wanted);
   free(wanted);
   return found;
@@ -61,8 +72,12 @@ static tfc_status add_query(struct drawing *d, tfc_str name, struct tfc_text *sq
   struct tfc_table table = {0};
   tfc_status s = NULL;
   if (sql->failed || !sql->data) TFC_FAIL(s, TFC_INTERNAL, "query '%.*s' is empty", TFC_STR_ARG(name));
-  TFC_TRY(s, tfc_table_query(d->store, sql->data, d->args, &table));
-  if (table.row_count == 0 && !is_optional(d, name))
+  s = tfc_table_query(d->store, sql->data, d->args, &table);
+  const bool may_lack = says(d, "left out without", name);
+  if (s && may_lack) tfc_status_free(s), s = NULL; // databases of older versions have no such view
+  if (s) goto out;
+  if (may_lack && table.row_count == 0) d->plot->left_out = true;
+  if (table.row_count == 0 && !says(d, "optional", name))
     tfc_text_printf(&d->plot->note, "%sNothing was recorded for it (%.*s).", d->plot->note.size ? " " : "",
                     TFC_STR_ARG(name));
   tfc_text_printf(&d->input, "$%.*s << END_OF_ROWS\n", TFC_STR_ARG(name));
@@ -84,7 +99,7 @@ static tfc_status read_head(struct drawing *d) {
   tfc_str name = {0};
   tfc_status s = NULL;
   const char *line = d->script;
-  while (line) {
+  while (line && !d->plot->left_out) {
     size_t n = strcspn(line, "\n");
     tfc_str text = {line, n};
     bool head = tfc_str_starts(text, "#@");
@@ -170,7 +185,7 @@ out:
 
 // Keeps the <svg> element only, and puts the plot's name before all its ids: a page holds many plots, and ids must
 // differ.
-static void clean_svg(const char *name, const struct tfc_text *svg, struct tfc_text *out) {
+static void clean_svg(int stem, const char *name, const struct tfc_text *svg, struct tfc_text *out) {
   const char *p = svg->data ? strstr(svg->data, "<svg") : NULL, *end = p ? svg->data + svg->size : NULL;
   static const char *const marks[] = {"id='", "id=\"", "url(#", "href='#", "href=\"#"};
   while (p && p < end) {
@@ -181,7 +196,7 @@ static void clean_svg(const char *name, const struct tfc_text *svg, struct tfc_t
       if (found && found < next) next = found, mark_size = strlen(marks[i]);
     }
     tfc_text_add(out, (tfc_str){p, (size_t)(next - p) + mark_size});
-    if (next < end) tfc_text_printf(out, "%s-", name);
+    if (next < end) tfc_text_printf(out, "%.*s-", stem, name);
     p = next + mark_size;
   }
 }
@@ -192,14 +207,15 @@ tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct
   struct drawing d = {.store = store, .args = args, .plot = &plot};
   struct tfc_text svg = {0};
   tfc_status s = NULL;
-  char *file = tfc_format("%s.gp", name);
+  const int stem = (int)strcspn(name, ".");
+  char *file = tfc_format("%.*s.gp", stem, name);
   d.script = file ? tfc_embedded_find(file) : NULL;
   if (!d.script) TFC_FAIL(s, TFC_NOT_FOUND, "there is no plot '%s'", name);
-  tfc_text_printf(&d.input, "NAME = '%s'\nrun = %lld\nplacement = %lld\nstep = %lld\nscale = %.17g\nunit = '%s'\n",
-                  name, (long long)args->run, (long long)args->placement, (long long)args->step, scale.factor,
+  tfc_text_printf(&d.input, "NAME = '%.*s'\nrun = %lld\nplacement = %lld\nstep = %lld\nscale = %.17g\nunit = '%s'\n",
+                  stem, name, (long long)args->run, (long long)args->placement, (long long)args->step, scale.factor,
                   scale.unit);
   TFC_TRY(s, read_head(&d));
-  if (plot.note.size == 0) {
+  if (plot.note.size == 0 && !plot.left_out) {
     tfc_text_printf(&d.input, "%s\n%s\n", tfc_embedded_find("style.gp"), d.script);
     if (d.input.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     s = run_gnuplot(&d.input, &svg);
@@ -208,7 +224,7 @@ tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct
       tfc_status_free(s);
       s = NULL;
     } else {
-      clean_svg(name, &svg, &plot.svg);
+      clean_svg(stem, name, &svg, &plot.svg);
     }
   }
   if (plot.svg.failed || plot.queries.failed || plot.note.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

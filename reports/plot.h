@@ -6,6 +6,8 @@
 //   #@ query NAME: what the columns are        the rows become the datablock $NAME
 //   #@   SELECT ... :run :placement :step
 //   #@ optional NAME                           the plot is drawn although this query has no rows
+//   #@ place: 40                               where it stands on the page, among the others
+//   #@ left out without NAME                   the page has no such plot where this query has no rows
 //
 // Scripts are embedded in the library (cmake/embed.cmake).
 #ifndef TFC_REPORTS_PLOT_H
@@ -22,14 +24,17 @@ const char *tfc_embedded_find(const char *name);            // NULL: there is no
 struct tfc_plot {
   struct tfc_text svg;                           // empty where there was nothing to draw
   struct tfc_text title, caption, queries, note; // `note`: why there is no picture
+  bool left_out;                                 // its script says that a page without it is better than a note
 };
 struct tfc_plot_scale {
   double factor; // multiplies microseconds
   const char *unit;
 };
 struct tfc_plot_scale tfc_plot_scale_of(double us);
-// Draws a script (`name`: "timeline"). Where gnuplot is missing or fails, or a query has no rows, the plot has no
-// picture and `note` says why; the status is OK. The caller frees the texts with tfc_plot_deinit.
+// The plot that comes first of those with a place after `place`, and its place. NULL: there is none. "timeline.gp"
+const char *tfc_plot_next(int place, int *out_place);
+// Draws a script (`name`: "timeline" or "timeline.gp"). Where gnuplot is missing or fails, or a query has no rows, the
+// plot has no picture and `note` says why; the status is OK. The caller frees the texts with tfc_plot_deinit.
 TFC_MUST_USE tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct tfc_query_args *args,
                                       struct tfc_plot_scale scale, struct tfc_plot *out);
 void tfc_plot_deinit(struct tfc_plot *plot);

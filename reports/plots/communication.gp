@@ -1,5 +1,6 @@
 #@ title: What moves between devices
 #@ caption: Bytes of one step under the answer, from the device in the row to the device in the column, and how many tensors that is.
+#@ place: 60
 #@ query cells: source, target, megabytes, transfers
 #@   SELECT s.device_id, t.device_id, COALESCE(SUM(x.bytes), 0) / 1e6, COUNT(x.bytes) FROM v_device s
 #@   JOIN v_device t ON t.run_id = s.run_id AND t.name <> 'whole'

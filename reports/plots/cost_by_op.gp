@@ -1,5 +1,6 @@
 #@ title: What the time is spent on
 #@ caption: Time of one step by type of operation (medians, summed over the operations of that type), coloured by the device that the answer put them on.
+#@ place: 40
 #@ query bars: row, device, from, to (microseconds)
 #@   WITH types AS (SELECT op, ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, op) AS rank FROM v_op_total
 #@     WHERE run_id = :run AND placement_id = :placement GROUP BY op),

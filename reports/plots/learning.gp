@@ -1,5 +1,6 @@
 #@ title: Search and learning
 #@ caption: Every measured candidate in the order of measuring, coloured by who proposed it; crosses were stopped early. The line is the best so far, the dashed ones are the rivals.
+#@ place: 30
 #@ query episodes: episode, measured step, whether it was measured to the end, rank of the algorithm
 #@   WITH names AS (SELECT algorithm, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank FROM v_episode
 #@     WHERE run_id = :run AND step_median_us IS NOT NULL GROUP BY algorithm)

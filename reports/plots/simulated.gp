@@ -1,5 +1,6 @@
 #@ title: Simulated against measured
 #@ caption: Each placement that was both simulated (with costs from the profile) and measured. On the line the simulator is right; what counts for the search is the order.
+#@ place: 70
 #@ query points: simulated and measured step, 1 for rivals
 #@   SELECT simulated_us, step_median_us, role <> 'candidate' FROM v_result
 #@   WHERE run_id = :run AND state = 'ok' AND simulated_us IS NOT NULL AND step_median_us IS NOT NULL

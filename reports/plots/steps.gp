@@ -1,5 +1,6 @@
 #@ title: The final measurement, step by step
 #@ caption: Every timed step of the final, interleaved run in the order in which it ran: blocks of the answer alternate with blocks of its rivals, so that a drift of the machine meets all of them.
+#@ place: 80
 #@ query steps: seconds since the first of them, step, rank of the placement
 #@   WITH final AS (SELECT placement_id, placement, start_us, step_us FROM v_step WHERE run_id = :run AND phase = 'final'),
 #@   names AS (SELECT placement_id, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank

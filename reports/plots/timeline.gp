@@ -1,5 +1,6 @@
 #@ title: One step, device by device
 #@ caption: The traced step of the final measurement whose time is nearest to the median. Each bar is an operation, coloured by its type (the nine that take most); the thin grey bars below a device are tensors that arrive there.
+#@ place: 10
 #@ query operations: device, start and end in microseconds since the step began, rank of the operation's type
 #@   WITH types AS (SELECT op, ROW_NUMBER() OVER (ORDER BY SUM(duration_us) DESC, op) AS rank FROM v_op
 #@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY op)
