@@ -121,8 +121,25 @@ static void test_all_plots_are_drawn(void **state) {
   (void)state;
   size_t count = 0;
   for (const char *p = html.data; (p = strstr(p, "<figure><svg")) != NULL; p++) count++;
-  assert_int_equal(count, 6);
+  assert_int_equal(count, 7);
   assert_null(strstr(html.data, "gnuplot failed"));
+}
+
+// The curve of the answer's steps is labelled with its middle, computed from the steps themselves.
+static void test_spread(void **state) {
+  (void)state;
+  struct tfc_query_args args;
+  struct tfc_plot plot = {0};
+  char text[64];
+  double middle = number("WITH s AS (SELECT step_us, ROW_NUMBER() OVER (ORDER BY step_us) AS i, COUNT(*) OVER () AS n"
+                         " FROM v_step WHERE placement = 'answer' AND phase = 'final')"
+                         " SELECT step_us FROM s WHERE i = (n + 1) / 2");
+  assert_ok(tfc_report_focus(store, sample.run_id, &args));
+  assert_ok(tfc_plot_draw(store, "spread", &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+  if (!plot.svg.size) fail_msg("no picture: %s", plot.note.data);
+  snprintf(text, sizeof text, "answer  %.4g ms", middle * 1e-3);
+  if (!strstr(plot.svg.data, text)) fail_msg("no %s", text);
+  tfc_plot_deinit(&plot);
 }
 
 // A step without transfers has a timeline too. Names of operations stay within the part that the key has.
@@ -303,6 +320,7 @@ static void test_beside(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_spread),
       cmocka_unit_test(test_beside),
       cmocka_unit_test(test_speedup_from_steps),
       cmocka_unit_test(test_busy_from_operations),

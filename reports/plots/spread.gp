@@ -1,0 +1,28 @@
+#@ title: How much steps vary
+#@ caption: The same steps of the final measurement, sorted: at each time the share of a placement's steps that took no longer. The curve that lies further left is faster, a steep one is steady; where two cross, the one is faster at its best and the other at its worst. A step at the right end is an outlier, which medians do not show.
+#@ place: 85
+#@ query steps: step, share of the placement's steps that took no longer, rank of the placement
+#@   WITH final AS (SELECT placement_id, placement, step_us FROM v_step WHERE run_id = :run AND phase = 'final'),
+#@   names AS (SELECT placement_id, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank
+#@     FROM final GROUP BY placement_id)
+#@   SELECT step_us, CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us), rank FROM final
+#@   JOIN names USING (placement_id) WHERE rank <= 10 ORDER BY rank, step_us
+#@ query names: rank, name, half of the steps took no longer
+#@   WITH final AS (SELECT placement_id, placement, step_us,
+#@     CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us) AS share
+#@     FROM v_step WHERE run_id = :run AND phase = 'final'),
+#@   names AS (SELECT placement, MIN(CASE WHEN share >= 0.5 THEN step_us END) AS middle,
+#@     ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank FROM final GROUP BY placement_id)
+#@   SELECT rank, CASE WHEN rank = 1 THEN 'answer' ELSE placement END, middle FROM names WHERE rank <= 10 ORDER BY rank
+stats $names using 1 nooutput
+m = STATS_records
+array label[m]
+stats $names using (label[int($0) + 1] = sprintf("%s  %.4g %s", strcol(2), $3 * scale, unit), $1) nooutput
+set terminal svg size 1080, 360 @TERM
+set xlabel "time of a step [".unit."]"
+set ylabel "share of the steps [%]"
+set yrange [0:100]
+set key outside right top reverse Left width -2 samplen 1.2
+set offsets graph 0.02, graph 0.02, 0, 0
+plot for [k = 1:m] $steps using ($3 == k ? $1 * scale : NaN):(100 * $2) with steps lw (k == 1 ? 2.4 : 1.4) lc rgb color[k] \
+       title label[k]
