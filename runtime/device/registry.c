@@ -1,4 +1,4 @@
-// Which drivers there are, and what "--devices" means. CPU and emulated devices are built in; the CUDA plug-in is
+// Which drivers there are, and what "--devices" means. The drivers of the table are built in; the CUDA plug-in is
 // loaded when somebody asks for a GPU.
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -11,6 +11,9 @@
 #include "runtime/device/cpu/topology.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/list.h"
+#include "runtime/device/plain/plain.h"
+
+static const struct tfc_device_driver *const built_in[] = {&tfc_driver_cpu, &tfc_driver_emulated, &tfc_driver_plain};
 
 // The plug-in lies beside the library that this function is in, or where the loader finds it.
 static tfc_status load_plugin(const char *symbol, const struct tfc_device_driver **out) {
@@ -44,14 +47,11 @@ void tfc_driver_add(const struct tfc_device_driver *driver) {
 }
 
 tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out) {
-  if (!strcmp(kind, "cpu")) {
-    *out = &tfc_driver_cpu;
-    return NULL;
-  }
-  if (!strcmp(kind, "emu")) {
-    *out = &tfc_driver_emulated;
-    return NULL;
-  }
+  for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+    if (!strcmp(built_in[i]->kind, kind)) {
+      *out = built_in[i];
+      return NULL;
+    }
   for (int i = 0; i < ADDED && added[i]; i++)
     if (!strcmp(added[i]->kind, kind)) {
       *out = added[i];
@@ -59,7 +59,7 @@ tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **ou
     }
   if (!strcmp(kind, "gpu")) return load_plugin("tfc_driver_gpu", out);
   if (!strcmp(kind, "vgpu")) return load_plugin("tfc_driver_vgpu", out);
-  return tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (cpu, gpu, vgpu, emu)", kind);
+  return tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (cpu, gpu, vgpu, emu, plain)", kind);
 }
 
 struct wanted {

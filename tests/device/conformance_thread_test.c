@@ -77,6 +77,6 @@ int main(int argc, char **argv) {
   if (argc > 1) return tfc_conformance_run((const char *const *)argv + 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(address_spaces_of_kinds),
                                      cmocka_unit_test(address_space)};
-  int failed = tfc_conformance_run((const char *const[]){"cpu:0-1", "emu:0-1", NULL});
+  int failed = tfc_conformance_run((const char *const[]){"cpu:0-1", "emu:0-1", "plain:0-1", NULL});
   return failed + cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }
