@@ -16,6 +16,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 #include "tests/common/sample_run.h"
+#include "tests/reports/html.h"
 
 static char folder[64], path[96];
 static struct sample_run sample;
@@ -169,6 +170,7 @@ static void test_timeline(void **state) {
 
 static void test_page_loads_nothing(void **state) {
   (void)state;
+  html_check(html.data);
   static const char *const loads[] = {"<script", "<link", "<img", "<iframe", "@import", "url(http", "src="};
   for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) assert_null(strstr(html.data, loads[i]));
   for (const char *p = html.data; (p = strstr(p, "href=")) != NULL; p++) assert_int_equal(p[6], '#');
@@ -303,6 +305,7 @@ static void test_beside(void **state) {
   static const char virtual[] = "UPDATE device SET label = 'virtual'";
   assert_int_equal(sqlite3_exec(tfc_store_handle(gpu), virtual, NULL, NULL, NULL), SQLITE_OK);
   assert_ok(tfc_report_html(gpu, sample.run_id, &page));
+  html_check(page.data);
   const char *section = strstr(page.data, "id=\"beside\"");
   assert_non_null(section);
   double us = number("SELECT SUM(median_us) FROM v_op_total WHERE placement = 'answer' AND op = 'MatMul'");

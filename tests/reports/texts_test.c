@@ -1,0 +1,478 @@
+// What is read on a terminal, as a whole: of runs whose every number was chosen by hand, so that each line here was
+// worked out from tests/reports/by_hand.h and the changes below.
+#include "tests/common/test.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placer/place.h"
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "runtime/base/file.h"
+#include "tests/reports/by_hand.h"
+#include "tests/reports/html.h"
+
+static char folder[64], path[96];
+static struct tfc_store *store;
+
+static void change(const char *sql) {
+  sqlite3 *db = NULL;
+  char *error = NULL;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) fail_msg("%s: %s", sql, error);
+  sqlite3_close(db);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-texts-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/t.db", folder);
+  setenv("TZ", "UTC", 1);
+  assert_ok(write_by_hand(path, "measured"));
+  assert_ok(write_by_hand(path, "modelled"));
+  assert_ok(write_by_hand(path, "virtual"));
+  // 0: 1 January 1970; the first run took 90 s.
+  change("UPDATE run SET started_unix_s = 3600 * run_id, ended_unix_s = 3600 * run_id + 90");
+  // The first run: rivals, a verdict, a bound, an interval, what the simulator was worth, a message.
+  change("INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, simulated_us,"
+         " median_us, q1_us, q3_us, steps, message) VALUES"
+         " (1, 1, 'baseline', 'whole', NULL, NULL, 'ok', 'measured', NULL, 450, 440, 470, 30, NULL),"
+         " (1, 2, 'baseline', 'single:cpu:0', NULL, NULL, 'ok', 'measured', 1180, 1200, 1100, 1300, 30, NULL),"
+         " (1, 3, 'baseline', 'single:cpu:1', NULL, NULL, 'no fit', 'measured', 1180, NULL, NULL, NULL, 0,"
+         " 'cpu:1: needs 2.0 MB, its limit is 1.0 MB'),"
+         " (1, 4, 'baseline', 'expert', NULL, NULL, 'cut', 'measured', 890, 900, 880, 990, 2, NULL),"
+         " (1, 5, 'baseline', 'etf', 'etf', NULL, 'modelled', 'modelled', 640, NULL, NULL, NULL, 0, NULL),"
+         " (1, 6, 'candidate', 'candidate 6', 'lns', 0, 'ok', 'measured', 700, 750, 740, 760, 5, NULL),"
+         " (1, 7, 'candidate', 'candidate 7', 'lns', 1, 'failed', 'measured', 700, NULL, NULL, NULL, 0, 'a crash')");
+  change("UPDATE run SET speedup = 2, speedup_low = 1.9, speedup_high = 2.125, bound_us = 480, bound_name ="
+         " 'critical path', tau = 0.75, tau_placements = 4, cpu_model = 'a model', message = 'Said by the program.',"
+         " command = 'tfc-place --graph net.pb' WHERE run_id = 1");
+  change("INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+         " op WHERE step = 0");
+  change("UPDATE busy SET launch_ns = 10000, transfer_ns = 20000, dependency_ns = 30000, end_ns = 40000,"
+         " launch_gap_ns = 7000 WHERE placement = 1");
+  change("INSERT INTO step SELECT 1, 10 + n.column1, 'in flight', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 310),"
+         " (1, 290), (2, 300)) n");
+  change("INSERT INTO step SELECT 1, 20 + n.column1, 'one by one', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 500),"
+         " (1, 520), (2, 700), (3, 510)) n");
+  // The third: virtual devices of one GPU; its graph has a long name; it was killed.
+  change("UPDATE device SET memory_space = 5, math = 'TF32' WHERE run_id = 3");
+  change("UPDATE run SET state = 'running', objective = 'throughput', bound_us = 480, bound_name = 'work',"
+         " graph = 'models/of/a/house/with_a_name_of_more_than_26.pb' WHERE run_id = 3");
+  // The second has `a` and what is in the unit of `b` (with the weights) on the other device, takes twice the time with
+  // it, and was timed in ten steps more, as the first was: of ten the interval is from the least to the
+  // largest.
+  change("UPDATE assignment SET device_id = 1 WHERE placement = 2 AND unit_id < 2");
+  change("UPDATE op_total SET median_ns = 2 * median_ns WHERE placement = 2 AND node_id < 2");
+  change("UPDATE placement SET median_us = 1200, q1_us = 1150, q3_us = 1300 WHERE placement = 2");
+  change("UPDATE placement SET steps = 10 WHERE placement < 3");
+  change("DELETE FROM memory WHERE placement = 2 AND device_id = 0");
+  change("INSERT INTO step SELECT p.column1, 100 + n.column1, 'final', 0, 0, 0, 1000 * p.column1 * n.column2 FROM"
+         " (VALUES (1), (2)) p, (VALUES (0, 590), (1, 592), (2, 594), (3, 596), (4, 598), (5, 602), (6, 604), (7, 606),"
+         " (8, 608), (9, 610)) n");
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  char command[96];
+  tfc_store_close(store);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+static void equal(struct tfc_text *text, const char *expected) {
+  assert_string_equal(text->data, expected);
+  tfc_text_deinit(text);
+}
+static void list_equals(tfc_status s, struct tfc_report_lists *lists, const char *expected) {
+  assert_ok(s);
+  equal(&lists->text, expected);
+  tfc_report_lists_deinit(lists);
+}
+
+static void runs(void **state) {
+  (void)state;
+  struct tfc_text text = {0};
+  assert_ok(tfc_report_list(store, &text));
+  equal(&text, "  run  state       started          program   graph                            step      whole     "
+               "single     expert  by\n"
+               "    1  done        1970-01-01 01:00 tfc-place net.pb                       600.0 us   450.0 us   1.200 "
+               "ms   900.0 us  lns\n"
+               "    2  done        1970-01-01 02:00 tfc-place net.pb                       1.200 ms          -         "
+               " -          -  lns\n"
+               "    3  interrupted 1970-01-01 03:00 tfc-place with_a_name_of_more_than_2   600.0 us          -         "
+               " -          -  lns\n");
+}
+
+static void shown(void **state) {
+  (void)state;
+  static const char *const expected[] = {
+      "Run 1: net.pb, done, measured\n"
+      "  tfc-place --graph net.pb\n"
+      "  Said by the program.\n"
+      "  a model; seed 1; 2 candidates measured\n"
+      "\n"
+      "  placement                 step            quartiles steps speed-up simulated\n"
+      "  whole                 450.0 us 440.0 us .. 470.0 us    30   0.750x         -\n"
+      "> answer                600.0 us 600.0 us .. 602.0 us    10   1.000x  590.0 us\n"
+      "  expert                900.0 us 880.0 us .. 990.0 us     2   1.500x  890.0 us\n"
+      "    cut\n"
+      "  single:cpu:0          1.200 ms 1.100 ms .. 1.300 ms    30   2.000x  1.180 ms\n"
+      "  single:cpu:1                 -               no fit     0           1.180 ms\n"
+      "    cpu:1: needs 2.0 MB, its limit is 1.0 MB\n"
+      "  etf                          -             modelled     0           640.0 us\n"
+      "\n"
+      "How far apart steps end:\n"
+      "  answer, steps in flight: one ends every 300.0 us (3 times)\n"
+      "  answer, steps one by one: one ends every 515.0 us (4 times)\n"
+      "Against the best single device: 2.000x, 95 % interval 1.900 to 2.125\n"
+      "Lower bound: 480.0 us (critical path); the answer is 25.0 % above it\n"
+      "Simulated against measured: Kendall's tau 0.75 over 4 placements\n"
+      "\n"
+      "  device     label              busy operations  received       peak      limit\n"
+      "  cpu:0      measured         74.8 %          3    2.0 kB    15.0 kB     1.0 MB\n"
+      "  cpu:1      measured         36.5 %          2    5.0 kB     9.0 kB       none\n"
+      "\n"
+      "  idle for        launch    transfer another device  end of step longest launch\n"
+      "  cpu:0            1.7 %       3.3 %          5.0 %        6.6 %         7.0 us\n"
+      "  cpu:1            1.7 %       3.3 %          5.0 %        6.6 %         7.0 us\n"
+      "\n"
+      "Longest gaps\n"
+      "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
+      "    then 30.0 us for its transfer, then 2.00 us to begin\n"
+      "  cpu:1 waits 100.0 us for net/a of cpu:0,\n"
+      "    then 50.0 us for its transfer, then 5.00 us to begin\n"
+      "  cpu:0 has nothing more to do: 150.0 us to the end of the step\n"
+      "\n"
+      "  moved in the step           tensors       bytes          took       exposed\n"
+      "  cpu:0       to cpu:1              2      5.0 kB       80.0 us       80.0 us\n"
+      "  cpu:1       to cpu:0              1      2.0 kB       20.0 us       0.00 us\n"
+      "\n"
+      "Critical path of the traced steps\n"
+      "   66.4 %   400.0 us  MatMul\n"
+      "   19.9 %   120.0 us  Softmax\n"
+      "    8.3 %    50.0 us  AddV2\n"
+      "    5.0 %    30.0 us  transfers\n"
+      "    0.3 %    2.00 us  waiting\n"
+      "    5.0 %    30.0 us  of it net/d from cpu:0 to cpu:1\n"
+      "\n"
+      "Next: tfc-report critical 1, gaps 1, memory 1, nodes 1, trace 1;\n"
+      "      tfc-report show 1 --out DIR (the page)\n",
+      "Run 2: net.pb, done, modelled (simulated)\n"
+      "  tfc-place\n"
+      "  seed 1; 0 candidates measured\n"
+      "\n"
+      "  placement                 step            quartiles steps speed-up simulated\n"
+      "> answer                1.200 ms 1.150 ms .. 1.300 ms    10   1.000x  590.0 us\n"
+      "\n"
+      "\n"
+      "  device     label              busy operations  received       peak      limit\n"
+      "  cpu:0      modelled         74.8 %          3    2.0 kB          -     1.0 MB\n"
+      "  cpu:1      modelled         36.5 %          2    5.0 kB     9.0 kB       none\n"
+      "\n"
+      "  idle for        launch    transfer another device  end of step longest launch\n"
+      "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
+      "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
+      "\n"
+      "Longest gaps\n"
+      "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
+      "    then 30.0 us for its transfer, then 2.00 us to begin\n"
+      "  cpu:1 waits 100.0 us for net/a of cpu:0,\n"
+      "    then 50.0 us for its transfer, then 5.00 us to begin\n"
+      "  cpu:0 has nothing more to do: 154.0 us to the end of the step\n"
+      "\n"
+      "  moved in the step           tensors       bytes          took       exposed\n"
+      "  cpu:0       to cpu:1              2      5.0 kB       80.0 us       80.0 us\n"
+      "  cpu:1       to cpu:0              1      2.0 kB       20.0 us       0.00 us\n"
+      "\n"
+      "Critical path of the traced steps (simulated)\n"
+      "   66.4 %   400.0 us  MatMul\n"
+      "   19.9 %   120.0 us  Softmax\n"
+      "    8.3 %    50.0 us  AddV2\n"
+      "    5.0 %    30.0 us  transfers\n"
+      "    0.3 %    2.00 us  waiting\n"
+      "    5.0 %    30.0 us  of it net/d from cpu:0 to cpu:1\n"
+      "\n"
+      "Next: tfc-report critical 2, gaps 2, memory 2, nodes 2, trace 2;\n"
+      "      tfc-report show 2 --out DIR (the page)\n",
+      "Run 3: ..with_a_name_of_more_than_26.pb, running, virtual\n"
+      "  tfc-place\n"
+      "  seed 1; 0 candidates measured\n"
+      "\n"
+      "  placement                 step            quartiles steps speed-up simulated\n"
+      "> answer                600.0 us 600.0 us .. 602.0 us     2   1.000x  590.0 us\n"
+      "\n"
+      "Searched for the smallest load; the steps above ran one at a time.\n"
+      "Lower bound of the load: 480.0 us (work)\n"
+      "\n"
+      "  device     label              busy operations  received       peak      limit\n"
+      "  cpu:0      virtual          74.8 %          3    2.0 kB    15.0 kB     1.0 MB\n"
+      "  cpu:1      virtual          36.5 %          2    5.0 kB     9.0 kB       none\n"
+      "\n"
+      "  a tensor from one virtual device to another: handed over\n"
+      "\n"
+      "  products and convolutions of float32 on GPUs: TF32\n"
+      "\n"
+      "  idle for        launch    transfer another device  end of step longest launch\n"
+      "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
+      "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
+      "\n"
+      "Longest gaps\n"
+      "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
+      "    then 30.0 us for its transfer, then 2.00 us to begin\n"
+      "  cpu:1 waits 100.0 us for net/a of cpu:0,\n"
+      "    then 50.0 us for its transfer, then 5.00 us to begin\n"
+      "  cpu:0 has nothing more to do: 150.0 us to the end of the step\n"
+      "\n"
+      "  moved in the step           tensors       bytes          took       exposed\n"
+      "  cpu:0       to cpu:1              2      5.0 kB       80.0 us       80.0 us\n"
+      "  cpu:1       to cpu:0              1      2.0 kB       20.0 us       0.00 us\n"
+      "\n"
+      "Critical path of the traced steps\n"
+      "   66.4 %   400.0 us  MatMul\n"
+      "   19.9 %   120.0 us  Softmax\n"
+      "    8.3 %    50.0 us  AddV2\n"
+      "    5.0 %    30.0 us  transfers\n"
+      "    0.3 %    2.00 us  waiting\n"
+      "    5.0 %    30.0 us  of it net/d from cpu:0 to cpu:1\n"
+      "\n"
+      "Next: tfc-report critical 3, gaps 3, memory 3, nodes 3, trace 3;\n"
+      "      tfc-report show 3 --out DIR (the page)\n"};
+  for (int64_t i = 0; i < 3; i++) {
+    struct tfc_text text = {0};
+    assert_ok(tfc_report_show(store, i + 1, &text));
+    equal(&text, expected[i]);
+  }
+}
+
+static void nodes(void **state) {
+  (void)state;
+  struct tfc_report_lists lists = {0};
+  list_equals(tfc_report_nodes(store, 1, &lists), &lists,
+              "Run 1: operations of the answer, by their median time\n"
+              "\n"
+              "  median    half range     bytes     slack device     operation\n"
+              "  300.0 us     0.00 us    2.0 kB   0.00 us cpu:0      net/b\n"
+              "  120.0 us     1.00 us    5.0 kB   0.00 us cpu:1      net/e\n"
+              "  100.0 us     0.00 us    1.0 kB   0.00 us cpu:0      net/a\n"
+              "  100.0 us     0.00 us    3.0 kB  125.0 us cpu:1      net/c\n"
+              "  50.0 us      0.00 us    4.0 kB   0.00 us cpu:0      net/d\n"
+              "\n"
+              "Half range: half of the distance between the quartiles. Bytes: of the outputs.\n"
+              "Slack: how much later it could have ended in a step that takes no longer.\n");
+}
+
+static void two_runs(void **state) {
+  (void)state;
+  struct tfc_report_lists lists = {0};
+  list_equals(tfc_report_compare(store, (const int64_t[]){1, 2}, 2, &lists), &lists,
+              "                                      run 1            run 2     ratio\n"
+              "graph                      net.pb (both)\n"
+              "label                      measured | modelled\n"
+              "algorithm                  lns (both)\n"
+              "cpu_model                  a model | \n"
+              "state                      done (both)\n"
+              "step                               600.0 us         1.200 ms     2.000  slower\n"
+              "  95 % interval                  590-610 us     1.18-1.22 ms\n"
+              "step, first quartile               600.0 us         1.150 ms     1.917\n"
+              "step, third quartile               602.0 us         1.300 ms     2.159\n"
+              "undivided machine                  450.0 us                -\n"
+              "best single device                 1.200 ms                -\n"
+              "expert                             900.0 us                -\n"
+              "lower bound                        480.0 us                -\n"
+              "moved in a step                      7.0 kB           7.0 kB     1.000\n"
+              "peak memory of a device             15.0 kB           9.0 kB     0.600\n"
+              "\n"
+              "3 nodes are on another device\n"
+              "       3  net                                       cpu:0 to cpu:1\n"
+              "\n"
+              "time in a step by op type             run 1            run 2     ratio\n"
+              "MatMul                             400.0 us         800.0 us     2.000\n"
+              "Softmax                            118.0 us         118.0 us     1.000\n"
+              "Relu                               100.0 us         100.0 us     1.000\n"
+              "AddV2                               50.0 us          50.0 us     1.000\n"
+              "\n"
+              "Noise: the 95 % intervals of the medians meet. Runs are not measured in turns;\n"
+              "what the machine did meanwhile shows in rivals (undivided, single device).\n");
+}
+
+static void three_runs(void **state) {
+  (void)state;
+  struct tfc_report_lists lists = {0};
+  list_equals(tfc_report_compare(store, (const int64_t[]){1, 2, 3}, 3, &lists), &lists,
+              "run         step          95 % interval   ratio               moved       peak\n"
+              "1       600.0 us    590.0 us - 610.0 us                      7.0 kB    15.0 kB\n"
+              "2       1.200 ms    1.180 ms - 1.220 ms   2.000 slower       7.0 kB     9.0 kB\n"
+              "3       600.0 us                      -   1.000 unknown      7.0 kB    15.0 kB\n"
+              "\n"
+              "run          whole  best single       expert   nodes  graph\n"
+              "1         450.0 us     1.200 ms     900.0 us       0  net.pb\n"
+              "2                -            -            -       3  net.pb\n"
+              "3                -            -            -       0  ..name_of_more_than_26.pb\n"
+              "Nodes: on another device than in run 1.\n"
+              "\n"
+              "time by op type          run 1       run 2       run 3\n"
+              "MatMul                400.0 us    800.0 us    400.0 us\n"
+              "Softmax               118.0 us    118.0 us    118.0 us\n"
+              "Relu                  100.0 us    100.0 us    100.0 us\n"
+              "AddV2                  50.0 us     50.0 us     50.0 us\n"
+              "\n"
+              "Noise: the 95 % intervals of the medians meet. Runs are not measured in turns;\n"
+              "what the machine did meanwhile shows in rivals (undivided, single device).\n");
+}
+
+// --- Pages -----------------------------------------------------------------------------------------------------------
+
+// The document of an answer, with a path of 100 us in MatMul (a), 50 on the way, 20 in AddV2 (d) and 30 elsewhere.
+static const char answer[] =
+    "{\"format\": \"tfc-placement\", \"version\": 1, \"graph\": {\"file\": \"a<b>.json\", \"nodes\": 6},"
+    " \"devices\": [{\"name\": \"cpu:0\", \"kind\": \"cpu\", \"label\": \"modelled\", \"busy_us\": 150, \"memory\": "
+    "2048},"
+    " {\"name\": \"cpu:1\", \"kind\": \"cpu\", \"label\": \"modelled\", \"busy_us\": 50, \"memory\": 1000}],"
+    " \"objective\": \"step\", \"value_us\": 200, \"value_label\": \"modelled\", \"feasible\": true, \"transfers\": 3,"
+    " \"transfer_bytes\": 7000, \"baselines\": [{\"name\": \"single:cpu:0\", \"median_us\": 400, \"note\": \"one\"},"
+    " {\"name\": \"expert\", \"note\": \"not there\"}],"
+    " \"critical_path\": [{\"node\": \"net/a\", \"from\": \"cpu:0\", \"to\": \"cpu:0\", \"start_us\": 0, \"end_us\": "
+    "100},"
+    " {\"node\": \"net/a\", \"from\": \"cpu:0\", \"to\": \"cpu:1\", \"start_us\": 100, \"end_us\": 150},"
+    " {\"node\": \"net/d\", \"start_us\": 150, \"end_us\": 170}, {\"node\": \"gone\", \"start_us\": 170, \"end_us\": "
+    "200}],"
+    " \"placement\": {\"net/a\": \"cpu:0\", \"net/b\": \"cpu:0\", \"net/d\": \"cpu:1\"},"
+    " \"reasons\": {\"net/a\": \"pinned & so on\", \"net/d\": \"with net/c\"}}";
+
+static void page(void **state) {
+  (void)state;
+  struct tfc_text html = {0};
+  char *sql = tfc_format("UPDATE run SET graph_sha256 = 'abc', trace_overhead = 0.0125, answer = '%s' WHERE run_id = 1",
+                         answer);
+  change(sql);
+  free(sql);
+  assert_ok(tfc_report_html(store, 1, &html));
+  html_check(html.data);
+  html_says(html.data, "<header>", "<div class=\"cards\">",
+            "net.pb on 2 devices\n"
+            "Run 1 of t.db, 1970-01-01 01:00, took 90.00 s. Times are measured\n"
+            "A step takes 600.0 us under the placement that was found: 2.00 times faster than on the best single "
+            "device, by more than the noise (95&nbsp;% interval 1.90 to 2.12). The undivided machine, as one device, "
+            "is faster still: 450.0 us.\n");
+  html_says(
+      html.data, "<div class=\"cards\">", "</div>\n</div>",
+      "600.0 usa step, median of 10; quartiles 600.0 us to 602.0 us 2.00×against the best single device (1.200 ms) "
+      "1.50×against the expert's hand placement (900.0 us) 0.75×against the undivided machine (450.0 us) 25 %above the "
+      "lower bound of 480.0 us (critical path) 0.75Kendall's τ of simulated against measured, 4 placements");
+  html_says(html.data, "<h2>The answer and its rivals</h2>", "</table>",
+            "Medians of timed steps, first operation's start to last operation's end; rows without steps were only "
+            "simulated.\n"
+            "placement|step||quartiles|steps|answer is|simulated|moved||\n"
+            "whole|450.0 us||440.0 us – 470.0 us|30|1.33× slower|–|–|measured |\n"
+            "answer by lns|600.0 us||600.0 us – 602.0 us|10||590.0 us|7.0 kB|measured |\n"
+            "expert|900.0 us||880.0 us – 990.0 us|2|1.50× faster|890.0 us|–|cut measured |\n"
+            "single:cpu:0|1.200 ms||1.100 ms – 1.300 ms|30|2.00× faster|1.180 ms|–|measured |\n"
+            "single:cpu:1|–|||||1.180 ms|–|no fit measured cpu:1: needs 2.0 MB, its limit is 1.0 MB|\n"
+            "etf|–|||||640.0 us|–|modelled |\n");
+  html_says(html.data, "<h2>Devices</h2>", "<details>",
+            "Under the answer, over its traced steps.\n"
+            "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
+            "cpu:0|model|1|75 %||3|2.0 kB|15.0 kB|1.0 MB|measured|\n"
+            "cpu:1|model|1|37 %||2|5.0 kB|9.0 kB|none|measured|\n");
+  html_says(html.data, "<p>Why they stood still", "</table>",
+            ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
+            "done before the step. Shares of the step.\n"
+            "device|launch|transfer|another device|end of step|longest launch|\n"
+            "cpu:0|1.7 %|3.3 %|5.0 %|6.6 %|7.0 us|\n"
+            "cpu:1|1.7 %|3.3 %|5.0 %|6.6 %|7.0 us|\n");
+  html_says(html.data, "<h2>Critical path</h2>", "</table>",
+            "The chain of operations and transfers that sets the length of the step (simulated, 4 items, 200.0 us), by "
+            "type.\n"
+            "type|items|time|share||\n"
+            "MatMul|1|100.0 us|50.0 %||\n"
+            "(transfer)|1|50.0 us|25.0 %||\n"
+            "gone|1|30.0 us|15.0 %||\n"
+            "AddV2|1|20.0 us|10.0 %||\n");
+  html_says(html.data, "<h2>What was forced</h2>", "</table>",
+            "2 operations had no choice, or fell back.\n"
+            "Show themoperation|device|reason|\n"
+            "net/a|cpu:0|pinned &amp; so on|\n"
+            "net/d|cpu:1|with net/c|\n");
+  html_says(html.data, "<h2>How this was got</h2>", "</dl>",
+            "command|tfc-place --graph net.pb\n"
+            "graph|net.pb\n"
+            "its SHA-256|abc\n"
+            "processor|a model\n"
+            "found by|lns\n"
+            "objective|step\n"
+            "tfc|" TFC_VERSION "\n"
+            "message|Said by the program.\n"
+            "nodes of the graph|6\n"
+            "candidates measured|2\n"
+            "cost of tracing|1.25 % of a step\n"
+            "seed|1\n");
+  // Bars: of the slowest row (1.2 ms), of a device, of the path. Odd is what was not measured, and what is not right.
+  static const char *const bars[] = {"width:37.5%", "width:50.0%", "width:75.0%", "width:100.0%", "width:74.8%",
+                                     "width:36.5%", "width:25.0%", "width:15.0%", "width:10.0%"};
+  for (size_t k = 0; k < sizeof bars / sizeof *bars; k++)
+    if (!strstr(html.data, bars[k])) fail_msg("no bar of %s", bars[k]);
+  uint32_t odd = 0;
+  for (const char *p = html.data; (p = strstr(p, "<span class=\"tag odd\">")); p++) odd++;
+  assert_int_equal(odd, 3); // cut, no fit, modelled
+  tfc_text_deinit(&html);
+}
+
+static void modelled_page(void **state) {
+  (void)state;
+  char dir[96], file[128], summary[] = "best: 2 < 3", note[] = "no time";
+  struct tfc_search_entry entries[] = {{.algorithm = "etf", .value = 200000000, .evaluations = 7, .seconds = 0.25},
+                                       {.algorithm = "heft", .value = 300000000, .excess = 5, .evaluations = 1},
+                                       {.algorithm = "metis", .value = TFC_TIME_MAX},
+                                       {.algorithm = "dp", .value = TFC_TIME_MAX, .note = note}};
+  struct tfc_place_outcome outcome = {.search = {.entries = entries, .entry_count = 4}, .summary = summary};
+  struct tfc_file html = {0};
+  snprintf(dir, sizeof dir, "%s/modelled", folder);
+  snprintf(file, sizeof file, "%s/index.html", dir);
+  assert_ok(tfc_placement_parse(tfc_str_from(answer), "answer", &outcome.placement));
+  assert_ok(tfc_report_modelled(&outcome, dir));
+  assert_ok(tfc_file_map(file, &html));
+  char *text = strndup((const char *)html.data, html.size);
+  html_check(text);
+  html_says(text, "<body>", "</body>",
+            "a&lt;b&gt;.json\n"
+            "A step of 6 nodes on 2 devices, modelled: nothing was run.\n"
+            "best: 2 &lt; 3\n"
+            "200.0 us; 3 transfers, 7.0 kB.\n"
+            "Algorithms\n"
+            "algorithm|value|evaluations|seconds||\n"
+            "etf|200.0 us|7|0.25||\n"
+            "heft|300.0 us|1|0.00|does not fit in memory|\n"
+            "metis|–|0|0.00|nothing legal|\n"
+            "dp|–|0|0.00|no time|\n"
+            "Rivals\n"
+            "rival|value||\n"
+            "single:cpu:0|400.0 us|one|\n"
+            "expert|–|not there|\n"
+            "Devices\n"
+            "device|nodes|busy|share|memory|\n"
+            "cpu:0|2|150.0 us|75.0 %|2.0 kB|\n"
+            "cpu:1|1|50.0 us|25.0 %|1.0 kB|\n"
+            "What the step waits for\n"
+            "node, or the tensor of|transfer|starts|ends|\n"
+            "net/a|cpu:0 → cpu:0|0.00 us|100.0 us|\n"
+            "net/a|cpu:0 → cpu:1|100.0 us|150.0 us|\n"
+            "net/d||150.0 us|170.0 us|\n"
+            "gone||170.0 us|200.0 us|\n");
+  assert_non_null(strstr(text, "<meter max=\"100\" value=\"75.0\">"));
+  assert_non_null(strstr(text, "<meter max=\"100\" value=\"25.0\">"));
+  free(text);
+  tfc_file_unmap(&html);
+  tfc_placement_free(outcome.placement);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs),       cmocka_unit_test(shown), cmocka_unit_test(nodes),        cmocka_unit_test(two_runs),
+      cmocka_unit_test(three_runs), cmocka_unit_test(page),  cmocka_unit_test(modelled_page)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
