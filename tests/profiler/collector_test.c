@@ -148,9 +148,65 @@ static void test_fused_operations(void **state) {
   tfc_cost_table_free(t);
 }
 
+// Two groups on devices of two kinds; one of the members runs all the same, as a part of the operation that does it.
+static void test_two_groups(void **state) {
+  (void)state;
+  struct tfc_cost_table *weights = NULL, *t = NULL;
+  struct tfc_fusion fusion;
+  uint32_t kinds[] = {0, 1}, done_by[] = {UINT32_MAX, 0, 0, 3, 3, 77};
+  bool kept[] = {false, false, true, false, false, false};
+  assert_ok(tfc_cost_table_create(6, 2, &weights));
+  for (uint32_t n = 0; n < 6; n++) {
+    assert_ok(tfc_cost_table_put(weights, n, 0, 2 * (n + 1)));
+    assert_ok(tfc_cost_table_put(weights, n, 1, n + 1));
+  }
+  struct tfc_profile_op ops[] = {{0, 12000, 0, 1, -1, -1}, {0, 9000, 3, 0, -1, -1}, {9000, 7000, 5, 0, -1, -1}};
+  struct tfc_step_profile p = {.duration_ns = 16000, .ops = {ops, 3, 3}};
+  for (int weighted = 1; weighted >= 0; weighted--) {
+    // 12 us by 1, 2 and 3, of which the last stays with the first; 9 us by 8 and 10; without weights all is the
+    // first's.
+    static const double expected[2][6] = {{12, 0, 0, 9, 0, 7}, {8, 4, 0, 4, 5, 7}};
+    assert_ok(tfc_cost_table_create(6, 2, &t));
+    assert_ok(tfc_fusion_init(&fusion, done_by, 6, weighted ? weights : NULL, kept));
+    assert_ok(tfc_cost_table_add(t, &p, kinds, 2, &fusion, NULL));
+    for (uint32_t n = 0; n < 6; n++) {
+      const uint32_t kind = n < 3;
+      assert_true(fabs(tfc_cost_table_get(t, n, kind).median_us - expected[weighted][n]) < 1e-5);
+      assert_true(fabs(tfc_cost_table_fastest(t, n, kind) - expected[weighted][n]) < 1e-5);
+      assert_int_equal(tfc_cost_table_get(t, n, !kind).samples, 0);
+      assert_true(isnan(tfc_cost_table_fastest(t, n, !kind)));
+    }
+    tfc_fusion_deinit(&fusion);
+    tfc_cost_table_free(t);
+  }
+  tfc_cost_table_free(weights);
+}
+
+// What begins at one time: the shorter first, then by number.
+static void test_order(void **state) {
+  (void)state;
+  base = tfc_ticks();
+  struct tfc_collector *c = NULL;
+  struct tfc_step_profile p = {0};
+  assert_ok(tfc_collector_create(3, 8, &c));
+  op(c, 2, 4, 10, 30);
+  op(c, 1, 9, 10, 30);
+  op(c, 0, 6, 10, 20);
+  op(c, 0, 5, 20, 50);
+  for (uint32_t i = 0; i < 3; i++)
+    tfc_trace_add(&tfc_collector_sink(c)->copies[0], TFC_TRACE_TRANSFER, 8 - i, 0, at_us(15), at_us(16), 1);
+  assert_ok(tfc_collector_drain(c, NULL, NULL, &p));
+  static const uint32_t nodes[] = {6, 4, 9, 5}, moved[] = {6, 7, 8};
+  for (int i = 0; i < 4; i++) assert_int_equal(p.ops.data[i].node, nodes[i]);
+  for (int i = 0; i < 3; i++) assert_int_equal(p.transfers.data[i].id, moved[i]);
+  tfc_step_profile_deinit(&p);
+  tfc_collector_free(c);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_step), cmocka_unit_test(test_what_is_no_measurement),
-                                     cmocka_unit_test(test_costs), cmocka_unit_test(test_slowdown),
-                                     cmocka_unit_test(test_fused_operations)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_step),   cmocka_unit_test(test_what_is_no_measurement), cmocka_unit_test(test_costs),
+      cmocka_unit_test(test_slowdown), cmocka_unit_test(test_fused_operations),       cmocka_unit_test(test_two_groups),
+      cmocka_unit_test(test_order)};
   return cmocka_run_group_tests_name("collector", tests, NULL, NULL);
 }
