@@ -77,7 +77,8 @@ function(tfc_library name)
     endif()
   endforeach()
   if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/plots) # gnuplot scripts and styles are part of the library
-    file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/plots/*.gp ${CMAKE_SOURCE_DIR}/${name}/plots/*.css)
+    file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/plots/*.gp ${CMAKE_SOURCE_DIR}/${name}/plots/*.css
+         ${CMAKE_SOURCE_DIR}/${name}/plots/*.js)
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${name}_embedded.c
       COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/${name}_embedded.c -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
               ${embedded}

@@ -21,6 +21,7 @@ struct tfc_report_lists {
 };
 // Operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
 TFC_MUST_USE tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+extern const char tfc_report_sql_nodes[]; // its query; slack is computed
 // The critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables sum up
 // its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
@@ -36,8 +37,18 @@ TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_
 // Writes DIR/index.html (and creates DIR) with the tables of `lists`. `title` and `note` are HTML.
 TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const char *title, const char *note,
                                               const char *dir);
-// The part of `tfc-report show` that comes from the traced step: gaps, bytes between pairs of devices, critical path,
-// what would make the step shorter.
+// What `tfc-report show` and the page say of the traced step: gaps, bytes between pairs of devices, critical path, what
+// would make the step shorter. NOT_FOUND where args->step is none.
+struct tfc_report_summary {
+  struct tfc_report_lists gaps, path;
+  struct tfc_report_lists lists; // tables[0]: pairs of devices, tables[1]: operations by the time that could be won
+  bool has_rates;                // what an operation could take is known from its FLOP and bytes
+};
+TFC_MUST_USE tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
+                                             struct tfc_report_summary *out);
+void tfc_report_summary_deinit(struct tfc_report_summary *summary);
+extern const char tfc_report_sql_pairs[], tfc_report_sql_rates[];
+// The same as text, with the commands that go on from here.
 TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args,
                                            struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);

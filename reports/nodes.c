@@ -11,7 +11,7 @@
 #define QUANTILE(quarters)                                                                                             \
   "SUM(CASE k WHEN " quarters " * last / 4 THEN us * (1 - " quarters " * last % 4 / 4.0) WHEN " quarters               \
   " * last / 4 + 1 THEN us * (" quarters " * last % 4 / 4.0) ELSE 0 END)"
-static const char sql_nodes[] =
+const char tfc_report_sql_nodes[] =
     "WITH mine AS MATERIALIZED (SELECT node_id, device, duration_us AS us FROM v_op WHERE run_id = :run AND"
     " placement_id = :placement), ranked AS (SELECT node_id, us, ROW_NUMBER() OVER (PARTITION BY node_id ORDER BY us) -"
     " 1 AS k, COUNT(*) OVER (PARTITION BY node_id) - 1 AS last FROM mine), recorded AS (SELECT node_id, MAX(last) + 1"
@@ -66,7 +66,7 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   lists.count = 1;
-  TFC_TRY(s, tfc_table_query(store, sql_nodes, &args, &lists.tables[0]));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_nodes, &args, &lists.tables[0]));
   struct tfc_table *t = &lists.tables[0];
   if (!t->row_count)
     TFC_FAIL(s, TFC_NOT_FOUND, "%s: run %lld has no times of operations", tfc_store_path(store), (long long)args.run);

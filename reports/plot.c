@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "reports/palette.h"
+
 extern char **environ;
 
 const char *tfc_embedded_find(const char *name) {
@@ -183,64 +185,185 @@ out:
   return s;
 }
 
-// Keeps the <svg> element only, and puts the plot's name before all its ids: a page holds many plots, and ids must
-// differ.
-static void clean_svg(int stem, const char *name, const struct tfc_text *svg, struct tfc_text *out) {
-  const char *p = svg->data ? strstr(svg->data, "<svg") : NULL, *end = p ? svg->data + svg->size : NULL;
-  static const char *const marks[] = {"id='", "id=\"", "url(#", "href='#", "href=\"#"};
+// Colours that stand for something become the page's custom properties, so that a dark page can have others.
+static bool add_colour(struct tfc_text *out, const char *at, size_t *out_size) {
+  static const struct {
+    uint32_t rgb;
+    const char *name;
+  } inks[] = {{0x20242C, "ink"}, {0x60656F, "soft"}, {0xB8BCC4, "rule"}, {0xE4E7EC, "line"}, {0xC2185B, "accent"}};
+  unsigned r, g, b;
+  int size = 0;
+  if (sscanf(at, "rgb(%u ,%u ,%u )%n", &r, &g, &b, &size) != 3 || size == 0) return false;
+  const uint32_t rgb = r << 16 | g << 8 | b;
+  *out_size = (size_t)size;
+  for (size_t i = 0; i < sizeof inks / sizeof *inks; i++)
+    if (rgb == inks[i].rgb) return tfc_text_printf(out, "var(--%s)", inks[i].name), true;
+  for (uint32_t i = 0; i < TFC_OP_FAMILIES; i++)
+    if (rgb == tfc_palette_family_rgb(i)) return tfc_text_printf(out, "var(--f%u)", i), true;
+  for (uint32_t i = 0; i < TFC_DEVICE_COLOURS; i++)
+    if (rgb == tfc_palette_device_rgb(i)) return tfc_text_printf(out, "var(--d%u)", i), true;
+  return false;
+}
+
+// Keeps the <svg> element, and makes its ids the plot's own: a page holds many.
+static void clean_svg(const char *name, const char *svg, const char *end, struct tfc_text *out) {
+  static const char *const marks[] = {"id='", "id=\"", "url(#", "href='#", "href=\"#", "rgb("};
+  enum { MARKS = sizeof marks / sizeof *marks, COLOUR = MARKS - 1 };
+  const char *p = strstr(svg, "<svg"), *found[MARKS];
+  for (size_t i = 0; i < MARKS; i++) found[i] = p ? strstr(p, marks[i]) : NULL;
   while (p && p < end) {
-    const char *next = end;
-    size_t mark_size = 0;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-      const char *found = strstr(p, marks[i]);
-      if (found && found < next) next = found, mark_size = strlen(marks[i]);
+    size_t which = MARKS, size = 0;
+    for (size_t i = 0; i < MARKS; i++) {
+      if (found[i] && found[i] < p) found[i] = strstr(p, marks[i]);
+      if (found[i] && found[i] < end && (which == MARKS || found[i] < found[which])) which = i;
     }
-    tfc_text_add(out, (tfc_str){p, (size_t)(next - p) + mark_size});
-    if (next < end) tfc_text_printf(out, "%.*s-", stem, name);
-    p = next + mark_size;
+    const char *next = which < MARKS ? found[which] : end;
+    tfc_text_add(out, (tfc_str){p, (size_t)(next - p)});
+    if (which == MARKS) return;
+    if (which == COLOUR && add_colour(out, next, &size)) {
+      p = next + size;
+      continue;
+    }
+    tfc_text_printf(out, "%s", marks[which]);
+    if (which != COLOUR) tfc_text_printf(out, "%s-", name);
+    p = next + strlen(marks[which]);
   }
 }
 
-tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct tfc_query_args *args,
-                         struct tfc_plot_scale scale, struct tfc_plot *out) {
-  struct tfc_plot plot = {0};
-  struct drawing d = {.store = store, .args = args, .plot = &plot};
-  struct tfc_text svg = {0};
+// What scripts find beside their rows: colours by device_id and by type of operation.
+static tfc_status make_colours(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
+  struct tfc_table devices = {0}, ops = {0};
   tfc_status s = NULL;
-  const int stem = (int)strcspn(name, ".");
-  char *file = tfc_format("%.*s.gp", stem, name);
-  d.script = file ? tfc_embedded_find(file) : NULL;
-  if (!d.script) TFC_FAIL(s, TFC_NOT_FOUND, "there is no plot '%s'", name);
-  tfc_text_printf(&d.input, "NAME = '%.*s'\nrun = %lld\nplacement = %lld\nstep = %lld\nscale = %.17g\nunit = '%s'\n",
-                  stem, name, (long long)args->run, (long long)args->placement, (long long)args->step, scale.factor,
-                  scale.unit);
-  TFC_TRY(s, read_head(&d));
-  if (plot.note.size == 0 && !plot.left_out) {
-    tfc_text_printf(&d.input, "%s\n%s\n", tfc_embedded_find("style.gp"), d.script);
-    if (d.input.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    s = run_gnuplot(&d.input, &svg);
-    if (s) {
-      tfc_text_printf(&plot.note, "%s", tfc_status_message(s));
-      tfc_status_free(s);
-      s = NULL;
-    } else {
-      clean_svg(stem, name, &svg, &plot.svg);
+  TFC_TRY(s, tfc_table_query(store, "SELECT device_id, name FROM v_device WHERE run_id = :run", args, &devices));
+  TFC_TRY(s, tfc_table_query(store, "SELECT DISTINCT op FROM v_node WHERE run_id = :run", args, &ops));
+  tfc_text_printf(out, "array device_colour[256]\ndo for [i = 1:256] { device_colour[i] = 0x60656f }\n");
+  for (uint32_t r = 0; r < devices.row_count; r++) {
+    int64_t id = tfc_table_cell(&devices, r, 0)->integer;
+    if (id >= 0 && id < 256)
+      tfc_text_printf(out, "device_colour[%lld] = 0x%06x\n", (long long)id + 1,
+                      tfc_palette_device_rgb(tfc_palette_device(tfc_table_cell(&devices, r, 1)->text)));
+  }
+  for (uint32_t f = 0; f < TFC_OP_FAMILIES; f++) {
+    tfc_text_printf(out, "family_%u = \" ", f);
+    for (uint32_t r = 0; r < ops.row_count; r++) {
+      tfc_str op = tfc_table_cell(&ops, r, 0)->text;
+      bool plain = op.size > 0;
+      for (size_t i = 0; i < op.size; i++) plain &= op.data[i] != '"' && op.data[i] != '\\' && op.data[i] > ' ';
+      if (plain && tfc_palette_family(op) == f) tfc_text_printf(out, "%.*s ", TFC_STR_ARG(op));
+    }
+    tfc_text_printf(out, "\"\n");
+  }
+  tfc_text_printf(out, "op_colour(name) = ");
+  for (uint32_t f = 0; f + 1 < TFC_OP_FAMILIES; f++)
+    tfc_text_printf(out, "strstrt(family_%u, \" \".name.\" \") > 0 ? 0x%06x : ", f, tfc_palette_family_rgb(f));
+  tfc_text_printf(out, "0x%06x\n", tfc_palette_family_rgb(TFC_OP_FAMILIES - 1));
+out:
+  tfc_table_deinit(&devices);
+  tfc_table_deinit(&ops);
+  return s;
+}
+
+// Two pictures of a plot, for a page and for a telephone.
+enum { WIDE, NARROW, WIDTHS };
+static const int widths[WIDTHS] = {1060, 340};
+
+static void add_drawing(struct tfc_text *input, const char *name, int width, const struct tfc_text *colours,
+                        const struct tfc_query_args *args, struct tfc_plot_scale scale, const struct drawing *d) {
+  tfc_text_printf(input,
+                  "reset session\nNAME = '%.*s'\nW = %d\nrun = %lld\nplacement = %lld\nstep = %lld\nscale = %.17g\n"
+                  "unit = '%s'\n",
+                  (int)strcspn(name, "."), name, width, (long long)args->run, (long long)args->placement,
+                  (long long)args->step, scale.factor, scale.unit);
+  tfc_text_add(input, (tfc_str){colours->data, colours->size});
+  tfc_text_add(input, (tfc_str){d->input.data, d->input.size});
+  tfc_text_printf(input, "%s\n%s\n", tfc_embedded_find("style.gp"), d->script);
+}
+
+// The pictures of `svg`, one behind the other, as they were asked for.
+static bool take_pictures(const struct tfc_text *svg, struct tfc_plot *plots, const char *const *names,
+                          uint32_t count) {
+  const char *at = svg->data ? strstr(svg->data, "<svg") : NULL, *end = svg->data + svg->size;
+  for (uint32_t i = 0; i < count; i++) {
+    if (plots[i].note.size || plots[i].left_out) continue;
+    for (int w = 0; w < WIDTHS; w++) {
+      const char *stop = at ? strstr(at, "</svg>") : NULL;
+      char name[64];
+      if (!stop) return false;
+      stop += strlen("</svg>");
+      snprintf(name, sizeof name, "%.*s%s", (int)strcspn(names[i], "."), names[i], w == NARROW ? "-n" : "");
+      clean_svg(name, at, stop, w == NARROW ? &plots[i].narrow : &plots[i].svg);
+      at = stop < end ? strstr(stop, "<svg") : NULL;
     }
   }
-  if (plot.svg.failed || plot.queries.failed || plot.note.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *out = plot;
-  plot = (struct tfc_plot){0};
+  return true;
+}
+
+// Gnuplot draws all of them in one go; where it fails, each by itself, so that the others are there.
+static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_t count, struct drawing *d,
+                       const struct tfc_text *colours, const struct tfc_query_args *args, struct tfc_plot_scale scale) {
+  struct tfc_text input = {0}, svg = {0};
+  tfc_status s = NULL;
+  for (uint32_t i = 0; i < count; i++)
+    for (int w = 0; w < WIDTHS && !plots[i].note.size && !plots[i].left_out; w++)
+      add_drawing(&input, names[i], widths[w], colours, args, scale, &d[i]);
+  if (!input.size) return NULL;
+  if (input.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status failed = run_gnuplot(&input, &svg);
+  if (!failed && !take_pictures(&svg, plots, names, count))
+    failed = tfc_status_make(TFC_INTERNAL, "gnuplot drew fewer pictures than it was asked for");
+  if (failed && count == 1) {
+    tfc_text_deinit(&plots[0].svg);
+    tfc_text_deinit(&plots[0].narrow);
+    tfc_text_printf(&plots[0].note, "%s", tfc_status_message(failed));
+  } else if (failed) {
+    for (uint32_t i = 0; i < count && !s; i++) {
+      tfc_text_deinit(&plots[i].svg);
+      tfc_text_deinit(&plots[i].narrow);
+      s = draw(&plots[i], &names[i], 1, &d[i], colours, args, scale);
+    }
+  }
+  tfc_status_free(failed);
 out:
-  s = tfc_status_annotate(s, "plot '%s'", name);
+  tfc_text_deinit(&input);
   tfc_text_deinit(&svg);
-  tfc_text_deinit(&d.input);
-  tfc_plot_deinit(&plot);
-  free(file);
+  return s;
+}
+
+tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uint32_t count,
+                          const struct tfc_query_args *args, struct tfc_plot_scale scale, struct tfc_plot *out) {
+  struct tfc_text colours = {0};
+  struct tfc_plot *plots = calloc(count + 1u, sizeof *plots);
+  struct drawing *d = calloc(count + 1u, sizeof *d);
+  tfc_status s = NULL;
+  if (!plots || !d) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, make_colours(store, args, &colours));
+  for (uint32_t i = 0; i < count; i++) {
+    char *file = tfc_format("%.*s.gp", (int)strcspn(names[i], "."), names[i]);
+    d[i] = (struct drawing){
+        .store = store, .args = args, .plot = &plots[i], .script = file ? tfc_embedded_find(file) : NULL};
+    free(file);
+    if (!d[i].script) TFC_FAIL(s, TFC_NOT_FOUND, "there is no plot '%s'", names[i]);
+    TFC_TRY(s, tfc_status_annotate(read_head(&d[i]), "plot '%s'", names[i]));
+  }
+  TFC_TRY(s, draw(plots, names, count, d, &colours, args, scale));
+  for (uint32_t i = 0; i < count; i++)
+    if (plots[i].svg.failed || plots[i].narrow.failed || plots[i].queries.failed || plots[i].note.failed)
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < count; i++) out[i] = plots[i], plots[i] = (struct tfc_plot){0};
+out:
+  for (uint32_t i = 0; i < count && plots && d; i++) {
+    tfc_plot_deinit(&plots[i]);
+    tfc_text_deinit(&d[i].input);
+  }
+  tfc_text_deinit(&colours);
+  free(plots);
+  free(d);
   return s;
 }
 
 void tfc_plot_deinit(struct tfc_plot *plot) {
   tfc_text_deinit(&plot->svg);
+  tfc_text_deinit(&plot->narrow);
   tfc_text_deinit(&plot->title);
   tfc_text_deinit(&plot->caption);
   tfc_text_deinit(&plot->queries);

@@ -22,7 +22,7 @@ extern const struct tfc_embedded_file tfc_embedded_files[]; // ended by a NULL n
 const char *tfc_embedded_find(const char *name);            // NULL: there is none
 
 struct tfc_plot {
-  struct tfc_text svg;                           // empty where there was nothing to draw
+  struct tfc_text svg, narrow;                   // for a page and for a telephone; empty: there was nothing to draw
   struct tfc_text title, caption, queries, note; // `note`: why there is no picture
   bool left_out;                                 // its script says that a page without it is better than a note
 };
@@ -31,12 +31,14 @@ struct tfc_plot_scale {
   const char *unit;
 };
 struct tfc_plot_scale tfc_plot_scale_of(double us);
-// The plot that comes first of those with a place after `place`, and its place. NULL: there is none. "timeline.gp"
+// The plot that comes first of those with a place after `place`, and its place. NULL: there is none. "steps.gp"
 const char *tfc_plot_next(int place, int *out_place);
-// Draws a script (`name`: "timeline" or "timeline.gp"). Where gnuplot is missing or fails, or a query has no rows, the
-// plot has no picture and `note` says why; the status is OK. The caller frees the texts with tfc_plot_deinit.
-TFC_MUST_USE tfc_status tfc_plot_draw(struct tfc_store *store, const char *name, const struct tfc_query_args *args,
-                                      struct tfc_plot_scale scale, struct tfc_plot *out);
+// Draws scripts (`names`: "steps" or "steps.gp") in one run of gnuplot. Where gnuplot is missing or fails, or a query
+// has no rows, a plot has no picture and `note` says why; the status is OK. The caller frees the texts of out [count]
+// with tfc_plot_deinit.
+TFC_MUST_USE tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uint32_t count,
+                                       const struct tfc_query_args *args, struct tfc_plot_scale scale,
+                                       struct tfc_plot *out);
 void tfc_plot_deinit(struct tfc_plot *plot);
 
 #endif

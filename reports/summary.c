@@ -1,26 +1,123 @@
-// What `tfc-report show` says of the traced step: gaps, bytes by pair of devices, the critical path, and what would
-// make the step shorter.
+// What `tfc-report show` and the page say of the traced step: gaps, bytes by pair of devices, the critical path, and
+// what would make the step shorter.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-static const char sql_pairs[] =
+const char tfc_report_sql_pairs[] =
     "SELECT source, target, COUNT(*) AS number, SUM(bytes) AS bytes, SUM(duration_us) AS time_us FROM v_transfer WHERE"
     " run_id = :run AND placement_id = :placement AND step = :step GROUP BY source_id, target_id ORDER BY bytes DESC,"
     " source, target";
-// The best rates that operations of at least 20 us reached on any device of the run.
-static const char sql_rates[] = "SELECT MAX(n.flops / c.fastest_us) AS flops_per_us, MAX(n.bytes_touched / "
-                                "c.fastest_us) AS bytes_per_us FROM v_cost"
-                                " c JOIN v_node n USING (run_id, node_id) WHERE c.run_id = :run AND c.fastest_us >= 20";
+// The best rates that operations of at least 20 us reached on any device of the run, without the twentieth of them
+// whose rates are highest: clocks and fusion make outliers.
+const char tfc_report_sql_rates[] =
+    "WITH c AS (SELECT node_id, fastest_us AS us FROM v_cost WHERE run_id = :run UNION ALL SELECT node_id,"
+    " fastest_us FROM v_op_total WHERE run_id = :run AND NOT EXISTS (SELECT 1 FROM v_cost WHERE run_id = :run)), r"
+    " AS MATERIALIZED (SELECT n.flops / c.us AS f, n.bytes_touched / c.us AS b FROM c JOIN v_node n ON n.run_id ="
+    " :run AND n.node_id = c.node_id WHERE c.us >= 20) SELECT (SELECT f FROM r WHERE f > 0 ORDER BY f DESC LIMIT 1"
+    " OFFSET (SELECT COUNT(*) / 20 FROM r WHERE f > 0)) AS flops_per_us, (SELECT b FROM r WHERE b > 0 ORDER BY b"
+    " DESC LIMIT 1 OFFSET (SELECT COUNT(*) / 20 FROM r WHERE b > 0)) AS bytes_per_us";
 static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELECT MIN(c.fastest_us) FROM v_cost c WHERE"
                                 " c.run_id = n.run_id AND c.node_id = n.node_id) AS fastest_us FROM v_node n WHERE"
                                 " n.run_id = :run";
 
-static void print_gaps(const struct tfc_report_lists *gaps, struct tfc_text *out) {
-  const struct tfc_table *t = &gaps->tables[0];
+// --- Lists -----------------------------------------------------------------------------------------------------------
+
+// Pairs with what of their transfers was exposed: the target stood still for it. (From the producer's end on, so
+// waiting for the link is part of it.)
+static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_table *gaps, struct tfc_table *out,
+                             struct tfc_arena *arena) {
+  static const char *const columns[] = {"source", "target", "number", "bytes", "time_us", "exposed_us", NULL};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(out, columns));
+  for (uint32_t r = 0; r < rows->row_count; r++) {
+    struct tfc_cell *row;
+    tfc_str source = tfc_table_text(rows, r, "source"), target = tfc_table_text(rows, r, "target");
+    double exposed = 0;
+    for (uint32_t g = 0; g < gaps->row_count; g++)
+      if (tfc_str_equal(tfc_table_text(gaps, g, "device"), target) &&
+          tfc_str_equal(tfc_table_text(gaps, g, "source"), source))
+        exposed += tfc_table_number(gaps, g, "transfer_us");
+    TFC_TRY(s, tfc_table_add(out, &row));
+    row[0] = tfc_cell_text(tfc_arena_str(arena, source)), row[1] = tfc_cell_text(tfc_arena_str(arena, target));
+    row[2] = *tfc_table_find(rows, r, "number"), row[3] = *tfc_table_find(rows, r, "bytes");
+    row[4] = tfc_cell_real(tfc_table_number(rows, r, "time_us")), row[5] = tfc_cell_real(exposed);
+  }
+out:
+  return s;
+}
+
+static int most_won(const void *a, const void *b) {
+  const struct tfc_cell *x = a, *y = b; // rows: node, time_us, least_us, won_us
+  if (x[3].real > y[3].real || x[3].real < y[3].real) return x[3].real < y[3].real ? 1 : -1;
+  return tfc_str_compare(x[0].text, y[0].text);
+}
+
+// Operations of the path by what they take above max(flops / best rate, bytes / best rate); where it is not known how
+// much they do, above the fastest time seen of them.
+static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_table *nodes,
+                                const struct tfc_table *rates, struct tfc_table *out, struct tfc_arena *arena) {
+  static const char *const columns[] = {"node", "time_us", "least_us", "won_us", NULL};
+  double flops = tfc_table_number(rates, 0, "flops_per_us"), bytes = tfc_table_number(rates, 0, "bytes_per_us");
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(out, columns));
+  for (uint32_t r = 0; r < path->row_count; r++) {
+    tfc_str node = tfc_table_text(path, r, "node");
+    double time = tfc_table_number(path, r, "time_us"), least = 0;
+    if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
+    uint32_t n = 0;
+    while (n < nodes->row_count && !tfc_str_equal(tfc_table_cell(nodes, n, 0)->text, node)) n++;
+    if (n == nodes->row_count) continue; // nobody knows what it does
+    double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
+    if (work == work && flops > 0) least = fmax(least, work / flops);
+    if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);
+    if (!(least > 0)) least = tfc_table_cell(nodes, n, 3)->real;
+    if (least != least || !(time > least)) continue;
+    struct tfc_cell *row;
+    TFC_TRY(s, tfc_table_add(out, &row));
+    row[0] = tfc_cell_text(tfc_arena_str(arena, node)), row[1] = tfc_cell_real(time);
+    row[2] = tfc_cell_real(least), row[3] = tfc_cell_real(time - least);
+  }
+  if (out->row_count) qsort(out->cells, out->row_count, out->column_count * sizeof *out->cells, most_won);
+out:
+  return s;
+}
+
+tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
+                                struct tfc_report_summary *out) {
+  struct tfc_report_summary m = {.lists = {.names = {"pairs", "winnings"}, .count = 2}};
+  struct tfc_table pairs = {0}, nodes = {0}, rates = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_gaps(store, args->run, &m.gaps));
+  TFC_TRY(s, tfc_report_critical(store, args->run, &m.path));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_pairs, args, &pairs));
+  TFC_TRY(s, tfc_table_query(store, sql_nodes, args, &nodes));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_rates, args, &rates));
+  m.has_rates = tfc_table_number(&rates, 0, "flops_per_us") > 0 || tfc_table_number(&rates, 0, "bytes_per_us") > 0;
+  TFC_TRY(s, list_pairs(&pairs, &m.gaps.tables[0], &m.lists.tables[0], &m.lists.arena));
+  TFC_TRY(s, list_winnings(&m.path.tables[0], &nodes, &rates, &m.lists.tables[1], &m.lists.arena));
+  *out = m;
+  m = (struct tfc_report_summary){0};
+out:
+  tfc_report_summary_deinit(&m);
+  tfc_table_deinit(&pairs);
+  tfc_table_deinit(&nodes);
+  tfc_table_deinit(&rates);
+  return s;
+}
+void tfc_report_summary_deinit(struct tfc_report_summary *m) {
+  tfc_report_lists_deinit(&m->gaps);
+  tfc_report_lists_deinit(&m->path);
+  tfc_report_lists_deinit(&m->lists);
+}
+
+// --- Text ------------------------------------------------------------------------------------------------------------
+
+static void print_gaps(const struct tfc_table *t, struct tfc_text *out) {
   if (!t->row_count) return;
   tfc_text_printf(out, "\nLongest gaps\n");
   for (uint32_t r = 0; r < t->row_count && r < 3; r++) {
@@ -30,23 +127,17 @@ static void print_gaps(const struct tfc_report_lists *gaps, struct tfc_text *out
   }
 }
 
-// Exposed: the time of a transfer during which the target device was idle because of it. (It counts from the producer's
-// end, so waiting for the link is part of it.)
-static void print_pairs(const struct tfc_table *pairs, const struct tfc_table *gaps, struct tfc_text *out) {
+static void print_pairs(const struct tfc_table *pairs, struct tfc_text *out) {
   char a[32], b[32], c[32], name[96];
   if (!pairs->row_count) return;
   tfc_text_printf(out, "\n  %-25s %9s %11s %13s %13s\n", "moved in the step", "tensors", "bytes", "took", "exposed");
   for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
-    tfc_str source = tfc_table_text(pairs, r, "source"), target = tfc_table_text(pairs, r, "target");
-    double exposed = 0;
-    for (uint32_t g = 0; g < gaps->row_count; g++)
-      if (tfc_str_equal(tfc_table_text(gaps, g, "device"), target) &&
-          tfc_str_equal(tfc_table_text(gaps, g, "source"), source))
-        exposed += tfc_table_number(gaps, g, "transfer_us");
-    tfc_text_printf(out, "  %-11s", tfc_report_fit(name, source, 11));
-    tfc_text_printf(out, " to %-10s %9.0f %11s %13s %13s\n", tfc_report_fit(name, target, 10),
-                    tfc_table_number(pairs, r, "number"), tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
-                    tfc_show_us(b, tfc_table_number(pairs, r, "time_us")), tfc_show_us(c, exposed));
+    tfc_text_printf(out, "  %-11s", tfc_report_fit(name, tfc_table_text(pairs, r, "source"), 11));
+    tfc_text_printf(out, " to %-10s %9.0f %11s %13s %13s\n",
+                    tfc_report_fit(name, tfc_table_text(pairs, r, "target"), 10), tfc_table_number(pairs, r, "number"),
+                    tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
+                    tfc_show_us(b, tfc_table_number(pairs, r, "time_us")),
+                    tfc_show_us(c, tfc_table_number(pairs, r, "exposed_us")));
   }
   if (pairs->row_count > 12) tfc_text_printf(out, "  and %u more pairs\n", pairs->row_count - 12);
 }
@@ -69,69 +160,33 @@ static void print_path(const struct tfc_report_lists *path, const char *simulate
   tfc_text_printf(out, " to %s\n", tfc_report_fit(name, tfc_table_text(edges, 0, "target"), 10));
 }
 
-// How much longer each operation of the path takes than it might: its time above max(flops / best rate, bytes / best
-// rate), or, where its flops and bytes are not known, above the fastest time seen of it.
-static void print_winnings(const struct tfc_table *path, const struct tfc_table *nodes, const struct tfc_table *rates,
-                           struct tfc_text *out) {
-  enum { SHOWN = 3 };
-  double flops = tfc_table_number(rates, 0, "flops_per_us"), bytes = tfc_table_number(rates, 0, "bytes_per_us");
-  double won[SHOWN + 1] = {0}, took[SHOWN + 1] = {0};
-  tfc_str who[SHOWN + 1] = {{0}};
+static void print_winnings(const struct tfc_table *won, bool has_rates, struct tfc_text *out) {
   char a[32], b[32], name[96];
-  for (uint32_t r = 0; r < path->row_count; r++) {
-    tfc_str node = tfc_table_text(path, r, "node");
-    double time = tfc_table_number(path, r, "time_us"), least = 0;
-    if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
-    uint32_t n = 0;
-    while (n < nodes->row_count && !tfc_str_equal(tfc_table_cell(nodes, n, 0)->text, node)) n++;
-    if (n == nodes->row_count) continue; // neither flops nor bytes are known of it
-    double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
-    if (work == work && flops > 0) least = fmax(least, work / flops);
-    if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);
-    if (!(least > 0)) least = tfc_table_cell(nodes, n, 3)->real;
-    if (least != least) continue;
-    int at = SHOWN;
-    won[at] = time - least, took[at] = time, who[at] = node;
-    for (; at > 0 && won[at] > won[at - 1]; at--) {
-      double w = won[at], t = took[at];
-      tfc_str x = who[at];
-      won[at] = won[at - 1], took[at] = took[at - 1], who[at] = who[at - 1];
-      won[at - 1] = w, took[at - 1] = t, who[at - 1] = x;
-    }
-  }
-  if (!(won[0] > 0)) return;
+  if (!won->row_count) return;
   tfc_text_printf(out, "\nWhat would help most: operations of this path %s\n",
-                  flops > 0 || bytes > 0 ? "at the run's best rates" : "as fast as they once were");
-  for (int i = 0; i < SHOWN && won[i] > 0; i++)
-    tfc_text_printf(out, "  %10s of %10s  %s\n", tfc_show_us(a, won[i]), tfc_show_us(b, took[i]),
-                    tfc_report_fit(name, who[i], 50));
+                  has_rates ? "at the run's best rates" : "as fast as they once were");
+  for (uint32_t r = 0; r < won->row_count && r < 3; r++)
+    tfc_text_printf(out, "  %10s of %10s  %s\n", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
+                    tfc_show_us(b, tfc_table_number(won, r, "time_us")),
+                    tfc_report_fit(name, tfc_table_text(won, r, "node"), 50));
 }
 
 tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
-  struct tfc_report_lists gaps = {0}, path = {0};
-  struct tfc_table pairs = {0}, nodes = {0}, rates = {0};
+  struct tfc_report_summary m = {0};
   const long long run = (long long)args->run;
   tfc_status s = NULL;
   if (args->step >= 0) {
-    TFC_TRY(s, tfc_report_gaps(store, args->run, &gaps));
-    TFC_TRY(s, tfc_report_critical(store, args->run, &path));
-    TFC_TRY(s, tfc_table_query(store, sql_pairs, args, &pairs));
-    TFC_TRY(s, tfc_table_query(store, sql_nodes, args, &nodes));
-    TFC_TRY(s, tfc_table_query(store, sql_rates, args, &rates));
-    print_gaps(&gaps, out);
-    print_pairs(&pairs, &gaps.tables[0], out);
-    print_path(&path, tfc_report_simulated(store, args), out);
-    print_winnings(&path.tables[0], &nodes, &rates, out);
+    TFC_TRY(s, tfc_report_summarize(store, args, &m));
+    print_gaps(&m.gaps.tables[0], out);
+    print_pairs(&m.lists.tables[0], out);
+    print_path(&m.path, tfc_report_simulated(store, args), out);
+    print_winnings(&m.lists.tables[1], m.has_rates, out);
     tfc_text_printf(out, "\nNext: tfc-report critical %lld, gaps %lld, memory %lld, nodes %lld, trace %lld;\n", run,
                     run, run, run, run);
   } else
     tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\nNext:\n");
   tfc_text_printf(out, "      tfc-report show %lld --out DIR (the page)\n", run);
 out:
-  tfc_report_lists_deinit(&gaps);
-  tfc_report_lists_deinit(&path);
-  tfc_table_deinit(&pairs);
-  tfc_table_deinit(&nodes);
-  tfc_table_deinit(&rates);
+  tfc_report_summary_deinit(&m);
   return s;
 }

@@ -1,6 +1,6 @@
 #@ title: What moves between devices
-#@ caption: Bytes of one step under the answer, from the device in the row to the device in the column, and how many tensors that is.
-#@ place: 60
+#@ caption: Bytes of one step under the answer, from the device in the row to the device in the column: the larger the square, the more bytes. How long they took, and how much of that the receiver stood still for, is in the table "Moved in the step".
+#@ place: 20
 #@ query cells: source, target, megabytes, transfers
 #@   SELECT s.device_id, t.device_id, COALESCE(SUM(x.bytes), 0) / 1e6, COUNT(x.bytes) FROM v_device s
 #@   JOIN v_device t ON t.run_id = s.run_id AND t.name <> 'whole'
@@ -9,25 +9,25 @@
 #@   WHERE s.run_id = :run AND s.name <> 'whole' GROUP BY s.device_id, t.device_id
 #@ query devices: index, name
 #@   SELECT device_id, name FROM v_device WHERE run_id = :run AND name <> 'whole'
+#@ query moved: any tensor that moved
+#@   SELECT 1 FROM v_transfer WHERE run_id = :run AND placement_id = :placement AND step = :step LIMIT 1
 stats $devices using 1 nooutput
 n = STATS_records
 stats $cells using 3 nooutput
 top = STATS_max > 0 ? STATS_max : 1
-mix(a, b, f) = int(a + (b - a) * f)
-shade(v) = v <= 0 ? 0xf7f8fa : mix(0xe8, 0x42, v / top) * 65536 + mix(0xee, 0x69, v / top) * 256 + mix(0xfb, 0xd0, v / top)
-set terminal svg size 150 + 110 * (n < 3 ? 3 : n > 9 ? 9 : n), 110 + (n > 9 ? 500 : 56 * n) @TERM
-set xrange [-0.5:n - 0.5]
-set yrange [n - 0.5:-0.5]
+eval PICTURE(110 + (n > 9 ? 500 : 70 * n), 0)
+set xrange [-0.6:n - 0.4]
+set yrange [n - 0.4:-0.6]
 unset grid
 set border 0
 set tics scale 0
 set x2tics
 unset xtics
-set x2range [-0.5:n - 0.5]
-set x2label "to" textcolor rgb 0x40444c
+set x2range [-0.6:n - 0.4]
+set x2label "to" textcolor rgb SOFT
 set ylabel "from"
 unset key
+half(v) = 0.3 * sqrt(v / top)
 plot $devices using (NaN):1:x2tic(2):ytic(2) with points axes x2y1, \
-     $cells using 2:1:($2 - 0.48):($2 + 0.48):($1 - 0.46):($1 + 0.46):(shade($3)) with boxxyerror fs solid noborder lc rgb variable, \
-     $cells using 2:1:($4 > 0 && n < 10 ? sprintf("%.3g MB\n%d tensors", $3, $4) : $1 == $2 ? "" : n < 10 ? "–" : "") : \
-       ($3 > 0.55 * top ? 0xffffff : 0x30343c) with labels textcolor rgb variable font ",11"
+     $cells using 2:($1 - 0.12):($2 - half($3) / (wide ? 3 : 1)):($2 + half($3) / (wide ? 3 : 1)):($1 - 0.12 - half($3)):($1 - 0.12 + half($3)) with boxxyerror fs solid noborder lc rgb SOFT, \
+     $cells using 2:($1 + 0.34):($4 > 0 && n < (wide ? 10 : 4) ? sprintf("%.3g MB, %d", $3, $4) : $1 == $2 || $4 > 0 ? "" : "–") with labels textcolor rgb INK

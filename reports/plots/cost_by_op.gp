@@ -1,6 +1,6 @@
 #@ title: What the time is spent on
-#@ caption: Time of one step by type of operation (medians, summed over the operations of that type), coloured by the device that the answer put them on.
-#@ place: 40
+#@ caption: Time of one step by type of operation (medians, summed over the operations of that type), coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ place: 30
 #@ query bars: row, device, from, to (microseconds)
 #@   WITH types AS (SELECT op, ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, op) AS rank FROM v_op_total
 #@     WHERE run_id = :run AND placement_id = :placement GROUP BY op),
@@ -12,8 +12,8 @@
 #@   WITH types AS (SELECT op, COUNT(*) AS n, SUM(median_us) AS us,
 #@     ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, op) AS rank FROM v_op_total
 #@     WHERE run_id = :run AND placement_id = :placement GROUP BY op)
-#@   SELECT MIN(rank, 16) AS row, CASE WHEN rank < 16 THEN op ELSE 'all others' END, SUM(n), SUM(us) FROM types
-#@   GROUP BY row ORDER BY row
+#@   SELECT MIN(rank, 16) AS row, CASE WHEN rank < 16 THEN CASE op WHEN '' THEN 'operations' ELSE op END ELSE 'all others' END,
+#@     SUM(n), SUM(us) FROM types GROUP BY row ORDER BY row
 #@ query devices: index, name
 #@   SELECT device_id, name FROM v_device WHERE run_id = :run AND name <> 'whole'
 stats $types using 1 nooutput
@@ -23,15 +23,15 @@ n = STATS_records
 array name[n]
 stats $devices using (name[int($0) + 1] = strcol(2), $1) nooutput
 stats $types using 4 nooutput
-set terminal svg size 1080, 90 + 25 * m @TERM
+top = STATS_max
+eval PICTURE(80 + 25 * m, n)
+if (!wide) { set lmargin 17 }
 set yrange [m + 0.7:0.3]
-set xrange [0:STATS_max * scale * 1.12]
+set xrange [0:top * scale * (wide ? 1.16 : 1.7)]
 set xlabel "time in a step [".unit."]"
 set grid noytics
 set tics scale 0.5
-set key outside right top reverse Left width -2 samplen 1
-shown(d) = color[(int(d) % 10) + 1]
-plot $types using (NaN):1:ytic(2) with points notitle, \
-     $bars using ($3 * scale):1:($3 * scale):($4 * scale):($1 - 0.36):($1 + 0.36):(shown($2)) with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
-     $types using ($4 * scale):1:(sprintf(" %.3g %s, %d", $4 * scale, unit, $3)) with labels left textcolor rgb 0x6a6f78 font ",11" notitle, \
-     for [k = 1:n] NaN with boxes fs solid 1.0 noborder lc rgb shown(k - 1) title name[k]
+plot $types using (NaN):1:ytic(short(strcol(2), wide ? 36 : 17)) with points notitle, \
+     $bars using ($3 * scale):1:($3 * scale):($4 * scale):($1 - 0.36):($1 + 0.36):(device_colour[int($2) + 1]) with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
+     $types using ($4 * scale):1:(sprintf(" %.3g %s, %d", $4 * scale, unit, $3)) with labels left textcolor rgb SOFT notitle, \
+     for [k = 1:n] NaN with boxes fs solid 1.0 noborder lc rgb device_colour[k] title name[k]

@@ -1,7 +1,7 @@
 #@ title: Search and learning
-#@ caption: Every measured candidate in the order of measuring, coloured by who proposed it; crosses were stopped early. The line is the best so far, the dashed ones are the rivals.
-#@ place: 30
-#@ query episodes: episode, measured step, whether it was measured to the end, rank of the algorithm
+#@ caption: Every measured candidate in the order of measuring, its shape by who proposed it (the learned policy and what learns in colour); crosses were stopped early. The line is the best so far, the dashed ones are the rivals. Did learning help: see whether the line falls where the coloured ones are.
+#@ place: 70
+#@ query episodes: episode, measured step, whether it was measured to the end, rank of who proposed it
 #@   WITH names AS (SELECT algorithm, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank FROM v_episode
 #@     WHERE run_id = :run AND step_median_us IS NOT NULL GROUP BY algorithm)
 #@   SELECT e.episode, e.step_median_us, e.state = 'ok', MIN(rank, 10) FROM v_episode e
@@ -9,11 +9,12 @@
 #@   ORDER BY e.episode
 #@ query best: episode and the best step so far
 #@   SELECT episode, best_so_far_us FROM v_episode WHERE run_id = :run AND best_so_far_us IS NOT NULL ORDER BY episode
-#@ query names: rank and name of the algorithms
+#@ query names: rank, name, number of candidates, 1 for what learns
 #@   WITH names AS (SELECT algorithm, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank
 #@     FROM v_episode WHERE run_id = :run AND step_median_us IS NOT NULL GROUP BY algorithm)
-#@   SELECT MIN(rank, 10) AS color, CASE WHEN rank < 10 THEN COALESCE(algorithm, 'unknown') ELSE 'other' END, SUM(n)
-#@   FROM names GROUP BY color ORDER BY color
+#@   SELECT MIN(rank, 10) AS shape, CASE WHEN rank < 10 THEN COALESCE(algorithm, 'unknown') ELSE 'other' END, SUM(n),
+#@     MAX(algorithm LIKE '%policy%' OR algorithm LIKE '%learn%' OR algorithm LIKE '%rl%') FROM names
+#@   GROUP BY shape ORDER BY shape
 #@ query rivals: name and measured step
 #@   SELECT 'undivided machine', whole_us FROM v_run WHERE run_id = :run AND whole_us IS NOT NULL
 #@   UNION ALL SELECT 'best single device', best_single_us FROM v_run WHERE run_id = :run AND best_single_us IS NOT NULL
@@ -22,10 +23,12 @@
 stats $names using 1 nooutput
 m = STATS_records
 array label[m]
-stats $names using (label[int($0) + 1] = sprintf("%s (%d)", strcol(2), $3), $1) nooutput
+array tint[m]
+stats $names using (label[int($0) + 1] = sprintf("%s (%d)", short(strcol(2), 28), $3), tint[int($0) + 1] = $4 == 1 ? ACCENT : SOFT, $1) nooutput
 stats $episodes using ($3 == 1 ? $2 : NaN) nooutput
-low = STATS_min
-top = STATS_max
+low = STATS_records ? STATS_min : 0
+top = STATS_records ? STATS_max : 1
+if (!STATS_records) { stats $episodes using 2 nooutput; low = STATS_min; top = STATS_max }
 rivals = |$rivals|
 array rival[rivals > 0 ? rivals : 1]
 array rival_name[rivals > 0 ? rivals : 1]
@@ -34,16 +37,17 @@ if (rivals > 0) {
   if (STATS_max > top) { top = STATS_max }
   if (STATS_min < low) { low = STATS_min }
 }
-set terminal svg size 1080, 430 @TERM
+eval PICTURE(400, m + rivals + 1)
 set xlabel "measured placements"
 set ylabel "time of a step [".unit."]"
-set key outside right top reverse Left width -2 samplen 1.2
 span = (top - low) > 0 ? top - low : low * 0.1
 set yrange [(low - 0.08 * span) * scale:(top + 0.25 * span) * scale]
 set xrange [0:*]
-plot for [k = 1:m] $episodes using 1:($4 == k && $3 == 1 ? $2 * scale : NaN) with points pt 7 ps 0.55 lc rgb color[k] \
+set offsets 0, graph 0.02, 0, 0
+dash(k) = k == 1 ? 2 : k == 2 ? 4 : 3
+plot for [k = 1:m] $episodes using 1:($4 == k && $3 == 1 ? $2 * scale : NaN) with points pt shape[k] ps 0.6 lc rgb tint[k] \
        title label[k], \
-     for [k = 1:m] $episodes using 1:($4 == k && $3 != 1 ? $2 * scale : NaN) with points pt 2 ps 0.5 lc rgb color[k] notitle, \
-     $best using 1:($2 * scale) with steps lw 2.2 lc rgb 0x20242c title "best so far", \
-     for [k = 1:rivals] rival[k] * scale with lines dt 2 lw 1.4 lc rgb (k == 1 ? 0x6a6f78 : k == 2 ? 0xa463f2 : 0xff725c) \
+     for [k = 1:m] $episodes using 1:($4 == k && $3 != 1 ? $2 * scale : NaN) with points pt 2 ps 0.5 lc rgb tint[k] notitle, \
+     $best using 1:($2 * scale) with steps lw 2.2 lc rgb INK title "best so far", \
+     for [k = 1:rivals] rival[k] * scale with lines dt dash(k) lw 1.4 lc rgb INK \
        title sprintf("%s  %.4g %s", rival_name[k], rival[k] * scale, unit)

@@ -17,12 +17,12 @@
 stats $names using 1 nooutput
 m = STATS_records
 array label[m]
-stats $names using (label[int($0) + 1] = sprintf("%s  %.4g %s", strcol(2), $3 * scale, unit), $1) nooutput
-set terminal svg size 1080, 360 @TERM
+stats $names using (label[int($0) + 1] = sprintf("%s  %.4g %s", short(strcol(2), 22), $3 * scale, unit), $1) nooutput
+eval PICTURE(340, m)
 set xlabel "time of a step [".unit."]"
 set ylabel "share of the steps [%]"
 set yrange [0:100]
-set key outside right top reverse Left width -2 samplen 1.2
 set offsets graph 0.02, graph 0.02, 0, 0
-plot for [k = 1:m] $steps using ($3 == k ? $1 * scale : NaN):(100 * $2) with steps lw (k == 1 ? 2.4 : 1.4) lc rgb color[k] \
-       title label[k]
+dash(k) = k < 2 ? 1 : k < 7 ? k - 1 : k - 6
+plot for [k = 1:m] $steps using ($3 == k ? $1 * scale : NaN):(100 * $2) with steps dt dash(k) lw (k == 1 ? 2.4 : 1.4) \
+       lc rgb ink(k) title label[k]

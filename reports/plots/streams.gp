@@ -28,20 +28,20 @@ if (|$launches| > 0) {
   stats $launches using (m < 64 ? (m = m + 1, launch[m] = sprintf("%s: %.1f us at least, %.1f us on average", strcol(1), $3, $4), m) : m) nooutput
 }
 height = 130 + 34 * n + 18 * m
-set terminal svg size 1080, height @TERM
+eval PICTURE(height, 0)
 set xrange [0:top]
 set yrange [n - 0.4:-0.6]
 set xlabel "time since the step began [".unit."]"
-set rmargin at screen 0.76
+if (wide) { set rmargin at screen 0.72 } else { set rmargin 2; height = int(0.8 * height) + 16 }
 set bmargin at screen (62.0 + 18 * m) / height
 do for [k = 1:m] {
-  set label k "launch to start, ".launch[k] at screen 0.02, screen (18.0 * (m - k) + 10) / height textcolor rgb 0x40444c
+  set label k "launch to start, ".launch[k] at screen 0.02, screen (18.0 * (m - k) + 10) / height textcolor rgb SOFT
 }
 unset key
 set grid noytics
 set offsets 0, 0, 0, 0
 plot $streams using (NaN):1:ytic(2) with points notitle, \
      for [k = 1:2] $works using ($2 * scale):($4 == k ? $1 : NaN):($2 * scale):($3 * scale):($1 - 0.3):($1 + 0.3) \
-       with boxxyerror fs solid 1.0 noborder lc rgb (k == 1 ? color[1] : 0x9498a0) notitle, \
+       with boxxyerror fs solid 1.0 noborder lc rgb (k == 1 ? op_colour("MatMul") : SOFT) notitle, \
      $streams using (top):1:(sprintf("%.0f %% busy, longest gap %.1f us", $3, $4)) with labels left offset 1, 0 \
-       textcolor rgb 0x40444c notitle
+       textcolor rgb SOFT notitle

@@ -1,12 +1,25 @@
-# What all plots share. The caller has set: NAME, run, placement, step (numbers of the database), scale and unit (times
-# in microseconds are multiplied by scale to be in unit).
+# What all plots share. The caller has set: NAME, W (the picture's width: 1060 for a page, 340 for a telephone), run,
+# placement, step (numbers of the database), scale and unit (times in microseconds are multiplied by scale to be in
+# unit), device_colour[device_id + 1] and op_colour(type). The colours below become the page's own, light or dark.
 set encoding utf8
 set datafile separator "\t"
-array color[10] = [0x4269d0, 0xefb118, 0xff725c, 0x6cc5b0, 0x3ca951, 0xff8ab7, 0xa463f2, 0x97bbf5, 0x9c6b4e, 0x9498a0]
-TERM = "noenhanced font 'system-ui,sans-serif,13' name '".NAME."' background '#ffffff'"
-set border 3 lc rgb 0xb8bcc4 lw 1
-set tics nomirror textcolor rgb 0x40444c
-set xlabel textcolor rgb 0x40444c
-set ylabel textcolor rgb 0x40444c
-set grid xtics ytics lc rgb 0xeceef2 lw 1 lt 1
-set key textcolor rgb 0x40444c
+INK = 0x20242c
+SOFT = 0x60656f
+RULE = 0xb8bcc4
+LINE = 0xe4e7ec
+ACCENT = 0xc2185b
+wide = W > 600
+# A picture H high on a page; on a telephone lower, with `entries` lines of a key below.
+PICTURE(h, entries) = sprintf("set terminal svg size %d, %d noenhanced font 'system-ui,sans-serif,%d' name '%s'; %s", W, wide ? h : int(0.8 * h) + 17 * entries + 16, wide ? 13 : 11, NAME, wide ? "set key outside right top reverse Left width -1 samplen 1.2" : "set key bmargin left reverse Left samplen 1.2 maxcols 1")
+# Shapes of what is neither a device nor an operation, by rank; the first is the answer's or the most frequent.
+array shape[10] = [7, 5, 9, 13, 11, 6, 4, 8, 12, 2]
+ink(k) = k == 1 ? ACCENT : k % 2 ? SOFT : INK
+set border 3 lc rgb RULE lw 1
+set tics nomirror textcolor rgb SOFT
+set xlabel textcolor rgb SOFT
+set ylabel textcolor rgb SOFT
+set grid xtics ytics lc rgb LINE lw 1 lt 1
+set key textcolor rgb SOFT
+set xtics autofreq
+if (!wide) { set xtics rangelimited; set format x "%.3g"; set format y "%.3g" }
+short(name, n) = strlen(name) > n ? "…".name[strlen(name) - n + 2:*] : name

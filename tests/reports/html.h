@@ -13,7 +13,7 @@
 
 static inline void html_check(const char *html) {
   enum { DEPTH = 64 };
-  static const char *const empty[] = {"meta", "br", "img", "hr", "link", "!doctype"};
+  static const char *const empty[] = {"meta", "br", "img", "hr", "link", "input", "!doctype"};
   char open[DEPTH][16];
   size_t depth = 0, cells = 0, head = 0;
   for (const char *p = html; (p = strchr(p, '<'));) {

@@ -108,7 +108,8 @@ static void test_plot_data(void **state) {
   struct tfc_plot plot = {0};
   char text[64];
   assert_ok(tfc_report_focus(store, sample.run_id, &args));
-  assert_ok(tfc_plot_draw(store, "cost_by_op", &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+  assert_ok(
+      tfc_plots_draw(store, (const char *const[]){"cost_by_op"}, 1, &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
   double sum = number("SELECT SUM(median_us) FROM v_op_total WHERE placement = 'answer' AND op = 'MatMul'");
   double count = number("SELECT COUNT(*) FROM v_op_total WHERE placement = 'answer' AND op = 'MatMul'");
   assert_true(fabs(sum - sample.matmul_us) < 1e-6 * sum);
@@ -120,9 +121,11 @@ static void test_plot_data(void **state) {
 
 static void test_all_plots_are_drawn(void **state) {
   (void)state;
-  size_t count = 0;
-  for (const char *p = html.data; (p = strstr(p, "<figure><svg")) != NULL; p++) count++;
-  assert_int_equal(count, 7);
+  size_t wide = 0, narrow = 0;
+  for (const char *p = html.data; (p = strstr(p, "<figure class=\"wide\"><svg")) != NULL; p++) wide++;
+  for (const char *p = html.data; (p = strstr(p, "<figure class=\"narrow\"><svg")) != NULL; p++) narrow++;
+  assert_int_equal(wide, 10);
+  assert_int_equal(narrow, 10);
   assert_null(strstr(html.data, "gnuplot failed"));
 }
 
@@ -136,46 +139,72 @@ static void test_spread(void **state) {
                          " FROM v_step WHERE placement = 'answer' AND phase = 'final')"
                          " SELECT step_us FROM s WHERE i = (n + 1) / 2");
   assert_ok(tfc_report_focus(store, sample.run_id, &args));
-  assert_ok(tfc_plot_draw(store, "spread", &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+  assert_ok(
+      tfc_plots_draw(store, (const char *const[]){"spread"}, 1, &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
   if (!plot.svg.size) fail_msg("no picture: %s", plot.note.data);
   snprintf(text, sizeof text, "answer  %.4g ms", middle * 1e-3);
   if (!strstr(plot.svg.data, text)) fail_msg("no %s", text);
   tfc_plot_deinit(&plot);
 }
 
-// A step without transfers has a timeline too. Names of operations stay within the part that the key has.
+static size_t occurrences(const char *text, const char *what) {
+  size_t count = 0;
+  for (const char *p = text; (p = strstr(p, what)) != NULL; p++) count++;
+  return count;
+}
+
+// A step without transfers has a timeline too, with a bar for each operation and the time of its family.
 static void test_timeline(void **state) {
   (void)state;
-  struct tfc_query_args args;
-  struct tfc_plot plot = {0};
   struct tfc_store *other = NULL;
-  char copy[128], command[256];
+  struct tfc_text page = {0};
+  struct tfc_query_args args;
+  char copy[128], command[256], us[32], text[96];
   snprintf(copy, sizeof copy, "%s/alone.db", folder);
   snprintf(command, sizeof command, "cp %s %s", path, copy);
   assert_int_equal(system(command), 0);
   assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &other));
-  assert_int_equal(sqlite3_exec(tfc_store_handle(other),
-                                "DELETE FROM transfer; UPDATE node SET op = 'SparseSoftmaxCrossEntropyWithLogits'"
-                                " WHERE op = 'MatMul'",
-                                NULL, NULL, NULL),
-                   SQLITE_OK);
+  assert_int_equal(sqlite3_exec(tfc_store_handle(other), "DELETE FROM transfer", NULL, NULL, NULL), SQLITE_OK);
+  assert_ok(tfc_report_html(other, sample.run_id, &page));
   assert_ok(tfc_report_focus(other, sample.run_id, &args));
-  assert_ok(tfc_plot_draw(other, "timeline", &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
-  if (!plot.svg.size) fail_msg("no timeline: %s", plot.note.data);
-  assert_non_null(strstr(plot.svg.data, "SparseSoftmaxCrossEnt"));
-  assert_null(strstr(plot.svg.data, "SparseSoftmaxCrossEntropy"));
-  tfc_plot_deinit(&plot);
   tfc_store_close(other);
+  char *line = strstr(page.data, "<div class=\"timeline\""), *end = line ? strstr(line, "</section>") : NULL;
+  assert_non_null(end);
+  *end = 0;
+  snprintf(command, sizeof command,
+           "SELECT SUM(duration_us) FROM v_op WHERE placement_id = %lld AND step = %lld AND op = 'MatMul'",
+           (long long)args.placement, (long long)args.step);
+  snprintf(text, sizeof text, "products %s</span>", tfc_show_us(us, number(command)));
+  if (!strstr(line, text)) fail_msg("no '%s' in: %s", text, line);
+  snprintf(command, sizeof command, "SELECT COUNT(*) FROM v_op WHERE placement_id = %lld AND step = %lld",
+           (long long)args.placement, (long long)args.step);
+  size_t bars = 0;
+  for (const char *p = line; (p = strstr(p, "<path class=\"f")) != NULL; p++) {
+    const char *stop = strchr(p, '>');
+    for (const char *q = p; q < stop; q++) bars += *q == 'z';
+  }
+  assert_int_equal(bars, (size_t)number(command));
+  assert_null(strstr(line, "<path class=\"arriving\""));
+  tfc_text_deinit(&page);
 }
 
 static void test_page_loads_nothing(void **state) {
   (void)state;
   html_check(html.data);
-  static const char *const loads[] = {"<script", "<link", "<img", "<iframe", "@import", "url(http", "src="};
+  static const char *const loads[] = {"<script src", "<img",    "<iframe",  "fetch(", "XMLHttp",
+                                      "import(",     "@import", "url(http", "src="};
   for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) assert_null(strstr(html.data, loads[i]));
-  for (const char *p = html.data; (p = strstr(p, "href=")) != NULL; p++) assert_int_equal(p[6], '#');
-  // Ids of one plot do not meet those of another.
-  for (const char *p = html.data; (p = strstr(p, " id=\"gnuplot_plot_1\"")) != NULL; p++) fail_msg("shared id");
+  for (const char *p = html.data; (p = strstr(p, "href=")) != NULL; p++)
+    assert_true(p[6] == '#' || tfc_str_starts(tfc_str_from(p + 6), "data:,"));
+  // No two elements share an id.
+  for (const char *p = html.data; (p = strstr(p, " id=\"")) != NULL; p++) {
+    char id[96];
+    snprintf(id, sizeof id, "%.*s\"", (int)strcspn(p + 5, "\""), p + 5);
+    if (occurrences(p, id) > 1 && strstr(p + 1, id) && p[5]) {
+      snprintf(id, sizeof id, " id=\"%.*s\"", (int)strcspn(p + 5, "\""), p + 5);
+      if (occurrences(html.data, id) > 1) fail_msg("shared: %s", id);
+    }
+  }
 }
 
 static void test_missing_run(void **state) {

@@ -1,0 +1,39 @@
+// What the files of the page share: the run that it is about, what was asked of the database once for all of them, and
+// the text that grows.
+#ifndef TFC_REPORTS_PAGE_H
+#define TFC_REPORTS_PAGE_H
+
+#include "placer/model/placement.h"
+#include "reports/lists.h"
+#include "reports/plot.h"
+#include "reports/traced.h"
+
+struct tfc_page {
+  struct tfc_store *store;
+  struct tfc_query_args args;
+  struct tfc_plot_scale scale;
+  struct tfc_table run, results, devices, in_flight; // `devices`: without the undivided machine
+  struct tfc_traced traced;                          // the step that stands for all, where args.step >= 0
+  struct tfc_report_lists nodes;                     // empty where no operation was timed
+  struct tfc_placement *document;                    // the answer's, or NULL
+  uint32_t *box_of;                                  // [box_node_count] box of the map by node; UINT32_MAX: none
+  uint32_t box_node_count;
+  struct tfc_text *out;
+};
+
+void tfc_page_add(struct tfc_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tfc_page_escaped(struct tfc_page *p, tfc_str text);
+double tfc_page_number(const struct tfc_page *p, const char *column); // of the run
+tfc_str tfc_page_text(const struct tfc_page *p, const char *column);
+tfc_str tfc_page_base_name(tfc_str path);
+
+void tfc_page_head(struct tfc_page *p);                       // title, verdict, cards
+TFC_MUST_USE tfc_status tfc_page_memory(struct tfc_page *p);  // what lies on devices at the fullest moment
+TFC_MUST_USE tfc_status tfc_page_beside(struct tfc_page *p);  // virtual devices of one GPU, where there are any
+TFC_MUST_USE tfc_status tfc_page_summary(struct tfc_page *p); // what the first screen of `show` says of the traced step
+void tfc_page_devices(struct tfc_page *p);
+TFC_MUST_USE tfc_status tfc_page_map(struct tfc_page *p); // fills box_of
+void tfc_page_timeline(struct tfc_page *p);
+void tfc_page_nodes(struct tfc_page *p); // the table of operations, and the data that the script reads
+
+#endif

@@ -1,0 +1,126 @@
+// The head of the page: what was found, by how much it is better, and how sure that is.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "reports/html.h"
+#include "reports/page.h"
+#include "reports/palette.h"
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+
+static void add_card(struct tfc_page *p, const char *class, const char *value, const char *text) {
+  tfc_page_add(p, "<div class=\"card%s\"><b>%s</b><span>%s</span></div>\n", class, value, text);
+}
+
+// --- Head ------------------------------------------------------------------------------------------------------------
+
+// Under throughput the load counts; the steps on the page ran one at a time.
+static void add_load_verdict(struct tfc_page *p, double answer) {
+  double id = tfc_page_number(p, "placement_id"), speedup = tfc_page_number(p, "speedup"),
+         low = tfc_page_number(p, "speedup_low");
+  char a[32];
+  tfc_page_add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
+  for (uint32_t r = 0; r < p->in_flight.row_count; r++) {
+    if (tfc_table_number(&p->in_flight, r, "placement_id") != id) continue;
+    tfc_page_add(p, "With steps %.*s one ends every <strong>%s</strong>. ",
+                 TFC_STR_ARG(tfc_table_text(&p->in_flight, r, "phase")),
+                 tfc_html_us(a, tfc_table_number(&p->in_flight, r, "apart_us")));
+    break; // the fastest way
+  }
+  if (speedup == speedup) tfc_page_add(p, "Against the best single device: %.2f times", speedup);
+  if (speedup == speedup && low == low)
+    tfc_page_add(p, " (95&nbsp;%% interval %.2f to %.2f)", low, tfc_page_number(p, "speedup_high"));
+  tfc_page_add(p, "%s The steps below ran one at a time: <strong>%s</strong> each.</p>\n",
+               speedup == speedup ? "." : "", tfc_html_us(a, answer));
+}
+
+static void add_verdict(struct tfc_page *p) {
+  double answer = tfc_page_number(p, "step_median_us"), single = tfc_page_number(p, "best_single_us"),
+         whole = tfc_page_number(p, "whole_us"), low = tfc_page_number(p, "speedup_low"),
+         high = tfc_page_number(p, "speedup_high");
+  char a[32];
+  if (answer != answer) {
+    tfc_page_add(p, "<p class=\"verdict\">This run has no answer (%.*s).</p>\n",
+                 TFC_STR_ARG(tfc_page_text(p, "state")));
+    return;
+  }
+  if (tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {
+    add_load_verdict(p, answer);
+    return;
+  }
+  tfc_page_add(p, "<p class=\"verdict\">");
+  if (single == single && low == low && low > 1)
+    tfc_page_add(
+        p,
+        "A step takes <strong>%s</strong> under the placement that was found: %.2f times faster than on the best "
+        "single "
+        "device, by more than the noise (95&nbsp;%% interval %.2f to %.2f).",
+        tfc_html_us(a, answer), single / answer, low, high);
+  else if (single == single)
+    tfc_page_add(p,
+                 "Nothing was found that beats the best single device by more than the noise: a step takes "
+                 "<strong>%s</strong>%s.",
+                 tfc_html_us(a, answer), low == low ? "" : ", and no interval was measured");
+  else
+    tfc_page_add(p, "A step takes <strong>%s</strong>.", tfc_html_us(a, answer));
+  if (whole == whole && whole < answer)
+    tfc_page_add(p, " The undivided machine, as one device, is faster still: %s.", tfc_html_us(a, whole));
+  tfc_page_add(p, "</p>\n");
+}
+
+void tfc_page_head(struct tfc_page *p) {
+  char a[32], text[160], when[64] = "";
+  double answer = tfc_page_number(p, "step_median_us"), started = tfc_page_number(p, "started_unix_s"),
+         bound = tfc_page_number(p, "bound_us"), tau = tfc_page_number(p, "tau"), wall = tfc_page_number(p, "wall_s");
+  time_t seconds = started == started ? (time_t)started : 0;
+  struct tm local;
+  if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
+  tfc_page_add(p, "<header><h1>");
+  tfc_page_escaped(p, tfc_page_base_name(tfc_page_text(p, "graph")));
+  tfc_page_add(p, " on %u device%s</h1>\n<p>Run %lld of ", p->devices.row_count, p->devices.row_count == 1 ? "" : "s",
+               (long long)p->args.run);
+  tfc_page_escaped(p, tfc_page_base_name(tfc_str_from(tfc_store_path(p->store))));
+  tfc_page_add(p, ", %s%s", when, wall == wall ? "" : ", not ended");
+  if (wall == wall) tfc_page_add(p, ", took %s", tfc_html_us(a, wall * 1e6));
+  tfc_page_add(p, ". Times are <span class=\"tag%s\">",
+               tfc_str_is(tfc_page_text(p, "label"), "measured") ? "" : " odd");
+  tfc_page_escaped(p, tfc_page_text(p, "label"));
+  tfc_page_add(p, "</span></p></header>\n");
+  add_verdict(p);
+  tfc_page_add(p, "<div class=\"cards\">\n");
+  snprintf(text, sizeof text, "a step, median of %.0f; quartiles %s", tfc_page_number(p, "step_count"),
+           tfc_html_us(a, tfc_page_number(p, "step_q1_us")));
+  size_t n = strlen(text);
+  snprintf(text + n, sizeof text - n, " to %s", tfc_html_us(a, tfc_page_number(p, "step_q3_us")));
+  if (answer == answer) add_card(p, " main", tfc_html_us(a, answer), text);
+  static const struct {
+    const char *column, *text;
+  } rivals[] = {{"best_single_us", "against the best single device"},
+                {"expert_us", "against the expert's hand placement"},
+                {"whole_us", "against the undivided machine"}};
+  for (size_t i = 0; i < 3; i++) {
+    double rival = tfc_page_number(p, rivals[i].column);
+    if (rival != rival || answer != answer) continue;
+    char ratio[32];
+    snprintf(ratio, sizeof ratio, "%.2f×", rival / answer);
+    snprintf(text, sizeof text, "%s (%s)", rivals[i].text, tfc_html_us(a, rival));
+    add_card(p, "", ratio, text);
+  }
+  if (bound == bound && answer == answer && !tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {
+    char gap[32];
+    snprintf(gap, sizeof gap, "%.0f %%", 100 * (answer / bound - 1));
+    snprintf(text, sizeof text, "above the lower bound of %s (%.*s)", tfc_html_us(a, bound),
+             TFC_STR_ARG(tfc_page_text(p, "bound_name")));
+    add_card(p, "", gap, text);
+  }
+  if (tau == tau) {
+    char value[32];
+    snprintf(value, sizeof value, "%.2f", tau);
+    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements",
+             tfc_page_number(p, "tau_placements"));
+    add_card(p, "", value, text);
+  }
+  tfc_page_add(p, "</div>\n");
+}

@@ -1,0 +1,111 @@
+// What the first screen says of the step that stands for all: gaps, transfers, the critical path, what would help.
+#include <stdio.h>
+
+#include "reports/html.h"
+#include "reports/page.h"
+#include "reports/palette.h"
+#include "runtime/base/units.h"
+
+static void add_gaps(struct tfc_page *p, const struct tfc_table *gaps) {
+  tfc_page_add(p, "<div><h3>Longest gaps</h3>\n");
+  if (!gaps->row_count)
+    tfc_page_add(p, "<p>No device stood still.</p>");
+  else
+    tfc_page_add(p, "<ol>");
+  for (uint32_t r = 0; r < gaps->row_count && r < 3; r++) {
+    struct tfc_text text = {0};
+    tfc_report_gap(gaps, r, &text);
+    tfc_page_add(p, "<li>");
+    tfc_page_escaped(p, (tfc_str){text.data, text.size});
+    tfc_page_add(p, "</li>");
+    tfc_text_deinit(&text);
+  }
+  tfc_page_add(p, "%s</div>\n", gaps->row_count ? "</ol>" : "");
+}
+
+static void add_path(struct tfc_page *p, const struct tfc_table *types, const struct tfc_table *edges) {
+  char a[32];
+  tfc_page_add(p, "<div><h3>Critical path by type</h3>\n<table>");
+  for (uint32_t r = 0; r < types->row_count && r < 6; r++) {
+    tfc_str op = tfc_table_text(types, r, "op");
+    const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers"); // the path's own words
+    if (other)
+      tfc_page_add(p, "<tr><td><i class=\"key\"></i>");
+    else
+      tfc_page_add(p, "<tr><td><i class=\"key f%u\"></i>", tfc_palette_family(op));
+    tfc_page_escaped(p, op.size ? op : TFC_STR("operations"));
+    tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%.1f %%</td></tr>\n",
+                 tfc_show_us(a, tfc_table_number(types, r, "time_us")), tfc_table_number(types, r, "percent"));
+  }
+  tfc_page_add(p, "</table>\n");
+  if (edges->row_count) {
+    tfc_page_add(p, "<p class=\"note\">Of it the transfer of ");
+    tfc_page_escaped(p, tfc_table_text(edges, 0, "node"));
+    tfc_page_add(p, " from ");
+    tfc_page_escaped(p, tfc_table_text(edges, 0, "source"));
+    tfc_page_add(p, " to ");
+    tfc_page_escaped(p, tfc_table_text(edges, 0, "target"));
+    tfc_page_add(p, ": %s (%.1f %%).</p>\n", tfc_show_us(a, tfc_table_number(edges, 0, "time_us")),
+                 tfc_table_number(edges, 0, "percent"));
+  }
+  tfc_page_add(p, "</div>\n");
+}
+
+static void add_winnings(struct tfc_page *p, const struct tfc_table *won, bool has_rates) {
+  char a[32], b[32];
+  if (!won->row_count) return;
+  tfc_page_add(p, "<div><h3>What would help most</h3>\n<p>Operations of the critical path, %s:</p><ol>",
+               has_rates ? "if they ran at the run's best rates" : "if they were as fast as they once were");
+  for (uint32_t r = 0; r < won->row_count && r < 3; r++) {
+    tfc_page_add(p, "<li>%s of %s in ", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
+                 tfc_show_us(b, tfc_table_number(won, r, "time_us")));
+    tfc_page_escaped(p, tfc_table_text(won, r, "node"));
+    tfc_page_add(p, "</li>");
+  }
+  tfc_page_add(p, "</ol></div>\n");
+}
+
+static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs) {
+  char a[32], b[32], c[32], d[32];
+  if (!pairs->row_count) return;
+  tfc_page_add(p,
+               "<div class=\"row\"><h3>Moved in the step</h3>\n<table><tr><th>from, to</th><th class=\"n\">tensors</th>"
+               "<th class=\"n\">bytes</th><th class=\"n\">took</th><th class=\"n\">exposed</th>"
+               "<th class=\"n\">overlapped</th></tr>");
+  for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
+    double took = tfc_table_number(pairs, r, "time_us"), exposed = tfc_table_number(pairs, r, "exposed_us");
+    tfc_page_add(p, "<tr><td>");
+    tfc_page_escaped(p, tfc_table_text(pairs, r, "source"));
+    tfc_page_add(p, " → ");
+    tfc_page_escaped(p, tfc_table_text(pairs, r, "target"));
+    tfc_page_add(p,
+                 "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
+                 "<td class=\"n\">%s</td></tr>\n",
+                 tfc_table_number(pairs, r, "number"), tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
+                 tfc_show_us(b, took), tfc_show_us(c, exposed), tfc_show_us(d, took > exposed ? took - exposed : 0));
+  }
+  tfc_page_add(p, "</table></div>\n");
+}
+
+tfc_status tfc_page_summary(struct tfc_page *p) {
+  struct tfc_report_summary m = {0};
+  struct tfc_text queries = {0};
+  tfc_status s = NULL;
+  if (p->args.step < 0) return NULL;
+  TFC_TRY(s, tfc_report_summarize(p->store, &p->args, &m));
+  tfc_page_add(p, "<section id=\"summary\"><div class=\"tiles\">\n");
+  add_gaps(p, &m.gaps.tables[0]);
+  add_path(p, &m.path.tables[1], &m.path.tables[2]);
+  add_winnings(p, &m.lists.tables[1], m.has_rates);
+  add_pairs(p, &m.lists.tables[0]);
+  tfc_page_add(p, "</div>\n");
+  tfc_text_printf(&queries,
+                  "%s;\n%s;\n-- gaps and the path: tfc-report gaps RUN --csv, tfc-report critical RUN --csv\n",
+                  tfc_report_sql_pairs, tfc_report_sql_rates);
+  if (queries.data) tfc_html_query(p->out, "The queries behind this", queries.data);
+  tfc_page_add(p, "</section>\n");
+out:
+  tfc_text_deinit(&queries);
+  tfc_report_summary_deinit(&m);
+  return s;
+}

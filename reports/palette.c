@@ -1,0 +1,108 @@
+// Devices: the eight of Okabe and Ito, with a brown for their black, and the eight of Tol's "light"; operations: Tol's
+// "muted" (2021), whose darkest is lighter on a dark page.
+#include "reports/palette.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint32_t devices[TFC_DEVICE_COLOURS] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00, 0x56B4E9, 0xB0578D,
+                                                     0xD8C70A, 0x7A5C43, 0x77AADD, 0xEE8866, 0x44BB99, 0xFFAABB,
+                                                     0x99DDFF, 0xBBCC33, 0xEEDD88, 0xAAAA00};
+
+// What a type's name begins with (MatMul*), ends with (*Grad), holds (*Pool*) or is. The first row that fits counts.
+struct family {
+  const char *name;
+  uint32_t light, dark;
+};
+static const struct family families[TFC_OP_FAMILIES] = {
+    {"products", 0x332288, 0x8877DD},
+    {"convolutions, pooling", 0x88CCEE, 0x88CCEE},
+    {"element by element", 0x44AA99, 0x44AA99},
+    {"sums, normalisation", 0x117733, 0x2E9E55},
+    {"slices, joins, gathers", 0xDDCC77, 0xDDCC77},
+    {"updates of variables", 0xCC6677, 0xCC6677},
+    {"control flow, lists", 0xAA4499, 0xC068B2},
+    {"random numbers", 0x882255, 0xB5447F},
+    {"other types", 0x999933, 0x999933},
+};
+static const struct {
+  uint32_t family;
+  const char *patterns;
+} rows[] = {
+    {5, "Apply* ResourceApply* SparseApply* ResourceSparseApply* Assign* *AssignAdd* *AssignSub* *AssignVariableOp "
+        "Scatter* ResourceScatter* *Accumulator* VariableV2 VarHandleOp"},
+    {0, "MatMul* BatchMatMul* *MatMul *MatMulGrad Einsum *XentMatMul* LSTMBlock* BlockLSTM* GRUBlock* CudnnRNN* Svd Qr "
+        "Cholesky* Matrix*"},
+    {1, "Conv1D* Conv2D* Conv3D* Depthwise* *Conv2D* *Conv3D* *Pool* LRN* Dilation2D* Resize* Crop*"},
+    {7, "Random* *Random* TruncatedNormal *TruncatedNormal* Multinomial Stateless*"},
+    {6, "Switch Merge RefSwitch RefMerge Enter RefEnter Exit NextIteration LoopCond TensorArray* TensorList* Stack* If "
+        "StatelessIf While StatelessWhile Case PartitionedCall StatefulPartitionedCall *Queue* *Barrier* Map*"},
+    {3,
+     "Sum Mean Prod Max Min All Any ArgMax ArgMin *Softmax* *SoftmaxCrossEntropy* FusedBatchNorm* *BatchNorm* L2Loss "
+     "L2Normalize BiasAddGrad AddN Cumsum Cumprod Segment* UnsortedSegment* SparseSegment* Norm LogSumExp *LayerNorm* "
+     "TopK* InTopK*"},
+    {4, "Concat* Split* Slice StridedSlice* Pack Unpack Gather* Pad* MirrorPad* Transpose Tile Reshape Squeeze "
+        "ExpandDims Identity* Shape* Fill ZerosLike OnesLike BroadcastTo BroadcastGradientArgs OneHot Range Reverse* "
+        "InvertPermutation Where DynamicStitch DynamicPartition SpaceTo* DepthToSpace BatchToSpace* Const Placeholder* "
+        "ConcatOffset Rank Size Unique* Diag* Roll ParallelConcat"},
+    {2,
+     "Add AddV2 Sub Mul RealDiv Div* Floor* Mod Neg Abs Exp* Log* Sqrt* Rsqrt* Square* Pow Tanh* Sigmoid* Relu* Elu* "
+     "Selu* Softplus* Softsign* LeakyRelu* BiasAdd* Maximum Minimum Greater* Less* Equal NotEqual Select* Cast Clip* "
+     "Sign Reciprocal* Inv* Erf* Sin Cos Tan Round Rint Ceil Is* Dropout* Quantize* Dequantize* Fake* *Grad "
+     "LogicalAnd LogicalOr LogicalNot Xdivy Xlogy Truncate* Bitwise* Betainc Lgamma Digamma"},
+};
+
+static bool fits(tfc_str op, const char *pattern, size_t size) {
+  bool before = size > 1 && pattern[0] == '*', after = size > 1 && pattern[size - 1] == '*';
+  tfc_str core = {pattern + before, size - before - after};
+  if (before && after) {
+    for (size_t i = 0; i + core.size <= op.size; i++)
+      if (memcmp(op.data + i, core.data, core.size) == 0) return true;
+    return false;
+  }
+  if (op.size < core.size || (!before && !after && op.size != core.size)) return false;
+  return memcmp(before ? op.data + op.size - core.size : op.data, core.data, core.size) == 0;
+}
+
+uint32_t tfc_palette_family(tfc_str op) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (const char *p = rows[i].patterns; *p;) {
+      size_t size = strcspn(p, " ");
+      if (fits(op, p, size)) return rows[i].family;
+      p += size + (p[size] == ' ');
+    }
+  return TFC_OP_FAMILIES - 1;
+}
+const char *tfc_palette_family_name(uint32_t family) {
+  return families[family].name;
+}
+uint32_t tfc_palette_family_rgb(uint32_t family) {
+  return families[family].light;
+}
+
+uint32_t tfc_palette_device(tfc_str name) {
+  enum { HALF = TFC_DEVICE_COLOURS / 2 };
+  uint32_t number = 0;
+  size_t digits = name.size;
+  while (digits > 0 && name.data[digits - 1] >= '0' && name.data[digits - 1] <= '9') digits--;
+  for (size_t i = digits; i < name.size; i++) number = (number * 10 + (uint32_t)(name.data[i] - '0')) % (1u << 24);
+  bool cpu = tfc_str_starts(name, "cpu") || tfc_str_is(name, "host");
+  return number % HALF + (cpu ? 0 : HALF);
+}
+uint32_t tfc_palette_device_rgb(uint32_t index) {
+  return devices[index % TFC_DEVICE_COLOURS];
+}
+
+void tfc_palette_css(struct tfc_text *out) {
+  tfc_text_printf(out, ":root {");
+  for (uint32_t i = 0; i < TFC_DEVICE_COLOURS; i++) tfc_text_printf(out, " --d%u: #%06x;", i, devices[i]);
+  for (uint32_t i = 0; i < TFC_OP_FAMILIES; i++) tfc_text_printf(out, " --f%u: #%06x;", i, families[i].light);
+  tfc_text_printf(out, " }\n@media screen and (prefers-color-scheme: dark) { :root {");
+  for (uint32_t i = 0; i < TFC_OP_FAMILIES; i++) tfc_text_printf(out, " --f%u: #%06x;", i, families[i].dark);
+  tfc_text_printf(out, " } }\n");
+  for (uint32_t i = 0; i < TFC_DEVICE_COLOURS; i++)
+    tfc_text_printf(out, ".d%u { fill: var(--d%u); background-color: var(--d%u); } ", i, i, i);
+  for (uint32_t i = 0; i < TFC_OP_FAMILIES; i++)
+    tfc_text_printf(out, ".f%u { fill: var(--f%u); background-color: var(--f%u); } ", i, i, i);
+  tfc_text_printf(out, "\n");
+}

@@ -1,0 +1,21 @@
+// Colours, fixed by name, the same in all reports, told apart by colour-blind readers: those of devices (by kind and
+// number), those of operations (by the family of their type). No colour stands for both. What is neither a device nor
+// an operation is drawn in ink and shapes, the learned policy and differences in the accent.
+#ifndef TFC_REPORTS_PALETTE_H
+#define TFC_REPORTS_PALETTE_H
+
+#include "runtime/base/str.h"
+
+enum { TFC_DEVICE_COLOURS = 16, TFC_OP_FAMILIES = 9 };
+
+// 0 to TFC_DEVICE_COLOURS - 1: "cpu:I" and "host" from the first half, other kinds from the second; more than eight
+// devices of a kind share colours.
+uint32_t tfc_palette_device(tfc_str name);
+uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1: none of the others
+const char *tfc_palette_family_name(uint32_t family);
+uint32_t tfc_palette_device_rgb(uint32_t index); // 0xRRGGBB, on a light page
+uint32_t tfc_palette_family_rgb(uint32_t family);
+// Custom properties --d0.. and --f0.., and classes .d0.. and .f0.. that fill with them, light and dark.
+void tfc_palette_css(struct tfc_text *out);
+
+#endif

@@ -1,0 +1,44 @@
+#@ title: Which part of the model the time is spent in
+#@ caption: Time of one step by name scope (the first two parts of names; medians, summed over the operations), coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ place: 31
+#@ query bars: row, device, from, to (microseconds)
+#@   WITH s AS (SELECT device_id, median_us, node, INSTR(node, '/') AS a FROM v_op_total
+#@     WHERE run_id = :run AND placement_id = :placement),
+#@   scoped AS (SELECT device_id, median_us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
+#@     THEN SUBSTR(node, 1, a - 1) ELSE SUBSTR(node, 1, a - 1 + INSTR(SUBSTR(node, a + 1), '/')) END AS scope FROM s),
+#@   scopes AS (SELECT scope, COUNT(*) AS n, SUM(median_us) AS us,
+#@     ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, scope) AS rank FROM scoped GROUP BY scope),
+#@   parts AS (SELECT MIN(rank, 16) AS row, device_id, SUM(median_us) AS us FROM scoped JOIN scopes USING (scope)
+#@     GROUP BY row, device_id)
+#@   SELECT row, device_id, SUM(us) OVER (PARTITION BY row ORDER BY device_id) - us,
+#@     SUM(us) OVER (PARTITION BY row ORDER BY device_id) FROM parts ORDER BY row, device_id
+#@ query types: row, scope, number of operations, microseconds
+#@   WITH s AS (SELECT device_id, median_us, node, INSTR(node, '/') AS a FROM v_op_total
+#@     WHERE run_id = :run AND placement_id = :placement),
+#@   scoped AS (SELECT device_id, median_us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
+#@     THEN SUBSTR(node, 1, a - 1) ELSE SUBSTR(node, 1, a - 1 + INSTR(SUBSTR(node, a + 1), '/')) END AS scope FROM s),
+#@   scopes AS (SELECT scope, COUNT(*) AS n, SUM(median_us) AS us,
+#@     ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, scope) AS rank FROM scoped GROUP BY scope)
+#@   SELECT MIN(rank, 16) AS row, CASE WHEN rank < 16 THEN scope ELSE 'all others' END, SUM(n), SUM(us) FROM scopes
+#@   GROUP BY row ORDER BY row
+#@ query devices: index, name
+#@   SELECT device_id, name FROM v_device WHERE run_id = :run AND name <> 'whole'
+stats $types using 1 nooutput
+m = STATS_records
+stats $devices using 1 nooutput
+n = STATS_records
+array name[n]
+stats $devices using (name[int($0) + 1] = strcol(2), $1) nooutput
+stats $types using 4 nooutput
+top = STATS_max
+eval PICTURE(80 + 25 * m, n)
+if (!wide) { set lmargin 17 }
+set yrange [m + 0.7:0.3]
+set xrange [0:top * scale * (wide ? 1.16 : 1.7)]
+set xlabel "time in a step [".unit."]"
+set grid noytics
+set tics scale 0.5
+plot $types using (NaN):1:ytic(short(strcol(2), wide ? 36 : 17)) with points notitle, \
+     $bars using ($3 * scale):1:($3 * scale):($4 * scale):($1 - 0.36):($1 + 0.36):(device_colour[int($2) + 1]) with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
+     $types using ($4 * scale):1:(sprintf(" %.3g %s, %d", $4 * scale, unit, $3)) with labels left textcolor rgb SOFT notitle, \
+     for [k = 1:n] NaN with boxes fs solid 1.0 noborder lc rgb device_colour[k] title name[k]
