@@ -155,6 +155,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
   if (out->path) printf("Critical path (simulated): %s\n", out->path);
   if (out->tau == out->tau)
     printf("Simulated against measured: Kendall's tau %.2f over %u placements.\n", out->tau, out->tau_placements);
+  if (out->learning) printf("%s", out->learning);
   if (out->trace_overhead == out->trace_overhead)
     printf(out->trace_told ? "Tracing costs %.1f %% of a step.\n"
                            : "Tracing costs no more than steps vary (%.1f %% of one, as measured).\n",

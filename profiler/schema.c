@@ -131,7 +131,18 @@ const char tfc_schema_added[] =
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
     // What drivers have measured to choose their algorithms; device: the model that it holds for.
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
-    " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;";
+    " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;"
+    // What a step of the placement was thought to take before it was measured: by the simulator with the profile's
+    // costs (or the description's), and by what had been learned; sd of its logarithm.
+    "CREATE TABLE IF NOT EXISTS prediction ("
+    " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, prior_us REAL, learned_us REAL,"
+    " learned_sd REAL) STRICT;"
+    // Who proposed what was measured in a run: how many, how many of them were faster in turns than what led before;
+    // learned: 1, a policy.
+    "CREATE TABLE IF NOT EXISTS proposer ("
+    " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, learned INTEGER NOT NULL,"
+    " measured INTEGER NOT NULL, won INTEGER NOT NULL, best_simulated_us REAL, best_measured_us REAL,"
+    " PRIMARY KEY (run_id, name)) STRICT, WITHOUT ROWID;";
 
 // The replay of a captured segment that the work came with: its launch's number in the process.
 const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
@@ -158,7 +169,8 @@ const char tfc_schema_views[] =
          " 'expert') AS expert_us, r.speedup, r.speedup_low, r.speedup_high, r.bound_us, r.bound_name,"
          " r.trace_overhead, r.tau, r.tau_placements, (SELECT COUNT(*) FROM placement p WHERE p.run_id ="
          " r.run_id AND p.episode IS NOT NULL) AS episodes, r.message, (SELECT CAST(s.value AS TEXT) FROM state s"
-         " WHERE s.run_id = r.run_id AND s.name = 'measured_with') AS measured_with FROM run r LEFT JOIN placement b ON"
+         " WHERE s.run_id = r.run_id AND s.name = 'measured_with') AS measured_with, (SELECT CAST(s.value AS TEXT) FROM"
+         " state s WHERE s.run_id = r.run_id AND s.name = 'learning') AS learning FROM run r LEFT JOIN placement b ON"
          " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
@@ -267,10 +279,15 @@ const char tfc_schema_views[] =
          " COALESCE(final_median_us, median_us) AS step_median_us, COALESCE(final_q1_us, q1_us) AS"
          " step_q1_us, COALESCE(final_q3_us, q3_us) AS step_q3_us, COALESCE(final_steps, steps) AS"
          " step_count, simulated_us, transfers, transfer_bytes, message FROM placement")
+    VIEW("v_proposer",
+         "SELECT run_id, name AS algorithm, learned, measured, won, best_simulated_us, best_measured_us FROM proposer")
     VIEW("v_episode",
          "SELECT run_id, episode, placement_id, role, name AS placement, algorithm, state, label, median_us"
          " AS step_median_us, q1_us AS step_q1_us, q3_us AS step_q3_us, steps AS step_count, simulated_us,"
-         " ratio AS ratio_to_reference, reward, cost_s, at_s, transfers, transfer_bytes, message, (SELECT"
+         " ratio AS ratio_to_reference, reward, cost_s, at_s, transfers, transfer_bytes, message, (SELECT prior_us"
+         " FROM prediction f WHERE f.placement = placement.placement) AS prior_us, (SELECT learned_us FROM prediction"
+         " f WHERE f.placement = placement.placement) AS predicted_us, (SELECT learned_us / median_us - 1 FROM"
+         " prediction f WHERE f.placement = placement.placement) AS prediction_error, (SELECT"
          " CAST(s.value AS TEXT) FROM state s WHERE s.run_id = placement.run_id AND s.name = 'measured_with') AS"
          " measured_with, MIN(CASE"
          " WHEN state = 'ok' THEN median_us END) OVER (PARTITION BY run_id ORDER BY episode) AS"

@@ -201,6 +201,17 @@ TFC_MUST_USE tfc_status tfc_store_add_op_totals(struct tfc_store *store, int64_t
                                                 const struct tfc_store_op_total *totals, size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key,
                                                 const struct tfc_store_transfer *transfers, size_t count);
+// What a step was thought to take before it was measured, us, and how sure (of the logarithm); NaN: not known.
+TFC_MUST_USE tfc_status tfc_store_add_prediction(struct tfc_store *store, int64_t key, double prior_us,
+                                                 double learned_us, double learned_sd);
+struct tfc_store_proposer { // of what a run measured; infinite or NaN: not known
+  const char *name;
+  bool learned;
+  uint32_t measured, won;
+  double best_simulated_us, best_measured_us;
+};
+TFC_MUST_USE tfc_status tfc_store_add_proposers(struct tfc_store *store, int64_t run,
+                                                const struct tfc_store_proposer *proposers, size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key,
                                              const struct tfc_store_memory *memory, size_t count);
 // What a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.

@@ -47,6 +47,10 @@
               "total_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                         \
   X(TRANSFER, "INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns, "    \
               "duration_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                         \
+  X(PREDICTION, "INSERT OR REPLACE INTO prediction (placement, prior_us, learned_us, learned_sd) VALUES (?1, ?2, ?3, " \
+                "?4)")                                                                                                 \
+  X(PROPOSER, "INSERT OR REPLACE INTO proposer (run_id, name, learned, measured, won, best_simulated_us, "             \
+              "best_measured_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                 \
   X(MEMORY, "INSERT OR REPLACE INTO memory (placement, device_id, peak_bytes) VALUES (?1, ?2, ?3)")                    \
   X(WORK, "INSERT INTO work (placement, step, position, kind, name, device_id, node_id, context, stream, start_ns, "   \
           "duration_ns, grid, block, registers, shared_bytes, bytes, direction, transfer, segment) VALUES (?1, ?2, "   \

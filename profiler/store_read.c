@@ -103,6 +103,16 @@ tfc_status tfc_store_read_assignment(struct tfc_store *store, int64_t key, tfc_s
            { s = fn(user, count_of(q, 0), count_of(q, 1)); });
 }
 
+tfc_status tfc_store_read_proposers(struct tfc_store *store, int64_t run_id, tfc_store_proposer_fn fn, void *user) {
+  FOR_ROWS("SELECT name, learned, measured, won, best_simulated_us, best_measured_us FROM proposer WHERE run_id = ?1",
+           run_id, {
+             const struct tfc_store_proposer row = {text_of(q, 0),   sqlite3_column_int(q, 1) != 0,
+                                                    count_of(q, 2),  count_of(q, 3),
+                                                    number_of(q, 4), number_of(q, 5)};
+             s = fn(user, &row);
+           });
+}
+
 tfc_status tfc_store_read_memory(struct tfc_store *store, int64_t key, tfc_store_memory_fn fn, void *user) {
   FOR_ROWS("SELECT device_id, peak_bytes FROM memory WHERE placement = ?1", key, {
     const struct tfc_store_memory row = {count_of(q, 0), (uint64_t)sqlite3_column_int64(q, 1)};

@@ -32,6 +32,9 @@ typedef tfc_status (*tfc_store_assignment_fn)(void *user, uint32_t unit_id, uint
 TFC_MUST_USE tfc_status tfc_store_read_assignment(struct tfc_store *store, int64_t key, tfc_store_assignment_fn fn,
                                                   void *user);
 typedef tfc_status (*tfc_store_memory_fn)(void *user, const struct tfc_store_memory *memory);
+typedef tfc_status (*tfc_store_proposer_fn)(void *user, const struct tfc_store_proposer *proposer);
+TFC_MUST_USE tfc_status tfc_store_read_proposers(struct tfc_store *store, int64_t run_id, tfc_store_proposer_fn fn,
+                                                 void *user);
 TFC_MUST_USE tfc_status tfc_store_read_memory(struct tfc_store *store, int64_t key, tfc_store_memory_fn fn, void *user);
 
 #endif

@@ -128,6 +128,16 @@ tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key, const s
        (int64_t)t[i].output, (int64_t)t[i].source, (int64_t)t[i].target, (int64_t)t[i].bytes, t[i].start_ns,
        t[i].duration_ns);
 }
+tfc_status tfc_store_add_prediction(struct tfc_store *store, int64_t key, double prior_us, double learned_us,
+                                    double learned_sd) {
+  return tfc_store_put(store, TFC_STORE_PREDICTION, "ifff", key, prior_us, learned_us, learned_sd);
+}
+tfc_status tfc_store_add_proposers(struct tfc_store *store, int64_t run, const struct tfc_store_proposer *p,
+                                   size_t count) {
+  ROWS(count, TFC_STORE_PROPOSER, "isiiiff", run, p[i].name, (int64_t)p[i].learned, (int64_t)p[i].measured,
+       (int64_t)p[i].won, isfinite(p[i].best_simulated_us) ? p[i].best_simulated_us : (double)NAN,
+       isfinite(p[i].best_measured_us) ? p[i].best_measured_us : (double)NAN);
+}
 tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key, const struct tfc_store_memory *m, size_t count) {
   ROWS(count, TFC_STORE_MEMORY, "iii", key, (int64_t)m[i].device_id, (int64_t)m[i].peak);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "placer/elsewhere/private.h"
+#include "placer/learned/errors.h"
 #include "profiler/statistics.h"
 #include "runtime/base/units.h"
 
@@ -38,36 +39,16 @@ static tfc_status add_baselines(struct tfc_elsewhere *r, struct tfc_placement *p
   return NULL;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // Compares the learned model's prediction before each reading with the given model's: its error, and Kendall's tau.
-static void add_errors(struct tfc_elsewhere *r, struct tfc_text *t) {
-  const size_t most = r->known.count;
-  double *learned = malloc(5 * (most + 1) * sizeof *learned), tau[2], error[2];
-  double *given = learned + most + 1, *measured = given + most + 1, *left = measured + most + 1;
-  size_t count = 0;
-  if (!learned) return;
-  for (size_t i = 0; i < most; i++) {
+static void add_errors(const struct tfc_elsewhere *r, struct tfc_text *t) {
+  struct tfc_learned_predictions all = {0};
+  for (size_t i = 0; i < r->known.count; i++) {
     const struct tfc_elsewhere_known *k = &r->known.data[i];
-    if (!isfinite(k->predicted_us) || !isfinite(k->simulated_us) || !isfinite(k->log_us)) continue;
-    learned[count] = log(k->predicted_us), given[count] = log(k->simulated_us), measured[count++] = k->log_us;
+    const struct tfc_learned_prediction p = {k->predicted_us, k->simulated_us, exp(k->log_us)};
+    if (isfinite(p.learned) && isfinite(p.given) && isfinite(p.measured)) t->failed |= !tfc_array_push(&all.list, p);
   }
-  for (int which = 0; which < 2 && count >= 10; which++) {
-    const double *x = which ? given : learned;
-    for (size_t i = 0; i < count; i++) left[i] = fabs(x[i] - measured[i]);
-    qsort(left, count, sizeof *left, ascending);
-    error[which] = left[count / 2], tau[which] = tfc_kendall_tau(x, measured, NULL, count, NULL);
-  }
-  if (count >= 10)
-    tfc_text_printf(
-        t,
-        "Before each of %zu readings the learned model was %.1f %% off in the median (the given one %.1f %%), "
-        "Kendall's tau %.2f (%.2f).\n",
-        count, 100 * (exp(error[0]) - 1), 100 * (exp(error[1]) - 1), tau[0], tau[1]);
-  free(learned);
+  tfc_learned_tell_errors(&all, t);
+  tfc_array_free(&all.list);
 }
 
 static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdict *v) {

@@ -31,7 +31,7 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
   for (uint32_t n = 0; n < p->node_count; n++)
     if (!tfc_strmap_put(&r->node_of, p->graph->names[n], n, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_simulator_create(p, &r->simulator));
-  if (!t->prior) TFC_TRY(s, tfc_learned_create(p, &r->learned));
+  if (!t->prior) TFC_TRY(s, tfc_learned_create(p, false, &r->learned));
   TFC_TRY(s, tfc_command_start(&(struct tfc_command_options){.command = t->measure_with,
                                                              .graph = o->graph,
                                                              .machine = o->machine,

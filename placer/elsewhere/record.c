@@ -155,6 +155,7 @@ static tfc_status add_placement(struct tfc_elsewhere *r, struct tfc_elsewhere_kn
                                     .transfer_bytes = v.transfer_bytes,
                                     .message = k->note};
   TFC_TRY(s, tfc_store_add_placement(r->store, r->run, &row, k->solution.device, p->unit_count, &k->key));
+  TFC_TRY(s, tfc_store_add_prediction(r->store, k->key, k->simulated_us, k->predicted_us, (double)NAN));
   for (uint32_t d = 0; d < p->device_count && timed; d++)
     TFC_TRY(s, tfc_store_add_memory(r->store, k->key, &(struct tfc_store_memory){d, v.memory[d]}, 1));
 out:

@@ -102,7 +102,7 @@ static tfc_status search_learned(struct round *x, double seconds, uint64_t evalu
   const uint32_t draws = tfc_command_has_operations(r->program) ? DRAWS_OF_TRACES : DRAWS;
   TFC_TRY(s, tfc_learned_fit(r->learned));
   for (uint32_t i = 0; i < draws && x->count < x->wanted; i++) {
-    TFC_TRY(s, tfc_learned_world(r->learned, i ? &r->random : NULL, &world));
+    TFC_TRY(s, tfc_learned_world(r->learned, r->problem, i ? &r->random : NULL, &world));
     TFC_TRY(s, search_world(x, world.problem, seconds / draws, evaluations / draws,
                             (x->wanted - x->count) / (draws - i) + 1, start, i ? "thompson" : "learned"));
     tfc_learned_world_deinit(&world);
@@ -128,23 +128,13 @@ out:
 }
 
 // Predicts the batch with the current model, before it is measured.
-static tfc_status predict(const struct round *x) {
-  tfc_status s = NULL;
+static void predict(const struct round *x) {
   struct tfc_elsewhere *r = x->run;
-  struct tfc_learned_world world = {0};
-  struct tfc_simulator *simulator = NULL;
-  TFC_TRY(s, tfc_learned_world(r->learned, NULL, &world));
-  TFC_TRY(s, tfc_simulator_create(world.problem, &simulator));
   for (uint32_t i = 0; i < x->count; i++) {
     struct tfc_elsewhere_known *k = &r->known.data[x->list[i]];
-    struct tfc_verdict v = {0};
-    tfc_simulate(simulator, k->solution.device, k->solution.rank, TFC_TIME_MAX, &v);
-    if (v.legal) k->predicted_us = 1e-6 * (double)v.value;
+    double us;
+    if (tfc_learned_predict(r->learned, &k->solution, &us, NULL)) k->predicted_us = us;
   }
-out:
-  tfc_simulator_free(simulator);
-  tfc_learned_world_deinit(&world);
-  return s;
 }
 
 // How long a round may search, so that time for measurements and the final turns is left.
@@ -186,7 +176,7 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     idle = x.count ? 0 : idle + 1;
     if (!x.count) continue;
     const uint32_t added = x.count;
-    if (r->learned && round) TFC_TRY(s, predict(&x));
+    if (r->learned && round) predict(&x);
     if (r->best != UINT32_MAX && r->best != r->reference) x.list[x.count++] = r->best;
     TFC_TRY(s, tfc_elsewhere_read(r, x.list, x.count));
     tfc_elsewhere_say(r, false, "round %u: %u placements measured, %u in all; the best takes %.4g us", round + 1, added,

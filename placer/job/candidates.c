@@ -54,6 +54,10 @@ void tfc_job_candidates_deinit(struct tfc_job_candidates *c) {
   tfc_array_free(&c->list);
 }
 
+static double known(double us) {
+  return isnan(us) ? 0 : us;
+}
+
 // --- Adding ----------------------------------------------------------------------------------------------------------
 tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name, const char *algorithm,
                                   const char *role, const struct tfc_solution *solution, uint32_t *out_index,
@@ -80,6 +84,8 @@ tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name
                                 .level_us = (double)NAN,
                                 .final_us = (double)NAN};
   k.simulated_us = k.predicted_us = tfc_job_model_simulate(c->model, solution);
+  k.prior_us = known(tfc_job_model_prior(c->model, solution));
+  k.learned_us = known(tfc_job_model_predict(c->model, solution, &k.learned_sd));
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", c->list.count);
   k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
   if (!k.name || (algorithm && !k.algorithm)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -121,6 +127,9 @@ tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t i
                                     .level_us = k->level_us,
                                     .simulated_us = k->simulated_us,
                                     .predicted_us = k->predicted_us,
+                                    .prior_us = k->prior_us,
+                                    .learned_us = known(tfc_job_model_predict(c->model, solution, NULL)),
+                                    .learned_sd = k->learned_sd,
                                     .final_us = (double)NAN,
                                     .final_q1 = k->final_q1,
                                     .final_q3 = k->final_q3,
@@ -296,6 +305,12 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
   if (!seen)
     tfc_job_say(c->clock, false, "best so far: %s a step, by %s", tfc_show_us(text, k->median_us),
                 k->algorithm ? k->algorithm : k->name);
+}
+
+void tfc_job_candidates_confirm(struct tfc_job_candidates *c, uint32_t former, double ratio) {
+  if (c->best == UINT32_MAX) return;
+  c->list.data[c->best].level_us = ratio * c->list.data[former].level_us; // of more readings than its first
+  if (ratio > 1) tfc_job_candidates_lead(c, former);
 }
 
 // Makes the candidate with the least `us` the incumbent, among those that can be the answer and are better.

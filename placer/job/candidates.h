@@ -32,6 +32,9 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   double level_us;
   double simulated_us; // with the costs as they were known when it was simulated
   double predicted_us; // the same before it was measured, as it is stored; NaN: not simulated then
+  // By the profile alone; by all that was learned before it was measured, and how sure (of the logarithm). 0: not
+  // known.
+  double prior_us, learned_us, learned_sd;
   // Medians of the final turns that chose the answer, in order. The figures of the final run, below, are of the turns
   // after them, which had no part in the choice.
   double choose_us[TFC_JOB_CHOOSE_ROUNDS];
@@ -108,6 +111,9 @@ void tfc_job_candidates_predict(struct tfc_job_candidates *candidates); // simul
 void tfc_job_candidates_consider(struct tfc_job_candidates *candidates, uint32_t index);
 // Makes it the incumbent; UINT32_MAX: there is none.
 void tfc_job_candidates_lead(struct tfc_job_candidates *candidates, uint32_t index);
+// The incumbent was measured again in turns with `former`, and takes `ratio` times as long: where that is longer, the
+// former leads again.
+void tfc_job_candidates_confirm(struct tfc_job_candidates *candidates, uint32_t former, double ratio);
 // Makes the best candidate the incumbent if it is better: by the time of its first measurement, by its level, or by the
 // final run.
 void tfc_job_candidates_choose_by_median(struct tfc_job_candidates *candidates);

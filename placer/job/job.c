@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/job/account.h"
 #include "placer/job/answer.h"
 #include "placer/job/evaluate.h"
 #include "placer/job/final.h"
@@ -27,6 +28,7 @@ struct tfc_job {
   struct tfc_job_model model;
   struct tfc_job_candidates candidates;
   struct tfc_job_journal journal;
+  struct tfc_job_proposers proposers;
   struct tfc_measurer *measurer;
   const struct tfc_measure_info *info;
   struct tfc_tensor *feeds; // [step->feed_count]; synthetic ones are owned
@@ -179,6 +181,7 @@ static void tear_down(struct tfc_job *j) {
   free(j->feeds);
   free(j->feed_list);
   tfc_job_candidates_deinit(&j->candidates);
+  tfc_job_proposers_deinit(&j->proposers);
   tfc_job_model_deinit(&j->model);
 }
 
@@ -190,7 +193,8 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
                                 .model = &j->model,
                                 .candidates = &j->candidates,
                                 .journal = &j->journal,
-                                .measurer = j->measurer};
+                                .measurer = j->measurer,
+                                .proposers = &j->proposers};
   j->clock.phase = TFC_JOB_PROFILE;
   if (!j->o->resume || j->model.calibration.link_count == 0) {
     tfc_job_candidates_clear(&j->candidates); // of a profile that did not end
@@ -201,18 +205,32 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
   }
   TFC_TRY(s, tfc_job_journal_rebuild(&j->journal, &j->model));
   j->model.profiled = true;
-  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model));
+  TFC_TRY(s, tfc_job_model_begin_learning(&j->model));
+  if (j->o->resume)
+    TFC_TRY(s, tfc_job_resume_learning(&j->clock, &j->model, &j->candidates, &j->journal, &j->proposers));
+  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
   tfc_job_candidates_predict(&j->candidates);
   if (j->o->evaluate) return tfc_job_evaluate(&turns, out);
   TFC_TRY(s, tfc_job_rivals(&turns));
-  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model));
+  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
   j->clock.phase = TFC_JOB_SEARCH;
   TFC_TRY(s, tfc_job_search(&turns));
-  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model));
+  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
   j->clock.phase = TFC_JOB_FINAL;
   TFC_TRY(s, j->o->repeats ? tfc_job_repeat(&turns, out) : tfc_job_final(&turns));
 out:
   return s;
+}
+
+static tfc_status tell_learning(struct tfc_job *j, struct tfc_job_outcome *out) {
+  struct tfc_text text = {0};
+  tfc_job_account(&j->candidates, &j->proposers, &text);
+  if (text.failed || !text.size) {
+    tfc_text_deinit(&text);
+    return NULL; // a line is lost
+  }
+  out->learning = text.data;
+  return tfc_job_journal_account(&j->journal, out->learning);
 }
 
 static void finish(struct tfc_job *j, tfc_status failure, struct tfc_job_outcome *out) {
@@ -294,7 +312,8 @@ out:
   }
   if (s && tfc_status_code(s) != TFC_CANCELLED && out->exit_code != 5) out->exit_code = tfc_status_exit_code(s);
   if (out->run) {
-    tfc_status t = j.model.problem ? tfc_job_journal_progress(&j.journal, &j.model) : NULL;
+    tfc_status t = j.model.problem ? tfc_job_journal_progress(&j.journal, &j.model, &j.proposers) : NULL;
+    if (!t && j.model.problem) t = tell_learning(&j, out);
     tfc_status_free(t);
     j.clock.phase = TFC_JOB_DONE;
     finish(&j, s, out);

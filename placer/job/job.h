@@ -1,8 +1,7 @@
 // The main job: a TensorFlow graph, local devices, and the placement that is measurably best. Phases: profile and
-// baselines (a third of the time), search and learn (the rest), final measurement and report (a quarter held back). Some
-// of the final turns choose the answer; its figures are of those after them.
-// Everything goes to the database as it happens; an interrupted job goes on from there. A program parses flags, shows
-// events and prints the outcome.
+// baselines (a third of the time), search and learn (the rest), final measurement and report (a quarter held back).
+// Some of the final turns choose the answer; its figures are of those after them. Everything goes to the database as it
+// happens; an interrupted job goes on from there. A program parses flags, shows events and prints the outcome.
 //
 //   struct tfc_job_outcome outcome = {0};
 //   tfc_status s = tfc_job_run(&options, &outcome);

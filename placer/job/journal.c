@@ -140,8 +140,9 @@ static tfc_status store_costs(struct tfc_job_journal *j, const struct tfc_job_mo
   }
   for (uint32_t c = 0; c < m->subject->cost_count; c++) {
     for (uint32_t k = 0; k < m->subject->kind_count && m->subject->runs[c]; k++) {
-      struct tfc_cost cost = tfc_cost_table_get(m->costs, m->subject->node_of[c], k);
+      struct tfc_cost cost = tfc_cost_table_get(m->alone, m->subject->node_of[c], k);
       if (!cost.samples) continue;
+      cost.fastest_us = fmin(cost.fastest_us, tfc_cost_table_fastest(m->costs, m->subject->node_of[c], k));
       char kind[32];
       snprintf(kind, sizeof kind, "%.*s", TFC_STR_ARG(m->subject->kinds[k]));
       struct tfc_store_cost row = {m->subject->node_of[c], kind,        cost.median_us, cost.q1_us, cost.q3_us,
@@ -201,7 +202,10 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
                                     .message = k->note};
   s = tfc_store_add_placement(j->store, j->run, &row, k->whole || k->solution.device ? device : NULL, units, &at->key);
   free(device);
-  return s;
+  if (s || !(k->prior_us > 0)) return s;
+  const bool learned = k->learned_us > 0;
+  return tfc_store_add_prediction(j->store, at->key, k->prior_us, learned ? k->learned_us : (double)NAN,
+                                  learned ? k->learned_sd : (double)NAN);
 }
 
 // Adds rows of the timed steps; rows of operations only for traced steps.
@@ -378,16 +382,47 @@ int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *j, uint32_t i
 }
 
 // --- Going on, and the end -------------------------------------------------------------------------------------------
-tfc_status tfc_job_journal_progress(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+static tfc_status store_learned(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+  struct tfc_text text = {0};
+  tfc_status s = tfc_learned_save(m->learned, &text);
+  if (!s) s = tfc_store_set_state(j->store, j->run, "learned", (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
+  return s;
+}
+
+static tfc_status store_proposers(struct tfc_job_journal *j, const struct tfc_job_proposers *p) {
+  for (size_t i = 0; i < p->list.count; i++) {
+    const struct tfc_job_proposer *one = &p->list.data[i];
+    const struct tfc_store_proposer row = {one->name, one->learned,        one->measured,
+                                           one->won,  one->best_simulated, one->best_measured};
+    TFC_RETURN_IF_ERROR(tfc_store_add_proposers(j->store, j->run, &row, 1));
+  }
+  return NULL;
+}
+
+tfc_status tfc_job_journal_progress(struct tfc_job_journal *j, const struct tfc_job_model *m,
+                                    const struct tfc_job_proposers *proposers) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
   tfc_text_printf(&text, "%.3f %.6g %.6g", tfc_job_seconds(j->clock), m->trace_overhead, m->trace_overhead_least);
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", (tfc_str){text.data, text.size}));
   TFC_TRY(s, store_devices(j, m));
+  if (m->learned) TFC_TRY(s, store_learned(j, m));
+  TFC_TRY(s, store_proposers(j, proposers));
   TFC_TRY(s, tfc_store_commit(j->store));
 out:
   tfc_text_deinit(&text);
+  return s;
+}
+
+tfc_status tfc_job_journal_account(struct tfc_job_journal *j, const char *text) {
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "learning", tfc_str_from(text)));
+  TFC_TRY(s, tfc_store_commit(j->store));
+out:
+  if (s) tfc_store_rollback(j->store);
   return s;
 }
 

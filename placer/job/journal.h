@@ -4,6 +4,7 @@
 #define TFC_PLACER_JOB_JOURNAL_H
 
 #include "placer/job/candidates.h"
+#include "placer/job/proposers.h"
 #include "profiler/store.h"
 
 struct tfc_job_journal_row { // of a candidate
@@ -45,7 +46,10 @@ TFC_MUST_USE tfc_status tfc_job_journal_in_flight(struct tfc_job_journal *journa
 TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal,
                                                  const struct tfc_job_candidates *candidates, uint32_t index);
 // Stores what an interrupted run needs to be resumed.
-TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model);
+TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
+                                                 const struct tfc_job_proposers *proposers);
+// What learning did, in words.
+TFC_MUST_USE tfc_status tfc_job_journal_account(struct tfc_job_journal *journal, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
 // Ends the run, with any outcome.
 TFC_MUST_USE tfc_status tfc_job_journal_finish(struct tfc_job_journal *journal, const struct tfc_store_answer *answer);

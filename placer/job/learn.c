@@ -43,6 +43,9 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
   TFC_TRY(s, tfc_job_candidates_add(c, NULL, l->algorithm, "candidate", &fine, &at, &is_new));
   if (!is_new) TFC_TRY(s, tfc_job_candidates_add_again(c, at, &fine, l->algorithm, &at));
   TFC_TRY(s, tfc_job_turns_take(l->t, at, m, "screen"));
+  TFC_TRY(s, tfc_job_turns_learn(l->t, at, m));
+  TFC_TRY(s, tfc_job_proposers_measured(l->t->proposers, l->algorithm, true, c->list.data[at].predicted_us,
+                                        c->list.data[at].level_us));
   TFC_TRY(s, keep_sequence(c, at, candidate));
   tfc_job_candidates_consider(c, at);
   tfc_job_say(l->t->clock, false, NULL);
@@ -75,6 +78,7 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
   TFC_TRY(s, tfc_evaluator_measured(t->measurer, tfc_job_model_search_subject(t->model), p, &settings, observed, &l,
                                     &evaluator));
   tfc_job_say(t->clock, false, "%s learns from up to %u measurements", algo->name, measurements);
+  const uint32_t former = t->candidates->best;
   s = algo->propose(p, evaluator, &budget, &found, &evaluations);
   if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
     tfc_job_say(t->clock, true, "%s: %s", algo->name, tfc_status_message(s));
@@ -82,6 +86,7 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
     s = NULL;
   }
   if (!s && tfc_job_cancelled(t->clock)) s = tfc_status_make(TFC_CANCELLED, "interrupted");
+  if (!s) s = tfc_job_turns_confirm(t, former);
 out:
   tfc_evaluator_free(evaluator);
   tfc_solution_deinit(&found);

@@ -91,33 +91,61 @@ out:
   return s;
 }
 
+// The machine of the profile. Searches aim lower where placements need more memory than simulated.
+static tfc_status make_machine(const struct tfc_job_model *model, struct tfc_machine **out) {
+  TFC_RETURN_IF_ERROR(tfc_local_machine(model->info, &model->calibration, model->o->execution.limits,
+                                        model->o->execution.limit_count, out));
+  for (uint32_t d = 0; d < (*out)->device_count; d++)
+    if ((*out)->devices[d].memory != TFC_NO_LIMIT)
+      (*out)->devices[d].memory = (uint64_t)((double)(*out)->devices[d].memory / model->memory_ratio);
+  return NULL;
+}
+
+static tfc_status make_problem(const struct tfc_job_model *model, const struct tfc_subject *subject,
+                               const struct tfc_machine *machine, struct tfc_cost_graph **out_graph,
+                               struct tfc_problem **out) {
+  TFC_RETURN_IF_ERROR(tfc_subject_cost_graph(subject, model->alone, false, model->kept, out_graph));
+  return tfc_problem_create(*out_graph, machine, model->o->objective, out);
+}
+
+// In place of what the profile says, what was learned: a world of the same units.
+static tfc_status correct(const struct tfc_job_model *model, struct tfc_machine **machine,
+                          struct tfc_cost_graph **graph, struct tfc_problem **problem) {
+  struct tfc_learned_world world = {0};
+  TFC_RETURN_IF_ERROR(tfc_learned_world(model->learned, *problem, NULL, &world));
+  tfc_problem_free(*problem);
+  tfc_cost_graph_free(*graph);
+  tfc_machine_free(*machine);
+  *machine = world.machine, *graph = world.graph, *problem = world.problem;
+  return NULL;
+}
+
 tfc_status tfc_job_model_rebuild(struct tfc_job_model *model) {
   tfc_status s = NULL;
-  struct tfc_machine *machine = NULL;
-  struct tfc_cost_graph *graph = NULL;
+  const bool learned = model->learned && tfc_learned_readings(model->learned) > 0;
+  struct tfc_machine *machine = NULL, *coarse_machine = NULL;
+  struct tfc_cost_graph *graph = NULL, *coarse_graph = NULL;
   struct tfc_problem *problem = NULL, *coarse_problem = NULL;
-  struct tfc_cost_graph *coarse_graph = NULL;
   struct tfc_simulator *simulator = NULL;
-  TFC_TRY(s, tfc_local_machine(model->info, &model->calibration, model->o->execution.limits,
-                               model->o->execution.limit_count, &machine));
-  for (uint32_t d = 0; d < machine->device_count; d++) // aim lower if placements need more memory than simulated
-    if (machine->devices[d].memory != TFC_NO_LIMIT)
-      machine->devices[d].memory = (uint64_t)((double)machine->devices[d].memory / model->memory_ratio);
-  TFC_TRY(s, tfc_subject_cost_graph(model->subject, model->costs, false, model->kept, &graph));
-  TFC_TRY(s, tfc_problem_create(graph, machine, model->o->objective, &problem));
-  TFC_TRY(s, tfc_simulator_create(problem, &simulator));
+  if (learned) TFC_TRY(s, tfc_learned_fit(model->learned));
+  TFC_TRY(s, make_machine(model, &machine));
+  TFC_TRY(s, make_problem(model, model->subject, machine, &graph, &problem));
   if (model->coarse) {
-    TFC_TRY(s, tfc_subject_cost_graph(model->coarse, model->costs, false, model->kept, &coarse_graph));
-    TFC_TRY(s, tfc_problem_create(coarse_graph, machine, model->o->objective, &coarse_problem));
+    TFC_TRY(s, make_machine(model, &coarse_machine));
+    TFC_TRY(s, make_problem(model, model->coarse, coarse_machine, &coarse_graph, &coarse_problem));
+    if (learned) TFC_TRY(s, correct(model, &coarse_machine, &coarse_graph, &coarse_problem));
   }
+  if (learned) TFC_TRY(s, correct(model, &machine, &graph, &problem));
+  TFC_TRY(s, tfc_simulator_create(problem, &simulator));
   tfc_simulator_free(model->simulator);
   tfc_problem_free(model->problem);
   tfc_cost_graph_free(model->cost_graph);
   tfc_machine_free(model->machine);
   tfc_problem_free(model->coarse_problem);
   tfc_cost_graph_free(model->coarse_graph);
-  model->coarse_problem = coarse_problem, model->coarse_graph = coarse_graph;
-  coarse_problem = NULL, coarse_graph = NULL;
+  tfc_machine_free(model->coarse_machine);
+  model->coarse_machine = coarse_machine, model->coarse_problem = coarse_problem, model->coarse_graph = coarse_graph;
+  coarse_machine = NULL, coarse_problem = NULL, coarse_graph = NULL;
   model->machine = machine, model->cost_graph = graph, model->problem = problem, model->simulator = simulator;
   machine = NULL, graph = NULL, problem = NULL, simulator = NULL;
 out:
@@ -127,6 +155,19 @@ out:
   tfc_cost_graph_free(coarse_graph);
   tfc_cost_graph_free(graph);
   tfc_machine_free(machine);
+  tfc_machine_free(coarse_machine);
+  return s;
+}
+
+tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model) {
+  tfc_status s = NULL;
+  if (model->prior_problem) return NULL;
+  TFC_TRY(s, make_machine(model, &model->prior_machine));
+  TFC_TRY(s, make_problem(model, model->subject, model->prior_machine, &model->prior_graph, &model->prior_problem));
+  TFC_TRY(s, tfc_simulator_create(model->prior_problem, &model->prior_simulator));
+  if (!model->o->prior && model->info->device_count > 1)
+    TFC_TRY(s, tfc_learned_create(model->prior_problem, true, &model->learned));
+out:
   return s;
 }
 
@@ -136,10 +177,16 @@ void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhe
 }
 
 void tfc_job_model_deinit(struct tfc_job_model *model) {
+  tfc_learned_free(model->learned);
+  tfc_simulator_free(model->prior_simulator);
+  tfc_problem_free(model->prior_problem);
+  tfc_cost_graph_free(model->prior_graph);
+  tfc_machine_free(model->prior_machine);
   tfc_simulator_free(model->simulator);
   tfc_problem_free(model->problem);
   tfc_problem_free(model->coarse_problem);
   tfc_cost_graph_free(model->coarse_graph);
+  tfc_machine_free(model->coarse_machine);
   tfc_subject_free(model->coarse);
   free(model->kept);
   tfc_cost_graph_free(model->cost_graph);
@@ -168,27 +215,22 @@ tfc_status tfc_job_model_learn(struct tfc_job_model *model, const struct tfc_mea
   return s;
 }
 
-tfc_status tfc_job_model_refit(struct tfc_job_model *model, const struct tfc_measured *m) {
+tfc_status tfc_job_model_see(struct tfc_job_model *model, const struct tfc_measured *m) {
   tfc_status s = NULL;
-  if (model->o->prior) return NULL;
-  uint32_t devices = model->info->device_count;
-  double *factors = calloc((size_t)devices * model->calibration.kind_count + 1, sizeof *factors);
   struct tfc_fusion fusion = {0};
-  if (!factors) return tfc_status_no_memory("the placement problem");
-  TFC_TRY(s, tfc_fusion_init(&fusion, m->done_by, m->done_by_count, model->plain, model->kept));
-  for (uint32_t kind = 0; kind < model->calibration.kind_count; kind++) {
-    struct tfc_slowdown_sums sums = {model->calibration.kinds[kind].measured_us,
-                                     model->calibration.kinds[kind].alone_us, devices};
-    for (uint32_t i = 0; i < m->profile_count; i++)
-      tfc_slowdown_add(&sums, model->alone, &fusion, &m->profiles[i], model->kind_of_device, devices, kind);
-    tfc_calibration_slowdown(&model->calibration, kind, factors + (size_t)kind * devices);
-  }
-  for (uint32_t i = 0; i < m->profile_count; i++)
-    TFC_TRY(s, tfc_cost_table_add(model->costs, &m->profiles[i], model->kind_of_device, devices, &fusion, factors));
-out:
+  TFC_RETURN_IF_ERROR(tfc_fusion_init(&fusion, m->done_by, m->done_by_count, model->plain, model->kept));
+  for (uint32_t i = 0; i < m->profile_count && !s; i++)
+    s = tfc_cost_table_add(model->costs, &m->profiles[i], model->kind_of_device, model->info->device_count, &fusion,
+                           NULL);
   tfc_fusion_deinit(&fusion);
-  free(factors);
   return s;
+}
+
+tfc_status tfc_job_model_draw(const struct tfc_job_model *model, struct tfc_random *random,
+                              struct tfc_learned_world *out) {
+  if (!model->learned || !tfc_learned_readings(model->learned))
+    return tfc_status_make(TFC_FAILED_PRECONDITION, "nothing was learned");
+  return tfc_learned_world(model->learned, tfc_job_model_search_problem(model), random, out);
 }
 
 // A plan reuses memory only where that adds no wait, so placements need more memory than the simulator says. How much
@@ -220,6 +262,21 @@ double tfc_job_model_simulate(const struct tfc_job_model *model, const struct tf
   struct tfc_verdict verdict = {0};
   tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
   return verdict.legal ? 1e-6 * (double)verdict.value : (double)NAN;
+}
+
+double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution) {
+  struct tfc_verdict verdict = {0};
+  if (!model->prior_simulator) return (double)NAN;
+  tfc_simulate(model->prior_simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
+  return verdict.legal ? 1e-6 * (double)verdict.value : (double)NAN;
+}
+
+double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd) {
+  double us = (double)NAN;
+  if (!model->learned || !tfc_learned_readings(model->learned) || model->o->objective != TFC_OBJECTIVE_STEP ||
+      !tfc_learned_predict(model->learned, solution, &us, out_sd))
+    return (double)NAN;
+  return us;
 }
 
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device) {

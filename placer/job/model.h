@@ -8,6 +8,7 @@
 #define TFC_PLACER_JOB_MODEL_H
 
 #include "placer/job/options.h"
+#include "placer/learned/learned.h"
 #include "placer/measure/local_machine.h"
 #include "placer/subject/subject.h"
 
@@ -19,13 +20,22 @@ struct tfc_job_model {
   struct tfc_calibration calibration;
   struct tfc_cost_table *plain; // every operation by itself, without rewrites
   bool *kept;                   // [node] it stays with the operation that it is fused into; NULL: nothing is fused
-  struct tfc_cost_table *alone, *costs; // of the profile; refit with candidates
+  struct tfc_cost_table *alone, *costs; // of the profile; with what candidates took, for the fastest ever seen
   uint32_t *kind_of_device;
+  // What the profile says, which learning begins from; and what is learned of it. NULL: not profiled yet, or costs are
+  // to stay as they are (--model prior).
+  struct tfc_machine *prior_machine;
+  struct tfc_cost_graph *prior_graph;
+  struct tfc_problem *prior_problem;
+  struct tfc_simulator *prior_simulator;
+  struct tfc_learned *learned;
+  // Now: corrected by what was learned.
   struct tfc_machine *machine;
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
   // The same with fused nodes kept together: the costs of fused operations hold only there. NULL: there is none.
   struct tfc_subject *coarse;
+  struct tfc_machine *coarse_machine;
   struct tfc_cost_graph *coarse_graph;
   struct tfc_problem *coarse_problem;
   struct tfc_simulator *simulator;
@@ -50,8 +60,13 @@ void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhe
 // `alone` and `costs`.
 TFC_MUST_USE tfc_status tfc_job_model_learn(struct tfc_job_model *model, const struct tfc_measured *measured,
                                             bool plain);
-// Learns from steps on several devices: each operation's time is divided by the slow-down at that moment.
-TFC_MUST_USE tfc_status tfc_job_model_refit(struct tfc_job_model *model, const struct tfc_measured *measured);
+// The profile is over: learning begins from what it says.
+TFC_MUST_USE tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model);
+// Steps on several devices: the fastest that operations were ever seen, for bounds.
+TFC_MUST_USE tfc_status tfc_job_model_see(struct tfc_job_model *model, const struct tfc_measured *measured);
+// A draw of what is not known for sure, as the problem that searches see. FAILED_PRECONDITION: nothing was learned.
+TFC_MUST_USE tfc_status tfc_job_model_draw(const struct tfc_job_model *model, struct tfc_random *random,
+                                           struct tfc_learned_world *out);
 // Learns how much more memory placements need than simulated.
 void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_solution *solution,
                                 const struct tfc_measured *measured);
@@ -60,7 +75,10 @@ bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
 // Asking.
 double tfc_job_model_simulate(const struct tfc_job_model *model,
-                              const struct tfc_solution *solution);                            // us; NaN: illegal
+                              const struct tfc_solution *solution);                                 // us; NaN: illegal
+double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile
+// By all that was learned, and how sure (of the logarithm); NaN: nothing was learned, or it is illegal.
+double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd);
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device); // by unit
 bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // throughput objective, and steps may overlap
 // The problem in which searches and learners move units: the graph's own units, or those with fused nodes kept

@@ -53,4 +53,7 @@ struct tfc_job_options {
   void *user;
 };
 
+// Whether an algorithm proposes what a policy learned: one of `learned`, or the guide's rollouts.
+bool tfc_job_is_learned(const struct tfc_job_options *options, const char *algorithm);
+
 #endif

@@ -26,5 +26,6 @@ void tfc_job_outcome_deinit(struct tfc_job_outcome *out) {
   free(out->crossing);
   free(out->path);
   free(out->first_line);
+  free(out->learning);
   *out = (struct tfc_job_outcome){0};
 }

@@ -19,10 +19,12 @@ struct tfc_job_row { // one line of the answer's table
   double speedup, low, high; // best single device / this one, 95 %; NaN: not measured in turns
   char *note;
 };
-struct tfc_job_pair {  // a placement's simulated time and its repeated measurements
+struct tfc_job_pair {  // a placement's predicted times and its repeated measurements
   char *algorithm;     // the algorithm that proposed it
-  double predicted_us, // simulated before it was measured
-      simulated_us;    // simulated with the costs after the search
+  double prior_us,     // by the profile alone
+      learned_us,      // by all that was learned before it was measured; NaN: nothing was
+      predicted_us,    // simulated with the costs before it was measured
+      simulated_us;    // by those after the search
   double *measured_us; // [measured_count] medians of five steps, minutes apart
   uint32_t measured_count;
 };
@@ -47,6 +49,7 @@ struct tfc_job_outcome {
   uint32_t device_count;
   char *path;                 // simulated critical path by op type: "MatMul 61 %, transfers 12 %, ..."; NULL: none
   char *first_line;           // the most important message
+  char *learning;             // what learning did, lines; NULL: nothing was learned
   struct tfc_job_pair *pairs; // where repeats were asked for
   uint32_t pair_count;
 };

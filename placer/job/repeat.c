@@ -57,6 +57,8 @@ static tfc_status begin_pairs(const struct tfc_job_candidates *c, struct tfc_job
     index[out->pair_count] = i;
     struct tfc_job_pair *pair = &out->pairs[out->pair_count++];
     *pair = (struct tfc_job_pair){.algorithm = tfc_str_dup(tfc_str_from(k->algorithm)),
+                                  .prior_us = k->prior_us > 0 ? k->prior_us : (double)NAN,
+                                  .learned_us = k->learned_us > 0 ? k->learned_us : (double)NAN,
                                   .predicted_us = k->simulated_us,
                                   .simulated_us = tfc_job_model_simulate(c->model, &k->solution),
                                   .measured_us = malloc((c->model->o->repeats + 1u) * sizeof *pair->measured_us)};

@@ -215,3 +215,41 @@ out:
   tfc_text_deinit(&progress);
   return s;
 }
+
+// --- What was learned ------------------------------------------------------------------------------------------------
+static tfc_status take_proposer(void *user, const struct tfc_store_proposer *row) {
+  struct tfc_job_proposers *p = user;
+  struct tfc_job_proposer one = {.name = tfc_str_dup(tfc_str_from(row->name)),
+                                 .learned = row->learned,
+                                 .measured = row->measured,
+                                 .won = row->won,
+                                 .best_simulated = isfinite(row->best_simulated_us) ? row->best_simulated_us : INFINITY,
+                                 .best_measured = isfinite(row->best_measured_us) ? row->best_measured_us : INFINITY};
+  if (one.name && tfc_array_push(&p->list, one)) return NULL;
+  free(one.name);
+  return tfc_status_no_memory("resuming a run");
+}
+
+tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc_job_model *m,
+                                   const struct tfc_job_candidates *c, struct tfc_job_journal *j,
+                                   struct tfc_job_proposers *proposers) {
+  tfc_status s = NULL;
+  struct tfc_text text = {0};
+  TFC_TRY(s, tfc_store_read_proposers(j->store, j->run, take_proposer, proposers));
+  if (!m->learned) goto out;
+  s = tfc_store_get_state(j->store, j->run, "learned", &text);
+  if (!s) s = tfc_learned_load(m->learned, (tfc_str){text.data, text.size});
+  if (s && tfc_status_code(s) == TFC_INVALID_ARGUMENT)
+    tfc_job_say(clock, true, "what run %lld had learned of operations is lost: %s", (long long)j->run,
+                tfc_status_message(s));
+  tfc_status_free(s), s = NULL;
+  for (size_t i = 0; i < c->list.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    if (k->solution.device && k->state == TFC_RESULT_OK && k->median_us > 0)
+      TFC_TRY(s, tfc_learned_add(m->learned, &k->solution, k->median_us, 1, NULL));
+  }
+  TFC_TRY(s, tfc_job_model_rebuild(m));
+out:
+  tfc_text_deinit(&text);
+  return s;
+}

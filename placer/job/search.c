@@ -1,5 +1,5 @@
-// Search: rounds of simulated search. A few of the best and different placements of each round are measured; then costs
-// and slow-down are refit. The learners follow.
+// Search: rounds of simulated search. A few of the best and different placements of each round are measured, and teach
+// the model that the next round searches by. The learners follow.
 #include "placer/job/search.h"
 
 #include <math.h>
@@ -71,6 +71,13 @@ static bool takes_part(const struct tfc_job_options *o, const struct tfc_algo *l
   return is_named(names, learner->name) || (strcmp(names, "auto") == 0 && !(learner->needs & TFC_NEEDS_NAME));
 }
 
+bool tfc_job_is_learned(const struct tfc_job_options *o, const char *algorithm) {
+  const size_t size = strlen(algorithm); // "auto: policy": the guide's rollouts in a search
+  bool learned = size >= 6 && strcmp(algorithm + size - 6, "policy") == 0;
+  for (const struct tfc_algo *const *a = o->learned; a && *a; a++) learned |= strcmp((*a)->name, algorithm) == 0;
+  return learned;
+}
+
 // The algorithms of the options without those that learn; NULL: none is left.
 static tfc_status searching_names(const struct tfc_job_options *o, char **out, bool *out_learn) {
   struct tfc_text text = {0};
@@ -117,15 +124,82 @@ static double searched_us(const struct searching *x) {
   return x->searched.device ? tfc_job_model_simulate(x->t->model, &x->searched) : INFINITY;
 }
 
-static tfc_status keep_searched(struct searching *x, const struct tfc_solution *found) {
+// `drawn`: it was found by a draw of the costs, and is kept only where it is better by what is believed too.
+static tfc_status keep_searched(struct searching *x, const struct tfc_solution *found, bool drawn) {
   tfc_status s = NULL;
   struct tfc_solution fine = {0};
   TFC_TRY(s, tfc_job_model_found(x->t->model, found, &fine));
+  if (drawn && !(tfc_job_model_simulate(x->t->model, &fine) < searched_us(x))) goto out;
   if (x->searched.device) tfc_solution_deinit(&x->searched);
   x->searched = fine, fine = (struct tfc_solution){0};
 out:
   if (fine.device) tfc_solution_deinit(&fine);
   return s;
+}
+
+// --- What is measured of what was found ------------------------------------------------------------------------------
+struct proposal {
+  struct tfc_solution solution;
+  const char *algorithm;
+  double us; // as predicted, or as drawn from what is not known for sure
+  bool used;
+};
+struct proposals {
+  struct proposal *list; // the search's best is first
+  uint32_t count;
+};
+
+static void proposals_deinit(struct proposals *p) {
+  for (uint32_t i = 0; i < p->count; i++) tfc_solution_deinit(&p->list[i].solution);
+  free(p->list);
+}
+
+static tfc_status propose(struct searching *x, struct proposals *to, const struct tfc_solution *found,
+                          const char *algorithm) {
+  tfc_status s = NULL;
+  const struct tfc_job_model *m = x->t->model;
+  struct proposal p = {.algorithm = algorithm};
+  double sd = 0;
+  TFC_TRY(s, tfc_job_model_found(m, found, &p.solution));
+  p.us = tfc_job_model_predict(m, &p.solution, &sd);
+  if (isnan(p.us)) p.us = tfc_job_model_simulate(m, &p.solution), sd = 0;
+  if (isnan(p.us)) goto out;
+  p.us *= exp(sd * tfc_random_normal(&x->random));
+  to->list[to->count++] = p, p = (struct proposal){0};
+out:
+  tfc_solution_deinit(&p.solution);
+  return s;
+}
+
+// The next to measure: of the proposer that the bandit draws; NULL: none is left.
+static struct proposal *next_of(struct searching *x, struct proposals *of) {
+  struct proposal *best = NULL;
+  double highest = -1, limit = INFINITY;
+  const struct tfc_job_options *o = x->t->model->o;
+  for (uint32_t i = 0; i < of->count; i++) limit = fmin(limit, 1.12 * of->list[i].us);
+  for (uint32_t i = 0; i < of->count; i++) {
+    struct proposal *p = &of->list[i];
+    bool first = !p->used && p->us <= limit; // of its proposer's
+    for (uint32_t k = 0; k < of->count && first; k++)
+      first = of->list[k].used || k == i || strcmp(of->list[k].algorithm, p->algorithm) != 0 || of->list[k].us >= p->us;
+    if (!first) continue;
+    const double draw = tfc_job_proposers_draw(x->t->proposers, p->algorithm, tfc_job_is_learned(o, p->algorithm),
+                                               x->t->schedule->measurements, &x->random);
+    if (draw > highest) highest = draw, best = p;
+  }
+  return best;
+}
+
+// The problem that a round searches: what is believed, or every other time a draw of what is not known for sure
+// (Thompson 1933), so that what the model may be wrong about is looked at as long as it may pay.
+static tfc_status world_of(struct searching *x, uint32_t round, struct tfc_learned_world *world,
+                           const struct tfc_problem **out) {
+  const struct tfc_job_model *m = x->t->model;
+  *out = tfc_job_model_search_problem(m);
+  if (round % 2 == 0 || !m->learned || !tfc_learned_readings(m->learned)) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_job_model_draw(m, &x->random, world));
+  *out = world->problem;
+  return NULL;
 }
 
 static tfc_status search_round(struct searching *x, const char *names, uint32_t round, double seconds,
@@ -134,9 +208,12 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   struct tfc_job_turns *t = x->t;
   const struct tfc_job_model *m = t->model;
   struct tfc_search_outcome outcome = {0};
+  struct tfc_learned_world world = {0};
   struct tfc_solution near = {0}, start = {0};
-  const struct tfc_problem *p = tfc_job_model_search_problem(m);
+  struct proposals found = {0};
+  const struct tfc_problem *p = NULL;
   uint32_t list[BATCH], count = 0;
+  TFC_TRY(s, world_of(x, round, &world, &p));
   TFC_TRY(s, tfc_solution_init(&start, p));
   const struct tfc_solution *from = start_of(x);
   bool started = from != NULL;
@@ -152,15 +229,21 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   if (m->o->evaluations) options.evaluations = m->o->evaluations;
   TFC_TRY(s, tfc_search(p, &options, &outcome));
   if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
+  found.list = calloc(outcome.entry_count + 1u, sizeof *found.list);
+  if (!found.list) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
-    double limit = 1.12e-6 * (double)outcome.value;
-    TFC_TRY(s, keep_searched(x, &outcome.best));
-    TFC_TRY(s, offer_found(t, &outcome.best, outcome.algorithm, INFINITY, list, &count));
+    TFC_TRY(s, keep_searched(x, &outcome.best, world.problem != NULL));
+    TFC_TRY(s, propose(x, &found, &outcome.best, outcome.algorithm));
     for (uint32_t i = 0; i < outcome.entry_count; i++) {
       const struct tfc_search_entry *e = &outcome.entries[i];
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
-        TFC_TRY(s, offer_found(t, &e->solution, e->algorithm, limit, list, &count));
+        TFC_TRY(s, propose(x, &found, &e->solution, e->algorithm));
     }
+    for (struct proposal *k = found.count ? found.list : NULL; k && count < BATCH; k = next_of(x, &found)) {
+      k->used = true;
+      TFC_TRY(s, offer(t, &k->solution, k->algorithm, INFINITY, list, &count));
+    }
+    const double limit = 1.12e-6 * (double)outcome.value;
     // Measure at least FEWEST, so that something is learned.
     for (int tries = 0; tries < 40 && count < FEWEST; tries++) {
       TFC_TRY(s, tfc_solution_init(&near, p));
@@ -171,12 +254,16 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   }
   uint32_t left = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
   if (count > left) count = left;
+  const uint32_t former = t->candidates->best;
   if (count) TFC_TRY(s, tfc_job_turns_measure(t, list, count, false));
+  if (count) TFC_TRY(s, tfc_job_turns_confirm(t, former));
   *out_measured = count;
 out:
   if (near.device) tfc_solution_deinit(&near);
   if (start.device) tfc_solution_deinit(&start);
+  proposals_deinit(&found);
   tfc_search_outcome_deinit(&outcome);
+  tfc_learned_world_deinit(&world);
   return s;
 }
 
@@ -219,8 +306,10 @@ static tfc_status learn(struct tfc_job_turns *t, double end_s, bool alone) {
   for (const struct tfc_algo *const *a = o->learned; *a; a++) {
     if (!takes_part(o, *a)) continue;
     const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
-    // Until a learner finds something better, it gets no more than its share of the measurements.
-    const uint32_t most = (uint32_t)(tfc_job_shares.learner_measurements * t->schedule->measurements / count);
+    // A learner without credit gets no more than its share of the measurements.
+    const struct tfc_job_proposer *known = tfc_job_proposers_find(t->proposers, (*a)->name);
+    const double share = known && known->won ? 2 : 1;
+    const uint32_t most = (uint32_t)(share * tfc_job_shares.learner_measurements * t->schedule->measurements / count);
     const uint32_t each = alone ? budget / count : budget / (2 * count) < most ? budget / (2 * count) : most;
     const double now = tfc_job_seconds(t->clock), left = end_s - now;
     if (each && left > 0)
@@ -282,7 +371,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
     stale = gained ? 0 : stale + (stale > 0 ? tfc_job_shares.stale_round : 1);
     if (measured_now) {
       TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
-      TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model));
+      TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model, t->proposers));
     }
   }
 out:

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "placer/job/lesson.h"
+
 double tfc_job_turns_search_end_s(const struct tfc_job_turns *t) {
   return tfc_job_search_end_s(t->schedule, tfc_job_final_s(t->candidates, t->schedule));
 }
@@ -15,7 +17,14 @@ tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const str
   const struct tfc_job_candidate *k = &t->candidates->list.data[index];
   if (k->whole || k->single) return NULL;
   if (!final && k->solution.device) tfc_job_model_learn_memory(t->model, &k->solution, m);
-  return m->profile_count ? tfc_job_model_refit(t->model, m) : NULL;
+  return m->profile_count ? tfc_job_model_see(t->model, m) : NULL;
+}
+
+tfc_status tfc_job_turns_learn(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m) {
+  const struct tfc_job_candidate *k = &t->candidates->list.data[index];
+  if (k->whole || !k->solution.device || k->state != TFC_RESULT_OK || !(k->level_us > 0) || !(k->median_us > 0))
+    return NULL;
+  return tfc_job_lesson(t->model, &k->solution, k->median_us, k->level_us / k->median_us, m);
 }
 
 struct measuring {
@@ -33,9 +42,14 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
   TFC_RETURN_IF_ERROR(tfc_job_turns_take(b->turns, index, m, "screen"));
   tfc_job_candidates_level(c, index, b->reference_us);
+  TFC_RETURN_IF_ERROR(tfc_job_turns_learn(b->turns, index, m));
   const struct tfc_measure_entry *e = &b->entries[m->entry];
   TFC_RETURN_IF_ERROR(tfc_job_candidates_keep_sequence(c, index, e->sequence, e->sequence_count));
   const struct tfc_job_candidate *k = &c->list.data[index];
+  if (k->episode && k->algorithm)
+    TFC_RETURN_IF_ERROR(tfc_job_proposers_measured(b->turns->proposers, k->algorithm,
+                                                   tfc_job_is_learned(b->turns->model->o, k->algorithm),
+                                                   k->predicted_us, k->level_us));
   if (m->state == TFC_RESULT_FAILED)
     tfc_job_say(b->turns->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
   if (!k->baseline || !k->heuristic) tfc_job_candidates_consider(c, index);
@@ -86,6 +100,45 @@ tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index,
   b.entries = entries.list, b.count = count;
   b.reference_us = reference ? incumbent->level_us : (double)NAN;
   TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, measured, &b));
+out:
+  tfc_job_entries_deinit(&entries);
+  return s;
+}
+
+// --- Confirming ------------------------------------------------------------------------------------------------------
+enum { CONFIRM_BLOCKS = 3, CONFIRM_BLOCK = 5 };
+static const double confirm_share = 0.05; // of the search's time that is left: the most that it may take
+
+static tfc_status confirmed(void *user, const struct tfc_measured *m) {
+  double *ratio = user;
+  if (m->entry == 0 && m->state == TFC_RESULT_OK) *ratio = m->ratio;
+  return NULL;
+}
+
+tfc_status tfc_job_turns_confirm(struct tfc_job_turns *t, uint32_t former) {
+  tfc_status s = NULL;
+  struct tfc_job_candidates *c = t->candidates;
+  const struct tfc_job_candidate *now = tfc_job_candidates_best(c);
+  struct tfc_job_entries entries = {0};
+  double ratio = (double)NAN;
+  if (!now || former == UINT32_MAX || former == c->best || !c->list.data[former].solution.device) return NULL;
+  const double left = tfc_job_turns_search_end_s(t) - tfc_job_seconds(t->clock);
+  const double steps = (2 * CONFIRM_BLOCKS + 1) * CONFIRM_BLOCK + 2 * (TFC_ADAPT_ORDER_STEPS + 1);
+  if (1e-6 * steps * now->median_us > confirm_share * left) return NULL;
+  TFC_TRY(s, tfc_job_entries_make(c, &c->best, 1, former, &entries));
+  struct tfc_measure_batch batch = {.entries = entries.list,
+                                    .count = 2,
+                                    .reference = 1,
+                                    .warmup = 1,
+                                    .block = CONFIRM_BLOCK,
+                                    .blocks = CONFIRM_BLOCKS,
+                                    .best_us = (double)NAN,
+                                    .trace = TFC_TRACE_MODE_NONE,
+                                    .deadline_s = tfc_job_moment(t->clock, tfc_job_turns_search_end_s(t))};
+  TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, confirmed, &ratio));
+  if (!isfinite(ratio)) goto out;
+  if (ratio < 1 && now->algorithm) tfc_job_proposers_won(t->proposers, now->algorithm);
+  tfc_job_candidates_confirm(c, former, ratio);
 out:
   tfc_job_entries_deinit(&entries);
   return s;

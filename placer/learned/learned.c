@@ -16,9 +16,9 @@
 
 enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
 // Standard deviations: of the priors; of one timed operation; of nodes within a family; of one node from device to
-// device; of a transfer.
+// device, and from one number of busy ones that are alike to another; of a transfer.
 static const double sd_all = 0.3, sd_device = 0.25, sd_family = 0.3, sd_links = 0.5, sd_pair = 0.4;
-static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_transfer = 0.15;
+static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_crowd = 0.02, sd_transfer = 0.15;
 static const double forget = 0.97; // a sample's weight after the next one: what surrounds an operation changes
 
 // The last part of a name without its number: "cell/step3/MatMul_1" is a MatMul.
@@ -70,15 +70,27 @@ out:
 
 // Devices of one kind may slow each other down. In a world every device is a kind of its own, so what they do to each
 // other is in the times that are learned, around the mean of what the machine says of 1 to all of the kind.
+static double slowdown_of(const struct tfc_machine_device *x, uint32_t busy) {
+  return x->slowdown_count ? x->slowdown[busy <= x->slowdown_count ? busy - 1 : x->slowdown_count - 1] : 1;
+}
 static void find_crowds(struct tfc_learned *l) {
   const struct tfc_machine *m = l->problem->machine;
+  for (uint32_t d = 0; d < m->device_count; d++) {
+    uint32_t number = 0, last = d;
+    for (uint32_t e = 0; e < m->device_count; e++) {
+      if (!l->alike || !tfc_str_equal(m->devices[e].kind, m->devices[d].kind)) continue;
+      l->slot[(size_t)d * m->device_count + number++] = last = e;
+      l->crowd[e] = log(slowdown_of(&m->devices[e], number));
+    }
+    for (; number < m->device_count; number++) l->slot[(size_t)d * m->device_count + number] = last;
+  }
+  if (l->alike) return;
   for (uint32_t d = 0; d < m->device_count; d++) {
     const struct tfc_machine_device *x = &m->devices[d];
     double sum = 0;
     uint32_t alike = 0;
     for (uint32_t e = 0; e < m->device_count; e++)
-      if (tfc_str_equal(m->devices[e].kind, x->kind) && x->slowdown_count)
-        sum += log(x->slowdown[alike < x->slowdown_count ? alike : x->slowdown_count - 1]), alike++;
+      if (tfc_str_equal(m->devices[e].kind, x->kind) && x->slowdown_count) sum += log(slowdown_of(x, ++alike));
     l->crowd[d] = alike ? sum / alike : 0;
   }
 }
@@ -93,12 +105,14 @@ static double arrival_unit(const struct tfc_problem *p) {
   return count ? 0.5 * exp(sum / count) : 1;
 }
 
-tfc_status tfc_learned_create(const struct tfc_problem *p, struct tfc_learned **out) {
+tfc_status tfc_learned_create(const struct tfc_problem *p, bool alike, struct tfc_learned **out) {
   tfc_status s = NULL;
   struct tfc_learned *l = calloc(1, sizeof *l);
   const uint32_t devices = p->device_count, pairs = tfc_learned_pair_count(p);
   if (!l) return tfc_status_no_memory("the learned model");
-  l->problem = p;
+  l->problem = p, l->alike = alike;
+  l->slot = calloc((size_t)devices * devices + 1, sizeof *l->slot);
+  if (!l->slot) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family)))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!(l->crowd = calloc(devices + 1u, sizeof *l->crowd))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -144,7 +158,9 @@ void tfc_learned_free(struct tfc_learned *l) {
   tfc_array_free(&l->steps);
   tfc_array_free(&l->rows);
   tfc_simulator_free(l->simulator);
-  free(l->family), free(l->crowd), free(l->prior), free(l->mean), free(l->precision), free(l->factor),
+  tfc_simulator_free(l->now_simulator);
+  tfc_learned_world_deinit(&l->now);
+  free(l->slot), free(l->family), free(l->crowd), free(l->prior), free(l->mean), free(l->precision), free(l->factor),
       free(l->covariance_diagonal);
   free(l->operation), free(l->link), free(l->latency_share), free(l->node_effect), free(l->node_sd);
   free(l->shared), free(l->overlapped);
@@ -189,27 +205,51 @@ static uint32_t *count_arrivals(const struct tfc_learned *l, const struct tfc_so
   return arrivals;
 }
 
+// How many devices of its kind are busy when an operation starts, itself included; `end` [device]: when what started
+// before it ends.
+static uint32_t busy_devices(const struct tfc_problem *p, const struct tfc_learned_operation *x, double *end) {
+  uint32_t busy = 0;
+  end[x->device] = x->start_us + x->time_us;
+  for (uint32_t d = 0; d < p->device_count; d++)
+    busy += tfc_str_equal(p->machine->devices[d].kind, p->machine->devices[x->device].kind) &&
+            (d == x->device || end[d] > x->start_us);
+  return busy;
+}
+
+static tfc_status add_operations(struct tfc_learned *l, double scale, const struct tfc_learned_trace *trace,
+                                 const uint32_t *arrivals) {
+  const struct tfc_problem *p = l->problem;
+  double *end = calloc(p->device_count + 1u, sizeof *end);
+  if (!end) return tfc_status_no_memory("the learned model");
+  l->traced = true;
+  for (uint32_t i = 0; i < trace->operation_count; i++) {
+    const struct tfc_learned_operation *x = &trace->operations[i];
+    const double prior = tfc_learned_prior_us(l, x->node, x->device);
+    const uint32_t busy = l->alike ? busy_devices(p, x, end) : 1;
+    if (prior <= 0 || !(x->time_us > 0)) continue;
+    const double ratio = log(scale * x->time_us / prior);
+    const uint32_t slot = l->alike ? l->slot[(size_t)x->device * p->device_count + busy - 1] : x->device;
+    const struct tfc_learned_row row = {x->node, arrivals[x->node], (uint16_t)slot, scale * x->time_us};
+    // The time of a link between devices that are alike has in it what reading another's memory takes.
+    if (l->alike || !arrivals[x->node]) {
+      sample(&l->operation[(size_t)x->node * p->device_count + slot], fmax(-3, fmin(3, ratio)), forget);
+    } else if (l->rows.count < MOST_ROWS && !tfc_array_push(&l->rows, row)) {
+      free(end);
+      return tfc_status_no_memory("the learned model");
+    }
+  }
+  free(end);
+  return NULL;
+}
+
 static tfc_status add_trace(struct tfc_learned *l, const struct tfc_solution *solution, double scale,
                             const struct tfc_learned_trace *trace) {
   const struct tfc_problem *p = l->problem;
   uint32_t *arrivals = count_arrivals(l, solution, trace);
   if (!arrivals) return tfc_status_no_memory("the learned model");
-  l->traced = true;
-  for (uint32_t i = 0; i < trace->operation_count; i++) {
-    const struct tfc_learned_operation *x = &trace->operations[i];
-    const int64_t ps = tfc_problem_time(p, x->node, x->device);
-    if (ps <= 0 || !(x->time_us > 0)) continue;
-    const double ratio = log(scale * x->time_us / (1e-6 * (double)ps));
-    if (!arrivals[x->node])
-      sample(&l->operation[(size_t)x->node * p->device_count + x->device], fmax(-3, fmin(3, ratio)), forget);
-    else if (l->rows.count < MOST_ROWS &&
-             !tfc_array_push(&l->rows, (struct tfc_learned_row){x->node, arrivals[x->node], (uint16_t)x->device,
-                                                                scale * x->time_us})) {
-      free(arrivals);
-      return tfc_status_no_memory("the learned model");
-    }
-  }
+  tfc_status s = add_operations(l, scale, trace, arrivals);
   free(arrivals);
+  if (s) return s;
   for (uint32_t i = 0; i < trace->transfer_count; i++) {
     const struct tfc_learned_transfer *x = &trace->transfers[i];
     const struct tfc_pair *pair = tfc_problem_pair(p, x->from, x->to);
@@ -281,8 +321,7 @@ static void add_pieces(const struct tfc_learned *l, double *a, double *b) {
   }
 }
 
-// a = factor factor^T; false: it is not positive definite.
-static bool cholesky(const double *a, double *factor, uint32_t n) {
+bool tfc_learned_cholesky(const double *a, double *factor, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = 0; j <= i; j++) {
       double sum = a[(size_t)i * n + j];
@@ -292,13 +331,13 @@ static bool cholesky(const double *a, double *factor, uint32_t n) {
     }
   return true;
 }
-static void solve_lower(const double *factor, double *x, uint32_t n) {
+void tfc_learned_solve_lower(const double *factor, double *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     for (uint32_t k = 0; k < i; k++) x[i] -= factor[(size_t)i * n + k] * x[k];
     x[i] /= factor[(size_t)i * n + i];
   }
 }
-static void solve_upper(const double *factor, double *x, uint32_t n) { // its transpose
+void tfc_learned_solve_upper(const double *factor, double *x, uint32_t n) { // its transpose
   for (uint32_t i = n; i-- > 0;) {
     for (uint32_t k = i + 1; k < n; k++) x[i] -= factor[(size_t)k * n + i] * x[k];
     x[i] /= factor[(size_t)i * n + i];
@@ -306,16 +345,16 @@ static void solve_upper(const double *factor, double *x, uint32_t n) { // its tr
 }
 
 static tfc_status solve(struct tfc_learned *l, double *b) {
-  if (!cholesky(l->precision, l->factor, l->dim))
+  if (!tfc_learned_cholesky(l->precision, l->factor, l->dim))
     return tfc_status_make(TFC_INTERNAL, "the learned model's equations have no solution");
-  solve_lower(l->factor, b, l->dim);
-  solve_upper(l->factor, b, l->dim);
+  tfc_learned_solve_lower(l->factor, b, l->dim);
+  tfc_learned_solve_upper(l->factor, b, l->dim);
   memcpy(l->mean, b, l->dim * sizeof *b);
   for (uint32_t i = 0; i < l->dim; i++) {
     double *e = b;
     memset(e, 0, l->dim * sizeof *e);
     e[i] = 1;
-    solve_lower(l->factor, e, l->dim);
+    tfc_learned_solve_lower(l->factor, e, l->dim);
     double sum = 0;
     for (uint32_t k = i; k < l->dim; k++) sum += e[k] * e[k];
     l->covariance_diagonal[i] = sum;
@@ -326,18 +365,19 @@ static tfc_status solve(struct tfc_learned *l, double *b) {
 // What is left of nodes: first over all devices, then of the node on the device.
 static void find_effects(struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
+  const double place = l->alike ? sd_crowd : sd_place;
   for (uint32_t n = 0; n < p->node_count; n++) {
     const struct tfc_learned_sums *x = &l->operation[(size_t)n * p->device_count];
     double weight = 0, sum = 0;
     for (uint32_t d = 0; d < p->device_count; d++) {
       if (!(x[d].weight > 0)) continue;
-      const double w = 1 / (sd_place * sd_place + sd_timed * sd_timed / x[d].weight);
+      const double w = 1 / (place * place + sd_timed * sd_timed / x[d].weight);
       weight += w, sum += w * (x[d].sum / x[d].weight - tfc_learned_log_of(l, l->mean, n, d));
     }
     const double before = 1 / (sd_node * sd_node), node = sum / (weight + before);
     for (uint32_t d = 0; d < p->device_count; d++) {
       const size_t at = (size_t)n * p->device_count + d;
-      const double w = x[d].weight / (sd_timed * sd_timed), tight = 1 / (sd_place * sd_place);
+      const double w = x[d].weight / (sd_timed * sd_timed), tight = 1 / (place * place);
       const double left = x[d].weight > 0 ? x[d].sum / x[d].weight - tfc_learned_log_of(l, l->mean, n, d) - node : 0;
       l->node_effect[at] = node + left * w / (w + tight);
       l->node_sd[at] = l->traced ? sqrt(1 / (w + tight) + (x[d].weight > 0 ? 0 : 1 / (weight + before))) : 0;
@@ -361,7 +401,7 @@ static tfc_status find_arrival(struct tfc_learned *l) {
   if (!list) return tfc_status_no_memory("the learned model");
   for (size_t i = 0; i < l->rows.count; i++) {
     const struct tfc_learned_row *r = &l->rows.data[i];
-    const double prior = 1e-6 * (double)tfc_problem_time(l->problem, r->node, r->device);
+    const double prior = tfc_learned_prior_us(l, r->node, r->device);
     const double us = prior * exp(tfc_learned_log_of(l, l->mean, r->node, r->device) +
                                   l->node_effect[(size_t)r->node * devices + r->device]);
     list[i] = (struct weighted){(r->time_us - us) / r->arrivals, r->arrivals / (0.1 * us + 0.1 * l->arrival_unit_us)};
@@ -393,25 +433,32 @@ tfc_status tfc_learned_fit(struct tfc_learned *l) {
   }
   find_effects(l);
   if (l->rows.count) TFC_TRY(s, find_arrival(l));
+  tfc_simulator_free(l->now_simulator);
+  tfc_learned_world_deinit(&l->now);
+  l->now_simulator = NULL;
+  TFC_TRY(s, tfc_learned_world(l, l->problem, NULL, &l->now));
+  TFC_TRY(s, tfc_simulator_create(l->now.problem, &l->now_simulator));
+  TFC_TRY(s, tfc_learned_fit_whole(l));
 out:
   free(b);
   return s;
 }
 
 // --- Worlds ----------------------------------------------------------------------------------------------------------
-tfc_status tfc_learned_world(const struct tfc_learned *l, struct tfc_random *draw, struct tfc_learned_world *out) {
+tfc_status tfc_learned_world(const struct tfc_learned *l, const struct tfc_problem *like, struct tfc_random *draw,
+                             struct tfc_learned_world *out) {
   tfc_status s = NULL;
   const size_t cells = (size_t)l->problem->node_count * l->problem->device_count;
   double *theta = malloc((l->dim + 1u) * sizeof *theta), *effects = malloc((cells + 1) * sizeof *effects);
   if (!theta || !effects) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   memset(theta, 0, l->dim * sizeof *theta);
   for (uint32_t i = 0; i < l->dim && draw; i++) theta[i] = tfc_random_normal(draw);
-  if (draw) solve_upper(l->factor, theta, l->dim);
+  if (draw) tfc_learned_solve_upper(l->factor, theta, l->dim);
   if (l->rows.count) theta[l->at_arrival] = 0; // timed one by one: well known
   for (uint32_t i = 0; i < l->dim; i++) theta[i] += l->mean[i];
   for (size_t i = 0; i < cells; i++)
     effects[i] = l->node_effect[i] + (draw && l->node_sd[i] > 0 ? l->node_sd[i] * tfc_random_normal(draw) : 0);
-  TFC_TRY(s, tfc_learned_build(l, theta, effects, out));
+  TFC_TRY(s, tfc_learned_build(l, like, theta, effects, out));
 out:
   free(theta);
   free(effects);

@@ -2,12 +2,13 @@
 // of measured over simulated time, as a linear function with a Gaussian prior around the simulator (ridge regression
 // with known uncertainty). Its features are what the simulator does not know: which device, which family of operation,
 // which pair of devices a tensor goes between, and what an arrival costs. It learns from times of single operations and
-// transfers where there are any, and from whole steps: each step says something about what was on its critical path.
+// transfers where there are any, and from whole steps: each step says something about what was on its critical path,
+// and, beside operations, about what the simulation leaves out of a step.
 //
-//   TFC_TRY(s, tfc_learned_create(problem, &learned));
+//   TFC_TRY(s, tfc_learned_create(problem, false, &learned));
 //   TFC_TRY(s, tfc_learned_add(learned, &solution, step_us, &trace)); // after each reading
 //   TFC_TRY(s, tfc_learned_fit(learned));
-//   TFC_TRY(s, tfc_learned_world(learned, &random, &world));         // a draw; NULL: the mean
+//   TFC_TRY(s, tfc_learned_world(learned, problem, &random, &world)); // a draw; NULL: the mean
 //   ... search world.problem: units and nodes have the numbers that they have in `problem` ...
 //
 // One thread.
@@ -16,13 +17,16 @@
 
 #include "placer/model/problem.h"
 #include "runtime/base/random.h"
+#include "runtime/base/str.h"
 
 struct tfc_learned;
-// Borrows the problem.
-TFC_MUST_USE tfc_status tfc_learned_create(const struct tfc_problem *problem, struct tfc_learned **out);
+// Borrows the problem. `alike`: devices of a kind are alike, and their operations take longer by how many of the kind
+// are busy at once; without, each device is a kind of its own.
+TFC_MUST_USE tfc_status tfc_learned_create(const struct tfc_problem *problem, bool alike, struct tfc_learned **out);
 void tfc_learned_free(struct tfc_learned *learned); // NULL is fine
 
-// What one step of a reading took, piece by piece. NaN start: not known.
+// What one step of a reading took, piece by piece, operations by their start where devices are alike. NaN start: not
+// known.
 struct tfc_learned_operation {
   uint32_t node, device;
   double start_us, time_us;
@@ -44,15 +48,27 @@ TFC_MUST_USE tfc_status tfc_learned_add(struct tfc_learned *learned, const struc
 TFC_MUST_USE tfc_status tfc_learned_fit(struct tfc_learned *learned);
 uint32_t tfc_learned_readings(const struct tfc_learned *learned);
 
-// The problem with corrected costs: every device is a kind of its own, every pair has its link.
+// What a step of a placement takes, by the learned costs and by what whole steps taught beyond them, as of the last
+// fit; *out_sd (may be NULL): of its logarithm. false: the placement is not legal.
+bool tfc_learned_predict(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,
+                         double *out_sd);
+
+// What was learned of operations and transfers as text, and back again, into a model of an equal problem that was just
+// created. Whole steps are not in it: whoever keeps placements and step times adds them again. INVALID_ARGUMENT: it is
+// none, or of another problem.
+TFC_MUST_USE tfc_status tfc_learned_save(const struct tfc_learned *learned, struct tfc_text *out);
+TFC_MUST_USE tfc_status tfc_learned_load(struct tfc_learned *learned, tfc_str text);
+
+// The problem with corrected costs: every pair has its link and, unless devices are alike, every device is a kind.
 struct tfc_learned_world {
   struct tfc_cost_graph *graph;
   struct tfc_machine *machine;
   struct tfc_problem *problem;
 };
-// Costs as they are by the model's mean, or by one draw of what is not known for sure.
-TFC_MUST_USE tfc_status tfc_learned_world(const struct tfc_learned *learned, struct tfc_random *draw,
-                                          struct tfc_learned_world *out);
+// Costs as they are by the model's mean, or by one draw of what is not known for sure. `like`: a problem of the same
+// nodes and devices, whose units and limits it has: the model's own or a coarser one.
+TFC_MUST_USE tfc_status tfc_learned_world(const struct tfc_learned *learned, const struct tfc_problem *like,
+                                          struct tfc_random *draw, struct tfc_learned_world *out);
 void tfc_learned_world_deinit(struct tfc_learned_world *world);
 
 // What was learned, for people and tests: factors by which times are longer than the model said.

@@ -20,13 +20,28 @@ struct tfc_learned_sums { // of log(measured / simulated)
   double weight, sum;
 };
 
+enum { TFC_LEARNED_FEATURES = 8 };
+struct tfc_learned_whole { // of whole steps: whole.c
+  bool known;
+  double mean[TFC_LEARNED_FEATURES], deviation[TFC_LEARNED_FEATURES]; // of the features over what was measured
+  double weight[TFC_LEARNED_FEATURES];                                // the posterior's mean
+  double factor[TFC_LEARNED_FEATURES * TFC_LEARNED_FEATURES];         // Cholesky's, of its precision
+  double sd;                                                          // of one placement, beside its features
+};
+
 struct tfc_learned {
   const struct tfc_problem *problem;
+  bool alike;
+  // [device * device_count + busy - 1] where what ran on the device is counted: at the device itself, or, where devices
+  // are alike, at its kind's device of that number.
+  uint32_t *slot;
   struct tfc_simulator *simulator;
   uint32_t readings;
   bool traced;      // there are times of operations
   uint32_t *family; // [node]
-  double *crowd;    // [device] logarithm of the mean of the machine's slow-down: where the prior of a device stands
+  // [device] logarithm of the machine's slow-down: where the prior of a device stands. Its mean, or, where devices are
+  // alike, that with so many busy as the device's number in its kind.
+  double *crowd;
   uint32_t family_count;
 
   // Parameters: logarithms of factors. all operations; [device]; [family]; all links: latency, the rest; [pair]:
@@ -45,6 +60,9 @@ struct tfc_learned {
   double *node_effect, *node_sd;      // [node * device_count + device] beyond the parameters, and how sure
   TFC_ARRAY(struct tfc_learned_row) rows;
   TFC_ARRAY(struct tfc_learned_reading) steps;
+  struct tfc_learned_whole whole;
+  struct tfc_learned_world now; // of the mean, as of the last fit
+  struct tfc_simulator *now_simulator;
   uint32_t *shared, *overlapped; // [pair * pair_count + pair] how often one waited for the other; went beside it
 };
 
@@ -57,7 +75,7 @@ static inline uint32_t tfc_learned_pair_count(const struct tfc_problem *p) {
 }
 static inline uint32_t tfc_learned_pair(const struct tfc_learned *l, uint32_t from, uint32_t to) {
   const struct tfc_problem *p = l->problem;
-  if (p->device_count <= TFC_LEARNED_MOST_PAIRED) return from * p->device_count + to;
+  if (p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike) return from * p->device_count + to;
   return tfc_problem_pair(p, from, to)->speed % tfc_learned_pair_count(p);
 }
 // The parameters' say on an operation's and a link's times, as a logarithm.
@@ -69,9 +87,23 @@ static inline double tfc_learned_log_link(const struct tfc_learned *l, const dou
   return theta[l->at_links + (uint32_t)part] + theta[l->at_pairs + 2 * pair + (uint32_t)part];
 }
 
+// What a node takes on a device before anything was learned, us; below 0: it cannot run there. Of devices that are
+// alike without dispatch, which no trace shows.
+static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t node, uint32_t device) {
+  const int64_t ps = tfc_problem_time(l->problem, node, device);
+  if (ps < 0) return -1;
+  const double us = 1e-6 * (double)ps - (l->alike ? l->problem->machine->devices[device].dispatch_us : 0);
+  return us > 0 ? us : 0;
+}
 // The world of one parameter vector; `effects` [node * device_count + device] are added to operations (NULL: none).
-TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const double *theta, const double *effects,
-                                          struct tfc_learned_world *out);
+TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const struct tfc_problem *like,
+                                          const double *theta, const double *effects, struct tfc_learned_world *out);
+// What whole steps teach beyond `now`.
+TFC_MUST_USE tfc_status tfc_learned_fit_whole(struct tfc_learned *learned);
+// Equations: a = factor factor^T (false: a is not positive definite); factor x = b; factor^T x = b.
+bool tfc_learned_cholesky(const double *a, double *factor, uint32_t n);
+void tfc_learned_solve_lower(const double *factor, double *x, uint32_t n);
+void tfc_learned_solve_upper(const double *factor, double *x, uint32_t n);
 // Rows of whole steps, by their critical paths in the world of the mean: into precision and right side.
 TFC_MUST_USE tfc_status tfc_learned_add_steps(struct tfc_learned *learned, double *precision, double *right);
 // From a trace: which transfers wait for which on shared wires.

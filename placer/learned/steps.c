@@ -16,7 +16,7 @@ static void shares(const struct tfc_learned *l, const struct tfc_problem *world,
   for (uint32_t i = 0; i < t->path_count; i++) {
     const uint32_t item = t->path[i];
     if (item < t->node_count) {
-      const uint32_t device = solution->device[l->problem->unit[item]];
+      const uint32_t device = l->slot[(size_t)solution->device[l->problem->unit[item]] * l->problem->device_count];
       const double share = (double)(t->end[item] - t->start[item]) / total;
       row[0] += share, row[1 + device] += share, row[l->at_family + l->family[item]] += share;
       continue;
@@ -41,7 +41,7 @@ tfc_status tfc_learned_add_steps(struct tfc_learned *l, double *a, double *b) {
   uint32_t *at = malloc(l->dim * sizeof *at);
   double *x = malloc(l->dim * sizeof *x);
   if (!row || !at || !x) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_learned_build(l, l->mean, NULL, &world));
+  TFC_TRY(s, tfc_learned_build(l, l->problem, l->mean, NULL, &world));
   TFC_TRY(s, tfc_simulator_create(world.problem, &simulator));
   const double arrival_us = fmax(0, l->mean[l->at_arrival]) * l->arrival_unit_us;
   const size_t first = l->steps.count > MOST_STEPS ? l->steps.count - MOST_STEPS : 0;
@@ -88,7 +88,7 @@ tfc_status tfc_learned_watch_wires(struct tfc_learned *l, const struct tfc_learn
   tfc_status s = NULL;
   const struct tfc_problem *p = l->problem;
   const uint32_t pairs = tfc_learned_pair_count(p);
-  if (p->device_count > TFC_LEARNED_MOST_PAIRED) return NULL;
+  if (p->device_count > TFC_LEARNED_MOST_PAIRED || l->alike) return NULL;
   struct way *ways = malloc((trace->transfer_count + 1u) * sizeof *ways);
   double *end = malloc((p->node_count + 1u) * sizeof *end), *last = malloc((pairs + 1u) * sizeof *last);
   uint32_t count = 0;

@@ -23,7 +23,7 @@ static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
 // [wire] which wires are one, by what was seen: they waited for each other, and never went side by side.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
-  const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED ? tfc_learned_pair_count(p) : 0;
+  const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike ? tfc_learned_pair_count(p) : 0;
   uint32_t *join = malloc((p->wire_count + 1u) * sizeof *join);
   if (!join) return NULL;
   for (uint32_t w = 0; w <= p->wire_count; w++) join[w] = w;
@@ -38,19 +38,36 @@ static uint32_t *join_wires(const struct tfc_learned *l) {
   return join;
 }
 
-static tfc_status make_machine(const struct tfc_learned *l, const double *theta, struct tfc_machine **out) {
-  tfc_status s = NULL;
+// How much longer operations take with so many of a kind busy, never less than with fewer.
+static uint32_t slowdown_of(const struct tfc_learned *l, const double *theta, uint32_t device, double *out) {
   const struct tfc_problem *p = l->problem;
+  const uint32_t *slot = l->slot + (size_t)device * p->device_count;
+  uint32_t count = 0;
+  for (; count < p->device_count && (!count || slot[count] != slot[count - 1]); count++) {
+    const uint32_t at = slot[count];
+    out[count] = exp(l->crowd[at] + theta[1 + at] - l->crowd[slot[0]] - theta[1 + slot[0]]);
+    if (count) out[count] = fmax(out[count], out[count - 1]);
+  }
+  return count;
+}
+
+static tfc_status make_machine(const struct tfc_learned *l, const struct tfc_problem *p, const double *theta,
+                               struct tfc_machine **out) {
+  tfc_status s = NULL;
   struct tfc_machine *m = NULL;
   struct tfc_link_point *curve = NULL;
   const double arrival_us = fmax(0, theta[l->at_arrival]) * l->arrival_unit_us;
   uint32_t *join = join_wires(l);
+  double *slowdown = calloc(p->device_count + 1u, sizeof *slowdown);
   char name[32];
-  if (!join) return tfc_status_no_memory("the learned model");
+  if (!join || !slowdown) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_machine_create(&m));
   for (uint32_t d = 0; d < p->device_count; d++) {
     struct tfc_machine_device x = p->machine->devices[d];
-    x.kind = x.name, x.dispatch_us = 0, x.slowdown_count = 0;
+    if (l->alike)
+      x.slowdown = slowdown, x.slowdown_count = slowdown_of(l, theta, d, slowdown);
+    else
+      x.kind = x.name, x.dispatch_us = 0, x.slowdown_count = 0;
     x.memory = p->limit[d];
     TFC_TRY(s, tfc_machine_add_device(m, &x));
   }
@@ -80,6 +97,7 @@ static tfc_status make_machine(const struct tfc_learned *l, const double *theta,
   *out = m, m = NULL;
 out:
   free(join);
+  free(slowdown);
   free(curve);
   tfc_machine_free(m);
   return s;
@@ -87,23 +105,23 @@ out:
 
 // What a node takes on a device, us; NaN: it cannot run there.
 static double time_of(const struct tfc_learned *l, const double *theta, const double *effects, uint32_t n, uint32_t d) {
-  const struct tfc_problem *p = l->problem;
-  const int64_t ps = tfc_problem_time(p, n, d);
-  if (ps < 0) return (double)NAN;
-  const double effect = effects ? effects[(size_t)n * p->device_count + d] : 0;
-  return 1e-6 * (double)ps * exp(tfc_learned_log_of(l, theta, n, d) + effect);
+  const double us = tfc_learned_prior_us(l, n, d);
+  if (us < 0) return (double)NAN;
+  const uint32_t devices = l->problem->device_count, slot = l->slot[(size_t)d * devices];
+  const double effect = effects ? effects[(size_t)n * devices + slot] : 0;
+  return us * exp(tfc_learned_log_of(l, theta, n, slot) + effect);
 }
 
-static tfc_status add_node(const struct tfc_learned *l, const double *theta, const double *effects,
-                           struct tfc_cost_builder *b, const uint32_t *kind, uint32_t n) {
+static tfc_status add_node(const struct tfc_learned *l, const struct tfc_problem *p, const double *theta,
+                           const double *effects, struct tfc_cost_builder *b, const uint32_t *kind, uint32_t n) {
   tfc_status s = NULL;
-  const struct tfc_problem *p = l->problem;
   const struct tfc_cost_graph *g = p->graph;
   uint32_t id;
   TFC_TRY(s, tfc_cost_builder_node(b, g->names[n], &id));
   for (uint32_t d = 0; d < p->device_count; d++) {
     const double us = time_of(l, theta, effects, n, d);
-    if (!isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[d], us));
+    const bool first = !l->alike || l->slot[(size_t)d * p->device_count] == d;
+    if (first && !isnan(us)) TFC_TRY(s, tfc_cost_builder_time(b, id, kind[d], us));
   }
   tfc_cost_builder_memory(b, id, g->memory[n]);
   if (g->group[n] != TFC_NONE) TFC_TRY(s, tfc_cost_builder_group(b, id, g->group_names[g->group[n]]));
@@ -113,10 +131,9 @@ out:
   return s;
 }
 
-tfc_status tfc_learned_build(const struct tfc_learned *l, const double *theta, const double *effects,
-                             struct tfc_learned_world *out) {
+tfc_status tfc_learned_build(const struct tfc_learned *l, const struct tfc_problem *p, const double *theta,
+                             const double *effects, struct tfc_learned_world *out) {
   tfc_status s = NULL;
-  const struct tfc_problem *p = l->problem;
   const struct tfc_cost_graph *g = p->graph;
   const uint32_t kinds = p->device_count;
   struct tfc_cost_builder *b = NULL;
@@ -124,14 +141,18 @@ tfc_status tfc_learned_build(const struct tfc_learned *l, const double *theta, c
   uint32_t *kind = calloc(kinds + 1u, sizeof *kind);
   if (!kind) return tfc_status_no_memory("the learned model");
   TFC_TRY(s, tfc_cost_builder_create(&b));
-  for (uint32_t k = 0; k < kinds; k++) TFC_TRY(s, tfc_cost_builder_kind(b, p->machine->devices[k].name, &kind[k]));
-  for (uint32_t n = 0; n < g->node_count; n++) TFC_TRY(s, add_node(l, theta, effects, b, kind, n));
+  for (uint32_t k = 0; k < kinds; k++) {
+    const struct tfc_machine_device *d = &p->machine->devices[k];
+    if (!l->alike || l->slot[(size_t)k * kinds] == k)
+      TFC_TRY(s, tfc_cost_builder_kind(b, l->alike ? d->kind : d->name, &kind[k]));
+  }
+  for (uint32_t n = 0; n < g->node_count; n++) TFC_TRY(s, add_node(l, p, theta, effects, b, kind, n));
   for (uint32_t t = 0; t < g->tensor_count; t++)
     for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
       TFC_TRY(s, tfc_cost_builder_edge(b, g->producer[t], g->output[t], g->consumer[c], g->bytes[t],
                                        g->has_live && g->live[t] ? g->live[t] : TFC_LIVE_ABSENT));
   TFC_TRY(s, tfc_cost_builder_finish(b, &w.graph));
-  TFC_TRY(s, make_machine(l, theta, &w.machine));
+  TFC_TRY(s, make_machine(l, p, theta, &w.machine));
   TFC_TRY(s, tfc_problem_create(w.graph, w.machine, p->objective, &w.problem));
   if (w.problem->unit_count != p->unit_count || w.problem->node_count != p->node_count)
     TFC_FAIL(s, TFC_INTERNAL, "a learned problem with %u units instead of %u", w.problem->unit_count, p->unit_count);

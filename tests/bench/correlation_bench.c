@@ -1,11 +1,12 @@
-// Does the simulator order placements as measuring does? On a graph, 25 random placements (by number of devices used)
-// and 25 from the search's path are simulated and measured, and what was measured is measured again in three more
-// rounds, each in an order of its own, so that the readings of a placement are minutes apart. Kendall's tau over pairs
-// whose medians differ by more than their joint spread (half the distance between the quartiles of the readings), for
-// all and for each half, by what was simulated before a placement was measured; beside it, by the costs as they are
-// after the search. Exit 1 where the whole is below 0.8.
+// Does what is predicted order placements as measuring does? On a graph, COUNT / 2 random placements (by number of
+// devices used) and as many from the search's path are predicted, then measured, and what was measured is measured
+// again in three more rounds, each in an order of its own, so that the readings of a placement are minutes apart. For
+// the simulator with the profile's costs and for the learned model as it was before each was measured: Kendall's tau
+// over pairs whose medians differ by more than their joint spread (half the distance between the quartiles of the
+// readings), and the median of predicted / measured, for all and for each half. Exit 1 where the simulator's tau is
+// below 0.8 over all.
 //
-//   correlation_bench GRAPH [DEVICES [SECONDS [DATABASE]]]
+//   correlation_bench GRAPH [DEVICES [SECONDS [COUNT [BATCH [DATABASE]]]]]
 //
 // SECONDS are profile and search; the rounds come after. A DATABASE that is given is kept.
 #include <math.h>
@@ -18,7 +19,7 @@
 #include "profiler/statistics.h"
 #include "runtime/graph/import.h"
 
-enum { HALF = 25, REPEATS = 3 };
+enum { REPEATS = 3 };
 
 static void say(void *user, const struct tfc_job_event *e) {
   (void)user;
@@ -26,7 +27,7 @@ static void say(void *user, const struct tfc_job_event *e) {
 }
 
 struct observations { // [n], of each placement
-  double *predicted, *simulated, *measured, *spread;
+  double *prior, *learned, *measured, *spread;
   size_t n;
 };
 
@@ -36,17 +37,35 @@ static bool is_random(const struct tfc_job_pair *p) {
 
 static void observe(struct observations *o, const struct tfc_job_pair *p) {
   struct tfc_quartiles q = tfc_quartiles_of(p->measured_us, p->measured_count); // sorts them
-  o->predicted[o->n] = p->predicted_us, o->simulated[o->n] = p->simulated_us;
+  if (isnan(p->prior_us) || isnan(p->learned_us)) return;                       // nothing was learned yet
+  o->prior[o->n] = p->prior_us, o->learned[o->n] = p->learned_us;
   o->measured[o->n] = q.median, o->spread[o->n++] = (q.q3 - q.q1) / 2;
+}
+
+// Of predicted / measured - 1: its median, and the median of its size.
+static void errors(const double *predicted, const struct observations *o, double *out_bias, double *out_error) {
+  double *x = malloc((o->n + 1) * sizeof *x);
+  *out_bias = *out_error = (double)NAN;
+  if (!x) return;
+  for (size_t i = 0; i < o->n; i++) x[i] = predicted[i] / o->measured[i] - 1;
+  *out_bias = tfc_quartiles_of(x, o->n).median;
+  for (size_t i = 0; i < o->n; i++) x[i] = fabs(predicted[i] / o->measured[i] - 1);
+  *out_error = tfc_quartiles_of(x, o->n).median;
+  free(x);
 }
 
 static double correlate(struct observations *o, const char *name) {
   size_t pairs = 0;
-  double tau = tfc_kendall_tau(o->predicted, o->measured, o->spread, o->n, &pairs);
-  double later = tfc_kendall_tau(o->simulated, o->measured, o->spread, o->n, NULL);
-  printf("%-9s tau %6.3f  over %zu placements, %zu pairs further apart than their spread (by the costs at the end"
-         " %.3f)\n",
-         name, tau, o->n, pairs, later);
+  double bias[2], error[2];
+  const double tau = tfc_kendall_tau(o->prior, o->measured, o->spread, o->n, &pairs);
+  const double learned = tfc_kendall_tau(o->learned, o->measured, o->spread, o->n, NULL);
+  errors(o->prior, o, &bias[0], &error[0]);
+  errors(o->learned, o, &bias[1], &error[1]);
+  printf(
+      "%-9s %zu placements, %zu pairs further apart than their spread\n"
+      "          simulator tau %6.3f, bias %+5.1f %%, error %4.1f %%; learned tau %6.3f, bias %+5.1f %%, error %4.1f "
+      "%%\n",
+      name, o->n, pairs, tau, 100 * bias[0], 100 * error[0], learned, 100 * bias[1], 100 * error[1]);
   return tau;
 }
 
@@ -56,13 +75,13 @@ static bool print(const struct tfc_job_outcome *outcome, double *out_tau) {
   struct observations some[3] = {{0}}; // random, searched, all
   bool ok = true;
   for (int i = 0; i < 3; i++) {
-    double **of[] = {&some[i].predicted, &some[i].simulated, &some[i].measured, &some[i].spread};
+    double **of[] = {&some[i].prior, &some[i].learned, &some[i].measured, &some[i].spread};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) ok &= (*of[k] = calloc(count + 1, sizeof(double))) != NULL;
   }
-  printf("predicted, simulated at the end, measured (us)\n");
+  printf("simulated, learned, measured (us)\n");
   for (size_t i = 0; ok && i < count; i++) {
     const struct tfc_job_pair *p = &outcome->pairs[i];
-    printf("%-18s %9.0f %9.0f  ", p->algorithm, p->predicted_us, p->simulated_us);
+    printf("%-18s %9.0f %9.0f  ", p->algorithm, p->prior_us, p->learned_us);
     for (uint32_t k = 0; k < p->measured_count; k++) printf(" %9.0f", p->measured_us[k]);
     printf("\n");
     observe(&some[!is_random(p)], p);
@@ -73,19 +92,19 @@ static bool print(const struct tfc_job_outcome *outcome, double *out_tau) {
     correlate(&some[1], "searched");
     *out_tau = correlate(&some[2], "all");
   }
-  for (int i = 0; i < 3; i++)
-    free(some[i].predicted), free(some[i].simulated), free(some[i].measured), free(some[i].spread);
+  for (int i = 0; i < 3; i++) free(some[i].prior), free(some[i].learned), free(some[i].measured), free(some[i].spread);
   return ok;
 }
 
 int main(int argc, char **argv) {
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   if (argc < 2) {
-    fprintf(stderr, "correlation_bench GRAPH [DEVICES [SECONDS [DATABASE]]]\n");
+    fprintf(stderr, "correlation_bench GRAPH [DEVICES [SECONDS [COUNT [BATCH [DATABASE]]]]]\n");
     return 2;
   }
   char path[] = "/tmp/tfc-correlation-XXXXXX", db_path[4096];
-  const bool kept = argc > 4;
+  const bool kept = argc > 6;
+  const uint32_t half = argc > 4 ? (uint32_t)atoi(argv[4]) / 2 : 25;
   int failed = 1;
   struct tfc_graph *graph = NULL;
   struct tfc_step_spec step = {0};
@@ -93,11 +112,11 @@ int main(int argc, char **argv) {
   tfc_status s = NULL;
   if (!mkdtemp(path)) return 1;
   if (kept)
-    snprintf(db_path, sizeof db_path, "%s", argv[4]);
+    snprintf(db_path, sizeof db_path, "%s", argv[6]);
   else
     snprintf(db_path, sizeof db_path, "%s/t.db", path);
   TFC_TRY(s, tfc_graph_load(argv[1], NULL, &graph));
-  TFC_TRY(s, tfc_step_infer(graph, &(struct tfc_step_request){.batch = 32}, &step));
+  TFC_TRY(s, tfc_step_infer(graph, &(struct tfc_step_request){.batch = argc > 5 ? atoi(argv[5]) : 32}, &step));
   struct tfc_job_options options = {.program = "correlation_bench",
                                     .command = argv[1],
                                     .graph_path = argv[1],
@@ -105,8 +124,8 @@ int main(int argc, char **argv) {
                                     .step = &step,
                                     .devices = argc > 2 ? argv[2] : "4",
                                     .seconds = argc > 3 ? atof(argv[3]) : 900,
-                                    .measurements = 2 * HALF,
-                                    .random_first = HALF,
+                                    .measurements = 2 * half,
+                                    .random_first = half,
                                     .repeats = REPEATS,
                                     .no_early_stop = true,
                                     .execution.seed = 1,

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/../.." || exit 1
 failed=0
 
 # placer/job is a line: a file includes only what stands before it here, so its calls go one way too.
-line=(clock outcome options schedule together model given candidates entries finalists journal resume turns room profile
-  rivals learn search in_flight final repeat saved_problem table explain document evaluate answer job)
+line=(clock outcome options schedule together model given candidates entries finalists proposers journal resume lesson turns room profile
+  rivals learn search in_flight final repeat saved_problem table explain document evaluate answer account job)
 for file in placer/job/*.[ch]; do
   own=$(basename "${file%.*}") before=none
   for name in "${line[@]}"; do

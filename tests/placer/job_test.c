@@ -21,7 +21,7 @@ struct watching {
   tfc_job_phase last;
   uint32_t phases, measured;
   atomic_bool cancel;
-  bool cancel_in_search, goes_on;
+  bool cancel_in_search, goes_on, lost;
 };
 static void watch(void *user, const struct tfc_job_event *e) {
   struct watching *w = user;
@@ -30,6 +30,7 @@ static void watch(void *user, const struct tfc_job_event *e) {
   assert_true(e->measured >= w->measured);
   w->measured = e->measured;
   if (e->text && strstr(e->text, "going on with run")) w->goes_on = true;
+  if (e->text && strstr(e->text, "had learned of operations is lost")) w->lost = true;
   if (w->cancel_in_search && e->phase == TFC_JOB_SEARCH && e->measured > 0) atomic_store(&w->cancel, true);
 }
 
@@ -111,6 +112,18 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 2));
   sqlite3_finalize(q);
+  // Who proposed what was measured, and what it was thought to take.
+  assert_int_equal(sqlite3_prepare_v2(tfc_store_handle(store),
+                                      "SELECT (SELECT SUM(measured) FROM v_proposer), (SELECT COUNT(*) FROM v_episode),"
+                                      " (SELECT COUNT(*) FROM v_episode WHERE prior_us IS NULL), (SELECT COUNT(*) FROM"
+                                      " v_episode WHERE predicted_us IS NOT NULL AND prediction_error IS NOT NULL)",
+                                      -1, &q, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
+  assert_int_equal(sqlite3_column_int(q, 2), 0);
+  assert_true(sqlite3_column_int(q, 3) > 0);
+  sqlite3_finalize(q);
   tfc_store_close(store);
   // What crosses is what the plan that ran sends.
   assert_false(out->crossing_modelled);
@@ -173,6 +186,7 @@ static void test_resume(void **state) {
   assert_ok(tfc_store_read_placements(store, id, count_placement, &after));
   tfc_store_close(store);
   assert_true(after >= before && after <= 12);
+  assert_false(again.lost); // what was learned
   assert_int_equal(out.measured, after);
   tfc_job_outcome_deinit(&out);
 }

@@ -1,0 +1,64 @@
+#include "placer/job/proposers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/no_memory.h"
+#include "runtime/base/str.h"
+
+static const double unearned = 0.25; // of all measurements: the most of a learned policy without credit
+
+void tfc_job_proposers_deinit(struct tfc_job_proposers *p) {
+  for (size_t i = 0; i < p->list.count; i++) free(p->list.data[i].name);
+  tfc_array_free(&p->list);
+}
+
+static struct tfc_job_proposer *find(const struct tfc_job_proposers *p, const char *name) {
+  for (size_t i = 0; i < p->list.count; i++)
+    if (strcmp(p->list.data[i].name, name) == 0) return &p->list.data[i];
+  return NULL;
+}
+const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_proposers *p, const char *name) {
+  return find(p, name);
+}
+
+tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *p, const char *name, bool learned, double simulated_us,
+                                      double level_us) {
+  struct tfc_job_proposer *one = find(p, name);
+  if (!one) {
+    struct tfc_job_proposer made = {.name = tfc_str_dup(tfc_str_from(name)),
+                                    .learned = learned,
+                                    .best_simulated = INFINITY,
+                                    .best_measured = INFINITY};
+    if (!made.name || !tfc_array_push(&p->list, made)) {
+      free(made.name);
+      return tfc_status_no_memory("counting measurements");
+    }
+    one = &p->list.data[p->list.count - 1];
+  }
+  one->measured++;
+  if (simulated_us < one->best_simulated) one->best_simulated = simulated_us;
+  if (level_us < one->best_measured) one->best_measured = level_us;
+  return NULL;
+}
+
+void tfc_job_proposers_won(struct tfc_job_proposers *p, const char *name) {
+  struct tfc_job_proposer *one = find(p, name);
+  if (one) one->won++;
+}
+
+double tfc_job_proposers_draw(const struct tfc_job_proposers *p, const char *name, bool learned, uint32_t measurements,
+                              struct tfc_random *random) {
+  const struct tfc_job_proposer *one = find(p, name);
+  const double n = one ? one->measured : 0, won = one ? one->won : 0;
+  if (learned && won < 1) { // together with all others that learn and have earned nothing
+    double spent = 0;
+    for (size_t i = 0; i < p->list.count; i++)
+      if (p->list.data[i].learned && !p->list.data[i].won) spent += p->list.data[i].measured;
+    if (spent + 1 > unearned * measurements) return -1;
+  }
+  // A normal of the mean and the deviation of the posterior Beta(1 + won, 1 + lost).
+  const double mean = (won + 1) / (n + 2), sd = sqrt(mean * (1 - mean) / (n + 3));
+  return fmax(0, mean + sd * tfc_random_normal(random));
+}

@@ -1,0 +1,17 @@
+// Errors: how good predictions were that were made before readings: of the learned model and of the one it began from.
+#ifndef TFC_PLACER_LEARNED_ERRORS_H
+#define TFC_PLACER_LEARNED_ERRORS_H
+
+#include "runtime/base/array.h"
+#include "runtime/base/str.h"
+
+struct tfc_learned_prediction { // of one placement, us
+  double learned, given, measured;
+};
+struct tfc_learned_predictions {
+  TFC_ARRAY(struct tfc_learned_prediction) list;
+};
+// Adds one line where there are ten of them or more: medians of the errors' sizes, and Kendall's tau.
+void tfc_learned_tell_errors(const struct tfc_learned_predictions *predictions, struct tfc_text *out);
+
+#endif
