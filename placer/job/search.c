@@ -71,13 +71,6 @@ static bool takes_part(const struct tfc_job_options *o, const struct tfc_algo *l
   return is_named(names, learner->name) || (strcmp(names, "auto") == 0 && !(learner->needs & TFC_NEEDS_NAME));
 }
 
-bool tfc_job_is_learned(const struct tfc_job_options *o, const char *algorithm) {
-  const size_t size = strlen(algorithm); // "auto: policy": the guide's rollouts in a search
-  bool learned = size >= 6 && strcmp(algorithm + size - 6, "policy") == 0;
-  for (const struct tfc_algo *const *a = o->learned; a && *a; a++) learned |= strcmp((*a)->name, algorithm) == 0;
-  return learned;
-}
-
 // The algorithms of the options without those that learn; NULL: none is left.
 static tfc_status searching_names(const struct tfc_job_options *o, char **out, bool *out_learn) {
   struct tfc_text text = {0};

@@ -15,7 +15,7 @@ RUNTIME = ["runtime/base", "runtime/graph", "runtime/io", "runtime/ops", "runtim
            "runtime/exec"]
 PROFILED = RUNTIME + ["runtime/trace.h", "profiler"]
 SEARCHED = PROFILED + ["placer/model", "placer/simulate", "placer/exact", "placer/search", "placer/algo"]
-PLACED = SEARCHED + ["placer/subject", "placer/measure", "placer/job", "placer"]
+PLACED = SEARCHED + ["placer/subject", "placer/measure", "placer/learned", "placer/job", "placer"]
 MAY_USE = {
     "runtime/base": [],
     "runtime/trace.h": ["runtime/base"],
@@ -34,7 +34,8 @@ MAY_USE = {
     "placer/algo": SEARCHED,
     "placer/subject": SEARCHED,
     "placer/measure": SEARCHED + ["placer/subject"],
-    "placer/job": SEARCHED + ["placer/subject", "placer/measure"],
+    "placer/learned": SEARCHED,
+    "placer/job": SEARCHED + ["placer/subject", "placer/measure", "placer/learned"],
     "placer": PLACED,
     "rl": PLACED,
     "reports": ["runtime/base", "profiler"] + PLACED[len(PROFILED):],

@@ -1,7 +1,7 @@
 // What scripts/bench_hidden runs for its row `anneal`:
 //   hidden_anneal_bench GRAPH MACHINE COMMAND MEASUREMENTS EVALUATIONS SEED OUT
 // Simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983) whose moves are measured: it starts from the placement that
-// EVALUATIONS of annealing in the simulator find best, and every proposal is one of MEASUREMENTS placements that
+// EVALUATIONS of the search find best in the simulator, and every proposal is one of MEASUREMENTS placements that
 // COMMAND (as tfc-place's --measure-with) measures in turns with the current one. Writes the best placement to OUT.
 #include <math.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static tfc_status run(char **argv) {
   struct tfc_placement *document = NULL;
   struct walk w = {0};
   const uint32_t measurements = (uint32_t)strtoul(argv[4], NULL, 10);
-  const struct tfc_search_options options = {.algorithms = "anneal",
+  const struct tfc_search_options options = {.algorithms = "auto",
                                              .evaluations = strtoull(argv[5], NULL, 10),
                                              .seed = strtoull(argv[6], NULL, 10),
                                              .threads = 1};
