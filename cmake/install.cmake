@@ -1,5 +1,5 @@
 # A tree that runs from wherever it is put: programs find the libraries, and these each other and the plug-ins, by where
-# they lie themselves. Components: tfc (programs), libtfc (libraries), libtfc-dev (header), tfc-cuda (plug-ins).
+# they lie themselves. Components: tfc (programs), libtfc (libraries, with the MPI plug-in), libtfc-dev (header), tfc-cuda (plug-ins).
 include(GNUInstallDirs)
 set(private ${CMAKE_INSTALL_LIBDIR}/tfc) # libraries that nobody else links
 file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
@@ -17,6 +17,10 @@ foreach(plugin tfc_cuda tfc_cupti) # found beside the libraries that load them; 
     install(TARGETS ${plugin} LIBRARY DESTINATION ${private} COMPONENT tfc-cuda)
   endif()
 endforeach()
+if(TARGET tfc_mpi)
+  set_target_properties(tfc_mpi PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS tfc_mpi LIBRARY DESTINATION ${private} COMPONENT libtfc)
+endif()
 set(programs ${TFC_PROGRAMS})
 list(FILTER programs INCLUDE REGEX "^tfc-") # the others are examples
 foreach(program ${programs})

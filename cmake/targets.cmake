@@ -55,8 +55,8 @@ endfunction()
 
 function(tfc_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c ${CMAKE_SOURCE_DIR}/${name}/*.cc)
-  # The CUDA driver and the CUPTI collector are plug-ins of their own (cmake/cuda.cmake).
-  list(FILTER sources EXCLUDE REGEX "/(runtime/device/cuda|profiler/cupti)/")
+  # The CUDA driver, the CUPTI collector and MPI are plug-ins of their own (cmake/cuda.cmake, cmake/mpi.cmake).
+  list(FILTER sources EXCLUDE REGEX "/(runtime/device/cuda|profiler/cupti|runtime/transport/mpi)/")
   if(NOT sources)
     add_library(tfc_${name} INTERFACE)
     target_link_libraries(tfc_${name} INTERFACE ${TFC_LINK_${name}})

@@ -24,6 +24,8 @@ coinor-libcbc-dev|exact bounds by integer programs
 zlib1g-dev|compressed traces
 libxxhash-dev|checksums
 libre2-dev|regular expressions
+libopenmpi-dev|connects the tasks of a job
+openmpi-bin|starts them
 libseccomp-dev|denies system calls to graphs that are not trusted
 gnuplot-nox|draws the plots of reports
 '

@@ -36,7 +36,8 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   for (uint32_t d = 0; d < session->device_count; d++)
     if (session->devices[d]->info.address_space != 0)
       TFC_TRY(s, tfc_semaphore_create(&session->timelines[d].semaphore));
-  TFC_TRY(s, tfc_resources_create(&session->resources));
+  session->resources = options->resources;
+  if (!session->resources) TFC_TRY(s, tfc_resources_create(&session->resources));
   *out = session, session = NULL;
 out:
   tfc_session_free(session);
@@ -58,7 +59,7 @@ void tfc_session_free(struct tfc_session *session) {
   tfc_array_free(&session->cache);
   tfc_array_free(&session->function_plans);
   tfc_groundwork_release(session->ground);
-  tfc_resources_free(session->resources);
+  if (!session->options.resources) tfc_resources_free(session->resources);
   for (size_t i = 0; i < session->variables.count; i++) tfc_object_release(&session->variables.data[i]->object);
   tfc_array_free(&session->variables);
   for (size_t i = 0; i < session->graphs.count; i++) {

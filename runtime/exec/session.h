@@ -18,6 +18,8 @@
 
 struct tfc_session;
 struct tfc_plan;
+struct tfc_resources;
+struct tfc_rendezvous;
 
 struct tfc_session_options {
   const struct tfc_device_set *devices; // borrowed; must outlive the session
@@ -27,6 +29,10 @@ struct tfc_session_options {
   // nobody can bring any more ends with ABORTED, which says what waits for what; otherwise it waits for ever, or until
   // its deadline.
   uint32_t callers;
+  // Of the task that the session belongs to, where several share variables, queues and the like; borrowed. NULL: the
+  // session has its own. Steps of such sessions have to be run with `dynamic`.
+  struct tfc_resources *resources;
+  struct tfc_rendezvous *rendezvous; // borrowed; NULL: nothing comes from other tasks
 };
 TFC_MUST_USE tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                                            struct tfc_session **out); // retains the graph
@@ -82,6 +88,7 @@ struct tfc_run_options {
   struct tfc_trace_sink *trace;
   int64_t deadline_ns;        // for the step, 0: none
   const _Atomic bool *cancel; // set by anyone: the step ends with CANCELLED
+  int64_t step;               // what kernels know the step by, 0: a number that is the session's
 };
 
 TFC_MUST_USE tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec,

@@ -31,4 +31,20 @@ typedef tfc_str (*tfc_device_fn)(void *arg, tfc_str key, tfc_str device);
 TFC_MUST_USE tfc_status tfc_graph_save(const struct tfc_graph *g, tfc_graph_format format, tfc_device_fn device,
                                        void *arg, const char *path);
 
+// A GraphDef made of nodes of `g`, each with other inputs ("name:1", "name", "^name"), and of new ones: how a graph is
+// cut into parts. What is appended to `out` is whole as soon as the library (functions, versions) is; memory that is
+// out shows in out->failed.
+struct tfc_new_node {
+  const char *op;
+  tfc_str name, device;
+  const tfc_str *inputs;
+  uint32_t input_count;
+  const struct tfc_attr *attrs;
+  uint32_t attr_count;
+};
+void tfc_graph_put_node(const struct tfc_graph *g, uint32_t node, const tfc_str *inputs, uint32_t count,
+                        struct tfc_text *out);
+void tfc_graph_put_new_node(const struct tfc_new_node *n, struct tfc_text *out);
+void tfc_graph_put_library(const struct tfc_graph *g, struct tfc_text *out);
+
 #endif

@@ -20,6 +20,7 @@ struct tfc_resources;
 struct tfc_variable;
 struct tfc_kernel_env;
 struct tfc_device;
+struct tfc_rendezvous;
 
 // Called once when a plan is made, off the step path.
 struct tfc_prepare_ctx {
@@ -49,6 +50,7 @@ struct tfc_kernel_env {
   struct tfc_device *device;            // whose services these are
   struct tfc_resources *resources;      // of the session
   struct tfc_resources *step_resources; // of this step: TensorArrays, stacks
+  struct tfc_rendezvous *rendezvous;    // where tensors of other tasks come in; NULL: there is one task
   int64_t step_id;
   int threads;           // cores of this device that the operation may use
   uint32_t device_cores; // all of them; 0: not known
@@ -70,6 +72,10 @@ struct tfc_kernel_ctx {
   uint32_t reusable; // bits of inputs whose buffer output 0 may take over where nobody else holds it
   void *state;       // from prepare
   void *node_state;  // op_def.node_state bytes, kept for the session
+  // Of operations that run with dead inputs and wait (TFC_OP_DEAD_INPUTS, TFC_OP_ASYNC). In: an input is dead. Out: the
+  // outputs are.
+  bool dead;
+  uint64_t iteration; // of these operations: tells the iterations of a loop apart; 0 outside of loops
   void (*done)(struct tfc_kernel_ctx *ctx, tfc_status status); // of TFC_OP_ASYNC ops: called exactly once
 };
 

@@ -13,6 +13,7 @@ import sys
 # have a row of their own. The same table, with what each owns: the README.md of each folder.
 RUNTIME = ["runtime/base", "runtime/graph", "runtime/io", "runtime/ops", "runtime/pass", "runtime/host", "runtime/device",
            "runtime/exec"]
+TASKS = ["runtime/transport", "runtime/cluster"]
 PROFILED = RUNTIME + ["runtime/trace.h", "profiler"]
 SEARCHED = PROFILED + ["placer/model", "placer/simulate", "placer/exact", "placer/search", "placer/algo"]
 PLACED = SEARCHED + ["placer/subject", "placer/measure", "placer/learned", "placer/job", "placer"]
@@ -26,6 +27,8 @@ MAY_USE = {
     "runtime/host": ["runtime/base", "runtime/graph", "runtime/ops"],
     "runtime/device": ["runtime/base", "runtime/graph", "runtime/ops", "runtime/host", "runtime/trace.h"],
     "runtime/exec": RUNTIME + ["runtime/trace.h"],
+    "runtime/transport": ["runtime/base", "runtime/graph"],
+    "runtime/cluster": RUNTIME + TASKS,
     "profiler": PROFILED,
     "placer/model": PROFILED,
     "placer/simulate": PROFILED + ["placer/model"],
@@ -40,7 +43,7 @@ MAY_USE = {
     "rl": PLACED,
     "reports": ["runtime/base", "profiler"] + PLACED[len(PROFILED):],
     "libtfc": PLACED,
-    "cli": PLACED + ["rl", "reports"],
+    "cli": PLACED + ["rl", "reports", "runtime/cluster", "runtime/transport"],
 }
 # Within what a folder may use, what it may not: who runs a graph knows devices by their driver's vtable.
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),

@@ -58,6 +58,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
     env->resources = session->resources;
     env->step_resources = r->step->step_resources;
     env->step_id = r->step->id;
+    env->rendezvous = session->options.rendezvous;
     env->seed = r->step->seed;
     env->owner = r;
     r->host_envs[d] = *env;
@@ -141,7 +142,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
   struct tfc_session *session = plan->session;
   struct tfc_resources *own = NULL;
   TFC_RETURN_IF_ERROR(tfc_plan_check_feeds(plan, feeds));
-  struct tfc_step step = {.id = atomic_fetch_add(&session->next_step, 1),
+  struct tfc_step step = {.id = options && options->step ? options->step : atomic_fetch_add(&session->next_step, 1),
                           .trace = options ? options->trace : NULL,
                           .resources = session->resources,
                           .step_resources = plan->step_resources,

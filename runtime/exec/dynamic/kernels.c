@@ -83,6 +83,8 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
   for (uint32_t k = 0; k < n->input_count; k++) {
     struct tfc_run_value *v = &in[k];
     variables[k] = NULL;
+    inputs[k] = &v->t;
+    if (!v->live) continue; // dead
     if (v->reference) {
       if (taken_by_reference(n, k)) {
         variables[k] = v->reference;
@@ -97,7 +99,6 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
     }
     if (v->location != TFC_ON_HOST && !(foreign && wants_on_device(n, k, v)))
       TFC_RETURN_IF_ERROR(tfc_run_read(r, n, k, v));
-    inputs[k] = &v->t;
   }
   return NULL;
 }
@@ -306,6 +307,17 @@ static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   return s;
 }
 
+// The same in every task that runs a part of the loop: the frames by name, from the outside in, and the iterations.
+static uint64_t iteration_key(const struct tfc_run_item *item) {
+  uint64_t key = 0;
+  const struct tfc_run_iteration *it = item->iteration;
+  for (const struct tfc_run_frame *f = item->frame; f->parent; it = f->parent_iteration, f = f->parent) {
+    const uint64_t level[] = {key, tfc_hash_bytes(f->f->name.data, f->f->name.size), (uint64_t)it->number};
+    key = tfc_hash_bytes(level, sizeof level);
+  }
+  return key;
+}
+
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dnode *n = item->node;
   uint32_t in = n->input_count, out = n->output_count;
@@ -333,6 +345,8 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
                                    .output_count = out,
                                    .reusable = n->reusable_inputs,
                                    .node_state = n->node_state,
+                                   .dead = item->dead,
+                                   .iteration = n->frame ? iteration_key(item) : 0,
                                    .done = async_done};
   atomic_fetch_add(&r->mailbox->references, 1);
   r->in_flight++;
@@ -386,7 +400,8 @@ void tfc_run_collect(struct tfc_run *r) {
       r->flights = f->after;
     if (f->after) f->after->before = f->before;
     tfc_status s = f->status;
-    if (!s) s = check_outputs(r, f->item.node, f->outs, f->ctx.output_variables);
+    f->item.dead = f->ctx.dead;
+    if (!s && !f->item.dead) s = check_outputs(r, f->item.node, f->outs, f->ctx.output_variables);
     if (s)
       tfc_run_fail(r, s);
     else if (!r->failed)

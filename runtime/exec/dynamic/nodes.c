@@ -134,7 +134,7 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dnode *n = item->node;
   struct tfc_run_value *outs = r->outs;
-  if (item->dead) {
+  if (item->dead && !n->tells_dead) {
     if (n->kind == TFC_DNODE_FETCH) {
       const struct tfc_output o = r->plan->fetch_outputs[n->node];
       tfc_run_fail(r, tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s:%d' has no value: its branch was not taken",

@@ -101,6 +101,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
                             .output_count = n->output_count,
                             .is_async = def->flags & TFC_OP_ASYNC,
                             .is_exit = def->flags & TFC_OP_EXIT,
+                            .tells_dead = def->flags & TFC_OP_ASYNC && def->flags & TFC_OP_DEAD_INPUTS,
                             .is_trigger = tfc_node_role(n) == TFC_ROLE_TRIGGER};
   for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))

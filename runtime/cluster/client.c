@@ -1,0 +1,534 @@
+// A step's plan says which tasks run parts of it, what each of them is fed, and what it fetches and runs: the step's
+// own targets, and the sends of tensors that others need. It is made once for a signature, and told to these tasks by
+// name; a step then is a message to each, and an answer.
+#include "runtime/cluster/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/cluster/cut.h"
+#include "runtime/cluster/member_internal.h"
+#include "runtime/pass/pass.h"
+
+struct part { // of a plan, in one task
+  uint32_t rank;
+  TFC_ARRAY(uint32_t) feeds, fetches; // indices into the step's
+  struct tfc_text feed_names, fetch_names, target_names;
+  uint32_t target_count;
+};
+struct plan {
+  uint32_t id;
+  struct tfc_output *feeds, *fetches;
+  uint32_t *targets;
+  uint32_t feed_count, fetch_count, target_count;
+  struct part *parts;
+  uint32_t *ranks; // of parts in other tasks
+  uint32_t part_count, foreign_count;
+  uint32_t own; // its part in this task, UINT32_MAX: none
+};
+struct tfc_cluster_session {
+  struct tfc_member *task;
+  const struct tfc_graph *graph;
+  struct tfc_cut cut;
+  char *execution;
+  uint32_t number;
+  pthread_mutex_t lock; // what follows
+  bool *told;           // [tasks] that have their part of the graph
+  TFC_ARRAY(struct plan *) plans;
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+}
+
+// --- Plans -----------------------------------------------------------------------------------------------------------
+static void plan_free(struct plan *p) {
+  if (!p) return;
+  for (uint32_t i = 0; p->parts && i < p->part_count; i++) {
+    struct part *part = &p->parts[i];
+    tfc_array_free(&part->feeds);
+    tfc_array_free(&part->fetches);
+    tfc_text_deinit(&part->feed_names);
+    tfc_text_deinit(&part->fetch_names);
+    tfc_text_deinit(&part->target_names);
+  }
+  free(p->parts), free(p->ranks), free(p->feeds), free(p->fetches), free(p->targets);
+  free(p);
+}
+
+static bool same_outputs(const struct tfc_output *a, const struct tfc_output *b, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (a[i].node != b[i].node || a[i].index != b[i].index) return false;
+  return true;
+}
+static bool is_for(const struct plan *p, const struct tfc_run_spec *spec) {
+  return p->feed_count == spec->feed_count && p->fetch_count == spec->fetch_count &&
+         p->target_count == spec->target_count && same_outputs(p->feeds, spec->feeds, p->feed_count) &&
+         same_outputs(p->fetches, spec->fetches, p->fetch_count) &&
+         (!p->target_count || !memcmp(p->targets, spec->targets, p->target_count * sizeof *p->targets));
+}
+
+static void add_name(struct tfc_text *out, const struct tfc_graph *g, struct tfc_output o) {
+  const tfc_str name = g->nodes[o.node].name;
+  if (o.index >= 0)
+    tfc_text_printf(out, "%.*s:%d", TFC_STR_ARG(name), o.index);
+  else
+    tfc_text_add(out, name);
+  tfc_text_add(out, (tfc_str){"", 1});
+}
+
+static bool is_fed(const struct tfc_run_spec *spec, struct tfc_output o) {
+  for (uint32_t i = 0; i < spec->feed_count; i++)
+    if (spec->feeds[i].node == o.node && spec->feeds[i].index == o.index) return true;
+  return false;
+}
+// A node all of whose outputs are fed does not run, and what comes to it is not wanted.
+static bool is_replaced(const struct tfc_graph *g, const struct tfc_run_spec *spec, uint32_t node) {
+  for (uint32_t k = 0; k < g->nodes[node].output_count; k++)
+    if (!is_fed(spec, (struct tfc_output){node, (int32_t)k})) return false;
+  return g->nodes[node].output_count > 0;
+}
+
+static bool is_wanted(const struct tfc_cut *cut, const struct tfc_run_spec *spec, const bool *needed,
+                      const struct tfc_cut_edge *e) {
+  const struct tfc_graph *g = cut->graph;
+  for (uint32_t c = g->consumer_begin[e->source.node]; c < g->consumer_begin[e->source.node + 1]; c++) {
+    const struct tfc_consumer *k = &g->consumers[c];
+    if (k->output == e->source.index && cut->ranks[k->node] == e->to && needed[k->node] &&
+        !is_replaced(g, spec, k->node))
+      return true;
+  }
+  return false;
+}
+
+// Fills p->parts [tasks], all of them.
+static tfc_status fill_parts(const struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
+                             struct plan *p) {
+  const struct tfc_graph *g = session->graph;
+  const struct tfc_cut *cut = &session->cut;
+  tfc_status s = NULL;
+  bool *needed = calloc(g->node_count + 1u, sizeof *needed), failed = false;
+  if (!needed) return no_memory();
+  TFC_TRY(s, tfc_prune(g, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
+                       spec->target_count, needed));
+  for (uint32_t e = 0; e < cut->edges.count; e++) {
+    const struct tfc_cut_edge *edge = &cut->edges.data[e];
+    char name[TFC_CUT_NAME];
+    if (!is_wanted(cut, spec, needed, edge)) continue;
+    if (edge->source.index < 0 && is_replaced(g, spec, edge->source.node)) continue;
+    struct part *part = &p->parts[edge->from];
+    tfc_text_add(&part->target_names, tfc_str_from(tfc_cut_send_name(e, name)));
+    tfc_text_add(&part->target_names, (tfc_str){"", 1});
+    part->target_count++;
+  }
+  for (uint32_t i = 0; i < spec->target_count; i++) {
+    struct part *part = &p->parts[cut->ranks[spec->targets[i]]];
+    add_name(&part->target_names, g, (struct tfc_output){spec->targets[i], TFC_CONTROL});
+    part->target_count++;
+  }
+  for (uint32_t i = 0; i < spec->fetch_count; i++) {
+    struct part *part = &p->parts[cut->ranks[spec->fetches[i].node]];
+    add_name(&part->fetch_names, g, spec->fetches[i]);
+    failed |= !tfc_array_push(&part->fetches, i);
+  }
+  for (uint32_t i = 0; i < spec->feed_count; i++) {
+    struct part *part = &p->parts[cut->ranks[spec->feeds[i].node]];
+    if (!part->target_count && !part->fetches.count) continue; // nobody reads it
+    add_name(&part->feed_names, g, spec->feeds[i]);
+    failed |= !tfc_array_push(&part->feeds, i);
+  }
+  for (uint32_t i = 0; i < p->part_count; i++)
+    failed |= p->parts[i].feed_names.failed | p->parts[i].fetch_names.failed | p->parts[i].target_names.failed;
+  if (failed) s = no_memory();
+out:
+  free(needed);
+  return s;
+}
+
+static void *copy_of(const void *data, size_t size) {
+  void *copy = malloc(size + 1);
+  if (copy && size) memcpy(copy, data, size);
+  return copy;
+}
+
+static tfc_status check_spec(const struct tfc_graph *g, const struct tfc_run_spec *spec) {
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < (k ? spec->fetch_count : spec->feed_count); i++) {
+      const struct tfc_output o = k ? spec->fetches[i] : spec->feeds[i];
+      if (o.node >= g->node_count || o.index < 0 || (uint32_t)o.index >= g->nodes[o.node].output_count)
+        return tfc_status_make(TFC_INVALID_ARGUMENT, "%s %u is not an output of the graph", k ? "fetch" : "feed", i);
+    }
+  for (uint32_t i = 0; i < spec->target_count; i++)
+    if (spec->targets[i] >= g->node_count) return tfc_status_make(TFC_INVALID_ARGUMENT, "target %u is not a node", i);
+  return NULL;
+}
+
+static tfc_status make_plan(struct tfc_cluster_session *session, const struct tfc_run_spec *spec, struct plan **out) {
+  tfc_status s = NULL;
+  struct plan *p = calloc(1, sizeof *p);
+  const uint32_t tasks = session->task->count;
+  if (!p) return no_memory();
+  TFC_TRY(s, check_spec(session->graph, spec));
+  p->feeds = copy_of(spec->feeds, spec->feed_count * sizeof *p->feeds);
+  p->fetches = copy_of(spec->fetches, spec->fetch_count * sizeof *p->fetches);
+  p->targets = copy_of(spec->targets, spec->target_count * sizeof *p->targets);
+  p->parts = calloc(tasks, sizeof *p->parts);
+  p->ranks = calloc(tasks, sizeof *p->ranks);
+  if (!p->feeds || !p->fetches || !p->targets || !p->parts || !p->ranks)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  p->feed_count = spec->feed_count;
+  p->fetch_count = spec->fetch_count;
+  p->target_count = spec->target_count;
+  p->part_count = tasks;
+  for (uint32_t r = 0; r < tasks; r++) p->parts[r].rank = r;
+  TFC_TRY(s, fill_parts(session, spec, p));
+  p->own = UINT32_MAX;
+  uint32_t kept = 0;
+  for (uint32_t r = 0; r < tasks; r++) { // those that have something to do
+    if (!p->parts[r].target_count && !p->parts[r].fetches.count) continue;
+    const struct part swap = p->parts[kept];
+    p->parts[kept] = p->parts[r];
+    p->parts[r] = swap;
+    if (p->parts[kept].rank == session->task->rank)
+      p->own = kept;
+    else
+      p->ranks[p->foreign_count++] = p->parts[kept].rank;
+    kept++;
+  }
+  for (uint32_t r = kept; r < tasks; r++) {
+    struct part *part = &p->parts[r]; // nothing runs there: its names are those of feeds
+    tfc_array_free(&part->feeds);
+    tfc_text_deinit(&part->feed_names);
+    *part = (struct part){0};
+  }
+  p->part_count = kept;
+  *out = p, p = NULL;
+out:
+  plan_free(p);
+  return s;
+}
+
+// --- Telling tasks -----------------------------------------------------------------------------------------------
+static tfc_status buffer_of(tfc_str bytes, struct tfc_buffer **out) {
+  *out = NULL;
+  if (!bytes.size) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_buffer_create_host(bytes.size, out));
+  memcpy((*out)->data, bytes.data, bytes.size);
+  return NULL;
+}
+
+static tfc_status send_with_body(struct tfc_member *t, uint32_t to, uint32_t kind, const void *head, size_t head_size,
+                                 tfc_str rest, struct tfc_buffer *body, uint64_t size) {
+  struct tfc_message *m = NULL;
+  TFC_RETURN_IF_ERROR(tfc_message_of(kind, head, head_size, rest, &m));
+  if (size) tfc_buffer_retain(m->body = body), m->body_size = size;
+  return tfc_member_send(t, to, m);
+}
+
+static tfc_status tell_graph(struct tfc_cluster_session *session, uint32_t rank) {
+  struct tfc_member *t = session->task;
+  tfc_status s = NULL;
+  struct tfc_text text = {0};
+  struct tfc_buffer *body = NULL;
+  const struct tfc_head_graph head = {.session = session->number};
+  const tfc_str execution = tfc_str_from(session->execution);
+  if (session->told[rank]) return NULL;
+  TFC_TRY(s, tfc_cut_write(&session->cut, rank, &text));
+  TFC_TRY(s, buffer_of((tfc_str){text.data, text.size}, &body));
+  s = rank == t->rank ? tfc_serve_graph(t, rank, session->number, execution, body, text.size)
+                      : send_with_body(t, rank, TFC_KIND_GRAPH, &head, sizeof head, execution, body, text.size);
+  session->told[rank] = !s;
+out:
+  tfc_buffer_release(body);
+  tfc_text_deinit(&text);
+  return s;
+}
+
+static tfc_status tell_plan(struct tfc_cluster_session *session, const struct plan *p, const struct part *part) {
+  struct tfc_member *t = session->task;
+  tfc_status s = NULL;
+  struct tfc_text names = {0};
+  struct tfc_buffer *body = NULL;
+  const struct tfc_head_plan head = {.session = session->number,
+                                     .plan = p->id,
+                                     .feeds = (uint32_t)part->feeds.count,
+                                     .fetches = (uint32_t)part->fetches.count,
+                                     .targets = part->target_count};
+  tfc_text_add(&names, (tfc_str){part->feed_names.data, part->feed_names.size});
+  tfc_text_add(&names, (tfc_str){part->fetch_names.data, part->fetch_names.size});
+  tfc_text_add(&names, (tfc_str){part->target_names.data, part->target_names.size});
+  if (names.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  TFC_TRY(s, buffer_of((tfc_str){names.data, names.size}, &body));
+  s = part->rank == t->rank
+          ? tfc_serve_plan(t, t->rank, &head, body, names.size)
+          : send_with_body(t, part->rank, TFC_KIND_PLAN, &head, sizeof head, (tfc_str){0}, body, names.size);
+out:
+  tfc_buffer_release(body);
+  tfc_text_deinit(&names);
+  return s;
+}
+
+static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_run_spec *spec, struct plan **out) {
+  tfc_status s = NULL;
+  struct plan *p = NULL;
+  *out = NULL;
+  pthread_mutex_lock(&session->lock);
+  for (size_t i = 0; i < session->plans.count && !*out; i++)
+    if (is_for(session->plans.data[i], spec)) *out = session->plans.data[i];
+  if (*out) goto out;
+  TFC_TRY(s, make_plan(session, spec, &p));
+  p->id = (uint32_t)session->plans.count + 1;
+  for (uint32_t i = 0; i < p->part_count; i++) {
+    TFC_TRY(s, tell_graph(session, p->parts[i].rank));
+    TFC_TRY(s, tell_plan(session, p, &p->parts[i]));
+  }
+  if (!tfc_array_push(&session->plans, p)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *out = p, p = NULL;
+out:
+  pthread_mutex_unlock(&session->lock);
+  plan_free(p);
+  return s;
+}
+
+// --- Steps -----------------------------------------------------------------------------------------------------------
+void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step, tfc_status why) {
+  if (!step->status)
+    step->status = why;
+  else
+    tfc_status_free(why);
+  if (atomic_exchange(&step->cancel, true)) return;
+  const struct tfc_head_abort head = {.step = step->number};
+  for (uint32_t i = 0; i < step->rank_count; i++) {
+    struct tfc_message *m = NULL;
+    tfc_status s = tfc_message_of(TFC_KIND_ABORT, &head, sizeof head, (tfc_str){0}, &m);
+    if (!s) s = tfc_member_send(t, step->ranks[i], m);
+    tfc_status_free(s); // the step ends with `why`, or the job when nobody answers
+  }
+}
+
+tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head, tfc_str message) {
+  tfc_status s = NULL;
+  char name[TFC_TASK_TEXT];
+  bool aborts = false;
+  pthread_mutex_lock(&t->lock);
+  struct tfc_client_step *step = t->steps;
+  while (step && step->number != head->step) step = step->next;
+  bool asked = false;
+  for (uint32_t i = 0; step && i < step->rank_count; i++) asked |= step->ranks[i] == from;
+  if (!step || !asked || !step->remaining) {
+    s = t->failure ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "an answer that nobody asked for");
+  } else {
+    step->remaining--;
+    if (head->code) {
+      const tfc_code code = head->code <= TFC_INTERNAL ? (tfc_code)head->code : TFC_INTERNAL;
+      aborts = true;
+      tfc_client_abort_locked(
+          t, step, tfc_status_make(code, "on %s: %.*s", tfc_member_name_of(t, from, name), TFC_STR_ARG(message)));
+    }
+    pthread_cond_broadcast(&t->changed);
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (aborts) tfc_meeting_abort(t->meeting, head->step);
+  return s;
+}
+
+static int64_t begin_step(struct tfc_member *t, struct tfc_client_step *step) { // the oldest step that still runs
+  pthread_mutex_lock(&t->lock);
+  step->number = tfc_step_number(t->rank, t->next_step++);
+  int64_t oldest = step->number;
+  for (const struct tfc_client_step *other = t->steps; other; other = other->next)
+    if (other->number < oldest) oldest = other->number;
+  step->next = t->steps;
+  t->steps = step;
+  if (t->failure) {
+    step->status = tfc_status_clone(t->failure);
+    atomic_store(&step->cancel, true);
+  }
+  pthread_mutex_unlock(&t->lock);
+  return oldest;
+}
+
+static void end_step(struct tfc_member *t, struct tfc_client_step *step) {
+  pthread_mutex_lock(&t->lock);
+  for (struct tfc_client_step **at = &t->steps; *at; at = &(*at)->next)
+    if (*at == step) {
+      *at = step->next;
+      break;
+    }
+  pthread_mutex_unlock(&t->lock);
+  tfc_meeting_end(t->meeting, step->number);
+}
+
+static tfc_status send_step(struct tfc_cluster_session *session, const struct plan *p, struct tfc_client_step *step,
+                            int64_t oldest, int64_t deadline_ns, const struct tfc_tensor *feeds) {
+  struct tfc_member *t = session->task;
+  const struct tfc_head_run head = {
+      .session = session->number, .plan = p->id, .step = step->number, .oldest = oldest, .deadline_ns = deadline_ns};
+  for (uint32_t i = 0; i < p->part_count; i++) {
+    const struct part *part = &p->parts[i];
+    struct tfc_message *m = NULL;
+    if (i == p->own) continue;
+    for (uint32_t k = 0; k < part->feeds.count; k++) {
+      const struct tfc_head_tensor key = {.step = step->number, .edge = k | TFC_EDGE_FEED};
+      struct tfc_tensor copy = {0};
+      const struct tfc_tensor *value = &feeds[part->feeds.data[k]];
+      if (value->dtype != TFC_STRING) { // the caller's memory may change when the step is over
+        TFC_RETURN_IF_ERROR(tfc_tensor_clone(value, &copy));
+        value = &copy;
+      }
+      tfc_status fed = tfc_message_of_tensor(&key, value, &m);
+      if (!fed) fed = tfc_member_send(t, part->rank, m);
+      tfc_tensor_release(&copy);
+      if (fed) return fed;
+    }
+    TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_RUN, &head, sizeof head, (tfc_str){0}, &m));
+    pthread_mutex_lock(&t->lock); // the answer may come at once
+    if (!t->failure) step->remaining++;
+    step->rank_count++;
+    pthread_mutex_unlock(&t->lock);
+    tfc_status s = tfc_member_send(t, part->rank, m);
+    if (s) { // nobody will answer
+      pthread_mutex_lock(&t->lock);
+      if (step->remaining) step->remaining--;
+      step->rank_count--;
+      pthread_mutex_unlock(&t->lock);
+      return s;
+    }
+  }
+  return NULL;
+}
+
+static tfc_status run_here(struct tfc_cluster_session *session, const struct plan *p, struct tfc_client_step *step,
+                           const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                           const struct tfc_run_options *options) {
+  tfc_status s = NULL;
+  const struct part *part = &p->parts[p->own];
+  struct tfc_tensor *in = calloc(part->feeds.count + 1, sizeof *in),
+                    *out = calloc(part->fetches.count + 1, sizeof *out);
+  struct tfc_run_options own = {.cancel = &step->cancel, .step = step->number};
+  if (options) own.trace = options->trace, own.deadline_ns = options->deadline_ns;
+  if (!in || !out) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t k = 0; k < part->feeds.count; k++) in[k] = feeds[part->feeds.data[k]];
+  TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, in, out, &own));
+  for (size_t k = 0; k < part->fetches.count; k++) {
+    if (fetches)
+      fetches[part->fetches.data[k]] = out[k];
+    else
+      tfc_tensor_release(&out[k]);
+  }
+out:
+  free(in);
+  free(out);
+  return s;
+}
+
+static void wait_for_others(struct tfc_member *t, struct tfc_client_step *step, int64_t until) {
+  pthread_mutex_lock(&t->lock);
+  while (step->remaining && !t->failure) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += 20000000;
+    if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
+    pthread_cond_timedwait(&t->changed, &t->lock, &at);
+    if (until && tfc_now_ns() > until && !atomic_load(&step->cancel))
+      tfc_client_abort_locked(t, step, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end in time"));
+  }
+  pthread_mutex_unlock(&t->lock);
+}
+
+static tfc_status take_fetches(struct tfc_member *t, const struct plan *p, const struct tfc_client_step *step,
+                               struct tfc_tensor *fetches) {
+  for (uint32_t i = 0; i < p->part_count; i++) {
+    const struct part *part = &p->parts[i];
+    for (uint32_t k = 0; i != p->own && k < part->fetches.count; k++) {
+      const struct tfc_rendezvous_key key = {.step = step->number, .edge = k | TFC_EDGE_FETCH, .peer = part->rank};
+      struct tfc_tensor value = {0};
+      if (!tfc_meeting_take(t->meeting, &key, &value))
+        return tfc_status_make(TFC_INTERNAL, "a fetched tensor did not come");
+      if (fetches)
+        fetches[part->fetches.data[k]] = value;
+      else
+        tfc_tensor_release(&value);
+    }
+  }
+  return NULL;
+}
+
+static tfc_status run_plan(struct tfc_cluster_session *session, const struct plan *p, const struct tfc_tensor *feeds,
+                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
+  struct tfc_member *t = session->task;
+  const int64_t deadline_ns = options ? options->deadline_ns : 0;
+  const int64_t until = deadline_ns ? tfc_now_ns() + deadline_ns : 0;
+  struct tfc_client_step step = {.ranks = p->ranks, .asked = options ? options->cancel : NULL};
+  for (uint32_t i = 0; fetches && i < p->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
+  const int64_t oldest = begin_step(t, &step);
+  tfc_status s = tfc_meeting_begin(t->meeting, step.number, oldest);
+  tfc_member_note(t, "ran its step %lld, with %u other tasks",
+                  (long long)(step.number & (((int64_t)1 << TFC_STEP_BITS) - 1)), p->foreign_count);
+  if (!s) s = send_step(session, p, &step, oldest, deadline_ns, feeds);
+  if (!s && p->own != UINT32_MAX) s = run_here(session, p, &step, feeds, fetches, options);
+  if (s) {
+    pthread_mutex_lock(&t->lock);
+    tfc_client_abort_locked(t, &step, s);
+    pthread_mutex_unlock(&t->lock);
+  }
+  wait_for_others(t, &step, until);
+  s = step.status;
+  if (!s) s = take_fetches(t, p, &step, fetches);
+  end_step(t, &step);
+  for (uint32_t i = 0; s && fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
+  return s;
+}
+
+tfc_status tfc_cluster_session_run(struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
+                                   const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                                   const struct tfc_run_options *options) {
+  struct plan *p = NULL;
+  TFC_RETURN_IF_ERROR(plan_of(session, spec, &p));
+  return run_plan(session, p, feeds, fetches, options);
+}
+
+// --- The session -----------------------------------------------------------------------------------------------------
+tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_graph *graph,
+                                      const struct tfc_execution *execution, struct tfc_cluster_session **out) {
+  tfc_status s = NULL;
+  struct tfc_text text = {0};
+  struct tfc_cluster_session *session = calloc(1, sizeof *session);
+  if (!session) return no_memory();
+  session->task = task;
+  session->graph = graph;
+  tfc_graph_retain(graph);
+  pthread_mutex_init(&session->lock, NULL);
+  session->told = calloc(task->count, sizeof *session->told);
+  const struct tfc_execution how = {.rewrites = execution->rewrites,
+                                    .captures = execution->captures,
+                                    .gpu_math = execution->gpu_math,
+                                    .cpu = execution->cpu,
+                                    .seed = execution->seed};
+  tfc_execution_format(&how, &text);
+  session->execution = tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
+  if (!session->told || !session->execution || text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_cut_make(graph, task->spec, task->rank, &session->cut));
+  pthread_mutex_lock(&task->lock);
+  session->number = ++task->next_session;
+  pthread_mutex_unlock(&task->lock);
+  *out = session, session = NULL;
+out:
+  tfc_text_deinit(&text);
+  tfc_cluster_session_free(session);
+  return s;
+}
+
+void tfc_cluster_session_free(struct tfc_cluster_session *session) {
+  if (!session) return;
+  for (size_t i = 0; i < session->plans.count; i++) plan_free(session->plans.data[i]);
+  tfc_array_free(&session->plans);
+  tfc_cut_deinit(&session->cut);
+  tfc_graph_release(session->graph);
+  pthread_mutex_destroy(&session->lock);
+  free(session->execution);
+  free(session->told);
+  free(session);
+}

@@ -1,0 +1,458 @@
+// Joining, the progress thread, signs of life, barriers, and the end: of this task, or of the job.
+#include "runtime/cluster/member_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+
+enum { PING_NS = 1000000000, TICK_NS = 2000000, DEFAULT_SILENCE_S = 8 };
+
+const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]) {
+  return tfc_cluster_task_name(t->spec, rank, out);
+}
+uint32_t tfc_member_rank(const struct tfc_member *task) {
+  return task->rank;
+}
+const char *tfc_member_host(const struct tfc_member *task, uint32_t rank) {
+  return task->peers[rank].hello.host;
+}
+const char *tfc_member_devices(const struct tfc_member *task, uint32_t rank) {
+  return task->peers[rank].hello.devices;
+}
+
+tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m) {
+  return t->transport->type->send(t->transport, to, m);
+}
+
+static tfc_status tell(struct tfc_member *t, uint32_t to, uint32_t kind, const void *head, size_t size) {
+  struct tfc_message *m = NULL;
+  TFC_RETURN_IF_ERROR(tfc_message_of(kind, head, size, (tfc_str){0}, &m));
+  return tfc_member_send(t, to, m);
+}
+static tfc_status tell_all(struct tfc_member *t, uint32_t kind, const void *head, size_t size) {
+  for (uint32_t r = 0; r < t->count; r++)
+    if (r != t->rank) TFC_RETURN_IF_ERROR(tell(t, r, kind, head, size));
+  return NULL;
+}
+
+void tfc_member_note(struct tfc_member *t, const char *format, ...) {
+  va_list args;
+  pthread_mutex_lock(&t->lock);
+  va_start(args, format);
+  vsnprintf(t->last, sizeof t->last, format, args);
+  va_end(args);
+  if (t->options.last) memcpy(t->options.last, t->last, TFC_TASK_LAST);
+  pthread_mutex_unlock(&t->lock);
+}
+
+// --- The end of the job ----------------------------------------------------------------------------------------------
+tfc_status tfc_member_failure(struct tfc_member *t) {
+  pthread_mutex_lock(&t->lock);
+  tfc_status s = t->failure ? tfc_status_clone(t->failure) : NULL;
+  pthread_mutex_unlock(&t->lock);
+  return s;
+}
+
+void tfc_member_give_up(struct tfc_member *t, tfc_status why) {
+  pthread_mutex_lock(&t->lock);
+  if (t->failure)
+    tfc_status_free(why);
+  else
+    t->failure = why;
+  for (struct tfc_client_step *step = t->steps; step; step = step->next) {
+    step->remaining = 0;
+    if (!step->status) step->status = tfc_status_clone(t->failure);
+    atomic_store(&step->cancel, true);
+  }
+  for (struct tfc_running *r = t->running; r; r = r->next) atomic_store(&r->cancel, true);
+  pthread_cond_broadcast(&t->changed);
+  pthread_mutex_unlock(&t->lock);
+}
+
+static void end_job(struct tfc_member *t, int code, tfc_status why) {
+  char *text = tfc_format("%s", tfc_status_message(why));
+  pthread_mutex_lock(&t->lock);
+  const bool first = !t->told;
+  t->told = true;
+  pthread_mutex_unlock(&t->lock);
+  if (first && t->options.failed) t->options.failed(t->options.arg, code, text ? text : "out of memory");
+  tfc_member_give_up(t, why);
+  t->transport->type->fail(t->transport, code, text ? text : "out of memory");
+  free(text);
+}
+
+void tfc_member_fail(struct tfc_member *t, int code, const char *why) {
+  pthread_mutex_lock(&t->lock);
+  t->told = true; // who calls this has told
+  pthread_mutex_unlock(&t->lock);
+  char name[TFC_TASK_TEXT];
+  end_job(t, code, tfc_status_make(TFC_UNAVAILABLE, "%s: %s", tfc_member_name_of(t, t->rank, name), why));
+}
+
+// --- Messages ------------------------------------------------------------------------------------------------------
+static tfc_status take_hello(struct tfc_member *t, const struct tfc_message *m, bool welcome) {
+  struct tfc_head_hello h;
+  TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+  if (h.version != TFC_HELLO_VERSION)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "it is another version of tfc (%u, here %d)", h.version,
+                           TFC_HELLO_VERSION);
+  if (h.rank >= t->count || (!welcome && h.rank != m->peer) || (welcome && m->peer != 0) ||
+      !tfc_message_text(h.host, sizeof h.host) || !tfc_message_text(h.devices, sizeof h.devices))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a hello that makes no sense");
+  pthread_mutex_lock(&t->lock);
+  struct tfc_peer *p = &t->peers[h.rank];
+  if (!p->joined) t->joined_count++;
+  p->joined = true;
+  p->hello = h;
+  t->all_joined = t->joined_count == t->count;
+  const bool tells = t->all_joined && t->rank == 0;
+  pthread_cond_broadcast(&t->changed);
+  pthread_mutex_unlock(&t->lock);
+  for (uint32_t r = 0; tells && r < t->count; r++)
+    TFC_RETURN_IF_ERROR(tell_all(t, TFC_KIND_WELCOME, &t->peers[r].hello, sizeof h));
+  return NULL;
+}
+
+static struct tfc_gathering *gathering_of(struct tfc_member *t, const char *name) {
+  for (size_t i = 0; i < t->gatherings.count; i++)
+    if (!strcmp(t->gatherings.data[i].name, name)) return &t->gatherings.data[i];
+  struct tfc_gathering made = {.who = calloc(t->count, sizeof(bool))};
+  snprintf(made.name, sizeof made.name, "%s", name);
+  if (made.who && tfc_array_push(&t->gatherings, made)) return &t->gatherings.data[t->gatherings.count - 1];
+  free(made.who);
+  return NULL;
+}
+
+// In task 0, under the lock: is somebody missing who has ended?
+static tfc_status never_comes(struct tfc_member *t, const struct tfc_gathering *g) {
+  char name[TFC_TASK_TEXT];
+  for (uint32_t r = 0; g->came && r < t->count; r++)
+    if (t->peers[r].hello.has_script && t->peers[r].ended && !g->who[r])
+      return tfc_status_make(TFC_ABORTED, "%s has ended and never came to the barrier '%s'",
+                             tfc_member_name_of(t, r, name), g->name);
+  return NULL;
+}
+
+static bool release_locked(struct tfc_member *t, const char *name) {
+  char *copy = tfc_format("%s", name);
+  if (copy && tfc_array_push(&t->released, copy)) {
+    pthread_cond_broadcast(&t->changed);
+    return true;
+  }
+  free(copy);
+  return false;
+}
+
+static tfc_status take_barrier(struct tfc_member *t, uint32_t from, const struct tfc_head_barrier *h) {
+  tfc_status s = NULL;
+  bool all = true;
+  pthread_mutex_lock(&t->lock);
+  struct tfc_gathering *g = gathering_of(t, h->name);
+  if (!g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+  if (g->who[from]) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "it came twice to the barrier '%s'", h->name);
+  g->who[from] = true;
+  g->came++;
+  for (uint32_t r = 0; r < t->count; r++) all = all && (g->who[r] || !t->peers[r].hello.has_script);
+  if (!all) {
+    s = never_comes(t, g);
+    goto out;
+  }
+  memset(g->who, 0, t->count * sizeof *g->who);
+  g->came = 0;
+  if (!release_locked(t, h->name)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+out:
+  pthread_mutex_unlock(&t->lock);
+  return s || !all ? s : tell_all(t, TFC_KIND_RELEASE, h, sizeof *h);
+}
+
+static tfc_status take_ended(struct tfc_member *t, uint32_t from) {
+  tfc_status s = NULL;
+  pthread_mutex_lock(&t->lock);
+  t->peers[from].ended = true;
+  for (size_t i = 0; t->rank == 0 && i < t->gatherings.count && !s; i++) s = never_comes(t, &t->gatherings.data[i]);
+  pthread_cond_broadcast(&t->changed);
+  pthread_mutex_unlock(&t->lock);
+  return s;
+}
+
+static tfc_status take_tensor(struct tfc_member *t, struct tfc_message *m) {
+  struct tfc_head_tensor h;
+  struct tfc_tensor value = {0};
+  TFC_RETURN_IF_ERROR(tfc_message_tensor(m, &h, &value));
+  if (tfc_step_client(h.step) >= t->count) {
+    tfc_tensor_release(&value);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor of a step that no task runs");
+  }
+  const struct tfc_rendezvous_key key = {.step = h.step, .iteration = h.iteration, .edge = h.edge, .peer = m->peer};
+  tfc_status s = tfc_meeting_give(t->meeting, &key, h.dead ? NULL : &value);
+  tfc_tensor_release(&value);
+  return s;
+}
+
+static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
+  tfc_str rest;
+  switch (m->kind) {
+  case TFC_KIND_HELLO: return take_hello(t, m, false);
+  case TFC_KIND_WELCOME: return take_hello(t, m, true);
+  case TFC_KIND_PING: {
+    struct tfc_head_ping h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    if (!tfc_message_text(h.last, sizeof h.last)) return tfc_status_make(TFC_INVALID_ARGUMENT, "a ping without an end");
+    memcpy(t->peers[m->peer].last, h.last, sizeof h.last);
+    return NULL;
+  }
+  case TFC_KIND_GRAPH: {
+    struct tfc_head_graph h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
+    return tfc_serve_graph(t, m->peer, h.session, rest, m->body, m->body_size);
+  }
+  case TFC_KIND_PLAN: {
+    struct tfc_head_plan h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    return tfc_serve_plan(t, m->peer, &h, m->body, m->body_size);
+  }
+  case TFC_KIND_RUN: {
+    struct tfc_head_run h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    if (tfc_step_client(h.step) != m->peer) return tfc_status_make(TFC_INVALID_ARGUMENT, "a step of another client");
+    return tfc_serve_start(t, m->peer, &h);
+  }
+  case TFC_KIND_TENSOR: return take_tensor(t, m);
+  case TFC_KIND_DONE: {
+    struct tfc_head_done h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
+    return tfc_client_done(t, m->peer, &h, rest);
+  }
+  case TFC_KIND_ABORT: {
+    struct tfc_head_abort h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    tfc_serve_abort(t, h.step);
+    return NULL;
+  }
+  case TFC_KIND_BARRIER:
+  case TFC_KIND_RELEASE: {
+    struct tfc_head_barrier h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    if (!tfc_message_text(h.name, sizeof h.name) || (m->kind == TFC_KIND_RELEASE && m->peer != 0) ||
+        (m->kind == TFC_KIND_BARRIER && t->rank != 0))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "a barrier that makes no sense");
+    if (m->kind == TFC_KIND_BARRIER) return take_barrier(t, m->peer, &h);
+    pthread_mutex_lock(&t->lock);
+    const bool ok = release_locked(t, h.name);
+    pthread_mutex_unlock(&t->lock);
+    return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+  }
+  case TFC_KIND_ENDED:
+    return m->head_size ? tfc_status_make(TFC_INVALID_ARGUMENT, "an end with more") : take_ended(t, m->peer);
+  default: return tfc_status_make(TFC_INVALID_ARGUMENT, "a message of the unknown kind %u", m->kind);
+  }
+}
+
+// --- Signs of life ---------------------------------------------------------------------------------------------------
+// Task 0 hears all, all hear task 0.
+static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_ping) {
+  const int64_t silence = t->options.silence_ns ? t->options.silence_ns : (int64_t)DEFAULT_SILENCE_S * 1000000000;
+  if (now < *next_ping) return NULL;
+  *next_ping = now + (PING_NS < silence / 4 ? PING_NS : silence / 4);
+  struct tfc_head_ping ping = {0};
+  pthread_mutex_lock(&t->lock);
+  memcpy(ping.last, t->last, sizeof ping.last);
+  const bool joined = t->all_joined;
+  pthread_mutex_unlock(&t->lock);
+  for (uint32_t r = 0; joined && r < t->count; r++) {
+    if (r == t->rank || (t->rank != 0 && r != 0)) continue;
+    TFC_RETURN_IF_ERROR(tell(t, r, TFC_KIND_PING, &ping, sizeof ping));
+    const struct tfc_peer *p = &t->peers[r];
+    char name[TFC_TASK_TEXT];
+    if (now - p->heard > silence)
+      return tfc_status_make(TFC_UNAVAILABLE, "%s on %s (process %u) has said nothing for %.1f s; the last it did: %s",
+                             tfc_member_name_of(t, r, name), p->hello.host, p->hello.pid,
+                             (double)(now - p->heard) * 1e-9, p->last[0] ? p->last : "nothing so far");
+  }
+  return NULL;
+}
+
+static void ask_users(struct tfc_member *t) { // whether they have cancelled
+  pthread_mutex_lock(&t->lock);
+  for (struct tfc_client_step *step = t->steps; step; step = step->next)
+    if (step->asked && atomic_load(step->asked) && !atomic_load(&step->cancel))
+      tfc_client_abort_locked(t, step, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
+  pthread_mutex_unlock(&t->lock);
+}
+
+static void *progress(void *arg) {
+  struct tfc_member *t = arg;
+  const struct tfc_transport_type *type = t->transport->type;
+  tfc_status s = NULL;
+  bool foreign = false; // another task has ended the job
+  int64_t next_ping = 0, begin = tfc_now_ns();
+  for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = begin;
+  while (!s && !atomic_load(&t->stop)) {
+    struct tfc_message *m = NULL;
+    s = type->progress(t->transport, TICK_NS);
+    foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
+    const int64_t now = tfc_now_ns();
+    while (!s && !(s = type->receive(t->transport, &m)) && m) {
+      const uint32_t from = m->peer;
+      char name[TFC_TASK_TEXT];
+      t->peers[from].heard = now;
+      s = take(t, m);
+      if (s)
+        s = tfc_status_annotate(s, "%s on %s: message '%s'", tfc_member_name_of(t, from, name),
+                                t->peers[from].joined ? t->peers[from].hello.host : "an unknown host",
+                                tfc_message_kind_name(m->kind));
+      tfc_message_free(m);
+      m = NULL;
+    }
+    if (!s) s = look_after(t, now, &next_ping);
+    ask_users(t);
+  }
+  if (!s) return NULL;
+  if (foreign)
+    tfc_member_give_up(t, s);
+  else
+    end_job(t, 4, s);
+  return NULL;
+}
+
+// --- Joining and leaving ---------------------------------------------------------------------------------------------
+// Under the lock.
+static void wait_changed(struct tfc_member *t) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += 100000000;
+  if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+  pthread_cond_timedwait(&t->changed, &t->lock, &until);
+}
+
+static void describe_self(struct tfc_member *t) {
+  struct tfc_head_hello *h = &t->peers[t->rank].hello;
+  size_t used = 0;
+  *h = (struct tfc_head_hello){
+      .version = TFC_HELLO_VERSION, .rank = t->rank, .has_script = t->options.has_script, .pid = (uint32_t)getpid()};
+  if (gethostname(h->host, sizeof h->host - 1) != 0) snprintf(h->host, sizeof h->host, "unknown");
+  for (uint32_t d = 0; d < t->devices->count && used < sizeof h->devices; d++) {
+    const struct tfc_device_info *i = &t->devices->devices[d]->info;
+    const int n = snprintf(h->devices + used, sizeof h->devices - used, "%s%s (%s, %u cores)", d ? ", " : "", i->name,
+                           i->model, i->cores);
+    used += n > 0 ? (size_t)n : 0;
+  }
+}
+
+tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_member **out) {
+  tfc_status s = NULL;
+  struct tfc_member *t = calloc(1, sizeof *t);
+  if (!t) {
+    tfc_transport_close(options->transport);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  t->spec = options->spec;
+  t->transport = options->transport;
+  t->devices = options->devices;
+  t->options = *options;
+  t->rank = t->transport->rank;
+  t->count = t->transport->count;
+  t->queue_last = &t->queue;
+  t->next_step = 1;
+  pthread_mutex_init(&t->lock, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&t->changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  if (t->spec->tasks.count != t->count)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the cluster has %zu tasks, %u are connected", t->spec->tasks.count, t->count);
+  t->peers = calloc(t->count, sizeof *t->peers);
+  if (!t->peers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_resources_create(&t->resources));
+  TFC_TRY(s, tfc_meeting_create(t->resources, &t->meeting));
+  t->meeting->base.send = tfc_serve_send;
+  t->meeting->owner = t;
+  describe_self(t);
+  tfc_member_note(t, "joined");
+  if (pthread_create(&t->progress, NULL, progress, t) != 0)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of threads: a task's progress");
+  t->progress_started = true;
+  TFC_TRY(s, tell(t, 0, TFC_KIND_HELLO, &t->peers[t->rank].hello, sizeof t->peers[t->rank].hello));
+  pthread_mutex_lock(&t->lock);
+  while (!t->all_joined && !t->failure) wait_changed(t);
+  pthread_mutex_unlock(&t->lock);
+  TFC_TRY(s, tfc_member_failure(t));
+  *out = t, t = NULL;
+out:
+  tfc_member_free(t);
+  return s;
+}
+
+void tfc_member_free(struct tfc_member *t) {
+  if (!t) return;
+  tfc_serve_end(t);
+  atomic_store(&t->stop, true);
+  if (t->progress_started) pthread_join(t->progress, NULL);
+  tfc_transport_close(t->transport);
+  tfc_meeting_free(t->meeting);
+  tfc_resources_free(t->resources);
+  for (size_t i = 0; i < t->gatherings.count; i++) free(t->gatherings.data[i].who);
+  for (size_t i = 0; i < t->released.count; i++) free(t->released.data[i]);
+  tfc_array_free(&t->gatherings);
+  tfc_array_free(&t->released);
+  tfc_status_free(t->failure);
+  free(t->peers);
+  pthread_cond_destroy(&t->changed);
+  pthread_mutex_destroy(&t->lock);
+  free(t);
+}
+
+static bool take_release(struct tfc_member *t, const char *name) {
+  for (size_t i = 0; i < t->released.count; i++)
+    if (!strcmp(t->released.data[i], name)) {
+      free(t->released.data[i]);
+      t->released.data[i] = t->released.data[--t->released.count];
+      return true;
+    }
+  return false;
+}
+
+tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Atomic bool *cancel) {
+  struct tfc_head_barrier h = {0};
+  if (strlen(name) >= sizeof h.name)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the name of a barrier is longer than %zu bytes", sizeof h.name - 1);
+  snprintf(h.name, sizeof h.name, "%s", name);
+  tfc_member_note(t, "waits at the barrier '%s'", name);
+  TFC_RETURN_IF_ERROR(tell(t, 0, TFC_KIND_BARRIER, &h, sizeof h));
+  bool cancelled = false, came = false;
+  pthread_mutex_lock(&t->lock);
+  while (!(came = take_release(t, name)) && !t->failure && !cancelled) {
+    wait_changed(t);
+    cancelled = cancel && atomic_load(cancel);
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (came) {
+    tfc_member_note(t, "left the barrier '%s'", name);
+    return NULL;
+  }
+  return cancelled ? tfc_status_make(TFC_CANCELLED, "cancelled at the barrier '%s'", name) : tfc_member_failure(t);
+}
+
+tfc_status tfc_member_end(struct tfc_member *t, const _Atomic bool *cancel) {
+  bool all = false, cancelled = false;
+  tfc_member_note(t, "its script has ended");
+  TFC_RETURN_IF_ERROR(tell_all(t, TFC_KIND_ENDED, NULL, 0));
+  TFC_RETURN_IF_ERROR(take_ended(t, t->rank));
+  pthread_mutex_lock(&t->lock);
+  while (!t->failure && !cancelled) {
+    all = true;
+    for (uint32_t r = 0; r < t->count; r++) all = all && t->peers[r].ended;
+    if (all) break;
+    wait_changed(t);
+    cancelled = cancel && atomic_load(cancel);
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (cancelled) return tfc_status_make(TFC_CANCELLED, "cancelled while others still run");
+  return all ? NULL : tfc_member_failure(t);
+}

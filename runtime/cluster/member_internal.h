@@ -1,0 +1,102 @@
+// Inside a task. Its one progress thread takes messages from the transport: what is quick it does itself, steps go to
+// threads of their own, since they may wait for long.
+#ifndef TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
+#define TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "runtime/base/array.h"
+#include "runtime/cluster/member.h"
+#include "runtime/cluster/messages.h"
+#include "runtime/cluster/rendezvous.h"
+
+struct tfc_peer { // by rank; what the progress thread alone writes after joining is marked
+  struct tfc_head_hello hello;
+  bool joined, ended;
+  int64_t heard;            // progress thread
+  char last[TFC_LAST_TEXT]; // progress thread
+};
+struct tfc_gathering { // a barrier, in task 0
+  char name[TFC_NAME_TEXT];
+  uint32_t came, round;
+  bool *who; // [tasks]
+};
+struct tfc_client_step { // of this task as a client; lives on the stack of who runs it
+  struct tfc_client_step *next;
+  int64_t number;
+  uint32_t remaining; // tasks that have not answered
+  tfc_status status;  // the first error
+  _Atomic bool cancel;
+  const _Atomic bool *asked; // the user's
+  const uint32_t *ranks;     // that run parts of it
+  uint32_t rank_count;
+};
+struct tfc_running { // a step of another client that runs here
+  struct tfc_running *next;
+  int64_t number;
+  _Atomic bool cancel;
+  struct tfc_head_run head;
+  uint32_t client;
+};
+struct tfc_served;
+struct tfc_member {
+  const struct tfc_cluster_spec *spec;
+  struct tfc_transport *transport;
+  const struct tfc_device_set *devices;
+  struct tfc_member_options options;
+  uint32_t rank, count;
+  struct tfc_resources *resources;
+  struct tfc_meeting *meeting;
+  pthread_t progress;
+  bool progress_started;
+  _Atomic bool stop;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  // Under the lock.
+  struct tfc_peer *peers; // [count]
+  uint32_t joined_count;
+  bool all_joined;
+  TFC_ARRAY(struct tfc_gathering) gatherings;
+  TFC_ARRAY(char *) released; // barriers that all have come to, one entry each time
+  tfc_status failure;         // of the job
+  bool told;
+  struct tfc_client_step *steps;
+  int64_t next_step;
+  uint32_t next_session;
+  TFC_ARRAY(struct tfc_served *) served;
+  struct tfc_running *running, *queue, **queue_last; // on threads; waiting for one
+  uint32_t idle_threads;
+  TFC_ARRAY(pthread_t) threads;
+  char last[TFC_LAST_TEXT];
+};
+
+// --- task.c ---
+TFC_MUST_USE tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m);
+// What this task did last: told to task 0, so that it can be said when nothing comes any more.
+void tfc_member_note(struct tfc_member *t, const char *format, ...) TFC_PRINTF(2, 3);
+// The job has failed: everything that waits here ends. Any thread, not under the lock.
+void tfc_member_give_up(struct tfc_member *t, tfc_status why);
+TFC_MUST_USE tfc_status tfc_member_failure(struct tfc_member *t); // a copy, NULL: it has not; not under the lock
+const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]);
+
+// --- serve.c ---
+TFC_MUST_USE tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t session, tfc_str execution,
+                                        struct tfc_buffer *graph, uint64_t size); // shares the buffer
+TFC_MUST_USE tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
+                                       struct tfc_buffer *names, uint64_t size);
+TFC_MUST_USE tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head);
+void tfc_serve_abort(struct tfc_member *t, int64_t step);
+// The client's own part, on its thread.
+TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
+                                       const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                                       const struct tfc_run_options *options);
+tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
+                          const struct tfc_tensor *value);
+void tfc_serve_end(struct tfc_member *t); // joins the threads, frees what was served
+
+// --- client.c ---
+TFC_MUST_USE tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,
+                                        tfc_str message);
+void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step, tfc_status why); // under the lock
+
+#endif

@@ -1,0 +1,83 @@
+// What tasks tell each other: kinds of messages, and what their heads hold. Numbers are as the machine has them: a job
+// runs on machines of one kind.
+#ifndef TFC_RUNTIME_CLUSTER_MESSAGES_H
+#define TFC_RUNTIME_CLUSTER_MESSAGES_H
+
+#include "runtime/transport/transport.h"
+
+#define TFC_MESSAGE_KINDS(X)                                                                                           \
+  X(HELLO, "hello")     /* to task 0, when a task joins: who it is */                                                  \
+  X(WELCOME, "welcome") /* of task 0, about every task: all are there */                                               \
+  X(PING, "ping")       /* that it lives, and what it did last */                                                      \
+  X(GRAPH, "graph")     /* a client's part of a graph: text of its execution; body: GraphDef */                        \
+  X(PLAN, "plan")       /* what to run of it: names of feeds, fetches and targets */                                   \
+  X(RUN, "run")         /* a step of a plan */                                                                         \
+  X(TENSOR, "tensor")   /* along an edge, fed or fetched; body: elements */                                            \
+  X(DONE, "done")       /* how a task's part of a step ended */                                                        \
+  X(ABORT, "abort")     /* a step that somebody gave up */                                                             \
+  X(BARRIER, "barrier") /* to task 0: a script has come to it */                                                       \
+  X(RELEASE, "release") /* of task 0: all have */                                                                      \
+  X(ENDED, "ended")     /* a task's script has ended */
+
+enum tfc_message_kind {
+#define KIND(name, text) TFC_KIND_##name,
+  TFC_MESSAGE_KINDS(KIND)
+#undef KIND
+      TFC_KINDS
+};
+const char *tfc_message_kind_name(uint32_t kind);
+
+enum { TFC_HELLO_VERSION = 1, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
+struct tfc_head_hello { // also of WELCOME, about `rank`
+  uint32_t version, rank, has_script, pid;
+  char host[TFC_HOST_TEXT], devices[TFC_DEVICES_TEXT];
+};
+struct tfc_head_ping {
+  char last[TFC_LAST_TEXT];
+};
+struct tfc_head_graph { // then text
+  uint32_t session, zero;
+};
+struct tfc_head_plan { // body: that many names, each ended by 0
+  uint32_t session, plan, feeds, fetches, targets, zero;
+};
+struct tfc_head_run {
+  uint32_t session, plan;
+  int64_t step, oldest, deadline_ns;
+};
+struct tfc_head_tensor {
+  int64_t step;
+  uint64_t iteration, bytes;
+  uint32_t edge, dtype, dead;
+  int32_t rank;
+  int64_t dims[TFC_MAX_RANK];
+};
+struct tfc_head_done { // then the message of the error
+  int64_t step;
+  uint32_t code, zero;
+};
+struct tfc_head_abort {
+  int64_t step;
+};
+struct tfc_head_barrier { // also of RELEASE
+  char name[TFC_NAME_TEXT];
+};
+// Edges of feeds and fetches, beside those of the cut.
+#define TFC_EDGE_FEED 0x80000000u
+#define TFC_EDGE_FETCH 0x40000000u
+
+// The message of one of these heads, with `rest` behind it.
+TFC_MUST_USE tfc_status tfc_message_of(uint32_t kind, const void *head, size_t head_size, tfc_str rest,
+                                       struct tfc_message **out);
+// Copies a head out of a message; INVALID_ARGUMENT: its length is another one. `out_rest` NULL: nothing may follow.
+TFC_MUST_USE tfc_status tfc_message_read(const struct tfc_message *m, void *head, size_t head_size, tfc_str *out_rest);
+// A text of a head, which ends within its array.
+bool tfc_message_text(const char *text, size_t size);
+
+// A tensor (NULL: dead) as a message and back. UNIMPLEMENTED: its type cannot leave a task.
+TFC_MUST_USE tfc_status tfc_message_of_tensor(const struct tfc_head_tensor *key, const struct tfc_tensor *value,
+                                              struct tfc_message **out);
+TFC_MUST_USE tfc_status tfc_message_tensor(struct tfc_message *m, struct tfc_head_tensor *out_key,
+                                           struct tfc_tensor *out); // takes the body
+
+#endif

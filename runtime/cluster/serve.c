@@ -1,0 +1,326 @@
+// Parts of graphs that clients (this task among them) gave to this task, and the steps that run on them. Each is a
+// session of its own, and all share the task's variables, queues and tables. A part is read when its first step comes.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/cluster/member_internal.h"
+#include "runtime/cluster/tasks.h"
+#include "runtime/graph/import.h"
+
+struct served_plan {
+  uint32_t id, feed_count, fetch_count, target_count;
+  struct tfc_buffer *names;
+  uint64_t names_size;
+  bool read;
+  struct tfc_output *feeds, *fetches;
+  uint32_t *targets;
+};
+struct tfc_served {
+  uint32_t client, number;
+  char *execution;
+  struct tfc_buffer *bytes;
+  uint64_t size;
+  pthread_mutex_t lock; // what follows
+  TFC_ARRAY(struct served_plan *) plans;
+  struct tfc_graph *graph;
+  struct tfc_session *session;
+  uint16_t *placement; // NULL: there is one device
+};
+enum { MOST_THREADS = 512 };
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: serving a part of a graph");
+}
+
+static struct tfc_served *find(struct tfc_member *t, uint32_t client, uint32_t number) {
+  struct tfc_served *found = NULL;
+  pthread_mutex_lock(&t->lock);
+  for (size_t i = 0; i < t->served.count && !found; i++)
+    if (t->served.data[i]->client == client && t->served.data[i]->number == number) found = t->served.data[i];
+  pthread_mutex_unlock(&t->lock);
+  return found;
+}
+
+tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t session, tfc_str execution,
+                           struct tfc_buffer *graph, uint64_t size) {
+  if (find(t, client, session)) return tfc_status_make(TFC_INVALID_ARGUMENT, "graph %u is there already", session);
+  struct tfc_served *s = calloc(1, sizeof *s);
+  if (!s) return no_memory();
+  *s = (struct tfc_served){.client = client, .number = session, .bytes = graph, .size = size};
+  s->execution = tfc_format("%.*s", TFC_STR_ARG(execution));
+  pthread_mutex_init(&s->lock, NULL);
+  tfc_buffer_retain(graph);
+  pthread_mutex_lock(&t->lock);
+  const bool kept = s->execution && tfc_array_push(&t->served, s);
+  pthread_mutex_unlock(&t->lock);
+  if (kept) return NULL;
+  tfc_buffer_release(graph);
+  pthread_mutex_destroy(&s->lock);
+  free(s->execution);
+  free(s);
+  return no_memory();
+}
+
+tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
+                          struct tfc_buffer *names, uint64_t size) {
+  struct tfc_served *s = find(t, client, head->session);
+  const uint64_t count = (uint64_t)head->feeds + head->fetches + head->targets;
+  uint64_t ends = 0;
+  if (!s) return tfc_status_make(TFC_INVALID_ARGUMENT, "a plan of graph %u, which is not there", head->session);
+  for (uint64_t i = 0; i < size; i++) ends += ((const char *)names->data)[i] == 0;
+  if (ends != count || (size && ((const char *)names->data)[size - 1]))
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a plan of %llu names with %llu", (unsigned long long)count,
+                           (unsigned long long)ends);
+  struct served_plan *p = calloc(1, sizeof *p);
+  if (!p) return no_memory();
+  *p = (struct served_plan){.id = head->plan,
+                            .feed_count = head->feeds,
+                            .fetch_count = head->fetches,
+                            .target_count = head->targets,
+                            .names = names,
+                            .names_size = size};
+  tfc_buffer_retain(names);
+  pthread_mutex_lock(&s->lock);
+  const bool kept = tfc_array_push(&s->plans, p);
+  pthread_mutex_unlock(&s->lock);
+  if (kept) return NULL;
+  tfc_buffer_release(names);
+  free(p);
+  return no_memory();
+}
+
+// --- Running -------------------------------------------------------------------------------------------------------
+// Under its lock.
+static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
+  tfc_status status = NULL;
+  struct tfc_execution execution = {0};
+  char name[TFC_TASK_TEXT];
+  char *path = tfc_format("graph %u of %s", s->number, tfc_member_name_of(t, s->client, name));
+  if (s->session) goto out;
+  if (!path) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(status, tfc_execution_parse(tfc_str_from(s->execution), &execution));
+  if (!s->graph)
+    TFC_TRY(status, tfc_graph_parse((tfc_str){s->bytes ? s->bytes->data : "", s->size}, path, NULL, &s->graph));
+  if (t->devices->count > 1 && !s->placement) {
+    s->placement = calloc(s->graph->node_count + 1u, sizeof *s->placement);
+    if (!s->placement) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(status, tfc_member_place(s->graph, t->devices, s->placement));
+  }
+  const struct tfc_session_options options = {
+      .devices = t->devices, .execution = execution, .resources = t->resources, .rendezvous = &t->meeting->base};
+  status = tfc_session_create(s->graph, &options, &s->session);
+out:
+  free(path);
+  tfc_execution_deinit(&execution);
+  return status;
+}
+
+static tfc_status read_plan(const struct tfc_served *s, struct served_plan *p) {
+  if (p->read) return NULL;
+  free(p->feeds), free(p->fetches), free(p->targets);
+  p->feeds = calloc(p->feed_count + 1u, sizeof *p->feeds);
+  p->fetches = calloc(p->fetch_count + 1u, sizeof *p->fetches);
+  p->targets = calloc(p->target_count + 1u, sizeof *p->targets);
+  if (!p->feeds || !p->fetches || !p->targets) return no_memory();
+  const char *at = p->names ? p->names->data : NULL;
+  for (uint32_t i = 0; i < p->feed_count; i++, at += strlen(at) + 1)
+    TFC_RETURN_IF_ERROR(tfc_graph_parse_output(s->graph, tfc_str_from(at), &p->feeds[i]));
+  for (uint32_t i = 0; i < p->fetch_count; i++, at += strlen(at) + 1)
+    TFC_RETURN_IF_ERROR(tfc_graph_parse_output(s->graph, tfc_str_from(at), &p->fetches[i]));
+  for (uint32_t i = 0; i < p->target_count; i++, at += strlen(at) + 1)
+    TFC_RETURN_IF_ERROR(tfc_graph_parse_node(s->graph, tfc_str_from(at), &p->targets[i]));
+  p->read = true;
+  return NULL;
+}
+
+static tfc_status prepare(struct tfc_member *t, uint32_t client, uint32_t session, uint32_t plan,
+                          struct tfc_served **out, struct served_plan **out_plan) {
+  struct tfc_served *s = find(t, client, session);
+  struct served_plan *p = NULL;
+  if (!s) return tfc_status_make(TFC_INVALID_ARGUMENT, "a step of graph %u, which is not there", session);
+  pthread_mutex_lock(&s->lock);
+  for (size_t i = 0; i < s->plans.count && !p; i++)
+    if (s->plans.data[i]->id == plan) p = s->plans.data[i];
+  tfc_status status = p ? open_session(t, s) : tfc_status_make(TFC_INVALID_ARGUMENT, "there is no plan %u", plan);
+  if (!status) status = read_plan(s, p);
+  pthread_mutex_unlock(&s->lock);
+  *out = s, *out_plan = p;
+  return status;
+}
+
+static tfc_status run_plan(const struct tfc_served *s, const struct served_plan *p, const struct tfc_tensor *feeds,
+                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
+  const struct tfc_run_spec spec = {.feeds = p->feeds,
+                                    .feed_count = p->feed_count,
+                                    .fetches = p->fetches,
+                                    .fetch_count = p->fetch_count,
+                                    .targets = p->targets,
+                                    .target_count = p->target_count,
+                                    .placement = s->placement,
+                                    .dynamic = true};
+  return tfc_session_run(s->session, &spec, feeds, fetches, options);
+}
+
+tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, const struct tfc_tensor *feeds,
+                          struct tfc_tensor *fetches, const struct tfc_run_options *options) {
+  struct tfc_served *s = NULL;
+  struct served_plan *p = NULL;
+  TFC_RETURN_IF_ERROR(prepare(t, t->rank, session, plan, &s, &p));
+  return run_plan(s, p, feeds, fetches, options);
+}
+
+static tfc_status send_value(struct tfc_member *t, uint32_t to, const struct tfc_head_tensor *key,
+                             const struct tfc_tensor *value) {
+  struct tfc_message *m = NULL;
+  TFC_RETURN_IF_ERROR(tfc_message_of_tensor(key, value, &m));
+  return tfc_member_send(t, to, m);
+}
+
+tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
+                          const struct tfc_tensor *value) {
+  struct tfc_member *t = ((struct tfc_meeting *)(void *)r)->owner;
+  const struct tfc_head_tensor head = {.step = key->step, .iteration = key->iteration, .edge = key->edge};
+  tfc_status s = send_value(t, key->peer, &head, value);
+  return s ? tfc_status_annotate(s, "'%.*s'", TFC_STR_ARG(name)) : NULL;
+}
+
+// A step of another task.
+static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
+  tfc_status status = NULL;
+  struct tfc_served *s = NULL;
+  struct served_plan *p = NULL;
+  struct tfc_tensor *feeds = NULL, *fetches = NULL;
+  TFC_RETURN_IF_ERROR(prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
+  feeds = calloc(p->feed_count + 1u, sizeof *feeds);
+  fetches = calloc(p->fetch_count + 1u, sizeof *fetches);
+  if (!feeds || !fetches) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < p->feed_count; i++) {
+    const struct tfc_rendezvous_key key = {.step = r->number, .edge = i | TFC_EDGE_FEED};
+    if (!tfc_meeting_take(t->meeting, &key, &feeds[i]) || feeds[i].dtype == TFC_DTYPE_NONE)
+      TFC_FAIL(status, TFC_INVALID_ARGUMENT, "a step came without its feed %u", i);
+  }
+  const struct tfc_run_options options = {.deadline_ns = r->head.deadline_ns, .cancel = &r->cancel, .step = r->number};
+  TFC_TRY(status, run_plan(s, p, feeds, fetches, &options));
+  for (uint32_t i = 0; i < p->fetch_count && !status; i++) {
+    const struct tfc_head_tensor key = {.step = r->number, .edge = i | TFC_EDGE_FETCH};
+    status = send_value(t, r->client, &key, &fetches[i]);
+  }
+out:
+  for (uint32_t i = 0; feeds && i < p->feed_count; i++) tfc_tensor_release(&feeds[i]);
+  for (uint32_t i = 0; fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
+  free(feeds);
+  free(fetches);
+  return status;
+}
+
+static void answer(struct tfc_member *t, const struct tfc_running *r, tfc_status status) {
+  const struct tfc_head_done head = {.step = r->number, .code = (uint32_t)tfc_status_code(status)};
+  struct tfc_message *m = NULL;
+  tfc_status s = tfc_message_of(TFC_KIND_DONE, &head, sizeof head, tfc_str_from(tfc_status_message(status)), &m);
+  if (!s) s = tfc_member_send(t, r->client, m);
+  tfc_status_free(status);
+  if (s) tfc_member_give_up(t, s);
+}
+
+static void *work(void *arg) {
+  struct tfc_member *t = arg;
+  char name[TFC_TASK_TEXT];
+  pthread_mutex_lock(&t->lock);
+  for (;;) {
+    while (!t->queue && !atomic_load(&t->stop)) {
+      t->idle_threads++;
+      pthread_cond_wait(&t->changed, &t->lock);
+      t->idle_threads--;
+    }
+    struct tfc_running *r = t->queue;
+    if (!r) break;
+    t->queue = r->next;
+    if (!t->queue) t->queue_last = &t->queue;
+    r->next = t->running;
+    t->running = r;
+    pthread_mutex_unlock(&t->lock);
+    tfc_member_note(t, "ran its part of step %lld of %s", (long long)(r->number & (((int64_t)1 << TFC_STEP_BITS) - 1)),
+                    tfc_member_name_of(t, r->client, name));
+    tfc_status status = run_foreign(t, r);
+    tfc_meeting_end(t->meeting, r->number);
+    answer(t, r, status);
+    pthread_mutex_lock(&t->lock);
+    for (struct tfc_running **at = &t->running; *at; at = &(*at)->next)
+      if (*at == r) {
+        *at = r->next;
+        break;
+      }
+    free(r);
+  }
+  pthread_mutex_unlock(&t->lock);
+  return NULL;
+}
+
+tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head) {
+  TFC_RETURN_IF_ERROR(tfc_meeting_begin(t->meeting, head->step, head->oldest));
+  struct tfc_running *r = calloc(1, sizeof *r);
+  if (!r) return no_memory();
+  *r = (struct tfc_running){.number = head->step, .head = *head, .client = client};
+  tfc_status s = NULL;
+  uint32_t queued = 1;
+  pthread_mutex_lock(&t->lock);
+  if (t->failure) atomic_store(&r->cancel, true);
+  for (const struct tfc_running *q = t->queue; q; q = q->next) queued++;
+  *t->queue_last = r;
+  t->queue_last = &r->next;
+  if (queued > t->idle_threads) {
+    pthread_t thread;
+    if (t->threads.count == MOST_THREADS || !tfc_array_reserve(&t->threads, t->threads.count + 1) ||
+        pthread_create(&thread, NULL, work, t) != 0)
+      s = t->threads.count ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of threads: a step of another task");
+    else
+      (void)tfc_array_push(&t->threads, thread);
+  }
+  pthread_cond_broadcast(&t->changed);
+  pthread_mutex_unlock(&t->lock);
+  return s;
+}
+
+void tfc_serve_abort(struct tfc_member *t, int64_t step) {
+  bool runs = false;
+  pthread_mutex_lock(&t->lock);
+  for (int list = 0; list < 2; list++)
+    for (struct tfc_running *r = list ? t->running : t->queue; r; r = r->next)
+      if (r->number == step) atomic_store(&r->cancel, true), runs = true;
+  pthread_mutex_unlock(&t->lock);
+  if (!runs) return; // it has ended meanwhile
+  tfc_meeting_abort(t->meeting, step);
+  tfc_resources_wake(t->resources);
+}
+
+static void served_free(struct tfc_served *s) {
+  tfc_session_free(s->session);
+  tfc_graph_release(s->graph);
+  for (size_t i = 0; i < s->plans.count; i++) {
+    struct served_plan *p = s->plans.data[i];
+    tfc_buffer_release(p->names);
+    free(p->feeds), free(p->fetches), free(p->targets);
+    free(p);
+  }
+  tfc_array_free(&s->plans);
+  tfc_buffer_release(s->bytes);
+  pthread_mutex_destroy(&s->lock);
+  free(s->placement);
+  free(s->execution);
+  free(s);
+}
+
+void tfc_serve_end(struct tfc_member *t) {
+  pthread_mutex_lock(&t->lock);
+  for (int list = 0; list < 2; list++)
+    for (struct tfc_running *r = list ? t->running : t->queue; r; r = r->next) atomic_store(&r->cancel, true);
+  atomic_store(&t->stop, true);
+  pthread_cond_broadcast(&t->changed);
+  pthread_mutex_unlock(&t->lock);
+  if (t->resources) tfc_resources_wake(t->resources);
+  for (size_t i = 0; i < t->threads.count; i++) pthread_join(t->threads.data[i], NULL);
+  tfc_array_free(&t->threads);
+  for (size_t i = 0; i < t->served.count; i++) served_free(t->served.data[i]);
+  tfc_array_free(&t->served);
+}

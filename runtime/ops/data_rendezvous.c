@@ -1,0 +1,107 @@
+// Tensors that cross between tasks: _Send and _Recv, as TensorFlow names them. Whoever cuts a graph into the parts of
+// tasks (runtime/cluster) puts them in, with the number of the edge and the rank of the other task in attributes.
+#include <stdlib.h>
+
+#include "runtime/ops/rendezvous.h"
+
+struct crossing {
+  uint32_t edge, peer;
+  bool copies; // of a variable by reference, which may be written to while the value is on its way
+  tfc_dtype dtype;
+  tfc_str name;
+};
+
+static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
+  struct crossing *c = TFC_ARENA_NEW(ctx->arena, struct crossing);
+  if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  int64_t edge = tfc_node_attr_int(ctx->graph, ctx->node, "_edge", -1),
+          peer = tfc_node_attr_int(ctx->graph, ctx->node, "_peer", -1);
+  if (edge < 0 || edge > UINT32_MAX || peer < 0 || peer > UINT32_MAX)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "it has no '_edge' and '_peer': only a cluster of tasks runs it");
+  *c = (struct crossing){.edge = (uint32_t)edge,
+                         .peer = (uint32_t)peer,
+                         .copies = tfc_node_attr_bool(ctx->graph, ctx->node, "_copies", false),
+                         .name = tfc_node_attr_string(ctx->graph, ctx->node, "tensor_name", "")};
+  c->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "T", TFC_DTYPE_NONE);
+  if (c->dtype == TFC_DTYPE_NONE) c->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "tensor_type", TFC_DTYPE_NONE);
+  ctx->state = c;
+  return NULL;
+}
+
+static struct tfc_rendezvous_key key_of(const struct tfc_kernel_ctx *ctx, const struct crossing *c) {
+  return (struct tfc_rendezvous_key){
+      .step = ctx->env->step_id, .iteration = ctx->iteration, .edge = c->edge, .peer = c->peer};
+}
+
+static tfc_status check_cluster(const struct tfc_kernel_ctx *ctx) {
+  if (ctx->env->rendezvous) return NULL;
+  return tfc_status_make(TFC_FAILED_PRECONDITION, "there are no other tasks: only a cluster of them runs this");
+}
+
+static tfc_status send(struct tfc_kernel_ctx *ctx) {
+  const struct crossing *c = ctx->state;
+  struct tfc_rendezvous *r = ctx->env->rendezvous;
+  TFC_RETURN_IF_ERROR(check_cluster(ctx));
+  struct tfc_rendezvous_key key = key_of(ctx, c);
+  struct tfc_tensor copy = {0};
+  tfc_status s = NULL;
+  if (!ctx->dead && c->copies) s = tfc_tensor_clone(ctx->inputs[0], &copy);
+  if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0]);
+  tfc_tensor_release(&copy);
+  if (s) return s;
+  ctx->dead = false; // it has no outputs
+  ctx->done(ctx, NULL);
+  return NULL;
+}
+
+static void give(struct tfc_kernel_ctx *ctx, tfc_status status, const struct tfc_tensor *value) {
+  const struct crossing *c = ctx->state;
+  ctx->dead = !status && !value;
+  if (!status && value) {
+    if (value->dtype == c->dtype)
+      status = tfc_kernel_set_output(ctx, 0, value);
+    else
+      status = tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor of type %s came from task %u, not %s",
+                               tfc_dtype_name(value->dtype), c->peer, tfc_dtype_name(c->dtype));
+  }
+  ctx->done(ctx, status);
+}
+static tfc_status receive(struct tfc_kernel_ctx *ctx) {
+  const struct crossing *c = ctx->state;
+  TFC_RETURN_IF_ERROR(check_cluster(ctx));
+  struct tfc_rendezvous_key key = key_of(ctx, c);
+  ctx->env->rendezvous->receive(ctx->env->rendezvous, &key, c->name, ctx, give);
+  return NULL;
+}
+
+static tfc_status shape_receive(struct tfc_shape_ctx *ctx) {
+  const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "_shape");
+  ctx->outputs[0] = a && a->kind == TFC_ATTR_SHAPE ? *a->shape : TFC_SHAPE_UNKNOWN;
+  return NULL;
+}
+static tfc_status shape_send(struct tfc_shape_ctx *ctx) {
+  (void)ctx;
+  return NULL;
+}
+
+static const struct tfc_op_def data_rendezvous_rows[] = {
+    {.name = "_Recv",
+     .outputs = "tensor: tensor_type",
+     .attrs = "tensor_type: type, tensor_name: string, send_device: string, send_device_incarnation: int, recv_device: "
+              "string, client_terminated: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_outputs = UINT32_MAX,
+     .shape = shape_receive,
+     .prepare = prepare,
+     .kernel = receive},
+    {.name = "_Send",
+     .inputs = "tensor: T",
+     .attrs = "T: type, tensor_name: string, send_device: string, send_device_incarnation: int, recv_device: string, "
+              "client_terminated: bool = false",
+     .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_DEAD_INPUTS | TFC_OP_NOT_DIFFERENTIABLE,
+     .host_inputs = UINT32_MAX,
+     .shape = shape_send,
+     .prepare = prepare,
+     .kernel = send},
+};
+TFC_REGISTER_OPS(data_rendezvous_rows);

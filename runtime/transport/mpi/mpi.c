@@ -1,0 +1,398 @@
+// Messages by MPI, the plug-in libtfc_mpi.so. One thread makes all of MPI's calls: whoever sends leaves the message in
+// a list and wakes that thread. A message is one of MPI's, with sizes, head and a short body; a longer body follows as
+// others, straight from and into the tensor's own memory.
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/transport/transport.h"
+
+enum {
+  TAG_MESSAGE = 1,
+  TAG_BODY = 2,
+  MOST_INLINE = 16384,
+  PIECE = 1 << 30,           // of a body: MPI counts in ints
+  SPIN_NS = 20000,           // after something has happened
+  SHORTEST_SLEEP_NS = 20000, // what comes in meanwhile waits: longer and longer while nothing does
+  LONGEST_SLEEP_NS = 500000,
+};
+#define MAGIC 0x7463666du
+
+struct header {
+  uint32_t magic, kind, head_size, zero;
+  uint64_t body_size;
+};
+struct sending {
+  struct sending *next;
+  struct tfc_message *message;
+  unsigned char *packed;
+  uint32_t to, started, count;
+  MPI_Request requests[];
+};
+struct arriving { // a message whose body comes
+  struct arriving *next;
+  struct tfc_message *message;
+  uint32_t count;
+  bool complete;
+  MPI_Request requests[];
+};
+struct transport {
+  struct tfc_transport base;
+  MPI_Comm comm;
+  pthread_mutex_t lock;
+  struct tfc_message *asked, **asked_last; // to be sent; under the lock
+  pthread_cond_t wanted;                   // something is to be sent
+  // Of the one thread.
+  struct sending *sendings;
+  struct arriving **from, ***from_last; // [count] in order of arrival
+  uint32_t next_peer;
+  int64_t last_event, sleep_ns;
+  uint32_t incomplete;
+  unsigned char *buffer; // of the longest message
+  bool own_mpi;
+};
+
+static size_t longest(void) {
+  return sizeof(struct header) + TFC_MESSAGE_MOST_HEAD + MOST_INLINE;
+}
+
+static tfc_status check(int code, const char *what) {
+  if (code == MPI_SUCCESS) return NULL;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int size = 0;
+  MPI_Error_string(code, text, &size);
+  return tfc_status_make(TFC_UNAVAILABLE, "MPI: %s: %s", what, text);
+}
+
+static tfc_status nonsense(int from, const char *what) {
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "task %d sent what is no message: %s", from, what);
+}
+
+static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_message *m) {
+  struct transport *t = (struct transport *)base;
+  if (to >= base->count) {
+    tfc_message_free(m);
+    return tfc_status_make(TFC_INTERNAL, "there is no task %u", to);
+  }
+  m->peer = to;
+  m->next = NULL;
+  pthread_mutex_lock(&t->lock);
+  *t->asked_last = m;
+  t->asked_last = &m->next;
+  pthread_cond_signal(&t->wanted);
+  pthread_mutex_unlock(&t->lock);
+  return NULL;
+}
+
+static uint32_t pieces_of(uint64_t body_size) {
+  return body_size <= MOST_INLINE ? 0 : (uint32_t)((body_size + PIECE - 1) / PIECE);
+}
+static int piece_size(uint64_t body_size, uint32_t piece) {
+  const uint64_t left = body_size - (uint64_t)piece * PIECE;
+  return (int)(left < PIECE ? left : PIECE);
+}
+
+static tfc_status start(struct transport *t, struct tfc_message *m) {
+  const uint32_t pieces = pieces_of(m->body_size);
+  const uint32_t inlined = pieces ? 0 : (uint32_t)m->body_size;
+  struct sending *s = calloc(1, sizeof *s + (pieces + 1) * sizeof(MPI_Request));
+  const size_t size = sizeof(struct header) + m->head_size + inlined;
+  if (s) s->packed = malloc(size);
+  if (!s || !s->packed) {
+    free(s);
+    tfc_message_free(m);
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: sending a message");
+  }
+  const struct header h = {MAGIC, m->kind, m->head_size, 0, m->body_size};
+  memcpy(s->packed, &h, sizeof h);
+  memcpy(s->packed + sizeof h, m->head, m->head_size);
+  if (inlined) memcpy(s->packed + sizeof h + m->head_size, m->body->data, inlined);
+  s->message = m;
+  s->next = t->sendings;
+  t->sendings = s;
+  TFC_RETURN_IF_ERROR(
+      check(MPI_Isend(s->packed, (int)size, MPI_BYTE, (int)m->peer, TAG_MESSAGE, t->comm, &s->requests[s->count]),
+            "sending"));
+  s->count++;
+  for (uint32_t i = 0; i < pieces; i++, s->count++)
+    TFC_RETURN_IF_ERROR(check(MPI_Isend((char *)m->body->data + (uint64_t)i * PIECE, piece_size(m->body_size, i),
+                                        MPI_BYTE, (int)m->peer, TAG_BODY, t->comm, &s->requests[s->count]),
+                              "sending"));
+  return NULL;
+}
+
+static tfc_status start_asked(struct transport *t, bool *any) {
+  tfc_status s = NULL;
+  pthread_mutex_lock(&t->lock);
+  struct tfc_message *m = t->asked;
+  t->asked = NULL;
+  t->asked_last = &t->asked;
+  pthread_mutex_unlock(&t->lock);
+  while (m) {
+    struct tfc_message *next = m->next;
+    *any = true;
+    if (s)
+      tfc_message_free(m);
+    else
+      s = start(t, m);
+    m = next;
+  }
+  return s;
+}
+
+static void sending_free(struct sending *s) {
+  tfc_message_free(s->message);
+  free(s->packed);
+  free(s);
+}
+
+static tfc_status finish_sent(struct transport *t, bool *any) {
+  for (struct sending **at = &t->sendings; *at;) {
+    struct sending *s = *at;
+    int done = 0;
+    TFC_RETURN_IF_ERROR(check(MPI_Testall((int)s->count, s->requests, &done, MPI_STATUSES_IGNORE), "sending"));
+    if (!done) {
+      at = &s->next;
+      continue;
+    }
+    *at = s->next;
+    sending_free(s);
+    *any = true;
+  }
+  return NULL;
+}
+
+// A message that has come: `size` bytes in t->buffer.
+static tfc_status take(struct transport *t, int from, int size) {
+  struct header h;
+  if ((size_t)size < sizeof h) return nonsense(from, "it is shorter than a header");
+  memcpy(&h, t->buffer, sizeof h);
+  if (h.magic != MAGIC || h.zero) return nonsense(from, "its header has no mark");
+  if (h.head_size > TFC_MESSAGE_MOST_HEAD || h.body_size > TFC_MESSAGE_MOST_BODY)
+    return nonsense(from, "it is longer than any message");
+  const uint32_t pieces = pieces_of(h.body_size), inlined = pieces ? 0 : (uint32_t)h.body_size;
+  if ((size_t)size != sizeof h + h.head_size + inlined) return nonsense(from, "it has not the length that it says");
+  struct tfc_message *m = NULL;
+  TFC_RETURN_IF_ERROR(tfc_message_create(h.kind, h.head_size, &m));
+  memcpy(m->head, t->buffer + sizeof h, h.head_size);
+  m->peer = (uint32_t)from;
+  m->body_size = h.body_size;
+  tfc_status s = h.body_size ? tfc_buffer_create_host(h.body_size, &m->body) : NULL;
+  struct arriving *a = s ? NULL : calloc(1, sizeof *a + (pieces + 1) * sizeof(MPI_Request));
+  if (!a) {
+    tfc_message_free(m);
+    return s ? tfc_status_annotate(s, "a message of task %d", from)
+             : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a message of task %d", from);
+  }
+  if (inlined) memcpy(m->body->data, t->buffer + sizeof h + h.head_size, inlined);
+  a->message = m;
+  a->complete = pieces == 0;
+  *t->from_last[from] = a;
+  t->from_last[from] = &a->next;
+  t->incomplete += pieces > 0;
+  for (; a->count < pieces; a->count++)
+    TFC_RETURN_IF_ERROR(
+        check(MPI_Irecv((char *)m->body->data + (uint64_t)a->count * PIECE, piece_size(m->body_size, a->count),
+                        MPI_BYTE, from, TAG_BODY, t->comm, &a->requests[a->count]),
+              "receiving"));
+  return NULL;
+}
+
+static tfc_status take_all(struct transport *t, bool *any) {
+  for (int i = 0; i < 64; i++) {
+    int there = 0, size = 0;
+    MPI_Message message;
+    MPI_Status status;
+    TFC_RETURN_IF_ERROR(
+        check(MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, t->comm, &there, &message, &status), "looking for messages"));
+    if (!there) return NULL;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    if (size < 0 || (size_t)size > longest()) return nonsense(status.MPI_SOURCE, "it is longer than any message");
+    TFC_RETURN_IF_ERROR(check(MPI_Mrecv(t->buffer, size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving"));
+    TFC_RETURN_IF_ERROR(take(t, status.MPI_SOURCE, size));
+    *any = true;
+  }
+  return NULL;
+}
+
+static tfc_status finish_bodies(struct transport *t, bool *any) {
+  for (uint32_t p = 0; t->incomplete && p < t->base.count; p++)
+    for (struct arriving *a = t->from[p]; a; a = a->next) {
+      int done = 0;
+      if (a->complete) continue;
+      TFC_RETURN_IF_ERROR(check(MPI_Testall((int)a->count, a->requests, &done, MPI_STATUSES_IGNORE), "receiving"));
+      if (!done) break;
+      a->complete = true;
+      t->incomplete--;
+      *any = true;
+    }
+  return NULL;
+}
+
+static bool is_there(const struct transport *t) {
+  for (uint32_t p = 0; p < t->base.count; p++)
+    if (t->from[p] && t->from[p]->complete) return true;
+  return false;
+}
+
+static void sleep_unless_asked(struct transport *t, int64_t ns) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  ns += until.tv_nsec;
+  until.tv_sec += ns / 1000000000;
+  until.tv_nsec = ns % 1000000000;
+  pthread_mutex_lock(&t->lock);
+  if (!t->asked) pthread_cond_timedwait(&t->wanted, &t->lock, &until);
+  pthread_mutex_unlock(&t->lock);
+}
+
+static tfc_status progress(struct tfc_transport *base, int64_t wait_ns) {
+  struct transport *t = (struct transport *)base;
+  const int64_t begin = tfc_now_ns();
+  for (;;) {
+    bool any = false;
+    TFC_RETURN_IF_ERROR(start_asked(t, &any));
+    TFC_RETURN_IF_ERROR(take_all(t, &any));
+    TFC_RETURN_IF_ERROR(finish_bodies(t, &any));
+    TFC_RETURN_IF_ERROR(finish_sent(t, &any));
+    if (is_there(t)) {
+      t->last_event = tfc_now_ns();
+      t->sleep_ns = SHORTEST_SLEEP_NS;
+      return NULL;
+    }
+    const int64_t now = tfc_now_ns();
+    if (any) t->last_event = now, t->sleep_ns = SHORTEST_SLEEP_NS;
+    if (now - begin >= wait_ns) return NULL;
+    if (any || t->incomplete) continue;
+    if (now - t->last_event < SPIN_NS) {
+      sched_yield();
+      continue;
+    }
+    int64_t sleep_ns = t->sendings ? SHORTEST_SLEEP_NS : t->sleep_ns;
+    if (sleep_ns > wait_ns - (now - begin)) sleep_ns = wait_ns - (now - begin);
+    sleep_unless_asked(t, sleep_ns);
+    t->sleep_ns += t->sleep_ns / 4;
+    if (t->sleep_ns > LONGEST_SLEEP_NS) t->sleep_ns = LONGEST_SLEEP_NS;
+  }
+}
+
+static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) {
+  struct transport *t = (struct transport *)base;
+  *out = NULL;
+  for (uint32_t i = 0; i < base->count && !*out; i++) { // each task in turn
+    const uint32_t p = (t->next_peer + i) % base->count;
+    struct arriving *a = t->from[p];
+    if (!a || !a->complete) continue;
+    t->from[p] = a->next;
+    if (!a->next) t->from_last[p] = &t->from[p];
+    *out = a->message;
+    free(a);
+    t->next_peer = p + 1;
+  }
+  return NULL;
+}
+
+// Aborting takes part in what may be stuck. A task that ends with an error makes mpirun end the others, too.
+static void *leave_anyway(void *code) {
+  tfc_sleep_ns(2000000000);
+  _Exit(*(int *)code);
+}
+static void fail(struct tfc_transport *base, int code, const char *why) {
+  struct transport *t = (struct transport *)base;
+  (void)why; // the program has said it
+  pthread_t thread;
+  static int last;
+  last = code;
+  if (pthread_create(&thread, NULL, leave_anyway, &last) == 0) pthread_detach(thread);
+  MPI_Abort(t->comm, code);
+  _Exit(code);
+}
+
+static void transport_free(struct transport *t) {
+  for (uint32_t p = 0; t->from && p < t->base.count; p++)
+    for (struct arriving *a = t->from[p], *next; a; a = next) {
+      next = a->next;
+      tfc_message_free(a->message);
+      free(a);
+    }
+  while (t->sendings) {
+    struct sending *s = t->sendings;
+    t->sendings = s->next;
+    sending_free(s);
+  }
+  pthread_cond_destroy(&t->wanted);
+  pthread_mutex_destroy(&t->lock);
+  free(t->from);
+  free(t->from_last);
+  free(t->buffer);
+  free(t);
+}
+
+static void close_(struct tfc_transport *base) {
+  struct transport *t = (struct transport *)base;
+  bool any = false;
+  tfc_status s = start_asked(t, &any);
+  while (!s && t->sendings) s = finish_sent(t, &any);
+  tfc_status_free(s);
+  const bool own = t->own_mpi;
+  MPI_Comm comm = t->comm;
+  if (!s) transport_free(t);
+  if (!s) MPI_Comm_free(&comm);
+  if (own) MPI_Finalize();
+}
+
+static const struct tfc_transport_type mpi_type = {
+    .name = "mpi", .send = send, .receive = receive, .progress = progress, .fail = fail, .close = close_};
+
+TFC_MUST_USE tfc_status tfc_transport_mpi_open(struct tfc_transport **out);
+__attribute__((visibility("default"))) tfc_status tfc_transport_mpi_open(struct tfc_transport **out) {
+  int initialized = 0, level = 0, rank = 0, count = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized)
+    TFC_RETURN_IF_ERROR(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "starting"));
+  else
+    MPI_Query_thread(&level);
+  if (level < MPI_THREAD_SERIALIZED)
+    return tfc_status_make(TFC_UNAVAILABLE, "this MPI cannot be used by a program with threads");
+  struct transport *t = calloc(1, sizeof *t);
+  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&t->wanted, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  pthread_mutex_init(&t->lock, NULL);
+  t->asked_last = &t->asked;
+  t->own_mpi = !initialized;
+  t->sleep_ns = SHORTEST_SLEEP_NS;
+  MPI_Comm host;
+  tfc_status s = check(MPI_Comm_dup(MPI_COMM_WORLD, &t->comm), "starting");
+  if (!s) s = check(MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN), "starting");
+  if (!s) s = check(MPI_Comm_rank(t->comm, &rank), "starting");
+  if (!s) s = check(MPI_Comm_size(t->comm, &count), "starting");
+  if (!s) s = check(MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host), "starting");
+  if (!s) {
+    int beside = 0, beside_count = 1;
+    MPI_Comm_rank(host, &beside);
+    MPI_Comm_size(host, &beside_count);
+    MPI_Comm_free(&host);
+    t->base =
+        (struct tfc_transport){&mpi_type, (uint32_t)rank, (uint32_t)count, (uint32_t)beside, (uint32_t)beside_count};
+    t->from = calloc((size_t)count, sizeof *t->from);
+    t->from_last = calloc((size_t)count, sizeof *t->from_last);
+    t->buffer = malloc(longest());
+    if (!t->from || !t->from_last || !t->buffer) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  if (s) {
+    transport_free(t);
+    return s;
+  }
+  for (int i = 0; i < count; i++) t->from_last[i] = &t->from[i];
+  *out = &t->base;
+  return NULL;
+}

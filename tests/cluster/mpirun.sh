@@ -1,0 +1,13 @@
+# mpirun_here COUNT COMMAND...: processes on this machine's loopback. Where this build has no MPI, the suite is skipped.
+if [ ! -e "$build/lib/libtfc_mpi.so" ] || ! command -v mpirun >/dev/null; then
+  echo 'skipped: no MPI (libopenmpi-dev, openmpi-bin)'
+  exit 0
+fi
+export ASAN_OPTIONS=detect_leaks=0 # of MPI itself
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpirun_here() {
+  local count=$1
+  shift
+  timeout -k 5 120 mpirun --oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
+    -n "$count" "$@"
+}

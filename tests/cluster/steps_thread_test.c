@@ -1,0 +1,330 @@
+// Steps of graphs whose nodes are in several tasks: values, state shared by name, errors, cancelling, dead tensors,
+// loops, and tasks that fall silent or talk nonsense.
+#include "tests/common/cluster.h"
+#include "tests/common/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/graph/import.h"
+
+#define IN(name) " input: \"" name "\""
+#define ON(job, task) " device: \"/job:" job "/task:" task "\""
+#define NODE(name, op, ...) "node { name: \"" name "\" op: \"" op "\"" __VA_ARGS__ " }\n"
+#define ATTR(key, value) " attr { key: \"" key "\" value { " value " } }"
+#define TYPE(key) ATTR(key, "type: DT_FLOAT")
+#define SCALAR(name, value, ...)                                                                                       \
+  NODE(name, "Const",                                                                                                  \
+       __VA_ARGS__ TYPE("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: " value " }"))
+#define BINARY(name, op, a, b, ...) NODE(name, op, IN(a) IN(b) __VA_ARGS__ TYPE("T"))
+
+// v lives in the ps; workers add to it. Between them: x on worker 0, twice it on worker 1.
+static const char graph_text[] = NODE("v", "VariableV2", ON("ps", "0") TYPE("dtype") ATTR("shape", "shape {}"))
+    SCALAR("zero", "0", ON("ps", "0")) SCALAR("one", "1") NODE("v/read", "Identity", IN("v") ON("ps", "0") TYPE("T"))
+        NODE("init", "Assign", IN("v") IN("zero") ON("ps", "0") TYPE("T"))
+            NODE("x", "Placeholder", ON("worker", "0") TYPE("dtype") ATTR("shape", "shape {}"))
+                NODE("y", "Placeholder", ON("ps", "0") TYPE("dtype") ATTR("shape", "shape {}"))
+                    BINARY("double", "AddV2", "x", "x", ON("worker", "1"))
+                        BINARY("sum", "AddV2", "double", "v/read", ON("worker", "0"))
+                            NODE("add", "AssignAdd", IN("v") IN("one") ON("ps", "0") TYPE("T"))
+                                BINARY("more", "AddV2", "sum", "y", ON("worker", "1"))
+    // after: runs on the other worker when v was added to
+    NODE("after", "NoOp", IN("^add") ON("worker", "1"))
+        NODE("read_after", "Identity", IN("v") IN("^after") ON("ps", "0") TYPE("T"))
+    // a branch across tasks
+    NODE("p", "Placeholder", ON("worker", "0") ATTR("dtype", "type: DT_BOOL") ATTR("shape", "shape {}"))
+        NODE("switch", "Switch", IN("sum") IN("p") ON("worker", "0") TYPE("T"))
+            BINARY("if_true", "Mul", "switch:1", "switch:1", ON("worker", "1"))
+                NODE("if_false", "Neg", IN("switch") ON("ps", "0") TYPE("T"))
+                    NODE("merge", "Merge", IN("if_false") IN("if_true") ON("worker", "0") TYPE("T") ATTR("N", "i: 2"))
+    // a step that fails on the ps while others wait for it
+    NODE("checked", "CheckNumerics", IN("y") ON("ps", "0") TYPE("T") ATTR("message", "s: 'broken'"))
+        BINARY("needs_checked", "AddV2", "checked", "x", ON("worker", "1"))
+    // queues
+    NODE("queue", "FIFOQueueV2",
+         ON("ps", "0") ATTR("component_types", "list { type: DT_FLOAT }") ATTR("shapes", "list { shape {} }")
+             ATTR("capacity", "i: 10") ATTR("shared_name", "s: 'tokens'"))
+        NODE("put", "QueueEnqueueV2", IN("queue") IN("x") ON("ps", "0") ATTR("Tcomponents", "list { type: DT_FLOAT }"))
+            NODE("take", "QueueDequeueV2", IN("queue") ON("ps", "0") ATTR("component_types", "list { type: DT_FLOAT }"))
+                BINARY("taken", "AddV2", "take", "one", ON("worker", "1"));
+
+struct client {
+  struct tfc_graph *graph;
+  struct tfc_cluster_session *session;
+};
+static tfc_status open_text(struct tfc_member *member, const char *text, struct client *out) {
+  *out = (struct client){0};
+  TFC_RETURN_IF_ERROR(tfc_graph_parse(tfc_str_from(text), "graph", NULL, &out->graph));
+  return tfc_cluster_session_create(member, out->graph, &(struct tfc_execution){0}, &out->session);
+}
+static void close_client(struct client *c) {
+  tfc_cluster_session_free(c->session);
+  tfc_graph_release(c->graph);
+}
+static tfc_status run(struct client *c, const char *feed, float value, const char *fetch, float *out,
+                      const struct tfc_run_options *options) {
+  struct tfc_output feeds[2], fetched;
+  struct tfc_tensor values[2] = {0}, result = {0};
+  uint32_t target;
+  struct tfc_run_spec spec = {0};
+  if (feed) {
+    TFC_RETURN_IF_ERROR(tfc_graph_parse_output(c->graph, tfc_str_from(feed), &feeds[0]));
+    TFC_RETURN_IF_ERROR(tfc_tensor_scalar_f32(value, &values[0]));
+    spec.feeds = feeds, spec.feed_count = 1;
+    if (fetch && !strcmp(fetch, "merge")) { // p is true for values above 0
+      TFC_RETURN_IF_ERROR(tfc_graph_parse_output(c->graph, TFC_STR("p"), &feeds[1]));
+      TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_BOOL, &TFC_SHAPE_SCALAR, &values[1]));
+      *(bool *)values[1].data = value > 0;
+      spec.feed_count = 2;
+    }
+  }
+  if (out) {
+    TFC_RETURN_IF_ERROR(tfc_graph_parse_output(c->graph, tfc_str_from(fetch), &fetched));
+    spec.fetches = &fetched, spec.fetch_count = 1;
+  } else {
+    TFC_RETURN_IF_ERROR(tfc_graph_parse_node(c->graph, tfc_str_from(fetch), &target));
+    spec.targets = &target, spec.target_count = 1;
+  }
+  tfc_status s = tfc_cluster_session_run(c->session, &spec, values, out ? &result : NULL, options);
+  if (!s && out) *out = *(const float *)result.data;
+  tfc_tensor_release(&result);
+  for (int i = 0; i < 2; i++) tfc_tensor_release(&values[i]);
+  return s;
+}
+
+#define WANT(condition)                                                                                                \
+  do {                                                                                                                 \
+    if (!(condition)) TFC_FAIL(s, TFC_ABORTED, "line %d: %s", __LINE__, #condition);                                   \
+  } while (0)
+
+static tfc_status all_values(struct tfc_member *member, void *arg) {
+  struct client c;
+  float v = 0;
+  const bool chief = tfc_member_rank(member) == 1;
+  const int steps = *(const int *)arg;
+  tfc_status s = open_text(member, graph_text, &c);
+  if (s) goto out;
+  if (chief) TFC_TRY(s, run(&c, NULL, 0, "init", NULL, NULL));
+  TFC_TRY(s, tfc_member_barrier(member, "initialised", NULL));
+  if (chief) {
+    TFC_TRY(s, run(&c, "x", 3, "sum", &v, NULL));
+    WANT(v == 6);
+    TFC_TRY(s, run(&c, "x", 3, "merge", &v, NULL));
+    WANT(v == 36);
+    TFC_TRY(s, run(&c, "x", -3, "merge", &v, NULL));
+    WANT(v == 6);
+    TFC_TRY(s, run(&c, "x", 2, "double", &v, NULL)); // all of it elsewhere
+    WANT(v == 4);
+    TFC_TRY(s, run(&c, "v/read", 5, "v/read", &v, NULL)); // fed in another task, and nothing runs
+    WANT(v == 5);
+    TFC_TRY(s, run(&c, NULL, 0, "read_after", &v, NULL));
+    WANT(v == 1);
+    TFC_TRY(s, run(&c, NULL, 0, "init", NULL, NULL));
+  }
+  TFC_TRY(s, tfc_member_barrier(member, "go", NULL));
+  for (int i = 0; i < steps; i++) TFC_TRY(s, run(&c, NULL, 0, "add", NULL, NULL));
+  TFC_TRY(s, tfc_member_barrier(member, "go", NULL));
+  TFC_TRY(s, run(&c, NULL, 0, "v/read", &v, NULL));
+  WANT(v == 2 * steps); // each update once
+  // What one puts into the queue, the other takes, whoever comes first.
+  if (chief) {
+    for (int i = 0; i < steps; i++) TFC_TRY(s, run(&c, "x", (float)i, "put", NULL, NULL));
+  } else {
+    for (int i = 0; i < steps; i++) {
+      TFC_TRY(s, run(&c, NULL, 0, "taken", &v, NULL));
+      WANT(v == (float)i + 1);
+    }
+  }
+out:
+  close_client(&c);
+  return s;
+}
+
+static void all_ok(struct tfc_test_job *job) {
+  for (uint32_t r = 0; r < 3; r++) {
+    if (job->status[r]) print_message("task %u: %s\n", r, tfc_status_message(job->status[r]));
+    assert_null(job->status[r]);
+  }
+}
+static void free_all(struct tfc_test_job *job) {
+  for (uint32_t r = 0; r < 16; r++) tfc_status_free(job->status[r]);
+}
+
+static void values(void **state) {
+  (void)state;
+  int steps = 50;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = all_values, .arg = &steps, .serves = "ps"};
+  tfc_test_job_run(&job);
+  all_ok(&job);
+}
+static void values_out_of_order(void **state) {
+  (void)state;
+  int steps = 5;
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    const struct tfc_faults faults = {.seed = seed, .most_delay_ns = 2000000};
+    struct tfc_test_job job = {
+        .cluster = "ps=1,worker=2", .script = all_values, .arg = &steps, .serves = "ps", .faults = &faults};
+    tfc_test_job_run(&job);
+    all_ok(&job);
+  }
+}
+
+static bool says(tfc_status s, tfc_code code, const char *text) {
+  if (tfc_status_code(s) == code && strstr(tfc_status_message(s), text)) return true;
+  print_message("not '%s': %s\n", text, tfc_status_message(s));
+  return false;
+}
+
+// Errors come to who runs the step, name the task, and leave everything usable.
+static tfc_status errors(struct tfc_member *member, void *arg) {
+  struct client c;
+  float v = 0;
+  tfc_status e = NULL;
+  (void)arg;
+  tfc_status s = open_text(member, graph_text, &c);
+  if (s || tfc_member_rank(member) != 1) goto out;
+  e = run(&c, NULL, 0, "v/read", &v, NULL);
+  WANT(says(e, TFC_FAILED_PRECONDITION, "on /job:ps/task:0: "));
+  tfc_status_free(e);
+  e = run(&c, "y", 1.0f / 0.0f, "checked", &v, NULL); // another task's step, on the ps alone
+  WANT(says(e, TFC_INVALID_ARGUMENT, "broken"));
+  tfc_status_free(e);
+  e = run(&c, "x", 1, "needs_checked", &v, NULL); // y is not fed
+  WANT(says(e, TFC_INVALID_ARGUMENT, "must be fed"));
+  tfc_status_free(e);
+  const int64_t begin = tfc_now_ns();
+  e = run(&c, NULL, 0, "taken", &v, &(struct tfc_run_options){.deadline_ns = 100000000}); // the queue is empty
+  WANT(tfc_status_code(e) == TFC_DEADLINE_EXCEEDED);
+  WANT(tfc_now_ns() - begin < 5000000000);
+  tfc_status_free(e);
+  _Atomic bool cancel = true;
+  e = run(&c, NULL, 0, "taken", &v, &(struct tfc_run_options){.cancel = &cancel});
+  WANT(tfc_status_code(e) == TFC_CANCELLED);
+  tfc_status_free(e), e = NULL;
+  TFC_TRY(s, run(&c, NULL, 0, "init", NULL, NULL));
+  TFC_TRY(s, run(&c, "x", 7, "sum", &v, NULL));
+  WANT(v == 14);
+  TFC_TRY(s, run(&c, "x", 8, "put", NULL, NULL)); // who waited and was cancelled takes nothing
+  TFC_TRY(s, run(&c, NULL, 0, "taken", &v, NULL));
+  WANT(v == 9);
+  e = NULL;
+out:
+  tfc_status_free(e);
+  close_client(&c);
+  return s;
+}
+static void errors_come_back(void **state) {
+  (void)state;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = errors, .serves = "ps"};
+  tfc_test_job_run(&job);
+  all_ok(&job);
+}
+
+// --- Graphs that cannot be ---------------------------------------------------------------------------------------
+static tfc_status bad_graphs(struct tfc_member *member, void *arg) {
+  static const struct {
+    const char *text;
+    tfc_code code;
+    const char *says;
+  } bad[] = {
+      {SCALAR("a", "1", ON("worker", "7")), TFC_UNAVAILABLE, "/job:worker/task:7"},
+      {SCALAR("a", "1", ON("chief", "0")), TFC_UNAVAILABLE, "no /job:chief/task:0"},
+      {SCALAR("a", "1", " device: \"/job:/x\""), TFC_INVALID_ARGUMENT, "'a'"},
+  };
+  tfc_status s = NULL;
+  (void)arg;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct client c;
+    tfc_status e = open_text(member, bad[i].text, &c);
+    const bool right = says(e, bad[i].code, bad[i].says);
+    tfc_status_free(e);
+    close_client(&c);
+    WANT(right);
+  }
+out:
+  return s;
+}
+static void bad_devices(void **state) {
+  (void)state;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = bad_graphs, .serves = "ps"};
+  tfc_test_job_run(&job);
+  all_ok(&job);
+}
+
+// --- Tasks that fail ---------------------------------------------------------------------------------------------
+static tfc_status never_ends(struct tfc_member *member, void *arg) {
+  struct client c;
+  float v = 0;
+  (void)arg;
+  tfc_status s = open_text(member, graph_text, &c);
+  while (!s) s = run(&c, NULL, 0, "taken", &v, NULL); // nobody fills the queue
+  close_client(&c);
+  return s;
+}
+static void somebody_says(const struct tfc_test_job *job, const char *text) {
+  bool found = false;
+  for (uint32_t r = 0; r < 3; r++) {
+    assert_non_null(job->status[r]);
+    found |= strstr(tfc_status_message(job->status[r]), text) != NULL;
+    if (!strstr(tfc_status_message(job->status[r]), text))
+      print_message("%u: %s\n", r, tfc_status_message(job->status[r]));
+  }
+  assert_true(found);
+}
+static void silence_ends_the_job(void **state) {
+  (void)state;
+  const struct tfc_faults faults = {.seed = 1, .silent_after = 12};
+  const int64_t begin = tfc_now_ns();
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2",
+                             .script = never_ends,
+                             .serves = "ps",
+                             .faults = &faults,
+                             .faulty_rank = 2,
+                             .silence_ns = 500000000};
+  tfc_test_job_run(&job);
+  assert_true(tfc_now_ns() - begin < 10000000000);
+  somebody_says(&job, "/job:worker/task:1 on ");
+  somebody_says(&job, "has said nothing for");
+  free_all(&job);
+}
+static void nonsense_ends_the_job(void **state) {
+  (void)state;
+  for (uint64_t at = 1; at <= 9; at += 2) {
+    const struct tfc_faults faults = {.seed = at, .garbled_after = at};
+    struct tfc_test_job job = {.cluster = "ps=1,worker=2",
+                               .script = never_ends,
+                               .serves = "ps",
+                               .faults = &faults,
+                               .faulty_rank = 1,
+                               .silence_ns = 2000000000};
+    tfc_test_job_run(&job);
+    somebody_says(&job, "/job:worker/task:0 on ");
+    free_all(&job);
+  }
+}
+
+static tfc_status one_leaves(struct tfc_member *member, void *arg) {
+  (void)arg;
+  return tfc_member_rank(member) == 1 ? NULL : tfc_member_barrier(member, "never", NULL);
+}
+static void barrier_that_never_opens(void **state) {
+  (void)state;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = one_leaves, .serves = "ps"};
+  tfc_test_job_run(&job);
+  somebody_says(&job, "never came to the barrier 'never'");
+  free_all(&job);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values),
+      cmocka_unit_test(values_out_of_order),
+      cmocka_unit_test(errors_come_back),
+      cmocka_unit_test(bad_devices),
+      cmocka_unit_test(silence_ends_the_job),
+      cmocka_unit_test(nonsense_ends_the_job),
+      cmocka_unit_test(barrier_that_never_opens),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+// What every transport promises, for the local and the faulty one (tests/cluster/mpi_test.sh: for MPI, with the same
+// suite): all messages arrive whole, once, and in order from each sender; a failure reaches everybody.
+#include "tests/common/test.h"
+#include "tests/common/transport.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TASKS = 4 };
+
+struct one {
+  struct tfc_transport *transport;
+  pthread_t thread;
+  tfc_status status;
+};
+static void *exchange(void *arg) {
+  struct one *o = arg;
+  o->status = tfc_test_exchange(o->transport, 60, 7);
+  tfc_transport_close(o->transport);
+  return NULL;
+}
+
+static void run_all(const struct tfc_faults *faults) {
+  struct tfc_transport *transports[TASKS];
+  struct one ones[TASKS];
+  assert_ok(tfc_transport_local(TASKS, transports));
+  for (uint32_t r = 0; r < TASKS; r++) {
+    struct tfc_faults own = faults ? *faults : (struct tfc_faults){0};
+    own.seed += r;
+    if (faults) assert_ok(tfc_transport_faulty(transports[r], &own, &transports[r]));
+    ones[r] = (struct one){.transport = transports[r]};
+  }
+  for (uint32_t r = 0; r < TASKS; r++) pthread_create(&ones[r].thread, NULL, exchange, &ones[r]);
+  for (uint32_t r = 0; r < TASKS; r++) {
+    pthread_join(ones[r].thread, NULL);
+    assert_ok(ones[r].status);
+  }
+}
+
+static void local(void **state) {
+  (void)state;
+  run_all(NULL);
+}
+static void faulty(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 3; seed++) run_all(&(struct tfc_faults){.seed = 16 * seed, .most_delay_ns = 1000000});
+}
+
+static void failure_reaches_all(void **state) {
+  (void)state;
+  struct tfc_transport *t[3];
+  assert_ok(tfc_transport_local(3, t));
+  (t[1]->type->fail)(t[1], 4, "task 2 is gone");
+  for (uint32_t r = 0; r < 3; r++) {
+    tfc_status s = t[r]->type->progress(t[r], 1000000000);
+    assert_int_equal(tfc_status_code(s), TFC_UNAVAILABLE);
+    assert_string_equal(tfc_status_message(s), "task 2 is gone");
+    tfc_status_free(s);
+  }
+  for (uint32_t r = 0; r < 3; r++) tfc_transport_close(t[r]);
+}
+
+static void send_number(struct tfc_transport *t, uint32_t to, uint32_t number) {
+  struct tfc_message *m = NULL;
+  assert_ok(tfc_message_create(1, sizeof number, &m));
+  memcpy(m->head, &number, sizeof number);
+  assert_ok(t->type->send(t, to, m));
+}
+
+// Other pairs overtake: the second message, to another task, is there before the first.
+static void pairs_overtake(void **state) {
+  (void)state;
+  uint32_t overtaken = 0;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct tfc_transport *t[3];
+    struct tfc_message *m = NULL;
+    assert_ok(tfc_transport_local(3, t));
+    assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.seed = seed, .most_delay_ns = 2000000}, &t[0]));
+    send_number(t[0], 1, 1);
+    send_number(t[0], 2, 2);
+    while (!m) {
+      assert_ok(t[0]->type->progress(t[0], 10000));
+      assert_ok(t[2]->type->receive(t[2], &m));
+    }
+    tfc_message_free(m);
+    assert_ok(t[1]->type->receive(t[1], &m));
+    overtaken += !m;
+    tfc_message_free(m);
+    for (uint32_t r = 0; r < 3; r++) tfc_transport_close(t[r]);
+  }
+  assert_in_range(overtaken, 2, 18);
+}
+
+static void falls_silent(void **state) {
+  (void)state;
+  struct tfc_transport *t[2];
+  struct tfc_message *m = NULL;
+  assert_ok(tfc_transport_local(2, t));
+  assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.silent_after = 3}, &t[0]));
+  for (uint32_t i = 1; i <= 5; i++) send_number(t[0], 1, i);
+  assert_ok(t[0]->type->progress(t[0], 1000));
+  for (uint32_t i = 1; i <= 3; i++) {
+    assert_ok(t[1]->type->receive(t[1], &m));
+    assert_int_equal(m != NULL, i < 3);
+    if (m) assert_memory_equal(m->head, &i, sizeof i);
+    tfc_message_free(m);
+  }
+  for (uint32_t r = 0; r < 2; r++) tfc_transport_close(t[r]);
+}
+
+// As one of mpirun's processes: `cluster_transport_thread_test mpi [DELAY_NS]`.
+static int over_mpi(int64_t delay_ns) {
+  struct tfc_transport *t = NULL;
+  tfc_status s = tfc_transport_mpi(&t);
+  if (!s && delay_ns) {
+    const struct tfc_faults faults = {.seed = t->rank + 1, .most_delay_ns = delay_ns};
+    s = tfc_transport_faulty(t, &faults, &t);
+  }
+  const uint32_t rank = s ? 0 : t->rank, count = s ? 0 : t->count;
+  if (!s) s = tfc_test_exchange(t, 60, 7);
+  if (s)
+    fprintf(stderr, "task %u: %s\n", rank, tfc_status_message(s));
+  else
+    printf("task %u of %u: all messages came\n", rank, count);
+  if (!s) tfc_transport_close(t);
+  tfc_status_free(s);
+  return s != NULL;
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "mpi")) return over_mpi(argc > 2 ? atoll(argv[2]) : 0);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(local),          cmocka_unit_test(faulty),       cmocka_unit_test(failure_reaches_all),
+      cmocka_unit_test(pairs_overtake), cmocka_unit_test(falls_silent),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

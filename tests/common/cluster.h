@@ -1,0 +1,26 @@
+// A job of several tasks in one process: each is a thread, connected by the local transport, which may be wrapped in a
+// faulty one.
+//
+//   static void script(struct tfc_member *member, void *arg) { ... }
+//   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = script, .arg = &state};
+//   tfc_test_job_run(&job);
+#ifndef TFC_TESTS_COMMON_CLUSTER_H
+#define TFC_TESTS_COMMON_CLUSTER_H
+
+#include "runtime/cluster/client.h"
+
+struct tfc_test_job {
+  const char *cluster;
+  // What a task runs: its status ends the job where it is an error. NULL for a task: it only serves.
+  tfc_status (*script)(struct tfc_member *member, void *arg);
+  void *arg;
+  const char *serves;              // the job whose tasks only serve, NULL: none
+  const struct tfc_faults *faults; // of every task, each with its own seed; NULL: none
+  uint32_t faulty_rank;            // `silent_after` and `garbled_after` hold for this one alone
+  int64_t silence_ns;
+  // What came out: of each task. Freed by the caller.
+  tfc_status status[16];
+};
+void tfc_test_job_run(struct tfc_test_job *job);
+
+#endif
