@@ -3,12 +3,13 @@
 #define TFC_CLI_RUN_H
 
 #include "cli/flags.h"
+#include "runtime/cluster/client.h"
 #include "runtime/exec/session.h"
 #include "runtime/pass/step.h"
 
 struct run_options {
   struct tfc_common common; // first
-  const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out;
+  const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out, *cluster;
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t steps, warmup, batch;
   struct tfc_execution execution;
@@ -28,13 +29,19 @@ struct run_setup {
   const struct run_options *options;
   struct tfc_graph *file, *graph; // as loaded; and with functions lowered, where the first nodes are those of `file`
   struct tfc_device_set devices;
-  struct tfc_session *session;
-  uint16_t *placement;  // [node], NULL: everything on the only device
-  double *order;        // [node], NULL
-  uint64_t host_before; // bytes that host memory held before the session was created
+  struct tfc_session *session;         // or, of a task of a job:
+  struct tfc_member *member;           // borrowed
+  struct tfc_cluster_session *cluster; // whose steps run in several tasks
+  uint16_t *placement;                 // [node], NULL: everything on the only device
+  double *order;                       // [node], NULL
+  uint64_t host_before;                // bytes that host memory held before the session was created
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);
+// A step, of the session or of the cluster's.
+TFC_MUST_USE tfc_status run_step(const struct run_setup *setup, const struct tfc_run_spec *spec,
+                                 const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                                 const struct tfc_run_options *options);
 // The most memory that device `d` held since it was opened. The first device that uses host memory also counts what the
 // host allocated since the session was created (feeds, plans). If the driver does not count, the planned memory.
 uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
@@ -49,6 +56,8 @@ TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
+// --cluster: this process as one task of a job. Returns the exit code; errors have been said, and end the whole job.
+int run_cluster(const struct run_options *options);
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
 TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);
 

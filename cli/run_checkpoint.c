@@ -10,7 +10,7 @@ tfc_status run_initialise(struct run_setup *setup) {
     tfc_status found = tfc_graph_parse_node(setup->graph, tfc_str_from(inits->items[i]), &node);
     if (found) return tfc_status_annotate(found, "--init %s", inits->items[i]);
     struct tfc_run_spec spec = {.targets = &node, .target_count = 1, .placement = setup->placement};
-    tfc_status s = tfc_session_run(setup->session, &spec, NULL, NULL, NULL);
+    tfc_status s = run_step(setup, &spec, NULL, NULL, NULL);
     if (s) return tfc_status_annotate(s, "--init %s", inits->items[i]);
   }
   return NULL;

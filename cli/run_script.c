@@ -4,7 +4,8 @@
 //
 // A run may also have "deadline_ms", and "error": "text": then it must fail with that text, and the session goes on.
 // Instead of a run there may be {"together": [run, ...]}: these begin at the same time, each on a thread of its own,
-// and the fetches of the k-th go to DIR/<index>/<k>. Runs with the same "partial": "name" are pieces of one step: each
+// and the fetches of the k-th go to DIR/<index>/<k>. {"barrier": "name"} waits, with --cluster, until every task with
+// a script has come to it. Runs with the same "partial": "name" are pieces of one step: each
 // feed is given once, each fetch taken once, and computed values stay for the pieces that follow. "comment" and
 // "expected" are ignored here; any other key is an error before the first run begins.
 #include <errno.h>
@@ -182,7 +183,7 @@ static void run_one(struct one_run *r) {
                               .order = r->setup->order};
   struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(r->deadline_ns)};
   int64_t begin = tfc_now_ns();
-  r->status = tfc_session_run(r->setup->session, &spec, r->values, r->results, &options);
+  r->status = run_step(r->setup, &spec, r->values, r->results, &options);
   r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
   r->ran = !r->status;
 }
@@ -284,7 +285,7 @@ static void *run_member(void *arg) {
   run_one(m->run);
   // Fewer callers are left. If all of them are waiting now, they would wait for ever: the session looks for that.
   pthread_mutex_lock(&m->group->lock);
-  if (--m->group->running) tfc_session_set_callers(m->group->session, m->group->running);
+  if (--m->group->running && m->group->session) tfc_session_set_callers(m->group->session, m->group->running);
   pthread_mutex_unlock(&m->group->lock);
   return NULL;
 }
@@ -298,7 +299,7 @@ static tfc_status run_together(struct one_run *runs, uint32_t count) {
     free(threads), free(members);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  tfc_session_set_callers(group.session, count);
+  if (group.session) tfc_session_set_callers(group.session, count);
   for (; begun < count; begun++) {
     members[begun] = (struct member){&runs[begun], &group};
     if (pthread_create(&threads[begun], NULL, run_member, &members[begun]) != 0) break;
@@ -306,7 +307,7 @@ static tfc_status run_together(struct one_run *runs, uint32_t count) {
   // No more threads: run it on this one.
   for (uint32_t i = begun; i < count; i++) run_member(&(struct member){&runs[i], &group});
   for (uint32_t i = 0; i < begun; i++) pthread_join(threads[i], NULL);
-  tfc_session_set_callers(group.session, 1);
+  if (group.session) tfc_session_set_callers(group.session, 1);
   free(threads);
   free(members);
   return NULL;
@@ -363,7 +364,14 @@ static tfc_status run_entry(struct script *script, size_t index, const json_t *e
   char inside[48] = "";
   if (together && (!json_is_array(together) || json_array_size(together) == 0))
     return expect(&at, "'together' is not a list of runs");
-  const json_t *partial = json_object_get(entry, "partial");
+  const json_t *partial = json_object_get(entry, "partial"), *barrier = json_object_get(entry, "barrier");
+  if (barrier) {
+    if (!json_is_string(barrier)) return expect(&at, "'barrier' is not a name");
+    if (!script->setup->member) return NULL; // alone
+    s = tfc_member_barrier(script->setup->member, json_string_value(barrier), tfc_program_cancel());
+    return s ? located(&at, s) : NULL;
+  }
+  if (partial && script->setup->cluster) return expect(&at, "'partial' is not to be had with --cluster");
   if (partial && (together || !json_is_string(partial))) return expect(&at, "'partial' is not the name of a step");
   uint32_t count = together ? (uint32_t)json_array_size(together) : 1;
   struct one_run *runs = calloc(count, sizeof *runs);
@@ -423,6 +431,7 @@ static tfc_status check_keys(const char *path, const json_t *document) {
   static const char *const alone[] = {"feeds", "fetches",  "targets", "deadline_ms",
                                       "error", "expected", "comment", NULL};
   static const char *const group[] = {"together", "comment", NULL};
+  static const char *const barrier[] = {"barrier", "comment", NULL};
   TFC_RETURN_IF_ERROR(only_keys(path, "the script", document, top));
   const json_t *runs = json_object_get(document, "runs"), *entry, *member;
   size_t i, k;
@@ -430,7 +439,10 @@ static tfc_status check_keys(const char *path, const json_t *document) {
     const json_t *together = json_object_get(entry, "together");
     char where[64];
     snprintf(where, sizeof where, "run %zu", i);
-    TFC_RETURN_IF_ERROR(only_keys(path, where, entry, together ? group : run));
+    TFC_RETURN_IF_ERROR(only_keys(path, where, entry,
+                                  together                            ? group
+                                  : json_object_get(entry, "barrier") ? barrier
+                                                                      : run));
     json_array_foreach(together, k, member) {
       snprintf(where, sizeof where, "run %zu, together %zu", i, k);
       TFC_RETURN_IF_ERROR(only_keys(path, where, member, alone));

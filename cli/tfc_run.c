@@ -120,6 +120,13 @@ static const struct tfc_flag flags[] = {
      AT(out),
      .value = "DIR",
      .help = "where the fetches of --run go: DIR/<run>/<tensor>.npy"},
+    {.name = "cluster",
+     .path = TFC_PATH_READ,
+     .kind = TFC_FLAG_TEXT,
+     AT(cluster),
+     .value = "SPEC",
+     .help = "under mpirun or srun: which process is which task, as 'ps=1,worker=2' (in the order of ranks) or a file "
+             "like TensorFlow's ClusterSpec; --graph may contain {job} and {task}, and a task without a file serves"},
     {.name = "list-ops",
      .kind = TFC_FLAG_BOOL,
      AT(list_ops),
@@ -139,6 +146,9 @@ static const struct tfc_program program = {
         "  tfc-run --graph nmt.pb --run script.json --out results\n"
         "      several runs in one session: {\"runs\": [{\"targets\": [\"init\"]}, {\"feeds\": {\"x:0\": \"x.npy\"}, "
         "\"fetches\": [\"loss:0\"]}]}\n"
+        "  mpirun -n 3 tfc-run --graph 'train.{job}.{task}.meta' --cluster ps=1,worker=2 --run script.json --out "
+        "results\n"
+        "      three tasks: script.worker.0.json and script.worker.1.json say what the workers run\n"
         "  tfc-run --list-ops\n"
         "      what the runtime can do\n",
     .flags = flags,
@@ -172,6 +182,9 @@ static int check(const struct run_options *o) {
   int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : -1;
   free(error);
   if (code >= 0) return code;
+  if (o->cluster && (o->placement || o->profile || o->checkpoint || o->save_checkpoint || o->common.untrusted))
+    return tfc_flags_error(&program, "--cluster goes with none of --placement, --profile, --checkpoint, "
+                                     "--save-checkpoint and --untrusted");
   if (o->script && !o->out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
   return -1;
 }
@@ -186,7 +199,9 @@ int main(int argc, char **argv) {
     if (!o.profile) o.db = NULL; // nothing is stored, so --untrusted need not allow the database
     if (code < 0) code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true});
   }
-  if (code < 0) {
+  if (code < 0 && o.cluster && !o.list_ops && !o.shapes) {
+    code = tfc_program_finish(run_cluster(&o));
+  } else if (code < 0) {
     tfc_status s = run(&o);
     if (s && o.common.json && !cli_json_printed()) {
       json_t *document = json_pack("{s:o, s:o}", "graph", cli_json_string(o.graph), "error", cli_json_error(s));

@@ -10,6 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/cluster/cut.h"
 #include "runtime/cluster/member_internal.h"
+#include "runtime/cluster/queues.h"
 #include "runtime/pass/pass.h"
 
 struct part { // of a plan, in one task
@@ -27,6 +28,7 @@ struct plan {
   uint32_t *ranks; // of parts in other tasks
   uint32_t part_count, foreign_count;
   uint32_t own; // its part in this task, UINT32_MAX: none
+  bool *wanted; // queue runners that it may wait for, or NULL
 };
 struct tfc_cluster_session {
   struct tfc_member *task;
@@ -37,6 +39,7 @@ struct tfc_cluster_session {
   pthread_mutex_t lock; // what follows
   bool *told;           // [tasks] that have their part of the graph
   TFC_ARRAY(struct plan *) plans;
+  struct tfc_cluster_queues *queues; // filled by the graph's queue runners, or NULL
 };
 
 static tfc_status no_memory(void) {
@@ -54,7 +57,7 @@ static void plan_free(struct plan *p) {
     tfc_text_deinit(&part->fetch_names);
     tfc_text_deinit(&part->target_names);
   }
-  free(p->parts), free(p->ranks), free(p->feeds), free(p->fetches), free(p->targets);
+  free(p->wanted), free(p->parts), free(p->ranks), free(p->feeds), free(p->fetches), free(p->targets);
   free(p);
 }
 
@@ -113,6 +116,7 @@ static tfc_status fill_parts(const struct tfc_cluster_session *session, const st
   if (!needed) return no_memory();
   TFC_TRY(s, tfc_prune(g, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
                        spec->target_count, needed));
+  if (session->queues) p->wanted = tfc_cluster_queues_wanted(session->queues, needed);
   for (uint32_t e = 0; e < cut->edges.count; e++) {
     const struct tfc_cut_edge *edge = &cut->edges.data[e];
     char name[TFC_CUT_NAME];
@@ -461,7 +465,11 @@ static tfc_status run_plan(struct tfc_cluster_session *session, const struct pla
   struct tfc_member *t = session->task;
   const int64_t deadline_ns = options ? options->deadline_ns : 0;
   const int64_t until = deadline_ns ? tfc_now_ns() + deadline_ns : 0;
-  struct tfc_client_step step = {.ranks = p->ranks, .asked = options ? options->cancel : NULL};
+  struct tfc_client_step step = {.ranks = p->ranks,
+                                 .asked = options ? options->cancel : NULL,
+                                 .begin = tfc_now_ns(),
+                                 .queues = p->wanted ? session->queues : NULL,
+                                 .wanted = p->wanted};
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
   const int64_t oldest = begin_step(t, &step);
   tfc_status s = tfc_meeting_begin(t->meeting, step.number, oldest);
@@ -487,7 +495,15 @@ tfc_status tfc_cluster_session_run(struct tfc_cluster_session *session, const st
                                    const struct tfc_run_options *options) {
   struct plan *p = NULL;
   TFC_RETURN_IF_ERROR(plan_of(session, spec, &p));
-  return run_plan(session, p, feeds, fetches, options);
+  return tfc_cluster_queues_explain(session->queues, run_plan(session, p, feeds, fetches, options));
+}
+
+static tfc_status fill(void *arg, uint32_t node, const _Atomic bool *cancel) {
+  struct tfc_cluster_session *session = arg;
+  struct plan *p = NULL;
+  const struct tfc_run_spec spec = {.targets = &node, .target_count = 1};
+  TFC_RETURN_IF_ERROR(plan_of(session, &spec, &p));
+  return run_plan(session, p, NULL, NULL, &(struct tfc_run_options){.cancel = cancel});
 }
 
 // --- The session -----------------------------------------------------------------------------------------------------
@@ -514,6 +530,7 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
   pthread_mutex_lock(&task->lock);
   session->number = ++task->next_session;
   pthread_mutex_unlock(&task->lock);
+  TFC_TRY(s, tfc_cluster_queues_create(graph, &(struct tfc_cluster_filler){fill, session}, &session->queues));
   *out = session, session = NULL;
 out:
   tfc_text_deinit(&text);
@@ -523,6 +540,7 @@ out:
 
 void tfc_cluster_session_free(struct tfc_cluster_session *session) {
   if (!session) return;
+  tfc_cluster_queues_free(session->queues);
   for (size_t i = 0; i < session->plans.count; i++) plan_free(session->plans.data[i]);
   tfc_array_free(&session->plans);
   tfc_cut_deinit(&session->cut);

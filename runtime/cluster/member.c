@@ -9,8 +9,14 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/cluster/queues.h"
 
-enum { PING_NS = 1000000000, TICK_NS = 2000000, DEFAULT_SILENCE_S = 8 };
+enum {
+  PING_NS = 1000000000,
+  TICK_NS = 2000000,
+  DEFAULT_SILENCE_S = 8,
+  WAITS_NS = 20000000, // a step that takes so long may be waiting for a queue
+};
 
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]) {
   return tfc_cluster_task_name(t->spec, rank, out);
@@ -170,10 +176,11 @@ out:
   return s || !all ? s : tell_all(t, TFC_KIND_RELEASE, h, sizeof *h);
 }
 
-static tfc_status take_ended(struct tfc_member *t, uint32_t from) {
+static tfc_status take_ended(struct tfc_member *t, uint32_t from, const struct tfc_head_ended *h) {
   tfc_status s = NULL;
   pthread_mutex_lock(&t->lock);
   t->peers[from].ended = true;
+  if (h->leaves) t->peers[from].leaves = true;
   for (size_t i = 0; t->rank == 0 && i < t->gatherings.count && !s; i++) s = never_comes(t, &t->gatherings.data[i]);
   pthread_cond_broadcast(&t->changed);
   pthread_mutex_unlock(&t->lock);
@@ -247,8 +254,11 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
     pthread_mutex_unlock(&t->lock);
     return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
   }
-  case TFC_KIND_ENDED:
-    return m->head_size ? tfc_status_make(TFC_INVALID_ARGUMENT, "an end with more") : take_ended(t, m->peer);
+  case TFC_KIND_ENDED: {
+    struct tfc_head_ended h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    return take_ended(t, m->peer, &h);
+  }
   default: return tfc_status_make(TFC_INVALID_ARGUMENT, "a message of the unknown kind %u", m->kind);
   }
 }
@@ -277,11 +287,17 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
   return NULL;
 }
 
-static void ask_users(struct tfc_member *t) { // whether they have cancelled
+// Of steps that run: whether their users have cancelled, and whether they wait for queues that nobody fills so far.
+static void look_at_steps(struct tfc_member *t, int64_t now) {
   pthread_mutex_lock(&t->lock);
-  for (struct tfc_client_step *step = t->steps; step; step = step->next)
+  for (struct tfc_client_step *step = t->steps; step; step = step->next) {
+    if (step->queues && now - step->begin > WAITS_NS) {
+      tfc_cluster_queues_start(step->queues, step->wanted);
+      step->queues = NULL;
+    }
     if (step->asked && atomic_load(step->asked) && !atomic_load(&step->cancel))
       tfc_client_abort_locked(t, step, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
+  }
   pthread_mutex_unlock(&t->lock);
 }
 
@@ -310,7 +326,7 @@ static void *progress(void *arg) {
       m = NULL;
     }
     if (!s) s = look_after(t, now, &next_ping);
-    ask_users(t);
+    look_at_steps(t, now);
   }
   if (!s) return NULL;
   if (foreign)
@@ -439,15 +455,15 @@ tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Ato
   return cancelled ? tfc_status_make(TFC_CANCELLED, "cancelled at the barrier '%s'", name) : tfc_member_failure(t);
 }
 
-tfc_status tfc_member_end(struct tfc_member *t, const _Atomic bool *cancel) {
+static tfc_status end(struct tfc_member *t, bool leaves, const _Atomic bool *cancel) {
+  const struct tfc_head_ended head = {.leaves = leaves};
   bool all = false, cancelled = false;
-  tfc_member_note(t, "its script has ended");
-  TFC_RETURN_IF_ERROR(tell_all(t, TFC_KIND_ENDED, NULL, 0));
-  TFC_RETURN_IF_ERROR(take_ended(t, t->rank));
+  TFC_RETURN_IF_ERROR(tell_all(t, TFC_KIND_ENDED, &head, sizeof head));
+  TFC_RETURN_IF_ERROR(take_ended(t, t->rank, &head));
   pthread_mutex_lock(&t->lock);
   while (!t->failure && !cancelled) {
     all = true;
-    for (uint32_t r = 0; r < t->count; r++) all = all && t->peers[r].ended;
+    for (uint32_t r = 0; r < t->count; r++) all = all && (leaves ? t->peers[r].leaves : t->peers[r].ended);
     if (all) break;
     wait_changed(t);
     cancelled = cancel && atomic_load(cancel);
@@ -455,4 +471,13 @@ tfc_status tfc_member_end(struct tfc_member *t, const _Atomic bool *cancel) {
   pthread_mutex_unlock(&t->lock);
   if (cancelled) return tfc_status_make(TFC_CANCELLED, "cancelled while others still run");
   return all ? NULL : tfc_member_failure(t);
+}
+
+tfc_status tfc_member_end(struct tfc_member *t, const _Atomic bool *cancel) {
+  tfc_member_note(t, "its script has ended");
+  return end(t, false, cancel);
+}
+tfc_status tfc_member_leave(struct tfc_member *t) {
+  tfc_member_note(t, "leaves");
+  return end(t, true, NULL);
 }

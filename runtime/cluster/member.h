@@ -3,10 +3,12 @@
 //
 //   struct tfc_member *member = NULL;
 //   TFC_TRY(s, tfc_member_join(&(struct tfc_member_options){.spec = &spec, .transport = t, .devices = &set,
-//                                                      .has_script = true}, &task));
+//                                                      .has_script = true}, &member));
 //   ... run steps ...
-//   TFC_TRY(s, tfc_member_end(task)); // serves until all others have ended, too
-//   tfc_member_free(task);
+//   TFC_TRY(s, tfc_member_end(member, NULL)); // serves until all others have ended, too
+//   ... free sessions ...
+//   TFC_TRY(s, tfc_member_leave(member));
+//   tfc_member_free(member);
 #ifndef TFC_RUNTIME_CLUSTER_MEMBER_H
 #define TFC_RUNTIME_CLUSTER_MEMBER_H
 
@@ -40,8 +42,11 @@ const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
 
 // Waits until every task with a script has come here. ABORTED: one of them has ended and never will.
 TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char *name, const _Atomic bool *cancel);
-// This task's script has ended: serves until all have.
+// This task's script has ended: serves until all have. Its sessions still run what queue runners do for others; then
+// they are freed, and it leaves.
 TFC_MUST_USE tfc_status tfc_member_end(struct tfc_member *member, const _Atomic bool *cancel);
+// Waits until all are about to leave: nobody needs what others serve.
+TFC_MUST_USE tfc_status tfc_member_leave(struct tfc_member *member);
 // Ends the whole job. With MPI this does not return.
 void tfc_member_fail(struct tfc_member *member, int code, const char *why);
 

@@ -12,7 +12,7 @@
 
 struct tfc_peer { // by rank; what the progress thread alone writes after joining is marked
   struct tfc_head_hello hello;
-  bool joined, ended;
+  bool joined, ended, leaves;
   int64_t heard;            // progress thread
   char last[TFC_LAST_TEXT]; // progress thread
 };
@@ -28,7 +28,10 @@ struct tfc_client_step { // of this task as a client; lives on the stack of who 
   tfc_status status;  // the first error
   _Atomic bool cancel;
   const _Atomic bool *asked; // the user's
-  const uint32_t *ranks;     // that run parts of it
+  int64_t begin;
+  struct tfc_cluster_queues *queues; // whose runners it may wait for; NULL: it does not, or they run
+  const bool *wanted;
+  const uint32_t *ranks; // that run parts of it
   uint32_t rank_count;
 };
 struct tfc_running { // a step of another client that runs here
@@ -39,6 +42,7 @@ struct tfc_running { // a step of another client that runs here
   uint32_t client;
 };
 struct tfc_served;
+struct tfc_cluster_queues;
 struct tfc_member {
   const struct tfc_cluster_spec *spec;
   struct tfc_transport *transport;

@@ -62,6 +62,9 @@ struct tfc_head_abort {
 struct tfc_head_barrier { // also of RELEASE
   char name[TFC_NAME_TEXT];
 };
+struct tfc_head_ended {
+  uint32_t leaves; // and it needs nobody any more
+};
 // Edges of feeds and fetches, beside those of the cut.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u

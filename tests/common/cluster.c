@@ -31,6 +31,7 @@ static void *run(void *arg) {
     if (s) tfc_member_fail(member, 1, tfc_status_message(s));
   }
   if (!s) s = tfc_member_end(member, NULL);
+  if (!s) s = tfc_member_leave(member);
   tfc_member_free(member);
   tfc_devices_close(&devices);
   job->status[rank] = s;

@@ -1,0 +1,186 @@
+// tfc-run --cluster SPEC: this process as one task of a job that mpirun or srun started. A task with a graph and a
+// script of its own runs them, while it serves the others; one without only serves.
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/program.h"
+#include "cli/run.h"
+#include "runtime/base/file.h"
+#include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
+
+struct job {
+  const struct run_options *options;
+  struct run_options own; // what they say for this task
+  struct tfc_cluster_spec spec;
+  struct tfc_member *member;
+  struct run_setup setup;
+  char *graph, *script, *out;
+  char name[TFC_TASK_TEXT];
+};
+
+static tfc_status read_spec(const char *text, struct tfc_cluster_spec *out) {
+  struct tfc_file file = {0};
+  if (strchr(text, '=') && access(text, F_OK) != 0) {
+    tfc_status s = tfc_cluster_spec_parse(tfc_str_from(text), out);
+    return s ? tfc_status_annotate(s, "--cluster %s", text) : NULL;
+  }
+  TFC_RETURN_IF_ERROR(tfc_file_map(text, &file));
+  tfc_status s = tfc_cluster_spec_read((tfc_str){(const char *)file.data, file.size}, text, out);
+  tfc_file_unmap(&file);
+  return s;
+}
+
+// "train.{job}.{task}.meta" of one task. NULL: no memory.
+static char *expand(const char *path, const struct tfc_cluster_task *task) {
+  struct tfc_text text = {0};
+  for (const char *at = path; *at;) {
+    if (!strncmp(at, "{job}", 5)) {
+      tfc_text_printf(&text, "%s", task->job), at += 5;
+    } else if (!strncmp(at, "{task}", 6)) {
+      tfc_text_printf(&text, "%u", task->index), at += 6;
+    } else {
+      tfc_text_add(&text, (tfc_str){at++, 1});
+    }
+  }
+  char *copy = text.failed ? NULL : tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
+  tfc_text_deinit(&text);
+  return copy;
+}
+
+// SCRIPT.<job>.<task>.json beside SCRIPT.json, else that; NULL: neither is there, or no memory.
+static char *script_of(const char *path, const struct tfc_cluster_task *task) {
+  const size_t size = strlen(path), stem = size > 5 && !strcmp(path + size - 5, ".json") ? size - 5 : size;
+  char *own = tfc_format("%.*s.%s.%u.json", (int)stem, path, task->job, task->index);
+  if (own && access(own, F_OK) == 0) return own;
+  free(own);
+  return access(path, F_OK) == 0 ? tfc_format("%s", path) : NULL;
+}
+
+// Tasks of one host share its cores: with enough of them each has its own.
+static void share_cores(const struct tfc_transport *t) {
+  cpu_set_t allowed, own;
+  CPU_ZERO(&own);
+  if (t->beside_count < 2 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const uint32_t cores = (uint32_t)CPU_COUNT(&allowed);
+  const uint32_t each = cores / t->beside_count ? cores / t->beside_count : 1;
+  uint32_t number = 0;
+  for (int c = 0; c < CPU_SETSIZE; c++) {
+    if (!CPU_ISSET(c, &allowed)) continue;
+    if (number >= t->beside * each % cores && number < t->beside * each % cores + each) CPU_SET(c, &own);
+    number++;
+  }
+  if (CPU_COUNT(&own)) sched_setaffinity(0, sizeof own, &own);
+}
+
+static void say_failure(void *arg, int code, const char *why) {
+  const struct job *job = arg;
+  (void)code;
+  fprintf(stderr, "tfc-run: %s says: %s\n", job->name, why);
+}
+
+static tfc_status open_transport(struct job *job, struct tfc_transport **out) {
+  const uint32_t tasks = (uint32_t)job->spec.tasks.count;
+  struct tfc_transport *t = NULL;
+  TFC_RETURN_IF_ERROR(tasks == 1 ? tfc_transport_local(1, &t) : tfc_transport_mpi(&t));
+  if (t->count == tasks) {
+    *out = t;
+    return NULL;
+  }
+  const uint32_t count = t->count;
+  tfc_transport_close(t);
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "--cluster %s has %u tasks, and %u processes were started: mpirun -n %u",
+                         job->options->cluster, tasks, count, tasks);
+}
+
+static tfc_status join(struct job *job) {
+  tfc_status s = NULL;
+  struct tfc_transport *t = NULL;
+  const struct run_options *o = job->options;
+  TFC_TRY(s, read_spec(o->cluster, &job->spec));
+  TFC_TRY(s, open_transport(job, &t));
+  const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
+  tfc_cluster_task_name(&job->spec, t->rank, job->name);
+  share_cores(t);
+  job->own = *o;
+  job->graph = expand(o->graph, task);
+  if (!job->graph) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  job->own.graph = job->graph;
+  if (o->script) {
+    job->script = script_of(o->script, task);
+    job->out = tfc_format("%s/%s.%u", o->out, task->job, task->index);
+    if (!job->out) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    job->own.out = job->out;
+    job->own.script = job->script;
+  }
+  // A graph of its own that is not there: it serves. One graph for all: its absence is an error.
+  const bool has_graph = strcmp(job->graph, o->graph) == 0 || access(job->graph, F_OK) == 0;
+  TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : "cpu:0", NULL, 0, &job->setup.devices));
+  const struct tfc_member_options options = {.spec = &job->spec,
+                                             .transport = t,
+                                             .devices = &job->setup.devices,
+                                             .has_script = has_graph && job->script,
+                                             .failed = say_failure,
+                                             .arg = job};
+  t = NULL;
+  TFC_TRY(s, tfc_member_join(&options, &job->member));
+  for (uint32_t r = 0; tfc_member_rank(job->member) == 0 && r < job->spec.tasks.count; r++) {
+    char name[TFC_TASK_TEXT];
+    tfc_say("%s on %s: %s", tfc_cluster_task_name(&job->spec, r, name), tfc_member_host(job->member, r),
+            tfc_member_devices(job->member, r));
+  }
+  if (!options.has_script) job->own.script = NULL;
+out:
+  tfc_transport_close(t);
+  return s;
+}
+
+static tfc_status open_session(struct job *job) {
+  struct run_setup *setup = &job->setup;
+  setup->options = &job->own;
+  setup->member = job->member;
+  TFC_RETURN_IF_ERROR(tfc_graph_load(job->graph, NULL, &setup->graph));
+  setup->file = setup->graph;
+  tfc_graph_retain(setup->file);
+  TFC_RETURN_IF_ERROR(tfc_lower_loaded(&setup->graph));
+  return tfc_cluster_session_create(job->member, setup->graph, &job->own.execution, &setup->cluster);
+}
+
+static tfc_status run_own(struct job *job) {
+  if (!job->own.script) return NULL;
+  TFC_RETURN_IF_ERROR(open_session(job));
+  TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
+  return run_script(&job->setup);
+}
+
+// Prints an error and ends the job with it.
+static int fail(struct job *job, tfc_status s) {
+  if (job->name[0]) s = tfc_status_annotate(s, "%s", job->name);
+  char *why = tfc_format("%s", tfc_status_message(s));
+  const int code = tfc_program_fail(s);
+  if (job->member) tfc_member_fail(job->member, code, why ? why : "out of memory");
+  free(why);
+  return code;
+}
+
+int run_cluster(const struct run_options *o) {
+  struct job job = {.options = o};
+  int code = 0;
+  tfc_status s = join(&job);
+  if (!s) s = run_own(&job);
+  if (!s) s = tfc_member_end(job.member, tfc_program_cancel());
+  if (s) code = fail(&job, s);
+  tfc_cluster_session_free(job.setup.cluster); // its queue runners need those who serve
+  job.setup.cluster = NULL;
+  if (!code && (s = tfc_member_leave(job.member))) code = fail(&job, s);
+  struct tfc_device_set devices = job.setup.devices;
+  job.setup.devices = (struct tfc_device_set){0};
+  run_setup_close(&job.setup);
+  tfc_member_free(job.member);
+  tfc_devices_close(&devices);
+  tfc_cluster_spec_deinit(&job.spec);
+  free(job.graph), free(job.script), free(job.out);
+  return code;
+}
