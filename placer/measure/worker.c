@@ -72,22 +72,6 @@ static void pack_device(struct tfc_pack *p, const struct tfc_device_info *d) {
   tfc_pack_array(p, d, 1, sizeof *d);
 }
 
-// The type attribute that `types` of an op's row refers to: the first one (of RandomUniform that is dtype, not T).
-static tfc_dtype first_type(const struct tfc_graph *g, const struct tfc_node *n) {
-  const tfc_dtype output = n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
-  const struct tfc_op_signature *signature = tfc_op_signature(n->def);
-  for (uint32_t i = 0; signature && i < signature->attr_count; i++) {
-    char name[64];
-    const uint32_t allowed = signature->attrs[i].allowed_types;
-    if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
-    // Types of another attribute, the indices' say.
-    if (n->def->types && allowed && !(n->def->types & allowed)) continue;
-    snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
-    return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
-  }
-  return output;
-}
-
 static void pack_work(const struct tfc_graph *g, const struct tfc_shapes *shapes, struct tfc_pack *p) {
   tfc_pack_u64(p, g->node_count);
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -116,7 +100,7 @@ static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
       const struct tfc_node *n = &w->graph->nodes[i];
       bool can = true;
       if (n->def && n->def->kernel && device->driver->supports) {
-        can = device->driver->supports(device, n->def, first_type(w->graph, n), NULL);
+        can = device->driver->supports(device, n->def, tfc_kernel_type(w->graph, n), NULL);
       }
       tfc_pack_bytes(p, &(char){(char)can}, 1);
     }

@@ -112,10 +112,8 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
   if (!op->def->kernel)
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s; feed its outputs instead",
                            TFC_STR_ARG(n->name), op->def->name, r->device->info.name);
-  if (op->def->prepare) {
-    tfc_status s = op->def->prepare(&base);
-    if (s) return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
-  }
+  tfc_status s = tfc_kernel_prepare(&base);
+  if (s) return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
   c->run = op->def->kernel;
   c->ctx.state = base.state;
   c->release = base.release;

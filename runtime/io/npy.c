@@ -69,7 +69,7 @@ static tfc_status read_header(tfc_str text, struct header *out) {
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "fortran_order is neither True nor False");
       seen[1] = true;
     } else if (tfc_str_is(key, "shape")) {
-      if (!take(&p, "(")) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the shape is not a tuple");
+      if (seen[2] || !take(&p, "(")) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the shape is not one tuple");
       while (!take(&p, ")")) {
         if (h.shape.rank == TFC_MAX_RANK) TFC_FAIL(s, TFC_UNIMPLEMENTED, "more than %d dimensions", TFC_MAX_RANK);
         if (!take_number(&p, &h.shape.dims[h.shape.rank]))
@@ -192,7 +192,7 @@ static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
   TFC_TRY(s, tfc_tensor_create(dtype, &h.shape, &t));
   const char *values = bytes.data + start + size;
   int64_t index[TFC_MAX_RANK] = {0};
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = 0; i < count && element > 0; i++) { // strings of no width are made empty
     // Where element i of C order lies in the file.
     int64_t at = i;
     if (h.fortran) {

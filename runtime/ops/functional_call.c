@@ -37,11 +37,18 @@ static tfc_status shape_symbolic_gradient(struct tfc_shape_ctx *ctx) {
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 // TensorFlow's truth of a tensor: a scalar by its value (a string by its length), any other by having elements.
-static bool truth(const struct tfc_tensor *t) {
-  if (t->shape.rank != 0) return tfc_tensor_elements(t) > 0;
-  if (t->dtype == TFC_STRING) return tfc_tensor_get_string(t, 0).size > 0;
-  if (t->dtype == TFC_BOOL) return *(const bool *)t->data;
-  return tfc_nn_scalar(t) != 0;
+static tfc_status truth(const struct tfc_tensor *t, bool *out) {
+  if (t->shape.rank != 0)
+    *out = tfc_tensor_elements(t) > 0;
+  else if (t->dtype == TFC_STRING)
+    *out = tfc_tensor_get_string(t, 0).size > 0;
+  else if (t->dtype == TFC_BOOL)
+    *out = *(const bool *)t->data;
+  else if (TFC_TYPES_REAL & TFC_TYPE_BIT(t->dtype))
+    *out = tfc_nn_scalar(t) != 0;
+  else
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the type %s cannot be converted to a bool", tfc_dtype_name(t->dtype));
+  return NULL;
 }
 
 static tfc_status attr_func(struct tfc_kernel_ctx *ctx, const char *name, const struct tfc_func_attr **out) {
@@ -100,12 +107,16 @@ static tfc_status remote_call(struct tfc_kernel_ctx *ctx) { // input 0 names the
 }
 static tfc_status if_(struct tfc_kernel_ctx *ctx) {
   const struct tfc_func_attr *f = NULL;
-  TFC_RETURN_IF_ERROR(attr_func(ctx, truth(ctx->inputs[0]) ? "then_branch" : "else_branch", &f));
+  bool yes = false;
+  TFC_RETURN_IF_ERROR(truth(ctx->inputs[0], &yes));
+  TFC_RETURN_IF_ERROR(attr_func(ctx, yes ? "then_branch" : "else_branch", &f));
   return call(ctx, f, 1);
 }
 static tfc_status case_(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "branches");
   TFC_KERNEL_CHECK(a && a->kind == TFC_ATTR_LIST_FUNC && a->count, "attribute 'branches' is missing");
+  TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "branch_index must be a scalar, not %s",
+                   tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   int64_t i = tfc_nn_int(ctx->inputs[0]);
   if (i < 0 || i >= a->count) i = a->count - 1; // out of range: the last branch
   return call(ctx, &a->funcs[i], 1);
@@ -126,7 +137,8 @@ static tfc_status while_(struct tfc_kernel_ctx *ctx) {
     s = ctx->env->call(ctx->env, condition, next, n, &go, 1);
     for (uint32_t i = 0; i < n; i++) tfc_tensor_release(&next[i]);
     if (s) goto out;
-    bool more = truth(&go);
+    bool more = false;
+    TFC_TRY(s, truth(&go, &more));
     tfc_tensor_release(&go);
     if (!more) break;
     TFC_TRY(s, ctx->env->call(ctx->env, body, now, n, next, n));

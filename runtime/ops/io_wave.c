@@ -30,9 +30,9 @@ static tfc_status read_format(const uint8_t *p, uint32_t size, struct wave *w) {
   return NULL;
 }
 static tfc_status read_wave(tfc_str file, struct wave *w) {
-  const uint8_t *p = (const uint8_t *)file.data, *end = p + file.size;
   *w = (struct wave){0};
   TFC_KERNEL_CHECK(file.size >= 12 && tfc_str_starts(file, "RIFF"), "Header mismatch: Expected RIFF");
+  const uint8_t *p = (const uint8_t *)file.data, *end = p + file.size;
   TFC_KERNEL_CHECK(memcmp(p + 8, "WAVE", 4) == 0, "Header mismatch: Expected WAVE");
   for (p += 12; end - p >= 8;) {
     const char *name = (const char *)p;

@@ -1,5 +1,7 @@
 #include "runtime/ops/kernel.h"
 
+#include <stdio.h>
+
 static tfc_status allocate(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out) {
   if (ctx->env && ctx->env->allocate) return ctx->env->allocate(ctx->env, bytes, out);
   return tfc_buffer_create_host(bytes, out);
@@ -8,6 +10,15 @@ static tfc_status allocate(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_
 // A place that the memory plan has given: data without a buffer.
 static bool has_place(const struct tfc_tensor *t, tfc_dtype dtype, size_t bytes) {
   return t->data && !t->buffer && bytes <= t->size && tfc_dtype_is_plain(dtype);
+}
+
+// What is read behind an output has the type that the graph declares, whatever a handle led to.
+static tfc_status check_declared(const struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype) {
+  if (!ctx->node || !ctx->graph || i >= ctx->node->output_count) return NULL;
+  tfc_dtype declared = tfc_dtype_base(ctx->graph->output_dtypes[ctx->node->output_begin + i]);
+  if (__builtin_expect(declared == dtype, 1) || declared == TFC_DTYPE_NONE) return NULL;
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "output %u is declared %s, but its value is %s", i,
+                         tfc_dtype_name(declared), tfc_dtype_name(dtype));
 }
 
 static inline bool same_dims(const struct tfc_shape *a, const struct tfc_shape *b) {
@@ -40,6 +51,7 @@ tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype d
     return NULL;
   }
   dtype = tfc_dtype_base(dtype);
+  TFC_RETURN_IF_ERROR(check_declared(ctx, i, dtype));
   TFC_RETURN_IF_ERROR(tfc_tensor_bytes(dtype, shape, &bytes));
   if (has_place(t, dtype, bytes)) {
     t->dtype = dtype;
@@ -76,6 +88,7 @@ tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const 
 
 tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value) {
   struct tfc_tensor *t = ctx->outputs[i];
+  TFC_RETURN_IF_ERROR(check_declared(ctx, i, value->dtype));
   if (has_place(t, value->dtype, value->size)) { // only where the plan could not elide the view: host-addressable
     if (value->size && t->data != value->data) memmove(t->data, value->data, value->size);
     t->dtype = value->dtype;
@@ -132,4 +145,28 @@ tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struc
                            type->name);
   *out = object;
   return NULL;
+}
+
+tfc_dtype tfc_kernel_type(const struct tfc_graph *g, const struct tfc_node *n) {
+  const tfc_dtype output = n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+  const struct tfc_op_signature *signature = tfc_op_signature(n->def);
+  for (uint32_t i = 0; signature && i < signature->attr_count; i++) {
+    char name[64];
+    const uint32_t allowed = signature->attrs[i].allowed_types;
+    if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
+    if (n->def->types && allowed && !(n->def->types & allowed)) continue; // of indices, say: All has no other
+    snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
+    return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
+  }
+  return output;
+}
+
+tfc_status tfc_kernel_prepare(struct tfc_prepare_ctx *ctx) {
+  const uint32_t types = ctx->def->types;
+  if (types) {
+    tfc_dtype type = tfc_kernel_type(ctx->graph, ctx->node);
+    if (type != TFC_DTYPE_NONE && !(types & TFC_TYPE_BIT(type)))
+      return tfc_status_make(TFC_UNIMPLEMENTED, "%s is not implemented for %s", ctx->def->name, tfc_dtype_name(type));
+  }
+  return ctx->def->prepare ? ctx->def->prepare(ctx) : NULL;
 }

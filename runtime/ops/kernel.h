@@ -93,6 +93,11 @@ TFC_MUST_USE tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32
 TFC_MUST_USE tfc_status tfc_kernel_scratch(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out);
 void tfc_kernel_parallel_for(struct tfc_kernel_ctx *ctx, int64_t total, int64_t grain,
                              void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+// The type that `types` of an op's row is about: its first type attribute (of RandomUniform that is dtype, not T).
+tfc_dtype tfc_kernel_type(const struct tfc_graph *g, const struct tfc_node *n);
+// Before a row's kernel is called for the first time: UNIMPLEMENTED where it does not take the node's type; then the
+// row's `prepare`, if it has one.
+TFC_MUST_USE tfc_status tfc_kernel_prepare(struct tfc_prepare_ctx *ctx);
 // INVALID_ARGUMENT that a kernel raises about its inputs; the executor adds node, op, device and shapes.
 #define TFC_KERNEL_CHECK(condition, ...)                                                                               \
   do {                                                                                                                 \

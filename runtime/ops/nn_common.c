@@ -9,12 +9,13 @@ void tfc_nn_bad_dtype(tfc_dtype dtype) {
 }
 
 double tfc_nn_scalar(const struct tfc_tensor *t) {
+  if (t->size == 0) return 0; // an empty one where a scalar should be
   TFC_REAL_CASES(t->dtype, { return (double)TFC_GET(*(const S *)t->data); })
   return 0;
 }
 
 int64_t tfc_nn_int(const struct tfc_tensor *t) {
-  return tfc_tensor_int(t, 0);
+  return t->size == 0 ? 0 : tfc_tensor_int(t, 0);
 }
 
 tfc_status tfc_nn_shape_first(struct tfc_shape_ctx *ctx) {

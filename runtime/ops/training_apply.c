@@ -114,19 +114,32 @@ static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, cons
   return NULL;
 }
 
+// A graph may name one variable several times; it is locked once.
+static bool among(struct tfc_variable *const *v, int count, const struct tfc_variable *one) {
+  for (int i = 0; i < count; i++)
+    if (v[i] == one) return true;
+  return false;
+}
+
 tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const struct tfc_apply_source *source) {
   const struct apply_state *st = state;
   const struct tfc_rule *rule = st->rule;
   const struct tfc_tensor *grad = ctx->inputs[st->grad];
+  const tfc_dtype type = source ? TFC_FLOAT : grad->dtype; // a source makes float32
   struct tfc_variable *v[TFC_RULE_SLOTS + 1] = {0};
   tfc_status s = NULL;
   int locked = 0;
   if (st->lock)
     for (; locked <= rule->slots; locked++) {
       TFC_TRY(s, tfc_state_variable(ctx, (uint32_t)locked, &v[locked]));
-      tfc_variable_lock(v[locked]);
+      if (!among(v, locked, v[locked])) tfc_variable_lock(v[locked]);
     }
-  for (int i = 0; i <= rule->slots; i++) TFC_TRY(s, tfc_state_writable(ctx, (uint32_t)i, &v[i]));
+  for (int i = 0; i <= rule->slots; i++) {
+    TFC_TRY(s, tfc_state_writable(ctx, (uint32_t)i, &v[i]));
+    if (v[i]->dtype != type)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "variable '%.*s' has type %s, its gradient %s", TFC_STR_ARG(v[i]->name),
+               tfc_dtype_name(v[i]->dtype), tfc_dtype_name(type));
+  }
   struct piece p = {.rule = rule, .element = tfc_dtype_size(v[0]->dtype), .source = source};
   p.span = (struct tfc_rule_span){.dtype = v[0]->dtype,
                                   .var = v[0]->value.data,
@@ -152,7 +165,7 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
   if (st->indices != UINT32_MAX) {
     TFC_TRY(s, run_sparse(&p, &v[0]->value, grad, ctx->inputs[st->indices]));
   } else if (source) {
-    if (source->elements != tfc_tensor_elements(&v[0]->value) || v[0]->dtype != TFC_FLOAT)
+    if (source->elements != tfc_tensor_elements(&v[0]->value))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "var %s and a gradient of %lld elements do not have the same shape",
                tfc_shape_show(&v[0]->value.shape, (char[TFC_SHAPE_TEXT]){0}), (long long)source->elements);
     tfc_kernel_parallel_for(ctx, source->elements, GRAIN, run_made, &p);
@@ -165,7 +178,8 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
   }
   TFC_TRY(s, tfc_state_forward_ref(ctx));
 out:
-  while (locked-- > 0) tfc_variable_unlock(v[locked]);
+  while (locked-- > 0)
+    if (!among(v, locked, v[locked])) tfc_variable_unlock(v[locked]);
   return s;
 }
 

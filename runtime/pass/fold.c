@@ -47,7 +47,7 @@ tfc_status tfc_fold(const struct tfc_graph *g, const struct tfc_node *n, const s
   prepare.input_shapes = in_shapes;
   prepare.output_shapes = out_shapes;
   prepare.input_dtypes = types;
-  if (n->def->prepare) TFC_TRY(s, n->def->prepare(&prepare));
+  TFC_TRY(s, tfc_kernel_prepare(&prepare));
   struct tfc_kernel_ctx ctx = {.graph = g,
                                .node = n,
                                .env = &env,

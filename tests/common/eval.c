@@ -116,7 +116,7 @@ static tfc_status run_node(struct eval *e, uint32_t id) {
   prepare.output_shapes = shapes + n->input_count;
   prepare.input_dtypes = types;
   prepare.input_values = inputs;
-  if (def->prepare) TFC_TRY(s, def->prepare(&prepare));
+  TFC_TRY(s, tfc_kernel_prepare(&prepare));
   struct tfc_kernel_env env = {.threads = 1};
   struct tfc_kernel_ctx ctx = {.graph = g,
                                .node = n,

@@ -122,6 +122,7 @@ static void test_bad_files(void **state) {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4", "tuple of whole numbers", 16},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "whole numbers", 16},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }", "too large", 16},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,), }", "not one tuple", 16},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "not read", 16},
       {"{'descr': '<V3', 'fortran_order': False, 'shape': (4,), }", "not read", 12},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }", "record types", 16},

@@ -85,7 +85,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
   if (!op->def->kernel)
     s = tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s", TFC_STR_ARG(n->name),
                         op->def->name, d->base.info.name);
-  else if (op->def->prepare && (s = op->def->prepare(&base)))
+  else if ((s = tfc_kernel_prepare(&base)))
     s = tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
   c->is_view = !op->on_host && ((op->def->flags & TFC_OP_VIEW) || looks_at_no_element(op->def));
   if (!s && !c->is_view && !op->on_host) {

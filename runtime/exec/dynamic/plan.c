@@ -414,7 +414,7 @@ static tfc_status prepare_direct(struct maker *m, struct tfc_dnode *n, const str
   if (!n->def->kernel)
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel", TFC_STR_ARG(node->name),
                            n->def->name);
-  tfc_status s = n->def->prepare ? n->def->prepare(&ctx) : NULL;
+  tfc_status s = tfc_kernel_prepare(&ctx);
   if (s) return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(node->name), n->def->name);
   n->state = ctx.state;
   n->release = ctx.release;

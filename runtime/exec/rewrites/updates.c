@@ -82,7 +82,7 @@ static tfc_status fuse(struct tfc_ir *ir, uint32_t id, uint32_t gradient, uint32
   if (!state || !inputs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   const struct tfc_node *node = &ir->graph->nodes[op->node];
   struct tfc_prepare_ctx prepare = {.graph = ir->graph, .node = node, .def = op->def, .arena = &ir->arena};
-  if (op->def->prepare) TFC_RETURN_IF_ERROR(op->def->prepare(&prepare));
+  TFC_RETURN_IF_ERROR(tfc_kernel_prepare(&prepare));
   *state = (struct state){.update = prepare.state,
                           .release = prepare.release,
                           .first = op->input_count,

@@ -221,11 +221,13 @@ static void one_tile(const struct job *job, int64_t first, int64_t count, const 
   const int64_t k = job->joined ? job->total_k : p->k, apart = (p->panel_rows ? p->panel_rows : p->k) * g->width;
   const int64_t columns = at_most(job->n - panel * g->width, g->width);
   float *c = job->c + row * job->ldc + panel * g->width;
-  const float *b = p->packed_b + panel * apart;
+  const float *b = p->packed_b;
   int64_t b_row = g->width;
-  if (!p->packed_b) {
+  if (p->packed_b) {
+    b += panel * apart;
+  } else {
     bool whole = columns == g->width;
-    b = whole ? p->b + panel * g->width : p->tail;
+    b = whole && p->b ? p->b + panel * g->width : p->tail; // an operand without rows has no memory
     b_row = whole ? p->b_row : g->width;
   }
   const float *ahead = p->packed_b && part < 3 ? b + apart + part * 16 * count * k : b;

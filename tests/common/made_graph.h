@@ -1,0 +1,24 @@
+// A graph of a few operations of the op table, chosen by bytes: which ops, their attributes from what the table allows,
+// their inputs with shapes and values that include the odd ones. For fuzzing and for tests of what fuzzing found.
+#ifndef TFC_TESTS_COMMON_MADE_GRAPH_H
+#define TFC_TESTS_COMMON_MADE_GRAPH_H
+
+#include "runtime/graph/op_def.h"
+
+// How a graph is run.
+struct try_options {
+  bool dynamic;     // in ready order
+  bool no_rewrites; // as it stands
+  bool gradient;    // with the gradients of the last floating-point result
+  bool one_by_one;  // a step for each node, instead of one for all
+};
+
+// Writes a GraphDef; all zeros or no bytes are fine too. Ops that touch files are never chosen. False: memory is out.
+bool made_graph(const uint8_t *data, size_t size, struct tfc_text *out, struct try_options *out_options);
+
+// Does what a program would: imports, infers shapes, lowers functions, runs (nodes whose names begin with "init"
+// first), twice. What comes out is the first failure of all that, NULL where there is none; a graph of bytes mostly has
+// one. A step has one second and a device 64 MiB; nothing is written to files.
+TFC_MUST_USE tfc_status try_graph(tfc_str bytes, const char *path, const struct try_options *options);
+
+#endif
