@@ -59,9 +59,13 @@ int place_check_cost_graph(const struct tfc_program *program, const struct place
     const char *flag;
     bool given;
   } flags_of_runs[] = {
-      {"step", o->step != NULL},     {"fetch", o->fetches.count > 0}, {"target", o->targets.count > 0},
-      {"init", o->inits.count > 0},  {"feed", o->feeds.count > 0},    {"checkpoint", o->checkpoint != NULL},
-      {"resume", o->resume != NULL},
+      {"step", o->step != NULL},
+      {"fetch", o->fetches.count > 0},
+      {"target", o->targets.count > 0},
+      {"init", o->inits.count > 0},
+      {"feed", o->feeds.count > 0},
+      {"checkpoint", o->checkpoint != NULL},
+      {"resume", o->resume != NULL && !o->measure_with},
   };
   for (size_t i = 0; i < sizeof flags_of_runs / sizeof *flags_of_runs; i++)
     if (flags_of_runs[i].given)
@@ -80,6 +84,15 @@ int place_check_texts(const struct tfc_program *program, const struct place_opti
   return code;
 }
 
+bool place_resume(const struct place_options *o, int64_t *out) {
+  *out = o->resume ? -1 : 0;
+  if (!o->resume || !o->resume[0]) return true;
+  tfc_status s = tfc_parse_i64(tfc_str_from(o->resume), out);
+  const bool fine = !s && *out > 0;
+  tfc_status_free(s);
+  return fine;
+}
+
 int place_check_elsewhere(const struct tfc_program *program, const struct place_options *o) {
   if (o->measure_timeout > 0 && !o->measure_with)
     return tfc_flags_error(program, "--measure-timeout is for --measure-with");
@@ -90,7 +103,10 @@ int place_check_elsewhere(const struct tfc_program *program, const struct place_
                            "--measure-with needs a machine: describe where the command runs steps with --machine "
                            "FILE.yaml");
   if (o->objective == 1)
-    return tfc_flags_error(program, "--measure-with measures steps one by one: --objective throughput is not for it");
-  if (o->resume) return tfc_flags_error(program, "--resume is not for --measure-with");
+    return tfc_flags_error(program, "--measure-with measures steps one by one: --objective throughput is not for it; "
+                                    "leave --measure-with out, and the loads are modelled");
+  int64_t run;
+  if (o->resume && !place_resume(o, &run))
+    return tfc_flags_error(program, "--resume %s: not a run's number (tfc-report list shows them)", o->resume);
   return 0;
 }

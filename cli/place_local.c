@@ -227,17 +227,10 @@ int place_local(const struct place_options *o) {
   int code = 0;
   tfc_status s = NULL;
   if (!limits || !values || !command) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (o->resume && o->resume[0]) {
-    s = tfc_parse_i64(tfc_str_from(o->resume), &resume);
-    if (s || resume <= 0) {
-      tfc_status_free(s);
-      s = NULL;
-      fprintf(stderr, "tfc-place: --resume %s: not a run's number (tfc-report list shows them)\n", o->resume);
-      code = 2;
-      goto out;
-    }
-  } else if (o->resume) {
-    resume = -1;
+  if (!place_resume(o, &resume)) {
+    fprintf(stderr, "tfc-place: --resume %s: not a run's number (tfc-report list shows them)\n", o->resume);
+    code = 2;
+    goto out;
   }
   TFC_TRY(s, parse_limits(o, limits));
   TFC_TRY(s, place_check_files(o));

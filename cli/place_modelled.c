@@ -31,6 +31,8 @@ const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options 
   snprintf(command, sizeof command, "%s", line ? line : "tfc-place");
   free(line);
   const char *temporary = getenv("TMPDIR");
+  int64_t resume;
+  place_resume(o, &resume); // that it is a number was checked
   settings = (struct tfc_elsewhere_settings){.measure_with = o->measure_with,
                                              .timeout_s = o->measure_timeout,
                                              .stderr_to = o->common.verbose ? STDERR_FILENO : -1,
@@ -38,6 +40,7 @@ const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options 
                                              .measurements = (uint32_t)o->measurements,
                                              .prior = o->model == 1,
                                              .database = o->db,
+                                             .resume = resume,
                                              .program_command = command,
                                              .say = on_said};
   return &settings;

@@ -28,6 +28,7 @@ struct tfc_elsewhere_settings {
   uint32_t measurements;                  // placements that may be measured
   bool prior;                             // --model prior: measurements only rank placements, costs stay as they are
   const char *database, *program_command; // --db; the whole command line, for the database
+  int64_t resume;                         // run to go on with; 0: none, < 0: the last interrupted one
   void (*say)(bool warning, const char *text); // a line for people
 };
 

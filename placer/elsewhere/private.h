@@ -11,7 +11,8 @@
 // A placement that was measured, or will be in the current batch.
 struct tfc_elsewhere_known {
   char *name;
-  const char *algorithm, *role; // static
+  const char *algorithm, *role; // static, or `owned`
+  char *owned;                  // the algorithm of a run that is gone on with
   bool baseline, single;
   struct tfc_solution solution;
   uint64_t digest;
@@ -49,6 +50,7 @@ struct tfc_elsewhere {
   double reading_s;     // of one reading, lately
   uint64_t evaluations; // simulated
   struct tfc_store *store;
+  TFC_ARRAY(uint64_t) kept_ranks; // hashes of orders of operations that the database has
   int64_t run, next_id;
   const uint32_t *batch; // [candidate] index in known, while the evaluator runs
   const char *phase;
@@ -65,6 +67,14 @@ TFC_MUST_USE tfc_status tfc_elsewhere_add(struct tfc_elsewhere *run, const char 
 void tfc_elsewhere_forget(struct tfc_elsewhere *run); // all that are known
 void tfc_elsewhere_say(struct tfc_elsewhere *run, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
 
+uint64_t tfc_elsewhere_digest(const struct tfc_problem *problem, const struct tfc_solution *solution);
+void tfc_elsewhere_known_deinit(struct tfc_elsewhere_known *known);
+
+// resume.c
+// What the run would need to be gone on with, after each batch.
+TFC_MUST_USE tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *run);
+// Goes on with the run that the settings name: INVALID_ARGUMENT: it is about something else, or it is done.
+TFC_MUST_USE tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *run);
 // readings.c
 // Reads them in turns with the reference, stores what came, learns from it, and takes the best as the new incumbent.
 TFC_MUST_USE tfc_status tfc_elsewhere_read(struct tfc_elsewhere *run, const uint32_t *list, uint32_t count);

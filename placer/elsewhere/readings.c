@@ -106,6 +106,7 @@ tfc_status tfc_elsewhere_read(struct tfc_elsewhere *r, const uint32_t *list, uin
       r->best = i;
   }
   if (r->reference == UINT32_MAX) r->reference = r->best;
+  TFC_TRY(s, tfc_elsewhere_keep(r));
 out:
   for (uint32_t i = 0; i < count && results; i++) tfc_result_deinit(&results[i]);
   free(results);

@@ -97,6 +97,10 @@ tfc_status tfc_elsewhere_open(struct tfc_elsewhere *r) {
   char host[128] = "";
   TFC_TRY(s,
           tfc_store_open(t->database, &(struct tfc_store_options){.write = true, .purpose = "tfc-place"}, &r->store));
+  if (t->resume) {
+    TFC_TRY(s, tfc_elsewhere_resume(r));
+    goto out;
+  }
   TFC_TRY(s, tfc_store_begin(r->store));
   TFC_TRY(s,
           tfc_store_add_run(r->store,
@@ -263,6 +267,7 @@ tfc_status tfc_elsewhere_close(struct tfc_elsewhere *r, const struct tfc_elsewhe
   if (!r->run) goto out;
   if (r->out->placement) TFC_TRY(s, tfc_placement_format(r->out->placement, &document));
   TFC_TRY(s, tfc_store_begin(r->store));
+  if (r->out->summary) TFC_TRY(s, tfc_store_set_state(r->store, r->run, "learning", tfc_str_from(r->out->summary)));
   TFC_TRY(s, tfc_store_finish_run(r->store, r->run,
                                   &(struct tfc_store_answer){.state = cancelled ? "interrupted"
                                                                       : failed  ? "failed"

@@ -154,6 +154,7 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
   const uint64_t evaluations = r->o->search.evaluations ? r->o->search.evaluations / (rounds + 2) + 1 : 0;
   r->phase = "screen";
   for (uint32_t round = 0; idle < IDLE && tfc_elsewhere_left(r); round++) {
+    const bool begun = round || r->episodes; // there are measured candidates, maybe of a run that this one goes on with
     struct round x = {.run = r, .wanted = tfc_elsewhere_left(r) < BATCH ? tfc_elsewhere_left(r) : BATCH};
     const uint32_t rounds_left = (tfc_elsewhere_left(r) + BATCH - 1) / BATCH;
     const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);
@@ -163,20 +164,20 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     if (r->seconds > 0 && r->reading_s > 0 && x.wanted > 0.67 * left / (1.5 * r->reading_s))
       x.wanted = 1 + (uint32_t)(0.67 * left / (1.5 * r->reading_s));
     if (r->o->search.evaluations && r->evaluations >= r->o->search.evaluations) break;
-    const double seconds = round_seconds(r, rounds_left) * (round ? 1 : 2);
+    const double seconds = round_seconds(r, rounds_left) * (begun ? 1 : 2);
     struct tfc_solution start = {0};
-    if (r->best != UINT32_MAX && round) start = r->known.data[r->best].solution;
-    if (r->learned && tfc_learned_readings(r->learned) > 0 && round)
+    if (r->best != UINT32_MAX && begun) start = r->known.data[r->best].solution;
+    if (r->learned && tfc_learned_readings(r->learned) > 0 && begun)
       s = search_learned(&x, seconds, evaluations, start.device ? &start : NULL);
     else
-      s = search_world(&x, r->problem, seconds, round ? evaluations : 2 * evaluations, x.wanted,
+      s = search_world(&x, r->problem, seconds, begun ? evaluations : 2 * evaluations, x.wanted,
                        start.device ? &start : NULL, NULL);
     if (!s) s = fill_up(&x);
     if (s) goto out;
     idle = x.count ? 0 : idle + 1;
     if (!x.count) continue;
     const uint32_t added = x.count;
-    if (r->learned && round) predict(&x);
+    if (r->learned && begun) predict(&x);
     if (r->best != UINT32_MAX && r->best != r->reference) x.list[x.count++] = r->best;
     TFC_TRY(s, tfc_elsewhere_read(r, x.list, x.count));
     tfc_elsewhere_say(r, false, "round %u: %u placements measured, %u in all; the best takes %.4g us", round + 1, added,

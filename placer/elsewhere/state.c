@@ -29,7 +29,7 @@ void tfc_elsewhere_say(struct tfc_elsewhere *r, bool warning, const char *format
 }
 
 // The ranks are part of the digest only if they are not the problem's own.
-static uint64_t digest_of(const struct tfc_problem *p, const struct tfc_solution *s) {
+uint64_t tfc_elsewhere_digest(const struct tfc_problem *p, const struct tfc_solution *s) {
   uint64_t hash = tfc_hash_bytes(s->device, p->unit_count * sizeof *s->device);
   if (s->rank && memcmp(s->rank, p->rank, p->node_count * sizeof *s->rank) != 0)
     hash ^= tfc_hash_bytes(s->rank, p->node_count * sizeof *s->rank) * 0x9e3779b97f4a7c15u;
@@ -40,7 +40,7 @@ tfc_status tfc_elsewhere_add(struct tfc_elsewhere *r, const char *name, const ch
                              const struct tfc_solution *solution, uint32_t *out_index, bool *out_new) {
   tfc_status s = NULL;
   struct tfc_verdict v = {0};
-  const uint64_t digest = digest_of(r->problem, solution);
+  const uint64_t digest = tfc_elsewhere_digest(r->problem, solution);
   *out_new = false;
   for (uint32_t i = 0; i < r->known.count; i++)
     if (r->known.data[i].digest == digest) return *out_index = i, NULL;
@@ -67,14 +67,15 @@ out:
   return s;
 }
 
-static void forget(struct tfc_elsewhere_known *k) {
-  free(k->name), free(k->note);
+void tfc_elsewhere_known_deinit(struct tfc_elsewhere_known *k) {
+  free(k->name), free(k->note), free(k->owned);
   tfc_solution_deinit(&k->solution);
   tfc_array_free(&k->final_us);
   tfc_array_free(&k->choose_us);
 }
 
 void tfc_elsewhere_forget(struct tfc_elsewhere *r) {
-  for (size_t i = 0; i < r->known.count; i++) forget(&r->known.data[i]);
+  for (size_t i = 0; i < r->known.count; i++) tfc_elsewhere_known_deinit(&r->known.data[i]);
   tfc_array_free(&r->known);
+  tfc_array_free(&r->kept_ranks);
 }

@@ -170,6 +170,39 @@ static void slow_readings_leave_time_to_search(void **state) {
               10);
 }
 
+// An interrupted run is gone on with: what it measured counts, what it learned is known, and nothing is measured twice.
+static void an_interrupted_run_is_gone_on_with(void **state) {
+  (void)state;
+  command_put(folder, "some.sh",
+              "n=0; while read -r line; do n=$((n + 1)); [ $n -eq 60 ] && kill -INT $(cat pid); "
+              "echo \"$line\"; done | hidden_machine --seed 2\n");
+  assert_exit(
+      130, "",
+      "cd %s && sh -c 'echo $$ > pid; exec tfc-place --graph costs.json --machine m.yaml --db t.db --out o.json "
+      "--report none --policy none --measurements 48 --evaluations 20000 --measure-with \"sh some.sh\"'",
+      folder);
+  const double before = query("SELECT COUNT(*) FROM v_result WHERE run_id = (SELECT MAX(run_id) FROM v_run)");
+  assert_true(before > 20 && before < 48);
+  assert_true(query("SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") >= 1);
+  const struct command_result *r = command(
+      PLACE "--measurements 48 --evaluations 20000 --measure-with 'hidden_machine --seed 2' --resume 2>&1", folder);
+  assert_int_equal(r->code, 0);
+  assert_non_null(strstr(r->out, "going on with run"));
+  assert_non_null(strstr(r->out, "may take another time")); // it was another command
+  assert_null(strstr(r->out, "is lost"));
+  assert_true(query("SELECT COUNT(*) FROM v_result WHERE run_id = (SELECT MAX(run_id) FROM v_run)") == 48);
+  assert_true(query("SELECT COUNT(DISTINCT digest) FROM placement WHERE run_id = (SELECT MAX(run_id) FROM v_run)") ==
+              48);
+  // The first round after it is predicted by what was learned before it.
+  assert_true(query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND predicted_us IS "
+                    "NULL") <= 8);
+  assert_exit(3, "is done",
+              PLACE SMALL "--measure-with 'hidden_machine --seed 2' --resume $(sqlite3 %s/t.db 'SELECT "
+                          "MAX(run_id) FROM run')",
+              folder, folder);
+  assert_exit(2, "not a run's number", PLACE "--measure-with 'hidden_machine --seed 2' --resume x", folder);
+}
+
 static void a_placement_is_evaluated(void **state) {
   (void)state;
   assert_exit(0, "",
@@ -201,6 +234,7 @@ int main(void) {
       cmocka_unit_test(the_prior_stays_where_it_is_asked_for),
       cmocka_unit_test(what_goes_wrong_is_said),
       cmocka_unit_test(slow_readings_leave_time_to_search),
+      cmocka_unit_test(an_interrupted_run_is_gone_on_with),
       cmocka_unit_test(a_placement_is_evaluated),
       cmocka_unit_test(a_tensorflow_graph_is_measured),
   };
