@@ -121,7 +121,7 @@ static void add_reasons(struct tfc_page *p, const struct tfc_placement *doc) {
   tfc_page_add(
       p,
       "<h2>What was forced</h2>\n<p>%u operations had no choice, or fell back.</p>\n<details><summary>Show them"
-      "</summary><table><thead><tr><th>operation</th><th>device</th><th>reason</th></tr></thead><tbody>\n",
+      "</summary><div class=\"scroll\"><table><thead><tr><th>operation</th><th>device</th><th>reason</th></tr></thead><tbody>\n",
       all);
   for (uint32_t i = 0; i < doc->node_count && shown < 500; i++) {
     if (doc->nodes[i].reason.size == 0) continue;
@@ -134,7 +134,7 @@ static void add_reasons(struct tfc_page *p, const struct tfc_placement *doc) {
     tfc_page_add(p, "</td></tr>\n");
     shown++;
   }
-  tfc_page_add(p, "</tbody></table>%s</details>\n",
+  tfc_page_add(p, "</tbody></table></div>%s</details>\n",
                all > shown ? "<p class=\"note\">The placement file has them all.</p>" : "");
 }
 

@@ -40,6 +40,7 @@ python3-numpy|arrays of the Python package
 packages_all='
 clang|fuzzing
 libclang-rt-14-dev|fuzzing
+chromium-headless-shell|reads the pages of reports (64 MB to fetch)
 '
 
 say() { printf '%s\n' "$*" >&2; }

@@ -38,6 +38,7 @@ set xrange [0:top * scale * (wide ? 1.16 : 1.7)]
 set xlabel "time in a step [".unit."]"
 set grid noytics
 set tics scale 0.5
+if (!wide && 1.7 * top * scale > 0) { set xtics tick_of(1.7 * top * scale) }
 plot $types using (NaN):1:ytic(short(strcol(2), wide ? 36 : 17)) with points notitle, \
      $bars using ($3 * scale):1:($3 * scale):($4 * scale):($1 - 0.36):($1 + 0.36):(device_colour[int($2) + 1]) with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
      $types using ($4 * scale):1:(sprintf(" %.3g %s, %d", $4 * scale, unit, $3)) with labels left textcolor rgb SOFT notitle, \

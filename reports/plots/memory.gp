@@ -40,5 +40,6 @@ set xlabel "time since the step began [".unit."]"
 set ylabel "MB"
 set xrange [0:end * scale]
 set yrange [0:top * 1.08]
+if (!wide && end * scale > 0) { set xtics tick_of(end * scale) }
 plot for [k = 1:n] $levels using ($1 == k - 1 ? $2 * scale : NaN):3 with steps lw 1.8 lc rgb device_colour[k] title name[k], \
      for [k = 1:n] (limit[k] <= top * 1.08 ? limit[k] : NaN) with lines dt 2 lw 1.2 lc rgb device_colour[k] notitle

@@ -23,6 +23,9 @@ set xlabel "time of a step [".unit."]"
 set ylabel "share of the steps [%]"
 set yrange [0:100]
 set offsets graph 0.02, graph 0.02, 0, 0
+stats $steps using 1 nooutput
+length = (STATS_max - STATS_min) * scale
+if (!wide && length > 0) { set xtics tick_of(length) }
 dash(k) = k < 2 ? 1 : k < 7 ? k - 1 : k - 6
 plot for [k = 1:m] $steps using ($3 == k ? $1 * scale : NaN):(100 * $2) with steps dt dash(k) lw (k == 1 ? 2.4 : 1.4) \
        lc rgb ink(k) title label[k]

@@ -22,6 +22,8 @@ stats $names using 1 nooutput
 m = STATS_records
 array label[m]
 stats $names using (label[int($0) + 1] = sprintf("%s (%d)", short(strcol(2), 28), $3), $1) nooutput
+stats $steps using 1 nooutput
+length = STATS_max
 stats $steps using ($4 == 1 ? NaN : $2) nooutput
 low = STATS_min
 high = STATS_max
@@ -32,5 +34,6 @@ set ylabel "time of a step [".unit."]"
 set yrange [(low - 0.08 * span) * scale:(high + 0.16 * span) * scale]
 set offsets graph 0.02, graph 0.02, 0, 0
 edge = (high + 0.1 * span) * scale
+if (!wide && length > 0) { set xtics tick_of(length) }
 plot for [k = 1:m] $steps using 1:($3 == k && $4 != 1 ? $2 * scale : NaN) with points pt shape[k] ps 0.55 lc rgb ink(k) title label[k], \
      $steps using 1:($4 == 1 ? edge : NaN) with points pt 8 ps 0.8 lc rgb INK title "outliers"

@@ -43,5 +43,5 @@ set offsets 0, 0, 0, 0
 plot $streams using (NaN):1:ytic(2) with points notitle, \
      for [k = 1:2] $works using ($2 * scale):($4 == k ? $1 : NaN):($2 * scale):($3 * scale):($1 - 0.3):($1 + 0.3) \
        with boxxyerror fs solid 1.0 noborder lc rgb (k == 1 ? op_colour("MatMul") : SOFT) notitle, \
-     $streams using (top):1:(sprintf("%.0f %% busy, longest gap %.1f us", $3, $4)) with labels left offset 1, 0 \
+     $streams using (top):1:(wide ? sprintf("%.0f %% busy, longest gap %.1f us", $3, $4) : "") with labels left offset 1, 0 \
        textcolor rgb SOFT notitle

@@ -22,4 +22,7 @@ set grid xtics ytics lc rgb LINE lw 1 lt 1
 set key textcolor rgb SOFT
 set xtics autofreq
 if (!wide) { set xtics rangelimited; set format x "%.3g"; set format y "%.3g" }
+# The distance of marks so that at most four of them divide a span: a telephone has room for no more.
+tick_base(span) = 10 ** floor(log10(span / 4.0))
+tick_of(span) = span / tick_base(span) > 20 ? 10 * tick_base(span) : span / tick_base(span) > 8 ? 5 * tick_base(span) : span / tick_base(span) > 4 ? 2 * tick_base(span) : tick_base(span)
 short(name, n) = strlen(name) > n ? "…".name[strlen(name) - n + 2:*] : name

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Pages of nine kinds of runs in a headless Chromium, on a desktop, on a telephone and dark: nothing for the console to
+# say, no text over another or outside of its picture, nothing wider than the window; a click, a search and a zoom do
+# what they should (browser_check.js).
+#
+#   tests/reports/browser_test.sh BUILD [SCREENSHOTS]
+set -u
+here=$(cd "$(dirname "$0")" && pwd) build=$1 shots=${2:-}
+for browser in chromium-headless-shell chromium; do command -v $browser >/dev/null && break; done
+command -v $browser >/dev/null || { echo "SKIPPED: no chromium (package chromium-headless-shell)"; exit 0; }
+for needed in sqlite3 gzip gnuplot; do command -v $needed >/dev/null || { echo "SKIPPED: no $needed"; exit 0; }; done
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+options=(--no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage --user-data-dir="$work/profile" --virtual-time-budget=4000)
+failed=0 tried=0
+
+# check NAME WIDTH HEIGHT [OPTION...]
+check() {
+  local name=$1 width=$2 height=$3 found
+  shift 3
+  tried=$((tried + 1))
+  found=$(timeout 120 "$browser" "${options[@]}" --window-size="$width,$height" "$@" --dump-dom "file://$work/checked.html" 2>"$work/said" |
+    sed -n '/^FINDINGS/,/^END/p')
+  if ! grep -q '^END' <<<"$found"; then
+    echo "$name at $width: the page did not come to its end"
+    tail -n 5 "$work/said"
+    failed=1
+  elif grep -q '^FAULT' <<<"$found"; then
+    sed -n "s/^FAULT/$name at $width:/p" <<<"$found"
+    failed=1
+  else
+    echo "$name at $width: $(sed -n 's/^FINDINGS //p' <<<"$found")"
+  fi
+  [ -z "$shots" ] || timeout 120 "$browser" "${options[@]}" --window-size="$width,$height" "$@" \
+    --screenshot="$shots/$name-$width${1:+-dark}.png" "file://$work/page/index.html" 2>/dev/null
+}
+
+# page NAME: of $work/run.db
+page() {
+  rm -rf "$work/page"
+  "$build/bin/tfc-report" --db "$work/run.db" show --out "$work/page" >"$work/show.txt" 2>"$work/said" || {
+    echo "$1: no page: $(cat "$work/said")"
+    failed=1
+    return
+  }
+  if awk 'length($0) > 80 { print FILENAME ": wider than 80 columns: " $0; wide = 1 } END { exit wide }' "$work/show.txt"; then :; else failed=1; fi
+  awk -v script="$here/browser_check.js" '/^<style>/ && !done { print "<script>"; while ((getline line < script) > 0) print line; print "</script>"; done = 1 } { print }' \
+    "$work/page/index.html" >"$work/checked.html"
+  check "$1" 1400 2400
+  check "$1" 375 2400
+}
+
+for dump in "$here"/runs/*.sql.gz; do
+  name=$(basename "$dump" .sql.gz)
+  rm -f "$work/run.db"
+  gzip -dc "$dump" | sqlite3 "$work/run.db" || exit 1
+  page "$name"
+  [ "$name" != nmt ] || check "$name" 1400 2400 --blink-settings=preferredColorScheme=0
+done
+
+# A GPU's records beside those of the last one: three streams with thirty works.
+gzip -dc "$here/runs/throughput.sql.gz" >"$work/gpu.sql"
+rm -f "$work/run.db"
+sqlite3 "$work/run.db" <"$work/gpu.sql" && sqlite3 "$work/run.db" "
+  INSERT INTO work WITH RECURSIVE i(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM i WHERE k < 29)
+  SELECT s.placement, s.step, k, CASE k % 10 WHEN 9 THEN 'copy' ELSE 'kernel' END, 'kernel ' || k, 0, NULL, 1, 7 + k % 3,
+    1000 + k / 3 * 30000, 12000 + 1000 * (k % 3), '1x1x1', '128x1x1', 32, 0, 0, CASE k % 10 WHEN 9 THEN 'HtoD' END, NULL, NULL
+  FROM i, (SELECT DISTINCT placement, step FROM op) s" || exit 1
+page gpu
+grep -q 'id="streams"' "$work/page/index.html" || { echo "gpu: no streams"; failed=1; }
+[ "$tried" -eq 19 ] || { echo "$tried pages were tried, not 19"; failed=1; }
+exit $failed
