@@ -1,14 +1,17 @@
-// `rl`: rollouts of the trained policy, first every head once, then weights tuned from them on this problem. Where
-// placements are measured, tuning in the simulator comes first. Then, of each batch of rollouts, those with the best
-// simulated times are measured, and learning continues from the measured times.
+// `rl`: rollouts of the trained policy, first every head once, then weights tuned from them on this problem; in the
+// last part of a budget of more than a few, parts of the best placement are placed anew, by the weights that did best.
+// Where placements are measured, tuning in the simulator comes first. Then, of each batch of rollouts, those with the
+// best simulated times are measured, and learning continues from the measured times.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rl/guidance.h"
 #include "rl/rl.h"
 #include "rl/tuner.h"
 
-enum { BATCH = 4, SIMULATED = 200, TRIES = 12, MOST = 2000 };
+enum { BATCH = 4, SIMULATED = 200, TRIES = 12, MOST = 2000, FEW = 40 };
+#define WHOLE 0.6 // of the rollouts place all units
 
 static tfc_status take(const struct tfc_tuner *t, const char *name, struct tfc_solution *out) {
   if (!t->elite_count || t->elite[0].score.value == TFC_TIME_MAX)
@@ -31,10 +34,25 @@ static tfc_status roll(const struct tfc_problem *p, const struct tfc_policy *pol
   tfc_status s = NULL;
   struct tfc_tuner *t = NULL;
   const struct tfc_budget own = limited(budget);
+  struct tfc_score score = TFC_SCORE_NONE;
+  uint64_t used = 0;
   TFC_TRY(s, tfc_tuner_create(p, policy, budget->seed, budget->threads, &t));
-  TFC_TRY(s, tfc_tuner_run(t, &own));
-  *out_evaluations += t->told;
-  TFC_TRY(s, take(t, name, out));
+  do {
+    struct tfc_budget part = own;
+    const uint64_t before = t->told, left = own.evaluations - used;
+    if (own.evaluations) part.evaluations = left > FEW ? (uint64_t)(WHOLE * (double)left) : left;
+    if (own.deadline > 0) part.deadline = own.deadline - (1 - WHOLE) * (own.deadline - tfc_seconds_now());
+    TFC_TRY(s, tfc_tuner_run(t, &part));
+    used += t->told - before;
+    if (!t->elite_count || tfc_score_better(t->elite[0].score, score)) {
+      TFC_TRY(s, take(t, name, out));
+      score = t->elite[0].score;
+    }
+    if (own.evaluations && used >= own.evaluations) break;
+    part = own, part.evaluations = own.evaluations ? own.evaluations - used : 0;
+    TFC_TRY(s, tfc_improve(t, &part, out, &score, &used)); // it ends early where it finds nothing more
+  } while (!tfc_budget_over(&own) && (!own.evaluations || used < own.evaluations));
+  *out_evaluations += used;
   TFC_TRY(s, tfc_policy_learn(policy, t));
 out:
   tfc_tuner_free(t);

@@ -23,6 +23,7 @@
 
 #define FIXED_WORKERS 8
 #define POLICY_TURNS 8 // one of so many is the policy's
+#define FEWEST 64      // evaluations of a job, as far as there are so many: with less, no method gets anywhere
 #define ROLLOUTS 200   // of a learned policy
 
 struct finder {
@@ -389,7 +390,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
   bool together = !valleys, left_one = false; // together: no valley is left any more
   uint32_t idle_rounds = 0, idle_here = 0;
-  uint64_t turn = 0, better_turn = 0, last_better = 0;
+  uint64_t turn = guidance ? 1 : 0, better_turn = 0, last_better = 0; // where there is a policy, it begins
   const bool tight = tfc_communities_tight(p);
   const uint64_t all_turns =
       (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
@@ -407,8 +408,9 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     if (f->limit) {
       uint64_t left = f->limit - spent(f);
       quota = round == 0 ? total_left / 10 : quota + quota / 2;
+      if (quota < FEWEST) quota = FEWEST;
       if (quota > left || left - quota < quota / 4) quota = left;
-      if (quota < workers) busy = 1;
+      if (quota < (uint64_t)workers * FEWEST) busy = quota < FEWEST ? 1 : (uint32_t)(quota / FEWEST);
     }
     if (!fixed) {
       double now = tfc_seconds_now(), left = f->deadline - now;
