@@ -18,11 +18,12 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
   d->problem = p;
   d->step = p->objective == TFC_OBJECTIVE_STEP;
   d->device = calloc((size_t)p->unit_count + 1, sizeof *d->device);
+  d->incumbent = calloc((size_t)p->unit_count + 1, sizeof *d->incumbent);
   d->verdict.busy = calloc(p->device_count, sizeof *d->verdict.busy);
   d->verdict.memory = calloc(p->device_count, sizeof *d->verdict.memory);
   d->memory = calloc(p->device_count, sizeof *d->memory);
   d->load = calloc(p->device_count, sizeof *d->load);
-  if (!d->device || !d->verdict.busy || !d->verdict.memory || !d->memory || !d->load)
+  if (!d->device || !d->incumbent || !d->verdict.busy || !d->verdict.memory || !d->memory || !d->load)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   if (d->step) {
     TFC_TRY(s, tfc_engine_init(&d->engine, p));
@@ -50,7 +51,7 @@ void tfc_delta_free(struct tfc_delta *d) {
   tfc_loads_deinit(&d->loads);
   tfc_engine_deinit(&d->engine);
   tfc_delta_deinit_records(d);
-  free(d->device), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
+  free(d->device), free(d->incumbent), free(d->verdict.busy), free(d->verdict.memory), free(d->memory), free(d->load);
   free(d->tail), free(d->position), free(d->stale), free(d->was), free(d->mark);
   tfc_array_free(&d->moved);
   tfc_array_free(&d->swapped);
@@ -58,7 +59,7 @@ void tfc_delta_free(struct tfc_delta *d) {
 }
 
 const tfc_device_id *tfc_delta_device(const struct tfc_delta *d) {
-  return d->device;
+  return d->incumbent;
 }
 const uint32_t *tfc_delta_rank(const struct tfc_delta *d) {
   return d->step ? d->engine.rank_now : d->problem->rank;
@@ -149,7 +150,8 @@ static void update_tails(struct tfc_delta *d) {
 void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uint32_t *rank, struct tfc_verdict *out) {
   const struct tfc_problem *p = d->problem;
   d->open = d->peeked = false;
-  if (device != d->device) memcpy(d->device, device, sizeof *device * p->unit_count);
+  memcpy(d->device, device, sizeof *device * p->unit_count);
+  if (device != d->incumbent) memcpy(d->incumbent, device, sizeof *device * p->unit_count);
   memset(d->memory, 0, sizeof *d->memory * p->device_count);
   memset(d->load, 0, sizeof *d->load * p->device_count);
   for (uint32_t u = 0; u < p->unit_count; u++) {
@@ -332,9 +334,11 @@ done:
 void tfc_delta_commit(struct tfc_delta *d) {
   const struct tfc_problem *p = d->problem;
   if (d->peeked)
-    place_unit(d, d->peek.unit, d->peek.device);
+    place_unit(d, d->peek.unit, d->peek.device), d->incumbent[d->peek.unit] = d->peek.device;
   else if (!d->open)
     return;
+  for (size_t i = 0; d->open && i < d->moved.count; i++)
+    d->incumbent[d->moved.data[i].unit] = d->device[d->moved.data[i].unit];
   d->open = d->peeked = false;
   if (!d->step) {
     fill_from_loads(d, &d->verdict);

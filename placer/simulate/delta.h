@@ -31,8 +31,9 @@ void tfc_delta_try(struct tfc_delta *delta, const struct tfc_move *moves, uint32
                    uint32_t swap_count, int64_t cutoff, struct tfc_verdict *out);
 // What was tried last becomes the incumbent (it must have been legal and not cut).
 void tfc_delta_commit(struct tfc_delta *delta);
-const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta);       // [unit] of the incumbent
-const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);              // [node] of the incumbent
+const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta); // [unit] of the incumbent
+// [node] of the incumbent, until the next trial.
+const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);
 const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta); // of the incumbent, arrays filled
 // [node] when the incumbent's operations start, end and become ready, ps; step objective only, else NULL.
 const int64_t *tfc_delta_start(const struct tfc_delta *delta);

@@ -37,7 +37,8 @@ struct record {
 struct tfc_delta {
   const struct tfc_problem *problem;
   bool step;
-  tfc_device_id *device; // [unit] of the incumbent, with the trial's moves while one is open
+  tfc_device_id *device;    // [unit] of the incumbent, with the trial's moves while one is open
+  tfc_device_id *incumbent; // [unit] without them
   struct tfc_verdict verdict;
   uint64_t *memory; // [device] static bytes
   int64_t *load;    // [device] ps of operations (step)

@@ -68,6 +68,8 @@ static inline const char *walk(struct tfc_random *r, const struct instance *i) {
     tfc_delta_try(delta, moves, move_count, swaps, swap_count, cutoff, &v);
     DIFFER_UNLESS(full.legal == v.legal || v.cut || full.cut, "trial's legality", v.legal, full.legal);
     DIFFER_UNLESS(v.value == full.value, "trial's value", v.value, full.value);
+    // A trial is no move yet.
+    DIFFER_UNLESS(memcmp(tfc_delta_device(delta), device, sizeof *device * p->unit_count) == 0, "devices", step, step);
     if (!full.legal || full.cut) continue;
     DIFFER_UNLESS(v.excess == full.excess, "trial's excess", v.excess, full.excess);
     if (pick(r, 2)) continue;
