@@ -1,0 +1,259 @@
+// What annealing tries: neighbours as often as each other, other devices, regions that hang together, exchanges; its
+// temperatures and prices; and that it finds the optimum of small problems from anywhere.
+#include "tests/common/test.h"
+
+#include <stdio.h>
+
+#include "placer/search/anneal.c"
+#include "tests/placer/instances.h"
+
+static bool beside(const struct tfc_problem *p, uint32_t u, uint32_t v) {
+  for (uint32_t net = 0; net < p->net_count; net++) {
+    const uint32_t from = p->unit[p->graph->producer[p->net_tensor[net]]];
+    for (uint32_t k = p->net_first[net]; k < p->net_first[net + 1]; k++)
+      if ((from == u && p->net_unit[k] == v) || (from == v && p->net_unit[k] == u)) return true;
+  }
+  return false;
+}
+
+struct rig {
+  struct instance instance;
+  struct annealer a;
+  struct tfc_anneal_options o;
+  tfc_device_id device[64];
+  uint32_t mark[64];
+  struct tfc_move moves[64];
+};
+static void rig_make(struct rig *r, uint64_t seed, uint32_t nodes, uint32_t devices, uint32_t rich) {
+  struct tfc_random random;
+  *r = (struct rig){0};
+  tfc_random_init(&random, seed);
+  do { // with enough edges to go along
+    instance_free(&r->instance);
+    r->instance = random_instance(&random, nodes, devices, rich, TFC_OBJECTIVE_STEP);
+  } while (r->instance.problem->net_count < nodes);
+  random_devices(&random, r->instance.problem, r->device);
+  r->a =
+      (struct annealer){.p = r->instance.problem, .o = &r->o, .device = r->device, .mark = r->mark, .moves = r->moves};
+  tfc_random_init(&r->a.random, seed);
+}
+
+// Each net that a unit reads counts once, each that it makes once, shared among its readers.
+static void neighbours(void **state) {
+  (void)state;
+  struct rig r;
+  enum { rounds = 6000 };
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    rig_make(&r, seed, 24, 3, 0);
+    const struct tfc_problem *p = r.a.p;
+    for (uint32_t u = 0; u < p->unit_count; u += 5) {
+      double expected[64] = {0}, often[64] = {0}, nets = 0;
+      for (uint32_t net = 0; net < p->net_count; net++) {
+        const uint32_t from = p->unit[p->graph->producer[p->net_tensor[net]]],
+                       fan = p->net_first[net + 1] - p->net_first[net];
+        if (from == u) nets++;
+        for (uint32_t k = p->net_first[net]; k < p->net_first[net + 1]; k++) {
+          if (from == u) expected[p->net_unit[k]] += 1.0 / fan;
+          if (p->net_unit[k] == u) expected[from]++, nets++;
+        }
+      }
+      if (!(nets > 0)) expected[u] = nets = 1;
+      for (int k = 0; k < rounds; k++) often[neighbour(&r.a, u)] += 1.0 / rounds;
+      for (uint32_t v = 0; v < p->unit_count; v++) assert_true(fabs(often[v] - expected[v] / nets) < 0.04);
+    }
+    instance_free(&r.instance);
+  }
+}
+
+// In six of ten, three looks at neighbours for one of another device; else any other device.
+static void devices(void **state) {
+  (void)state;
+  struct rig r;
+  enum { rounds = 20000 };
+  rig_make(&r, 5, 30, 4, 0);
+  const struct tfc_problem *p = r.a.p;
+  for (uint32_t u = 0; u < p->unit_count; u += 7) {
+    double there[4] = {0}, often[4] = {0};
+    for (int k = 0; k < rounds; k++) there[r.device[neighbour(&r.a, u)]] += 1.0 / rounds;
+    for (int k = 0; k < rounds; k++) {
+      const tfc_device_id d = other_device(&r.a, u);
+      assert_true(d != r.device[u] && d < 4);
+      often[d] += 1.0 / rounds;
+    }
+    const double own = there[r.device[u]], looks = 1 + own + own * own, missed = own * own * own;
+    for (uint32_t d = 0; d < 4; d++)
+      if (d != r.device[u]) assert_true(fabs(often[d] - (0.6 * looks * there[d] + (0.4 + 0.6 * missed) / 3)) < 0.03);
+  }
+  instance_free(&r.instance);
+  rig_make(&r, 5, 10, 1, 0);
+  assert_int_equal(other_device(&r.a, 3), 0);
+  instance_free(&r.instance);
+}
+
+static void regions(void **state) {
+  (void)state;
+  struct rig r;
+  uint32_t largest = 0, single = 0;
+  rig_make(&r, 9, 60, 2, 0);
+  const struct tfc_problem *p = r.a.p;
+  for (int k = 0; k < 3000; k++) {
+    const uint32_t u = (uint32_t)(k % (int)p->unit_count);
+    r.a.move_count = 0;
+    move_region(&r.a, u);
+    bool reached[64] = {0};
+    reached[u] = true;
+    for (uint32_t pass = 0; pass < r.a.move_count; pass++) // from u, over units that move
+      for (uint32_t i = 0; i < r.a.move_count; i++)
+        for (uint32_t j = 0; j < r.a.move_count; j++)
+          if (reached[r.moves[i].unit] && beside(p, r.moves[i].unit, r.moves[j].unit)) reached[r.moves[j].unit] = true;
+    bool own = false;
+    for (uint32_t i = 0; i < r.a.move_count; i++) {
+      assert_int_equal(r.device[r.moves[i].unit], r.device[u]); // of one device
+      assert_int_equal(r.moves[i].device, r.moves[0].device);   // to one device
+      assert_true(r.moves[i].device != r.device[u]);
+      assert_true(reached[r.moves[i].unit]);
+      own = own || r.moves[i].unit == u;
+      for (uint32_t j = 0; j < i; j++) assert_true(r.moves[i].unit != r.moves[j].unit);
+    }
+    assert_true(own && r.a.move_count <= REGION);
+    if (r.a.move_count > largest) largest = r.a.move_count;
+    single += r.a.move_count == 1;
+  }
+  assert_true(largest > 8 && largest <= 33 && single < 2500);
+  instance_free(&r.instance);
+}
+
+static void proposals(void **state) {
+  (void)state;
+  struct rig r;
+  uint32_t swaps = 0, exchanges = 0, singles = 0, many = 0;
+  rig_make(&r, 13, 40, 3, 0);
+  const struct tfc_problem *p = r.a.p;
+  r.o.orders = true;
+  for (int k = 0; k < 8000; k++) {
+    propose(&r.a);
+    for (uint32_t i = 0; i < r.a.move_count; i++) {
+      assert_true(r.moves[i].unit < p->unit_count && r.moves[i].device < 3);
+      assert_true(r.moves[i].device != r.device[r.moves[i].unit]);
+    }
+    if (r.a.swap_count) {
+      assert_true(!r.a.move_count && r.a.swaps[0] != r.a.swaps[1]);
+      assert_int_equal(r.device[p->unit[r.a.swaps[0]]], r.device[p->unit[r.a.swaps[1]]]);
+      swaps++;
+    } else if (r.a.move_count == 2 && r.moves[0].device == r.device[r.moves[1].unit] &&
+               r.moves[1].device == r.device[r.moves[0].unit]) {
+      exchanges++;
+    } else {
+      singles += r.a.move_count == 1, many += r.a.move_count > 1;
+    }
+  }
+  // Of sixteen: one exchanges precedences, three move regions, three exchange, nine move one.
+  assert_true(swaps > 150 && swaps <= 600);
+  assert_true(exchanges > 900 && exchanges < 1700);
+  assert_true(singles > 4000 && many > 300 && many < 1700);
+  r.o.orders = false;
+  for (int k = 0; k < 2000; k++) {
+    propose(&r.a);
+    assert_int_equal(r.a.swap_count, 0);
+  }
+  // Clusters move as a whole; two of them now and then change places.
+  uint32_t cluster[64], first[64] = {0}, members[64], whole = 0, two = 0;
+  for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u % 8, r.device[u] = (tfc_device_id)(u % 8 % 3);
+  for (uint32_t c = 0, at = 0; c < 8; c++) {
+    first[c] = at;
+    for (uint32_t u = c; u < p->unit_count; u += 8) members[at++] = u;
+    first[c + 1] = at;
+  }
+  r.o.cluster = cluster, r.o.cluster_count = 8;
+  r.a.first = first, r.a.members = members;
+  for (int k = 0; k < 4000; k++) {
+    uint32_t moved[8] = {0}, clusters = 0;
+    propose(&r.a);
+    for (uint32_t i = 0; i < r.a.move_count; i++) moved[cluster[r.moves[i].unit]]++;
+    for (uint32_t c = 0; c < 8; c++) {
+      assert_true(moved[c] == 0 || moved[c] == first[c + 1] - first[c]);
+      clusters += moved[c] > 0;
+    }
+    assert_true(clusters <= 2);
+    whole += clusters == 1, two += clusters == 2;
+    if (clusters == 2) {
+      const struct tfc_move *a = &r.moves[0], *b = &r.moves[r.a.move_count - 1];
+      assert_true(a->device == r.device[b->unit] && b->device == r.device[a->unit]);
+    }
+  }
+  assert_true(whole > 3000 && two > 200 && two < 800);
+  instance_free(&r.instance);
+}
+
+static void temperatures(void **state) {
+  (void)state;
+  struct tfc_anneal_options o = {.hot = 0.08, .cold = 0.0002, .price = 0.5};
+  const struct annealer a = {.o = &o, .room = 4000};
+  assert_true(fabs(temperature(&o, 0) - 0.08) < 1e-12 && fabs(temperature(&o, 1) - 0.0002) < 1e-12);
+  assert_true(fabs(temperature(&o, 0.5) - 0.004) < 1e-9); // the geometric mean
+  assert_true(fabs(price_of(&a, 0) - 0.5 / 4000) < 1e-15);
+  assert_true(fabs(price_of(&a, 0.5) - 5.0 / 4000) < 1e-12 && fabs(price_of(&a, 1) - 50.0 / 4000) < 1e-12);
+  // 10 bytes above cost as much as 12.5 % of the value, at last.
+  const struct tfc_score none = TFC_SCORE_NONE, fits = {0, 1000}, above = {10, 880}, far = {10, 890};
+  assert_true(is_better(&a, above, fits) && !is_better(&a, fits, above));
+  assert_true(is_better(&a, fits, far) && !is_better(&a, far, fits) && !is_better(&a, fits, fits));
+  assert_true(is_better(&a, fits, none) && !is_better(&a, none, fits));
+  o.price = 0, o.hot = 0;
+  assert_true(!is_better(&a, above, fits) && is_better(&a, fits, above));
+  assert_true(temperature(&o, 0) <= 0 && temperature(&o, 0.5) <= 0 && price_of(&a, 0.5) <= 0);
+  assert_true(fabs(raised(3, 0) - 3) < 1e-12 && fabs(raised(3, 2) - 81) < 1e-9);
+}
+
+// From any start, with either objective, alone and in clusters; what it says it has is what the simulator says.
+static void small_optima(void **state) {
+  (void)state;
+  uint32_t tried = 0, found = 0;
+  for (uint64_t seed = 1; seed <= 24; seed++) {
+    const tfc_objective objective = seed % 2 ? TFC_OBJECTIVE_STEP : TFC_OBJECTIVE_THROUGHPUT;
+    struct tfc_random random;
+    tfc_random_init(&random, seed);
+    struct instance i = random_instance(&random, 7, 3, seed % 3 ? RICH_KINDS | RICH_LIMITS | RICH_PINS : 0, objective);
+    const struct tfc_problem *p = i.problem;
+    struct tfc_simulator *sim = NULL;
+    struct tfc_solution solution = {0};
+    struct tfc_score best = TFC_SCORE_NONE, score;
+    uint64_t used = 0;
+    tfc_device_id device[16] = {0};
+    assert_ok(tfc_simulator_create(p, &sim));
+    assert_ok(tfc_solution_init(&solution, p));
+    for (bool more = true; more;) {
+      bool may = true;
+      for (uint32_t u = 0; u < p->unit_count; u++) may = may && tfc_problem_allows(p, u, device[u]);
+      struct tfc_verdict v = {0};
+      if (may) tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &v);
+      if (may && tfc_score_better(tfc_score_of(&v), best)) best = tfc_score_of(&v);
+      uint32_t u = 0;
+      while (u < p->unit_count && ++device[u] == p->device_count) device[u++] = 0;
+      more = u < p->unit_count;
+    }
+    random_devices(&random, p, solution.device);
+    const struct tfc_budget budget = {.evaluations = 3000, .seed = seed, .threads = 1};
+    const struct tfc_anneal_options o = {.hot = 0.2, .cold = 0.002};
+    assert_ok(tfc_local_anneal(p, &budget, &o, &solution, &score, &used));
+    assert_true(used <= 3000 && used > 0);
+    struct tfc_verdict v = {0};
+    assert_ok(tfc_solution_check(p, solution.device));
+    tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
+    assert_int_equal(tfc_score_of(&v).value, score.value);
+    assert_int_equal(tfc_score_of(&v).excess, score.excess);
+    assert_false(tfc_score_better(score, best));
+    tried++, found += !tfc_score_better(best, score);
+    tfc_solution_deinit(&solution);
+    tfc_simulator_free(sim);
+    instance_free(&i);
+  }
+  print_message("%u of %u optima\n", found, tried);
+  assert_true(found + 1 >= tried);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(neighbours),   cmocka_unit_test(devices),
+                                     cmocka_unit_test(regions),      cmocka_unit_test(proposals),
+                                     cmocka_unit_test(temperatures), cmocka_unit_test(small_optima)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
