@@ -20,6 +20,7 @@
 #include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/op_def.h"
+#include "runtime/ops/data_dataset.h"
 #include "runtime/pass/pass.h"
 
 #define WORKER_FLAG "--tfc-measuring-worker"
@@ -277,6 +278,7 @@ int tfc_measure_worker_main(int argc, char **argv) {
   signal(SIGINT, SIG_IGN);
   if (argc == 4) tfc_sandbox_inherit(strtoull(argv[3], NULL, 10)); // inherit the limits of a program under --untrusted
   tfc_file_forbid_writing(); // a safeguard: tfc-place never runs nodes that write files
+  tfc_iterators_repeat();    // measuring takes more steps than the data of a graph may last for
   signal(SIGHUP, SIG_IGN);   // like SIGINT: a closed terminal signals both processes
   tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/ops/data_dataset.h"
 
 struct declaration {
   tfc_str name;
@@ -234,6 +235,7 @@ out:
   return s;
 }
 
+// Iterators over datasets begin again, too.
 tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot) {
   tfc_status s = NULL;
   pthread_mutex_lock(&session->run_lock);
@@ -250,6 +252,7 @@ tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_sna
     else
       saved->variable->initialized = false;
   }
+  tfc_iterators_restart(session->resources);
   for (size_t i = 0; i < session->graphs.count; i++) {
     struct tfc_session_graph *g = &session->graphs.data[i];
     for (uint32_t n = 0; n < g->graph->node_count; n++)

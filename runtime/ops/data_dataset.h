@@ -104,6 +104,12 @@ void tfc_dataset_elements_free(struct tfc_dataset_elements *e);
 TFC_MUST_USE tfc_status tfc_dataset_gather(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                                            struct tfc_dataset_elements *e, bool *ended);
 
+// From now on iterators of this process begin again at their end, if they have given an element since they began: whoever
+// measures steps runs more of them than the data may last for.
+void tfc_iterators_repeat(void);
+// Between steps: the iterators of a session begin again.
+void tfc_iterators_restart(struct tfc_resources *r);
+
 // Component i of the outputs has the shape that the attribute output_shapes says.
 tfc_status tfc_dataset_shape_next(struct tfc_shape_ctx *ctx);
 // The outputs are these parts, of the types and shapes that the node promises.

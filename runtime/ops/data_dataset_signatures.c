@@ -12,8 +12,6 @@
   ROW(op, in, "handle: variant", attributes ", metadata: string = ''", tfc_nn_shape_scalar)
 
 static const struct tfc_op_def data_dataset_signature_rows[] = {
-    ROW("TextLineDataset", "filenames: string, compression_type: string, buffer_size: int64", "handle: variant",
-        "metadata: string = ''", tfc_nn_shape_scalar),
     DATASET(
         "GroupByWindowDataset",
         "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, reduce_func_other_arguments: "
@@ -33,17 +31,6 @@ static const struct tfc_op_def data_dataset_signature_rows[] = {
             "drop_remainder: bool",
             "f: func, Targuments: list(type) >= 0, " KINDS ", preserve_cardinality: bool = false"),
     DATASET("ShuffleDatasetV2", "input_dataset: variant, buffer_size: int64, seed_generator: resource", KINDS),
-    ROW("TFRecordDataset", "filenames: string, compression_type: string, buffer_size: int64", "handle: variant",
-        "metadata: string = ''", tfc_nn_shape_scalar),
-    ROW("TFRecordDatasetV2", "filenames: string, compression_type: string, buffer_size: int64, byte_offsets: int64",
-        "handle: variant", "metadata: string = ''", tfc_nn_shape_scalar),
-    ROW("FixedLengthRecordDataset",
-        "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64",
-        "handle: variant", "metadata: string = ''", tfc_nn_shape_scalar),
-    ROW("FixedLengthRecordDatasetV2",
-        "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64, "
-        "compression_type: string",
-        "handle: variant", "metadata: string = ''", tfc_nn_shape_scalar),
     ROW("AssertCardinalityDataset", "input_dataset: variant, cardinality: int64", "handle: variant", KINDS,
         tfc_nn_shape_scalar),
     ROW("AutoShardDataset", "input_dataset: variant, num_workers: int64, index: int64", "handle: variant",

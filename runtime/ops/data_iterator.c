@@ -1,6 +1,7 @@
 // Iterators: where a step takes the elements of a dataset from. What has a name belongs to the session and keeps its
 // place from step to step; an anonymous one lives as long as somebody holds its handle. The elements are made by the
 // kernel that asks for them, in its step: two that ask at once take turns.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +13,38 @@
 struct iterator {
   struct tfc_object object;
   pthread_mutex_t lock;            // error-checking: a pipeline that asks its own iterator would wait for itself
-  struct tfc_dataset_iterator *at; // NULL: not initialised
+  struct tfc_dataset_iterator *at; // NULL: not open
+  struct tfc_dataset *dataset;     // that it walks over; NULL: not initialised
+  bool gave;                       // an element since it was opened
   uint64_t number;                 // in string handles
 };
+
+static atomic_bool repeat;
+void tfc_iterators_repeat(void) {
+  atomic_store(&repeat, true);
+}
 
 static void destroy(struct tfc_object *self) {
   struct iterator *it = (struct iterator *)self;
   tfc_dataset_close(it->at);
+  if (it->dataset) tfc_object_release(&it->dataset->object);
   pthread_mutex_destroy(&it->lock);
   free(it);
 }
 static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy};
+
+// The next one that asks opens the dataset again.
+static void restart(void *unused, tfc_str container, tfc_str name, struct tfc_object *object) {
+  struct iterator *it = (struct iterator *)object;
+  (void)unused, (void)container, (void)name;
+  if (object->type != &iterator_type || pthread_mutex_lock(&it->lock)) return;
+  tfc_dataset_close(it->at);
+  it->at = NULL;
+  pthread_mutex_unlock(&it->lock);
+}
+void tfc_iterators_restart(struct tfc_resources *r) {
+  tfc_resources_each(r, restart, NULL);
+}
 
 static tfc_status create(void *unused, struct tfc_object **out) {
   static _Atomic uint64_t made;
@@ -44,6 +66,15 @@ static tfc_status hold(struct iterator *it) {
   if (pthread_mutex_lock(&it->lock) == 0) return NULL;
   return tfc_status_make(TFC_INVALID_ARGUMENT, "an iterator is asked for an element while it makes one: its pipeline "
                                                "reads the iterator itself");
+}
+
+// Under the lock. At the beginning of `d`, whatever it walked over before; *before is what the caller closes.
+static void set(struct iterator *it, struct tfc_dataset *d, struct tfc_dataset_iterator *at,
+                struct tfc_dataset_iterator **before) {
+  tfc_object_retain(&d->object);
+  if (it->dataset) tfc_object_release(&it->dataset->object);
+  *before = it->at;
+  it->dataset = d, it->at = at, it->gave = false;
 }
 
 static tfc_status named(struct tfc_kernel_ctx *ctx) {
@@ -82,8 +113,8 @@ static tfc_status make_iterator(struct tfc_kernel_ctx *ctx) {
     tfc_dataset_close(at);
     return s;
   }
-  struct tfc_dataset_iterator *before = it->at;
-  it->at = at;
+  struct tfc_dataset_iterator *before = NULL;
+  set(it, d, at, &before);
   pthread_mutex_unlock(&it->lock);
   tfc_dataset_close(before);
   return NULL;
@@ -100,15 +131,25 @@ static tfc_status one_shot(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(named(ctx));
   struct iterator *it = *(struct iterator **)ctx->outputs[0]->data;
   TFC_RETURN_IF_ERROR(hold(it));
-  if (!it->at) {
+  if (!it->dataset) {
+    struct tfc_dataset_iterator *at = NULL, *before = NULL;
     TFC_TRY(s, ctx->env->call(ctx->env, factory->func, NULL, 0, &made, 1));
     TFC_TRY(s, tfc_dataset_of(&made, &d));
-    TFC_TRY(s, tfc_dataset_open(ctx, d, &it->at));
+    TFC_TRY(s, tfc_dataset_open(ctx, d, &at));
+    set(it, d, at, &before);
   }
 out:
   pthread_mutex_unlock(&it->lock);
   tfc_tensor_release(&made);
   return s ? s : tfc_dataset_done(ctx);
+}
+
+// Under the lock.
+static tfc_status reopen(struct tfc_kernel_ctx *ctx, struct iterator *it) {
+  tfc_dataset_close(it->at);
+  it->at = NULL;
+  it->gave = false;
+  return tfc_dataset_open(ctx, it->dataset, &it->at);
 }
 
 // *ended: nothing is left, and `parts` is NULL.
@@ -118,14 +159,21 @@ static tfc_status next_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **parts,
   struct iterator *it = (struct iterator *)o;
   tfc_status s = hold(it);
   if (s) return s;
-  if (!it->at)
+  if (!it->dataset)
     TFC_FAIL(s, TFC_FAILED_PRECONDITION,
              "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer "
              "operation for this iterator before getting the next element.");
-  *count = it->at->dataset->parts;
+  if (!it->at) TFC_TRY(s, reopen(ctx, it));
+  *count = it->dataset->parts;
   *parts = tfc_dataset_parts(*count);
   if (!*parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   s = tfc_dataset_next(ctx, it->at, *parts, ended);
+  if (!s && *ended && it->gave && atomic_load(&repeat)) {
+    TFC_TRY(s, reopen(ctx, it));
+    *ended = false;
+    s = tfc_dataset_next(ctx, it->at, *parts, ended);
+  }
+  it->gave |= !s && !*ended;
 out:
   pthread_mutex_unlock(&it->lock);
   if (s || *ended) {

@@ -35,13 +35,18 @@ static inline void tfc_quant_put(struct tfc_tensor *t, int64_t i, int32_t v) {
 struct tfc_range {
   float low, high;
 };
+// A whole number as an integer; what is far outside of all types (of which 2^62 is), and what is no number, stays
+// there.
+static inline int64_t tfc_quant_whole(double v) {
+  return v >= 0x1p62 ? INT64_C(1) << 62 : v > -0x1p62 ? (int64_t)v : -(INT64_C(1) << 62);
+}
 // In double: the integer for a number, also one outside of the type; within it; and back.
 static inline int64_t tfc_quant_unclamped(tfc_dtype t, float x, struct tfc_range r) {
   struct tfc_quant_type q = tfc_quant_type_of(t);
   if (r.low == r.high) return q.lowest;
   double steps = (double)(q.highest - q.lowest + 1);
   double scale = steps / ((double)(r.high - r.low) * (steps / (steps - 1.0)));
-  return (int64_t)(round((double)x * scale) - round((double)r.low * scale)) + q.lowest;
+  return tfc_quant_whole(round((double)x * scale) - round((double)r.low * scale)) + q.lowest;
 }
 static inline int32_t tfc_quant_of(tfc_dtype t, float x, struct tfc_range r) {
   struct tfc_quant_type q = tfc_quant_type_of(t);
@@ -81,7 +86,7 @@ static inline struct tfc_quant_to tfc_quant_to(tfc_dtype t, struct tfc_range r) 
 }
 static inline int32_t tfc_quant_integer(struct tfc_quant_to f, float x) {
   float v = roundf(x * f.scale) - f.before;
-  v = v < f.lowest ? f.lowest : v;
+  v = v >= f.lowest ? v : f.lowest; // what is no number, too
   return (int32_t)(v > f.highest ? f.highest : v);
 }
 

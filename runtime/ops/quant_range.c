@@ -45,11 +45,12 @@ static void narrow(const struct tfc_tensor *x, struct tfc_range from, struct tfc
   float width = from.high - from.low, wanted = to.high - to.low;
   float per_step = wanted == 0 ? 0.0f : (float)(255.0 / (double)wanted);
   float middle = (float)((double)(from.low + from.high) / 2.0);
-  int64_t scale = wanted == 0 ? 0 : (int64_t)(255.0 * 65536 * (double)width / (double)wanted);
-  int64_t zero = (int64_t)(middle * per_step * 65536.0f);
-  int64_t offset = wanted == 0 ? 0 : lround(65536 * ((double)to.low * 255.0) / (double)wanted);
+  int64_t scale = wanted == 0 ? 0 : tfc_quant_whole(255.0 * 65536 * (double)width / (double)wanted);
+  int64_t zero = tfc_quant_whole((double)(middle * per_step * 65536.0f));
+  int64_t offset = wanted == 0 ? 0 : tfc_quant_whole(round(65536 * ((double)to.low * 255.0) / (double)wanted));
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
-    int64_t v = ((int64_t)((uint64_t)in[i] * (uint64_t)scale) >> 32) + (zero - offset + 32768);
+    int64_t v = (int64_t)((uint64_t)((int64_t)((uint64_t)in[i] * (uint64_t)scale) >> 32) +
+                          ((uint64_t)zero - (uint64_t)offset + 32768)); // wraps where ranges are absurd
     v >>= 16;
     ((uint8_t *)y->data)[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
   }

@@ -216,7 +216,7 @@ FAMILY(spectral, 28, 0)
 FAMILY(legacy, 83, 0)
 FAMILY(uncommon, 119, 0)
 FAMILY(staging, 18, 0)
-FAMILY(datasets, 88, 0)
+FAMILY(datasets, 108, 0)
 FAMILY(control_flow, 86, 3) // SymbolicGradient has no kernel: it runs lowered (below), and so do programs
 
 // What calls functions gives the same when they are lowered to branches and loops.

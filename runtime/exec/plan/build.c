@@ -174,7 +174,8 @@ static tfc_status value_for_output(struct walk *w, struct tfc_output origin, con
   }
   size_t bytes = 0;
   if (tfc_shape_is_static(&v.shape)) {
-    TFC_RETURN_IF_ERROR(tfc_tensor_bytes(v.dtype, &v.shape, &bytes));
+    tfc_status s = tfc_tensor_bytes(v.dtype, &v.shape, &bytes);
+    if (s) return tfc_status_annotate(s, "node '%.*s'", TFC_STR_ARG(g->nodes[origin.node].name));
     v.bytes = bytes;
     v.planned = v.kind == TFC_IR_OP && tfc_dtype_is_plain(v.dtype);
   }

@@ -14,6 +14,7 @@ def cases(f):
         iterators(f)
         errors(f)
         loops(f)
+        files(f)
 
 
 def elements(make):
@@ -298,3 +299,51 @@ def loops(f):
         f.run(targets=[q.initializer])
         f.run(steps)
         f.run(q.read_value())
+
+
+def files(f):
+    """Datasets over files that each case writes first."""
+    import gzip
+    import zlib
+
+    import ops.files as readers
+
+    folder = "/tmp/tfc-conformance-readers/"
+    lines, tail, numbers = b"one\r\ntwo\n\nfour", b"head\nx\ry\n\r", bytes(range(48, 71))
+    framed = readers.records(b"abc", b"", b"x" * 30)
+    packed = {"": lambda b: b, "ZLIB": zlib.compress, "GZIP": lambda b: gzip.compress(b, mtime=0)}
+
+    def case(op, tag, contents, dataset, count, error=None, batch=None):
+        names = [folder + "%s.%s.%d" % (op, tag, i) for i in range(len(contents))]
+        f.case(op, "string", tag=tag, expect_error=error)
+        with f.scope():
+            for i, (name, content) in enumerate(zip(names, contents)):
+                if content is not None:
+                    f.run(targets=[f.node("WriteFile", [np.array(name.encode(), object), np.array(content, object)], name="write%d" % i)])
+            d = dataset(f.const(np.array([n.encode() for n in names], object), dynamic=True))
+            iterator = tf1.data.make_initializable_iterator(d.batch(batch) if batch else d)
+            got = iterator.get_next()
+            optional = iterator.get_next_as_optional()
+        f.run(targets=[iterator.initializer])
+        for _ in range(count):
+            f.run(got)
+        if not error:
+            with f.scope():
+                f.run(optional.has_value())
+
+    fixed = lambda **more: lambda names: tf.data.FixedLengthRecordDataset(names, 5, **more)
+    for how, pack in packed.items():
+        kind = how.lower() or "plain"
+        three = [pack(lines), pack(b""), pack(tail)]
+        case("TextLineDataset", kind, three, lambda n: tf.data.TextLineDataset(n, compression_type=how), 6)
+        case("TFRecordDataset", kind, [pack(framed), pack(b""), pack(framed)], lambda n: tf.data.TFRecordDataset(n, compression_type=how), 6)
+        case("FixedLengthRecordDatasetV2", kind, [pack(numbers), pack(b"abcdefgh"), pack(numbers)], fixed(header_bytes=2, footer_bytes=1, compression_type=how), 9)
+        case("FixedLengthRecordDatasetV2", "not_whole_" + kind, [pack(numbers)], fixed(compression_type=how), 5, "InvalidArgumentError")
+    case("TextLineDataset", "batched", [lines, tail], lambda n: tf.data.TextLineDataset(n), 2, batch=4)
+    case("TextLineDataset", "twice", [lines], lambda n: tf.data.TextLineDataset(n).repeat(2), 8)
+    case("TFRecordDataset", "interleaved", [framed, framed], lambda n: tf.data.Dataset.from_tensor_slices(n).interleave(tf.data.TFRecordDataset, cycle_length=2, block_length=1), 6)
+    case("TFRecordDataset", "damaged", [framed + b"x" * 40], lambda n: tf.data.TFRecordDataset(n), 4, "DataLossError")
+    case("TFRecordDataset", "cut", [framed[:-3]], lambda n: tf.data.TFRecordDataset(n), 3, "DataLossError")
+    case("TFRecordDataset", "not_packed", [lines], lambda n: tf.data.TFRecordDataset(n, compression_type="GZIP"), 1, "DataLossError")
+    case("TextLineDataset", "absent", [None], lambda n: tf.data.TextLineDataset(n), 1, "NotFoundError")
+    case("TextLineDataset", "unknown_compression", [lines], lambda n: tf.data.TextLineDataset(n, compression_type="LZMA"), 1, "InvalidArgumentError")
