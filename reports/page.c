@@ -121,7 +121,8 @@ static void add_reasons(struct tfc_page *p, const struct tfc_placement *doc) {
   tfc_page_add(
       p,
       "<h2>What was forced</h2>\n<p>%u operations had no choice, or fell back.</p>\n<details><summary>Show them"
-      "</summary><div class=\"scroll\"><table><thead><tr><th>operation</th><th>device</th><th>reason</th></tr></thead><tbody>\n",
+      "</summary><div "
+      "class=\"scroll\"><table><thead><tr><th>operation</th><th>device</th><th>reason</th></tr></thead><tbody>\n",
       all);
   for (uint32_t i = 0; i < doc->node_count && shown < 500; i++) {
     if (doc->nodes[i].reason.size == 0) continue;
@@ -188,6 +189,7 @@ out:
 
 tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_page p = {.store = store, .out = out};
+  struct tfc_text ending = {0};
   char *title = NULL;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &p.args));
@@ -196,6 +198,12 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (!title) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_html_begin(out, tfc_str_from(title), true);
   tfc_page_head(&p);
+  TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
+  if (ending.size) {
+    tfc_page_add(&p, "<p class=\"note\">");
+    tfc_page_escaped(&p, (tfc_str){ending.data, ending.size});
+    tfc_page_add(&p, "</p>\n");
+  }
   TFC_TRY(s, tfc_page_summary(&p));
   add_results(&p);
   tfc_page_devices(&p);
@@ -218,6 +226,7 @@ out:
   tfc_table_deinit(&p.results);
   tfc_table_deinit(&p.devices);
   tfc_table_deinit(&p.in_flight);
+  tfc_text_deinit(&ending);
   free(p.box_of);
   free(title);
   return s;

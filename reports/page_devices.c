@@ -27,7 +27,8 @@ static void add_idle(struct tfc_page *p) {
   if (!known) return;
   tfc_page_add(
       p, "<p>Why they stood still: the host had not launched yet, a tensor was on its way, another device was not done,"
-         " or the device was done before the step. Shares of the step.</p>\n<div class=\"scroll\"><table><thead><tr><th>device</th>");
+         " or the device was done before the step. Shares of the step.</p>\n<div "
+         "class=\"scroll\"><table><thead><tr><th>device</th>");
   for (size_t c = 0; c < sizeof causes / sizeof *causes; c++)
     tfc_page_add(p, "<th class=\"n\">%s</th>", causes[c].title);
   tfc_page_add(p, "<th class=\"n\">longest launch</th></tr></thead><tbody>\n");
@@ -53,7 +54,8 @@ void tfc_page_devices(struct tfc_page *p) {
   const struct tfc_table *t = &p->devices;
   char a[32], b[32], c[32];
   tfc_page_add(
-      p, "<h2>Devices</h2>\n<p>Under the answer, over its traced steps.</p>\n<div class=\"scroll\"><table><thead><tr><th>device</th>"
+      p, "<h2>Devices</h2>\n<p>Under the answer, over its traced steps.</p>\n<div "
+         "class=\"scroll\"><table><thead><tr><th>device</th>"
          "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
          "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"
          "<tbody>\n");
@@ -122,7 +124,8 @@ tfc_status tfc_page_beside(struct tfc_page *p) {
     tfc_page_escaped(p, tfc_table_text(&t, 0, "placement"));
     tfc_page_add(
         p,
-        "</b> with %.0f of them at work.</p>\n<div class=\"scroll\"><table><thead><tr><th>operation</th><th class=\"n\">number</th>"
+        "</b> with %.0f of them at work.</p>\n<div class=\"scroll\"><table><thead><tr><th>operation</th><th "
+        "class=\"n\">number</th>"
         "<th class=\"n\">alone</th><th class=\"n\">beside others</th><th class=\"n\">factor</th></tr></thead><tbody>\n",
         tfc_table_number(&t, 0, "devices"));
     for (uint32_t r = 0; r < t.row_count; r++) {

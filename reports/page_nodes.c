@@ -130,7 +130,15 @@ void tfc_page_nodes(struct tfc_page *p) {
                  tfc_html_us(a, tfc_table_number(t, r, "median_us")), tfc_html_us(b, half));
     tfc_page_add(p, "<td class=\"n\">%s</td><td class=\"n\">",
                  tfc_html_bytes(a, tfc_table_number(t, r, "output_bytes")));
-    if (flops == flops)
+    if (flops >= 1e3)
+      tfc_page_add(p, "%.3g %c",
+                   flops / (flops >= 1e9   ? 1e9
+                            : flops >= 1e6 ? 1e6
+                                           : 1e3),
+                   flops >= 1e9   ? 'G'
+                   : flops >= 1e6 ? 'M'
+                                  : 'k');
+    else if (flops == flops)
       tfc_page_add(p, "%.3g", flops);
     else
       tfc_page_add(p, "–");

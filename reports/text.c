@@ -153,6 +153,7 @@ static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) 
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
+  struct tfc_text ending = {0};
   char a[32], b[32], c[32], math[16], text[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
@@ -219,6 +220,8 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (tau == tau)
     tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
                     tfc_table_number(&run, 0, "tau_placements"));
+  TFC_TRY(s, tfc_report_ending(store, &args, &run, &ending));
+  add_wrapped(out, "", (tfc_str){ending.data, ending.size});
   tfc_text_printf(out, "\n  %-10s %-14s %8s %10s %9s %10s %10s\n", "device", "label", "busy", "operations", "received",
                   "peak", "limit");
   for (uint32_t r = 0; r < devices.row_count; r++) {
@@ -245,6 +248,7 @@ out:
   tfc_table_deinit(&run);
   tfc_table_deinit(&results);
   tfc_table_deinit(&devices);
+  tfc_text_deinit(&ending);
   tfc_table_deinit(&in_flight);
   return s;
 }

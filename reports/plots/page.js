@@ -16,6 +16,7 @@
     if (b === null) return '–';
     return b >= 1e9 ? number(b / 1e9) + ' GB' : b >= 1e6 ? number(b / 1e6) + ' MB' : b >= 1e3 ? number(b / 1e3) + ' kB' : b + ' B';
   }
+  const count = (x) => x === null ? '–' : x >= 1e9 ? number(x / 1e9) + ' G' : x >= 1e6 ? number(x / 1e6) + ' M' : x >= 1e3 ? number(x / 1e3) + ' k' : number(x);
   const nameOf = (id) => (byId.has(id) ? byId.get(id)[NAME] : 'an operation without a time of its own');
   function showTip(event, text) {
     tip.textContent = text;
@@ -202,7 +203,7 @@
       cell(r, time(n[MEDIAN]), 'n');
       cell(r, time(n[HALF]), 'n');
       cell(r, size(n[BYTES]), 'n');
-      cell(r, n[FLOP] === null ? '–' : number(n[FLOP]), 'n');
+      cell(r, count(n[FLOP]), 'n');
       cell(r, time(n[SLACK]), 'n');
     });
     const all = rows.reduce((sum, n) => sum + n[MEDIAN], 0);

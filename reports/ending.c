@@ -1,0 +1,91 @@
+// Why a run ended, and what became of the best candidate that it saw: two sentences of the first screen.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/lists.h"
+#include "reports/reports.h"
+#include "runtime/base/units.h"
+
+// The best candidate as it was measured when it was proposed, and what the final turns said of it.
+const char tfc_report_sql_best_seen[] =
+    "SELECT e.episode, e.algorithm, e.step_median_us AS seen_us, r.step_median_us AS final_us, e.placement_id ="
+    " v.placement_id AS is_answer, EXISTS (SELECT 1 FROM v_step s WHERE s.run_id = e.run_id AND s.placement_id ="
+    " e.placement_id AND s.phase = 'final') AS in_final, v.step_median_us AS answer_us FROM v_episode e JOIN v_run v"
+    " USING (run_id) JOIN v_result r ON r.run_id = e.run_id AND r.placement_id = e.placement_id WHERE e.run_id = :run "
+    "AND"
+    " e.state = 'ok' AND e.step_median_us IS NOT NULL ORDER BY e.step_median_us, e.episode LIMIT 1";
+
+// The value of a flag in a command line that was kept as text; empty: not there.
+static tfc_str flag_of(tfc_str command, const char *flag) {
+  const size_t size = strlen(flag);
+  size_t at = 0;
+  while (at + size <= command.size && memcmp(command.data + at, flag, size) != 0) at++;
+  if (at + size > command.size) return (tfc_str){0};
+  tfc_str rest = tfc_str_sub(command, at + size, SIZE_MAX);
+  if (!rest.size || (rest.data[0] != ' ' && rest.data[0] != '=')) return (tfc_str){0};
+  rest = tfc_str_sub(rest, 1, SIZE_MAX);
+  size_t end = 0;
+  while (end < rest.size && rest.data[end] != ' ') end++;
+  return tfc_str_sub(rest, 0, end);
+}
+
+static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
+  const tfc_str state = tfc_table_text(run, 0, "state"), command = tfc_table_text(run, 0, "command");
+  const double episodes = tfc_table_number(run, 0, "episodes"), wall = tfc_table_number(run, 0, "wall_s");
+  char a[32], b[32];
+  if (tfc_str_is(state, "running")) {
+    tfc_text_printf(out, "It has not ended, or was killed.");
+    return;
+  }
+  if (tfc_str_is(state, "interrupted")) {
+    tfc_text_printf(out, "It was interrupted: tfc-place --resume goes on with it.");
+    return;
+  }
+  if (tfc_str_is(state, "failed")) {
+    tfc_text_printf(out, "It failed.");
+    return;
+  }
+  if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") || wall != wall) return;
+  double most = 200, time = 600e6, value; // what tfc-place takes where nothing is said
+  tfc_str measurements = flag_of(command, "--measurements"), budget = flag_of(command, "--time");
+  tfc_status s = NULL;
+  if (measurements.size && !(s = tfc_parse_double(measurements, &value))) most = value;
+  tfc_status_free(s), s = NULL;
+  if (budget.size && !(s = tfc_parse_time_us(budget, &value))) time = value;
+  tfc_status_free(s);
+  if (flag_of(command, "--evaluate").size)
+    tfc_text_printf(out, "It measured what it was given, without a search.");
+  else if (episodes >= most)
+    tfc_text_printf(out, "It ended with the %.0f measurements that it had.", most);
+  else
+    tfc_text_printf(out, "It ended after %s of its %s, %.0f of %.0f candidates measured.", tfc_show_us(a, wall * 1e6),
+                    tfc_show_us(b, time), episodes, most);
+}
+
+tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
+                             struct tfc_text *out) {
+  struct tfc_table best = {0};
+  char a[32], b[32];
+  tfc_status s = NULL;
+  add_reason(run, out);
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_best_seen, args, &best));
+  if (!best.row_count) goto out;
+  const double answer = tfc_table_number(&best, 0, "answer_us");
+  tfc_str by = tfc_table_text(&best, 0, "algorithm");
+  tfc_text_printf(out, "%sThe best candidate seen is number %.0f by %.*s, %s when it was measured",
+                  out->size ? " " : "", tfc_table_number(&best, 0, "episode"), TFC_STR_ARG(by),
+                  tfc_show_us(a, tfc_table_number(&best, 0, "seen_us")));
+  const bool in_final = tfc_table_number(&best, 0, "in_final") == 1;
+  if (in_final) tfc_text_printf(out, ", %s in the final turns", tfc_show_us(a, tfc_table_number(&best, 0, "final_us")));
+  if (tfc_table_number(&best, 0, "is_answer") == 1)
+    tfc_text_printf(out, ": the answer.");
+  else if (answer == answer)
+    tfc_text_printf(out, ": %s, the answer took %s.", in_final ? "it lost there" : "it was not in the final turns",
+                    tfc_show_us(b, answer));
+  else
+    tfc_text_printf(out, ".");
+out:
+  tfc_table_deinit(&best);
+  return s;
+}
