@@ -102,7 +102,8 @@ static void decayed_momentum(void **state) {
   NUMBER("rate", "0.1")                                                                                                \
   NUMBER("scale", "0.3")                                                                                               \
   NUMBER("half", "0.5")                                                                                                \
-  WHOLE("dims", "96") NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))     \
+  WHOLE("dims", "96")                                                                                                  \
+  NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                         \
       NODE("w", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"w\""))                                   \
           NODE("a", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"a\""))                               \
               NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))                                   \
@@ -121,6 +122,18 @@ static const char in_between[] =
     BASE NODE("decay", "Mul", IN("other") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
         NODE("bump", "AssignAddVariableOp", IN("a") IN("start") IN("^sum") FLOAT("dtype"))
             NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") IN("^bump") FLOAT("T"));
+
+// The same, and the rate is what the other variable says after its update: with its gradient in it, this update would
+// have to come before that one and after it.
+static const char around[] = BASE NUMBER("fifth", "0.2")
+    NODE("axis", "Const",
+         ATTR("dtype", "type: DT_INT32") ATTR("value", "tensor { dtype: DT_INT32 tensor_shape {} int_val: 0 }"))
+        NODE("decay", "Mul", IN("other") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
+            NODE("bump", "AssignAddVariableOp", IN("a") IN("start") IN("^sum") FLOAT("dtype"))
+                NODE("later", "ReadVariableOp", IN("a") IN("^bump") FLOAT("dtype"))
+                    NODE("top", "Max", IN("later") IN("axis") FLOAT("T") ATTR("Tidx", "type: DT_INT32"))
+                        NODE("speed", "Mul", IN("top") IN("fifth") FLOAT("T"))
+                            NODE("train", "ResourceApplyGradientDescent", IN("w") IN("speed") IN("sum") FLOAT("T"));
 
 static void train_small(const char *text, bool no_rewrites, float *w, float *a) {
   struct tfc_graph *g = NULL;
@@ -157,18 +170,19 @@ static void train_small(const char *text, bool no_rewrites, float *w, float *a) 
 
 static void what_keeps_a_chain_apart(void **state) {
   (void)state;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 3; k++) {
     float w[2][96], a[2][96], expected[96], before[96], other = 0.5f;
     for (int i = 0; i < 96; i++) expected[i] = 0.5f;
     for (int step = 0; step < STEPS; step++) { // by hand
       memcpy(before, expected, sizeof before);
       for (int i = 0; i < 96; i++) {
         float gradient = (float)(i % 19 - 9) * 0.37f / (float)(step + 1);
-        expected[i] = before[i] - 0.1f * (gradient + (k ? other : before[7]) * 0.3f);
+        expected[i] = before[i] - (k == 2 ? 0.2f * (other + 0.5f) : 0.1f) * (gradient + (k ? other : before[7]) * 0.3f);
       }
       if (k) other += 0.5f;
     }
-    for (int plain = 0; plain < 2; plain++) train_small(k ? in_between : one_element, plain, w[plain], a[plain]);
+    for (int plain = 0; plain < 2; plain++)
+      train_small(k == 2 ? around : k ? in_between : one_element, plain, w[plain], a[plain]);
     assert_memory_equal(w[0], w[1], sizeof w[0]);
     assert_memory_equal(a[0], a[1], sizeof a[0]);
     for (int i = 0; i < 96; i++) {

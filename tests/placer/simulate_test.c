@@ -159,11 +159,44 @@ static void test_throughput_all(void **state) {
   run_cases(3000, RICH_ALL, TFC_OBJECTIVE_THROUGHPUT, 7);
 }
 
+// What is not allowed has no timeline, and says why.
+static void test_no_timeline(void **state) {
+  (void)state;
+  struct tfc_random r;
+  uint32_t refused = 0;
+  tfc_random_init(&r, 8);
+  for (int number = 0; number < 40; number++) {
+    struct instance i = random_instance(&r, 12, 3, RICH_KINDS | RICH_PINS | RICH_MISSING, TFC_OBJECTIVE_STEP);
+    const struct tfc_problem *p = i.problem;
+    struct tfc_simulator *sim = NULL;
+    struct tfc_timeline timeline = {0};
+    tfc_device_id device[16];
+    bool may = true;
+    for (uint32_t u = 0; u < p->unit_count; u++) {
+      device[u] = (tfc_device_id)pick(&r, 3);
+      may = may && tfc_problem_allows(p, u, device[u]);
+    }
+    tfc_status legal = tfc_solution_check(p, device);
+    assert_ok(tfc_simulator_create(p, &sim));
+    tfc_status s = tfc_simulate_timeline(sim, device, NULL, &timeline);
+    assert_int_equal(tfc_status_code(s), tfc_status_code(legal));
+    if (s) assert_string_equal(tfc_status_message(s), tfc_status_message(legal));
+    assert_true(may || s);
+    refused += s != NULL;
+    tfc_status_free(s), tfc_status_free(legal);
+    tfc_timeline_deinit(&timeline);
+    tfc_simulator_free(sim);
+    instance_free(&i);
+  }
+  assert_true(refused > 5);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_step_plain),    cmocka_unit_test(test_step_large), cmocka_unit_test(test_step_wires),
       cmocka_unit_test(test_step_occupies), cmocka_unit_test(test_step_live),  cmocka_unit_test(test_step_calibrated),
       cmocka_unit_test(test_step_inbox),    cmocka_unit_test(test_step_all),   cmocka_unit_test(test_throughput_all),
+      cmocka_unit_test(test_no_timeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,7 @@ static inline const char *walk(struct tfc_random *r, const struct instance *i) {
     memcpy(device, other, sizeof *other * p->unit_count);
     memcpy(rank, other_rank, sizeof *rank * p->node_count);
     const struct tfc_verdict *now = tfc_delta_verdict(delta);
+    DIFFER_UNLESS(now->legal && !now->cut, "legal", now->legal, full.legal);
     DIFFER_UNLESS(now->value == full.value, "value", now->value, full.value);
     DIFFER_UNLESS(now->transfers == full.transfers, "transfers", now->transfers, full.transfers);
     DIFFER_UNLESS(now->transfer_bytes == full.transfer_bytes, "transfer_bytes", now->transfer_bytes,
