@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+// The library has them too.
+#define tfc_algo_doppler own_algo_doppler
 #include "rl/doppler.c"
 #include "tests/placer/instances.h"
 #include "tests/rl/plain_network.h"

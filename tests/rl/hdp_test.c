@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 
+// The library has them too.
+#define tfc_algo_hdp own_algo_hdp
+#define tfc_algo_hdp_random own_algo_hdp_random
 #include "rl/hdp.c"
 #include "tests/placer/instances.h"
 #include "tests/rl/plain_network.h"

@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 
+// The library has them too.
+#define tfc_algo_placeto own_algo_placeto
+#define tfc_algo_placeto_random own_algo_placeto_random
 #include "rl/placeto.c"
 #include "tests/placer/instances.h"
 #include "tests/rl/plain_network.h"
