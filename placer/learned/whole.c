@@ -10,7 +10,7 @@
 #include "placer/learned/private.h"
 #include "profiler/statistics.h"
 
-enum { MOST_STEPS = 120, FEWEST_STEPS = 4 };
+enum { MOST_STEPS = 64, FEWEST_STEPS = 4 };
 static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of all steps; of a feature's deviation
 static const double sd_least = 0.02;                   // of one placement, beside its features
 
