@@ -27,6 +27,7 @@ struct tfc_learned_whole { // of whole steps: whole.c
   double weight[TFC_LEARNED_FEATURES];                                // the posterior's mean
   double factor[TFC_LEARNED_FEATURES * TFC_LEARNED_FEATURES];         // Cholesky's, of its precision
   double sd;                                                          // of one placement, beside its features
+  double least, most;                                                 // of what was seen of log(measured / simulated)
 };
 
 struct tfc_learned {

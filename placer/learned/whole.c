@@ -2,7 +2,9 @@
 // function of a few features of the placement, with a Gaussian prior around 0 (Bishop, "Pattern Recognition and Machine
 // Learning", 2006, 3.3). Features are what a step's length may depend on beside its operations' times: how many tensors
 // and bytes go from device to device, how busy devices are and how evenly, what the critical path is made of. They are
-// brought to mean 0 and deviation 1 over what was measured, so that one prior fits all.
+// brought to mean 0 and deviation 1 over what was measured, so that one prior fits all. A placement unlike those is not
+// foretold beyond what was seen: its features count for two deviations at most, and its correction stays between those
+// of the measured ones.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +65,7 @@ static bool features_of(const struct tfc_learned *l, const struct tfc_solution *
 // The features as deviations from what was measured.
 static void standardise(const struct tfc_learned_whole *w, double *x) {
   for (uint32_t i = 1; i < TFC_LEARNED_FEATURES; i++)
-    x[i] = w->deviation[i] > 1e-9 ? fmax(-3, fmin(3, (x[i] - w->mean[i]) / w->deviation[i])) : 0;
+    x[i] = w->deviation[i] > 1e-9 ? fmax(-2, fmin(2, (x[i] - w->mean[i]) / w->deviation[i])) : 0;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -110,7 +112,9 @@ tfc_status tfc_learned_fit_whole(struct tfc_learned *l) {
     w->mean[i] = sum / (double)rows;
     w->deviation[i] = sqrt(fmax(0, squares / (double)rows - w->mean[i] * w->mean[i]));
   }
-  for (size_t r = 0; r < rows; r++) standardise(w, x + r * F);
+  for (size_t r = 0; r < rows; r++) standardise(w, x + r * F), left[r] = y[r];
+  qsort(left, rows, sizeof *left, ascending);
+  w->least = left[rows / 20], w->most = left[rows - 1 - rows / 20]; // without what was disturbed most
   // What is left after a first fit says how sure the second is; a reading that was disturbed counts for little.
   w->sd = 0.05;
   for (int pass = 0; pass < 3; pass++) {
@@ -142,6 +146,7 @@ bool tfc_learned_predict(const struct tfc_learned *l, const struct tfc_solution 
   if (w->known) {
     standardise(w, x);
     for (uint32_t i = 0; i < TFC_LEARNED_FEATURES; i++) mean += w->weight[i] * x[i];
+    mean = fmax(w->least, fmin(w->most, mean));
     tfc_learned_solve_lower(w->factor, x, TFC_LEARNED_FEATURES);
     for (uint32_t i = 0; i < TFC_LEARNED_FEATURES; i++) variance += x[i] * x[i];
   }

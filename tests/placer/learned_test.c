@@ -379,12 +379,46 @@ static void alike_devices_have_one_model(void **state) {
   instance_free(&i);
 }
 
+// A step takes longer the more devices it is on. One on a single device, which was never measured, is not thought to
+// take less than anything that was, however far its features are from theirs.
+static void what_was_never_seen_is_not_foretold(void **state) {
+  (void)state;
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_random r;
+  double least = INFINITY, us, alone;
+  tfc_random_init(&r, 21);
+  assert_ok(tfc_learned_create(i.problem, true, &l));
+  for (int k = 0; k < 40; k++) {
+    struct tfc_solution s = {0};
+    random_placement(i.problem, &r, &s);
+    for (uint32_t u = 0; u < i.problem->unit_count; u++)
+      if (tfc_random_unit(&r) < 0.02 * k) s.device[u] = (tfc_device_id)tfc_random_below(&r, DEVICES);
+    const double factor = 1.5 + 0.1 * k;
+    least = fmin(least, factor);
+    assert_ok(tfc_learned_add(l, &s, factor * step_in(i.problem, &s), 1, NULL));
+    tfc_solution_deinit(&s);
+  }
+  assert_ok(tfc_learned_fit(l));
+  struct tfc_solution single = {0};
+  assert_ok(tfc_solution_init(&single, i.problem));
+  assert_true(tfc_learned_predict(l, &single, &us, NULL));
+  alone = step_in(l->now.problem, &single);
+  assert_true(l->whole.known);
+  assert_true(us / alone >= exp(l->whole.least) * 0.999 && us / alone <= exp(l->whole.most) * 1.001);
+  if (!(us > 0.6 * least * step_in(i.problem, &single))) fail_msg("%g us, simulated %g", us, alone);
+  tfc_solution_deinit(&single);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nothing_learned_is_the_prior),      cmocka_unit_test(pieces_tell_it_all),
-      cmocka_unit_test(arrivals_are_told_from_operations), cmocka_unit_test(whole_steps_tell_much),
-      cmocka_unit_test(crowded_devices_are_told_apart),    cmocka_unit_test(many_devices_have_few_parameters),
-      cmocka_unit_test(wires_that_are_one_are_found),      cmocka_unit_test(alike_devices_have_one_model),
+      cmocka_unit_test(nothing_learned_is_the_prior),        cmocka_unit_test(pieces_tell_it_all),
+      cmocka_unit_test(arrivals_are_told_from_operations),   cmocka_unit_test(whole_steps_tell_much),
+      cmocka_unit_test(crowded_devices_are_told_apart),      cmocka_unit_test(many_devices_have_few_parameters),
+      cmocka_unit_test(wires_that_are_one_are_found),        cmocka_unit_test(alike_devices_have_one_model),
+      cmocka_unit_test(what_was_never_seen_is_not_foretold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
