@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/import_internal.h"
 #include "runtime/graph/text_schema.h"
 
@@ -211,6 +212,7 @@ static tfc_status read_message(struct scanner *s, const struct tfc_text_message 
                                struct tfc_text *out);
 
 static tfc_status read_value(struct scanner *s, const struct tfc_text_field *f, int depth, struct tfc_text *out) {
+  TFC_RETURN_IF_ERROR(tfc_interrupted("reading text"));
   if (!is_message(f->type)) return read_scalar(s, f, out);
   char close = accept(s, '{') ? '}' : accept(s, '<') ? '>' : 0;
   if (!close) return bad(s, "'{' is wanted, not", rest_of_line(s));

@@ -6,12 +6,18 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/graph/library.h"
 #include "runtime/pass/frames.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
 enum { depth_limit = 48, node_limit = 1 << 20 };
+
+// What calls may become. Graphs that are not trusted may have fewer nodes than others.
+static uint64_t most_nodes(void) {
+  return tfc_untrusted_nodes() < node_limit ? tfc_untrusted_nodes() : node_limit;
+}
 
 static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, tfc_str function) {
   struct tfc_inlined body;
@@ -111,11 +117,12 @@ static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t
     }
   }
   if (__builtin_add_overflow(*total, nodes, total)) *total = UINT64_MAX;
-  if (*total <= node_limit) return NULL;
-  return tfc_status_make(TFC_OUT_OF_RANGE,
-                         "node '%.*s' (%.*s): with function '%.*s' and what that calls the graph becomes more than %d "
-                         "nodes, the most that tfc takes",
-                         TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), TFC_STR_ARG(largest->name), node_limit);
+  if (*total <= most_nodes()) return NULL;
+  return tfc_status_make(
+      TFC_OUT_OF_RANGE,
+      "node '%.*s' (%.*s): with function '%.*s' and what that calls the graph becomes more than %llu "
+      "nodes, the most that tfc takes",
+      TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), TFC_STR_ARG(largest->name), (unsigned long long)most_nodes());
 }
 
 static bool can_lower(const struct tfc_lowering *l, uint32_t id) {
@@ -262,9 +269,9 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
     bool inside = l.inside.data[id], call = tfc_lowering_is_call(n);
     TFC_TRY(s, lower_node(&l, id, inside));
     size_t count = tfc_builder_node_count(l.b), before = l.origin.count;
-    if (count > node_limit) // gradients of functions and control flow add to what was known
-      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s': functions become more than %d nodes, the most that tfc takes",
-               TFC_STR_ARG(g->nodes[l.origin.data[id]].name), node_limit);
+    if (count > most_nodes()) // gradients of functions and control flow add to what was known
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s': functions become more than %llu nodes, the most that tfc takes",
+               TFC_STR_ARG(g->nodes[l.origin.data[id]].name), (unsigned long long)most_nodes());
     if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count) ||
         !tfc_array_resize(&l.inside, count) || !tfc_array_resize(&l.caller, count))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");

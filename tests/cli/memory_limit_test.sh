@@ -62,7 +62,15 @@ for top in /sys/fs/cgroup /sys/fs/cgroup/unified; do
     break
   fi
 done
-[ $made = 1 ] || skipped="no control group with a limit of memory can be made here"
+if [ $made = 0 ]; then
+  # Where the controller is there and groups can be made, not having tried it is a failure.
+  if [ -w /sys/fs/cgroup/memory/cgroup.procs ] || { mkdir "/sys/fs/cgroup/tfc-try-$$" 2>/dev/null &&
+    rmdir "/sys/fs/cgroup/tfc-try-$$" && grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; }; then
+    echo "FAILED: control groups can be made here, but none had a limit of memory"
+    failed=1
+  fi
+  skipped="no control group with a limit of memory can be made here"
+fi
 
 # Files as a group of version 2 has them, where a process may have its own view of the file system.
 mkdir "$out/group"

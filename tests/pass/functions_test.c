@@ -145,6 +145,8 @@ static void bombs_are_refused(void **state) {
   tfc_interrupt_on(&stop);
   assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_CANCELLED, "inferring shapes");
   tfc_graph_release(g);
+  assert_fails(tfc_graph_parse(TFC_STR("node { name: 'a' op: 'NoOp' }"), "a.pbtxt", NULL, &g), TFC_CANCELLED,
+               "reading text");
   tfc_interrupt_on(NULL);
   g = make_bomb(10);
   tfc_interrupt_at(1, "--time 0s");
