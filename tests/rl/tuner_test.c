@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "tests/placer/instances.h"
+
 // The longest square distance is of some hundreds; the score is a value like any other.
 static int64_t far_off(const float *weights, const double *wanted) {
   double sum = 0;
@@ -159,8 +161,46 @@ static void the_best_is_returned(void **state) {
   }
 }
 
+// `rl` leaves part of its budget to placing parts of the best placement anew: that is better than the whole rollouts
+// before it, no worse than going on with those, something else than they find, and within the budget.
+static void parts_are_placed_anew(void **state) {
+  (void)state;
+  struct tfc_random r;
+  struct tfc_policy *policy = NULL;
+  double first = 0, whole = 0, parts = 0;
+  uint32_t others = 0;
+  tfc_random_init(&r, 4);
+  struct instance i = random_instance(&r, 300, 4, 0, TFC_OBJECTIVE_STEP);
+  assert_ok(tfc_policy_untrained(9, &policy));
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    struct tfc_tuner *t = NULL;
+    struct tfc_solution solution = {0};
+    struct best best = {UINT64_MAX, TFC_TIME_MAX};
+    uint64_t used = 0;
+    const struct tfc_budget budget = {
+        .evaluations = 200, .seed = seed, .threads = 1, .guide = &policy->guide, .found = found, .found_user = &best};
+    assert_ok(tfc_solution_init(&solution, i.problem));
+    assert_ok(tfc_rl_algos()[0]->propose(i.problem, NULL, &budget, &solution, &used));
+    assert_ok(tfc_tuner_create(i.problem, policy, seed, 1, &t));
+    assert_ok(tfc_tuner_run(t, &(struct tfc_budget){.evaluations = 120, .threads = 1}));
+    assert_true(used > 120 && used <= 200);
+    assert_true(best.value <= t->elite[0].score.value);
+    first += (double)t->elite[0].score.value;
+    assert_ok(tfc_tuner_run(t, &(struct tfc_budget){.evaluations = 80, .threads = 1}));
+    whole += (double)t->elite[0].score.value, parts += (double)best.value;
+    others += best.value != t->elite[0].score.value;
+    tfc_tuner_free(t);
+    tfc_solution_deinit(&solution);
+  }
+  print_message("%.4f of the first rollouts, %.4f of going on with them\n", parts / first, parts / whole);
+  assert_true(parts < 0.99 * first && parts < 1.02 * whole && others >= 4);
+  tfc_policy_free(policy);
+  instance_free(&i);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_what_it_is_told),
-                                     cmocka_unit_test(keeps_what_was_best), cmocka_unit_test(the_best_is_returned)};
+                                     cmocka_unit_test(keeps_what_was_best), cmocka_unit_test(the_best_is_returned),
+                                     cmocka_unit_test(parts_are_placed_anew)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
