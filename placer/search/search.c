@@ -390,7 +390,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
   bool together = !valleys, left_one = false; // together: no valley is left any more
   uint32_t idle_rounds = 0, idle_here = 0;
-  uint64_t turn = guidance ? 1 : 0, better_turn = 0, last_better = 0; // where there is a policy, it begins
+  uint64_t better_turn = 0, last_better = 0;
   const bool tight = tfc_communities_tight(p);
   const uint64_t all_turns =
       (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
@@ -403,6 +403,8 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
   double slice = 0;
   uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
+  // Where the first round has few jobs, the policy's is the first of them.
+  uint64_t turn = fixed && guidance && total_left / 10 < (uint64_t)workers * FEWEST ? 1 : 0;
   for (uint32_t round = 0; !is_over(f) && elite->count && p->device_count > 0; round++) {
     uint32_t busy = workers;
     if (f->limit) {
