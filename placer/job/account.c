@@ -10,7 +10,7 @@ static void add_errors(const struct tfc_job_candidates *c, struct tfc_text *out)
   struct tfc_learned_predictions all = {0};
   for (size_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
-    const struct tfc_learned_prediction p = {k->learned_us, k->prior_us, k->level_us};
+    const struct tfc_learned_prediction p = {k->learned_us, k->prior_us, k->median_us};
     if (k->episode && k->state == TFC_RESULT_OK && p.learned > 0 && p.given > 0 && p.measured > 0)
       out->failed |= !tfc_array_push(&all.list, p);
   }

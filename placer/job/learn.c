@@ -45,7 +45,7 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
   TFC_TRY(s, tfc_job_turns_take(l->t, at, m, "screen"));
   TFC_TRY(s, tfc_job_turns_learn(l->t, at, m));
   TFC_TRY(s, tfc_job_proposers_measured(l->t->proposers, l->algorithm, true, c->list.data[at].predicted_us,
-                                        c->list.data[at].level_us));
+                                        c->list.data[at].median_us));
   TFC_TRY(s, keep_sequence(c, at, candidate));
   tfc_job_candidates_consider(c, at);
   tfc_job_say(l->t->clock, false, NULL);

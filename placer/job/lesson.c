@@ -68,13 +68,13 @@ static tfc_status find_times(struct lesson *l, const struct tfc_measured *m) {
   return NULL;
 }
 
-tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *solution, double step_us, double scale,
+tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *solution, double step_us,
                           const struct tfc_measured *measured) {
   tfc_status s = NULL;
   struct tfc_fusion fusion = {0};
   struct lesson l = {.model = m, .fusion = &fusion};
   if (!m->learned) return NULL;
-  if (!measured->profile_count) return tfc_learned_add(m->learned, solution, step_us, scale, NULL);
+  if (!measured->profile_count) return tfc_learned_add(m->learned, solution, step_us, 1, NULL);
   l.us = calloc(m->o->graph->node_count + 1u, sizeof *l.us);
   l.operations = calloc(m->subject->cost_count + 1u, sizeof *l.operations);
   if (!l.us || !l.operations) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -86,7 +86,7 @@ tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *so
     if (o->node < m->o->graph->node_count && l.us[o->node] > 0) add_operation(&l, o), l.us[o->node] = 0;
   }
   const struct tfc_learned_trace trace = {.operations = l.operations, .operation_count = l.count};
-  TFC_TRY(s, tfc_learned_add(m->learned, solution, step_us, scale, &trace));
+  TFC_TRY(s, tfc_learned_add(m->learned, solution, step_us, 1, &trace));
 out:
   tfc_fusion_deinit(&fusion);
   free(l.us);

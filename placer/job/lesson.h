@@ -4,9 +4,9 @@
 
 #include "placer/job/model.h"
 
-// What the steps that were measured teach about costs: their operations where they were traced, and how long they took;
-// `scale` brings their times to the level of others'. Nothing where nothing is learned (--model prior).
+// What the steps that were measured teach about costs: their operations where they were traced, and how long they took.
+// Nothing where nothing is learned (--model prior).
 TFC_MUST_USE tfc_status tfc_job_lesson(struct tfc_job_model *model, const struct tfc_solution *solution, double step_us,
-                                       double scale, const struct tfc_measured *measured);
+                                       const struct tfc_measured *measured);
 
 #endif

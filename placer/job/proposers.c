@@ -24,7 +24,7 @@ const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_propo
 }
 
 tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *p, const char *name, bool learned, double simulated_us,
-                                      double level_us) {
+                                      double measured_us) {
   struct tfc_job_proposer *one = find(p, name);
   if (!one) {
     struct tfc_job_proposer made = {.name = tfc_str_dup(tfc_str_from(name)),
@@ -39,7 +39,7 @@ tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *p, const char *n
   }
   one->measured++;
   if (simulated_us < one->best_simulated) one->best_simulated = simulated_us;
-  if (level_us < one->best_measured) one->best_measured = level_us;
+  if (measured_us < one->best_measured) one->best_measured = measured_us;
   return NULL;
 }
 

@@ -17,7 +17,7 @@ struct tfc_job_proposer {
   uint32_t measured;     // of its placements
   uint32_t won;          // that were faster, in turns, than what led
   double best_simulated, // us, of its placements: what the model said before they were measured
-      best_measured;     // us, at the run's level; infinite: none
+      best_measured;     // us; infinite: none
 };
 struct tfc_job_proposers {
   TFC_ARRAY(struct tfc_job_proposer) list;
@@ -25,7 +25,7 @@ struct tfc_job_proposers {
 void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
 // A placement of `name` was measured; NaN: not known. `learned` of the first one counts.
 TFC_MUST_USE tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *proposers, const char *name, bool learned,
-                                                   double simulated_us, double level_us);
+                                                   double simulated_us, double measured_us);
 void tfc_job_proposers_won(struct tfc_job_proposers *proposers, const char *name);
 // A draw of how likely the next placement of `name` wins; below 0: it has had its share of `measurements` in all.
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,

@@ -283,6 +283,7 @@ static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *ran
     tfc_solution_deinit(&solution);
     measured += is_new;
     if (is_new) TFC_TRY(s, tfc_job_turns_measure(t, &index, 1, false));
+    if (is_new && measured % BATCH == 0) TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model)); // as searches do
   }
   TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
 out:

@@ -22,9 +22,10 @@ tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const str
 
 tfc_status tfc_job_turns_learn(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m) {
   const struct tfc_job_candidate *k = &t->candidates->list.data[index];
-  if (k->whole || !k->solution.device || k->state != TFC_RESULT_OK || !(k->level_us > 0) || !(k->median_us > 0))
-    return NULL;
-  return tfc_job_lesson(t->model, &k->solution, k->median_us, k->level_us / k->median_us, m);
+  if (k->whole || !k->solution.device || k->state != TFC_RESULT_OK || !(k->median_us > 0)) return NULL;
+  // As it was measured, not at its level: each new best is a lucky one, so levels, which are ratios to the best of the
+  // time, sink from one to the next. What drifts is forgotten with newer samples.
+  return tfc_job_lesson(t->model, &k->solution, k->median_us, m);
 }
 
 struct measuring {
@@ -49,7 +50,7 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   if (k->episode && k->algorithm)
     TFC_RETURN_IF_ERROR(tfc_job_proposers_measured(b->turns->proposers, k->algorithm,
                                                    tfc_job_is_learned(b->turns->model->o, k->algorithm),
-                                                   k->predicted_us, k->level_us));
+                                                   k->predicted_us, k->median_us));
   if (m->state == TFC_RESULT_FAILED)
     tfc_job_say(b->turns->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
   if (!k->baseline || !k->heuristic) tfc_job_candidates_consider(c, index);

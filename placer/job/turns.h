@@ -27,7 +27,7 @@ TFC_MUST_USE tfc_status tfc_job_turns_confirm(struct tfc_job_turns *turns, uint3
 // What was measured of a candidate: its numbers, its rows, and what the model learns from it.
 TFC_MUST_USE tfc_status tfc_job_turns_take(struct tfc_job_turns *turns, uint32_t index,
                                            const struct tfc_measured *measured, const char *phase);
-// A candidate whose level is known teaches the model what its operations and its step take.
+// A candidate that was measured teaches the model what its operations and its step take.
 TFC_MUST_USE tfc_status tfc_job_turns_learn(struct tfc_job_turns *turns, uint32_t index,
                                             const struct tfc_measured *measured);
 double tfc_job_turns_search_end_s(const struct tfc_job_turns *turns); // until when there is searching
