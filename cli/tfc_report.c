@@ -14,7 +14,7 @@
 enum { COMPARED = 32 }; // most runs that are compared
 struct options {
   struct tfc_common common;
-  const char *db, *out;
+  const char *db, *out, *steps, *placement;
   int64_t keep;
   bool csv;
 };
@@ -39,6 +39,16 @@ static const struct tfc_flag flags[] = {
      .minimum = 0,
      .maximum = INT64_MAX,
      .help = "gc: how many of the last runs stay"},
+    {.name = "steps",
+     .kind = TFC_FLAG_TEXT,
+     AT(steps),
+     .value = "N[-M]",
+     .help = "trace: only these steps (default: all that were traced)"},
+    {.name = "placement",
+     .kind = TFC_FLAG_TEXT,
+     AT(placement),
+     .value = "NAME",
+     .help = "trace: of this placement, by its name or number (default: the answer)"},
     {.name = "csv", .kind = TFC_FLAG_BOOL, AT(csv), .help = "the table as comma-separated values on stdout"},
 };
 static const struct tfc_program program = {
@@ -46,7 +56,7 @@ static const struct tfc_program program = {
     .summary = "look at what happened in a run",
     .usage = "tfc-report [--db FILE] list | show [RUN] [--out DIR] | compare RUN RUN... | critical [RUN] | "
              "gaps [RUN] | memory [RUN] | nodes [RUN] | trace [RUN] "
-             "[--out FILE] | gc --keep N",
+             "[--steps N-M] [--placement NAME] [--out FILE] | gc --keep N",
     .examples = "  tfc-report list\n"
                 "      the runs of tfc.db\n"
                 "  tfc-report --db tfc.db show 17 --out nmt.report\n"
@@ -131,6 +141,18 @@ static tfc_status print_lists(const struct options *o, struct tfc_report_lists *
   return s;
 }
 
+// "3" or "3-7"
+static bool parse_steps(const char *text, int64_t *out_first, int64_t *out_last) {
+  tfc_str all = tfc_str_from(text);
+  const size_t dash = tfc_str_find(all, '-');
+  tfc_str first = tfc_str_sub(all, 0, dash), last = dash == SIZE_MAX ? first : tfc_str_sub(all, dash + 1, SIZE_MAX);
+  tfc_status s = tfc_parse_i64(first, out_first);
+  if (!s) s = tfc_parse_i64(last, out_last);
+  const bool good = !s && *out_first >= 0 && *out_first <= *out_last;
+  tfc_status_free(s);
+  return good;
+}
+
 static tfc_status run(int command, const struct options *o, struct tfc_store *store, const int64_t *runs,
                       uint32_t run_count) {
   struct tfc_text text = {0};
@@ -195,7 +217,9 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
   case TRACE: {
     uint64_t events;
     const char *path = o->out ? o->out : "trace.json.gz";
-    TFC_TRY(s, tfc_report_trace(store, a, path, &events));
+    struct tfc_report_trace_options chosen = {.placement = o->placement, .last = INT64_MAX};
+    if (o->steps) parse_steps(o->steps, &chosen.first, &chosen.last);
+    TFC_TRY(s, tfc_report_trace(store, a, &chosen, path, &events));
     if (o->common.json) {
       json_t *document = json_pack("{s:o, s:I}", "file", cli_json_string(path), "events", (json_int_t)events);
       s = cli_json_print(document);
@@ -245,6 +269,11 @@ int main(int argc, char **argv) {
   if (o.csv && o.common.json) return tfc_flags_error(&program, "--csv or --json, not both");
   if (o.csv && (command == TRACE || command == GC))
     return tfc_flags_error(&program, "%s has no table for --csv", commands[command]);
+  int64_t first, last;
+  if ((o.steps || o.placement) && command != TRACE)
+    return tfc_flags_error(&program, "%s has no --steps and no --placement: trace has", commands[command]);
+  if (o.steps && !parse_steps(o.steps, &first, &last))
+    return tfc_flags_error(&program, "--steps takes a number or two, such as 3 or 3-7; '%s' is neither", o.steps);
   if (command == GC && o.keep < 0) return tfc_flags_error(&program, "gc needs --keep N");
   for (uint32_t i = 1; i < arguments.count; i++)
     if (!parse_run(&arguments, i, &runs[run_count++]))

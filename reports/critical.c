@@ -188,11 +188,12 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
 tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
   static const char sql_steps[] =
       "SELECT s.step FROM v_step s WHERE s.run_id = :run AND s.placement_id = :placement AND s.traced AND s.phase ="
-      " (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND step = :step) AND s.step IN"
-      " (SELECT step FROM v_op WHERE run_id = :run AND placement_id = :placement) ORDER BY s.step";
+      " (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND step = :step) AND EXISTS"
+      " (SELECT 1 FROM v_op o WHERE o.run_id = :run AND o.placement_id = :placement AND o.step = s.step) ORDER BY "
+      "s.step";
   struct tfc_report_lists lists = {.names = {"path", "operations", "edges"}};
   struct tfc_traced traced = {0};
-  struct tfc_table steps = {0};
+  struct tfc_table steps = {0}, step_edges = {0};
   struct shares types = {0}, edges = {0};
   struct tfc_query_args args;
   int64_t total = 0, end = 0;
@@ -202,6 +203,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
   lists.count = 3;
   TFC_TRY(s, tfc_traced_load(store, &args, &traced));
   TFC_TRY(s, list_path(&traced, &lists));
+  TFC_TRY(s, tfc_traced_edges(store, &args, &step_edges));
   const bool graph = traced.edge_count > 0;
   end = traced.end;
   TFC_TRY(s, tfc_table_query(store, sql_steps, &args, &steps));
@@ -209,7 +211,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
     struct tfc_query_args one = args;
     one.step = steps.cells[r].integer;
     tfc_traced_deinit(&traced);
-    TFC_TRY(s, tfc_traced_load(store, &one, &traced));
+    TFC_TRY(s, tfc_traced_load_step(store, &one, &step_edges, &traced));
     total += traced.end;
     TFC_TRY(s, add_path(&traced, &lists.arena, &types, &edges));
   }
@@ -245,6 +247,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
 out:
   tfc_report_lists_deinit(&lists);
   tfc_traced_deinit(&traced);
+  tfc_table_deinit(&step_edges);
   tfc_table_deinit(&steps);
   return s;
 }

@@ -46,8 +46,8 @@ tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_
   tfc_table_deinit(&t);
   TFC_TRY(s, tfc_table_query(store,
                              "WITH steps AS (SELECT step, phase, step_us FROM v_step s WHERE run_id = :run AND"
-                             " placement_id = :placement AND traced AND step IN (SELECT step FROM v_op WHERE run_id ="
-                             " :run AND placement_id = :placement))"
+                             " placement_id = :placement AND traced AND EXISTS (SELECT 1 FROM v_op o WHERE"
+                             " o.run_id = :run AND o.placement_id = :placement AND o.step = s.step))"
                              " SELECT step FROM steps ORDER BY phase <> 'final', ABS(step_us - (SELECT step_median_us"
                              " FROM v_result WHERE run_id = :run AND placement_id = :placement)), step LIMIT 1",
                              &args, &t));

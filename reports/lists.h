@@ -31,6 +31,9 @@ void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text 
 // Peak memory of devices under the answer against their limits, and what occupies each device at the moment of the
 // representative step when most is held.
 TFC_MUST_USE tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+// What each device holds over a traced step, as `memory` computes it: device_id, at_us, bytes from then on.
+TFC_MUST_USE tfc_status tfc_report_memory_levels(struct tfc_store *store, const struct tfc_query_args *args,
+                                                 struct tfc_table *out);
 // Compares runs with the first of them. Two runs are printed side by side, more as a table.
 TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                                            struct tfc_report_lists *out);

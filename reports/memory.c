@@ -45,6 +45,15 @@ static const char sql_tensors[] = HELD
     " JOIN fullest f ON f.device = h.device AND h.s <= f.t AND (h.e > f.t OR h.kind = 'variable') ORDER BY h.device,"
     " h.bytes DESC, h.node, h.output";
 
+static const char sql_levels[] = HELD
+    " SELECT DISTINCT d.device_id, l.t * 1e-3 AS at_us, l.bytes FROM (SELECT device, t, SUM(more) OVER (PARTITION BY"
+    " device ORDER BY t) AS bytes FROM events) l JOIN v_device d ON d.run_id = :run AND d.name = l.device ORDER BY"
+    " d.device_id, l.t";
+
+tfc_status tfc_report_memory_levels(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_table *out) {
+  return tfc_table_query(store, sql_levels, args, out);
+}
+
 static const char *bytes_text(char *buffer, double bytes, const char *none) {
   return bytes == bytes ? tfc_show_bytes(buffer, bytes) : none;
 }

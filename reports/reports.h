@@ -23,9 +23,15 @@ TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id,
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outcome, const char *dir);
 
-// Writes Chrome's trace format for chrome://tracing and ui.perfetto.dev, compressed where the name ends with .gz: the
-// traced steps of the answer, or, if the answer was not traced, of the last placement that was.
-TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path,
+// Writes Chrome's trace format for chrome://tracing and ui.perfetto.dev, compressed where the name ends with .gz:
+// traced steps of the answer, or, if the answer was not traced, of the last placement that was. NOT_FOUND: there is no
+// such placement or step.
+struct tfc_report_trace_options {
+  const char *placement; // its name or placement_id; NULL: the answer
+  int64_t first, last;   // the steps, as v_step numbers them
+};
+TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id,
+                                         const struct tfc_report_trace_options *options, const char *path,
                                          uint64_t *out_events);
 
 // Plain text for people: all runs; one run.

@@ -2,8 +2,10 @@
 // flow arrows from producers through transfers to consumers; a counter for each device that is 1 while it is busy. The
 // traced steps follow each other on one time axis, and each is an event of a separate process.
 #include <stdio.h>
+#include <string.h>
 #include <zlib.h>
 
+#include "reports/lists.h"
 #include "reports/reports.h"
 #include "reports/traced.h"
 #include "runtime/base/file.h"
@@ -25,7 +27,7 @@ static tfc_status gzip_text(const struct tfc_text *text, struct tfc_text *out) {
   unsigned char buffer[65536];
   tfc_status s = NULL;
   int rc;
-  if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (text->size > UINT32_MAX) TFC_FAIL(s, TFC_UNIMPLEMENTED, "a trace of more than 4 GiB");
   z.next_in = (unsigned char *)text->data, z.avail_in = (uInt)text->size;
@@ -67,6 +69,13 @@ static void add_flow(struct writer *w, int64_t from_pid, int from_tid, double fr
   begin_event(w, "f", to_pid, to_tid, to_us);
   tfc_text_printf(&w->text, ", \"bp\": \"e\", \"id\": %llu, \"cat\": \"tensor\", \"name\": \"tensor\"}",
                   (unsigned long long)w->flows);
+}
+static void add_memory(struct writer *w, const struct tfc_table *levels, double at) {
+  for (uint32_t r = 0; r < levels->row_count; r++) {
+    begin_event(w, "C", tfc_table_cell(levels, r, 0)->integer + 1, 0, at + tfc_table_cell(levels, r, 1)->real);
+    tfc_text_printf(&w->text, ", \"name\": \"memory\", \"args\": {\"bytes\": %lld}}",
+                    (long long)tfc_table_cell(levels, r, 2)->integer);
+  }
 }
 static void add_busy(struct writer *w, int64_t pid, double us, int busy) {
   begin_event(w, "C", pid, 0, us);
@@ -131,16 +140,43 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
   }
 }
 
-tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char *path, uint64_t *out_events) {
+enum { MEMORY_STEPS = 4 }; // the first ones have counters of memory, which take longer than all else
+
+// The placement that is asked for: by its number, or by its name.
+static tfc_status choose_placement(struct tfc_store *store, const char *wanted, struct tfc_query_args *args) {
+  struct tfc_table all = {0};
+  tfc_status s = NULL;
+  bool found = false;
+  TFC_TRY(s, tfc_table_query(store, "SELECT placement_id, placement FROM v_result WHERE run_id = :run", args, &all));
+  for (uint32_t r = 0; r < all.row_count && !found; r++) {
+    const struct tfc_cell *id = tfc_table_cell(&all, r, 0);
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)id->integer);
+    found = tfc_str_is(tfc_table_cell(&all, r, 1)->text, wanted) || strcmp(number, wanted) == 0;
+    if (found) args->placement = id->integer;
+  }
+  if (!found)
+    TFC_FAIL(s, TFC_NOT_FOUND, "%s: run %lld has no placement '%s' (tfc-report show %lld lists them)",
+             tfc_store_path(store), (long long)args->run, wanted, (long long)args->run);
+out:
+  tfc_table_deinit(&all);
+  return s;
+}
+
+tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const struct tfc_report_trace_options *options,
+                            const char *path, uint64_t *out_events) {
   struct tfc_query_args args;
-  struct tfc_table devices = {0}, steps = {0};
+  struct tfc_table devices = {0}, steps = {0}, levels = {0}, edges = {0};
   struct tfc_traced traced = {0};
   struct tfc_text packed = {0};
   struct writer w = {0};
   int64_t device_count = 0;
+  uint32_t written = 0;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
-  if (args.step < 0) { // the answer was not traced: take the last placement that was
+  if (options->placement)
+    TFC_TRY(s, choose_placement(store, options->placement, &args));
+  else if (args.step < 0) { // the answer was not traced: take the last placement that was
     TFC_TRY(s, tfc_table_query(store, "SELECT MAX(placement_id) FROM v_op WHERE run_id = :run", &args, &steps));
     if (steps.row_count && steps.cells[0].kind == TFC_CELL_INTEGER) args.placement = steps.cells[0].integer;
     tfc_table_deinit(&steps);
@@ -148,12 +184,13 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char 
   TFC_TRY(s,
           tfc_table_query(store, "SELECT device_id, name, label FROM v_device WHERE run_id = :run ORDER BY device_id",
                           &args, &devices));
-  TFC_TRY(s,
-          tfc_table_query(store,
-                          "SELECT step, start_us, step_us FROM v_step WHERE run_id = :run AND placement_id = :placement"
-                          " AND step IN (SELECT step FROM v_op WHERE run_id = :run AND placement_id = :placement)"
-                          " ORDER BY start_us",
-                          &args, &steps));
+  TFC_TRY(s, tfc_table_query(
+                 store,
+                 "SELECT step, start_us, step_us FROM v_step s WHERE run_id = :run AND placement_id = :placement"
+                 " AND EXISTS (SELECT 1 FROM v_op o WHERE o.run_id = :run AND o.placement_id = :placement AND"
+                 " o.step = s.step)"
+                 " ORDER BY start_us",
+                 &args, &steps));
   if (steps.row_count == 0)
     TFC_FAIL(s, TFC_NOT_FOUND, "%s: run %lld has no traced step to export", tfc_store_path(store), (long long)args.run);
   tfc_text_printf(&w.text, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
@@ -165,13 +202,23 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char 
     add_name(&w, device + 1, OPERATIONS, TFC_STR("operations"), (tfc_str){0});
     add_name(&w, device + 1, ARRIVING, TFC_STR("arriving"), (tfc_str){0});
   }
+  TFC_TRY(s, tfc_traced_edges(store, &args, &edges));
   for (uint32_t r = 0; r < steps.row_count; r++) {
     args.step = tfc_table_cell(&steps, r, 0)->integer;
-    TFC_TRY(s, tfc_traced_load(store, &args, &traced));
-    add_step(&w, &traced, args.step, tfc_table_cell(&steps, r, 1)->real - tfc_table_cell(&steps, 0, 1)->real,
-             tfc_table_cell(&steps, r, 2)->real, device_count);
+    if (args.step < options->first || args.step > options->last) continue;
+    const double at = tfc_table_cell(&steps, r, 1)->real - tfc_table_cell(&steps, 0, 1)->real;
+    TFC_TRY(s, tfc_traced_load_step(store, &args, &edges, &traced));
+    add_step(&w, &traced, args.step, at, tfc_table_cell(&steps, r, 2)->real, device_count);
     tfc_traced_deinit(&traced);
+    if (written++ >= MEMORY_STEPS) continue;
+    TFC_TRY(s, tfc_report_memory_levels(store, &args, &levels));
+    add_memory(&w, &levels, at);
+    tfc_table_deinit(&levels);
   }
+  if (!written)
+    TFC_FAIL(s, TFC_NOT_FOUND, "%s: the traced steps of the placement are %lld to %lld, none of them is asked for",
+             tfc_store_path(store), (long long)tfc_table_cell(&steps, 0, 0)->integer,
+             (long long)tfc_table_cell(&steps, steps.row_count - 1, 0)->integer);
   tfc_text_printf(&w.text, "\n]}\n");
   if (w.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (tfc_str_ends(tfc_str_from(path), ".gz")) TFC_TRY(s, gzip_text(&w.text, &packed));
@@ -180,6 +227,8 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const char 
   *out_events = w.events;
 out:
   tfc_table_deinit(&devices);
+  tfc_table_deinit(&edges);
+  tfc_table_deinit(&levels);
   tfc_table_deinit(&steps);
   tfc_traced_deinit(&traced);
   tfc_text_deinit(&w.text);

@@ -85,13 +85,14 @@ out:
   return s;
 }
 
-static tfc_status load_edges(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_traced *t,
-                             struct work *w) {
-  struct tfc_table rows = {0};
+tfc_status tfc_traced_edges(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_table *out) {
+  return tfc_table_query(
+      store, "SELECT producer_id, consumer_id, output FROM v_edge WHERE run_id = :run ORDER BY edge_id", args, out);
+}
+
+static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_traced *t, struct work *w) {
+  const struct tfc_table rows = *edge_rows;
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_table_query(store,
-                             "SELECT producer_id, consumer_id, output FROM v_edge WHERE run_id = :run ORDER BY edge_id",
-                             args, &rows));
   t->edge_count = rows.row_count;
   w->edges = TFC_ARENA_ARRAY(&t->arena, struct edge, (size_t)rows.row_count + 1);
   if (!w->edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -137,7 +138,6 @@ static tfc_status load_edges(struct tfc_store *store, const struct tfc_query_arg
   t->links = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_link, links);
   if (!t->links) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:
-  tfc_table_deinit(&rows);
   return s;
 }
 
@@ -312,11 +312,20 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
 }
 
 tfc_status tfc_traced_load(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_traced *out) {
+  struct tfc_table edges = {0};
+  tfc_status s = tfc_traced_edges(store, args, &edges);
+  if (!s) s = tfc_traced_load_step(store, args, &edges, out);
+  tfc_table_deinit(&edges);
+  return s;
+}
+
+tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_args *args,
+                                const struct tfc_table *edges, struct tfc_traced *out) {
   struct tfc_traced t = {0};
   struct work w = {0};
   tfc_status s = NULL;
   TFC_TRY(s, load_rows(store, args, &t));
-  TFC_TRY(s, load_edges(store, args, &t, &w));
+  TFC_TRY(s, load_edges(edges, &t, &w));
   t.path = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_item, 2 * (size_t)t.op_count + 1);
   t.gaps = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_gap, (size_t)t.op_count + w.device_count + 1);
   if (!t.path || !t.gaps) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -54,6 +54,11 @@ struct tfc_traced {
 };
 TFC_MUST_USE tfc_status tfc_traced_load(struct tfc_store *store, const struct tfc_query_args *args,
                                         struct tfc_traced *out);
+// The same for many steps of a run: its edges once.
+TFC_MUST_USE tfc_status tfc_traced_edges(struct tfc_store *store, const struct tfc_query_args *args,
+                                         struct tfc_table *out);
+TFC_MUST_USE tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_args *args,
+                                             const struct tfc_table *edges, struct tfc_traced *out);
 void tfc_traced_deinit(struct tfc_traced *traced);
 
 #endif

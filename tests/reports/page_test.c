@@ -220,7 +220,7 @@ static void test_trace(void **state) {
   char file[128];
   uint64_t events;
   snprintf(file, sizeof file, "%s/trace.json.gz", folder);
-  assert_ok(tfc_report_trace(store, sample.run_id, file, &events));
+  assert_ok(tfc_report_trace(store, sample.run_id, &(struct tfc_report_trace_options){.last = 1000}, file, &events));
   gzFile in = gzopen(file, "rb");
   assert_non_null(in);
   static char text[32 << 20];
@@ -232,7 +232,7 @@ static void test_trace(void **state) {
   struct tfc_file plain;
   uint64_t again;
   snprintf(file, sizeof file, "%s/trace.json", folder);
-  assert_ok(tfc_report_trace(store, sample.run_id, file, &again));
+  assert_ok(tfc_report_trace(store, sample.run_id, &(struct tfc_report_trace_options){.last = 1000}, file, &again));
   assert_ok(tfc_file_map(file, &plain));
   assert_int_equal(again, events);
   assert_int_equal(plain.size, size);
@@ -269,7 +269,9 @@ static void test_trace(void **state) {
                                " producer_id AND p.step = c.step AND p.placement = c.placement WHERE c.placement ="
                                " 'answer' AND p.device <> c.device)"));
   assert_true(counters >= 2 * 4 * 30 && counters % 2 == 0); // on and off, at least once for each device and step
-  assert_fails(tfc_report_trace(store, sample.run_id, "/nowhere/at/all.gz", &events), TFC_DATA_LOSS, "/nowhere");
+  assert_fails(tfc_report_trace(store, sample.run_id, &(struct tfc_report_trace_options){.last = 1000},
+                                "/nowhere/at/all.gz", &events),
+               TFC_DATA_LOSS, "/nowhere");
 }
 
 static void test_unwritable_directory(void **state) {
