@@ -266,10 +266,10 @@ out:
 static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *random) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
-  const struct tfc_problem *p = t->model->problem;
   struct tfc_solution solution = {0};
   uint32_t measured = 0;
   for (uint32_t i = 0; measured < o->random_first && i < 4 * o->random_first && !tfc_job_cancelled(t->clock); i++) {
+    const struct tfc_problem *p = t->model->problem; // made anew by each rebuild
     uint32_t used = 1 + i % p->device_count, first = (uint32_t)tfc_random_below(random, p->device_count), index;
     bool is_new = false;
     TFC_TRY(s, tfc_solution_init(&solution, p));
