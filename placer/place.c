@@ -1,4 +1,4 @@
-// A cost graph and a machine file in, a placement document out.
+// Places a cost graph on a machine file; the result is a placement document.
 #include "placer/place.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
   f->objective = p->objective;
   f->value_us = us(v.value), f->value_ps = v.value, f->feasible = v.feasible;
   f->transfers = v.transfers, f->transfer_bytes = v.transfer_bytes;
-  // The step's own time, whatever the objective.
+  // The simulated step time, whatever the objective.
   int64_t step = 0;
   for (uint32_t n = 0; n < p->node_count; n++)
     if (timeline.end[n] > step) step = timeline.end[n];
@@ -119,7 +119,7 @@ tfc_status tfc_place_describe(const struct tfc_problem *p, const struct tfc_solu
   return NULL;
 }
 
-// "single:DEVICE" of every device, and the rivals that were given, as baselines of the document. *best: the best single
+// Adds "single:DEVICE" for every device, and the given rivals, as baselines of the document. *best: the best single
 // device that fits.
 static tfc_status add_baselines(const struct tfc_place_options *o, const struct tfc_problem *p, struct tfc_placement *f,
                                 int64_t *out_best) {
@@ -179,7 +179,7 @@ out:
   return s;
 }
 
-// --devices N: N devices of the kind on which the graph runs fastest, among the kinds that have as many.
+// --devices N: N devices of one kind; among the kinds with at least N, the one on which the graph runs fastest.
 static tfc_status select_devices(const char *list, const struct tfc_cost_graph *g, struct tfc_machine *m) {
   int64_t count;
   tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
@@ -220,7 +220,7 @@ static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph 
     TFC_TRY(s, tfc_parse_bytes(tfc_str_from(equals + 1), &bytes));
     TFC_TRY(s, tfc_machine_limit(*machine, (tfc_str){o->limits[i], (size_t)(equals - o->limits[i])}, bytes));
   }
-  if (o->evaluate) { // devices first, before the problem is made
+  if (o->evaluate) { // check devices first, before the problem is made
     bool file = strncmp(o->evaluate, "single:", 7) != 0 && strcmp(o->evaluate, "-") != 0;
     if (file) TFC_TRY(s, tfc_placement_read(o->evaluate, placement));
     TFC_TRY(s, tfc_placement_check_devices(o->evaluate, *placement, *machine, false));
@@ -294,7 +294,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
                     (double)best_single / (double)(r->value ? r->value : 1));
   else
     tfc_text_printf(&t, "no single device can hold and run it\n");
-  if (r->bound.value > 0 && !r->excess) // what does not fit may be below it
+  if (r->bound.value > 0 && !r->excess) // a placement that does not fit may be below the bound
     tfc_text_printf(&t, "lower bound: %s (%s), gap at most %.2f %%%s\n", tfc_show_us(bound, us(r->bound.value)),
                     tfc_bound_name(r->bound.kind), 100 * ((double)r->value / (double)r->bound.value - 1),
                     r->optimal ? ": optimal" : "");
@@ -306,7 +306,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
   out->summary = t.data;
 }
 
-// Every row of the table: single devices, and the files that were given.
+// Rivals for every row of the table: single devices, and the given files.
 static tfc_status read_rivals(const struct tfc_place_options *o, const struct tfc_problem *p, struct tfc_rival *rivals,
                               uint32_t *count) {
   tfc_status s = NULL;
@@ -315,7 +315,7 @@ static tfc_status read_rivals(const struct tfc_place_options *o, const struct tf
     struct tfc_rival *r = &rivals[*count];
     r->name = "single";
     tfc_status illegal = tfc_placement_single(p, p->machine->devices[i].name, &r->solution);
-    *count += illegal == NULL; // the table says why not
+    *count += illegal == NULL; // the table's note says why
     tfc_status_free(illegal);
   }
   for (uint32_t i = 0; i < o->baseline_count; i++) {
@@ -358,7 +358,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   f->seed = options.seed, f->evaluations = out->search.evaluations;
   summarise(p, best_single, out);
   out->over_limits = tfc_place_over_limits(p, f);
-  // Modelled runs have no noise: equal to the best single device is not better.
+  // Simulated times have no noise: equal to the best single device is not better.
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
 out:
@@ -406,7 +406,7 @@ static tfc_status measure(const struct tfc_place_options *o, const struct tfc_pr
     s = single ? tfc_placement_single(p, p->machine->devices[i].name, &solutions[count])
                : solution_of_file(equals + 1, p, &solutions[count]);
     if (s && !single) goto out;
-    const bool runs = !s; // a device that cannot run all is no rival
+    const bool runs = !s; // a device that cannot run everything is not a rival
     tfc_status_free(s);
     s = NULL;
     if (!runs) continue;

@@ -24,33 +24,34 @@ struct tfc_place_options {
   uint32_t limit_count;
   const char *const *baselines; // [baseline_count] "NAME=FILE" placement files
   uint32_t baseline_count;
-  const char *save_problem;         // directory (made if it is not there): graph.json and machine.yaml; NULL: none
+  const char *save_problem;         // directory (created if missing) for graph.json and machine.yaml; NULL: none
   struct tfc_search_options search; // algorithms, budget, seed, threads, cancel, progress
-  // Steps are measured by a command (placer/elsewhere); NULL: nothing is.
+  // Steps are measured by a command (placer/elsewhere); NULL: nothing is measured.
   const struct tfc_elsewhere_settings *elsewhere;
 };
 
 struct tfc_place_outcome {
-  int exit_code;                    // always set: 0, 1, 2, 3, 4, 5, 6, 7, or 130 when cancelled
+  int exit_code;                    // always set: 0 to 7, or 130 when cancelled
   struct tfc_placement *placement;  // what to print and to write; NULL only where the status is an error
   struct tfc_search_outcome search; // entries of each algorithm, bound (searches only)
   char *summary;                    // a few lines for people, with the gap; NULL for none
   int64_t run;                      // in the database, where steps were measured; else 0
-  char *over_limits;                // which devices hold more than they may, and how much; NULL: none does
+  char *over_limits;                // which devices exceed their limits, and by how much; NULL: none
 };
 // The status says what failed (outcome.exit_code is right in either case). Under --evaluate: 4 for an unknown device
 // or kind of device, checked before 3; 5 above a memory limit, with the document (`feasible: false`).
 TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
 void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
 
-// The same for a program that measures: its order is the precedence itself, which holds whatever operations take.
+// The document of a solution for a program that measures: its order is the precedence itself, which does not depend on
+// times.
 TFC_MUST_USE tfc_status tfc_place_describe(const struct tfc_problem *problem, const struct tfc_solution *solution,
                                            struct tfc_placement **out);
 
 // "acc:0 holds 2 kB, 500 B over its limit of 1.5 kB; ..." of the document's devices, for tfc_place_outcome.over_limits.
 char *tfc_place_over_limits(const struct tfc_problem *problem, const struct tfc_placement *placement);
 
-// What a run that measured has for its caller; `from` is empty afterwards.
+// Moves the outcome of a measured run to its caller's structure; `from` is empty afterwards.
 void tfc_place_take(struct tfc_elsewhere_outcome *from, struct tfc_place_outcome *out);
 
 // The document of a solution by simulation: devices, value, step, transfers, placement, order. `bound` may be NULL.

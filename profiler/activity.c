@@ -1,7 +1,6 @@
-// Records come in any order, from CUPTI's own thread, and are only stored at first. Once a step, when all of them are
-// there, they are put together, checked and summed: correlations are looked up in a sorted list, streams are walked in
-// order. Broken records are counted and left out, never repaired. The counts fail the measurement, so no rule here has
-// to guess.
+// Records arrive in any order, on CUPTI's own thread, and are only stored then. Once a step, when all have arrived,
+// they are joined, checked and summed: correlations are looked up in a sorted list, streams are walked in order. Broken
+// records are counted and left out, never repaired; the counts make the measurement fail, so no rule here has to guess.
 #include "profiler/activity.h"
 
 #include <pthread.h>
@@ -10,15 +9,15 @@
 
 #include "runtime/base/map.h"
 
-// Stamps of two clocks (multiprocessors, copy engines) are brought to one: neighbours in a stream may seem to overlap
-// by so much. Branches of a captured graph do overlap.
+// Stamps of two clocks (multiprocessors, copy engines) are converted to one, so neighbours in a stream may seem to
+// overlap by this much. Branches of a captured graph really overlap.
 enum { OVERLAP_NS = 2000 };
-// A GPU's clock is brought to the host's by less than this.
+// The error of converting a GPU's clock to the host's is less than this.
 enum { CLOCKS_NS = 100000 };
 
 struct link { // correlation → external
   uint32_t correlation;
-  uint32_t order; // the innermost of nested marks comes last and counts
+  uint32_t order; // with nested marks the innermost one, which comes last, counts
   uint64_t external;
 };
 struct tfc_activity {
@@ -26,7 +25,7 @@ struct tfc_activity {
   TFC_ARRAY(struct tfc_activity_work) works;
   TFC_ARRAY(struct link) links;
   TFC_ARRAY(struct tfc_activity_call) calls;
-  struct tfc_intmap nodes;  // of captured graphs: node → uid; a long run has millions
+  struct tfc_intmap nodes;  // of captured graphs: node → uid; a long run has millions of them
   struct tfc_intmap clones; // clone → original
   uint64_t dropped, waits_broken;
   int64_t begin_ns; // of the step
@@ -123,7 +122,7 @@ static int by_correlation(const void *a, const void *b) {
 }
 #define ORDER(field)                                                                                                   \
   if (x->field != y->field) return x->field < y->field ? -1 : 1
-static int by_stream(const void *a, const void *b) { // 0: one record, twice
+static int by_stream(const void *a, const void *b) { // 0: the same record twice
   const struct tfc_activity_work *x = a, *y = b;
   ORDER(context);
   ORDER(stream);
@@ -134,7 +133,7 @@ static int by_stream(const void *a, const void *b) { // 0: one record, twice
   ORDER(kind);
   return 0;
 }
-static int by_time(const void *a, const void *b) { // 0: one record, twice
+static int by_time(const void *a, const void *b) { // 0: the same record twice
   const struct tfc_activity_call *x = a, *y = b;
   ORDER(start_ns);
   ORDER(end_ns);
@@ -154,7 +153,7 @@ static int by_start(const void *a, const void *b) {
 
 static const struct link *find_link(const struct tfc_activity *a, uint32_t correlation) {
   size_t low = 0, high = a->links.count;
-  while (low < high) { // the last with this correlation
+  while (low < high) { // binary search: the last with this correlation
     size_t middle = (low + high) / 2;
     if (a->links.data[middle].correlation <= correlation)
       low = middle + 1;
@@ -165,7 +164,7 @@ static const struct link *find_link(const struct tfc_activity *a, uint32_t corre
 }
 
 static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_node) { // its uid
-  for (int depth = 0; depth < 4; depth++) {                                           // a clone of a clone
+  for (int depth = 0; depth < 4; depth++) {                                           // a clone may be a clone's clone
     const uint64_t *uid = tfc_intmap_get(&a->nodes, graph_node), *original = NULL;
     if (uid || !(original = tfc_intmap_get(&a->clones, graph_node))) return uid;
     graph_node = *original;
@@ -173,7 +172,7 @@ static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_no
   return NULL;
 }
 
-// Where the work belongs; false: to another step.
+// Finds the node or transfer that the work belongs to; false: it belongs to another step.
 static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_activity_work *w) {
   w->device = UINT16_MAX;
   w->uid = UINT32_MAX;
@@ -223,7 +222,7 @@ static bool begins_early(const struct tfc_activity_work *x, const struct tfc_act
          y->end_ns >= x->end_ns;
 }
 
-// Busy and attributed times of sorted works; each record once.
+// Sums busy and attributed times of sorted works; each record counts once.
 static void sum_works(struct tfc_activity_result *out) {
   size_t kept = 0;
   for (size_t i = 0; i < out->works.count; i++) {
@@ -271,7 +270,7 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
       out->out_of_order++;
       continue;
     }
-    out->busy_ns -= x->end_ns - y->start_ns; // counted once: the first one's
+    out->busy_ns -= x->end_ns - y->start_ns; // the overlap counts once, for the first
     if (y->uid != UINT32_MAX) out->attributed_ns -= x->end_ns - y->start_ns;
     y->start_ns = x->end_ns;
     if (y->end_ns < y->start_ns) {

@@ -50,7 +50,7 @@ struct tfc_activity_call {
   char name[24];            // "stream", "event", "stream waits for event", "context"; "device", "pinned", ...
 };
 
-// The external id of a launch: what the marks carry.
+// The external id of a launch, which the marks carry.
 static inline uint64_t tfc_activity_external(uint32_t step, uint16_t device, uint32_t uid) {
   return (uint64_t)(step & 0xffffff) << 40 | (uint64_t)(device & 0xff) << 32 | uid;
 }
@@ -58,7 +58,7 @@ static inline uint64_t tfc_activity_external(uint32_t step, uint16_t device, uin
 struct tfc_activity;
 TFC_MUST_USE tfc_status tfc_activity_create(struct tfc_activity **out);
 void tfc_activity_free(struct tfc_activity *a); // NULL is fine
-// Adding never fails aloud: what finds no memory counts as dropped.
+// Adding reports no error: a record for which there is no memory counts as dropped.
 void tfc_activity_add(struct tfc_activity *a, const struct tfc_activity_work *work);
 void tfc_activity_correlate(struct tfc_activity *a, uint32_t correlation, uint64_t external);
 void tfc_activity_drop(struct tfc_activity *a, uint64_t count);
@@ -66,28 +66,29 @@ void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *c
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
 // Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
-size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works); // records that were not taken; those of work
-// A step begins at `begin_ns` (CLOCK_MONOTONIC_RAW): what came in so far is of none that matters, and what comes from
-// here on and ran before is not this one's.
+// Records that were not taken yet; how many of them are work.
+size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works);
+// A step begins at `begin_ns` (CLOCK_MONOTONIC_RAW): all records so far are forgotten, and work that began before is
+// not counted to this step.
 void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns);
 
 struct tfc_activity_result {
   TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
-  // Broken records of work and of memory. Twice: delivered again as they were.
+  // Broken records of work and of memory. Twice: delivered a second time unchanged.
   uint64_t dropped, zero_stamped, out_of_order, twice;
   uint64_t late;                             // work of other steps
   int64_t busy_ns, attributed_ns;            // sums over works; of those with a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
   uint64_t synchronizations, allocations, allocated_bytes;
   int64_t synchronized_ns;
-  // Waits that are left out: without stamps, ending before they begin, delivered twice, or without memory for them.
-  // They say what the host did beside the measurement: they do not decide whether it is one.
+  // Waits that are left out: without stamps, ending before they begin, delivered twice, or no memory for them. They
+  // only describe what the host did, so they do not make the measurement invalid.
   uint64_t waits_broken;
 };
 void tfc_activity_result_deinit(struct tfc_activity_result *r);
 TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);
-// ABORTED with the counts when records were dropped, have no stamps, contradict each other, came twice or are of other
-// steps. Records that are missing are the collector's to find: it knows what was launched.
+// ABORTED with the counts if records were dropped, have no stamps, contradict each other, came twice or belong to other
+// steps. Missing records are found by the collector, which knows what was launched.
 TFC_MUST_USE tfc_status tfc_activity_trust(const struct tfc_activity_result *r);
 
 #endif

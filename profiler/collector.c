@@ -5,7 +5,7 @@
 
 #include "runtime/base/clock.h"
 
-enum { SHORT_GAP_NS = 1000 }; // going from one operation to the next, not waiting
+enum { SHORT_GAP_NS = 1000 }; // shorter gaps are the transition to the next operation, not waiting
 
 tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device, struct tfc_collector **out) {
   tfc_status s = NULL;
@@ -19,7 +19,7 @@ tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device
   c->sink.owner = c;
   for (uint32_t i = 0; i < 2 * device_count + 1; i++) {
     struct tfc_trace_buffer *b = &c->sink.buffers[i];
-    // Touched here, so that no page is faulted in while a step is timed.
+    // Touched now, so that there are no page faults while a step is timed.
     if (!(b->records = malloc(records_per_device * sizeof *b->records)))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for %zu trace records", records_per_device);
     memset(b->records, 0, records_per_device * sizeof *b->records);
@@ -59,7 +59,7 @@ bool tfc_collector_make_room(struct tfc_collector *c) {
     struct tfc_trace_buffer *b = &c->sink.buffers[i];
     size_t capacity = b->capacity + 2 * b->dropped;
     struct tfc_trace_record *records = b->dropped ? malloc(capacity * sizeof *records) : NULL;
-    if (!records) continue; // nothing dropped, or no memory: then draining says so
+    if (!records) continue; // nothing was dropped, or no memory: then draining reports it
     memset(records, 0, capacity * sizeof *records);
     free(b->records);
     b->records = records;

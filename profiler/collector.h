@@ -20,26 +20,26 @@ struct tfc_collector;
 TFC_MUST_USE tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device,
                                              struct tfc_collector **out);
 void tfc_collector_free(struct tfc_collector *collector); // NULL is fine
-// Once, for the devices that the collector's steps will run on: where some work on their own, a GPU profiler dates
-// their operations, or else their own events.
+// Call it once with the devices of the collector's steps: for asynchronous devices it chooses a GPU profiler, or else
+// the devices' own events, to time operations.
 struct tfc_device_set;
 TFC_MUST_USE tfc_status tfc_collector_watch(struct tfc_collector *collector, const struct tfc_device_set *set);
-// "CUPTI", or "CUDA events: why"; NULL where no device works on its own.
+// "CUPTI", or "CUDA events: why"; NULL: no asynchronous device
 const char *tfc_collector_timer(const struct tfc_collector *collector);
 // Before steps that are not traced: a GPU profiler stops recording until the next reset.
 TFC_MUST_USE tfc_status tfc_collector_rest(struct tfc_collector *collector);
 struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);
 void tfc_collector_reset(struct tfc_collector *collector);
-// After a step: true when records found no room; there is more room then, and the step's trace is not to be used. (How
-// often the nodes of a loop run is known when they have run.)
+// After a step: true if there was no room for some records. Then room is made, and the step's trace must not be used.
+// (How often the nodes of a loop run is known only afterwards.)
 bool tfc_collector_make_room(struct tfc_collector *collector);
 
 struct tfc_profile_op {
   int64_t start_ns, duration_ns; // since the step began
   uint32_t node;
   uint32_t device;
-  int64_t dispatch_ns; // launching it, on the host, where devices work on their own; else -1
-  int64_t launched_ns; // when that had been done, since the step began; else -1
+  int64_t dispatch_ns; // time to launch it on the host, for asynchronous devices; else -1
+  int64_t launched_ns; // when it had been launched, since the step began; else -1
 };
 struct tfc_profile_transfer {
   int64_t start_ns, duration_ns;
@@ -47,9 +47,9 @@ struct tfc_profile_transfer {
   uint32_t id; // transfer of the plan
   uint32_t device;
 };
-// Why a device stood still. Each gap between operations is cut: until the next operation had been launched (devices
-// that work on their own) it is launch, then transfer while a tensor was arriving, the rest is dependency (it waited
-// for another device). Work, the three of them and the end add up to the step.
+// Why a device was idle. Each gap between operations is divided: until the next operation had been launched
+// (asynchronous devices) it is `launch`; then, while a tensor was arriving, `transfer`; the rest is `dependency`
+// (waiting for another device). Work, these three and the end add up to the step.
 struct tfc_idle {
   int64_t work_ns, launch_ns, transfer_ns, dependency_ns;
   int64_t end_ns;                // it was done before the step was
@@ -57,12 +57,12 @@ struct tfc_idle {
   uint32_t launch_gaps;
 };
 struct tfc_profile_busy {
-  // operations_ns <= busy_ns <= the step's duration; busy: with the gaps below 1 us from one operation to the next
+  // operations_ns <= busy_ns <= the step's duration; busy_ns includes gaps below 1 us between operations.
   int64_t operations_ns, busy_ns;
   uint32_t operations;
   struct tfc_idle idle;
 };
-// Of one step. Zeroed at first; reuse keeps its arrays.
+// The profile of one step. Zeroed at first; arrays are reused.
 struct tfc_step_profile {
   int64_t start_ns;    // CLOCK_MONOTONIC_RAW, the first operation's start
   int64_t duration_ns; // to the last operation's end, all devices
@@ -77,16 +77,16 @@ struct tfc_step_profile {
 };
 void tfc_step_profile_deinit(struct tfc_step_profile *profile);
 
-// What records' numbers mean, for messages.
+// Names for the numbers in records, for messages.
 struct tfc_plan_info;
 struct tfc_collector_names {
   const struct tfc_graph *graph;
   const struct tfc_plan_info *plan;
 };
-// `names` (NULL: messages have numbers). `async[node]` (NULL: none): operations that wait for the outside and hold no
-// device; they are left out. ABORTED: records were dropped, have no stamp, end before they begin, came twice, overlap
-// on one device, are missing for what is known to have been launched, or there are none: such a step is never a
-// measurement.
+// `names` NULL: messages have numbers. `async[node]` (NULL: none): operations that wait for something outside of the
+// step and occupy no device; they are left out. ABORTED: records were dropped, have no stamp, end before they begin,
+// came twice, overlap on one device, are missing although the work was launched, or there are none: such a step is not
+// a measurement.
 TFC_MUST_USE tfc_status tfc_collector_drain(struct tfc_collector *collector, const struct tfc_collector_names *names,
                                             const bool *async, struct tfc_step_profile *out);
 

@@ -1,5 +1,5 @@
-// Asynchronous devices (GPUs). An operation has two intervals there: its dispatch on the host, and its execution on the
-// device, from its first kernel's start to its last one's end. They are joined by node, never mixed.
+// Asynchronous devices (GPUs). An operation has two intervals: its dispatch on the host, and its execution on the
+// device, from its first kernel's start to its last kernel's end. They are joined by node, never mixed.
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +73,9 @@ tfc_status tfc_collector_rest(struct tfc_collector *c) {
   return c->profiler ? tfc_gpu_profiler_record(false) : NULL;
 }
 
-// What ran before the first of several traced steps (initialisation, algorithms that were measured, captures) may have
-// left records that are still to come: they would be taken for broken ones of the step. Now, so that beginning the step
-// forgets them. What fails here is lost, or shows again, when the step is drained.
+// Work before the first of several traced steps (initialisation, algorithms that were measured, captures) may have
+// records that arrive late and would look like broken ones of the step. They are taken now, and beginning the step
+// forgets them. An error here is ignored: it shows again when the step is drained.
 static void take_late_records(struct tfc_collector *c) {
   size_t before = SIZE_MAX, works = 0;
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
@@ -98,7 +98,7 @@ void tfc_collector_reset_gpu(struct tfc_collector *c) {
   c->step++;
   tfc_activity_begin(c->activity, tfc_now_ns());
   tfc_status s = tfc_gpu_profiler_record(true);
-  if (s) tfc_activity_drop(c->activity, 1); // the step's drain says so
+  if (s) tfc_activity_drop(c->activity, 1); // draining the step reports it
   tfc_status_free(s);
 }
 
@@ -127,8 +127,8 @@ uint64_t tfc_collector_same_transfer(const struct tfc_step_profile *p, size_t fi
   return copies;
 }
 
-// Works come by start, as the transfers of one number do; what is more than there are of those belongs to the last.
-// dated: by the first transfer of each number, the works that it had.
+// Sets the times of transfers. Works arrive in order of start, like the transfers with one number; additional works
+// belong to the last of these. dated: for the first transfer of each number, how many works it had.
 static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_work *w, size_t *dated) {
   const struct tfc_profile_transfer like = {.id = w->uid & ~TFC_TRACE_UID_TRANSFER, .device = w->device};
   size_t low = 0, high = p->transfers.count, next = 0;
@@ -146,7 +146,7 @@ static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_
   if (!copies) return;
   struct tfc_profile_transfer *t = &p->transfers.data[low + (k < copies ? k : copies - 1)];
   int64_t end = t->start_ns + t->duration_ns;
-  if (k < copies) { // the host's view of it was wider
+  if (k < copies) { // the host's interval was longer
     t->start_ns = w->start_ns;
     end = w->end_ns;
   }
@@ -154,8 +154,8 @@ static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_
   t->duration_ns = end - t->start_ns;
 }
 
-// Records come when everything is done, if need be a little later, and those of one thread's launches after another's:
-// they are all there when asking again brings no more, and not fewer than were launched.
+// Waits for the records of the step. They arrive after the work is done, some a little later, one launching thread
+// after the other: all are there when another request brings no more and there are not fewer than launches.
 static tfc_status wait_for_records(struct tfc_collector *c) {
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
     if (c->own[d]) TFC_RETURN_IF_ERROR(c->set->devices[d]->driver->synchronize(c->set->devices[d]));
@@ -170,7 +170,7 @@ static tfc_status wait_for_records(struct tfc_collector *c) {
   return NULL;
 }
 
-// This step is no measurement. A profiler that fails again and again is left for the devices' own events, which say so.
+// The step is no measurement. A profiler that fails again and again is replaced by the devices' own events.
 static tfc_status distrust(struct tfc_collector *c, tfc_status reason) {
   if (++c->untrusted < MOST_UNTRUSTED) return NULL;
   char *timer = tfc_format("CUDA events: %s cannot be relied on: %s", c->profiler->name, tfc_status_message(reason));
@@ -221,7 +221,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
   size_t *dated = calloc(p->transfers.count + 1, sizeof *dated);
   if (!dated) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_status s = NULL;
-  size_t last = SIZE_MAX; // the operation that the last work belonged to
+  size_t last = SIZE_MAX; // the operation of the last work
   for (size_t i = 0; i < r->works.count && !s; i++) {
     const struct tfc_activity_work *w = &r->works.data[i];
     if (w->uid == UINT32_MAX || w->device >= c->device_count) continue;

@@ -16,7 +16,7 @@ static int by_uid(const void *a, const void *b) {
   return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-// Works of a node or a transfer, in works that are sorted by_uid.
+// The number of works of a node or a transfer; works are sorted by uid.
 static uint64_t count(const struct tfc_activity_result *r, uint32_t device, uint32_t uid) {
   size_t low = 0, high = r->works.count, n = 0;
   while (low < high) {
@@ -63,7 +63,7 @@ tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tf
     const uint64_t recorded = launched ? count(r, op->device, op->node) : 0;
     if (recorded < launched) return missing(c, names, op->node, false, op->device, launched, recorded);
   }
-  for (size_t i = 0, next; i < p->transfers.count; i = next) { // those of a loop have one number
+  for (size_t i = 0, next; i < p->transfers.count; i = next) { // transfers of a loop share a number
     const struct tfc_profile_transfer *t = &p->transfers.data[i];
     const uint64_t launched = tfc_collector_same_transfer(p, i, &next);
     if (!c->own[t->device] || launched == 0) continue;

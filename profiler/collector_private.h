@@ -12,15 +12,15 @@ struct tfc_dispatch {
 struct tfc_collector {
   struct tfc_trace_sink sink;
   uint32_t device_count;
-  // Devices that work on their own; NULL: there is none.
+  // Asynchronous devices; `own` NULL: there are none.
   bool *own; // [device]
   char *timer;
   const struct tfc_gpu_profiler *profiler; // NULL: the devices' events
   struct tfc_activity *activity;
   struct tfc_activity_result activity_result;
   uint32_t step;      // number of the traced step: part of external ids
-  uint32_t untrusted; // steps in a row whose records were of no use
-  bool traced;        // the step before was traced: all records of what ran until then are here
+  uint32_t untrusted; // consecutive steps whose records could not be used
+  bool traced;        // the step before was traced: all records of earlier work have arrived
   const struct tfc_device_set *set;
   TFC_ARRAY(struct tfc_dispatch) dispatches; // OP records of those devices, of the step that is drained
   uint64_t launches;                         // sum of theirs, and a copy for each transfer that has bytes
@@ -29,15 +29,15 @@ void tfc_collector_reset_gpu(struct tfc_collector *c);
 // Executions and transfers from the profiler's records. ABORTED: they cannot be trusted.
 tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_collector_names *names,
                                    struct tfc_step_profile *p);
-// What was launched has its records: ABORTED names an operation or a transfer that lacks some. Sorts dispatches by
+// Whether all launches have records: ABORTED names an operation or a transfer that lacks some. Sorts dispatches by
 // node, and r->works.
 tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tfc_collector_names *names,
                                         const struct tfc_step_profile *p, struct tfc_activity_result *r);
-// How many of the transfers from `first` on that have its device and its number are copies; they are sorted so, copies
-// first. *out_next: behind those.
+// How many of the transfers from `first` on that have the same device and number are copies; transfers are sorted by
+// these, copies first. *out_next: the first one after them.
 uint64_t tfc_collector_same_transfer(const struct tfc_step_profile *p, size_t first, size_t *out_next);
 int tfc_collector_by_node(const void *a, const void *b); // of struct tfc_profile_op, or what begins with one
-// Gives operations that ran there their dispatch; those that launched nothing get a place of no length.
+// Adds the dispatch intervals to the operations; an operation that launched nothing gets an interval of length 0.
 tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_step_profile *p);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { KEPT = 64 };
 struct cell {
-  float *samples; // [KEPT] a ring, made on first use
+  float *samples; // [KEPT] a ring buffer, allocated on first use
   uint32_t count, next;
   float fastest;
 };
@@ -119,7 +119,7 @@ static tfc_status share_out(struct tfc_cost_table *t, const struct tfc_fusion *f
   return NULL;
 }
 
-// Devices of a kind that are busy when an operation starts, itself included. Operations come by their start.
+// How many devices of a kind are busy when an operation starts, itself included. Operations are sorted by start.
 static uint32_t busy_devices(const struct tfc_profile_op *o, int64_t *end, const uint32_t *kind_of_device,
                              uint32_t device_count) {
   uint32_t busy = 0;
@@ -159,7 +159,7 @@ void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_tabl
                       const struct tfc_fusion *fusion, const struct tfc_step_profile *p, const uint32_t *kind_of_device,
                       uint32_t device_count, uint32_t kind) {
   int64_t *end = calloc(device_count + 1u, sizeof *end);
-  if (!end) return; // one observation less
+  if (!end) return; // only an observation is missing then
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
     uint32_t busy = busy_devices(o, end, kind_of_device, device_count);

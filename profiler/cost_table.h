@@ -1,5 +1,5 @@
-// Cost table: what each operation takes on each kind of device, learned from steps. Samples are kept (the last 64 of
-// each), so that the answer is a median with quartiles and can be refit as more steps are measured. One thread.
+// Cost table: the time of each operation on each kind of device, learned from steps. The last 64 samples of each are
+// kept, so the result is a median with quartiles, which changes as more steps are measured. One thread.
 #ifndef TFC_PROFILER_COST_TABLE_H
 #define TFC_PROFILER_COST_TABLE_H
 
@@ -10,10 +10,10 @@ struct tfc_cost {
   uint32_t samples;
 };
 
-// Which operations' time holds the work of which nodes: rewrites make one operation of several. `done_by[node]` is the
-// operation, or UINT32_MAX; NULL: none was rewritten. A fused operation's time is shared out by what its members take
-// by themselves (`weights`, a table of times without rewrites; NULL or nothing known: the operation keeps it all). The
-// shares of members that stay with it wherever it goes (`kept`) are its own: that is when their work is done.
+// Which nodes' work is in which operation's time, because rewrites fuse several operations into one. `done_by[node]` is
+// the operation that does the node's work, or UINT32_MAX; NULL: nothing is fused. A fused operation's time is divided
+// among its members by what they take alone (`weights`, a table of times without rewrites; NULL or nothing known: the
+// operation keeps all). The operation also keeps the shares of members that stay with it in every placement (`kept`).
 struct tfc_cost_table;
 struct tfc_fusion {
   uint32_t node_count;
@@ -35,7 +35,8 @@ TFC_MUST_USE tfc_status tfc_cost_table_add(struct tfc_cost_table *table, const s
                                            const struct tfc_fusion *fusion, const double *slowdown);
 TFC_MUST_USE tfc_status tfc_cost_table_put(struct tfc_cost_table *table, uint32_t node, uint32_t kind, double us);
 struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
-double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind); // ever seen; NaN
+// The fastest time ever seen; NaN: none.
+double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
 
 // How much operations slow down when k devices of their kind are busy, from the step of a placement: adds, for every
 // operation, its time and its time alone to the sums of the k that were busy when it started (itself included).

@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool tried;
 static const struct tfc_gpu_profiler *profiler;
 static struct tfc_activity *activity;
-static bool recording = true; // it is started so
+static bool recording = true; // the plug-in starts with recording on
 static char *refusal;
 
 static tfc_status load(const struct tfc_gpu_profiler **out) {
@@ -26,7 +26,7 @@ static tfc_status load(const struct tfc_gpu_profiler **out) {
     const char *slash = strrchr(where.dli_fname, '/');
     if (slash) beside = tfc_format("%.*s/libtfc_cupti.so", (int)(slash - where.dli_fname), where.dli_fname);
   }
-  // Global, so that the CUDA plug-in finds CUPTI's names of graph nodes.
+  // RTLD_GLOBAL, so that the CUDA plug-in finds CUPTI's functions for names of graph nodes.
   void *library = beside ? dlopen(beside, RTLD_NOW | RTLD_GLOBAL) : NULL;
   free(beside);
   if (!library) library = dlopen("libtfc_cupti.so", RTLD_NOW | RTLD_GLOBAL);
@@ -40,7 +40,7 @@ static tfc_status begin(const struct tfc_gpu_profiler *p) {
   if (!p) TFC_RETURN_IF_ERROR(load(&p));
   TFC_RETURN_IF_ERROR(p->start(activity));
   profiler = p;
-  if (!recording && p->record) TFC_RETURN_IF_ERROR(p->record(true)); // as another one was left
+  if (!recording && p->record) TFC_RETURN_IF_ERROR(p->record(true)); // another collector may have switched it off
   recording = true;
   return NULL;
 }
@@ -81,7 +81,7 @@ tfc_status tfc_gpu_profiler_record(bool on) {
 void tfc_gpu_profiler_prepare(const char *devices) {
   const struct tfc_gpu_profiler *p = NULL;
   struct tfc_activity *a = NULL;
-  // A number means GPUs where there are any.
+  // A number of devices means GPUs if there are any.
   const char after = devices && *devices ? devices[strspn(devices, "0123456789")] : ':';
   bool number = after == 0 || after == ','; // "4", "4,shared"
   if (devices && (strstr(devices, "gpu") || (number && access("/dev/nvidiactl", F_OK) == 0)))

@@ -7,8 +7,8 @@
 
 #include "profiler/activity.h"
 
-// What the plug-in offers: its symbol `tfc_gpu_profiler`. One session per process; every call from any thread but start
-// and flush, which come from the one that collects.
+// The interface of the plug-in, its symbol `tfc_gpu_profiler`. One session per process. Any thread may call it, but
+// start and flush only the thread that collects.
 struct tfc_gpu_profiler {
   const char *name; // "CUPTI 13.0"
   // UNAVAILABLE: another profiler is attached, no permission, a device that cannot be traced: in words. Records go to
@@ -17,18 +17,18 @@ struct tfc_gpu_profiler {
   void (*push)(uint64_t external); // on the launching thread, around its launches
   void (*pop)(void);
   tfc_status (*flush)(void);     // hands over everything that the devices have finished
-  tfc_status (*record)(bool on); // optional: steps that are not traced should not pay. On after start.
+  tfc_status (*record)(bool on); // optional: recording off, so that untraced steps cost nothing. It is on after start.
 };
 
-// The plug-in beside this library, started once per process. UNAVAILABLE with the reason; asked again it says the same.
+// The plug-in beside this library, started once per process. UNAVAILABLE with the reason; later calls return the same.
 TFC_MUST_USE tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_activity **out_activity);
-// Starts it early where the devices' names say that there will be a GPU: CUPTI wants to be there before CUDA loads its
-// modules. A refusal is told later, by tfc_gpu_profiler_get.
+// Starts the plug-in early if the devices' names say that a GPU will be used, because CUPTI must start before CUDA
+// loads its modules. tfc_gpu_profiler_get reports a failure later.
 void tfc_gpu_profiler_prepare(const char *devices);
-// Recording on or off, in the whole process: several collectors (the devices, the undivided machine) share the session,
-// and one that traces a step must not find it as another left it. Between steps.
+// Switches recording on or off in the whole process, between steps. Several collectors (the devices, the undivided
+// machine) share the session, so each must set what it needs.
 TFC_MUST_USE tfc_status tfc_gpu_profiler_record(bool on);
-// Another one in its place (tests). NULL: none, with this reason.
+// Replaces the plug-in, for tests. NULL: there is none, with this reason.
 void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *profiler, const char *reason);
 
 #endif

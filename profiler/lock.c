@@ -13,7 +13,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/str.h"
 
-// What a lock file says. Its size never changes, so that nobody has to cut a file off; the rest is filled with spaces.
+// What a lock file contains. Its size never changes, so that it never has to be truncated; the rest is filled with
+// spaces.
 enum { RECORD = 160 };
 static const char record_begin[] = "process ";
 
@@ -41,8 +42,8 @@ static tfc_status open_lock(const char *path, int *out_fd) {
   return NULL;
 }
 
-// Who holds it is a courtesy: a full disk does not matter here, the database's own check will say so. A file that is
-// not empty and not one of ours is locked and left as it is.
+// Writes who holds the lock. This is only a courtesy: an error, like a full disk, is ignored here and found later by
+// the database. A file that is neither empty nor one of tfc's is locked and left as it is.
 static void say_who(int fd, const char *purpose) {
   char text[RECORD], old[sizeof record_begin - 1], when[32] = "";
   time_t now = time(NULL);

@@ -1,8 +1,8 @@
-// Tables are narrow and clustered by (placement, step, position), so that a run appends to them; what people read are
-// the views. Intervals are whole nanoseconds in the tables and microseconds in the views.
+// Tables are narrow and clustered by (placement, step, position), so that a run only appends to them. Views are for
+// readers. Intervals are whole nanoseconds in the tables and microseconds in the views.
 //
-// `placement` rows are one for each placement of a run that was measured or compared: candidates, baselines, the
-// answer. Their key is global; (run_id, placement_id) is what views show.
+// `placement` has one row for each placement of a run that was measured or compared: candidates, baselines, the answer.
+// Its key is unique in the database; views show (run_id, placement_id).
 
 #include "profiler/schema.h"
 
@@ -108,13 +108,13 @@ const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER
 
 const char tfc_schema_upgrade_2[] = "ALTER TABLE op ADD COLUMN launched_ns INTEGER;";
 
-// Devices with one memory space hand tensors over.
+// Devices with the same memory space hand tensors over.
 const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space INTEGER;";
 
-// What a device computes products of float32 in.
+// The type in which a device computes products of float32 tensors.
 const char tfc_schema_upgrade_5[] = "ALTER TABLE device ADD COLUMN math TEXT;";
 
-// GPU work: node_id NULL is no node's (then name says what it was); transfer NULL is no transfer's.
+// Work of a GPU: node_id NULL: of no node (`name` says what it was); transfer NULL: of no transfer.
 const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS work ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
@@ -123,13 +123,13 @@ const char tfc_schema_added[] =
     " grid TEXT, block TEXT, registers INTEGER, shared_bytes INTEGER, bytes INTEGER NOT NULL, direction TEXT,"
     " transfer INTEGER, segment INTEGER,"
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
-    // What the host did with a GPU beside launching: kind is synchronize, allocate or release.
+    // What the host did with a GPU besides launching; kind is synchronize, allocate or release.
     "CREATE TABLE IF NOT EXISTS gpu_call ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
     " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, context INTEGER NOT NULL, stream INTEGER,"
     " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, bytes INTEGER,"
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
-    // What drivers have measured to choose their algorithms; device: the model that it holds for.
+    // Measurements of drivers for choosing algorithms; device: the model that they hold for.
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
     " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;"
     // What a step of the placement was thought to take before it was measured: by the simulator with the profile's
@@ -144,10 +144,10 @@ const char tfc_schema_added[] =
     " measured INTEGER NOT NULL, won INTEGER NOT NULL, best_simulated_us REAL, best_measured_us REAL,"
     " PRIMARY KEY (run_id, name)) STRICT, WITHOUT ROWID;";
 
-// The replay of a captured segment that the work came with: its launch's number in the process.
+// The replay of a captured segment that the work belongs to: the number of its launch in the process.
 const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
 
-// From device s to device d.
+// How a tensor passes from device s to device d.
 #define HOW                                                                                                            \
   "CASE WHEN COALESCE(s.memory_space, d.memory_space) IS NULL THEN NULL WHEN s.memory_space = d.memory_space THEN"     \
   " 'handed over' WHEN s.label = 'virtual' AND d.label = 'virtual' THEN 'copy on one GPU' ELSE 'copy' END AS how"
@@ -248,7 +248,7 @@ const char tfc_schema_views[] =
          "SELECT p.run_id, p.placement_id, p.name AS placement, c.step, c.position, c.kind, c.name AS memory, c.context,"
          " c.stream, c.start_ns * 1e-3 AS start_us, c.bytes FROM gpu_call c JOIN placement p ON p.placement ="
          " c.placement WHERE c.kind <> 'synchronize'")
-    // Of each stream in each step: its work, and how it stood still between.
+    // Each stream in each step: its work, and its idle time in between.
     VIEW("v_stream",
          "SELECT p.run_id, p.placement_id, p.name AS placement, g.step, g.context, g.stream, MAX(d.name) AS"
          " device, COUNT(*) AS works, SUM(g.kind = 'kernel') AS kernels, SUM(g.kind = 'copy') AS copies,"
@@ -259,7 +259,7 @@ const char tfc_schema_views[] =
          " w.stream ORDER BY w.start_ns, w.position), 0) AS gap_ns FROM work w) g JOIN placement p ON p.placement"
          " = g.placement LEFT JOIN device d ON d.run_id = p.run_id AND d.device_id = g.device_id GROUP BY"
          " g.placement, g.step, g.context, g.stream")
-    // Nodes of a captured segment are a chain: each waits for the one before it, and for nothing else.
+    // The nodes of a captured segment are a chain: each waits only for the one before it.
     VIEW("v_segment_gap",
          "SELECT p.run_id, p.placement_id, p.name AS placement, g.step, g.segment, g.place, d.name AS device, g.stream,"
          " b.name AS node_before, g.name_before, n.name AS node, g.name, g.gap_ns * 1e-3 AS gap_us FROM (SELECT w.*,"

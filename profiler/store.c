@@ -32,8 +32,8 @@ tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : tfc_store_error(store, what);
 }
 
-// What is there and is no database of tfc's, or a damaged one: for who reads it bad input, for who writes it a place
-// that cannot be written.
+// The code for a file that is no database of tfc's, or a damaged one: for a reader it is bad input, for a writer a
+// place that cannot be written.
 static tfc_code unusable(bool write) {
   return write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT;
 }
@@ -54,7 +54,7 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, i
   return s;
 }
 
-// Makes the schema, or checks that it is ours.
+// Creates the schema, or checks that it is tfc's.
 static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   int64_t id = 0, version = 0, tables = 0, segments = 0;
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", write, &id));
@@ -85,7 +85,7 @@ static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   return tfc_store_commit(store);
 }
 
-// Finds out before any work is done whether the folder takes what a run writes.
+// Checks, before any work is done, that files of the needed size can be written in the folder.
 static tfc_status probe(struct tfc_store *store, const char *path) {
   tfc_status s = NULL;
   struct statvfs fs;
@@ -98,7 +98,7 @@ static tfc_status probe(struct tfc_store *store, const char *path) {
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, strerror(errno));
   for (int i = 0; i < 16; i++) {
     ssize_t n = tfc_os.write(fd, block, sizeof block);
-    if (n != (ssize_t)sizeof block) // a part of it: the disk was full then
+    if (n != (ssize_t)sizeof block) // a partial write: the disk is full
       TFC_FAIL(s, TFC_DATA_LOSS, "%s: its disk cannot be written: %s", path, n < 0 ? strerror(errno) : "it is full");
   }
   if (fstatvfs(fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < least_free) {
@@ -115,15 +115,15 @@ out:
   return s;
 }
 
-// Whether a writer was stopped in the middle of a transaction, so that the file is as it should be only once its
-// journal is rolled back, which a connection that only reads may not do.
+// Whether a writer was stopped in the middle of a transaction: then the file is valid only after its journal is rolled
+// back, which a read-only connection may not do.
 static bool needs_recovery(sqlite3 *db) {
   (void)sqlite3_exec(db, "SELECT COUNT(*) FROM sqlite_schema", NULL, NULL, NULL);
   const int code = sqlite3_extended_errcode(db);
   return code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTINIT;
 }
 
-// Rolls the journal back, as the next writer would; SQLite knows by its locks that no writer is at it.
+// Rolls the journal back, as the next writer would; SQLite's locks show it whether a writer is active.
 static tfc_status recover(const char *path, const char *vfs) {
   tfc_status s = NULL;
   sqlite3 *db = NULL;
@@ -190,7 +190,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   }
   TFC_TRY(s, prepare_schema(store, options->write));
   if (options->write) TFC_TRY(s, probe(store, path));
-  if (options->write) // whoever wrote before is gone
+  if (options->write) // the lock is held, so earlier writers have ended
     TFC_TRY(s,
             tfc_store_exec(store, "UPDATE run SET state = 'interrupted' WHERE state = 'running'", "cannot be written"));
   *out = store, store = NULL;

@@ -21,7 +21,7 @@ static uint32_t count_of(sqlite3_stmt *q, int i) {
   return (uint32_t)sqlite3_column_int64(q, i);
 }
 
-// Runs what follows, which gives `s`, for each row of the statement.
+// Runs the following statement, which sets `s`, for each row.
 #define FOR_ROWS(sql, key, ...)                                                                                        \
   tfc_status s = NULL;                                                                                                 \
   sqlite3_stmt *q = NULL;                                                                                              \

@@ -1,5 +1,5 @@
-// What a run left in the store, for whoever goes on with it: rows as they were added (profiler/store.h), each shown to
-// a function. Strings live during the call only; a status of the function ends the reading and is returned.
+// Reads what a run stored, to resume it: each row, as it was added (profiler/store.h), is passed to a function. Strings
+// are valid during the call only; a status of the function ends the reading and is returned.
 #ifndef TFC_PROFILER_STORE_READ_H
 #define TFC_PROFILER_STORE_READ_H
 
@@ -9,7 +9,7 @@
 typedef tfc_status (*tfc_store_run_fn)(void *user, const struct tfc_store_run *run, const char *state);
 TFC_MUST_USE tfc_status tfc_store_read_run(struct tfc_store *store, int64_t run_id, tfc_store_run_fn fn, void *user);
 
-// By device_id. Only id, name, cores, math, dispatch_us and slowdown are filled.
+// Ordered by device_id. Only id, name, cores, math, dispatch_us and slowdown are filled.
 typedef tfc_status (*tfc_store_device_fn)(void *user, const struct tfc_store_device *device);
 TFC_MUST_USE tfc_status tfc_store_read_devices(struct tfc_store *store, int64_t run_id, tfc_store_device_fn fn,
                                                void *user);
@@ -25,7 +25,7 @@ struct tfc_store_placement_read {
   bool raw;           // rows of single operations are there
 };
 typedef tfc_status (*tfc_store_placement_fn)(void *user, const struct tfc_store_placement_read *placement);
-// By placement_id.
+// Ordered by placement_id.
 TFC_MUST_USE tfc_status tfc_store_read_placements(struct tfc_store *store, int64_t run_id, tfc_store_placement_fn fn,
                                                   void *user);
 typedef tfc_status (*tfc_store_assignment_fn)(void *user, uint32_t unit_id, uint32_t device_id);

@@ -1,9 +1,9 @@
-// Finding runs, their answers and what --resume needs; deleting old ones.
+// Finding runs and their answers, what --resume needs, and deleting old runs.
 
 #include "profiler/schema.h"
 #include "profiler/store_private.h"
 
-// First column of the first row into *out; NOT_FOUND with `missing` where there is no row or it is NULL.
+// Reads the first column of the first row into *out; NOT_FOUND with `missing` if there is no row or it is NULL.
 static tfc_status ask_text(struct tfc_store *store, const char *sql, int64_t run_id, const char *name,
                            const char *missing, struct tfc_text *out) {
   tfc_status s = NULL;
@@ -66,7 +66,7 @@ tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *
 }
 
 tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t *out_id) {
-  // Whoever asks holds the lock or only looks; a run that says "running" while this process may write was killed.
+  // If this process may write, no other one does: a run in state "running" was killed.
   bool found = false;
   TFC_RETURN_IF_ERROR(ask_int(store,
                               "SELECT MAX(run_id) FROM run WHERE state IN ('interrupted', 'running') AND run_id IN"

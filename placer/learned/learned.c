@@ -15,11 +15,12 @@
 #include "runtime/base/no_memory.h"
 
 enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
-// Standard deviations: of the priors; of one timed operation; of nodes within a family; of one node from device to
-// device, and from one number of busy ones that are alike to another; of a transfer.
+// Standard deviations: of the priors; of one timed operation; of nodes within a family; of one node on different
+// devices, or on devices of one kind of which different numbers are busy; of a transfer.
 static const double sd_all = 0.3, sd_device = 0.25, sd_family = 0.3, sd_links = 0.5, sd_pair = 0.4;
 static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_crowd = 0.02, sd_transfer = 0.15;
-static const double forget = 0.97; // a sample's weight after the next one: what surrounds an operation changes
+// Weight of a sample after each newer one, because an operation's surroundings change.
+static const double forget = 0.97;
 
 // The last part of a name without its number: "cell/step3/MatMul_1" is a MatMul.
 static tfc_str family_name(tfc_str name) {
@@ -40,7 +41,7 @@ static int heavier(const void *a, const void *b) {
   return x->us != y->us ? (x->us < y->us) - (x->us > y->us) : (x->number > y->number) - (x->number < y->number);
 }
 
-// The heaviest families have a parameter each; the others share the last one.
+// The families with the most time have a parameter each; the others share the last one.
 static tfc_status find_families(struct tfc_learned *l) {
   tfc_status s = NULL;
   const struct tfc_problem *p = l->problem;
@@ -95,7 +96,7 @@ static void find_crowds(struct tfc_learned *l) {
   }
 }
 
-// Half of what a usual operation takes.
+// The unit for the cost of an arrival: half of a usual operation's time.
 static double arrival_unit(const struct tfc_problem *p) {
   double sum = 0;
   uint32_t count = 0;
@@ -176,7 +177,7 @@ static void sample(struct tfc_learned_sums *to, double x, double keep) {
   to->weight = keep * to->weight + 1, to->sum = keep * to->sum + x;
 }
 
-// [node] tensors that came from elsewhere and that this operation was the first to read there.
+// [node] number of tensors from other devices that this operation was the first to read on its device.
 static uint32_t *count_arrivals(const struct tfc_learned *l, const struct tfc_solution *solution,
                                 const struct tfc_learned_trace *trace) {
   const struct tfc_problem *p = l->problem;
@@ -289,7 +290,7 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
 }
 
 // --- Fitting ---------------------------------------------------------------------------------------------------------
-// A row of the regression, given by its entries that are not 0: x theta = y, with this weight (1 / variance).
+// Adds a row of the regression, given by its nonzero entries: x theta = y, with this weight (1 / variance).
 static void add_row(const struct tfc_learned *l, double *a, double *b, const uint32_t *at, const double *x, uint32_t n,
                     double y, double weight) {
   for (uint32_t i = 0; i < n; i++) {
@@ -362,7 +363,7 @@ static tfc_status solve(struct tfc_learned *l, double *b) {
   return NULL;
 }
 
-// What is left of nodes: first over all devices, then of the node on the device.
+// Random effects: first of each node over all devices, then of the node on each device.
 static void find_effects(struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const double place = l->alike ? sd_crowd : sd_place;
@@ -393,7 +394,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// What an arrival takes: the weighted median of what operations took longer than without.
+// The cost of an arrival: the weighted median of the extra time of operations with arrivals.
 static tfc_status find_arrival(struct tfc_learned *l) {
   const uint32_t devices = l->problem->device_count;
   struct weighted *list = malloc((l->rows.count + 1) * sizeof *list);
@@ -421,7 +422,7 @@ static tfc_status find_arrival(struct tfc_learned *l) {
 tfc_status tfc_learned_fit(struct tfc_learned *l) {
   tfc_status s = NULL;
   double *b = NULL;
-  // Whole steps are linear only around what is believed: two rounds (Gauss and Newton).
+  // Equations of whole steps are linear only near the current estimate: two rounds of Gauss-Newton.
   for (int round = 0; round < (l->traced || !l->steps.count ? 1 : 2); round++) {
     free(b);
     if (!(b = calloc(l->dim, sizeof *b))) return tfc_status_no_memory("the learned model");
@@ -466,7 +467,7 @@ out:
 }
 
 double tfc_learned_device_factor(const struct tfc_learned *l, uint32_t device, double *out_sd) {
-  // The families' mean belongs to no device: what a usual node takes there.
+  // The families' mean is not a property of a device: the factor is that of a usual node on it.
   const struct tfc_problem *p = l->problem;
   double sum = 0, weight = 0;
   for (uint32_t n = 0; n < p->node_count; n++) {

@@ -7,9 +7,9 @@
 #include "placer/learned/private.h"
 
 enum { MOST_STEPS = 160 };
-static const double sd_step = 0.03, sd_model = 0.05; // of one reading; of what parameters cannot say
+static const double sd_step = 0.03, sd_model = 0.05; // of one reading; of what the parameters cannot express
 
-// The shares of a critical path by parameter.
+// Computes for each parameter the share of a critical path that it multiplies.
 static void shares(const struct tfc_learned *l, const struct tfc_problem *world, const struct tfc_timeline *t,
                    const struct tfc_solution *solution, double arrival_us, double total, double *row) {
   memset(row, 0, l->dim * sizeof *row);
@@ -104,7 +104,7 @@ tfc_status tfc_learned_watch_wires(struct tfc_learned *l, const struct tfc_learn
       ways[count++] = (struct way){tfc_learned_pair(l, x->from, x->to), ready, x->start_us, x->start_us + x->time_us};
   }
   qsort(ways, count, sizeof *ways, by_start);
-  for (uint32_t i = 0; i < count; i++) { // last[pair]: when its last transfer so far ends
+  for (uint32_t i = 0; i < count; i++) { // last[pair]: the end of its last transfer so far
     const struct way *x = &ways[i];
     const double eps = 2e-3 + 1e-6 * x->start;
     for (uint32_t q = 0; q < pairs; q++) {

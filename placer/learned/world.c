@@ -20,7 +20,7 @@ static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
   return wire;
 }
 
-// [wire] which wires are one, by what was seen: they waited for each other, and never went side by side.
+// [wire] joins wires that behave as one in the traces: their transfers waited for each other and never overlapped.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike ? tfc_learned_pair_count(p) : 0;
@@ -103,7 +103,7 @@ out:
   return s;
 }
 
-// What a node takes on a device, us; NaN: it cannot run there.
+// The time of a node on a device, us; NaN: it cannot run there.
 static double time_of(const struct tfc_learned *l, const double *theta, const double *effects, uint32_t n, uint32_t d) {
   const double us = tfc_learned_prior_us(l, n, d);
   if (us < 0) return (double)NAN;

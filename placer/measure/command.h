@@ -1,7 +1,6 @@
-// Command: a program of the user's that runs steps, somewhere, and says how long they took: the other side of
-// `--measure-with`. It is started once and asked for one reading after the other, in lines of JSON (command_wire.h).
-// What goes wrong costs the reading that was asked for; a command that ended or hangs is started again, three times in
-// all.
+// Command: a user's program that runs steps anywhere and says how long they took; the other side of `--measure-with`.
+// It is started once and asked for one reading after another, in lines of JSON (command_wire.h). An error costs only
+// the reading that was asked for. A command that ended or hangs is started again, up to three times.
 //
 //   TFC_TRY(s, tfc_command_start(&options, &program));
 //   TFC_TRY(s, tfc_command_ask(program, &reading, &answer));
@@ -41,7 +40,7 @@ struct tfc_command_transfer {
   int32_t output;
   double start_us, time_us;
 };
-// What came of one reading. Zeroed at first; reuse keeps its arrays. Names are views of `document`.
+// The result of one reading. Zeroed at first; arrays are reused. Names point into `document`.
 struct tfc_command_answer {
   tfc_result_state state;                             // OK, NO_FIT, FAILED
   char *message;                                      // why it failed, or NULL
@@ -54,14 +53,15 @@ struct tfc_command_answer {
 void tfc_command_answer_deinit(struct tfc_command_answer *answer);
 
 struct tfc_command;
-// Starts the command, says hello and waits until it is ready. UNAVAILABLE: it never is, with what it said.
+// Starts the command, sends hello and waits until it is ready. UNAVAILABLE: it does not become ready, with its message.
 TFC_MUST_USE tfc_status tfc_command_start(const struct tfc_command_options *options, struct tfc_command **out);
 tfc_label tfc_command_label(const struct tfc_command *program);     // of its numbers, as it says
-bool tfc_command_has_operations(const struct tfc_command *program); // answers have times of operations, as it says
+bool tfc_command_has_operations(const struct tfc_command *program); // whether its answers have times of operations
 uint32_t tfc_command_restarts(const struct tfc_command *program);
 
-// One reading: the document's nodes with their devices and order. A status is for the program itself: UNAVAILABLE: it
-// could not be kept running; CANCELLED; DATA_LOSS: the file of the placement could not be written.
+// One reading of the document's placement: nodes with their devices and order. The status is for failures of the
+// program, not of the placement: UNAVAILABLE: it could not be kept running; CANCELLED; DATA_LOSS: the placement's file
+// could not be written.
 TFC_MUST_USE tfc_status tfc_command_ask(struct tfc_command *program, const struct tfc_placement *placement,
                                         uint32_t warmup, uint32_t steps, struct tfc_command_answer *answer);
 void tfc_command_stop(struct tfc_command *program); // closes its stdin, waits for its end; NULL is fine

@@ -1,5 +1,5 @@
-// The lines that tfc and a measuring program exchange (docs/guide.md, "Measuring elsewhere"), as text and as data.
-// Unknown keys are passed over.
+// Converts the lines that tfc and a measuring program exchange (docs/guide.md, "Measuring elsewhere") from and to data.
+// Unknown keys are ignored.
 #ifndef TFC_PLACER_MEASURE_COMMAND_WIRE_H
 #define TFC_PLACER_MEASURE_COMMAND_WIRE_H
 
@@ -15,8 +15,8 @@ TFC_MUST_USE tfc_status tfc_command_write_request(uint64_t id, const struct tfc_
                                                   uint32_t warmup, uint32_t steps, struct tfc_text *out);
 // INVALID_ARGUMENT: anything else than {"ready": true, ...}.
 TFC_MUST_USE tfc_status tfc_command_read_ready(tfc_str line, struct tfc_command_ready *out);
-// INVALID_ARGUMENT: not an answer, a number that is not finite; OUT_OF_RANGE: an answer to another request, whose id is
-// *out_id. The answer's state, message, times; `steps` is how many were asked for at most.
+// INVALID_ARGUMENT: not an answer, or a number that is not finite; OUT_OF_RANGE: an answer to another request, with its
+// id in *out_id. Fills the answer's state, message and times; `steps` is the most that were asked for.
 TFC_MUST_USE tfc_status tfc_command_read_answer(tfc_str line, uint64_t id, struct tfc_command_answer *answer,
                                                 uint64_t *out_id);
 

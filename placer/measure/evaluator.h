@@ -11,8 +11,8 @@ struct tfc_measure_settings {
   tfc_trace_mode trace;
   double deadline_s; // 0: none
 };
-// What one evaluation was: the candidate, what was measured, and the result as algorithms see it. `index` UINT32_MAX:
-// the reference. A status ends the evaluation.
+// One evaluation: the candidate, the measurement, and the result as algorithms see it. `index` UINT32_MAX: the
+// reference. A status ends the evaluation.
 typedef tfc_status (*tfc_observe_fn)(void *user, uint32_t index, const struct tfc_solution *candidate,
                                      const struct tfc_measured *measured, const struct tfc_result *result);
 
@@ -24,7 +24,7 @@ TFC_MUST_USE tfc_status tfc_evaluator_measured(struct tfc_measurer *measurer, co
 // Fills a result from what was measured: median, quartiles, ratio, and with `detail` busy time and memory.
 TFC_MUST_USE tfc_status tfc_result_from_measured(const struct tfc_measured *measured, uint32_t device_count,
                                                  tfc_label label, bool detail, struct tfc_result *out);
-// The label of numbers measured on these devices: the worst of theirs.
+// The label of numbers measured on these devices: the least reliable of theirs.
 tfc_label tfc_measure_label(const struct tfc_measure_info *info);
 
 #endif

@@ -8,9 +8,9 @@
 #include "runtime/exec/session.h"
 
 enum { TFC_GUARD_SIGNAL = SIGUSR1 };
-// Before any other thread is started, which would take the signal. Answers go to `fd`.
+// Call it before any other thread is started, because that thread would receive the signal. Answers go to `fd`.
 void tfc_guard_start(int fd);
-// What runs from here on; NULL: nothing.
+// The plan that runs from here on; NULL: none.
 void tfc_guard_watch(const struct tfc_plan *plan);
 
 #endif

@@ -1,7 +1,7 @@
-// Simulated annealing over devices and precedences, on single units, small neighbourhoods, exchanges, and whole
-// clusters. Step: trials by tfc_delta with the acceptance threshold drawn beforehand, so that it is the cutoff.
-// Throughput: the largest load alone is flat almost everywhere, so the energy is the 16-norm of the loads. Where memory
-// is nearly full hardly any move fits: bytes above the limits may then have a price, which rises.
+// Simulated annealing over devices and precedences: moves of single units, small neighbourhoods, exchanges, and whole
+// clusters. Step objective: tfc_delta evaluates trials; the acceptance threshold is drawn beforehand and serves as its
+// cutoff. Throughput: the largest load alone is constant over almost all moves, so the energy is the 16-norm of the
+// loads. If memory is nearly full hardly any move fits: then bytes above the limits may have a price, which rises.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +16,22 @@ struct annealer {
   const struct tfc_problem *p;
   const struct tfc_anneal_options *o;
   struct tfc_random random;
-  const tfc_device_id *device; // [unit] now
+  const tfc_device_id *device; // [unit] current placement
   uint32_t *first, *members;   // units of each cluster
   struct tfc_move *moves;      // [unit_count]
   uint32_t move_count;
   uint32_t swaps[2], swap_count;
   uint32_t *mark; // [unit]
   uint32_t stamp;
-  double room; // bytes of all units
-  bool tells;  // what it finds are values of the objective
+  double room; // sum of the bytes of all units
+  bool tells;  // the scores it finds are values of the objective, so progress may show them
 };
 
 static uint32_t below(struct annealer *a, uint64_t n) {
   return (uint32_t)tfc_random_below(&a->random, n);
 }
 
-// A unit beside `u`: a producer or a consumer of one of its nets; u itself where there is none.
+// A random neighbour of `u`: a producer or consumer of one of its nets; u itself if it has none.
 static uint32_t neighbour(struct annealer *a, uint32_t u) {
   const struct tfc_problem *p = a->p;
   uint32_t nets = p->first_net[u + 1] - p->first_net[u], needs = p->first_need[u + 1] - p->first_need[u];
@@ -48,7 +48,7 @@ static void add_move(struct annealer *a, uint32_t unit, tfc_device_id to) {
 
 static tfc_device_id other_device(struct annealer *a, uint32_t u) {
   const tfc_device_id now = a->device[u];
-  if (below(a, 10) < 6) { // where its neighbours are
+  if (below(a, 10) < 6) { // to the device of a neighbour
     for (int k = 0; k < 3; k++) {
       tfc_device_id d = a->device[neighbour(a, u)];
       if (d != now) return d;
@@ -95,7 +95,7 @@ static void propose(struct annealer *a) {
     return;
   }
   uint32_t kind = below(a, 16), u = below(a, p->unit_count);
-  if (kind == 0 && a->o->orders) { // precedences of two operations that are near in the order
+  if (kind == 0 && a->o->orders) { // exchange the precedence of two operations that are near in the order
     const uint32_t n = p->member[p->first_member[u] + below(a, p->first_member[u + 1] - p->first_member[u])];
     uint32_t m = n;
     for (int k = 0; k < 4 && m == n; k++) {
@@ -126,7 +126,7 @@ static double temperature(const struct tfc_anneal_options *o, double share) {
   return o->hot * pow(o->cold / o->hot, share);
 }
 
-// What a byte above the limits costs, as a share of the value, where it may be paid for: more and more.
+// The price of a byte above the limits, as a share of the value; it rises with the share of the budget that is spent.
 static double price_of(const struct annealer *a, double share) {
   return a->o->price > 0 ? a->o->price * pow(100, share) / a->room : 0;
 }
@@ -156,7 +156,8 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
       const double share = tfc_meter_share(meter);
       heat = temperature(a->o, share), price = price_of(a, share);
     }
-    if (a->o->hot <= 0 && rounds - last_best > 40 * (uint64_t)p->unit_count + 4000) break; // a descent that is done
+    // A descent without improvement for long has ended.
+    if (a->o->hot <= 0 && rounds - last_best > 40 * (uint64_t)p->unit_count + 4000) break;
     propose(a);
     if (!allowed(a)) {
       if (p->device_count == 1 && !a->o->orders) break;
@@ -164,7 +165,8 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
     double slack = heat > 0 ? -log(tfc_random_unit(&a->random) + 1e-300) * heat * (double)now.value : 0;
     int64_t cutoff = TFC_TIME_MAX;
-    const double most = (double)now.value * (1 + price * (double)now.excess) + slack; // for what counts then
+    // Computed with the price of the moment.
+    const double most = (double)now.value * (1 + price * (double)now.excess) + slack;
     if (price > 0 && now.value != TFC_TIME_MAX && most < 9.2e18)
       cutoff = 1 + (int64_t)most;
     else if (!now.excess && now.value != TFC_TIME_MAX && (double)now.value + slack < 9.2e18)
@@ -197,14 +199,14 @@ static inline double raised(double x, uint32_t squarings) {
   return x;
 }
 
-// The norm of the loads to the power of its exponent, 2^squarings; the loads relative to `scale`.
+// The power of the norm: sum over devices of (load / scale)^(2^squarings).
 static double power_of(const struct tfc_problem *p, const int64_t *load, double scale, uint32_t squarings) {
   double sum = 0;
   for (uint32_t d = 0; d < p->device_count; d++) sum += raised((double)load[d] * scale, squarings);
   return sum;
 }
 
-// The walk's energy is a norm of the loads; what is compared is its power.
+// The energy of the walk is a norm of the loads; powers of norms are compared, which needs no root.
 static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter, struct tfc_solution *best,
                                     struct tfc_score *score) {
   const struct tfc_problem *p = a->p;
@@ -251,7 +253,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       if (p->has_limits) over = tfc_loads_excess(&l);
     }
     bool take;
-    if (price > 0) { // bytes above the limits are paid for, and only then compared
+    if (price > 0) { // compare with the price of bytes above the limits
       const double now = energy * raised(1 + price * (double)excess, squarings);
       const double slack = heat > 0 ? 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat : 1;
       take = then_missing != missing
@@ -263,7 +265,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       take = over < excess;
     } else if (then <= energy || heat <= 0) {
       take = then <= energy;
-    } else { // norm' < norm * (1 + slack)
+    } else { // accept if norm' < norm * (1 + slack)
       double slack = 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat;
       take = then < energy * raised(slack, squarings);
     }

@@ -13,14 +13,14 @@ struct arc {
   uint32_t to;
   float weight;
 };
-// A weighted graph whose nodes are units, or communities of the level below.
+// A weighted graph; its nodes are units, or communities of the level below.
 struct level {
   uint32_t count;
   size_t *first; // [count + 1]
   struct arc *arcs;
-  double *degree;   // [count] weights of its arcs, those to itself too
+  double *degree;   // [count] sum of the weights of its arcs, including those to itself
   uint64_t *memory; // [count]
-  uint64_t *where;  // [count] a name for the set of devices that it may be on
+  uint64_t *where;  // [count] an id of the set of devices that it may be on
 };
 
 static void level_deinit(struct level *l) {
@@ -39,7 +39,7 @@ static bool level_init(struct level *l, uint32_t count, size_t arcs) {
 }
 
 static bool units_level(const struct tfc_problem *p, const struct tfc_community_options *o, struct level *l) {
-  const struct tfc_pair *pair = NULL; // any link, to weigh latency against bytes
+  const struct tfc_pair *pair = NULL; // any link: it weighs latency against bytes
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
   if (!level_init(l, p->unit_count, 2 * (size_t)p->net_first[p->net_count])) return false;
@@ -70,12 +70,12 @@ static bool units_level(const struct tfc_problem *p, const struct tfc_community_
 }
 
 struct mover {
-  double *total, *to;      // [community] degrees; what the node at hand has there
+  double *total, *to;      // [community] sum of degrees; weight between the current node and the community
   uint64_t *memory;        // [community]
-  uint32_t *order, *touch; // nodes in the order of their turns; communities beside the node at hand
+  uint32_t *order, *touch; // nodes in the order of their turns; communities next to the current node
 };
 
-// Moves nodes to the communities beside them that gain most, until none gains. of [node]; false: nothing moved.
+// Moves each node to the neighbouring community that gains most, until none gains. of [node]; false: nothing moved.
 static bool move_nodes(const struct level *l, struct mover *m, struct tfc_random *random, double resolution,
                        uint64_t most, uint32_t *of) {
   double sum = 0;
@@ -121,7 +121,7 @@ static bool move_nodes(const struct level *l, struct mover *m, struct tfc_random
   return any;
 }
 
-// Numbers that are in use become 0, 1, ... in the order of their nodes.
+// Renumbers the communities in use as 0, 1, ... in the order of their nodes.
 static uint32_t renumber(uint32_t *of, uint32_t count, uint32_t *number) {
   uint32_t next = 0;
   memset(number, 0xff, sizeof *number * count);

@@ -1,5 +1,5 @@
-// Communities: units that have much to send to each other and little to others, however unequal in work or memory they
-// are. Internal to the placer.
+// Communities: sets of units that exchange much data with each other and little with others; they may differ in work
+// and memory. Internal to the placer.
 //
 // Modularity with a resolution is made large by moving units between communities, then communities as one, as long as
 // that helps (Blondel et al. 2008, Fast Unfolding of Communities in Large Networks; Reichardt and Bornholdt 2006,
@@ -13,16 +13,16 @@
 struct tfc_community_options {
   double resolution; // higher: more communities, smaller ones; 1 is Newman's modularity
   double power;      // of a tensor's time on a wire: 1 counts costs, 0 counts edges
-  double fan;        // of the number of its consumers, that its weight is divided by
+  double fan;        // a tensor's weight is divided by its number of consumers to this power
 };
-// Fills community [unit_count] with communities from 0 and returns how many there are; 0: out of memory. Units that may
-// not run on the same devices are never in one community, and none has more memory than the largest device.
+// Fills community [unit_count] with communities from 0 and returns their number; 0: out of memory. Units that may not
+// run on the same devices are never in one community, and no community needs more memory than the largest device has.
 uint32_t tfc_communities_find(const struct tfc_problem *problem, struct tfc_random *random,
                               const struct tfc_community_options *options, uint32_t *community);
-// Whether memory decides where things can be: the units need most of what all devices together have.
+// Whether memory decides what is possible: the units need most of the memory of all devices together.
 bool tfc_communities_tight(const struct tfc_problem *problem);
-// Units of one device that hang together: the pieces of a placement, numbered from 0; device NULL: of the graph. 0: out
-// of memory.
+// Connected units on one device, as pieces numbered from 0; returns their number. device NULL: pieces of the whole
+// graph. 0: out of memory.
 uint32_t tfc_communities_pieces(const struct tfc_problem *problem, const tfc_device_id *device, uint32_t *piece);
 
 #endif

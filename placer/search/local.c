@@ -67,7 +67,7 @@ static bool may_pack(const void *user, uint32_t unit, uint32_t device) {
   return !(q->kept && q->kept[unit]) && tfc_problem_allows(q->p, unit, device);
 }
 
-// What moves and exchanges leave above the limits: two devices at a time are divided anew.
+// Where moves and exchanges leave bytes above the limits: divides the units of two devices at a time anew.
 static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, const bool *kept, struct trouble now) {
   const struct tfc_problem *p = l->problem;
   const struct packing packing = {p, kept};
@@ -104,7 +104,8 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
   while ((now.missing || now.excess) && since < patience && tries++ < 40 * patience) {
     since++;
     uint32_t u = (uint32_t)tfc_random_below(r, p->unit_count);
-    // Where only memory is short, units of devices that are too full are worth trying, and only those that need some.
+    // If only memory is short, only units on devices that are too full, and only units that need memory, are worth
+    // trying.
     if (!now.missing && heavy_count) {
       patience = 60 * (uint64_t)heavy_count + 20000;
       u = heavy[tfc_random_below(r, heavy_count)];
@@ -171,7 +172,7 @@ static int compare_joins(const void *x, const void *y) {
   return (a->b > b->b) - (a->b < b->b);
 }
 
-// A unit's weight: its time at its fastest, and a little so that free operations count as well.
+// A unit's weight: its shortest time, plus a little so that operations without time count, too.
 static double weight_of(const struct tfc_problem *p, uint32_t u) {
   int64_t best = INT64_MAX;
   for (uint32_t d = 0; d < p->device_count && (d == 0 || p->class_count > 1); d++)
@@ -191,7 +192,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   size_t join_count = 0;
   uint32_t result = 0;
   if (!parent || !weight || !heaviest || !joins) goto out;
-  const struct tfc_pair *pair = NULL; // any link, to weigh latency against bytes
+  const struct tfc_pair *pair = NULL; // any link: it weighs latency against bytes
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
   tfc_union_find_init(parent, units);
@@ -200,7 +201,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   for (uint32_t u = 0; u < units; u++) weight[u] += extra;
   total += extra * units;
   limit = 2 * total / (target ? target : 1);
-  memcpy(heaviest, weight, sizeof *heaviest * units); // of the units in a cluster
+  memcpy(heaviest, weight, sizeof *heaviest * units); // [root] the heaviest unit of the cluster
   for (uint32_t u = 0; u < units; u++)
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
       double cost = pair ? (double)tfc_problem_wire_time(p, p->net_tensor[i], pair) : 1;
@@ -214,14 +215,14 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
     }
   qsort(joins, join_count, sizeof *joins, compare_joins);
   for (int pass = 0; pass < 4 && count > target; pass++) {
-    double bound = limit * (double)(pass + 1) / 4; // first small ones everywhere
+    double bound = limit * (double)(pass + 1) / 4; // small clusters first
     for (size_t i = 0; i < join_count && count > target; i++) {
       uint32_t a = tfc_union_find_root(parent, joins[i].a), b = tfc_union_find_root(parent, joins[i].b);
       if (a == b) continue;
-      // A unit that is too heavy as it is takes what hangs on it along, or nothing could ever move it.
+      // A unit that is heavier than the bound takes its neighbours along, or nothing could ever move it.
       double heavy = fmax(heaviest[a], heaviest[b]);
       if (weight[a] + weight[b] > fmax(bound, 1.3 * heavy)) continue;
-      // Pins and kinds: only what may be on the same devices is joined; pins are kept by roots.
+      // Units are joined only if they may be on the same devices: compares pins and kinds of the roots.
       bool alike = p->unit_pin[a] == p->unit_pin[b];
       for (uint32_t d = 0; alike && d < p->device_count && p->class_count > 1; d++)
         alike = tfc_problem_allows(p, a, d) == tfc_problem_allows(p, b, d);

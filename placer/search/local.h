@@ -6,7 +6,7 @@
 #include "placer/simulate/delta.h"
 #include "runtime/base/random.h"
 
-// How good a placement is: legal before illegal, then less memory above the limits, then the value.
+// The score of a placement, compared in this order: legal before illegal, fewer bytes above the limits, smaller value.
 struct tfc_score {
   uint64_t excess;
   int64_t value; // TFC_TIME_MAX: illegal
@@ -21,12 +21,12 @@ static inline struct tfc_score tfc_score_of(const struct tfc_verdict *v) {
   return v->legal ? (struct tfc_score){v->excess, v->value} : TFC_SCORE_NONE;
 }
 
-// For those who watch a search.
+// Tells the budget's `found` function, if there is one.
 static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_score score) {
   if (budget->found && score.value != TFC_TIME_MAX) budget->found(budget->found_user, score.excess, score.value);
 }
 
-// Evaluations done and how long one may go on.
+// Counts evaluations against a budget.
 struct tfc_meter {
   const struct tfc_budget *budget;
   uint64_t used;
@@ -35,18 +35,18 @@ struct tfc_meter {
   bool over;
 };
 void tfc_meter_init(struct tfc_meter *meter, const struct tfc_budget *budget);
-// Counts one evaluation; false: the budget is spent. Looks at the clock now and then.
+// Counts one evaluation; false: the budget is spent. Checks the clock now and then.
 bool tfc_meter_spend(struct tfc_meter *meter, uint32_t clock_every);
-// How much of the budget is spent, 0 to 1, by whatever is scarcer.
+// How much of the budget is spent, from 0 to 1, by the limit that is closest.
 double tfc_meter_share(const struct tfc_meter *meter);
 double tfc_seconds_now(void);
 
-// Moves units until every tensor has a link and memory fits, as far as that can be done by moves and exchanges that
-// make things better one by one. Units must be allowed where they are at first; they stay so. `kept` (optional)
-// [unit]: units that must not move. True: legal and within memory (by the nodes' memory; live bytes are not looked at).
+// Repairs a placement: moves and exchanges units, each time for the better, until every tensor has a link and memory
+// fits, if that is possible. Units must be on allowed devices before and are so afterwards. `kept` (optional) [unit]:
+// units that must not move. True: legal and within memory (counting nodes' memory, not live bytes).
 bool tfc_local_repair(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device,
                       const bool *kept);
-// A start for searches: any allowed device that makes it legal, found by repair from several beginnings.
+// A start for searches: allowed devices at random, repaired several times until the placement is legal.
 bool tfc_local_any(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device);
 
 // Clusters of units: out_cluster[unit] in [0, return value). Units are joined along heavy nets (by bytes per weight)
@@ -64,7 +64,7 @@ struct tfc_anneal_options {
   // Bytes above the limits, as a share of all bytes, times this is what they add to the value, as a share of it, at
   // first; 100 times as much at last, by which the best is chosen. 0: never more bytes above the limits.
   double price;
-  bool by_loads; // whatever the objective is, the loads count, in the score too
+  bool by_loads; // the loads are the objective and the score, whatever the problem's objective is
 };
 // Simulated annealing from `solution`, which becomes the best found; *score is its score, before and after. The
 // temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.

@@ -7,7 +7,7 @@
 
 enum { MOST_PARTS = 12 };
 
-// One part of a name between slashes: its text without digits, and its number, if any.
+// A part of a name between slashes: its text without digits, and its number if it has one.
 struct part {
   uint64_t text, number;
   bool numbered;
@@ -16,11 +16,11 @@ struct unit_name {
   struct part parts[MOST_PARTS];
   uint32_t count;
 };
-// Parts of the same text under the same texts, which differ by their numbers: the layers of an encoder.
+// Parts with the same text and the same parents, which differ only by their numbers: the layers of an encoder.
 struct family {
   uint64_t least, most;
   uint32_t members; // distinct numbers
-  uint32_t ranges;  // what its numbers count for: 0 each for itself, else so many runs of them
+  uint32_t ranges;  // 0: each number is a group of its own; else the numbers are divided into so many ranges
 };
 
 static uint64_t mix(uint64_t a, uint64_t b) {
@@ -33,7 +33,7 @@ static bool starts_with(tfc_str s, const char *with) {
 
 static struct part read_part(tfc_str s) {
   struct part part = {.text = 1};
-  // "MatMul_2" is a sister of "MatMul".
+  // "MatMul_2" and "MatMul" belong to one family.
   size_t end = s.size;
   while (end && isdigit((unsigned char)s.data[end - 1])) end--;
   if (end && end < s.size && s.data[end - 1] == '_') end--;
@@ -55,7 +55,7 @@ static struct part read_part(tfc_str s) {
   return part;
 }
 
-// Gradients and updates are called after what they belong to.
+// Names of gradients and updates contain the name of what they belong to: that part is used.
 static void read_name(tfc_str name, struct unit_name *out) {
   out->count = 0;
   while (name.size && out->count < MOST_PARTS) {
@@ -68,7 +68,7 @@ static void read_name(tfc_str name, struct unit_name *out) {
   }
 }
 
-// The name of its operation that takes longest.
+// The name of the unit's operation that takes longest.
 static tfc_str name_of(const struct tfc_problem *p, uint32_t u) {
   const struct tfc_cost_graph *g = p->graph;
   uint32_t best = p->member[p->first_member[u]];

@@ -3,26 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FREE 28               // items that are divided anew at once
-#define HALF (1u << FREE / 2) // sums of one half of them
+#define FREE 28               // items that are divided anew at a time
+#define HALF (1u << FREE / 2) // most sums of one half of them
 
 #define MOST_ITEMS 64 // for branch and bound
 #define MOST_STEPS 200000
 
-#define MOST_SUMMED 40   // items of which all sums of halves are listed
-#define MOST_EXACT 512   // ways to fill a bin that are tried
+#define MOST_SUMMED 40   // most items whose sums of halves are listed
+#define MOST_EXACT 512   // most ways to fill a bin that are tried
 #define MOST_LISTINGS 24 // in units of a listing for half of MOST_SUMMED items
 
 struct sum {
   uint64_t bytes;
-  uint32_t set; // of the items of its half
+  uint32_t set; // bit set of the items of its half
 };
 struct packer {
   const struct tfc_pack *pack;
   struct tfc_random *random;
   tfc_device_id *bin;
   uint64_t *used; // [bin]
-  uint32_t *item; // [item_count] those that may change between the two bins
+  uint32_t *item; // [item_count] the items that may change between the two bins
   struct sum *left, *right, *spare;
 };
 
@@ -52,7 +52,7 @@ static uint32_t list_sums(const struct packer *q, const uint32_t *item, uint32_t
   return size;
 }
 
-// How many sums are at most `bytes`.
+// The number of sums that are at most `bytes`.
 static uint32_t rank_of(const struct sum *list, uint32_t size, uint64_t bytes) {
   uint32_t low = 0, high = size;
   while (low < high) {
@@ -65,7 +65,7 @@ static uint32_t rank_of(const struct sum *list, uint32_t size, uint64_t bytes) {
   return low;
 }
 
-// Divides what may change between two bins anew, so that no more is above their limits than before.
+// Divides the changeable items of two bins anew, so that the bytes above their limits do not increase.
 static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
   const struct tfc_pack *k = q->pack;
   uint32_t count = 0;
@@ -82,7 +82,7 @@ static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
     if (q->bin[q->item[i]] == a) in_a += k->size[q->item[i]];
   }
   if (!chosen) return;
-  // What stays where it is, and what is left of the limits for the chosen ones.
+  // The items that stay, and the room that is left for the chosen ones.
   const uint64_t fixed_a = q->used[a] - in_a, fixed_b = q->used[b] - (total - in_a);
   const uint64_t room_a = above(k->limit[a], fixed_a), room_b = above(k->limit[b], fixed_b);
   const uint64_t least = above(total, room_b), now = above(in_a, room_a) + above(total - in_a, room_b);
@@ -94,7 +94,7 @@ static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
   uint64_t best = UINT64_MAX;
   for (uint32_t n = 0; n < lefts && best; n++) {
     const struct sum left = q->left[(start + n) % lefts];
-    // The largest that leaves bin a within its limit, the next one, and the least that bin b can take.
+    // Candidates: the largest sum that fits into bin a, the next larger one, and the least one with which bin b fits.
     const uint32_t most = left.bytes <= room_a ? rank_of(q->right, rights, room_a - left.bytes) : 0;
     const uint32_t few = least > left.bytes ? rank_of(q->right, rights, least - left.bytes - 1) : 0;
     const uint32_t at[3] = {most ? most - 1 : 0, most < rights ? most : rights - 1, few < rights ? few : rights - 1};
@@ -114,7 +114,7 @@ static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
   q->used[a] = fixed_a + bytes, q->used[b] = fixed_b + total - bytes;
 }
 
-// A bin that is too full (way 1), that has room (way -1), or any other one than `not_this`.
+// A random bin: too full (way 1), with room (way -1), or else any other than `not_this`.
 static uint32_t some_bin(const struct packer *q, int way, uint32_t not_this) {
   const struct tfc_pack *k = q->pack;
   uint32_t seen = 0, choice = TFC_NONE;
@@ -141,7 +141,7 @@ static int larger_first(const void *a, const void *b) {
   return (x->set > y->set) - (x->set < y->set);
 }
 
-// Adds items from `from` on to a bin, as many as go in at first, then goes on with the next bin.
+// Adds items from `from` on to a bin, as many as fit at first, then continues with the next bin.
 static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
   const struct tfc_pack *k = f->pack;
   const uint64_t limit = k->limit[bin];
@@ -157,7 +157,7 @@ static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
     f->home[i] = bin;
     if (fill(f, bin, i + 1, used + bytes)) return true;
     f->home[i] = TFC_NONE;
-    tried = f->bounded ? 0 : bytes; // one of the same size would do no better
+    tried = f->bounded ? 0 : bytes; // an item of the same size would do no better
   }
   if (limit - used > f->slack) return false;
   if (bin + 1 == f->bins) {
@@ -182,7 +182,7 @@ struct summer {
   double cost;           // of the listings so far
 };
 
-// Fills the bin with the fewest ways to do so, then the others.
+// Fills the bin that has the fewest ways to be filled, then the others.
 static bool fill_exactly(struct summer *f, uint32_t left) {
   const struct tfc_pack *k = f->q->pack;
   uint32_t free_item[MOST_SUMMED], count = 0, bin = TFC_NONE;
@@ -190,7 +190,7 @@ static bool fill_exactly(struct summer *f, uint32_t left) {
   if (!left) return true;
   for (uint32_t b = 0; b < k->bin_count; b++) {
     if (f->done[b]) continue;
-    uint64_t most = 0; // that may be there
+    uint64_t most = 0; // the most bytes that can be in the bin
     for (uint32_t i = 0; i < f->count; i++)
       if (!f->placed[i] && k->may(k->user, f->item[i], b)) most += k->size[f->item[i]];
     room = most > k->limit[b] && most - k->limit[b] < k->limit[b] ? most - k->limit[b] : k->limit[b];
@@ -240,7 +240,7 @@ static bool fill_exactly(struct summer *f, uint32_t left) {
   return fine;
 }
 
-// All items into the bins, or nothing changes; where so little may be left empty that few ways to fill a bin remain.
+// Puts all items into the bins, or changes nothing. For bins that must be so full that few ways to fill them remain.
 static bool fill_by_sums(struct packer *q, uint32_t count, uint32_t *item, uint64_t slack) {
   const size_t size = (size_t)1 << (MOST_SUMMED / 2);
   struct sum **const lists[] = {&q->left, &q->right, &q->spare};
@@ -260,7 +260,7 @@ static bool fill_by_sums(struct packer *q, uint32_t count, uint32_t *item, uint6
   return fine;
 }
 
-// All items into the bins, or nothing changes.
+// Puts all items into the bins, or changes nothing.
 static bool fill_all(struct packer *q) {
   const struct tfc_pack *k = q->pack;
   struct filler f = {.pack = k, .bins = k->bin_count, .item = q->item};

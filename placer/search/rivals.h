@@ -1,15 +1,15 @@
-// Rivals: placements that were there before the search (the graph's own device strings, files that were given, single
-// devices). `auto` begins at the best of them, and what it answers is never worse than any.
+// Rivals: placements that exist before the search (the graph's own device strings, given files, single devices). `auto`
+// starts from the best of them, and its answer is never worse than any.
 #ifndef TFC_PLACER_SEARCH_RIVALS_H
 #define TFC_PLACER_SEARCH_RIVALS_H
 
 #include "placer/search/search.h"
 
 struct tfc_rival {
-  const char *name;             // what the outcome's `algorithm` says where it is the answer; lives as long as that
+  const char *name;             // name in the outcome if it is the answer; must live as long as the outcome
   struct tfc_solution solution; // legal or not; owned by the caller
 };
-// tfc_search, with rivals under `auto`; algorithms that were named run by themselves. Both objectives.
+// Like tfc_search; under `auto` the rivals take part. Named algorithms run by themselves. For both objectives.
 TFC_MUST_USE tfc_status tfc_search_beside(const struct tfc_problem *problem, const struct tfc_search_options *options,
                                           const struct tfc_rival *rivals, uint32_t count,
                                           struct tfc_search_outcome *out);

@@ -33,11 +33,11 @@ struct finder {
   double begin, deadline; // seconds; deadline 0: none
   uint64_t limit;         // evaluations, 0: none
   uint32_t threads;
-  struct tfc_score best;  // that is kept
-  struct tfc_score shown; // by progress: what algorithms have told of
+  struct tfc_score best;  // the best placement that was kept
+  struct tfc_score shown; // the best that an algorithm reported, for progress
   const char *at_work;
-  bool plain_later;     // `auto` follows the named algorithms
-  pthread_mutex_t lock; // shown
+  bool plain_later;     // `auto` runs after the named algorithms: run_named need not try plain placements
+  pthread_mutex_t lock; // guards `shown`
   atomic_bool stop;     // cancelled, or optimal
 };
 
@@ -81,7 +81,7 @@ static tfc_status keep(struct finder *f, const struct tfc_solution *solution, st
   return NULL;
 }
 
-// What an algorithm tells on its way, for progress only: the finder is `user`.
+// Called when an algorithm finds a better placement, for progress only; `user` is the finder.
 static void found(void *user, uint64_t excess, int64_t value) {
   struct finder *f = user;
   const struct tfc_score score = {excess, value};
@@ -118,7 +118,7 @@ static tfc_status run_task_(const struct finder *f, struct task *t) {
   TFC_TRY(s, tfc_solution_init(&t->solution, f->p));
   TFC_TRY(s, t->algo->propose(f->p, t->evaluator, &t->budget, &t->solution, &t->evaluations));
   TFC_TRY(s, tfc_simulator_create(f->p, &sim));
-  // What it proposed, as it proposed it: with its own order, or the problem's.
+  // The score of the proposal as it is, with its own order or else the problem's.
   struct tfc_verdict v = {0};
   tfc_simulate(sim, t->solution.device, t->solution.rank, TFC_TIME_MAX, &v);
   if (!t->evaluations) t->evaluations = 1;
@@ -138,7 +138,7 @@ static void run_task(void *user, uint32_t i) {
   t->seconds = tfc_seconds_now() - begin;
 }
 
-// Turns a task into an entry of the outcome and keeps its placement if it is the best. The task is spent.
+// Turns a task into an entry of the outcome, and keeps its placement if it is the best. Frees the task.
 static tfc_status enter(struct finder *f, struct task *t) {
   struct tfc_search_outcome *o = f->out;
   struct tfc_search_entry *entries = realloc(o->entries, (o->entry_count + 1) * sizeof *entries);
@@ -170,9 +170,9 @@ static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_
   return tfc_algo_find(name);
 }
 
-// Where no named algorithm proposed anything legal that fits (dynamic programming found no split, the program no
-// solution, a list scheduler filled a device): what single devices, all in turn and repaired random placements come to.
-// One of them may fit; if none does, the caller learns what is missing.
+// For the case that no named algorithm proposed anything legal that fits (dynamic programming found no split, the
+// integer program no solution, a list scheduler filled a device): tries single devices, all in turn, and repaired
+// random placements. One of them may fit; if none does, the caller learns what is missing.
 static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
   static const char *const names[] = {"single", "round-robin", "random"};
   for (uint32_t i = 0; i < 3 && !(f->out->best.device && f->out->excess == 0); i++) {
@@ -184,7 +184,7 @@ static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
   return NULL;
 }
 
-// Algorithms by name, each with an equal part of what is left for those that take all they get.
+// Runs algorithms by name. Those that search until their budget ends get equal parts of what is left.
 static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algos, uint32_t count) {
   tfc_status s = NULL;
   struct tfc_evaluator *simulated = NULL;
@@ -244,14 +244,15 @@ static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
-    if (f->limit) { // each evaluates a few placements only
+    if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
       uint64_t few = i == 0 ? f->p->device_count : 6;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
       if (searching) few = f->limit / 20;
       if (i && planned + few > f->limit / 2) continue;
       planned += few;
       t->budget.evaluations = searching ? few : i == 0 ? f->limit : 0;
-      if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue; // its program has no clock here
+      // Its linear program would have no time limit here.
+      if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue;
     }
     if (f->deadline > 0) t->budget.deadline = f->begin + (f->deadline - f->begin) * (i == 0 ? 0.5 : 0.2);
     count++;
@@ -285,7 +286,7 @@ static void *run_program(void *argument) {
   struct program_thread *t = argument;
   const struct tfc_problem *p = t->f->p;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
-  struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}}; // to be beaten
+  struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}}; // the placement to beat
   if (!cluster) return atomic_store(&t->done, true), NULL;
   for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
   run_task(&(struct task_list){t->f, &single}, 0);
@@ -306,7 +307,7 @@ static tfc_status finish_program(struct finder *f, struct program_thread *t) {
   if (!t->started) return NULL;
   pthread_join(t->thread, NULL);
   t->started = false;
-  if (t->status) { // the search has its own answer
+  if (t->status) { // a heuristic that fails is no error of the search
     tfc_status_free(t->status);
     t->status = NULL;
     return NULL;
@@ -327,9 +328,9 @@ out:
   return s;
 }
 
-// Where a valley is searched through (the first one thoroughly), the search goes to another one:
-// what was found is put aside in `hall`, and the elite is one placement of no merit. In the last fifth of the time all
-// that was put aside comes together.
+// When a valley has been searched (the first one thoroughly), the search goes to another one: the elite is put aside in
+// `hall`, and a bad placement is the new elite. In the last fifth of the time the search goes on from all that was put
+// aside.
 static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,
                                struct tfc_elite *hall) {
   tfc_status s = NULL;
@@ -349,12 +350,13 @@ out:
   return s;
 }
 
-// The method that it is the turn of, on a placement of the elite; under the step every other time the one that made the
-// best placement better last. Where memory is nearly full every third turn packs. The budget is the caller's.
+// Plans the next job: the method whose turn it is, on a placement of the elite. For the step objective, every other
+// turn goes to the method that improved the best placement last. If memory is nearly full, every third turn packs. The
+// caller sets the budget.
 static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
                            bool tight, uint64_t turn, enum tfc_search_method favourite, struct tfc_search_job *j) {
   const uint64_t seed = tfc_random_u64(random);
-  // The best one most of the time, another of the elite else.
+  // The best placement most of the time, otherwise another one of the elite.
   const uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
   *j = (struct tfc_search_job){.score = elite->score[pick], .budget = {.seed = seed, .threads = 1}};
   const bool packs = tight && turn % 3 == 0;
@@ -369,7 +371,7 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
     const uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
     TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
   }
-  // Temperatures from one to another round: hot runs leave the valley, the others search in it.
+  // Temperatures differ from round to round: hot runs leave the valley, cooler ones search in it.
   const double u = tfc_random_unit(random);
   if (j->method == TFC_METHOD_HOT || j->method == TFC_METHOD_FRESH)
     j->hot = 0.03 * pow(0.2, u);
@@ -388,7 +390,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   struct tfc_random random;
   struct tfc_elite hall = {0};
   const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
-  bool together = !valleys, left_one = false; // together: no valley is left any more
+  bool together = !valleys, left_one = false; // together: the valleys are done, and the search goes on from all of them
   uint32_t idle_rounds = 0, idle_here = 0;
   uint64_t better_turn = 0, last_better = 0;
   const bool tight = tfc_communities_tight(p);
@@ -399,7 +401,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   enum tfc_search_method favourite = TFC_METHOD_REGROUP;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   tfc_random_init(&random, f->o->seed ^ 0x5eed);
-  // Long enough to cool down a placement of this size.
+  // The first slice of time is long enough to cool down a placement of this size.
   const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
   double slice = 0;
   uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
@@ -425,8 +427,8 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
       j->budget.cancel = &f->stop;
       j->guide = f->o->guide, j->guidance = guidance;
-      // Where there is a policy, one turn in eight is its own, however many workers there are: a job of each round
-      // would be half of the search where two threads work.
+      // One turn in eight goes to the policy, however many workers there are: one job of each round would be half of
+      // the search if two threads work.
       if (guidance && turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
@@ -434,14 +436,15 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
-    bool earned = false; // the policy, in this round
+    bool earned = false; // whether the policy improved the best in this round
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
       if (!s && j->status) s = j->status, j->status = NULL;
       if (tfc_score_better(j->score, f->best)) {
         earned |= j->method == TFC_METHOD_POLICY;
-        favourite = j->method == TFC_METHOD_NAMES ? TFC_METHOD_REGROUP : j->method; // names begin from nothing
+        // Starts by name begin from nothing, so regroup instead.
+        favourite = j->method == TFC_METHOD_NAMES ? TFC_METHOD_REGROUP : j->method;
       }
       if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
@@ -450,12 +453,12 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       tfc_solution_deinit(&j->other);
     }
     if (s) goto out;
-    // A policy that was of use has every other turn only as long as it is.
+    // A policy keeps every other turn only as long as it improves the best placement.
     if (favourite == TFC_METHOD_POLICY && !earned) favourite = TFC_METHOD_REGROUP;
     const bool better = tfc_score_better(f->best, before);
     idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
     idle_rounds = better ? 0 : idle_rounds + 1;
-    // On small problems, many thorough rounds in vain are enough, if every method had its turn.
+    // On small problems, many thorough rounds without success end the search, if every method had its turn.
     if (better) last_better = f->out->evaluations, better_turn = turn;
     uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
     const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
@@ -479,8 +482,8 @@ out:
   return s;
 }
 
-// Tiny problems: every placement, with every order where those are few enough too (then *out_complete: there is nothing
-// better, though no bound says so).
+// For tiny problems: tries every placement, and every order if these are few enough, too (then *out_complete: nothing
+// is better, although no bound shows it).
 static tfc_status try_all(struct finder *f, struct tfc_elite *elite, bool *out_complete) {
   static const struct tfc_algo everything = {.name = "exhaustive"};
   const struct tfc_problem *p = f->p;
@@ -507,7 +510,7 @@ out:
   return s;
 }
 
-// What a learned policy proposes joins the elite: some 200 rollouts, fewer where the budget is small.
+// Adds the policy's proposals to the elite: some 200 rollouts, fewer if the budget is small.
 struct asked {
   struct finder *f;
   struct tfc_elite *elite;
@@ -564,13 +567,14 @@ static tfc_status run_auto(struct finder *f) {
   }
   TFC_TRY(s, heuristics(f, &elite));
   TFC_TRY(s, try_all(f, &elite, &complete));
-  // Policies learn from steps; one device leaves nothing to choose.
+  // Policies are trained on the step objective; on one device there is nothing to choose.
   if (!complete && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &guidance));
     TFC_TRY(s, ask_policy(f, &elite, guidance));
   }
   if (!complete) TFC_TRY(s, rounds(f, &elite, &program, guidance));
-  for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f)) // it may prove it
+  // Wait: the integer program may prove it optimal.
+  for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f))
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:
   if (complete) atomic_store(&f->stop, true);

@@ -7,7 +7,7 @@
 #include "placer/exact/bound.h"
 
 struct tfc_search_progress {
-  const char *algorithm;         // at work
+  const char *algorithm;         // the running algorithm
   double seconds, seconds_total; // total 0: no time limit
   uint64_t evaluations, evaluations_total;
   int64_t best; // ps; TFC_TIME_MAX: nothing legal yet
@@ -37,14 +37,14 @@ struct tfc_search_entry {
   uint64_t excess; // bytes above limits
   uint64_t evaluations;
   double seconds;
-  struct tfc_solution solution; // device NULL: none
+  struct tfc_solution solution; // device NULL: no placement
   char *note;                   // why it did not run, or NULL
 };
 struct tfc_search_outcome {
-  struct tfc_solution best; // device NULL: nothing legal was found
+  struct tfc_solution best; // device NULL: no legal placement was found
   int64_t value;            // ps
   uint64_t excess;          // 0: it fits
-  const char *algorithm;    // that found the best
+  const char *algorithm;    // the algorithm that found the best
   uint64_t evaluations;
   bool cancelled, optimal; // optimal: value meets the bound
   struct tfc_bound bound;

@@ -16,7 +16,7 @@ const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multileve
                                                "auto: combine", "auto: fresh",      "auto: names", "auto: regroup",
                                                "auto: pack",    "auto: policy"};
 
-// What is left of a budget after `used` evaluations, a share of it.
+// A budget with a share of what is left after `used` evaluations.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
   struct tfc_budget part = *budget;
   if (budget->evaluations) {
@@ -32,7 +32,7 @@ static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used,
   return part;
 }
 
-// How many clusters to begin with: a few for each device, or many, but fewer than there are units.
+// A random number of clusters to begin with: a few for each device, or many, but fewer than there are units.
 static uint32_t any_target(const struct tfc_problem *p, struct tfc_random *random) {
   const double few = 3.0 * p->device_count, many = fmin(48.0 * p->device_count, 0.6 * p->unit_count);
   return many <= few ? (uint32_t)few : (uint32_t)(few * pow(many / few, tfc_random_unit(random)));
@@ -42,7 +42,8 @@ static bool job_over(const struct tfc_search_job *j) {
   return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
 }
 
-// From coarse to fine: clusters of what has one label now, then of what is on one device, at last units.
+// From coarse to fine: first clusters of units with one label, then clusters of units on one device, at last single
+// units.
 static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
   tfc_status s = NULL;
@@ -63,7 +64,7 @@ out:
   return s;
 }
 
-// Clusters anywhere.
+// Puts each cluster on a random device.
 static void scatter(const struct tfc_problem *p, struct tfc_random *random, const uint32_t *cluster, uint32_t *home,
                     uint32_t count, tfc_device_id *device) {
   for (uint32_t c = 0; c < count; c++) home[c] = (uint32_t)tfc_random_below(random, p->device_count);
@@ -75,7 +76,7 @@ static void scatter(const struct tfc_problem *p, struct tfc_random *random, cons
   if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, device, NULL);
 }
 
-// Where the last starts ended.
+// The results of the last starts.
 struct starts {
   tfc_device_id *device[KEPT_STARTS]; // [unit]
   uint32_t count;
@@ -85,7 +86,7 @@ static void keep_start(const struct tfc_problem *p, struct tfc_random *random, s
                        const tfc_device_id *device) {
   uint32_t at = starts->count < KEPT_STARTS ? starts->count : (uint32_t)tfc_random_below(random, KEPT_STARTS);
   if (!starts->device[at]) starts->device[at] = malloc(sizeof *device * ((size_t)p->unit_count + 1));
-  if (!starts->device[at]) return; // then there is one less
+  if (!starts->device[at]) return; // out of memory: do without this start
   memcpy(starts->device[at], device, sizeof *device * p->unit_count);
   if (at == starts->count) starts->count++;
 }
@@ -97,7 +98,8 @@ static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, co
   tfc_device_id *label = calloc((size_t)p->unit_count + 1, sizeof *label);
   const uint32_t asked = 2 + (uint32_t)tfc_random_below(random, 2);
   uint32_t count = 1;
-  for (uint32_t k = 0; label && k < asked; k++) { // a label for each pair of a label so far and a device
+  // The new label stands for a pair of the old label and the device in this start.
+  for (uint32_t k = 0; label && k < asked; k++) {
     const tfc_device_id *device = starts->device[tfc_random_below(random, starts->count)];
     uint32_t *number = calloc((size_t)count * p->device_count, sizeof *number), next = 0;
     if (!number) break;
@@ -114,8 +116,8 @@ static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, co
   return count;
 }
 
-// One start, from a beginning that has nothing to do with the elite: units anywhere in one run, or clusters anywhere,
-// those that hang together or that earlier starts agree on.
+// One start that is independent of the elite: units on random devices as one run, or clusters on random devices; the
+// clusters are strongly connected units, or units that earlier starts put together.
 static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                               struct starts *starts) {
   tfc_status s = NULL;
@@ -144,7 +146,7 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
   }
   keep_start(p, random, starts, trial.device);
-  if (tfc_score_better(score, j->score)) { // else what it was given stays
+  if (tfc_score_better(score, j->score)) { // else the given placement stays
     const struct tfc_solution given = j->solution;
     j->solution = trial, trial = given, j->score = score;
   }
@@ -154,8 +156,8 @@ out:
   return s;
 }
 
-// Start after start, short ones and longer ones: which valley a start ends in is chance, and a longer one does not find
-// better valleys (operator graphs of Transformers have few, far apart).
+// Many starts, short and longer ones: which valley a start ends in is chance, and a longer start does not find better
+// valleys (operator graphs of Transformers have few, far apart).
 static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   const struct tfc_budget whole = j->budget;
   const uint64_t size = (uint64_t)p->unit_count * p->device_count, begin = j->evaluations;
@@ -208,7 +210,8 @@ out:
   return s;
 }
 
-// Several starts by names, each with its own idea of what counts in them; then the best one, regrouped.
+// Several starts with clusters by name, each with another choice of the name parts that count; then the best one,
+// regrouped.
 static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   enum { STARTS = 8 };
   tfc_status s = NULL;
@@ -238,7 +241,7 @@ static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_jo
   }
   if (!best.device) goto out;
   TFC_TRY(s, anneal_groups(p, j, random, &best, &best_score));
-  if (tfc_score_better(best_score, j->score)) { // else what it was given stays
+  if (tfc_score_better(best_score, j->score)) { // else the given placement stays
     const struct tfc_solution given = j->solution;
     j->solution = best, best = given, j->score = best_score;
   }
@@ -267,9 +270,8 @@ static struct tfc_budget few(const struct tfc_search_job *j, struct tfc_random *
   return part;
 }
 
-// Finds parts of the graph that should stay together; *out_count: how many. Most of the time these
-// are communities, of whatever size; otherwise what stays together in an annealing in which memory only has a price, or
-// what is on one device now.
+// Finds parts of the graph that should stay together; *out_count: how many. Most of the time these are communities of
+// any size; otherwise what an annealing keeps together in which memory only has a price, or what is on one device now.
 static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
   const struct tfc_problem *p = q->p;
   const uint32_t way = (uint32_t)tfc_random_below(q->random, 6);
@@ -313,13 +315,13 @@ static tfc_status pack_once(struct packing *q) {
   q->trial.rank = NULL;
   TFC_TRY(s, find_parts(q, &count));
   TFC_TRY(s, tfc_parts_init(&parts, p, q->part, count));
-  j->evaluations += !parts.any; // a turn all the same
+  j->evaluations += !parts.any; // counts as one evaluation
   if (!parts.any) goto out;
   tfc_parts_spread(&parts, q->random, (enum tfc_parts_order)tfc_random_below(q->random, 3), q->home);
   bool fits = tfc_parts_pack(&parts, q->random, false, q->home);
   for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
   for (int turn = 0; turn < 2 && !job_over(j); turn++) {
-    if (turn && !fits) { // what is still above the limits
+    if (turn && !fits) { // units that still exceed the limits
       for (uint32_t u = 0; u < p->unit_count; u++) q->home[q->part[u]] = q->trial.device[u];
       fits = tfc_parts_pack(&parts, q->random, false, q->home);
       for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
@@ -333,17 +335,18 @@ static tfc_status pack_once(struct packing *q) {
       j->score = score;
     }
     if (turn || job_over(j)) break;
-    // Parts move and change places, at first at little price for memory.
+    // Parts move and are exchanged; exceeding memory limits costs little at first.
     struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.001, .cluster = q->part, .cluster_count = count};
     options.price = 0.3 * pow(30, tfc_random_unit(q->random));
-    options.by_loads = !step || tfc_random_below(q->random, 3); // loads are quick, and a good beginning for the step
+    // Loads are quick to compute, and a good start for the step objective.
+    options.by_loads = !step || tfc_random_below(q->random, 3);
     const uint64_t size = (uint64_t)count * p->device_count;
     const uint64_t enough = options.by_loads ? 2000 + 200 * size : 300 + 20 * size;
     const struct tfc_budget budget = few(j, q->random, enough << tfc_random_below(q->random, 3));
     TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &j->evaluations));
     fits = score.excess == 0;
   }
-  if (!job_over(j)) { // the units of what came out
+  if (!job_over(j)) { // refine the result with single units
     const struct tfc_anneal_options options = {.hot = 0.003, .cold = 0.0002, .orders = step};
     const uint64_t size = (uint64_t)p->unit_count * p->device_count;
     const struct tfc_budget budget = few(j, q->random, step ? 300 + 3 * size : 2000 + 40 * size);
@@ -406,7 +409,7 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, anneal_names(p, j, &random));
   } else if (j->method == TFC_METHOD_REGROUP) {
     TFC_TRY(s, anneal_groups(p, j, &random, &j->solution, &j->score));
-  } else if (j->method == TFC_METHOD_COMBINE) { // what is together in both stays so at first
+  } else if (j->method == TFC_METHOD_COMBINE) { // units that are together in both placements start together
     for (uint32_t u = 0; u < p->unit_count; u++)
       j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);
     TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->other.device));

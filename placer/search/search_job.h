@@ -5,10 +5,10 @@
 
 #include "placer/search/local.h"
 
-// The methods, in order: annealing on units, cool or hot; on clusters of what is on one device; on clusters of what is
-// on one device in two placements; starts from nothing; large neighbourhoods; starts from nothing with clusters by
-// name; such clusters, drawn anew each time, from the placement as it is; communities or pieces of a placement packed
-// anew where memory is nearly full; units that a learned policy places anew.
+// The methods, in order: annealing on units, cool or hot; on clusters of units that share a device; on clusters of
+// units that share a device in two placements; new starts; large neighbourhoods; new starts with clusters by name;
+// clusters by name drawn anew each time, from the given placement; packing communities or pieces of a placement anew
+// (if memory is nearly full); units that a learned policy places anew.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,
   TFC_METHOD_CLUSTERS,
@@ -26,11 +26,11 @@ extern const char *const tfc_search_method_names[];
 struct tfc_search_job {
   enum tfc_search_method method;
   struct tfc_budget budget;
-  struct tfc_solution solution, other; // what it begins with and ends with; what it is combined with
+  struct tfc_solution solution, other; // the placement it improves; a second one to combine with it
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
   double hot;                    // the temperature that it begins with
-  const struct tfc_guide *guide; // and what it knows of the problem, for TFC_METHOD_POLICY
+  const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;
   tfc_status status;
 };

@@ -1,5 +1,5 @@
-// Ends that come are kept in a tournament tree with a leaf for each device and each wire: a change is a walk of
-// compares without branches to the root. Transfers on no wire go to a binary heap.
+// Coming ends are in a tournament tree with a leaf for each device and each wire: a change is a walk to the root by
+// comparisons without branches. Ends of transfers that use no wire are in a binary heap.
 //
 // A round: all ends of one instant are taken from there (operations make their local consumers ready and
 // append their transfers to the list, in the order of the rule; transfers make their consumers ready), then waiting
@@ -32,7 +32,7 @@ INLINE void hold(struct tfc_engine *e, uint32_t device, uint64_t bytes) {
   if (e->memory[device] > e->peak[device]) e->peak[device] = e->memory[device];
 }
 
-// An input of the node is there, if `comes`: written so that only becoming ready is a branch.
+// One input of the node has arrived, if `comes`. Only becoming ready is a branch.
 INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bool comes) {
   const uint32_t pending = e->pending[node] - comes;
   e->pending[node] = pending;
@@ -127,8 +127,8 @@ static void log_transfer(struct tfc_engine *e, const struct tfc_engine_transfer 
   if (!tfc_array_push(&e->log, entry) || !tfc_array_push(&e->log_sequence, 0u)) e->failed = true;
 }
 
-// Appends a transfer to the list. In the plain case it starts at once where its wire is free with nobody before it:
-// nothing else that happens in this round could keep it from that.
+// Appends a transfer to the list. In the plain case it starts at once if its wire is free and nobody waits for it:
+// nothing else in this round could prevent that.
 INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t to, uint32_t *touched, bool plain) {
   const struct tfc_pair *pair = tfc_problem_pair(e->problem, from, to);
   if (__builtin_expect(!pair->linked, 0)) return false;
@@ -237,7 +237,7 @@ INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched
   }
 }
 
-// The inputs of an operation that ended are let go.
+// Frees the inputs of an operation that ended.
 static void release_inputs(struct tfc_engine *e, uint32_t n, uint32_t device) {
   const struct tfc_cost_graph *g = e->problem->graph;
   for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++) {

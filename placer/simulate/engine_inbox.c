@@ -1,7 +1,7 @@
-// The engine's loop for machines where transfers wait for nothing but the device that receives them, which does them
-// itself: what groups of cores that share memory do (see `inbox`). A device has one thing to do at a time and a queue
-// of transfers that go before its operations, so there are no wires, and the list of waiting transfers falls apart into
-// these queues. Most rounds are one end alone: only that device goes on, and those that its tensors reach.
+// The engine's loop for machines in which a transfer waits only for the receiving device, and occupies it (`inbox` in
+// engine.h): CPU devices that share memory. A device does one thing at a time and has a queue of transfers, which go
+// before its operations. So there are no wires, and the list of waiting transfers is divided into these queues. In most
+// rounds there is a single end: then only that device goes on, and the devices that its tensors reach.
 #include "placer/simulate/engine_queues.h"
 
 INLINE void begin_transfer(struct tfc_engine *e, uint32_t index, int64_t now, uint32_t leaves) {
@@ -50,8 +50,8 @@ INLINE bool begin_operation(struct tfc_engine *e, uint32_t device, int64_t now, 
   return true;
 }
 
-// Appends a transfer to the queue of its receiver; `at_once`: it begins if the receiver is idle. False: no link, or out
-// of memory.
+// Appends a transfer to its receiver's queue; `at_once`: it begins if the receiver is idle. False: no link, or out of
+// memory.
 INLINE bool send(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t to, int64_t now, uint32_t leaves,
                  bool at_once, bool recorded) {
   const uint32_t index = e->scalars->transfer_count;
@@ -103,7 +103,7 @@ INLINE bool end_operation(struct tfc_engine *e, uint32_t n, uint32_t device, int
   return true;
 }
 
-// All ends of this instant, where there is more than one; transfers begin afterwards.
+// Handles all ends of this instant if there are several; transfers begin afterwards.
 INLINE bool end_all(struct tfc_engine *e, int64_t now, uint32_t levels, uint32_t leaves, bool recorded) {
   uint32_t ended = 0;
   do {
@@ -144,7 +144,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
         if (s->ended >= pause || is_watched_for(e)) return TFC_ENGINE_PAUSED;
       }
       s->now = now;
-      if ((int64_t)(tree_without(e, device, leaves) >> e->leaf_bits) != now) { // an end alone
+      if ((int64_t)(tree_without(e, device, leaves) >> e->leaf_bits) != now) { // a single end
         const uint32_t item = e->running[device];
         if (item & EVENT_TRANSFER)
           end_transfer(e, item & ~EVENT_TRANSFER, now, levels, recorded);
@@ -173,7 +173,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
 
 TFC_ENGINE_CLONES
 tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
-  const bool small = e->levels == 2 && e->leaves == 1 << INBOX_LEAF_BITS; // the usual size with constants
+  const bool small = e->levels == 2 && e->leaves == 1 << INBOX_LEAF_BITS; // the usual size, with constants
   const tfc_engine_stop stop = e->start ? run(e, cutoff, pause, e->levels, e->leaves, true)
                                : small  ? run(e, cutoff, pause, 2, 1 << INBOX_LEAF_BITS, false)
                                         : run(e, cutoff, pause, e->levels, e->leaves, false);

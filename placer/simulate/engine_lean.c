@@ -1,5 +1,5 @@
-// The engine's loop for what is most often simulated (see `lean`): most rounds are one end alone. Then no lists are
-// needed, a device or wire that ended goes on with its next at once, and the tree of ends is walked once for both.
+// The engine's loop for the usual problems (`lean` in engine.h). In most rounds there is a single end: then no lists
+// are needed, the device or wire goes on with its next item at once, and the tree of ends is walked once for both.
 // Nothing is recorded.
 #include "placer/simulate/engine_queues.h"
 
@@ -49,7 +49,7 @@ INLINE bool send(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t 
   return true;
 }
 
-// The transfer that ends on a leaf; returns the key of the next one on its wire, or UINT64_MAX.
+// Ends the transfer on a leaf; returns the key of the next one on its wire, or UINT64_MAX.
 INLINE uint64_t end_transfer(struct tfc_engine *e, uint32_t leaf, int64_t now, uint32_t levels) {
   const uint32_t wire = leaf - e->problem->device_count, head = e->wire_head[wire];
   struct tfc_engine_transfer *t = &e->transfers.data[e->running[leaf] & ~EVENT_TRANSFER];
@@ -80,7 +80,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
     if (__builtin_expect(least == UINT64_MAX, 0) && !first) break;
     if (now > s->now && !first && (s->ended >= pause || is_watched_for(e))) return TFC_ENGINE_PAUSED;
     if (!first && leaf >= devices && (e->apart || (int64_t)(tree_without(e, leaf, leaves) >> e->leaf_bits) != now)) {
-      // Transfers alone: at one instant the leaves of devices come first. None that begins here ends here.
+      // Only transfers end at this instant, because device leaves come first; none that begins now ends now.
       s->now = now;
       for (uint32_t at = leaf; at != TFC_NONE;) {
         tree_set(e, at, end_transfer(e, at, now, levels), leaves);
@@ -96,7 +96,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
       }
     } else if (first || (int64_t)(tree_without(e, leaf, leaves) >> e->leaf_bits) == now) {
       if (!tfc_engine_round(e, now, first, cutoff, &stop)) return stop;
-    } else { // an operation alone
+    } else { // a single operation ends
       const uint32_t n = e->running[leaf], device = leaf;
       uint64_t key = UINT64_MAX;
       s->now = now;
@@ -119,7 +119,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
   return TFC_ENGINE_ENDED;
 }
 
-// The usual sizes with constants: up to 4,096 and 262,144 operations on up to four devices.
+// The usual sizes as constants: up to 4,096 and up to 262,144 operations on up to four devices.
 TFC_ENGINE_CLONES
 tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
   if (e->leaves == 1 << LEAST_LEAF_BITS && e->levels == 2) return run(e, cutoff, pause, 2, 1 << LEAST_LEAF_BITS);

@@ -1,4 +1,4 @@
-// States of the engine: laid out in one block, begun, saved and restored.
+// The engine's state: its layout in one block, starting, saving and restoring.
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static tfc_status make_pace(struct tfc_engine *e) {
     while (kind < g->kind_count && !tfc_str_equal(g->kind_names[kind], m->devices[d].kind)) kind++;
     for (uint32_t i = 0; i < m->device_count; i++) pace->neighbours |= (uint64_t)(e->kind_of[i] == e->kind_of[d]) << i;
     pace->slowdown = m->devices[d].slowdown, pace->slowdown_count = m->devices[d].slowdown_count;
-    // Where no node has a time on this kind, none runs there.
+    // A kind for which no node has a time: nothing runs there.
     pace->time_us = g->time_us + (kind < g->kind_count ? kind : 0), pace->stride = g->kind_count;
     pace->dispatch = (int64_t)(m->devices[d].dispatch_us * 1e6 + 0.5);
   }
@@ -58,7 +58,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   e->plain = !p->has_live && !p->has_occupancy && !p->has_slowdown;
   e->masks = (uint32_t)(devices + 63) / 64;
   size_t bits = nodes;
-  do { // a level of words for each factor of 64
+  do { // one level of words for each factor of 64
     e->level_at[e->levels++] = e->words;
     bits = (bits + 63) / 64;
     e->words += (uint32_t)bits;

@@ -1,8 +1,8 @@
-// Evaluator: what algorithms and learners see of the world. It takes placements in batches, because only a batch can
-// be interleaved against a reference, and says what each costs, as plain data. Simulated here; measured in a worker
-// process elsewhere; both behind one vtable.
+// Evaluator: how algorithms and learners find out what placements cost. It takes batches, because only a batch can be
+// measured in turns with a reference, and returns plain data. This header has the simulated evaluator; measured ones
+// are in placer/measure. All share one vtable.
 //
-// One thread calls an evaluator at a time; inside, it may use as many as it likes.
+// One thread calls an evaluator at a time; the evaluator may use several threads itself.
 #ifndef TFC_PLACER_SIMULATE_EVALUATOR_H
 #define TFC_PLACER_SIMULATE_EVALUATOR_H
 
@@ -18,20 +18,20 @@ struct tfc_rules {
 
 typedef enum tfc_result_state {
   TFC_RESULT_OK,
-  TFC_RESULT_CUT,     // stopped: not below the cutoff, or hopeless
+  TFC_RESULT_CUT,     // stopped: not below the cutoff, or far too slow
   TFC_RESULT_NO_FIT,  // above a memory limit (value as if it fitted, where that can be said)
   TFC_RESULT_ILLEGAL, // breaks a constraint or needs a missing link
   TFC_RESULT_FAILED   // crashed, hung, or the device stopped working: `message`
 } tfc_result_state;
 
-// Belongs to the caller, zeroed at first; reuse keeps its arrays.
+// The caller owns it and zeroes it first; arrays are reused from call to call.
 struct tfc_result {
   tfc_result_state state;
   tfc_label label;
   int64_t value;       // ps: the objective (median where measured); TFC_TIME_MAX where there is none
   int64_t q1, q3;      // ps: spread; equal to value where simulated
   uint32_t steps;      // timed ones; 0: simulated
-  double ratio;        // to the reference of the same batch; NaN without
+  double ratio;        // to the reference of the same batch; NaN without a reference
   double cost_seconds; // what the evaluation took from the budget
   uint64_t excess;     // bytes above limits
   uint64_t transfers, transfer_bytes;
@@ -46,7 +46,8 @@ void tfc_result_deinit(struct tfc_result *result);
 struct tfc_evaluator;
 struct tfc_evaluator_vtable {
   const char *name;
-  // results[count]; the status is for the evaluator itself (no memory, worker lost for good), not for candidates.
+  // Fills results[count]. The status is for failures of the evaluator (out of memory, worker lost for good), not of
+  // candidates.
   tfc_status (*evaluate)(struct tfc_evaluator *self, const struct tfc_solution *candidates, uint32_t count,
                          const struct tfc_rules *rules, struct tfc_result *results);
   void (*free)(struct tfc_evaluator *self);

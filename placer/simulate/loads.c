@@ -5,7 +5,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Whether the time of a tensor does not depend on where it goes.
+// Whether a tensor's time is the same to all devices.
 static bool is_even(const struct tfc_problem *p) {
   if (p->device_count < 2 || p->device_count > 64 || !p->wire_time || p->has_missing_links) return false;
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count; i++)
@@ -46,7 +46,7 @@ void tfc_loads_deinit(struct tfc_loads *l) {
   *l = (struct tfc_loads){0};
 }
 
-// Transfers that come and go; counts wrap around zero, so that they may be taken away before they are added.
+// Changes of counts; they are unsigned and may pass below zero in between.
 struct tally {
   uint64_t transfers, bytes, missing;
 };
@@ -59,7 +59,7 @@ INLINE uint64_t word_of(const uint64_t *set, uint32_t w, uint32_t minus, uint32_
   return word;
 }
 
-// The longest sending of a tensor from a device among its destinations.
+// The longest transfer of a tensor from `from` to any of its destinations.
 static int64_t sending_of(const struct tfc_loads *l, const uint64_t *ends, uint32_t tensor, uint32_t from,
                           uint32_t minus, uint32_t plus) {
   const struct tfc_problem *p = l->problem;
@@ -76,7 +76,7 @@ static int64_t sending_of(const struct tfc_loads *l, const uint64_t *ends, uint3
   return sending;
 }
 
-// One destination of a tensor comes (sign 1) or goes (-1): all but the sender's load.
+// Adds (sign 1) or removes (-1) one destination of a tensor, except for the sender's load.
 INLINE void count_end(const struct tfc_problem *p, uint32_t tensor, uint32_t from, uint32_t to, int64_t sign,
                       int64_t *load, struct tally *t) {
   const struct tfc_pair *pair = tfc_problem_pair(p, from, to);
@@ -87,7 +87,7 @@ INLINE void count_end(const struct tfc_problem *p, uint32_t tensor, uint32_t fro
     load[to] += sign * tfc_problem_wire_time(p, tensor, pair);
 }
 
-// Adds (sign 1) or takes away (-1) all that a net costs with its producer on `from`.
+// Adds (sign 1) or removes (-1) the whole cost of a net with its producer on `from`.
 static void whole_net(const struct tfc_loads *l, const uint64_t *ends, uint32_t tensor, uint32_t from, int64_t sign,
                       int64_t *load, struct tally *t) {
   for (uint32_t w = 0; w < l->words; w++)
@@ -98,12 +98,12 @@ static void whole_net(const struct tfc_loads *l, const uint64_t *ends, uint32_t 
   if (l->problem->has_occupancy) load[from] += sign * sending_of(l, ends, tensor, from, TFC_NONE, TFC_NONE);
 }
 
-// What moving the unit changes, where a tensor takes the same time everywhere.
+// The changes from moving a unit, if a tensor takes the same time everywhere.
 INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load,
                        struct tally *t, bool counted) {
   const struct tfc_problem *p = l->problem;
   const uint64_t at_from = UINT64_C(1) << from, at_to = UINT64_C(1) << to;
-  int64_t less = 0, more = 0; // for the two devices, kept out of memory; no branch depends on what is where
+  int64_t less = 0, more = 0; // for the two devices, in registers; no branch depends on the placement
   for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) {
     const uint64_t ends = l->ends[i], change = (uint64_t)((ends & at_from) != 0) - (uint64_t)((ends & at_to) != 0);
     const int64_t time = l->time[i];

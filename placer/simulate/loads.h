@@ -1,8 +1,8 @@
-// Loads: the throughput objective, kept up to date while units move. Internal to the placer.
+// Loads: the throughput objective, updated while units move. Internal to the placer.
 //
-// For each net, how many of its consuming units are on each device, and the set of devices where there are any; for
-// each device, its load and memory. Moving a unit touches the nets that it produces or consumes and nothing else, and
-// what a move would do can be asked without making it.
+// Stored for each net: how many of its consuming units are on each device, and the set of devices with any; for each
+// device: its load and memory. Moving a unit changes only the nets that it produces or consumes, and the effect of a
+// move can be computed without making it.
 #ifndef TFC_PLACER_SIMULATE_LOADS_H
 #define TFC_PLACER_SIMULATE_LOADS_H
 
@@ -14,15 +14,15 @@ struct tfc_loads {
   int64_t *load;                               // [device] ps
   uint64_t *memory;                            // [device]
   uint32_t *count;                             // [net * device_count + device] consuming units there
-  uint64_t *ends;                              // [net * words] devices where there are any
+  uint64_t *ends;                              // [net * words] set of devices with consuming units
   uint32_t words;                              // of a set of devices
   uint64_t transfers, transfer_bytes, missing; // missing: transfers without a link
-  tfc_device_id *source;                       // [net] where it is produced
-  int64_t *time;                               // [net] on a wire; only where `sends` is there
-  int64_t *peek;                               // [device] the loads after the move that was asked about last
+  tfc_device_id *source;                       // [net] its producer's device
+  int64_t *time;                               // [net] on a wire; only if `sends` is not NULL
+  int64_t *peek;                               // [device] loads after the move that was last peeked at
   uint64_t peek_missing;
-  // Where a tensor takes the same time between all pairs of at most 64 devices: [from] the destinations whose link
-  // occupies the sender, and the receiver; else NULL.
+  // If a tensor takes the same time between all pairs of at most 64 devices: [from] the set of destinations whose link
+  // occupies the sender, or the receiver; else NULL.
   uint64_t *sends, *receives;
 };
 TFC_MUST_USE tfc_status tfc_loads_init(struct tfc_loads *loads, const struct tfc_problem *problem);
@@ -31,7 +31,7 @@ void tfc_loads_reset(struct tfc_loads *loads, const tfc_device_id *device); // u
 void tfc_loads_move(struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
 int64_t tfc_loads_value(const struct tfc_loads *loads); // the largest load; TFC_TIME_MAX with missing links
 uint64_t tfc_loads_excess(const struct tfc_loads *loads);
-// Fills `peek` and `peek_missing` with what moving the unit would lead to.
+// Fills `peek` and `peek_missing` with the result of moving the unit, without moving it.
 void tfc_loads_peek(struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
 uint64_t tfc_loads_peek_excess(const struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
 

@@ -10,7 +10,7 @@ struct tfc_simulator {
   const struct tfc_problem *problem;
   struct tfc_engine engine;
   uint64_t *memory; // [device]
-  uint32_t *mark;   // [device] the net that has been here
+  uint32_t *mark;   // [device] the last net that visited it
   int64_t *load;    // [device]
 };
 
@@ -37,7 +37,7 @@ void tfc_simulator_free(struct tfc_simulator *sim) {
   free(sim);
 }
 
-// What stays allocated for the whole step.
+// Memory that is allocated for the whole step.
 static void static_memory(struct tfc_simulator *sim, const tfc_device_id *device) {
   const struct tfc_problem *p = sim->problem;
   memset(sim->memory, 0, sizeof *sim->memory * p->device_count);
@@ -136,8 +136,8 @@ struct path_finder {
   const struct tfc_timeline *timeline;
   uint32_t *on_device, *device_first; // operations of a device in the order of their starts
   uint32_t *device_position;          // [node]
-  uint32_t *tensor_first;             // [tensor] its first transfer; the others follow it
-  uint32_t *wire_before;              // [transfer] the one before it on its wire
+  uint32_t *tensor_first;             // [tensor] its first transfer; its others follow
+  uint32_t *wire_before;              // [transfer] the previous transfer on the same wire
 };
 
 static struct item item_of(const struct path_finder *f, uint32_t i) {
@@ -151,7 +151,8 @@ static bool precedes(const struct path_finder *f, uint32_t before, const struct 
   return b.end == item->start && b.sequence < item->sequence;
 }
 
-// What the item waited for last, or TFC_NONE at the start of the step. Data first, then the device, then the wire.
+// What the item waited for last, or TFC_NONE at the start of the step. If several ended at that time: data first, then
+// the device, then the wire.
 static uint32_t predecessor(const struct path_finder *f, uint32_t i) {
   const struct tfc_cost_graph *g = f->problem->graph;
   const struct tfc_timeline *t = f->timeline;

@@ -1,5 +1,5 @@
-// Simulator: what would a step cost under this placement? One meaning for all of tfc (docs: "How a step is
-// simulated"), exact in whole picoseconds; calibrated or not it is the same code.
+// Simulator: what a step would cost under a placement. There is one definition for all of tfc (docs/guide.md, "How a
+// step is simulated"), exact in whole picoseconds.
 //
 // A simulator is a workspace for one problem and one thread; make one per thread and reuse it.
 #ifndef TFC_PLACER_SIMULATE_SIMULATE_H
@@ -19,7 +19,7 @@ struct tfc_verdict {
   uint64_t *memory; // [device] peak bytes
 };
 
-// When everything happened, for reports, critical paths, plans and the exported order.
+// When everything happened: for reports, critical paths, plans and the exported order.
 struct tfc_transfer {
   uint32_t tensor;
   tfc_device_id from, to;
@@ -30,8 +30,8 @@ struct tfc_timeline {
   int64_t *start, *end;           // [node] ps
   uint32_t *sequence;             // [node] position in the sequence of starts: the executed order
   struct tfc_transfer *transfers; // in the order in which they joined the waiting list
-  // The critical path: chain of operations and transfers, each of which began when its predecessor ended, from time 0
-  // to the end of the step. Items below node_count are nodes, others are node_count + index of a transfer.
+  // The critical path: a chain of operations and transfers, each of which began when its predecessor ended, from time 0
+  // to the end of the step. Values below node_count are nodes, others are node_count + index of a transfer.
   uint32_t *path;
 };
 
@@ -44,7 +44,7 @@ void tfc_simulator_free(struct tfc_simulator *simulator); // NULL is fine
 // TFC_TIME_MAX. Memory above a limit is counted in `excess`, the value is computed all the same.
 void tfc_simulate(struct tfc_simulator *simulator, const tfc_device_id *device, const uint32_t *rank, int64_t cutoff,
                   struct tfc_verdict *out);
-// The same with its timeline (always of a step, whatever the objective). RESOURCE_EXHAUSTED: out of memory.
+// The same with a timeline (always of a step, whatever the objective). RESOURCE_EXHAUSTED: out of memory.
 TFC_MUST_USE tfc_status tfc_simulate_timeline(struct tfc_simulator *simulator, const tfc_device_id *device,
                                               const uint32_t *rank, struct tfc_timeline *out);
 void tfc_timeline_deinit(struct tfc_timeline *timeline);

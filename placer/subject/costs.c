@@ -1,6 +1,6 @@
-// A subject with the costs of a profile, as a cost graph. What rewrites make of a step is in its edges: an operation
-// that does the work of others begins when the inputs of all of them are there, and one that goes on from another's
-// result comes after it.
+// A subject with the costs of a profile, as a cost graph. Rewrites appear as additional edges: an operation that does
+// the work of others begins when the inputs of all of them are there, and an operation that continues another's result
+// comes after it.
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static double cost_us(const struct tfc_cost_table *costs, uint32_t node, uint32_
   return fastest ? tfc_cost_table_fastest(costs, node, kind) : tfc_cost_table_get(costs, node, kind).median_us;
 }
 
-// Marks those of the extra edges that would close a circle with the graph's own.
+// Marks the additional edges that would close a cycle with the graph's own.
 static tfc_status mark_circles(const struct tfc_subject *l, const struct tfc_subject_edge *extra, uint32_t extra_count,
                                bool *circular) {
   tfc_status s = NULL;
@@ -56,7 +56,7 @@ static uint32_t cost_node(const struct tfc_subject *l, uint32_t node) {
   return node < l->graph->node_count ? l->cost_of[node] : TFC_NONE;
 }
 
-// The first operation of a chain of those that go on from each other; `same`: as far as they have the same operands.
+// The first operation of a chain of continued sums; `same`: only as far as they have the same operands.
 static uint32_t first_of(const struct rewritten *w, uint32_t c, bool same) {
   for (uint32_t hops = 0; hops <= w->l->continued_count && w->continues[c] != TFC_NONE; hops++) {
     const struct tfc_plan_continued *k = &w->l->continued[w->continues[c]];
@@ -87,14 +87,14 @@ static tfc_status find_sums(struct rewritten *w) {
   return NULL;
 }
 
-// Is this an edge between two that compute one sum? What crosses it is never written; `add_rewritten_edges` has what
-// is.
+// Whether the edge is between two operations of one sum: its tensor is never written. add_rewritten_edges adds what is
+// written.
 static bool within_sum(const struct rewritten *w, uint32_t from, uint32_t to) {
   return w->sum_of[from] != TFC_NONE && w->sum_of[from] == w->sum_of[to];
 }
 
 static tfc_status add_edge(const struct tfc_subject *l, const struct tfc_subject_edge *e, struct tfc_cost_builder *b) {
-  // A variable's memory is there for the whole step on its own device; copies of it live elsewhere.
+  // A variable's memory exists for the whole step on its own device; only copies have a lifetime.
   bool live = l->live && e->output >= 0 && l->runs[e->from] && l->fused[e->from] != l->fused[e->to];
   return tfc_cost_builder_edge(b, e->from, e->output, e->to, e->bytes, live ? e->bytes : TFC_LIVE_ABSENT);
 }
@@ -104,7 +104,8 @@ static tfc_status note(struct rewritten *w, uint32_t from, int32_t output, uint3
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// What one operation hands on to the next of its sum: as much as its node's output. Edges are in order of producers.
+// The bytes that one operation of a sum passes to the next: the size of its node's output. Edges are sorted by
+// producer.
 static uint64_t sum_bytes(const struct tfc_subject *l, uint32_t c) {
   uint32_t low = 0, high = l->edge_count;
   while (low < high) {
@@ -126,7 +127,7 @@ static tfc_status note_continued(struct rewritten *w) {
     uint32_t before = cost_node(l, k->before);
     TFC_RETURN_IF_ERROR(note(w, before, 0, c, sum_bytes(l, before)));
   }
-  // The first piece of several, which begins when the operands of all are there.
+  // The first of several pieces begins when the operands of all are there.
   for (uint32_t e = 0; e < l->edge_count; e++) {
     const struct tfc_subject_edge *edge = &l->edges[e];
     if (w->continues[edge->to] == TFC_NONE || within_sum(w, edge->from, edge->to)) continue;

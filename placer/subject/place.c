@@ -1,4 +1,4 @@
-// From device strings and files to solutions, and from solutions to sessions and documents.
+// Converts device strings and files to solutions, and solutions to what sessions and documents need.
 #include <math.h>
 #include <stdlib.h>
 
@@ -94,7 +94,7 @@ tfc_status tfc_subject_strings(const struct tfc_subject *l, const struct tfc_pro
     }
     if (device == TFC_NONE) continue;
     any = true;
-    // What runs weighs more than what is elided.
+    // An operation that runs has more weight than an elided node.
     votes[(size_t)p->unit[l->anchor[i]] * p->device_count + device] += l->cost_of[i] != TFC_NONE ? 1000 : 1;
   }
   if (!any) TFC_FAIL(s, TFC_NOT_FOUND, "the graph has no device strings");
@@ -126,11 +126,11 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   double *order = calloc(l->cost_count + 1u, sizeof *order);
   struct tfc_strmap keys = {0};
   bool ordered = false;
-  uint32_t *by = calloc(p->unit_count + 1u, sizeof *by); // node that decided the unit
+  uint32_t *by = calloc(p->unit_count + 1u, sizeof *by); // [unit] the node that decided its device
   if (!device || !order || !by) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++) device[i] = TFC_NONE;
   for (uint32_t c = 0; c < l->cost_count; c++) order[c] = NAN;
-  for (uint32_t k = 0; k < placement->node_count; k++) { // devices first, as promised
+  for (uint32_t k = 0; k < placement->node_count; k++) { // check devices first, as subject.h promises
     const struct tfc_placement_node *n = &placement->nodes[k];
     if (tfc_machine_find(l->machine, n->device) == TFC_NONE && !tfc_str_is(n->device, "host"))
       TFC_FAIL(s, TFC_UNAVAILABLE, "the placement puts '%.*s' on %.*s: there is no such device", TFC_STR_ARG(n->name),
@@ -148,7 +148,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
     device[node] = d == TFC_NONE ? l->host : d;
     if (l->cost_of[node] != TFC_NONE && !isnan(n->order)) order[l->cost_of[node]] = n->order, ordered = true;
   }
-  // What came out of functions has its place by key; what lowering added is where its call is.
+  // Nodes that were lowered from functions are placed by their key; a node that lowering added follows its call.
   for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     const uint64_t *at = key.size ? tfc_strmap_get(&keys, key) : NULL;
@@ -186,7 +186,7 @@ out:
   return s;
 }
 
-// A line of the document about a node of the graph.
+// The document's entry for a node of the graph.
 static struct tfc_placement_node entry_of(const struct tfc_subject *l, const struct tfc_problem *p,
                                           const struct tfc_solution *solution, const struct tfc_timeline *timeline,
                                           uint32_t node, tfc_str name, struct tfc_arena *arena) {
@@ -219,7 +219,7 @@ tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_pr
     nodes[i] = entry_of(l, p, solution, &timeline, i, tfc_arena_str(&d->arena, g->nodes[i].name), &d->arena);
     if (!nodes[i].name.data || !nodes[i].device.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  for (uint32_t i = g->node_count; i-- > file_nodes;) { // of several calls the first says when
+  for (uint32_t i = g->node_count; i-- > file_nodes;) { // the first of several calls gives the order
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     uint64_t *first = key.size ? tfc_strmap_put(&keys, key, i, NULL) : NULL;
     if (first) *first = i;

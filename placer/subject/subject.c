@@ -1,5 +1,5 @@
-// The structure of a step as a placement problem: cost nodes, units, constraints, edges. Edges are found by walking
-// from each operation back through what is elided to the operation or variable that really makes the tensor.
+// Builds the placement problem of a step: cost nodes, units, constraints, edges. Edges are found by walking from each
+// operation back through elided nodes to the operation or variable that produces the tensor.
 #include "placer/subject/subject.h"
 
 #include <stdlib.h>
@@ -20,10 +20,10 @@ struct maker {
   bool *fed;            // [output_total]
   uint32_t *anchor, *cost_of, *node_of;
   TFC_ARRAY(struct tfc_subject_edge) edges;
-  TFC_ARRAY(struct tfc_output) stack; // of walks back
+  TFC_ARRAY(struct tfc_output) stack; // for walking back
   uint32_t *mark;                     // [node] last walk that visited it
   uint32_t walk;
-  bool *effects, *leads; // [node] an effect at or before it; an effect or update at or after it
+  bool *effects, *leads; // [node] an effect at it or before it; an effect or update at it or after it
 };
 
 #define NEED(pointer)                                                                                                  \
@@ -94,11 +94,11 @@ static tfc_status push_edge(struct maker *m, uint32_t from, int32_t output, uint
              : tfc_status_no_memory("the placement problem");
 }
 
-static bool is_read(const struct tfc_graph *g, uint32_t node) { // of a variable behind a handle
+static bool is_read(const struct tfc_graph *g, uint32_t node) { // reads a variable through its handle
   return tfc_node_role(&g->nodes[node]) == TFC_ROLE_READ;
 }
 
-// The node that really makes what an elided output shows: an operation or a variable, or TFC_NO_OUTPUT for constants.
+// The real producer of an elided node's output: an operation or a variable, or TFC_NO_OUTPUT for constants.
 static struct tfc_output producer_of(const struct maker *m, struct tfc_output o) {
   for (;;) {
     const struct tfc_node *n = &m->g->nodes[o.node];
@@ -109,8 +109,9 @@ static struct tfc_output producer_of(const struct maker *m, struct tfc_output o)
   }
 }
 
-// Changes something that only control edges put in order: not variables, not a generator of its own. Control edges
-// between operations without effects say nothing about results; readers and updates have edges of their own.
+// Whether a node has an effect that only control edges put in order (other than on variables, or on a random generator
+// of its own). Control edges between nodes without effects do not change results; readers and updates of variables get
+// edges of their own.
 static bool has_effect(const struct maker *m, const struct tfc_node *n) {
   if (!n->def || n->def->flags & TFC_OP_SAVES) return true;
   if (!(n->def->flags & TFC_OP_STATEFUL) || n->def->flags & TFC_OP_VARIABLE || n->def->node_state) return false;
@@ -144,7 +145,7 @@ static void mark_effects(struct maker *m) {
   }
 }
 
-// Control edges into `consumer` from all that `node` waits for.
+// Adds control edges to `consumer` from everything that `node` waits for.
 static tfc_status walk_controls(struct maker *m, uint32_t node, uint32_t consumer) {
   tfc_status s = NULL;
   m->walk++;
@@ -170,8 +171,8 @@ out:
   return s;
 }
 
-// Updates of variables come after every reader of the old value. A reader that the graph puts after the update reads
-// the new one.
+// Orders updates of variables: each comes after every reader of the old value. A reader that the graph puts after the
+// update reads the new value.
 static tfc_status order_updates(struct maker *m) {
   tfc_status s = NULL;
   const struct tfc_graph *g = m->g;
@@ -203,7 +204,8 @@ static tfc_status order_updates(struct maker *m) {
     for (size_t e = 0; e < edges; e++) {
       struct tfc_subject_edge edge = m->edges.data[e];
       if (edge.from != held || edge.output < 0 || edge.to == update || after[m->l->node_of[edge.to]]) continue;
-      if (has_flag(g, m->l->node_of[edge.to], TFC_OP_UPDATE)) continue; // two updates: the graph's order, if any
+      // Between two updates the graph's order holds, if there is one.
+      if (has_flag(g, m->l->node_of[edge.to], TFC_OP_UPDATE)) continue;
       TFC_TRY(s, push_edge(m, edge.to, TFC_OUTPUT_CONTROL, update));
     }
   }
@@ -260,7 +262,7 @@ static tfc_status make_anchors(struct maker *m) {
     uint32_t root = tfc_units_root(&m->units, l->node_of[c]);
     if (members[root] > 1) group[c] = g->nodes[l->node_of[of_root[root]]].name;
   }
-  // What takes no time goes with its producer, constants with their first consumer.
+  // A node that takes no time goes with its producer, a constant with its first consumer.
   for (uint32_t k = 0; k < g->node_count; k++) {
     uint32_t i = m->order[k], root = tfc_units_root(&m->units, i);
     const struct tfc_node *n = &g->nodes[i];
@@ -299,12 +301,12 @@ static tfc_status make_reasons(struct maker *m) {
   return NULL;
 }
 
-struct pinning {  // of a unit, at its anchor
-  tfc_str device; // data NULL: free
-  uint32_t node;  // that asked for it
+struct pinning {  // the pin of a unit, stored at its anchor
+  tfc_str device; // data NULL: not pinned
+  uint32_t node;  // the node that asked for it
   const char *why;
 };
-// Pins a unit, by any of its nodes.
+// Pins the unit of a node.
 static tfc_status pin_unit(struct maker *m, struct pinning *pinned, uint32_t node, tfc_str device, const char *why) {
   uint32_t c = m->anchor[node];
   if (c == TFC_NONE) return NULL;
@@ -362,7 +364,8 @@ static tfc_status make_pins(struct maker *m) {
     if (device != TFC_NONE)
       TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[device].name, "its device string"));
   }
-  for (uint32_t i = 0; i < m->o->pin_count; i++) { // what is not there comes before what does not match
+  // A device that does not exist is reported before a pattern that matches nothing.
+  for (uint32_t i = 0; i < m->o->pin_count; i++) {
     const char *equals = strrchr(m->o->pins[i], '=');
     if (equals && tfc_machine_find(m->o->machine, tfc_str_from(equals + 1)) == TFC_NONE)
       TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': there is no device %s", m->o->pins[i], equals + 1);

@@ -10,7 +10,7 @@ uint32_t tfc_units_root(const struct tfc_units *u, uint32_t node) {
   return tfc_union_find_root(u->parent, node);
 }
 
-// The lowest node is the root: names of units do not depend on the order of ties.
+// The lowest node is the root, so that names of units do not depend on the order of ties.
 void tfc_units_join(struct tfc_units *u, uint32_t a, uint32_t b) {
   uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
   tfc_union_find_join(u->parent, ra < rb ? ra : rb, ra < rb ? rb : ra);
@@ -73,7 +73,8 @@ out:
   return s;
 }
 
-// Who really gives this: a list of identities (what a lowered call becomes) ties nothing together.
+// The real source of a handle, also behind IdentityN (which a lowered call becomes): the list as a whole ties nothing
+// together.
 static struct tfc_output behind_lists(const struct tfc_graph *g, struct tfc_output o) {
   while (o.index >= 0 && tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_SPREAD)
     o = tfc_node_inputs(g, &g->nodes[o.node])[o.index];
