@@ -34,14 +34,14 @@ struct tfc_trace_record {
 struct tfc_trace_buffer {
   struct tfc_trace_record *records;
   size_t count, capacity;
-  size_t dropped; // records that found no room: a measurement with any is not used
+  size_t dropped; // records for which there was no room: then the step is not a measurement
 };
 
 // The profiler's side. `buffers` has one entry per session device and one more, the last, for the thread that runs
-// steps; `copies` one per session device for the thread that copies to it (NULL: those transfers are not recorded).
-// A tensor that is handed over is recorded by its receiver, in `buffers`: from when it was there (or waited for, if
-// that was later) until the receiver went on. op_begin/op_end are optional: where set they are called on the launching
-// thread around every launch (CUPTI's correlation hooks); uid is the node's id.
+// steps; `copies` has one per session device for the thread that copies to it (NULL: those transfers are not recorded).
+// A tensor that is handed over is recorded in `buffers` by its receiver: from the time when it was there (or when the
+// receiver began to wait for it, if that was later) until the receiver went on. op_begin/op_end are optional: they are
+// called on the launching thread around every launch (for CUPTI's correlation ids); uid is the node's id.
 struct tfc_trace_sink {
   struct tfc_trace_buffer *buffers;
   uint32_t buffer_count;
@@ -50,7 +50,8 @@ struct tfc_trace_sink {
   void *owner;
   struct tfc_trace_buffer *copies;
   struct tfc_trace_buffer *executions;
-  // Optional: node `graph_node` of a captured segment (CUPTI's number) is operation `uid`. Before its first launch.
+  // Optional: tells that node `graph_node` of a captured segment (CUPTI's number) is operation `uid`, before its first
+  // launch.
   void (*graph_node)(struct tfc_trace_sink *sink, uint16_t device, uint64_t graph_node, uint32_t uid);
 };
 #define TFC_TRACE_UID_TRANSFER UINT32_C(0x80000000)

@@ -22,9 +22,9 @@
 #include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
-#define POLICY_TURNS 8 // one of so many is the policy's
-#define FEWEST 64      // evaluations of a job, as far as there are so many: with less, no method gets anywhere
-#define ROLLOUTS 200   // of a learned policy
+#define POLICY_TURNS 8 // one turn of so many belongs to the policy
+#define FEWEST 64      // evaluations of a job, if there are that many left: with fewer, no method finds anything
+#define ROLLOUTS 200   // by a learned policy, to begin with
 
 struct finder {
   const struct tfc_problem *p;

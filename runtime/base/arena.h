@@ -1,5 +1,5 @@
-// Arena: memory that lives and dies together. Allocation is a pointer bump; nothing is freed singly. One thread at a
-// time. Zero-initialise it (or tfc_arena_init with a block size), deinit frees everything.
+// Arena: memory that is freed all at once. Allocating moves a pointer; single pieces are never freed. One thread at a
+// time. Zero-initialise it (or use tfc_arena_init with a block size); deinit frees everything.
 #ifndef TFC_RUNTIME_BASE_ARENA_H
 #define TFC_RUNTIME_BASE_ARENA_H
 
@@ -22,7 +22,7 @@ void tfc_arena_deinit(struct tfc_arena *arena);
 void *tfc_arena_alloc(struct tfc_arena *arena, size_t size);
 void *tfc_arena_zalloc(struct tfc_arena *arena, size_t size);
 void *tfc_arena_array(struct tfc_arena *arena, size_t count, size_t size); // zeroed, overflow-checked
-// A copy that is zero-terminated behind its view.
+// A copy with a terminating zero, which is not part of the view.
 tfc_str tfc_arena_str(struct tfc_arena *arena, tfc_str text);
 tfc_str tfc_arena_printf(struct tfc_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Calls `visit` with the folder of each group that limits this process for `controller` ("cpu", "memory"): its own and
-// all above it, and the root's, where a container sees its own limit. `second`: of version 2, whose files have other
-// names. The folder need not exist.
+// Calls `visit` with the folder of each group that limits this process for `controller` ("cpu", "memory"): its own
+// group, all above it, and the root (where a container sees its own limit). `second`: the folder is of control groups
+// version 2, whose files have other names. The folder need not exist.
 void tfc_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder, bool second), void *user);
-// The begin of a small file of the kernel's as a string; false: it is not there, or empty.
+// The beginning of a small file of the kernel's, as a string; false: it does not exist, or is empty.
 bool tfc_read_small(const char *path, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-// Files: mapping one for reading, and writing one so that nobody ever sees half of it. The calls that the operating
-// system can fail go through tfc_os, which tests replace.
+// Files: mapping one for reading, and writing one so that no reader ever sees half of it. System calls that can fail go
+// through tfc_os, which tests replace.
 #ifndef TFC_RUNTIME_BASE_FILE_H
 #define TFC_RUNTIME_BASE_FILE_H
 
@@ -25,8 +25,8 @@ TFC_MUST_USE tfc_status tfc_file_write(const char *path, tfc_str content);
 // Makes the folders on the way to the file `path`. DATA_LOSS names the one that cannot be made.
 TFC_MUST_USE tfc_status tfc_file_make_parents(const char *path);
 
-// From now on this process opens no file for writing, makes no folder and renames nothing (FAILED_PRECONDITION): what
-// runs a graph only to time it has no effect by this, whatever the graph's operations are.
+// From now on this process opens no file for writing, makes no folder and renames nothing (FAILED_PRECONDITION). A
+// process that runs a graph only to time it calls this, so that no operation of the graph has an effect.
 void tfc_file_forbid_writing(void);
 
 // Replaceable operating-system calls: a test fails the n-th of them for every n.
@@ -38,7 +38,7 @@ struct tfc_os_calls {
 };
 extern struct tfc_os_calls tfc_os;
 
-// Both paths are there and lead to one file or folder, whatever they are called.
+// Whether both paths exist and lead to the same file or folder.
 bool tfc_file_same(const char *a, const char *b);
 
 #endif

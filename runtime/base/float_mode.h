@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-uint32_t tfc_float_mode_enter(void); // returns what to give back
+uint32_t tfc_float_mode_enter(void); // returns the mode to restore
 void tfc_float_mode_leave(uint32_t saved);
 
 #endif

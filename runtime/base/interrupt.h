@@ -1,6 +1,6 @@
-// Stopping work that is long only for unusual inputs: reading a file, lowering functions, inferring shapes. Such work
-// asks here, node by node, whether anybody still wants it. A program says once at its start what may stop it; without
-// that, nothing does.
+// Interrupting work that takes long for unusual inputs only: reading a file, lowering functions, inferring shapes. Such
+// work calls tfc_interrupted node by node. A program sets once at its start what may interrupt it; without that,
+// nothing does.
 //
 //   TFC_RETURN_IF_ERROR(tfc_interrupted("lowering functions"));
 #ifndef TFC_RUNTIME_BASE_INTERRUPT_H
@@ -13,7 +13,7 @@
 
 // The flag that a program's signal handler sets; NULL: none. It must live as long as the process.
 void tfc_interrupt_on(const atomic_bool *flag);
-// On tfc_now_ns's clock; 0: none. `what` names the limit in messages ("--time 10s"); it is copied.
+// The time limit, on tfc_now_ns's clock; 0: none. `what` names it in messages ("--time 10s"); it is copied.
 void tfc_interrupt_at(int64_t deadline_ns, const char *what);
 
 // NULL: go on. CANCELLED: the flag is set. DEADLINE_EXCEEDED names the limit. Any thread; costs a few nanoseconds.

@@ -1,5 +1,5 @@
-// Hash maps: from a string view, or a 64-bit number, to a 64-bit value. Keys of the string map are views: the bytes
-// must outlive the map. Zeroed is empty. One writer at a time; any number of readers when nobody writes.
+// Hash maps: from a string view, or a 64-bit number, to a 64-bit value. Keys of the string map are views: their bytes
+// must outlive the map. Zeroed is empty. One writer at a time; any number of readers while nothing is written.
 #ifndef TFC_RUNTIME_BASE_MAP_H
 #define TFC_RUNTIME_BASE_MAP_H
 
@@ -12,7 +12,7 @@ struct tfc_strmap_entry {
 struct tfc_strmap {
   struct tfc_strmap_entry *entries; // in the order in which they were put
   size_t count;
-  uint64_t *slots; // hash and number of an entry
+  uint64_t *slots; // part of the hash, and the number of an entry
   size_t capacity; // of slots: a power of two, or 0
 };
 bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count);

@@ -4,12 +4,12 @@
 
 #include "runtime/base/str.h"
 
-enum { TFC_NEAREST_MOST = 120 }; // longer names are near to nothing but themselves
+enum { TFC_NEAREST_MOST = 120 }; // longer names are similar to nothing
 
 // Edit distance with neighbours swapped (optimal string alignment); SIZE_MAX for names that are too long.
 size_t tfc_edit_distance(tfc_str a, tfc_str b);
 
-// Of candidates handed in one after the other the nearest, near enough to be meant.
+// Finds the most similar of several candidates, if one is similar enough.
 //
 //   struct tfc_nearest near = {.text = typed};
 //   for (...) tfc_nearest_try(&near, candidate);

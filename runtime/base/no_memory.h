@@ -1,4 +1,4 @@
-// The status of a failed allocation, said once.
+// The status of a failed allocation.
 #ifndef TFC_RUNTIME_BASE_NO_MEMORY_H
 #define TFC_RUNTIME_BASE_NO_MEMORY_H
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-// Asks for large pages inside of memory that was just allocated and not touched yet. Small memory stays as it is. A
-// system without them does nothing.
+// Asks for large pages in memory that was just allocated and not touched yet. Does nothing for small memory, and on
+// systems without large pages.
 void tfc_pages_advise(void *memory, size_t bytes);
 
 #endif

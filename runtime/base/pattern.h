@@ -1,13 +1,13 @@
-// Regular expressions: RE2's, whose syntax is TensorFlow's. Compiling and matching take time and memory in proportion
-// to the pattern's and the text's size, whatever the pattern; what would take more (deep nesting, huge counts) does not
-// compile. A pattern may be used by several threads at once.
+// Regular expressions by RE2, whose syntax is TensorFlow's. Compiling and matching take time and memory in proportion
+// to the size of pattern and text; a pattern that would need more (deep nesting, huge counts) does not compile. Several
+// threads may use a pattern at once.
 //
 //   char why[128];
 //   struct tfc_pattern *pattern = tfc_pattern_make("layer_[0-9]+/.*", 15, why, sizeof why);
 //   if (pattern && tfc_pattern_matches(pattern, name.data, name.size)) ...
 //   tfc_pattern_free(pattern);
 //
-// The one file behind it is C++, so this header is read by C++ too and has plain pointers.
+// One source file behind it is C++, so this header must be valid C++ and uses plain pointers.
 #ifndef TFC_RUNTIME_BASE_PATTERN_H
 #define TFC_RUNTIME_BASE_PATTERN_H
 
@@ -20,7 +20,7 @@ extern "C" {
 
 struct tfc_pattern;
 
-// NULL where `text` is no pattern, with the reason in `why`.
+// NULL: `text` is not a pattern, for the reason in `why`.
 struct tfc_pattern *tfc_pattern_make(const char *text, size_t size, char *why, size_t why_size);
 void tfc_pattern_free(struct tfc_pattern *pattern); // NULL is fine
 

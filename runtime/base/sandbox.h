@@ -1,15 +1,15 @@
-// What a process may do while it runs a graph that nobody vouches for: compute, and no more. Two independent lines: the
-// runtime refuses operations that use files, graphs that are too large and memory beyond a limit, with a message that
-// names the node; behind it the kernel denies what a fault in the runtime would let through (Landlock: files and
-// programs; seccomp: sockets, tracing other processes, and other calls that computing has no use for).
+// Restricts a process that runs a graph which is not trusted. There are two independent lines of defence. The runtime
+// refuses operations that use files, graphs that are too large, and memory beyond a limit, with a message that names
+// the node. Behind it the kernel denies what a fault in the runtime would let through (Landlock: files and programs;
+// seccomp: sockets, tracing other processes, and other calls that computing does not need).
 //
-// It is here because programs enter it, the measuring worker inherits it, and operations ask about it.
+// It is in this folder because programs enter it, the measuring worker inherits it, and operations ask about it.
 //
 //   struct tfc_sandbox_path paths[] = {{"graph.pb", TFC_SANDBOX_READ}, {"out.npy", TFC_SANDBOX_WRITE}};
 //   struct tfc_sandbox_rules rules = {.paths = paths, .path_count = 2, .memory = TFC_UNTRUSTED_MEMORY, ...};
 //   TFC_TRY(s, tfc_sandbox_enter(&rules, &missing));
 //
-// There is no way back. Before other threads are started: those that are there keep the rights that they have.
+// It cannot be undone. Enter it before other threads are started: existing threads keep their rights.
 #ifndef TFC_RUNTIME_BASE_SANDBOX_H
 #define TFC_RUNTIME_BASE_SANDBOX_H
 
@@ -24,9 +24,10 @@
 #define TFC_UNTRUSTED_SECONDS 600.0
 
 typedef enum tfc_sandbox_access {
-  TFC_SANDBOX_READ,   // a file, or everything in a folder
-  TFC_SANDBOX_WRITE,  // a file that may be made or replaced: everything in its folder, or the nearest that is there
-  TFC_SANDBOX_FOLDER, // everything in a folder that may be made: the nearest that is there
+  TFC_SANDBOX_READ, // a file, or everything in a folder
+  // A file that may be created or replaced: everything in its folder, or in the nearest one that exists.
+  TFC_SANDBOX_WRITE,
+  TFC_SANDBOX_FOLDER, // everything in a folder that may be created: in the nearest one that exists
   TFC_SANDBOX_RUN,    // a program that may be started
 } tfc_sandbox_access;
 struct tfc_sandbox_path {
@@ -35,21 +36,21 @@ struct tfc_sandbox_path {
 };
 
 struct tfc_sandbox_rules {
-  const struct tfc_sandbox_path *paths; // beside what every process needs: libraries, /proc, /sys
+  const struct tfc_sandbox_path *paths; // besides those that every process needs: libraries, /proc, /sys
   uint32_t path_count;
-  bool starts_programs; // else nothing at all is started
+  bool starts_programs; // false: no program may be started
   uint64_t memory, nodes;
 };
 
-// Writes a line for each thing that this kernel or this build cannot do into `out_missing`. INTERNAL: the kernel
-// refused what it says it can do.
+// Writes into `out_missing` a line for each restriction that this kernel or this build cannot apply. INTERNAL: the
+// kernel refused something that it claims to support.
 TFC_MUST_USE tfc_status tfc_sandbox_enter(const struct tfc_sandbox_rules *rules, struct tfc_text *out_missing);
-// In a process that one with rules has started: the kernel's denials and the limit of memory came with it, the rest
-// not.
+// For a process that a restricted program has started: it inherited the kernel's restrictions and the limit of memory;
+// this sets the others.
 void tfc_sandbox_inherit(uint64_t nodes);
 
 // Any thread.
 bool tfc_untrusted(void);
-uint64_t tfc_untrusted_nodes(void); // UINT64_MAX where graphs are trusted
+uint64_t tfc_untrusted_nodes(void); // UINT64_MAX: graphs are trusted
 
 #endif

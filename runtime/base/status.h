@@ -1,8 +1,8 @@
-// Status: the result of every call that data can make fail.
+// Status: the result of every call that can fail because of data.
 //
-// NULL is success. Anything else is a heap-allocated record with a code and a message that names the node, device,
-// file or value involved. Whoever receives a status owns it: pass it on, or release it with tfc_status_free (NULL is
-// fine). A status may move between threads but is not shared between them.
+// NULL is success. Anything else is a heap-allocated record with a code and a message that names the node, device, file
+// or value involved. The receiver of a status owns it: pass it on, or release it with tfc_status_free (NULL is fine). A
+// status may move between threads but is not shared between them.
 //
 //   tfc_status open_it(const char *path, struct thing **out) {
 //     struct thing *t = NULL;
@@ -56,7 +56,7 @@ TFC_MUST_USE tfc_status tfc_status_make_v(tfc_code code, const char *format, va_
 TFC_MUST_USE tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) TFC_PRINTF(2, 3);
 
 tfc_code tfc_status_code(tfc_status status);
-int tfc_status_exit_code(tfc_status status);       // of a program that ends with it
+int tfc_status_exit_code(tfc_status status);       // of a program that ends with this error
 const char *tfc_status_message(tfc_status status); // "" for OK; lives as long as the status
 const char *tfc_code_name(tfc_code code);
 void tfc_status_free(tfc_status status);
@@ -65,7 +65,7 @@ TFC_MUST_USE tfc_status tfc_status_clone(tfc_status status);
 // Keeps the first of two errors and frees the second.
 TFC_MUST_USE tfc_status tfc_status_join(tfc_status first, tfc_status second);
 
-// Assigns `call` to `status` and leaves through `out:` where it failed.
+// Assigns `call` to `status`; goes to `out:` if it failed.
 #define TFC_TRY(status, call)                                                                                          \
   do {                                                                                                                 \
     (status) = (call);                                                                                                 \

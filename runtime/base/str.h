@@ -1,4 +1,4 @@
-// String views: bytes that somebody else owns. Not terminated; may hold zero bytes.
+// String views: bytes that somebody else owns. No terminating zero; may contain zero bytes.
 #ifndef TFC_RUNTIME_BASE_STR_H
 #define TFC_RUNTIME_BASE_STR_H
 
@@ -58,8 +58,8 @@ char *tfc_str_dup(tfc_str a);
 // Heap printf; NULL when memory is out.
 char *tfc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Growing text, always terminated once something was added. `failed` is set when memory ran out and further adds do
-// nothing, so that a writer checks once, at the end.
+// Text that grows, always terminated once something was added. If memory runs out, `failed` is set and later adds do
+// nothing, so that a writer checks only once, at the end.
 struct tfc_text {
   char *data;
   size_t size, capacity;

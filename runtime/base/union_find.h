@@ -15,7 +15,7 @@ static inline uint32_t tfc_union_find_root(uint32_t *parent, uint32_t i) {
   return i;
 }
 
-// One set of two; the root of `keeps` stays the root. Nothing changes where both are in one set already.
+// Joins two sets; the root of `keeps` stays the root. Nothing changes if both are in one set already.
 static inline void tfc_union_find_join(uint32_t *parent, uint32_t keeps, uint32_t joins) {
   parent[tfc_union_find_root(parent, joins)] = tfc_union_find_root(parent, keeps);
 }

@@ -1,11 +1,11 @@
-// Execution: how a run computes. One record that travels as it is from the command line through a job and its measuring
-// worker into every session, so that a new option is a row here, and the place that acts on it.
+// Execution: how a run computes. One record is passed from the command line through a job and its measuring worker into
+// every session, so that a new option needs a row here and the code that acts on it.
 //
 //   struct tfc_execution how = {.rewrites = TFC_REWRITES_ALL, .seed = 1};
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .execution = how}, &session));
 //
-// Its text form is command-line flags ("--rewrites all --seed 1"; what is left at its default is left out): a worker is
-// told with it, a run's row and a placement file say with it how they were measured.
+// Its text form is command-line flags ("--rewrites all --seed 1", without those at their default). With it a worker is
+// told how to run, and a run's row and a placement file say how they were measured.
 #ifndef TFC_RUNTIME_EXEC_EXECUTION_H
 #define TFC_RUNTIME_EXEC_EXECUTION_H
 
@@ -25,23 +25,23 @@ struct tfc_execution {
 #define TFC_EXECUTION_MEMBER(member, flag, values, help) int member;
   TFC_EXECUTION_CHOICES(TFC_EXECUTION_MEMBER)
 #undef TFC_EXECUTION_MEMBER
-  int64_t seed;    // everything random follows from it
-  int64_t threads; // of a search, or cores of a device; 0: those there are
+  int64_t seed;    // all random choices follow from it
+  int64_t threads; // of a search, or cores of a device; 0: all that there are
   const struct tfc_memory_limit *limits;
   uint32_t limit_count;
 };
 enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // rewrites
 enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };  // captures; gpu_math is a tfc_math, cpu a tfc_instructions
 
-// Tells the devices before anything is prepared on them. Sessions do so when they are made.
+// Sets the devices' options, before anything is prepared on them. Sessions do so when they are created.
 TFC_MUST_USE tfc_status tfc_execution_apply(const struct tfc_execution *execution,
                                             const struct tfc_device_set *devices);
 
 void tfc_execution_format(const struct tfc_execution *execution, struct tfc_text *out);
-// INVALID_ARGUMENT names what it does not know. What it makes owns its limits.
+// INVALID_ARGUMENT names an unknown flag or value. The result owns its limits.
 TFC_MUST_USE tfc_status tfc_execution_parse(tfc_str text, struct tfc_execution *out);
 void tfc_execution_deinit(struct tfc_execution *execution); // of a parsed one
-// Whether steps take the same time: the choices are, whatever the seed, the threads and the limits.
+// Whether two executions give the same step times: compares all but the seed, the threads and the limits.
 bool tfc_execution_alike(const struct tfc_execution *a, const struct tfc_execution *b);
 
 #endif

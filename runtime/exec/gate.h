@@ -1,4 +1,4 @@
-// Steps of a session side by side.
+// The gate of a session: which steps may run at the same time.
 //
 // Steps in ready order run at the same time. A static step runs alone. If others are under way when it comes, it runs
 // in ready order too (its plan has a twin for that). A step that comes while a static one runs waits for its end, which
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tfc_blocked { // a step that waits; on its stack
+struct tfc_blocked { // a step that waits; it is on that step's stack
   struct tfc_blocked *next;
   bool (*nothing_came)(const struct tfc_blocked *self);
   void (*look_again)(const struct tfc_blocked *self); // wakes it
@@ -21,8 +21,8 @@ struct tfc_blocked { // a step that waits; on its stack
 struct tfc_gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  uint32_t callers; // threads that run steps; 0: not known, and no deadlock is ever found
-  uint32_t helpers; // and beside them, threads that fill queues
+  uint32_t callers; // threads that run steps; 0: not known, and then no deadlock is found
+  uint32_t helpers; // additional threads that fill queues
   uint32_t active, dynamic_steps;
   bool static_step;
   struct tfc_blocked *blocked;

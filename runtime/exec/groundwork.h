@@ -13,7 +13,7 @@ struct tfc_groundwork { // immutable once made
   struct tfc_run_spec spec;      // the signature alone, copies
   bool is_static;                // the static path can run it
   bool *needed;                  // [node]
-  uint32_t *fed;                 // [output] index of the feed + 1, 0: not fed
+  uint32_t *fed;                 // [output] index of the feed + 1; 0: not fed
   uint32_t *order;               // static: needed nodes in the canonical order: updates as late as they can be
   uint32_t *position;            // static: [node] in `order`
   double *cost_us;               // static: [node] an estimate
@@ -22,7 +22,8 @@ struct tfc_groundwork { // immutable once made
   struct tfc_arena arena;
 };
 
-// Prunes, checks what is fed and which ops are known, infers shapes; or takes the session's last. One reference.
+// Prunes the graph, checks feeds and ops, infers shapes; or returns the session's last groundwork if it fits. One
+// reference.
 TFC_MUST_USE tfc_status tfc_groundwork_get(struct tfc_session *session, const struct tfc_graph *graph,
                                            const struct tfc_run_spec *spec, struct tfc_groundwork **out);
 void tfc_groundwork_release(struct tfc_groundwork *ground); // NULL is fine

@@ -8,16 +8,17 @@
 
 #include "runtime/exec/session.h"
 
-// From now on, of a session that knows its callers. `placement` is that of steps (or NULL), and lives as long as the
-// session. INVALID_ARGUMENT: the collection names what the graph does not have.
+// Starts to manage these threads, for a session that knows its callers. `placement` is that of the steps (or NULL) and
+// must live as long as the session. INVALID_ARGUMENT: the graph's collection names a node that the graph does not have.
 TFC_MUST_USE tfc_status tfc_session_fill_queues(struct tfc_session *session, const uint16_t *placement);
 
 // --- For the executor --------------------------------------------------------------------------------------------
 struct tfc_queue_threads;
 void tfc_queue_threads_free(struct tfc_queue_threads *t); // ends them; NULL is fine
-// Starts what fills the queues that these nodes of the session's graph wait for; false: nothing more to start.
+// Starts the threads that fill the queues that these nodes of the session's graph wait for; false: there are no more to
+// start.
 bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes, uint32_t count);
-// What became of a step: with the error of a thread that failed, which is why the step did.
+// The final status of a step: if a queue's thread failed, its error, which is why the step failed.
 TFC_MUST_USE tfc_status tfc_queue_threads_explain(struct tfc_queue_threads *t, tfc_status status);
 
 #endif

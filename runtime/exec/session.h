@@ -23,11 +23,11 @@ struct tfc_rendezvous;
 
 struct tfc_session_options {
   const struct tfc_device_set *devices; // borrowed; must outlive the session
-  struct tfc_execution execution;       // its limits are not the session's: devices are opened with them
-  bool no_rewrites;                     // run the graph as it stands (tests, dispatch benchmarks)
-  // Threads that run steps of this session, 0 for not known. Where it is known, a step that waits in queues for what
-  // nobody can bring any more ends with ABORTED, which says what waits for what; otherwise it waits for ever, or until
-  // its deadline.
+  struct tfc_execution execution;       // without its limits: devices were opened with those
+  bool no_rewrites;                     // run the graph without rewrites (tests, dispatch benchmarks)
+  // How many threads run steps of this session, 0: not known. If it is known, a step that waits in queues for something
+  // that no thread can bring any more ends with ABORTED and a message of what waits for what; otherwise it waits for
+  // ever, or until its deadline.
   uint32_t callers;
   // Of the task that the session belongs to, where several share variables, queues and the like; borrowed. NULL: the
   // session has its own. Steps of such sessions have to be run with `dynamic`.
@@ -37,7 +37,7 @@ struct tfc_session_options {
 TFC_MUST_USE tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                                            struct tfc_session **out); // retains the graph
 void tfc_session_free(struct tfc_session *session);
-// From now on so many threads run steps (one of them has ended, say). Any thread.
+// Changes the number of threads that run steps (if one of them has ended, say). Any thread.
 void tfc_session_set_callers(struct tfc_session *session, uint32_t callers);
 
 // Whether a plan may switch to another way of running the same operations, chosen from their times in its first steps.
@@ -50,8 +50,8 @@ typedef enum tfc_adapt {
   TFC_ADAPT_ALWAYS, // as soon as there are times (tests)
 } tfc_adapt;
 enum {
-  TFC_ADAPT_STEPS = 6,       // untraced steps of one device after which it is known which way is faster
-  TFC_ADAPT_ORDER_STEPS = 2, // steps whose operations are timed; of several devices the order is changed then
+  TFC_ADAPT_STEPS = 6,       // untraced steps of one device, after which the faster way is known
+  TFC_ADAPT_ORDER_STEPS = 2, // steps whose operations are timed before the order of several devices is changed
 };
 
 struct tfc_run_spec {
@@ -81,7 +81,8 @@ struct tfc_run_spec {
   // of one device that predict times beside other devices.
   bool in_parts;
   tfc_adapt adapt;
-  const uint64_t *most_bytes; // [devices] what a plan may need after it has adapted; NULL: the devices' limits
+  // [devices] the most memory that a plan may need after adapting; NULL: the devices' limits.
+  const uint64_t *most_bytes;
 };
 
 struct tfc_run_options {
@@ -103,15 +104,16 @@ TFC_MUST_USE tfc_status tfc_session_run(struct tfc_session *session, const struc
                                         const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                         const struct tfc_run_options *options);
 
-// A step that is fed and fetched piece by piece. `spec` names all that will be; each feed is given once, each fetch
-// taken once; targets run as soon as what was fed lets them. One thread at a time.
+// A step that is fed and fetched piece by piece. `spec` names all feeds and fetches of the step. Each feed is given
+// once, each fetch taken once; targets run as soon as their inputs were fed. One thread at a time.
 //
 //   TFC_TRY(s, tfc_partial_begin(session, &spec, &partial));
 //   TFC_TRY(s, tfc_partial_run(partial, &(struct tfc_partial_call){.feeds = &first, .values = &x, .feed_count = 1,
 //                                                                  .fetches = &first, .fetch_count = 1}, &y, NULL));
 //   ... tfc_partial_end(partial);
 //
-// An error in an operation ends it; a fetch that needs more feeds is INVALID_ARGUMENT, and may be asked for again.
+// An error in an operation ends the step. A fetch that needs more feeds is INVALID_ARGUMENT; it may be asked for again
+// later.
 struct tfc_partial;
 struct tfc_partial_call {
   const uint32_t *feeds, *fetches; // indices into the spec's
@@ -124,7 +126,7 @@ TFC_MUST_USE tfc_status tfc_partial_run(struct tfc_partial *partial, const struc
                                         struct tfc_tensor *fetches, const struct tfc_run_options *options);
 void tfc_partial_end(struct tfc_partial *partial); // NULL is fine
 
-// What a plan is: what the profiler measures and the placer models.
+// A plan's content, for the profiler to measure and the placer to model.
 struct tfc_plan_op {
   uint32_t node;
   uint16_t device;
@@ -136,27 +138,27 @@ struct tfc_plan_transfer { // one tensor to one device
   uint64_t bytes;
   bool handed_over; // no copy: the devices share an address space
 };
-// What has to happen before what, with elided nodes left out: from the real producer (an operation, a variable's node
-// or a fed node) to an operation that runs. It does not depend on the placement.
+// Dependencies, with elided nodes left out: from the real producer (an operation, a variable's node or a fed node) to
+// an operation that runs. They do not depend on the placement.
 struct tfc_plan_edge {
   uint32_t from, to; // node ids
   int32_t output;    // which tensor of `from`; TFC_CONTROL: order only (an update waits for readers, ...)
   uint64_t bytes;    // 0 where the shape is not static
 };
-struct tfc_plan_shared { // two nodes for which a device makes a form of one operand (packed weights) once a step
-  uint32_t node, with;   // on another device it would be made once more
+struct tfc_plan_shared { // two nodes for which a device makes one packed form of a weight per step
+  uint32_t node, with;   // on another device it would be packed once more
   uint64_t bytes;
 };
-struct tfc_plan_continued { // a node's operation that goes on from where another's stopped, on its result
+struct tfc_plan_continued { // a node's operation that continues a sum from another's result
   uint32_t node, before;
-  bool same; // with the same operands: other rows of the same sum; else with terms of its own
+  bool same; // true: with the same operands, for other rows of the same sum; false: with other terms
 };
-struct tfc_plan_variable { // holds memory on its device for the whole session
+struct tfc_plan_variable { // a variable that occupies memory on its device for the whole session
   uint32_t node;           // VariableV2 or VarHandleOp
   uint16_t device;
   uint64_t bytes;
 };
-enum { TFC_PLAN_HOST = UINT16_MAX }; // host memory beside devices that have their own (feeds, shapes)
+enum { TFC_PLAN_HOST = UINT16_MAX }; // host memory, next to devices that have their own (feeds, shapes)
 struct tfc_plan_info {
   const struct tfc_plan_op *ops; // operations that really run, in order of start; elided nodes are not among them
   uint32_t op_count;
@@ -166,7 +168,7 @@ struct tfc_plan_info {
   uint32_t variable_count;
   const struct tfc_plan_transfer *transfers;
   uint32_t transfer_count;
-  const uint32_t *runs_in; // [node]: the node whose operation does this one's work (fused), usually itself
+  const uint32_t *runs_in; // [node]: the node whose operation does this node's work (fused); usually itself
   const struct tfc_plan_continued *continued;
   uint32_t continued_count;
   const struct tfc_plan_shared *shared;
@@ -176,17 +178,17 @@ struct tfc_plan_info {
   bool is_static;
 };
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan); // lives as long as the plan
-// Operations that a device runs on the host between copies for want of a kernel, with the reason (which lives as long
-// as the plan). Operations of functions that are called are not among them.
+// Operations that a device runs on the host between copies because it has no kernel for them, with the reason (which
+// lives as long as the plan). Operations of called functions are not among them.
 struct tfc_plan_fallback {
   uint32_t node;
   uint16_t device;
   const char *reason;
 };
-// How many there are; the first `capacity` of them go to `out` (NULL with 0).
+// Returns their number; the first `capacity` of them are written to `out` (NULL with 0).
 uint32_t tfc_plan_fallbacks(const struct tfc_plan *plan, struct tfc_plan_fallback *out, uint32_t capacity);
 bool tfc_plan_in_lanes(const struct tfc_plan *plan);         // the last step ran operations side by side
-bool tfc_plan_in_another_order(const struct tfc_plan *plan); // the last step ran in an order made of times
+bool tfc_plan_in_another_order(const struct tfc_plan *plan); // the last step ran in an order made from measured times
 double tfc_plan_last_step_us(const struct tfc_plan *plan);   // first op's start to last op's end, all devices
 
 // Variables. Snapshot copies every variable and generator; restore puts them back (measuring has no side effects).

@@ -1,4 +1,4 @@
-// Where a step that does not end is stuck: for the process that is about to end it.
+// Where a step that does not end is stuck, for the process that is about to kill it.
 #ifndef TFC_RUNTIME_EXEC_WHERE_H
 #define TFC_RUNTIME_EXEC_WHERE_H
 

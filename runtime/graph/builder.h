@@ -1,5 +1,5 @@
-// Builds a graph, or a new graph from an old one with more nodes. One thread. Node ids are given in order of adding
-// and stay what they are in the finished graph; those of a graph added whole keep their ids when it is added first.
+// Builds a graph, or a new graph from an old one with more nodes. One thread. Node ids are given in order of adding and
+// are the ids of the finished graph; nodes of the base graph come first and keep theirs.
 //
 //   struct tfc_builder *b = NULL;
 //   TFC_TRY(s, tfc_builder_create(NULL, &b));
@@ -16,16 +16,16 @@ struct tfc_builder;
 // `base` (optional, retained): its nodes come first with their ids, its function library is kept.
 TFC_MUST_USE tfc_status tfc_builder_create(const struct tfc_graph *base, struct tfc_builder **out);
 void tfc_builder_free(struct tfc_builder *b); // NULL is fine
-// Checks (unique names, arity and types by op definition, no cycles but through NextIteration) and makes the graph.
-// The builder is empty afterwards and still has to be freed.
+// Checks the nodes (unique names, arity and types by op definition, no cycles except through NextIteration) and makes
+// the graph. The builder is empty afterwards and still has to be freed.
 TFC_MUST_USE tfc_status tfc_builder_finish(struct tfc_builder *b, struct tfc_graph **out);
-// The graph so far, without touching the builder.
+// The graph so far; the builder does not change.
 TFC_MUST_USE tfc_status tfc_builder_snapshot(const struct tfc_builder *b, struct tfc_graph **out);
 const struct tfc_graph *tfc_builder_base(const struct tfc_builder *b); // NULL if there is none
 
-// The general call. Inputs and attributes are copied. An empty name gives "<op>", an occupied one "<name>_1" and so
-// on. Attributes that follow from the inputs (T, N, ...) may be left out. The first failure is kept in the builder
-// and every later call returns TFC_NO_NODE.
+// The general call. Inputs and attributes are copied. An empty name becomes "<op>", a name in use "<name>_1" and so on.
+// Attributes that follow from the inputs (T, N, ...) may be left out. The builder keeps the first failure; every later
+// call returns TFC_NO_NODE.
 struct tfc_node_spec {
   const char *op, *name;
   const struct tfc_output *inputs;
@@ -42,12 +42,12 @@ uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec
 tfc_status tfc_builder_status(const struct tfc_builder *b);      // borrowed: the first failure, NULL if none
 void tfc_builder_fail(struct tfc_builder *b, tfc_status status); // takes it
 
-// New nodes without a device of their own get this device, all new nodes this scope prefix ("a/b"), until changed; NULL
-// for none.
+// New nodes without a device get this device; all new nodes get this scope as a prefix of their names ("a/b"). Valid
+// until changed; NULL for none.
 void tfc_builder_set_device(struct tfc_builder *b, tfc_str device);
 void tfc_builder_set_scope(struct tfc_builder *b, const char *prefix);
 
-// Reading what is there so far (ids below the number of nodes added).
+// Reading the nodes so far (ids below the number of nodes added).
 uint32_t tfc_builder_node_count(const struct tfc_builder *b);
 const struct tfc_node *tfc_builder_node(const struct tfc_builder *b, uint32_t id); // valid until the next add
 tfc_dtype tfc_builder_dtype(const struct tfc_builder *b, struct tfc_output o);

@@ -1,4 +1,4 @@
-// How a graph comes to be; for the builder, the importers and nobody else.
+// Making a graph; only for the builder and the importers.
 //
 // A maker allocates a graph, fills nodes (name, op, device, attributes, number of inputs) and the edge array, and calls
 // tfc_graph_resolve_nodes (names, op definitions, outputs), tfc_graph_resolve_edges where inputs came as text, and
@@ -21,11 +21,11 @@ struct tfc_source {
 void tfc_source_release(struct tfc_source *source); // NULL is fine
 
 TFC_MUST_USE tfc_status tfc_graph_new(struct tfc_graph **out); // one reference, empty
-// A body of `owner`'s library: its functions are found there, and it lives as long as `owner`.
+// An empty body of a function of `owner`'s library: it finds functions there, and lives as long as `owner`.
 TFC_MUST_USE tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out);
-void tfc_graph_free_body(struct tfc_graph *body); // one that did not make it into the library
+void tfc_graph_free_body(struct tfc_graph *body); // for a body that could not be finished
 
-// Memory that is freed with the graph; frees it at once and gives false when memory is out. NULL is fine.
+// Memory that is freed with the graph. If memory is out, it is freed at once and the result is false. NULL is fine.
 bool tfc_graph_own(struct tfc_graph *g, void *memory);
 
 TFC_MUST_USE tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g);
@@ -34,7 +34,7 @@ TFC_MUST_USE tfc_status tfc_graph_resolve_edges(struct tfc_graph *g, const tfc_s
 TFC_MUST_USE tfc_status tfc_graph_finish(struct tfc_graph *g);
 
 // --- Signatures applied to a node ----------------------------------------------------------------------------------
-// Where a node's attributes are looked up, before there is a graph.
+// Where a node's attributes are looked up before the graph exists.
 struct tfc_attr_view {
   const struct tfc_attr *attrs;
   uint32_t count;
@@ -47,7 +47,8 @@ TFC_MUST_USE tfc_status tfc_arg_count(const struct tfc_op_arg *arg, const struct
 // is a placeholder of a function.
 TFC_MUST_USE tfc_status tfc_arg_type(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t index,
                                      tfc_dtype *out);
-// May a tensor of this type feed an input of that type? (A reference also feeds a plain input; NONE matches all.)
+// Whether a tensor of this type may feed an input of that type. (A reference may feed a plain input; NONE matches every
+// type.)
 static inline bool tfc_dtype_feeds(tfc_dtype from, tfc_dtype to) {
   if (from == TFC_DTYPE_NONE || to == TFC_DTYPE_NONE || from == to) return true;
   return tfc_dtype_is_ref(from) && !tfc_dtype_is_ref(to) && tfc_dtype_base(from) == to;

@@ -13,8 +13,9 @@ typedef enum tfc_graph_format {
   TFC_FORMAT_SAVEDMODEL,
 } tfc_graph_format;
 
-// NOT_FOUND/INVALID_ARGUMENT name the culprit. Binary files are mapped, and names, devices and raw attributes are
-// views into the mapping. `out_format` optional. A graph with ops that tfc does not know loads: their node.def is NULL.
+// NOT_FOUND and INVALID_ARGUMENT name the file, node and field. Binary files are mapped, and names, devices and raw
+// attributes are views into the mapping. `out_format` is optional. A graph with ops that tfc does not know can be
+// loaded: their node.def is NULL.
 TFC_MUST_USE tfc_status tfc_graph_load(const char *path, tfc_graph_format *out_format, struct tfc_graph **out);
 TFC_MUST_USE tfc_status tfc_graph_parse(tfc_str bytes, const char *path, tfc_graph_format *out_format,
                                         struct tfc_graph **out);
@@ -23,11 +24,11 @@ TFC_MUST_USE tfc_status tfc_graph_parse(tfc_str bytes, const char *path, tfc_gra
 TFC_MUST_USE tfc_status tfc_graph_parse_tensor(tfc_str message, tfc_dtype type, const char *path,
                                                struct tfc_graph **out,
                                                const struct tfc_tensor **out_tensor); // bytes are copied
-// Device of every node in the file, functions included: key "name" or "function/NAME:node"; the callback returns the
-// new device string, or a view with data == NULL to keep what is there.
+// Called for every node in the file, functions included, with the key "name" or "function/NAME:node"; returns the new
+// device string, or a view with data == NULL to keep the old one.
 typedef tfc_str (*tfc_device_fn)(void *arg, tfc_str key, tfc_str device);
-// Writes `g` (as loaded, unknown fields and all) with devices replaced. SAVEDMODEL: `path` is a new directory that
-// gets the variables and assets too.
+// Writes `g` as it was loaded, with fields that tfc does not know, and with devices replaced. SAVEDMODEL: `path` is a
+// new directory, which also gets the variables and assets.
 TFC_MUST_USE tfc_status tfc_graph_save(const struct tfc_graph *g, tfc_graph_format format, tfc_device_fn device,
                                        void *arg, const char *path);
 

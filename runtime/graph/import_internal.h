@@ -1,4 +1,4 @@
-// The parts of the importers.
+// The importers' parts.
 #ifndef TFC_RUNTIME_GRAPH_IMPORT_INTERNAL_H
 #define TFC_RUNTIME_GRAPH_IMPORT_INTERNAL_H
 
@@ -9,7 +9,7 @@
 
 // Caps on what a file may make tfc allocate beyond its own size. Tests and fuzz targets lower them.
 struct tfc_import_limits {
-  size_t expanded_bytes; // of constants written as one repeated value, all together
+  size_t expanded_bytes; // of all constants together that are written as one repeated value
   uint32_t depth;        // of attributes inside attributes
 };
 extern struct tfc_import_limits tfc_import_limits;
@@ -19,7 +19,7 @@ struct tfc_attr_reader {
   struct tfc_graph *graph; // whose arena and heap are used
   size_t expanded;         // bytes so far
   uint32_t depth;
-  bool empty_list; // one was read, whose kind the file does not say
+  bool empty_list; // a list without items was read, and the file does not say of which kind
 };
 // The AttrValue in `bytes`; out->name stays. Errors say what is wrong in the value.
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
@@ -27,7 +27,7 @@ TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
 TFC_MUST_USE tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *out);
 // An entry of a map of attributes: name and value.
 TFC_MUST_USE tfc_status tfc_read_attr(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
-// A map entry (key = 1, value = 2).
+// The key and value of an entry in a map (fields 1 and 2).
 TFC_MUST_USE tfc_status tfc_read_entry(tfc_str bytes, tfc_str *out_key, tfc_str *out_value);
 
 enum { TFC_KNOWN_ATTRS = 256 };
@@ -48,18 +48,18 @@ void tfc_node_reader_deinit(struct tfc_node_reader *r);
 
 // A whole GraphDef into an empty graph, finished. `bytes` must live as long as the graph.
 TFC_MUST_USE tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes);
-// A FunctionDefLibrary, before the graph's own nodes are resolved.
+// Reads a FunctionDefLibrary. It comes before the graph's own nodes, which refer to it.
 TFC_MUST_USE tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_t count);
-// What TensorFlow asks of a file beyond its types and edges: names of nodes, device strings, colocation classes.
+// Checks what TensorFlow requires besides types and edges: names of nodes, device strings, colocation classes.
 TFC_MUST_USE tfc_status tfc_check_nodes(const struct tfc_graph *g);
-// A VersionDef: may a reader of our version read it?
+// Whether a reader of our version may read a file with this VersionDef.
 TFC_MUST_USE tfc_status tfc_read_versions(struct tfc_graph *g, tfc_str bytes);
-// What a MetaGraphDef says besides its GraphDef: collections, signatures, saver.
+// Reads what a MetaGraphDef has besides its GraphDef: collections, signatures, saver.
 TFC_MUST_USE tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes);
-// A SavedModel's files, by the tensors that are fed their paths.
+// Reads which files of a SavedModel are fed by path to which tensors.
 TFC_MUST_USE tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *directory);
 
-// Text to bytes and back, by message ("GraphDef", "MetaGraphDef", "SavedModel").
+// Converts a message as text to bytes and back ("GraphDef", "MetaGraphDef", "SavedModel").
 TFC_MUST_USE tfc_status tfc_text_to_wire(tfc_str text, const char *message, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_wire_to_text(tfc_str bytes, const char *message, struct tfc_text *out);
 

@@ -12,11 +12,11 @@ struct tfc_library_calls {
 TFC_MUST_USE tfc_status tfc_library_calls(const struct tfc_graph *g, struct tfc_library_calls *out);
 void tfc_library_calls_deinit(struct tfc_library_calls *calls);
 
-// Raises the value of each caller to the largest of those it calls, at whatever depth.
+// Sets the value of each function to the largest value among itself and all functions that it calls, directly or not.
 TFC_MUST_USE tfc_status tfc_library_raise(uint32_t count, const struct tfc_library_calls *calls, uint8_t *values);
 
-// For each function the nodes of its body with every call replaced by the callee's, at most UINT64_MAX; a function that
-// calls itself counts once. out [function_count]
+// Fills out [function_count] with the number of nodes of each function after all calls are replaced by the callee's
+// nodes, at most UINT64_MAX. A recursive call counts once.
 TFC_MUST_USE tfc_status tfc_library_measure(const struct tfc_graph *g, uint64_t *out);
 
 #endif

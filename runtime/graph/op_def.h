@@ -10,8 +10,8 @@ struct tfc_kernel_ctx;
 struct tfc_prepare_ctx;
 
 // --- Shape functions ---------------------------------------------------------------------------------------------
-// Called in topological order with all that is known; sets every output shape (they come in as unknown). An error is
-// INVALID_ARGUMENT with what contradicts what; the caller adds the node's name.
+// Called in topological order with all that is known; sets every output shape (which is unknown before).
+// INVALID_ARGUMENT says which inputs contradict each other; the caller adds the node's name.
 struct tfc_handle_info { // what a resource or variant handle holds
   tfc_dtype dtype;       // NONE: unknown
   struct tfc_shape shape;
@@ -34,10 +34,10 @@ struct tfc_shape_ctx {
 typedef tfc_status (*tfc_shape_fn)(struct tfc_shape_ctx *ctx);
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// Adds the nodes of dL/d(inputs) to the builder, as TensorFlow's registered gradient does (same formula, so that
-// rounding agrees). `grad_outputs[i]` is TFC_NO_OUTPUT where no gradient arrives; `grad_inputs` come in as
-// TFC_NO_OUTPUT: leave that where an input has none. Gradients of IndexedSlices kind are dense here unless
-// `grad_indexed` is set by the function (values in grad_inputs[i], indices and dense shape in the record).
+// Adds the nodes of dL/d(inputs) to the builder, with the formula of TensorFlow's registered gradient, so that rounding
+// agrees. `grad_outputs[i]` is TFC_NO_OUTPUT where no gradient arrives. `grad_inputs` are TFC_NO_OUTPUT before the call
+// and stay so where an input has no gradient. A gradient of TensorFlow's kind IndexedSlices is dense here unless the
+// function sets `grad_indexed` (values in grad_inputs[i], indices and dense shape in the record).
 struct tfc_indexed_slices {
   struct tfc_output values, indices, dense_shape; // values.node == TFC_NO_NODE: the gradient is dense
 };
@@ -57,7 +57,7 @@ struct tfc_op_cost {
   double flops; // additions and multiplications (a multiply-add is two); transcendental functions count once
   double bytes; // read and written, each operand once
 };
-// Shapes are static here. NULL in the row: no FLOP, bytes of all inputs and outputs.
+// Shapes are static here. NULL in the row: no FLOP; bytes of all inputs and outputs.
 typedef void (*tfc_cost_fn)(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out);
 
@@ -70,7 +70,7 @@ enum tfc_op_flags {
   TFC_OP_UPDATE = 1 << 4,   // writes the variable that its first (reference or resource) input names
   TFC_OP_VARIABLE = 1 << 5, // makes a variable (reference) or its handle (VarHandleOp)
   TFC_OP_HOST = 1 << 6,     // runs on the host only (strings, queues, files)
-  TFC_OP_ASYNC = 1 << 7,    // completes by callback (tfc_kernel_done) and holds no device
+  TFC_OP_ASYNC = 1 << 7,    // completes by callback (tfc_kernel_done) and occupies no device
   TFC_OP_SAVES = 1 << 8,    // writes files or summaries: never run by measuring
   TFC_OP_SWITCH = 1 << 9,   // control flow that the executor itself runs
   TFC_OP_MERGE = 1 << 10,
@@ -81,29 +81,29 @@ enum tfc_op_flags {
   TFC_OP_FUNCTIONAL = 1 << 15,         // calls functions: If, While, PartitionedCall: lowered before running
   TFC_OP_NOP = 1 << 16,                // nothing to run: NoOp, Const (its value is in the plan)
   TFC_OP_PLACEHOLDER = 1 << 17,        // must be fed
-  TFC_OP_NOT_DIFFERENTIABLE = 1 << 18, // gradients stop here quietly
+  TFC_OP_NOT_DIFFERENTIABLE = 1 << 18, // gradients stop here without an error
   TFC_OP_DEAD_INPUTS = 1 << 19,        // runs with dead inputs too (Merge, Send)
   TFC_OP_INPLACE_FIRST = 1 << 20,      // output 0 may be computed in the buffer of input 0, and of no other
-  TFC_OP_CHECKS = 1 << 21,             // a view that looks at what it hands on: never left out of a plan
-  TFC_OP_FILES = 1 << 22,              // reads or writes files, or looks for them: refused where graphs are not trusted
+  TFC_OP_CHECKS = 1 << 21,             // a view that checks its input: never left out of a plan
+  TFC_OP_FILES = 1 << 22,              // reads, writes or looks for files: refused for untrusted graphs
 };
 
-// What the rest of the runtime knows an op as, where its flags do not say it: whoever rewrites, lowers, differentiates
-// or places graphs asks for this, and never for a name.
+// What an op is for the rest of the runtime, if its flags do not say it: code that rewrites, lowers, differentiates or
+// places graphs compares roles and never names.
 typedef enum tfc_op_role {
   TFC_ROLE_NONE,
-  TFC_ROLE_IDENTITY,     // its output is its input
-  TFC_ROLE_REF_IDENTITY, // the same of a reference
-  TFC_ROLE_PASSES,  // the value of its input, unchanged; what it adds is for gradients or for the reader's own copy
-  TFC_ROLE_DEFAULT, // its input, unless something is fed
-  TFC_ROLE_SPREAD,  // output i is input i
-  TFC_ROLE_RESULT,  // what a function returns
-  TFC_ROLE_CONST,   // its value is in the graph
-  TFC_ROLE_NOTHING, // runs nothing: control edges alone
-  TFC_ROLE_TRIGGER, // the same, and runs where its inputs are dead
-  TFC_ROLE_READ,    // reads a variable by its handle
-  TFC_ROLE_HANDLE,  // a variable's handle
-  TFC_ROLE_OLD_VARIABLE,      // a variable whose shape [] means that it is not known
+  TFC_ROLE_IDENTITY,          // its output is its input
+  TFC_ROLE_REF_IDENTITY,      // the same of a reference
+  TFC_ROLE_PASSES,            // its input's value, unchanged; it differs from Identity only for gradients or in copying
+  TFC_ROLE_DEFAULT,           // its input, unless another value is fed
+  TFC_ROLE_SPREAD,            // output i is input i
+  TFC_ROLE_RESULT,            // what a function returns
+  TFC_ROLE_CONST,             // its value is in the graph
+  TFC_ROLE_NOTHING,           // runs nothing; it has only control edges
+  TFC_ROLE_TRIGGER,           // the same, and runs where its inputs are dead
+  TFC_ROLE_READ,              // reads a variable by its handle
+  TFC_ROLE_HANDLE,            // a variable's handle
+  TFC_ROLE_OLD_VARIABLE,      // a variable for which the shape [] means that the shape is not known
   TFC_ROLE_TEMPORARY,         // a variable of one step
   TFC_ROLE_ASSIGN,            // gives a variable its value: input 1, to the reference or handle in input 0
   TFC_ROLE_CALL,              // calls the function of its attribute f
@@ -119,18 +119,18 @@ typedef enum tfc_op_role {
   TFC_ROLE_TENSOR_ARRAY,      // a TensorArray of one step, or uses one
   TFC_ROLE_LIST_PUSH,         // a list with one more tensor
   TFC_ROLE_LIST_POP,          // a list without its last tensor, and that tensor
-  TFC_ROLE_OF_SHAPE,          // reads the shape of its input alone
-  TFC_ROLE_PICKS,             // picks some of few: its output is no larger than its input
+  TFC_ROLE_OF_SHAPE,          // reads only the shape of its input
+  TFC_ROLE_PICKS,             // picks some elements of its input, so its output is no larger
   TFC_ROLE_REPEATS,           // its input, repeated along dimensions
   TFC_ROLE_PRODUCT,           // a product of two matrices
   TFC_ROLE_ADD,               // the sum of two tensors
   TFC_ROLE_ADD_N,             // the sum of several tensors
-  TFC_ROLE_CROSS_ENTROPY,     // of logits and classes: loss, and gradient of the logits
+  TFC_ROLE_CROSS_ENTROPY,     // loss and gradient of logits, from logits and classes
 } tfc_op_role;
 
 #define TFC_TYPE_BIT(t) (1u << (t))
 
-// The loops of an element-wise op by dtype (NULL: none), for fusion: they may be called on any part of the elements.
+// The loops of an element-wise op by dtype (NULL: none), for fusion: each may be called for any range of elements.
 typedef void tfc_unary_loop(const void *x, void *y, int64_t n);
 typedef void tfc_binary_loop(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y,
                              int64_t n); // steps are 0 or 1
@@ -146,12 +146,13 @@ struct tfc_op_def {
   const char *inputs, *outputs, *attrs;
   uint32_t flags;
   tfc_op_role role;
-  const char *file_attr; // an attribute that names a file to read, where it is not empty; NULL: there is none
-  bool broadcasts;       // two inputs, one of which may be read repeated, bit for bit as if it had been repeated before
-  bool is_cheap;         // computed again as fast as read again
-  uint32_t types;        // bits of the dtypes that the kernel takes for its first type attribute; 0: any
+  const char *file_attr; // an attribute that names a file to read, if it is not empty; NULL: no such attribute
+  // Two inputs; a smaller one may be read repeatedly, with the same bits as if it had been repeated before.
+  bool broadcasts;
+  bool is_cheap;                      // computing it again takes no longer than reading its result again
+  uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
   uint32_t host_inputs, host_outputs; // bit i: lives in host memory on every device (TensorFlow's HostMemory)
-  size_t node_state;                  // bytes that live with the node for the whole session, zero at first (generators)
+  size_t node_state; // bytes of state that the node has for the whole session, zero at first (random generators)
   tfc_shape_fn shape;
   tfc_grad_fn gradient;
   tfc_cost_fn cost;

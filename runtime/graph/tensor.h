@@ -22,7 +22,7 @@ struct tfc_buffer {
   void (*destroy)(struct tfc_buffer *self); // frees data and the record; called when the last reference goes
   void *owner;                              // for destroy: the allocator, the account, the mapped file
   _Atomic uint64_t stamp;                   // of the contents; 0: nobody asked for one since they were written
-  _Atomic uint64_t beside;                  // bytes of strings that the elements own and that were counted
+  _Atomic uint64_t beside;                  // bytes of strings that belong to elements, as they were counted
 };
 
 struct tfc_tensor {
@@ -38,12 +38,13 @@ struct tfc_string {
   size_t size;
 };
 
-// Anything behind a resource handle or in a variant: variables, queues, tables, lists, iterators, optionals.
+// Any object behind a resource handle or in a variant: variables, queues, tables, lists, iterators, optionals.
 struct tfc_object;
 struct tfc_object_type {
   const char *name;
   void (*destroy)(struct tfc_object *self);
-  // Optional, of what kernels wait for: completes those whose steps are over; says in words what it is and holds.
+  // Optional, for objects that kernels wait for: completes the waiting kernels of steps that have ended; describes what
+  // the object is and holds.
   void (*wake)(struct tfc_object *self);
   void (*describe)(struct tfc_object *self, struct tfc_text *out);
 };
@@ -60,9 +61,9 @@ void tfc_buffer_release(struct tfc_buffer *b); // NULL is fine
 static inline void tfc_buffer_retain(struct tfc_buffer *b) {
   if (b) atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
 }
-// A number that no other buffer ever has, and this one until it is written to again: who keeps something made from the
-// contents (a packed weight) knows by it whether that still holds. Whoever writes to a buffer that others may have read
-// (an update of a variable) says so.
+// A stamp of the contents: a number that no other buffer ever has, and that this buffer has until it is written to.
+// Code that keeps something made from the contents (a packed weight) knows by it whether that is still valid. Code that
+// writes to a buffer that others may have read (an update of a variable) calls tfc_buffer_written.
 uint64_t tfc_buffer_stamp(struct tfc_buffer *b);
 static inline void tfc_buffer_written(struct tfc_buffer *b) { // NULL is fine
   if (b) atomic_store_explicit(&b->stamp, 0, memory_order_relaxed);

@@ -5,7 +5,7 @@
 //   while (tfc_wire_next(&w, &f)) switch (f.number) ...
 //   if (w.error) ... // says what is wrong; f.number is the field that it happened in
 //
-// Never reads outside of the bytes, whatever they hold.
+// Never reads outside of the bytes, whatever they contain.
 #ifndef TFC_RUNTIME_GRAPH_WIRE_H
 #define TFC_RUNTIME_GRAPH_WIRE_H
 
@@ -15,14 +15,14 @@ enum tfc_wire_type { TFC_WIRE_VARINT = 0, TFC_WIRE_64 = 1, TFC_WIRE_BYTES = 2, T
 
 struct tfc_wire {
   const uint8_t *at, *end;
-  const char *error; // static text; NULL while all is well
+  const char *error; // static text; NULL: no error
 };
 struct tfc_field {
   uint32_t number;
   enum tfc_wire_type type;
   uint64_t value;       // VARINT, 64, 32
   tfc_str bytes;        // BYTES
-  const uint8_t *start; // of the tag; the field ends where the reader stands
+  const uint8_t *start; // start of the tag; the field ends at the reader's position
 };
 
 static inline struct tfc_wire tfc_wire_of(tfc_str bytes) {

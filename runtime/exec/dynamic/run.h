@@ -18,8 +18,9 @@ struct tfc_run_frame;
 struct tfc_run_iteration {
   uint32_t outstanding; // nodes that are ready or running
   int64_t number;
-  uint32_t children; // frames that were entered from here; not beside `outstanding`: both would be read at once, and
-                     // wait for the store to one of them
+  // Frames entered from here; apart from `outstanding`, because one load of both would wait for the store to one.
+  uint32_t children;
+  // wait for the store to one of them
   struct tfc_run_value *values;
   uint32_t *pending, *dead; // [node_count]
   struct tfc_run_frame *first_child;
@@ -47,14 +48,14 @@ struct tfc_run_frame {
   uint32_t outstanding;            // iterations
   uint32_t pending_enters;
   TFC_ARRAY(const struct tfc_dnode *) dead_exits;
-  TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values that wait for an iteration to end
-  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; of all until a loop begins
+  TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values, until an iteration ends
+  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; of all Enters until a loop begins
   int64_t *turns;                                // by ordered node: the iteration that is next
-  TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes whose turn has not come
+  TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes that wait for their turn
   struct tfc_run_frame *previous, *next;         // all frames of the run
 };
 
-// The mailbox, in which kernels that ran on other threads come back. It outlives the run while a kernel still holds it.
+// The mailbox, through which kernels on other threads return. It outlives the run while such a kernel still has it.
 struct tfc_run_flight;
 struct tfc_run_mailbox {
   _Atomic(struct tfc_run_flight *) arrived;
@@ -63,8 +64,8 @@ struct tfc_run_mailbox {
 };
 struct tfc_run_copies;       // that are under way (dynamic/copies.c)
 struct tfc_run_sending {     // values on their way to the operation that reads them
-  struct tfc_run_copy *made; // not submitted so far
-  uint64_t arrival;          // of the timeline of `to`; 0: nothing was sent
+  struct tfc_run_copy *made; // copies that were made and not submitted yet
+  uint64_t arrival;          // value of `to`'s timeline at arrival; 0: nothing was sent
   uint16_t to;
 };
 struct tfc_run {
@@ -74,41 +75,41 @@ struct tfc_run {
   struct tfc_step *step; // of the outermost run
   bool nested, failed;
   struct tfc_run *parent;                       // nested: whose kernel this runs in
-  struct tfc_partial *partial;                  // or NULL: feeds come one by one
-  bool (*has_all)(const struct tfc_partial *p); // is all there that the call of a partial run wants?
+  struct tfc_partial *partial;                  // NULL: not a partial run; else feeds come one by one
+  bool (*has_all)(const struct tfc_partial *p); // whether all that the partial run's call wants is there
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
-  const struct tfc_dnode *at; // the last that began on this thread
+  const struct tfc_dnode *at; // the last node that began on this thread
   const _Atomic bool *cancel;
   struct tfc_run_frame *root, *frames;
   struct tfc_run_iteration **pools;     // [frame_count]
-  TFC_ARRAY(struct tfc_run_item) ready; // the last one first
-  // Updates of variables, the first one first, when nothing else is ready: what was ready before still reads the old
-  // value where no edge says which comes first.
+  TFC_ARRAY(struct tfc_run_item) ready; // a stack
+  // Updates of variables: a queue that is served when nothing else is ready, because what was ready before still reads
+  // the old value if no edge says which comes first.
   TFC_ARRAY(struct tfc_run_item) updates;
   size_t updates_begin;
-  TFC_ARRAY(struct tfc_run_item) last; // the last one first, when there are no updates either
+  TFC_ARRAY(struct tfc_run_item) last; // a stack, served when there are no updates either
   uint32_t in_flight, root_done, parked;
-  uint32_t waiting; // of those in flight: kernels that wait for the outside
+  uint32_t waiting; // kernels in flight that wait for something outside of the step
   struct tfc_run_flight *flights;
   struct tfc_run_mailbox *mailbox;
   struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
   struct tfc_run_copies *copies;           // of the outermost run; NULL: no device has memory of its own
-  _Atomic bool *launched;     // [devices] of the outermost run: operations may still run there after their launch
+  _Atomic bool *launched;     // [devices] of the outermost run: operations may still run there after they were launched
   struct tfc_run_value *outs; // [most_outputs]
   const struct tfc_tensor *feeds;
   struct tfc_tensor *fetches;
-  struct tfc_variable **late; // [fetch_count] or NULL: variables whose references are fetched, read when all is done
+  struct tfc_variable **late; // [fetch_count] or NULL: variables whose references are fetched; they are read at the end
   struct tfc_dynamic_parent self; // for functions that kernels call
 };
-struct tfc_run_flight { // a kernel that runs elsewhere or waits
+struct tfc_run_flight { // a kernel that runs on another thread, or waits
   struct tfc_task task;
   struct tfc_kernel_ctx ctx;
   struct tfc_run *run;
   struct tfc_run_mailbox *mailbox;
   struct tfc_run_item item;
-  uint64_t arrival; // of the timeline of its device: what it reads is there; 0: it was there before
+  uint64_t arrival; // value of its device's timeline when its inputs have arrived; 0: they were there before
   struct tfc_run_value *outs;
   tfc_status status;
   struct tfc_run_flight *next;           // arrived
@@ -147,7 +148,7 @@ static inline void tfc_run_give(const struct tfc_dedge *edge, struct tfc_run_ite
     tfc_buffer_retain(from->t.buffer);
 }
 
-// Gives one of a node's outputs to who reads it in the frame, and lets go of what is left.
+// Passes one of a node's outputs to its readers in the frame, and releases what is left.
 static inline void tfc_run_hand_on(const struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_iteration *it,
                                    int32_t output, struct tfc_run_value *from) {
   for (const struct tfc_dedge *e = r->d->edges + n->edge_begin, *end = r->d->edges + n->edge_end; e < end; e++)
@@ -170,48 +171,48 @@ void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f);
 void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                         struct tfc_run_iteration *it, bool dead);
 void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-// Copies what was fetched to the caller; of references only when nothing else runs any more.
+// Copies fetched values to the caller; references only when nothing runs any more.
 tfc_status tfc_run_fetch_late(struct tfc_run *r);
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
-// Host code wants it, as input `slot` of a node: waits for the device.
+// Host code needs the value, as input `slot` of a node: waits for the device.
 tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
 // The number of a transfer in traces.
 uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
-// Copies to devices. The outermost run begins and ends them; finish: waits until none is under way.
+// Copies to devices. The outermost run begins and ends them; finish waits until none is under way.
 tfc_status tfc_run_copies_begin(struct tfc_run *r);
 void tfc_run_copies_finish(struct tfc_run *r);
 void tfc_run_copies_end(struct tfc_run *r);
-// The value, input `slot` of a node, is to be on sending->to, where host code cannot read it: it becomes what the copy
-// writes. Submitted (between tfc_submit_begin and _end) with all that the operation is sent; awaited before it is
-// launched; dropped where that fails.
+// Sends the value, which is input `slot` of a node, to device sending->to, where host code cannot read it; the value
+// becomes the copy's target. The copy is submitted (between tfc_submit_begin and _end) with all others of the
+// operation, awaited before the operation is launched, and dropped if that fails.
 tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                         struct tfc_run_sending *sending);
 tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending);
 void tfc_run_drop(struct tfc_run_sending *sending);
 tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
-// A variable's memory is going to be written to in place: no copy reads it afterwards.
+// A variable's memory is about to be written in place: waits until no copy reads it.
 void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
-// Waits until devices have done what the outermost run gave them. What went wrong, here or before (taken).
+// Waits until devices have done all that the outermost run gave them. Returns what went wrong here, or before (taken).
 tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
 void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_collect(struct tfc_run *r);
-// Nothing else can go on: lets the parked go. False when there are none.
+// Nothing else can continue: resumes parked nodes. False: there are none.
 bool tfc_run_unpark(struct tfc_run *r);
-// A run's life. The loop goes on until nothing is left to do; that of a partial run until all that is wanted is there
-// and only kernels that wait for the outside are left.
+// The life of a run. The loop goes on until nothing is left to do; the loop of a partial run until all that is wanted
+// is there and only kernels that wait for something outside of the step are left.
 tfc_status tfc_run_begin(struct tfc_run *r);
 void tfc_run_loop(struct tfc_run *r);
 void tfc_run_end(struct tfc_run *r);
-// Kernels on devices' threads that have not come back yet.
+// Kernels on devices' threads that have not returned yet.
 uint32_t tfc_run_at_work(const struct tfc_run *r);
-// Sleeps until something comes back. Ends the run where that never happens.
+// Sleeps until a kernel returns. Ends the run if that can never happen.
 void tfc_run_wait(struct tfc_run *r);
 void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what waits for what
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
-// What a node that is not dead makes of its inputs, on this thread.
+// Computes the outputs of a node that is not dead, on this thread.
 tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 // Of a branch: input `slot` of its Switch.
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,

@@ -1,4 +1,4 @@
-// A binary heap of operations by key, then tie, then id: for events and ready lists of the schedulers. One thread.
+// A binary heap of operations, sorted by key, tie, id: for events and ready lists of the schedulers. One thread.
 #ifndef TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
 #define TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
 

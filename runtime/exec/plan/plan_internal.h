@@ -27,7 +27,7 @@
 struct tfc_session_arena { // shared by the static plans of a session, one per device and one for the host
   struct tfc_buffer *buffer;
   uint64_t size;
-  uint64_t generation; // grows when the address changes
+  uint64_t generation; // increases when the address changes
 };
 
 struct tfc_session_graph { // state of a graph's nodes, for the session's own graph and functions' bodies
@@ -44,11 +44,11 @@ struct tfc_cached_plan {
 
 struct tfc_timeline { // of copies to a device in ready order
   struct tfc_semaphore *semaphore;
-  uint64_t last; // of the last copy that was submitted; under the lock of submissions
+  uint64_t last; // of the last submitted copy; guarded by the lock of submissions
 };
 
-// Plans are made of plans: of functions' bodies, of another way to run the same, of steps of their own. What makes,
-// frees and runs them is handed down to these, with the session.
+// Plans are made of plans: of functions' bodies, of another way to run the same graph, of steps of their own. The
+// session has these functions to make, free and run them.
 struct tfc_planner {
   tfc_status (*create)(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                        struct tfc_plan **out); // of the session's graph or a function's body
@@ -67,8 +67,8 @@ struct tfc_session {
   struct tfc_timeline *timelines;   // [device_count]; semaphore NULL: the device has no memory of its own
   struct tfc_session_arena *arenas; // [device_count + 1]
   pthread_mutex_t run_lock;         // one static step at a time; arenas
-  uint32_t dynamic_steps;           // since the last static one; under run_lock
-  pthread_mutex_t lock;             // what follows
+  uint32_t dynamic_steps;           // dynamic steps since the last static one; under run_lock
+  pthread_mutex_t lock;             // guards the members below
   TFC_ARRAY(struct tfc_session_graph) graphs;
   TFC_ARRAY(struct tfc_variable *) variables; // that plans of this session use, one reference each
   TFC_ARRAY(struct tfc_cached_plan) cache;
@@ -79,7 +79,7 @@ struct tfc_session {
   struct tfc_gate gate;
   struct tfc_queue_threads *queue_threads; // or NULL
 };
-// The variable that a VariableV2 or VarHandleOp node names, made if it is not there. Borrowed.
+// The variable of a VariableV2 or VarHandleOp node, created if it does not exist. Borrowed.
 TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
                                              struct tfc_variable **out);
 TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
@@ -121,7 +121,7 @@ TFC_MUST_USE tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc
 void tfc_order_graph_deinit(struct tfc_order_graph *g);
 // By estimate, from one operation to another that waits for it: a tensor between devices takes 5 µs and 10 GB/s.
 double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to);
-// Moves what waits for nothing to where its device would wait anyway.
+// Moves operations without inputs to a point where their device would wait anyway.
 TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                             uint32_t *sequence, uint32_t count);
 // When the last operation of a sequence ends, where each takes cost_us and devices run theirs in its order. `idle`
@@ -129,8 +129,8 @@ TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struc
 TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                          const uint32_t *sequence, uint32_t count, double *idle, bool *waits,
                                          double *out_us);
-// The sequence with the shortest replay: as it is (*out_better false, nothing comes out), what is ready first in its
-// order, or the longest remaining path first. The caller frees.
+// The sequence with the shortest replay of the measured times: the given one (*out_better false, nothing else is set),
+// the first ready operation in its order, or the longest remaining path first. The caller frees it.
 TFC_MUST_USE tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
                                           uint32_t **out_sequence, uint32_t *out_count, bool *out_better);
 
@@ -143,7 +143,7 @@ struct tfc_lane_schedule {
   uint32_t *helpers;    // [ops] a bit for each lane
   bool *open;           // [ops] others may help that would be idle
   double predicted_us;  // of the step
-  double one_by_one_us; // by the same times
+  double one_by_one_us; // the same times, one operation after another
 };
 // From the times of operations [ops], in ticks (wall 0: takes no time), when they run one by one on all `cores`.
 TFC_MUST_USE tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_time *times, uint32_t cores,
@@ -157,7 +157,7 @@ struct tfc_item {
   uint32_t op;       // TFC_NONE32: a copy
   uint32_t transfer; // copies: index into transfers
   uint16_t queue;
-  uint32_t position; // in its queue
+  uint32_t position; // in its queue's order
   bool signals;
   uint32_t wait_begin, wait_count;
   uint32_t arrival_begin, arrival_count;
