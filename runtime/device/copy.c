@@ -1,5 +1,5 @@
-// Copies between host memory and devices, on the thread of whoever asks: straight where one side is the host's address
-// space, through a host buffer between two others.
+// Copies between host memory and devices, on the calling thread: directly if one side is in the host's address space,
+// else through a host buffer.
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static tfc_status move(const struct tfc_copy *copy) {
 tfc_status tfc_runner_copy(const struct tfc_copy *copy) {
   const struct tfc_tensor *from = copy->source;
   struct tfc_tensor *to = copy->target;
-  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles live on the host
+  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles are always in host memory
     tfc_tensor_release(to);
     tfc_tensor_share(from, to);
     return NULL;
@@ -56,7 +56,7 @@ tfc_status tfc_runner_copy(const struct tfc_copy *copy) {
   tfc_tensor_release(to);
   *to = fresh;
   tfc_status s = move(copy);
-  if (s) tfc_tensor_release(to); // nothing is in it
+  if (s) tfc_tensor_release(to); // it has no valid content
   return s;
 }
 

@@ -1,4 +1,4 @@
-// Services of an environment that many drivers have alike.
+// Services of an environment that several drivers share.
 #include "runtime/device/driver.h"
 
 void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,

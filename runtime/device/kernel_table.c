@@ -4,7 +4,7 @@
 #include <string.h>
 
 void tfc_kernel_table_add(struct tfc_kernel_table *table, const char *op, uint32_t types, const void *row) {
-  // Without memory for it the row is not there: the op's reference kernel, or the host, takes its place.
+  // Out of memory: the row is missing, and the op's reference kernel, or the host, is used instead.
   (void)tfc_array_push(&table->entries, (struct tfc_kernel_entry){op, types, row});
 }
 

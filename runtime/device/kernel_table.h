@@ -1,5 +1,5 @@
-// Tables of kernels: rows that files of kernels contribute through a linker section, found by op and dtype. The
-// devices' kinds of rows (cpu/kernels.h, cuda/kernel.h) differ in what they prepare and run, not in how they are found.
+// Tables of kernels, gathered from the rows of many files through a linker section, and searched by op and dtype. The
+// rows of each kind of device (cpu/kernels.h, cuda/kernel.h) have different functions, but are found in the same way.
 //
 //   for (each contributed array) for (each row) tfc_kernel_table_add(&table, row->op, row->types, row);
 //   tfc_kernel_table_sort(&table);                                            // once, then read by any thread
@@ -23,7 +23,8 @@ struct tfc_kernel_table {
 void tfc_kernel_table_add(struct tfc_kernel_table *table, const char *op, uint32_t types, const void *row);
 void tfc_kernel_table_sort(struct tfc_kernel_table *table);
 
-// The first row for an op and a dtype after row `after` (NULL: from the start), in the order of their file; NULL: none.
+// The first row for an op and a dtype after row `after` (NULL: from the start), in the order of their file; NULL: no
+// more.
 const void *tfc_kernel_table_next(const struct tfc_kernel_table *table, tfc_str op, tfc_dtype type, const void *after);
 
 #endif

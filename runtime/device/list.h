@@ -1,4 +1,4 @@
-// What --devices may say, for local devices and for those of a machine file alike: "4", "cpu:0-3,gpu:0", or names.
+// Parses --devices, for local devices and for those of a machine file: "4", "cpu:0-3,gpu:0", or names.
 #ifndef TFC_RUNTIME_DEVICE_LIST_H
 #define TFC_RUNTIME_DEVICE_LIST_H
 
@@ -6,19 +6,19 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-#define TFC_MAX_DEVICES 1024u // that one machine may have, and the largest index but one
+#define TFC_MAX_DEVICES 1024u // most devices of a machine; indices are below it
 
 struct tfc_device_item {
-  tfc_str name;  // "cpu" of "cpu:3", or all of a name without an index; borrowed from the text
+  tfc_str name;  // "cpu" of "cpu:3", or the whole of a name without an index; borrowed from the text
   int64_t index; // -1: none
 };
 struct tfc_device_list {
-  uint32_t count; // "4"; 0: the items say which
-  bool shared;    // ",shared" stood behind it
+  uint32_t count; // "4"; 0: the items name the devices
+  bool shared;    // the list ends with ",shared"
   TFC_ARRAY(struct tfc_device_item) items;
 };
-// INVALID_ARGUMENT: this is no list, or names one device twice. UNAVAILABLE: an index that no device has. `described`:
-// of a machine file, where devices may be called anything, and nothing is shared.
+// INVALID_ARGUMENT: not a list, or a device is named twice. UNAVAILABLE: an index that no device can have. `described`:
+// a machine file's devices, which may have any names; ",shared" is not allowed.
 TFC_MUST_USE tfc_status tfc_device_list_parse(const char *text, bool described, struct tfc_device_list *out);
 void tfc_device_list_deinit(struct tfc_device_list *list);
 

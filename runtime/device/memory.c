@@ -1,7 +1,7 @@
-// Blocks are the buffer's record, padded to 64 bytes, and then the data: one allocation each. Sizes up to 64 MiB are
-// rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger ones go back at once.
-// Where there is a limit nothing is rounded: a step that was planned to fit would not. Blocks of one class then differ,
-// and one that is large enough is looked for.
+// A block is the buffer's record, padded to 64 bytes, and the data behind it: one allocation. Sizes up to 64 MiB are
+// rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger ones are freed at once.
+// With a limit, sizes are not rounded, because a step that was planned to fit might not fit then; blocks of a class
+// then differ in size, and one that is large enough is searched for.
 #include "runtime/device/memory.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
     free(b);
 }
 
-// Gives kept blocks back, the largest first, until a block is counted; false: it never was. UINT64_MAX: all go back.
+// Frees cached blocks, the largest first, until `bytes` can be counted; false: they never could. UINT64_MAX: frees all.
 static bool make_room(struct tfc_memory *m, uint64_t capacity) {
   bool done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
   if (done) return true;
@@ -82,7 +82,7 @@ static void destroy(struct tfc_buffer *self) {
     keep(m, b);
 }
 
-// Without a limit the first block of the class is as good as any.
+// Without a limit, all blocks of the class have the same size.
 static struct tfc_memory_block *take_kept(struct tfc_memory *m, uint16_t class, size_t capacity) {
   struct tfc_memory_block *b = NULL, **fits = NULL;
   if (class == TFC_SIZE_CLASSES) return NULL;
@@ -126,7 +126,7 @@ tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_bu
   struct tfc_memory_block *b = take_kept(m, class, capacity);
   if (!b) {
     if (!make_room(m, capacity)) return tfc_account_exhausted(m->account, bytes);
-    if (!(b = map(capacity))) { // the machine has no more: what is kept may be enough
+    if (!(b = map(capacity))) { // the machine has no more memory: freeing the cache may be enough
       tfc_memory_trim(m);
       b = map(capacity);
     }

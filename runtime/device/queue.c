@@ -1,6 +1,5 @@
-// The submitter appends to `incoming` under a lock; the thread swaps it against its own empty batch, so that neither
-// waits long for the other. The thread is the only one that blocks on waits: in order, and between streams on whichever
-// ends first.
+// A submitter appends to `incoming` under a lock; the thread swaps that with its own empty batch, so that neither waits
+// long for the other. Only the thread blocks on waits: in order, and between streams on the one that ends first.
 #include "runtime/device/queue.h"
 
 #include <dlfcn.h>
@@ -14,11 +13,11 @@
 void tfc_thread_prepare(void) {
   (void)tfc_float_mode_enter();
   void (*set_threads)(int) = NULL;
-  *(void **)(&set_threads) = dlsym(RTLD_DEFAULT, "omp_set_num_threads"); // libraries that were linked with OpenMP
+  *(void **)(&set_threads) = dlsym(RTLD_DEFAULT, "omp_set_num_threads"); // for libraries that are linked with OpenMP
   if (set_threads) set_threads(1);
 }
 
-static bool take(struct tfc_queue *q) { // moves what came in to `current`
+static bool take(struct tfc_queue *q) { // moves new entries to `current`
   pthread_mutex_lock(&q->lock);
   struct tfc_queue_batch swap = q->current;
   q->current = q->incoming;
@@ -44,14 +43,14 @@ static bool wait_for_work(struct tfc_queue *q, uint32_t seen) {
   return atomic_load(&q->ready) != seen;
 }
 
-// Returns since when the last one waited for was there: what came after that is the hand-over.
+// Returns when the last thing that was waited for was there; time after that is the hand-over.
 static uint64_t wait_all(struct tfc_queue *q, const struct tfc_timepoint *points, uint32_t count) {
   uint64_t since = 0;
   int64_t spin_ns = q->options.wait_spin_ns ? q->options.wait_spin_ns : q->options.spin_ns;
   for (uint32_t i = 0; i < count; i++) {
     if (tfc_semaphore_reached(points[i].semaphore, points[i].value)) continue;
     tfc_status s = tfc_semaphore_wait(points[i].semaphore, points[i].value, spin_ns, -1);
-    tfc_status_free(s); // cannot be late without a timeout
+    tfc_status_free(s); // without a timeout it cannot fail
     since = atomic_load_explicit(&points[i].semaphore->stamp, memory_order_relaxed);
   }
   return since;
@@ -65,11 +64,11 @@ static void run_entry(struct tfc_queue *q, struct tfc_queue_entry *e, uint64_t f
 }
 
 // --- Streams ---------------------------------------------------------------------------------------------------------
-// Where steps of several streams are under way, the oldest entry that is ready and first of its stream runs. What comes
-// in meanwhile joins; in order again when nothing is left.
+// If steps of several streams are under way, runs the oldest entry that is ready and first in its stream. New entries
+// join. Returns to simple order when nothing is left.
 struct streams {
-  size_t head[TFC_STREAMS]; // in q->current: the next of each, or of another one before it
-  size_t first;             // nothing before it is left
+  size_t head[TFC_STREAMS]; // in q->current: the next entry of each stream, or an earlier one
+  size_t first;             // all entries before it have run
   uint32_t seen;            // of q->ready
   int64_t idle_since;       // 0: not idle
 };
@@ -87,7 +86,7 @@ static const struct tfc_timepoint *waits_for(const struct tfc_queue *q, const st
   return NULL;
 }
 
-// Makes room where what ran was, and takes what came in; without memory for it, that comes when the rest has run.
+// Removes entries that have run, and takes new ones; if there is no memory for these, they come when the rest has run.
 static void join_incoming(struct tfc_queue *q, struct streams *t) {
   struct tfc_queue_batch *c = &q->current, *in = &q->incoming;
   t->seen = atomic_load(&q->ready);
@@ -116,7 +115,7 @@ static void join_incoming(struct tfc_queue *q, struct streams *t) {
 
 enum { IDLE_YIELD_NS = 500000, IDLE_SLEEP_NS = 50000 };
 
-// Nothing is ready: spins for a while, then sleeps until the oldest may be, or something else for a moment.
+// Nothing is ready: spins for a while, then sleeps until the oldest may be ready, or for a moment for something else.
 static void idle(struct tfc_queue *q, struct streams *t, const struct tfc_timepoint *oldest) {
   int64_t now = tfc_now_ns(), spin_ns = q->options.wait_spin_ns ? q->options.wait_spin_ns : q->options.spin_ns;
   if (!t->idle_since) t->idle_since = now;

@@ -1,6 +1,6 @@
-// A queue with a thread of its own: what a host-backed device computes or copies on. An entry runs when its waits are
-// over; then its signals are given. Any thread may submit. Entries run in the order in which they were submitted; only
-// those of different streams do not wait for each other (struct tfc_step).
+// A queue with its own thread, on which a host-backed device computes or copies. An entry runs when its waits are over,
+// and then its signals are set. Any thread may submit. Entries of one stream run in the order of submission; entries of
+// different streams do not wait for each other (struct tfc_step).
 #ifndef TFC_RUNTIME_DEVICE_QUEUE_H
 #define TFC_RUNTIME_DEVICE_QUEUE_H
 
@@ -11,8 +11,8 @@
 #include "runtime/device/driver.h"
 
 struct tfc_queue_entry {
-  // Runs on the queue's thread. `waited_from`: since when all that it waited for was there (or it began to wait, if
-  // that was later); `waited_to`: when it went on. Ticks.
+  // Runs on the queue's thread. `waited_from`: when the last thing that it waits for was there (or when it began to
+  // wait, if that was later); `waited_to`: when it went on. Ticks.
   void (*run)(struct tfc_device *device, struct tfc_queue_entry *entry, uint64_t waited_from, uint64_t waited_to);
   union {
     struct tfc_prepared *prepared;
@@ -20,11 +20,11 @@ struct tfc_queue_entry {
     struct tfc_task *task;
     void *data;
   };
-  const struct tfc_timepoint *points; // of queues that wait and signal by themselves: set before `run`
+  const struct tfc_timepoint *points; // for a queue that waits and signals itself: set before `run`
   struct tfc_step *step;
   uint32_t wait_count, signal_count;
   size_t first_point; // waits, then signals
-  uint32_t stream;    // the step's when it was submitted
+  uint32_t stream;    // the step's stream when it was submitted
 };
 
 struct tfc_queue_batch {
@@ -37,10 +37,10 @@ struct tfc_queue_options {
   const int *cpus;  // logical processors to run on, NULL: not bound
   int cpu_count;
   int64_t spin_ns; // how long it spins for work before it sleeps
-  // The same for what work waits for, within a step; 0: as long. A core that sleeps is given away by the host of a
-  // virtual machine, and comes back late.
+  // The same spin time while waiting for an input within a step; 0: the same value. The host of a virtual machine gives
+  // a sleeping core to others, and it comes back late.
   int64_t wait_spin_ns;
-  bool by_itself; // `run` waits and signals (a device that has streams)
+  bool by_itself; // `run` waits and signals itself (a device with streams)
 };
 
 struct tfc_queue {
@@ -50,21 +50,21 @@ struct tfc_queue {
   bool started;
   pthread_mutex_t lock;
   struct tfc_queue_batch incoming, current;
-  _Atomic uint32_t ready; // futex: changes when something came in
+  _Atomic uint32_t ready; // futex: changes with each new entry
   _Atomic uint32_t asleep;
   _Atomic bool stop;
   _Atomic uint64_t submitted;
-  uint64_t ended;             // of the thread
+  uint64_t ended;             // number of entries that have ended; of the thread
   struct tfc_semaphore *done; // reaches the number of entries that have ended
 };
 TFC_MUST_USE tfc_status tfc_queue_init(struct tfc_queue *q, struct tfc_device *device,
                                        const struct tfc_queue_options *options); // starts the thread
-void tfc_queue_deinit(struct tfc_queue *q);                                      // when everything has run
+void tfc_queue_deinit(struct tfc_queue *q);                                      // after all entries have run
 TFC_MUST_USE tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *entry,
                                          const struct tfc_timepoint *waits, const struct tfc_timepoint *signals);
 void tfc_queue_drain(struct tfc_queue *q); // returns when all that was submitted before has ended
 
-// What every thread that runs kernels does first: flush denormals, OpenMP libraries at one thread.
+// Called first by every thread that runs kernels: flushes denormals, and limits OpenMP libraries to one thread.
 void tfc_thread_prepare(void);
 
 #endif

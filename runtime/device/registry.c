@@ -1,5 +1,5 @@
-// Which drivers there are, and what "--devices" means. The drivers of the table are built in; the CUDA plug-in is
-// loaded when somebody asks for a GPU.
+// Which drivers exist, and what "--devices" means. The drivers of the table are built in; the CUDA plug-in is loaded
+// when a GPU is asked for.
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static const struct tfc_device_driver *const built_in[] = {&tfc_driver_cpu, &tfc_driver_emulated, &tfc_driver_plain};
 
-// The plug-in lies beside the library that this function is in, or where the loader finds it.
+// The plug-in is in the folder of this library, or where the loader finds it.
 static tfc_status load_plugin(const char *symbol, const struct tfc_device_driver **out) {
   char *beside = NULL;
   Dl_info where;
@@ -85,7 +85,7 @@ static tfc_status wanted_of(const char *spec, const struct tfc_device_list *list
   return NULL;
 }
 
-// "4": GPUs if there are that many, virtual ones on one GPU, the GPUs there are, else CPU devices.
+// "4": GPUs if there are that many, else virtual devices on a single GPU, else the GPUs that exist, else CPU devices.
 static tfc_status choose_best(uint32_t count, wanted_list *out, struct tfc_text *note) {
   const char *kind = "cpu";
   uint32_t gpus = 0, take = count;
@@ -115,13 +115,13 @@ static tfc_status choose_best(uint32_t count, wanted_list *out, struct tfc_text 
 
 static uint64_t limit_of(const char *name, const struct tfc_memory_limit *limits, uint32_t limit_count) {
   uint64_t limit = UINT64_MAX;
-  for (uint32_t i = 0; i < limit_count; i++) // the last that matches counts
+  for (uint32_t i = 0; i < limit_count; i++) // the last match counts
     if (fnmatch(limits[i].pattern, name, 0) == 0) limit = limits[i].bytes;
   return limit;
 }
 
-// Drivers number their address spaces from 1; 0 is the host's. Among all devices they are told apart by where the
-// first device of the kind stands.
+// Drivers number their address spaces from 1; 0 is the host's. To make them unique among all devices, the index of the
+// kind's first device is added.
 static void give_address_space(struct tfc_device_info *info, size_t first_of_kind) {
   if (info->address_space) info->address_space += (uint32_t)(first_of_kind + 1) * (TFC_MAX_DEVICES + 1);
 }
@@ -145,7 +145,8 @@ static tfc_status open_kind(const char *kind, bool shared, const wanted_list *wa
       TFC_FAIL(s, TFC_UNAVAILABLE, "device %s:%u is not there: this machine has %u of that kind", kind, w->index,
                found);
     uint64_t limit = limit_of(infos[w->index].name, limits, limit_count);
-    if (limit < infos[w->index].memory) infos[w->index].memory = limit; // what there is, is the driver's to know
+    // A limit above the device's memory has no effect.
+    if (limit < infos[w->index].memory) infos[w->index].memory = limit;
     if (first == SIZE_MAX) first = i;
     give_address_space(&infos[w->index], first);
     TFC_TRY(s, driver->open(&infos[w->index], &devices[i]));

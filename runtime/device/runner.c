@@ -1,5 +1,5 @@
-// Each operation becomes one record with a ready-made kernel context. The plain case (no variables read by value, no
-// buffers to release, one address space) is a call and a branch; everything else is behind `extra`.
+// Each operation is one record with a kernel context made in advance. The plain case (no variables read by value, no
+// buffers to release, one address space) costs a call and a branch; everything else is in `extra`.
 #include "runtime/device/runner.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct call {
   bool foreign; // in another address space
   const struct tfc_segment_op *op;
   void (*release)(void *state);
-  // Another address space: what the kernel sees instead of the slots.
+  // For another address space: what the kernel gets instead of the slots.
   struct tfc_tensor *inputs, *outputs;
   struct tfc_variable *shadows; // [input_count]
   struct tfc_variable **shadow_pointers;
@@ -29,13 +29,13 @@ struct tfc_prepared {
   struct call *calls;
   uint32_t call_count;
   struct tfc_arena arena;
-  void *own; // of the driver
+  void *own; // the driver's record
   void (*release_own)(void *own);
 };
 
 static const struct tfc_shape *declared_shape(const struct tfc_graph *g, struct tfc_output o) {
   static const struct tfc_shape unknown = {.rank = -1};
-  for (int hops = 0; hops < 8; hops++) { // over Identity, Switch, reads
+  for (int hops = 0; hops < 8; hops++) { // through Identity, Switch, reads
     const struct tfc_node *n = &g->nodes[o.node];
     const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
     if (shape && shape->kind == TFC_ATTR_SHAPE) return shape->shape;
@@ -57,7 +57,7 @@ tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const 
     if (!inputs[i]) continue;
     tfc_dtype type = inputs[i]->dtype;
     const struct tfc_shape *of = &inputs[i]->shape;
-    if (type == TFC_DTYPE_NONE && i < node->input_count) { // a variable without a value: as it was declared
+    if (type == TFC_DTYPE_NONE && i < node->input_count) { // a variable without a value: its declared type
       struct tfc_output from = tfc_node_inputs(graph, node)[i];
       type = tfc_dtype_base(tfc_output_dtype(graph, from));
       of = declared_shape(graph, from);
@@ -237,7 +237,7 @@ static tfc_status enter_space(struct tfc_runner *r, struct call *c) {
                                           .initialized = v->initialized,
                                           .device = v->device};
     tfc_variable_unlock(v);
-    atomic_init(&c->shadows[i].object.references, 1000); // never the last one
+    atomic_init(&c->shadows[i].object.references, 1000); // so that releasing it never frees it
     if (tfc_is_foreign(c->shadows[i].value.data)) c->shadows[i].value.data = tfc_to_host(c->shadows[i].value.data);
     c->shadow_pointers[i] = &c->shadows[i];
   }
@@ -328,7 +328,7 @@ void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step) {
   env->owner = step;
 }
 
-// Memory that an operation on the host asks for is the host's.
+// Memory for an operation on the host is allocated as host memory.
 static void enter_host(struct tfc_runner *r) {
   r->host_env = r->env;
   r->host_env.allocate = NULL;
@@ -382,7 +382,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   struct tfc_trace_sink *sink = step->trace;
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[device->index] : NULL;
   uint64_t begin = tfc_ticks(), last = begin;
-  if (!waited_to) waited_from = waited_to = begin; // nothing to wait for: what arrived was there
+  if (!waited_to) waited_from = waited_to = begin; // no waits: its inputs were there
   for (uint32_t i = 0; buffer && i < p->segment->arrival_count; i++)
     tfc_trace_add(buffer, TFC_TRACE_TRANSFER, p->segment->arrivals[i], device->index, waited_from, waited_to, 0);
   struct call *end = p->calls + p->call_count;
@@ -412,7 +412,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   tfc_account_enter(before);
 }
 
-// Launches carry their own slots: a call of their own on the stack.
+// Launches have their own slots: a separate call on the stack.
 tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index, struct tfc_kernel_ctx *ctx) {
   struct call *c = &p->calls[index];
   ctx->state = c->ctx.state;

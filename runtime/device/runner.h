@@ -1,8 +1,8 @@
-// Runs prepared segments on the host: what the drivers of host-backed devices share. Chooses each operation's kernel,
+// Runs prepared segments on the host; shared by the drivers of host-backed devices. Chooses each operation's kernel,
 // builds its call once, and then runs the calls in order.
 //
-// A device with its own address space (offset != 0) hands out addresses that are the real ones plus `offset`, so that
-// host code that looks inside faults; only here are they translated, for the time of one kernel call.
+// A device with its own address space (offset != 0) gives out real addresses plus `offset`, so that host code which
+// uses them faults. Only this file translates them, for the time of one kernel call.
 #ifndef TFC_RUNTIME_DEVICE_RUNNER_H
 #define TFC_RUNTIME_DEVICE_RUNNER_H
 
@@ -14,40 +14,43 @@ struct tfc_runner {
   struct tfc_device *device;
   struct tfc_memory *memory;
   uint64_t offset;
-  bool fast_kernels;              // look in the CPU's kernel table first
-  struct tfc_kernel_env env;      // of the device's thread; environment() gave it its services
-  struct tfc_kernel_env host_env; // the same with host memory, for operations on the host beside another address space
-  // What the loops of operations took in all, where the driver counts that: segments' times are kept. NULL: they are
-  // not.
+  bool fast_kernels;         // use the CPU's table of fast kernels first
+  struct tfc_kernel_env env; // for the device's thread; `environment` set its services
+  // The same with host memory, for host operations of a device with another address space.
+  struct tfc_kernel_env host_env;
+  // Total times of the loops of operations, if the driver counts them: then times are kept for segments. NULL: not
+  // counted.
   const struct tfc_team_times *times;
 };
 
 TFC_MUST_USE tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment,
                                            struct tfc_prepared **out);
 void tfc_runner_release(struct tfc_prepared *p); // NULL is fine
-// Runs it on the calling thread, the only one that runs segments of this runner. A failure goes to the step. With
-// `fail` the first operation fails with it (injected). Ticks between which the segment's waits were waited for.
+// Runs a segment on the calling thread, the only one that runs segments of this runner. An error goes to the step. With
+// `fail` the first operation fails with it (for tests). The two ticks are the begin and end of waiting for the
+// segment's waits.
 void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
                     uint64_t waited_from, uint64_t waited_to);
 TFC_MUST_USE tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index,
                                           struct tfc_kernel_ctx *ctx);
-// For drivers that run the operations of a segment in another way: each in its environment (the runner's own, where
-// none was set), with this step. False where the step has failed.
+// For drivers that run the operations of a segment themselves: each in its own environment (the runner's, if none was
+// set), with this step. False: the step has failed.
 void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step);
 void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env);
 bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step);
 const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p);
-// Something of the driver's that goes with a prepared segment.
+// A record of the driver's that belongs to a prepared segment.
 void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *own));
 void *tfc_runner_attached(const struct tfc_prepared *p);
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
 
-// One copy on the calling thread: host and devices of any address space. Allocates the target where it has no place.
+// One copy on the calling thread: between the host and devices of any address space. Allocates the target if it has no
+// place.
 TFC_MUST_USE tfc_status tfc_runner_copy(const struct tfc_copy *copy);
 // Runs a copy of a step: checks, traces, fails the step.
 void tfc_runner_copy_step(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step);
 
-// Addresses of other address spaces on this host.
+// The offset of other address spaces on this host.
 #define TFC_FOREIGN_OFFSET UINT64_C(0x00a0000000000000) // never a mapped user address; a fault on x86-64 and aarch64
 static inline bool tfc_is_foreign(const void *p) {
   return ((uint64_t)(uintptr_t)p & TFC_FOREIGN_OFFSET) == TFC_FOREIGN_OFFSET;

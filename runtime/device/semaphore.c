@@ -1,6 +1,6 @@
-// Timeline semaphores on a futex. The value is the truth; the futex word only counts wake-ups, so that a signal costs
-// one store and one load when nobody sleeps. Signal: value, then waiters; wait: waiters, then value (both sequentially
-// consistent), so that one of the two sides sees the other.
+// Timeline semaphores with a futex. The value itself decides; the futex word only counts wake-ups, so that a signal
+// costs one store and one load if no thread sleeps. Signal: value first, then waiters; wait: waiters first, then value
+// (both sequentially consistent), so that at least one side sees the other.
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -14,7 +14,7 @@
 #include "runtime/device/driver.h"
 #include "runtime/device/wait.h"
 
-enum { YIELD_NS = 500000 }; // a spin that takes longer yields
+enum { YIELD_NS = 500000 }; // longer spins yield
 
 void tfc_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns) {
   struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
@@ -58,7 +58,7 @@ tfc_status tfc_semaphore_wait(struct tfc_semaphore *s, uint64_t value, int64_t s
       if (tfc_semaphore_reached(s, value)) return NULL;
       tfc_pause();
     }
-    if (spun > YIELD_NS) sched_yield(); // whoever else wants the core has it
+    if (spun > YIELD_NS) sched_yield(); // to any thread that wants the core
   }
   bool late = false;
   atomic_fetch_add(&s->waiters, 1);

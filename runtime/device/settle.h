@@ -1,9 +1,9 @@
-// When devices have come to rest, for whoever measures them.
+// When devices have reached a steady state, so that steps can be measured.
 #ifndef TFC_RUNTIME_DEVICE_SETTLE_H
 #define TFC_RUNTIME_DEVICE_SETTLE_H
 
-// A device that works on its own captures a segment when it has run so often, and once more when a profiler looks on
-// for the first time. Either takes longer than many steps.
+// After this many runs an asynchronous device captures a segment, and once more when a profiler records for the first
+// time. Both take longer than many steps.
 enum { TFC_RUNS_BEFORE_CAPTURE = 2 };
 
 #endif

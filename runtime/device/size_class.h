@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TFC_SIZE_CLASSES = 256 }; // also the class of what is too large to be kept
+enum { TFC_SIZE_CLASSES = 256 }; // also the class of blocks that are too large to be cached
 
 struct tfc_size_classes {
-  size_t smallest, largest; // bytes: a power of two; above the largest a block is not kept
-  size_t unit;              // bytes, a power of two: every capacity is a multiple of it
+  size_t smallest, largest; // bytes, powers of two; larger blocks are not cached
+  size_t unit;              // bytes, a power of two; every capacity is a multiple of it
 };
 
-// The class of a block for `bytes`, and how many it has room for. Blocks of one class are as good as each other.
+// The class of a block for `bytes`, and its capacity. All blocks of a class are interchangeable.
 static inline uint16_t tfc_size_class(const struct tfc_size_classes *c, size_t bytes, size_t *out_capacity) {
   if (bytes > c->largest) {
     *out_capacity = (bytes + c->unit - 1) & ~(c->unit - 1);

@@ -1,4 +1,4 @@
-// A step in flight: the first failure is kept, the others are dropped.
+// A step in flight: the first error is kept, later ones are dropped.
 #include "runtime/device/driver.h"
 
 void tfc_step_fail(struct tfc_step *step, tfc_status status) {

@@ -13,7 +13,7 @@ static inline void tfc_pause(void) {
 #endif
 }
 
-// Sleeps while *word == seen, at most timeout_ns (< 0: without end); may return early.
+// Sleeps while *word == seen, at most timeout_ns (< 0: no limit); may return early.
 void tfc_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
 void tfc_futex_wake(_Atomic uint32_t *word, int count);
 

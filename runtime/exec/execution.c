@@ -1,5 +1,4 @@
-// The choices are one X-macro list, and their rows here are made from it: formatting, parsing and comparing name none
-// of them.
+// All options are rows of one X-macro list; formatting, parsing and comparing are generated from it and name no option.
 #include "runtime/exec/execution.h"
 
 #include <inttypes.h>
@@ -25,7 +24,7 @@ static int value_of(const struct tfc_execution *e, const struct choice *c) {
   return value;
 }
 
-// The value of a number, out of "exact|all"; empty: there are not so many.
+// The text of a number, from a list like "exact|all"; empty: the list has no such number.
 static tfc_str name_of(const struct choice *c, int number) {
   tfc_str rest = tfc_str_from(c->values);
   for (int i = 0; rest.size; i++) {
@@ -45,7 +44,7 @@ tfc_status tfc_execution_apply(const struct tfc_execution *e, const struct tfc_d
 }
 
 // --- Text ------------------------------------------------------------------------------------------------------------
-// Words are separated by spaces: of a limit's pattern, spaces and what does not print become %20 and the like.
+// Words are separated by spaces, so spaces and unprintable characters in a limit's pattern become %20 and the like.
 static void add_pattern(struct tfc_text *out, const char *pattern) {
   for (const unsigned char *c = (const unsigned char *)pattern; *c; c++) {
     if (*c > ' ' && *c < 127 && *c != '%')

@@ -1,4 +1,4 @@
-// One lock, taken at the begin and the end of a step and when a step has nothing to do but wait: never per operation.
+// One lock, taken at the beginning and end of a step, and when a step can only wait: never per operation.
 #include "runtime/exec/gate.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ bool tfc_gate_enter_static(struct tfc_gate *g) {
 
 void tfc_gate_enter_dynamic(struct tfc_gate *g) {
   pthread_mutex_lock(&g->lock);
-  g->dynamic_steps++; // static steps that come now run in ready order: this one waits for one of them at most
+  g->dynamic_steps++; // static steps that come now run in ready order, so this one waits for at most one
   while (g->static_step) pthread_cond_wait(&g->changed, &g->lock);
   g->active++;
   pthread_mutex_unlock(&g->lock);

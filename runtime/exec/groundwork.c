@@ -9,7 +9,7 @@
 #include "runtime/ops/effect.h"
 
 // --- Order ---------------------------------------------------------------------------------------------------------
-// Nodes that are ready: updates of variables last, then by id.
+// Compares ready nodes: updates of variables last, then by id.
 static bool push(struct tfc_order_heap *ready, const struct tfc_graph *g, uint32_t node) {
   const struct tfc_op_def *def = g->nodes[node].def;
   return tfc_order_heap_push(ready, (struct tfc_order_entry){def && def->flags & TFC_OP_UPDATE, 0, node});
@@ -174,7 +174,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
                        spec->target_count, ground->needed));
   bool is_static = true, foreign = false;
   for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
-  for (uint32_t i = 0; i < graph->node_count; i++) { // before anything that whoever calls can mend
+  for (uint32_t i = 0; i < graph->node_count; i++) { // reported before errors that the caller can correct
     const struct tfc_node *n = &graph->nodes[i];
     if (ground->needed[i] && !n->def && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n))
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));

@@ -9,7 +9,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/io/checkpoint.h"
 
-// What is fed: the checkpoint's prefix and the assets' paths, as far as their tensors are in the graph.
+// The feeds of the restore operation: the checkpoint's prefix and the assets' paths, if their tensors are in the graph.
 struct feeds {
   struct tfc_output *outputs;
   struct tfc_tensor *values;
@@ -56,7 +56,7 @@ out:
   return tfc_status_annotate(s, "%.*s: running '%.*s'", TFC_STR_ARG(g->path), TFC_STR_ARG(name));
 }
 
-// The operation that a SavedModel wants run once it is restored; "" if there is none.
+// The operation that a SavedModel runs after it is restored; "" if there is none.
 static tfc_str init_op(const struct tfc_graph *g) {
   static const char *const names[] = {"saved_model_main_op", "legacy_init_op", "saved_model_init_op"};
   for (uint32_t i = 0; i < g->signature_count; i++)
@@ -68,7 +68,7 @@ static tfc_str init_op(const struct tfc_graph *g) {
   return (tfc_str){0};
 }
 
-// Is there a checkpoint? A model may have none where it has no variables; one that restores some cannot do without.
+// Whether there is a checkpoint. A model without variables may have none; a model that restores variables needs one.
 static tfc_status find_variables(const struct tfc_graph *g, bool *out_saved) {
   uint32_t variables = 0;
   char *index = tfc_format("%.*s.index", TFC_STR_ARG(g->variables_prefix));

@@ -15,7 +15,7 @@ static tfc_str variable_name(const struct tfc_graph *g, const struct tfc_node *n
 }
 
 // Partitioned variables are saved as slices of one tensor: name/part_K is the K-th slice of `name`, and an optimizer's
-// slot name/part_K/SLOT that of name/SLOT. Where does the last such part of a name begin and end?
+// slot name/part_K/SLOT is that of name/SLOT. Finds the last such part of a name.
 static bool find_part(tfc_str name, size_t *out_begin, size_t *out_end) {
   bool found = false;
   for (size_t i = 0; i < name.size; i++) {
@@ -36,7 +36,7 @@ static tfc_status read_slice(struct tfc_checkpoint *c, const struct tfc_graph *g
   bool seen = false;
   int axis = 0;
   for (int d = 0; d < e->shape.rank; d++) lengths[d] = e->shape.dims[d];
-  // The parts before this one, in order of their numbers, say where it begins.
+  // The offset is the sum of the parts before this one, in order of their numbers.
   for (uint32_t k = 0; !seen; k++) {
     struct tfc_text part = {0};
     tfc_text_printf(&part, "%.*s/part_%u%.*s", (int)begin, name.data, k, (int)(name.size - end), name.data + end);
@@ -74,8 +74,8 @@ static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g,
   return s;
 }
 
-// Item `i` is a part: finds all parts of its whole, in order of their numbers. How many; 0: one is missing or does not
-// fit, or there are more than `most`.
+// Item `i` is a part: finds all parts of its whole, in order of their numbers. Returns how many; 0: one is missing or
+// does not fit, or there are more than `most`.
 static uint32_t find_parts(const struct tfc_checkpoint_item *items, size_t count, size_t i, size_t begin, size_t end,
                            uint32_t *parts, uint32_t most) {
   const tfc_str name = items[i].name;
@@ -119,7 +119,7 @@ tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t c
       for (uint32_t k = 1; k < n; k++) differs |= items[parts[k]].tensor->shape.dims[d] != first->dims[d];
       if (differs) axis = d, differing++;
     }
-    if (differing > 1) continue; // no parts of one tensor
+    if (differing > 1) continue; // they differ in several dimensions, so they are not parts of one tensor
     *whole = *first;
     whole->dims[axis] = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -180,7 +180,7 @@ tfc_status tfc_session_save_checkpoint(struct tfc_session *session, const struct
     if (!is_variable(&g->nodes[i])) continue;
     tfc_str name = variable_name(g, &g->nodes[i]);
     tfc_status got = tfc_session_get_variable(session, name, &values[count]);
-    if (tfc_status_code(got) == TFC_FAILED_PRECONDITION) { // never set: not part of what ran
+    if (tfc_status_code(got) == TFC_FAILED_PRECONDITION) { // the variable was never set, so nothing that ran uses it
       tfc_status_free(got);
       continue;
     }

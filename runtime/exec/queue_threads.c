@@ -8,10 +8,10 @@
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/pass/queue_runners.h"
 
-struct filler { // of one queue
+struct filler { // the threads of one queue runner
   struct tfc_queue_threads *all;
   const struct tfc_queue_runner *runner;
-  uint32_t running; // threads, under the lock
+  uint32_t running; // running threads; guarded by the lock
   bool started;
 };
 struct worker {
@@ -25,7 +25,7 @@ struct tfc_queue_threads {
   struct tfc_queue_runners runners;
   struct filler *fillers; // [runners.count]
   _Atomic bool stop;
-  pthread_mutex_t lock; // what follows
+  pthread_mutex_t lock; // guards the members below
   TFC_ARRAY(struct worker *) workers;
   tfc_status failure;
 };
@@ -63,7 +63,7 @@ static void *fill(void *arg) {
   bool last = --f->running == 0;
   pthread_mutex_unlock(&t->lock);
   if (proper && last && f->runner->close != TFC_NO_NODE && !atomic_load(&t->stop))
-    tfc_status_free(run_node(t, f->runner->close, &t->stop)); // it may be closed already
+    tfc_status_free(run_node(t, f->runner->close, &t->stop)); // an error is ignored: the queue may be closed already
   if (s && !proper)
     fail(t, f, s);
   else
@@ -92,7 +92,7 @@ bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes,
   uint32_t *stack = calloc(g->node_count + 1u, sizeof *stack);
   bool any = false;
   if (!needed || !wanted || !stack) goto out;
-  for (uint32_t i = 0; i < count; i++) { // one of its inputs is the queue
+  for (uint32_t i = 0; i < count; i++) { // the queue is one of its inputs
     const struct tfc_node *n = &g->nodes[nodes[i]];
     for (uint32_t k = 0; k < n->input_count; k++) needed[tfc_node_inputs(g, n)[k].node] = true;
   }
@@ -102,7 +102,7 @@ bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes,
     struct filler *f = &t->fillers[i];
     if (!wanted[i] || f->started) continue;
     f->started = true;
-    f->running++; // none of them is the last before all have begun
+    f->running++; // counted before any thread starts, so that none seems to be the last
     for (uint32_t k = 0; k < f->runner->enqueue_count; k++) any |= start_worker(t, f, f->runner->enqueues[k]);
     f->running--;
   }

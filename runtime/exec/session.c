@@ -116,7 +116,7 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
   return NULL;
 }
 
-// Keeps what a twin plan (the same step in ready order) is made from.
+// Keeps what is needed to make a twin plan (the same step in ready order).
 static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *spec, uint32_t node_count) {
   struct tfc_output *fetches = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->fetch_count + 1);
   uint32_t *targets = TFC_ARENA_ARRAY(&plan->arena, uint32_t, spec->target_count + 1);
@@ -136,7 +136,7 @@ static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *sp
   return NULL;
 }
 
-// Whether steps of copies of this plan may overlap: no operation sees what another step does.
+// Whether steps of copies of this plan may overlap: no operation must see the effects of another step.
 static tfc_status check_side_by_side(const struct tfc_build *b, bool is_static) {
   if (!is_static)
     return tfc_status_make(TFC_FAILED_PRECONDITION,
@@ -342,7 +342,7 @@ tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spe
     plan->users = 1;
     struct tfc_cached_plan dropped = {0};
     for (size_t i = 0; session->cache.count >= MOST_CACHED && i < session->cache.count; i++)
-      if (session->cache.data[i].plan->users == 0) { // the oldest that nobody runs
+      if (session->cache.data[i].plan->users == 0) { // the oldest plan that is not running
         dropped = session->cache.data[i];
         memmove(&session->cache.data[i], &session->cache.data[i + 1], (session->cache.count - 1 - i) * sizeof dropped);
         session->cache.count--;

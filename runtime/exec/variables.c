@@ -51,7 +51,7 @@ tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_gr
   return NULL;
 }
 
-// Whose memory a variable's value is in; NULL: the host's.
+// The device whose memory holds a variable's value; NULL: the host.
 static struct tfc_device *memory_of(const struct tfc_session *session, tfc_dtype dtype, uint32_t device) {
   struct tfc_device *d = session->devices[device];
   return tfc_dtype_is_plain(dtype) && !tfc_variable_beside(d, dtype) ? d : NULL;
@@ -104,7 +104,7 @@ static tfc_status find(struct tfc_session *session, tfc_str name, struct tfc_var
       *out = session->variables.data[i];
       return NULL;
     }
-  for (uint32_t i = 0; i < session->graph->node_count; i++) { // nobody has used it so far
+  for (uint32_t i = 0; i < session->graph->node_count; i++) { // not used so far: find the node and create the variable
     const struct tfc_node *n = &session->graph->nodes[i];
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE)) continue;
     tfc_str shared = tfc_node_attr_string(session->graph, n, "shared_name", "");
@@ -177,7 +177,7 @@ struct saved_variable {
   bool initialized;
   struct tfc_tensor value; // host
 };
-struct saved_state { // generators and the like, by node
+struct saved_state { // the state of random generators and the like, by node
   const struct tfc_graph *graph;
   uint32_t node;
   void *bytes;
@@ -239,7 +239,7 @@ out:
 tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot) {
   tfc_status s = NULL;
   pthread_mutex_lock(&session->run_lock);
-  for (size_t i = 0; i < session->variables.count; i++) { // those that came later: as they were, unset
+  for (size_t i = 0; i < session->variables.count; i++) { // variables that were created after the snapshot: unset again
     bool known = false;
     for (size_t k = 0; k < snapshot->variables.count && !known; k++)
       known = snapshot->variables.data[k].variable == session->variables.data[i];

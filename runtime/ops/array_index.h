@@ -1,4 +1,4 @@
-// What gathers and scatters say of an index that is out of range, in TensorFlow's words.
+// Error messages for an index that is out of range, with TensorFlow's wording.
 #ifndef TFC_RUNTIME_OPS_ARRAY_INDEX_H
 #define TFC_RUNTIME_OPS_ARRAY_INDEX_H
 

@@ -1,5 +1,5 @@
-// BLAS products, one at a time: Debian's serial OpenBLAS hands the same work buffer to two threads that call it at
-// once, and both results are then wrong now and then. Whoever wants products side by side uses kernels of the device
+// BLAS products, one call at a time: Debian's serial OpenBLAS gives the same work buffer to two threads that call it at
+// once, and both results are then sometimes wrong. For products in parallel, use the device's kernels
 // (runtime/host/gemm).
 //
 // Row-major, as cblas_sgemm and its relatives; any thread.

@@ -1,4 +1,5 @@
-// Which kernels OpenBLAS picked when it was loaded ("SkylakeX"): they decide how fast products are. Static; any thread.
+// The name of the kernels that OpenBLAS chose when it was loaded ("SkylakeX"), which decides the speed of products.
+// Static; any thread.
 #ifndef TFC_RUNTIME_OPS_BLAS_CORE_H
 #define TFC_RUNTIME_OPS_BLAS_CORE_H
 

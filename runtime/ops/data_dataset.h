@@ -1,9 +1,10 @@
 // Datasets, what input pipelines read, and the iterators over them.
 //
-// A dataset is a value in a variant: what kind it is, the datasets that it reads, the tensors and the function that it
-// was made with. It never changes, but for what its kind shares between iterators (a cache, seeds). An iterator walks
-// over one and owns the iterators over what that reads; one kernel at a time asks it for elements, and the functions of
-// the pipeline run in that kernel's step. A kind of dataset is one const struct; its op is a row that makes one:
+// A dataset is a value in a variant: its kind, the datasets that it reads, and the tensors and the function that it was
+// made with. It never changes, except for state that its kind shares between iterators (a cache, seeds). An iterator
+// walks over one dataset and owns the iterators over its input datasets. One kernel at a time asks it for elements, and
+// the functions of the pipeline run in that kernel's step. A kind of dataset is one const struct; its op is a row that
+// makes one:
 //
 //   static tfc_status take_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
 //                               bool *ended) {
@@ -25,26 +26,26 @@ struct tfc_dataset_kind {
   const char *name;
   size_t state;  // bytes of an iterator's own state, zero at first
   size_t shared; // bytes that all iterators over a dataset share, zero at first
-  bool opens;    // `begin` opens what it reads; otherwise all inputs are open before it is called
+  bool opens;    // `begin` opens the inputs itself; otherwise all inputs are open before `begin`
   // All but `next` are optional. `next` fills parts[dataset->parts], which come in empty, or sets *ended; after that
   // and after an error the parts are released by the caller.
   tfc_status (*begin)(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it);
   tfc_status (*next)(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                      bool *ended);
   void (*end)(struct tfc_dataset_iterator *it);
-  void (*forget)(void *shared); // releases what is shared
+  void (*forget)(void *shared); // releases the shared state
 };
 struct tfc_dataset {
   struct tfc_object object;
   const struct tfc_dataset_kind *kind;
-  char *node; // that made it, for messages
+  char *node; // the node that made it, for messages
   uint32_t input_count, tensor_count, parts, depth;
   struct tfc_dataset **inputs;
   struct tfc_tensor *tensors; // the function's captured inputs, or the elements themselves
   tfc_dtype *types;           // [parts], of an element
   struct tfc_func_attr function;
-  pthread_mutex_t lock; // for what is shared
-  int64_t n[4];         // numbers, as the kind has them
+  pthread_mutex_t lock; // guards the shared state
+  int64_t n[4];         // numbers; each kind defines their meaning
   max_align_t shared[];
 };
 struct tfc_dataset_iterator {
@@ -69,7 +70,7 @@ TFC_MUST_USE tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const str
                                            struct tfc_dataset **out);
 // The node's attribute `name` is the function that the dataset's iterators call.
 TFC_MUST_USE tfc_status tfc_dataset_set_function(struct tfc_kernel_ctx *ctx, const char *name, struct tfc_dataset *d);
-// The kernel's output 0; takes the reference over.
+// Sets the kernel's output 0; takes over the reference.
 TFC_MUST_USE tfc_status tfc_dataset_output(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d);
 // A scalar integer or bool input.
 TFC_MUST_USE tfc_status tfc_dataset_number(struct tfc_kernel_ctx *ctx, uint32_t input, const char *name, int64_t *out);
@@ -77,30 +78,30 @@ TFC_MUST_USE tfc_status tfc_dataset_number(struct tfc_kernel_ctx *ctx, uint32_t 
 TFC_MUST_USE tfc_status tfc_dataset_open(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d,
                                          struct tfc_dataset_iterator **out);
 void tfc_dataset_close(struct tfc_dataset_iterator *it); // NULL is fine
-// The next element; parts that were filled are the caller's. CANCELLED: the step is over.
+// The next element; the caller owns the parts that were filled. CANCELLED: the step has ended.
 TFC_MUST_USE tfc_status tfc_dataset_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                                          struct tfc_tensor *parts, bool *ended);
-// Calls the dataset's function with `count` tensors and those that it captured.
+// Calls the dataset's function with `count` tensors and its captured inputs.
 TFC_MUST_USE tfc_status tfc_dataset_call(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d,
                                          const struct tfc_tensor *args, uint32_t count, struct tfc_tensor *results,
                                          uint32_t result_count);
-// The same for a function that says yes or no.
+// The same for a function that returns a boolean.
 TFC_MUST_USE tfc_status tfc_dataset_ask(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d,
                                         const struct tfc_tensor *args, uint32_t count, bool *yes);
-// The dataset that a scalar variant holds. Borrowed.
+// The dataset in a scalar variant. Borrowed.
 TFC_MUST_USE tfc_status tfc_dataset_of(const struct tfc_tensor *t, struct tfc_dataset **out);
 
-// `count` empty tensors; NULL: out of memory. Freed with all that they hold.
+// `count` empty tensors; NULL: out of memory. Freeing them frees their content.
 struct tfc_tensor *tfc_dataset_parts(uint32_t count);
 void tfc_dataset_parts_free(struct tfc_tensor *parts, size_t count);
 void tfc_dataset_parts_clear(struct tfc_tensor *parts, size_t count);
 
-// Elements that wait: the parts of one behind those of the other.
+// A list of waiting elements, part after part.
 struct tfc_dataset_elements {
   TFC_ARRAY(struct tfc_tensor) items;
 };
 void tfc_dataset_elements_free(struct tfc_dataset_elements *e);
-// Adds the next element of `it` behind the others.
+// Appends the next element of `it`.
 TFC_MUST_USE tfc_status tfc_dataset_gather(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                                            struct tfc_dataset_elements *e, bool *ended);
 
@@ -112,11 +113,11 @@ void tfc_iterators_restart(struct tfc_resources *r);
 
 // Component i of the outputs has the shape that the attribute output_shapes says.
 tfc_status tfc_dataset_shape_next(struct tfc_shape_ctx *ctx);
-// The outputs are these parts, of the types and shapes that the node promises.
+// Sets the outputs to these parts, which must have the types and shapes that the node declares.
 TFC_MUST_USE tfc_status tfc_dataset_deliver(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *parts, uint32_t count);
 
-// Kernels that call functions run on the step's own thread, as those that wait do (TFC_OP_ASYNC): they end with this.
-// What they take of an iterator in a loop they take in the order of the iterations, as all ops that have state do.
+// Kernels that call functions run on the step's own thread, like kernels that wait (TFC_OP_ASYNC), and must end with
+// this call. In a loop they use an iterator in the order of the iterations, like all ops with state.
 static inline tfc_status tfc_dataset_done(struct tfc_kernel_ctx *ctx) {
   ctx->done(ctx, NULL);
   return NULL;

@@ -4,7 +4,7 @@
 
 #include "runtime/ops/kernel.h"
 
-// Instead of TensorListPushBack where all that is popped is looked at for its shape alone: elements have no data.
+// Replaces TensorListPushBack if only shapes of popped elements are used: elements have no data.
 extern const struct tfc_op_def tfc_list_push_shape_def;
 
 #endif

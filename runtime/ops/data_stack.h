@@ -4,7 +4,7 @@
 
 #include "runtime/ops/kernel.h"
 
-// Instead of StackPushV2 where all that is popped is looked at for its shape alone: elements have no data.
+// Replaces StackPushV2 if only shapes of popped elements are used: elements have no data.
 extern const struct tfc_op_def tfc_stack_push_shape_def;
 
 #endif

@@ -1,28 +1,28 @@
-// What an op does to the world outside of a step, and what it takes from there.
+// What an op does to the world outside of a step, and what it reads from there.
 #ifndef TFC_RUNTIME_OPS_EFFECT_H
 #define TFC_RUNTIME_OPS_EFFECT_H
 
 #include "runtime/graph/op_def.h"
 
-// By name, and by the row where there is one (`def` may be NULL).
+// Found by name, and by the row if the op has one (`def` may be NULL).
 typedef enum tfc_op_effect {
   TFC_EFFECT_NONE,
   TFC_EFFECT_UPDATE,  // writes a variable or a queue
-  TFC_EFFECT_TABLE,   // fills a lookup table, begins an iterator
+  TFC_EFFECT_TABLE,   // fills a lookup table, or starts an iterator
   TFC_EFFECT_RESTORE, // reads a checkpoint
   TFC_EFFECT_SAVE,    // writes files or summaries
 } tfc_op_effect;
 tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
 
-// The iterator in input 1 begins anew.
+// Restarts the iterator in input 1.
 bool tfc_op_begins_iterator(tfc_str op);
-bool tfc_op_is_placeholder(tfc_str op); // nothing but what is fed
+bool tfc_op_is_placeholder(tfc_str op); // only a value that is fed
 bool tfc_op_is_outside(
     tfc_str op); // a placeholder, with a default or without, or a read of a queue, iterator or reader
 bool tfc_op_closes_queue(tfc_str op);
 
-// NULL where the node may run in this process. INVALID_ARGUMENT: the graph is not trusted (runtime/base/sandbox.h), and
-// the node reads or writes files.
+// NULL: the node may run in this process. INVALID_ARGUMENT: the graph is not trusted (runtime/base/sandbox.h), and the
+// node reads or writes files.
 TFC_MUST_USE tfc_status tfc_node_may_run(const struct tfc_graph *g, const struct tfc_node *n);
 
 #endif

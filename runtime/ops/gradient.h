@@ -1,12 +1,12 @@
-// What the gradient functions of the op families share. Nodes go to ctx->builder; a failure stays in the builder, so a
-// gradient function may go on and return NULL (the caller asks tfc_builder_status).
+// What the gradient functions of the op families share. Nodes are added to ctx->builder, which also keeps the first
+// failure; so a gradient function need not check each call and may return NULL (the caller asks tfc_builder_status).
 //
 // As in TensorFlow, trainable outputs (floating, complex, resource, variant) without a gradient get zeros before the
 // gradient function is called, as soon as one output has a gradient: grad_outputs[i] is TFC_NO_OUTPUT for integer
 // outputs and the like only.
 //
-// Inside while loops the function is called in the gradient's loop: it uses forward tensors as if they were at hand,
-// and the caller replaces them by stacks.
+// For a node inside a while loop the function is called in the gradient's loop. It uses forward tensors as if they were
+// available there; the caller replaces them by stacks.
 //
 //   static tfc_status mul_grad(struct tfc_grad_ctx *ctx) { // z = x * y
 //     struct tfc_output g = ctx->grad_outputs[0], x = tfc_grad_input(ctx, 0), y = tfc_grad_input(ctx, 1);
@@ -53,11 +53,11 @@ struct tfc_output tfc_grad_ones_like(const struct tfc_grad_ctx *ctx, struct tfc_
 struct tfc_output tfc_grad_scalar_like(const struct tfc_grad_ctx *ctx, struct tfc_output like, double value);
 // Conj of complex tensors, others as they are.
 struct tfc_output tfc_grad_conj(const struct tfc_grad_ctx *ctx, struct tfc_output x);
-// Input i's gradient are rows: values [n, ...], indices [n], dense_shape [rank] (int32 or int64).
+// The gradient of input i consists of rows: values [n, ...], indices [n], dense_shape [rank] (int32 or int64).
 void tfc_grad_set_indexed(struct tfc_grad_ctx *ctx, uint32_t i, struct tfc_output values, struct tfc_output indices,
                           struct tfc_output dense_shape);
 
-// Does TensorFlow propagate gradients through this type? (floating, complex, resource, variant)
+// Whether TensorFlow propagates gradients through this type (floating, complex, resource, variant).
 static inline bool tfc_dtype_is_trainable(tfc_dtype t) {
   t = tfc_dtype_base(t);
   return tfc_dtype_is_floating(t) || tfc_dtype_is_complex(t) || t == TFC_RESOURCE || t == TFC_VARIANT;

@@ -1,7 +1,7 @@
-// What a kernel sees: its inputs, its outputs, and the services of whoever runs it.
+// What a kernel gets: its inputs, its outputs, and the services of the executor.
 //
-// A kernel is called with shapes known. Where the memory plan has given an output its place, outputs[i].data is set
-// and tfc_kernel_output returns that place; otherwise it allocates. Kernels never know which it was.
+// A kernel is called with known shapes. If the memory plan has a place for an output, outputs[i].data is set and
+// tfc_kernel_output returns that place; otherwise it allocates. A kernel need not know the difference.
 //
 //   static tfc_status relu(struct tfc_kernel_ctx *ctx) {
 //     const struct tfc_tensor *x = ctx->inputs[0];
@@ -22,7 +22,7 @@ struct tfc_kernel_env;
 struct tfc_device;
 struct tfc_rendezvous;
 
-// Called once when a plan is made, off the step path.
+// Called once when a plan is made, not in the step path.
 struct tfc_prepare_ctx {
   const struct tfc_graph *graph;
   const struct tfc_node *node;
@@ -31,8 +31,8 @@ struct tfc_prepare_ctx {
   const tfc_dtype *input_dtypes;
   const struct tfc_tensor *const *input_values; // constant inputs, else NULL
   struct tfc_arena *arena;                      // lives as long as the plan
-  void *state;                                  // out: handed to the kernel as ctx->state
-  void (*release)(void *state);                 // out, optional: called when the plan goes
+  void *state;                                  // out: passed to the kernel as ctx->state
+  void (*release)(void *state);                 // out, optional: called when the plan is freed
 };
 
 // Services; filled by the executor. A device thread has one.
@@ -47,13 +47,13 @@ struct tfc_kernel_env {
   tfc_status (*call)(struct tfc_kernel_env *env, const struct tfc_func_attr *func, const struct tfc_tensor *inputs,
                      uint32_t input_count, struct tfc_tensor *outputs, uint32_t output_count);
   bool (*cancelled)(struct tfc_kernel_env *env);
-  struct tfc_device *device;            // whose services these are
+  struct tfc_device *device;            // the device of these services
   struct tfc_resources *resources;      // of the session
   struct tfc_resources *step_resources; // of this step: TensorArrays, stacks
   struct tfc_rendezvous *rendezvous;    // where tensors of other tasks come in; NULL: there is one task
   int64_t step_id;
   int threads;           // cores of this device that the operation may use
-  uint32_t device_cores; // all of them; 0: not known
+  uint32_t device_cores; // all cores of the device; 0: not known
   void *stream;          // of a device that has streams
   uint64_t seed;         // of the session: for random ops whose seeds are both 0
   void *owner;
@@ -68,8 +68,8 @@ struct tfc_kernel_ctx {
   struct tfc_tensor **outputs;            // [output_count]
   struct tfc_variable **output_variables; // [output_count]; set where an output is a reference
   uint32_t input_count, output_count;
-  bool rounding;     // faster arithmetic that rounds otherwise is welcome
-  uint32_t reusable; // bits of inputs whose buffer output 0 may take over where nobody else holds it
+  bool rounding;     // faster arithmetic with other rounding is allowed
+  uint32_t reusable; // bits of inputs whose buffer output 0 may take over if it is not shared
   void *state;       // from prepare
   void *node_state;  // op_def.node_state bytes, kept for the session
   // Of operations that run with dead inputs and wait (TFC_OP_DEAD_INPUTS, TFC_OP_ASYNC). In: an input is dead. Out: the
@@ -84,7 +84,7 @@ TFC_MUST_USE tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i
                                           const struct tfc_shape *shape, struct tfc_tensor **out);
 TFC_MUST_USE tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *like,
                                                struct tfc_tensor **out);
-// Output `i` is this tensor (shared, not copied): views, variant and resource values.
+// Makes output `i` this tensor (shared, not copied): for views, variant and resource values.
 TFC_MUST_USE tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value);
 // Output `i` is a scalar handle to `object`; takes over one reference.
 TFC_MUST_USE tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype,
@@ -116,14 +116,14 @@ struct tfc_variable {
   bool initialized;
   _Atomic int32_t lock;
   uint32_t device; // index in the session
-  // Where steps run side by side the executor holds this around every operation that touches the variable.
+  // If steps overlap, the executor holds this lock around every operation that uses the variable.
   pthread_mutex_t access;
 };
 extern const struct tfc_object_type tfc_variable_type;
 // Not initialised; the name is copied. One reference, released with tfc_object_release(&v->object).
 TFC_MUST_USE tfc_status tfc_variable_create(tfc_str name, tfc_dtype dtype, const struct tfc_shape *shape,
                                             struct tfc_variable **out);
-// FAILED_PRECONDITION "variable NAME is not initialized" with what to do.
+// FAILED_PRECONDITION "variable NAME is not initialized", with a remedy.
 TFC_MUST_USE tfc_status tfc_variable_check(const struct tfc_variable *v);
 void tfc_variable_lock(struct tfc_variable *v);
 void tfc_variable_unlock(struct tfc_variable *v);
@@ -131,21 +131,21 @@ void tfc_variable_unlock(struct tfc_variable *v);
 // Named objects of a session or a step, by container and name. Thread-safe.
 TFC_MUST_USE tfc_status tfc_resources_create(struct tfc_resources **out);
 void tfc_resources_free(struct tfc_resources *r);
-// The object of that name, made by `create` if it is not there; its type must match. Returned with a reference.
+// The object of that name, which `create` makes if it does not exist; its type must match. Returned with a reference.
 TFC_MUST_USE tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str container, tfc_str name,
                                                      const struct tfc_object_type *type,
                                                      tfc_status (*create)(void *arg, struct tfc_object **out),
                                                      void *arg, struct tfc_object **out);
 TFC_MUST_USE tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_str name,
                                            const struct tfc_object_type *type, struct tfc_object **out);
-// Of any type; NULL: not there. Returned with a reference.
+// An object of any type; NULL: it does not exist. Returned with a reference.
 struct tfc_object *tfc_resources_look(struct tfc_resources *r, tfc_str container, tfc_str name);
 void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name);
 // Calls fn for every object (in order of name); for snapshots and reports.
 void tfc_resources_each(struct tfc_resources *r,
                         void (*fn)(void *arg, tfc_str container, tfc_str name, struct tfc_object *object), void *arg);
-// Wakes kernels that wait in queues and the like and whose env->cancelled() says that their step is over: whoever
-// cancels a step calls it.
+// Wakes the kernels that wait in queues and the like and whose env->cancelled() says that their step has ended. Whoever
+// cancels a step must call it.
 void tfc_resources_wake(struct tfc_resources *r);
 // The object that input `i` (a resource or variant handle) holds, checked against `type`. Borrowed.
 TFC_MUST_USE tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_object_type *type,

@@ -1,5 +1,6 @@
-// The CPU driver. A device is a group of cores: one queue thread that leads a team of pinned workers. With more devices
-// than cores each device is one thread that is not bound and does not spin. Devices share the host's address space.
+// The CPU driver. A device is a group of cores: a queue's thread and its team of pinned workers. If there are more
+// devices than cores, each device is one thread that is not pinned and does not spin. All devices share the host's
+// address space.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct cpu_device {
   struct tfc_memory memory;
   struct tfc_team team;
   struct tfc_queue compute, copies;
-  pthread_mutex_t copies_lock; // starts the copy thread on first use
+  pthread_mutex_t copies_lock; // guards starting the copy thread on first use
   bool copies_started;
   struct tfc_runner runner;
 };

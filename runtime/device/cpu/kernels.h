@@ -1,5 +1,5 @@
-// Fast kernels of CPU devices: one row per op where speed matters. What has no row, or whose rows all decline, runs
-// the op's reference kernel. A file of rows ends with TFC_CPU_KERNELS(rows); the linker gathers them.
+// Fast kernels of CPU devices: one row per op where speed matters. An op without a row, or whose rows all decline, runs
+// its reference kernel. A file of rows ends with TFC_CPU_KERNELS(rows); the linker gathers them.
 //
 //   static tfc_status matmul_prepare(struct tfc_cpu_prepare *p) { ... p->base->state = ...; return NULL; }
 //   static tfc_status matmul_run(struct tfc_kernel_ctx *ctx) { ... }
@@ -12,14 +12,14 @@
 
 struct tfc_cpu_prepare {
   struct tfc_prepare_ctx *base;    // graph, node, shapes, constants; state and release are set here
-  const struct tfc_segment_op *op; // its slots: an output whose data is set has a planned place. NULL: a single launch
+  const struct tfc_segment_op *op; // its slots; an output with data has a planned place. NULL: a single launch
   const struct tfc_device *device; // info.cores: threads of parallel_for
 };
 struct tfc_cpu_kernel {
   const char *op;
   uint32_t types; // bits of the dtypes of input 0 (of output 0 where there is no input); 0: any
-  // Optional. UNIMPLEMENTED declines (an attribute, an unknown shape): the next row of the op, or the reference kernel
-  // with the op's own prepare, is taken. Any other error ends the plan.
+  // Optional. UNIMPLEMENTED declines (because of an attribute or an unknown shape): the next row of the op is tried,
+  // then the reference kernel with the op's own prepare. Any other error makes the plan fail.
   tfc_status (*prepare)(struct tfc_cpu_prepare *p);
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
 };
@@ -31,7 +31,7 @@ struct tfc_cpu_kernels {
   static const struct tfc_cpu_kernels tfc_cpu_kernels_##rows                                                           \
       __attribute__((used, section("tfc_cpu_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// Rows of an op, one after the other: pass NULL first, then what came back; NULL at the end. Any thread.
+// The rows of an op one after the other: pass NULL first, then the last result; NULL after the last. Any thread.
 const struct tfc_cpu_kernel *tfc_cpu_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cpu_kernel *after);
 
 #endif

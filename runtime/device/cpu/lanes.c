@@ -1,10 +1,10 @@
-// Every lane has a team of its own, without threads: other lanes come to help with an operation that is split. Lanes
-// are taken by whoever of the device's threads comes.
+// Every lane has a team of its own without threads; other lanes join it for an operation that is split. The device's
+// threads take the lanes in any order.
 //
 // The plan says which lanes run what, and in which order. But cores of a shared machine are never as fast as when they
-// were timed, so a lane waits for nobody: of its own operations it runs the first that is ready, and where none is, it
-// helps with one that is split, or takes the first that is ready on any lane. What is split over several lanes begins
-// with whichever of them comes first; the others help with it before they go on.
+// were timed, so a lane does not wait for the plan: it runs the first of its own operations that is ready; if none is,
+// it helps with one that is split, or takes the first that is ready on any lane. An operation that is planned on
+// several lanes begins with the first lane that comes; the others help before they go on.
 #include "runtime/device/cpu/lanes.h"
 
 #include <sched.h>
@@ -18,8 +18,8 @@ static const uint32_t NONE = UINT32_MAX;
 struct lane {
   _Alignas(64) _Atomic uint32_t ended; // operations that it has split and that have ended
   _Atomic uint32_t splits;             // the step that it splits, NONE: none
-  _Atomic uint64_t *ready;             // a bit for each of its steps: may be taken, or was by another lane
-  const uint32_t *steps;               // [step_count]
+  _Atomic uint64_t *ready; // a bit for each of its steps: ready to be taken (another lane may have taken it)
+  const uint32_t *steps;   // [step_count]
   uint32_t step_count;
   struct tfc_team team;
   struct tfc_kernel_env env[TFC_CPU_MOST_LANES]; // by threads - 1

@@ -27,7 +27,7 @@ static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn
   for (uint32_t i = 0; i < fn->arg_count; i++) feeds[i] = (struct tfc_output){fn->args[i], 0};
   for (uint32_t i = 0; i < fn->ret_count; i++) fetches[i] = tfc_node_inputs(g, &g->nodes[fn->rets[i]])[0];
   for (uint32_t i = 0; i < fn->control_ret_count; i++) targets[target_count++] = fn->control_rets[i];
-  for (uint32_t i = 0; i < g->node_count; i++) { // what has an effect runs, whether somebody reads it or not
+  for (uint32_t i = 0; i < g->node_count; i++) { // operations with an effect run even if nothing reads them
     placement[i] = device;
     const struct tfc_op_def *def = g->nodes[i].def;
     if (def && def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE) && !(def->flags & TFC_OP_VARIABLE) && !def->node_state)
@@ -60,15 +60,16 @@ out:
   return s;
 }
 
-// Calls within calls run on one thread and its stack: a recursion that does not end is an error before that is full.
+// Calls within calls use the stack of one thread: an endless recursion must end with an error before the stack is full.
 #ifdef TFC_SANITIZED
-enum { DEEPEST_CALL = 200, NAMED_CALLS = 4, SHOWN = 400 }; // frames are larger
+// A stack frame of a call is larger than these limits assume at least.
+enum { DEEPEST_CALL = 200, NAMED_CALLS = 4, SHOWN = 400 };
 #else
 enum { DEEPEST_CALL = 2000, NAMED_CALLS = 4, SHOWN = 400 };
 #endif
 static _Thread_local int depth;
 
-// Of an error that came a long way up, without all the nodes on it.
+// An error that came through many calls, shortened to the first and last nodes.
 static tfc_status shortened(tfc_status s) {
   const char *message = s ? tfc_status_message(s) : "";
   const size_t size = strlen(message);

@@ -8,26 +8,26 @@
 
 #include "runtime/exec/dynamic/run.h"
 
-// Copies that run ahead of the devices hold memory: at most so many copies, and at most this part of a device's memory.
+// Limits on copies under way, because they hold memory: their number, and their share of a device's memory.
 enum { MOST_UNDER_WAY = 64, MOST_PART = 16, SPIN_NS = 20000 };
 static const int64_t patience_ns = 1000000000;
 
 typedef tfc_status allocate_fn(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out);
 struct tfc_run_copy {
   struct tfc_run_copy *next;
-  struct tfc_tensor source, target; // the target without buffer: its place is set
+  struct tfc_tensor source, target; // the target has no buffer: its address is given
   struct tfc_buffer *memory;        // the target's
   uint16_t from, to;
   uint32_t id;    // transfer of the plan
-  uint64_t value; // that the timeline of `to` reaches when it is done
+  uint64_t value; // the value of `to`'s timeline when the copy is done
 };
 struct tfc_run_copies {
   struct tfc_timeline *timelines;
-  pthread_mutex_t lock; // what follows
+  pthread_mutex_t lock; // guards the members below
   struct tfc_run_copy *first;
   uint32_t count;
   uint64_t bytes;
-  allocate_fn *allocate[]; // [devices] theirs
+  allocate_fn *allocate[]; // [devices] the devices' own allocators
 };
 
 static void free_copy(struct tfc_run_copy *c) {
@@ -47,7 +47,7 @@ static bool wait_for(const struct tfc_run_copies *x, const struct tfc_run_copy *
   return reached;
 }
 
-static void let_go(struct tfc_run_copies *x) { // under the lock
+static void let_go(struct tfc_run_copies *x) { // the caller holds the lock
   for (struct tfc_run_copy **at = &x->first, *c; (c = *at);) {
     if (!is_done(x, c)) {
       at = &c->next;
@@ -60,7 +60,7 @@ static void let_go(struct tfc_run_copies *x) { // under the lock
   }
 }
 
-// Waits until no copy is under way, for each at most so long. Returns whether that freed memory.
+// Waits until no copy is under way, at most so long for each. Returns whether that freed memory.
 static bool finish(struct tfc_run_copies *x, int64_t timeout_ns) {
   pthread_mutex_lock(&x->lock);
   const uint32_t before = x->count;
@@ -72,7 +72,7 @@ static bool finish(struct tfc_run_copies *x, int64_t timeout_ns) {
   return gave;
 }
 
-// An allocation that failed is tried again after copies are done: the memory that they hold is not lost.
+// An allocation that failed is repeated after the copies are done, which frees the memory that they hold.
 static tfc_status allocate(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out) {
   const struct tfc_run *r = env->owner;
   allocate_fn *own = r->copies->allocate[env->device->index];
@@ -132,7 +132,7 @@ static void become(struct tfc_run_value *v, struct tfc_buffer *memory, uint16_t 
   v->location = to;
 }
 
-// Is the value on its way there already, or does this operation send it? One copy is enough.
+// Whether the value is on its way already, or is sent by this operation: one copy is enough.
 static bool join(struct tfc_run_copies *x, struct tfc_run_value *v, struct tfc_run_sending *sending) {
   const struct tfc_run_copy *c = find(sending->made, &v->t, sending->to);
   pthread_mutex_lock(&x->lock);

@@ -73,7 +73,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
   r->root = tfc_run_frame_create(r, 0, NULL, NULL);
   for (uint32_t i = 0; i < r->d->root_count && !r->failed; i++) {
     const struct tfc_dnode *n = &r->d->nodes[r->d->roots[i]];
-    if (r->partial && n->kind == TFC_DNODE_FEED) continue; // when it is fed
+    if (r->partial && n->kind == TFC_DNODE_FEED) continue; // it becomes ready when it is fed
     tfc_run_make_ready(r, n, r->root, tfc_run_iteration(r->root, 0), false);
   }
   return NULL;
@@ -98,7 +98,7 @@ void tfc_run_end(struct tfc_run *r) {
   tfc_array_free(&r->last);
 }
 
-// A step is over, and was right, only when what it launched is done. Functions inside of it leave that to its end.
+// A step has succeeded only when everything it launched has ended. Functions inside of it leave this check to the step.
 tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before) {
   tfc_status s = NULL;
   if (r->nested) return before;
@@ -106,7 +106,7 @@ tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before) {
     if (atomic_load_explicit(&r->launched[d], memory_order_relaxed))
       s = tfc_status_join(s, r->session->devices[d]->driver->synchronize(r->session->devices[d]));
   tfc_run_copies_finish(r);
-  // A copy that failed is why what waited for it was given up.
+  // A copy that failed is the cause; the operations that waited for it were only given up.
   tfc_status copy = atomic_load(&r->step->failed) ? r->step->status : NULL;
   r->step->status = NULL;
   s = tfc_status_join(copy, s);

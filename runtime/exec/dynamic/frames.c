@@ -66,7 +66,7 @@ struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, st
     from->children++;
   }
   if (new_iteration(r, f, 0)) return f;
-  return NULL; // the run has failed; the frame is freed with it
+  return NULL; // the run has failed; its end frees the frame
 }
 
 void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f) {
@@ -91,14 +91,14 @@ static void share(const struct tfc_run_value *from, struct tfc_run_value *to) {
   tfc_buffer_retain(to->t.buffer);
 }
 
-// A dead Exit, in every iteration but the last: it is told to the outside when its frame is done.
+// Notes a dead Exit. It is dead in every iteration but the last, so readers outside get it only when the frame is done.
 static void end_dead_exit(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                           struct tfc_run_iteration *it) {
   it->pending[n->local] = TFC_RUN_DONE;
   if (it->number == f->count && !tfc_array_push(&f->dead_exits, n)) tfc_run_fail(r, tfc_run_no_memory());
 }
 
-// Gives a node's outputs to its consumers in one iteration. `outs[i].live` says which are not dead.
+// Passes a node's outputs to its consumers in one iteration. `outs[i].live` says which are not dead.
 static void activate(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                      struct tfc_run_iteration *it, struct tfc_run_value *outs, bool dead) {
   bool from_enter = n->def && n->def->flags & TFC_OP_ENTER;
@@ -114,7 +114,7 @@ static void activate(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_ru
         is_dead = it->dead[to->local] == to->input_count;
         is_ready = *pending == 0 || (*pending == 1 && is_dead);
       } else if (live) {
-        takes = *pending != TFC_RUN_DONE && *pending & 1; // the first live input only
+        takes = *pending != TFC_RUN_DONE && *pending & 1; // a Merge takes only the first live input
         is_ready = takes && *pending == 1;
         if (takes) *pending &= ~1u;
       } else {
@@ -181,7 +181,7 @@ static void settle(struct tfc_run *r, struct tfc_run_frame *f, struct tfc_run_it
       if (r->failed) return;
     }
     if (f->pending_enters || f->outstanding) return;
-    // The frame is done: its dead exits are dead outside.
+    // The frame is done: its dead Exits make their readers outside dead.
     struct tfc_run_frame *parent = f->parent;
     struct tfc_run_iteration *outside = f->parent_iteration;
     for (size_t i = 0; i < f->dead_exits.count; i++) activate(r, f->dead_exits.data[i], parent, outside, NULL, true);
@@ -197,7 +197,7 @@ static void settle(struct tfc_run *r, struct tfc_run_frame *f, struct tfc_run_it
   }
 }
 
-// The next iteration's turn.
+// Starts the next iteration.
 static void pass_turn(struct tfc_run *r, const struct tfc_run_item *item) {
   struct tfc_run_frame *f = item->frame;
   f->turns[item->node->ordered - 1] = item->iteration->number + 1;
@@ -224,14 +224,14 @@ static const struct tfc_run_deferred *keep(struct tfc_run *r, const struct tfc_r
   return NULL;
 }
 
-// A loop that runs iteration by iteration: all that enters is live and among the frame's constants.
+// In a loop that runs iteration by iteration all inputs are live and kept among the frame's constants.
 static void begin_loop(struct tfc_run *r, struct tfc_run_frame *f) {
   struct tfc_run_iteration *it = tfc_run_iteration(f, 0);
   size_t kept = 0;
   for (size_t i = 0; i < f->constants.count; i++) {
     struct tfc_run_deferred d = f->constants.data[i], given = d;
     if (d.node->is_constant) {
-      tfc_buffer_retain(d.value.t.buffer); // also kept here, so that nobody computes in it
+      tfc_buffer_retain(d.value.t.buffer); // a second reference, so that no operation computes in place in it
       f->constants.data[kept++] = d;
     }
     tfc_run_hand_on(r, d.node, it, 0, &given.value);
@@ -240,7 +240,7 @@ static void begin_loop(struct tfc_run *r, struct tfc_run_frame *f) {
   tfc_run_make_ready(r, &f->f->loop->start, f, it, false);
 }
 
-// A loop begins when all has entered; with something dead, in ready order.
+// Begins a loop when all inputs have entered; if one of them is dead, in ready order.
 static void enter_loop(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
                        struct tfc_run_value *outs) {
   struct tfc_run_iteration *first = tfc_run_iteration(f, 0);
@@ -288,7 +288,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
     }
     child->pending_enters--;
   } else if (flags & TFC_OP_EXIT) {
-    activate(r, n, f->parent, f->parent_iteration, outs, false); // dead ones never come here
+    activate(r, n, f->parent, f->parent_iteration, outs, false); // they are live: dead outputs do not come here
   } else if (flags & TFC_OP_NEXT_ITERATION) {
     if (!item->dead) {
       if (it->number == f->count && f->outstanding == f->f->parallel) {
@@ -309,7 +309,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
   }
   if (child && !r->failed) {
     struct tfc_run_iteration *first = tfc_run_iteration(child, 0);
-    if (first) settle(r, child, first); // while `it` is held
+    if (first) settle(r, child, first); // while `it` cannot be freed
   }
   it->outstanding--;
   settle(r, f, it);

@@ -7,7 +7,7 @@
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"
 
-// What a reference holds now.
+// The current value of a reference.
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
   struct tfc_variable *variable = v->reference;
   pthread_mutex_lock(&variable->access);
@@ -38,7 +38,7 @@ tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
   tfc_status s = tfc_runner_copy(&copy);
   if (sink && sink->op_end) sink->op_end(sink, from, id | TFC_TRACE_UID_TRANSFER);
   if (s) return s;
-  if (sink) { // on the thread of the device that wants it, or that of the step
+  if (sink) { // on the thread of the device that needs the value, or the step's
     const bool by_device = n->kind == TFC_DNODE_OP && !n->direct;
     tfc_trace_add(&sink->buffers[by_device ? n->device : sink->buffer_count - 1], TFC_TRACE_TRANSFER, id, from, begin,
                   tfc_ticks(), read.size);
@@ -49,7 +49,7 @@ tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
   return NULL;
 }
 
-// Does a kernel that runs on a device with its own memory want this input there?
+// Whether a kernel on a device with its own memory needs this input in that memory.
 static inline bool wants_on_device(const struct tfc_dnode *n, uint32_t k, const struct tfc_run_value *v) {
   return tfc_dtype_is_plain(v->t.dtype) && !tfc_host_bit(n->host.inputs, k);
 }
@@ -58,7 +58,8 @@ static inline bool taken_by_reference(const struct tfc_dnode *n, uint32_t k) {
   return k < 32 && n->reference_inputs >> k & 1;
 }
 
-// What a kernel writes to in place is left by copies, and what it reads elsewhere begins to come. On the run's thread.
+// Before a kernel starts: waits until no copy reads what it writes in place, and begins to send what it reads from
+// elsewhere. On the run's thread.
 static tfc_status send_inputs(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_sending *sending) {
   const struct tfc_dnode *n = item->node;
   struct tfc_run_value *in = item->iteration->values + n->input_begin;
@@ -74,7 +75,7 @@ static tfc_status send_inputs(struct tfc_run *r, const struct tfc_run_item *item
   return NULL;
 }
 
-// Makes inputs ready for a kernel: references, variables behind handles, memory. On the thread that will run it.
+// Makes a kernel's inputs ready: references, variables behind handles, memory. On the thread that will run the kernel.
 static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item, const struct tfc_tensor **inputs,
                               struct tfc_variable **variables) {
   const struct tfc_dnode *n = item->node;
@@ -103,7 +104,7 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
   return NULL;
 }
 
-// An error names the node.
+// Adds the node's name to an error.
 static tfc_status name_node(const struct tfc_run *r, const struct tfc_run_item *item, const struct tfc_tensor **inputs,
                             tfc_status s) {
   const struct tfc_dnode *n = item->node;
@@ -133,12 +134,13 @@ static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, st
   return NULL;
 }
 
-// Holds the variables that an operation touches, each once, in order of their addresses.
+// Locks the variables that an operation uses, each once, in order of their addresses.
 enum { MOST_HELD = 16 };
 static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *const *variables,
                                struct tfc_variable **held) {
   uint32_t count = 0;
-  if (n->def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC)) return 0; // what they call does so itself
+  // The operations that they call lock variables themselves.
+  if (n->def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC)) return 0;
   for (uint32_t k = 0; k < n->input_count && count < MOST_HELD; k++) {
     uint32_t at = count;
     if (!variables[k]) continue;
@@ -152,8 +154,8 @@ static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *c
   return count;
 }
 
-// On the run's own thread: of devices that work on their own, whose thread may be writing to their trace meanwhile, it
-// is in the run's. Functions hold what is traced.
+// The trace buffer for work on the run's own thread. An asynchronous device's thread may be writing to that device's
+// buffer meanwhile, so it is the run's buffer. Calls of functions are left out.
 static void trace_direct(struct tfc_run *r, const struct tfc_dnode *n, uint64_t begin) {
   const struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
   if (sink && r->session->devices[n->device]->driver->on_its_own &&
@@ -198,7 +200,7 @@ static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tf
   return s;
 }
 
-// Where the run's thread launches by itself.
+// For devices whose operations the run's thread launches itself.
 static tfc_status get_inputs(struct tfc_run *r, const struct tfc_run_item *item) {
   struct tfc_run_sending sending = {0};
   tfc_status s = send_inputs(r, item, &sending);
@@ -215,7 +217,7 @@ static tfc_status get_inputs(struct tfc_run *r, const struct tfc_run_item *item)
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs) {
   const struct tfc_dnode *n = item->node;
   const struct tfc_tensor *inputs[TFC_RUN_FEW];
-  struct tfc_variable *variables[2 * TFC_RUN_FEW]; // of inputs and outputs that there are
+  struct tfc_variable *variables[2 * TFC_RUN_FEW]; // variables that exist
   struct tfc_tensor *outputs[TFC_RUN_FEW];
   r->at = n;
   if (r->copies) TFC_RETURN_IF_ERROR(name_node(r, item, inputs, get_inputs(r, item)));
@@ -247,7 +249,8 @@ void tfc_run_mailbox_leave(struct tfc_run_mailbox *m) {
   if (atomic_fetch_sub(&m->references, 1) == 1) free(m);
 }
 
-static void arrive(struct tfc_run_flight *f) { // any thread; the flight and the run may be gone afterwards
+// On any thread; afterwards the flight and the run may not exist any more.
+static void arrive(struct tfc_run_flight *f) {
   struct tfc_run_mailbox *m = f->mailbox;
   f->next = atomic_load(&m->arrived);
   while (!atomic_compare_exchange_weak(&m->arrived, &f->next, f)) {
@@ -260,7 +263,7 @@ static void arrive(struct tfc_run_flight *f) { // any thread; the flight and the
 static void async_done(struct tfc_kernel_ctx *ctx, tfc_status status) {
   struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)((char *)ctx - offsetof(struct tfc_run_flight, ctx));
   const struct tfc_dnode *n = f->item.node;
-  const struct tfc_run *r = f->run; // still there: it waits for this
+  const struct tfc_run *r = f->run; // the run still exists, because it waits for this
   const struct tfc_graph *g = r->plan->ir.graph;
   if (status)
     status = tfc_op_error(status, g, &g->nodes[n->node], r->session->devices[n->device], f->inputs, n->input_count);
@@ -275,7 +278,7 @@ static tfc_status take_all(struct tfc_run_flight *f) {
   return name_node(r, &f->item, f->inputs, s);
 }
 
-static void run_flight(struct tfc_task *task) { // on the device's thread, or the run's own for kernels that wait
+static void run_flight(struct tfc_task *task) { // on the device's thread, or on the run's own for kernels that wait
   struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)task;
   struct tfc_run *r = f->run;
   const struct tfc_dnode *n = f->item.node;
@@ -283,14 +286,14 @@ static void run_flight(struct tfc_task *task) { // on the device's thread, or th
   if (atomic_load(&r->stopped))
     f->status = tfc_status_make(TFC_CANCELLED, "the step was cancelled");
   else if (!(f->status = take_all(f))) {
-    tfc_status s = launch(r, n, &f->ctx); // a kernel that waits may have arrived, and `f` be gone, when this returns
+    tfc_status s = launch(r, n, &f->ctx); // if the kernel waits, it may have returned already, and `f` may be freed
     if (waits && !s) return;
     f->status = s;
   }
   arrive(f);
 }
 
-// What it reads begins to come when it is given to its device: one behind the other in every queue.
+// Its inputs are sent when it is given to its device, so that every queue has both in the same order.
 static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   struct tfc_device *device = r->session->devices[f->item.node->device];
   if (!r->copies) return device->driver->post(device, &f->task);
@@ -384,7 +387,7 @@ void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct t
 
 void tfc_run_collect(struct tfc_run *r) {
   struct tfc_run_flight *f = atomic_exchange(&r->mailbox->arrived, NULL), *sorted = NULL;
-  while (f) { // in order of arrival
+  while (f) { // oldest first
     struct tfc_run_flight *next = f->next;
     f->next = sorted;
     sorted = f;

@@ -1,10 +1,10 @@
 // Operations of a dynamic plan that start later than they could, because their results would occupy memory until
 // another operation is ready:
 //
-// - What only updates of variables read, and what is made of variables and constants alone (the old average of an
-//   optimizer, scaled), is made when nothing but that is left. Only where no update of what it reads could come first.
-// - A large tensor made of next to nothing (the zeros that a loop adds gradients to) waits for the last of what its
-//   only reader waits for anyway.
+// - Operations that only updates of variables read and that depend on variables and constants alone (the old average of
+//   an optimizer, scaled) run when nothing else is left, unless an update of what they read could come first.
+// - A large tensor that is computed from small ones (the zeros that a loop adds gradients to) waits for the last of the
+//   other inputs of its only reader.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
@@ -19,7 +19,7 @@ struct finder {
   uint32_t edge_count;
   uint32_t *in_begin, *in; // [nodes + 1], edges by dnode that they lead to
   uint32_t *out_begin, *out;
-  uint32_t *level; // [nodes] of the longest way that leads there, the ways back in loops left out
+  uint32_t *level; // [nodes] length of the longest path to the node, without back edges of loops
 };
 
 static tfc_status list_edges(const struct finder *f, bool incoming, uint32_t **out_begin, uint32_t **out) {
@@ -61,7 +61,7 @@ out:
   return s;
 }
 
-// Runs without a trace but its outputs, whenever it does.
+// The operation has no effect except its outputs, whenever it runs.
 static bool is_pure(const struct tfc_dnode *n) {
   return n->kind == TFC_DNODE_OP && !n->is_async && !n->direct && !n->node_state && !n->reference_inputs &&
          !(n->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL | TFC_OP_VIEW | TFC_OP_CHECKS));
@@ -78,7 +78,7 @@ static bool reads(const struct finder *f, uint32_t node, uint32_t source) {
   return false;
 }
 
-// Comes after `first` by an edge, or by two.
+// Whether it comes after `first`, by an edge or by two.
 static bool is_after(const struct finder *f, uint32_t node, uint32_t first) {
   for (uint32_t k = f->in_begin[node]; k < f->in_begin[node + 1]; k++) {
     uint32_t source = f->sources[f->in[k]];
@@ -87,26 +87,27 @@ static bool is_after(const struct finder *f, uint32_t node, uint32_t first) {
   return false;
 }
 
-// Everything that takes a reference to the variable, be it from another such, comes after `first`.
+// Whether all nodes that get a reference to the variable, also through other such nodes, come after `first`.
 static bool updates_come_after(const struct finder *f, const struct tfc_variable *variable, uint32_t first) {
   for (uint32_t i = 0; i < f->d->node_count; i++) {
     if (f->d->nodes[i].kind != TFC_DNODE_VARIABLE || f->d->nodes[i].variable != variable) continue;
     for (uint32_t k = f->out_begin[i]; k < f->out_begin[i + 1]; k++) {
       uint32_t to = f->edges[f->out[k]].to;
       const struct tfc_dnode *n = &f->d->nodes[to];
-      if (f->edges[f->out[k]].output < 0 || (!n->keeps_reference && !n->reference_inputs)) continue; // reads a value
+      // It reads only the value.
+      if (f->edges[f->out[k]].output < 0 || (!n->keeps_reference && !n->reference_inputs)) continue;
       if (!is_after(f, to, first)) return false;
     }
   }
   return true;
 }
 
-// The variable whose value `node` hands on, where that is all it does.
+// The variable whose value `node` passes on, if it does nothing else.
 static bool is_value_of(const struct finder *f, uint32_t node, const struct tfc_variable **out) {
   const struct tfc_dnode *n = &f->d->nodes[node];
   *out = NULL;
   if (n->kind == TFC_DNODE_CONST) return true;
-  if (n->kind == TFC_DNODE_OP) return n->def->role == TFC_ROLE_READ; // what it was then
+  if (n->kind == TFC_DNODE_OP) return n->def->role == TFC_ROLE_READ; // it passes on the value at its own time
   if (n->kind == TFC_DNODE_PASS && n->input_count == 1 && f->in_begin[node + 1] - f->in_begin[node] == 1)
     n = &f->d->nodes[f->sources[f->in[f->in_begin[node]]]];
   *out = n->kind == TFC_DNODE_VARIABLE ? n->variable : NULL;
@@ -144,7 +145,7 @@ static uint64_t bytes_of(const struct finder *f, struct tfc_output o) { // 0: no
   return s ? 0 : bytes;
 }
 
-// Large, of constants and of whole numbers that are small.
+// Whether the output is large, and computed only from constants and small integers.
 static bool is_made_of_little(const struct finder *f, uint32_t node) {
   const struct tfc_dnode *n = &f->d->nodes[node];
   if (!is_pure(n) || n->output_count != 1 || f->out_begin[node + 1] - f->out_begin[node] != 1) return false;
@@ -163,7 +164,7 @@ static bool is_made_of_little(const struct finder *f, uint32_t node) {
   return true;
 }
 
-// What the only reader of `node` gets last, TFC_NONE32: nothing that comes later.
+// The input that the only reader of `node` gets last; TFC_NONE32: no input comes later than `node` could.
 static uint32_t last_beside(const struct finder *f, uint32_t node) {
   const struct tfc_dedge *edge = &f->edges[f->out[f->out_begin[node]]];
   const struct tfc_dnode *reader = &f->d->nodes[edge->to];

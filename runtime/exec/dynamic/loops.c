@@ -10,9 +10,9 @@ typedef enum turn_part { BEFORE, BODY, LEAVING } turn_part; // of an iteration
 struct finder {
   struct tfc_dynamic *d;
   uint32_t *source; // [edges] dnode that the edge leaves
-  uint32_t *waits;  // [nodes] of edges in the frame that are still to come
+  uint32_t *waits;  // [nodes] edges inside the frame whose producer is not in the order yet
   turn_part *part;  // [nodes]
-  uint32_t *order;  // the frame's nodes, each after all that it reads
+  uint32_t *order;  // the frame's nodes, each after its producers
   uint32_t order_count, node_count;
 };
 
@@ -26,7 +26,7 @@ static bool is_enter(const struct tfc_dnode *n) {
   return flags_of(n) & TFC_OP_ENTER;
 }
 
-// What a node may be, edges apart.
+// Whether a node may be in such a loop, apart from its edges.
 static bool may_be_in(const struct tfc_dnode *n) {
   if (is_enter(n) || n->is_async || n->keeps_reference || n->input_count > TFC_RUN_FEW || n->output_count > TFC_RUN_FEW)
     return false;
@@ -43,7 +43,8 @@ static bool may_be_in(const struct tfc_dnode *n) {
   }
 }
 
-// An edge of a frame `f`, or into it. *out: the part of the iteration that what it leads to is in, as far as it says.
+// Checks an edge inside frame `f` or into it. *out: the part of the iteration that the consumer belongs to, if the edge
+// decides it.
 static bool edge_fits(const struct finder *x, uint32_t f, uint32_t e, turn_part *out) {
   const struct tfc_dedge *edge = &x->d->edges[e];
   const struct tfc_dnode *from = &x->d->nodes[x->source[e]], *to = &x->d->nodes[edge->to];
@@ -63,8 +64,8 @@ static bool edge_fits(const struct finder *x, uint32_t f, uint32_t e, turn_part 
   return true;
 }
 
-// Puts the nodes of a frame in order, each with its part. A stack: what was made ready last comes first, so that values
-// are read soon.
+// Orders the nodes of a frame, each with its part. A stack is used (the last ready node first), so that values are read
+// soon after they are computed.
 static bool put_in_order(struct finder *x, uint32_t f, const uint32_t *nodes, uint32_t *stack) {
   const struct tfc_dynamic *d = x->d;
   uint32_t depth = 0;
@@ -90,7 +91,8 @@ static bool put_in_order(struct finder *x, uint32_t f, const uint32_t *nodes, ui
   return x->order_count == x->node_count;
 }
 
-// One condition, known before; what leaves is an Exit of a Switch, what goes on is in the body.
+// Checks that there is one condition, computed before the body; that the loop is left by Exits of Switches; and that
+// the rest is in the body.
 static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_condition) {
   const struct tfc_dynamic *d = x->d;
   uint32_t condition = TFC_NONE32, nexts = 0, merges = 0;
@@ -152,7 +154,8 @@ static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, st
   return NULL;
 }
 
-// Does anything that enters a frame come, around it, from what leaves it? Then it begins before all has entered.
+// Whether an input of the frame depends, outside of it, on one of the frame's outputs. Then the frame begins before all
+// its inputs have entered.
 static bool feeds_itself(const struct finder *x, uint32_t f, bool *seen, uint32_t *stack) {
   const struct tfc_dynamic *d = x->d;
   uint32_t depth = 0;
@@ -161,7 +164,8 @@ static bool feeds_itself(const struct finder *x, uint32_t f, bool *seen, uint32_
     if (d->nodes[i].frame == f && d->nodes[i].is_exit) seen[i] = true, stack[depth++] = i;
   while (depth) {
     const struct tfc_dnode *n = &d->nodes[stack[--depth]];
-    if (is_next(n)) continue; // another iteration of what is around, and another frame
+    // It leads to another iteration of the surrounding frame, which is a new instance of this frame.
+    if (is_next(n)) continue;
     if (is_enter(n) && n->enters == f) return true;
     for (uint32_t e = n->edge_begin; e < n->edge_end; e++)
       if (!seen[d->edges[e].to]) seen[d->edges[e].to] = true, stack[depth++] = d->edges[e].to;

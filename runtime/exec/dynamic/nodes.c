@@ -11,7 +11,7 @@ tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t 
   return NULL;
 }
 
-// The node that failed, or whose output could not be fetched.
+// Adds to an error the node that failed, or whose output could not be fetched.
 static tfc_status named(struct tfc_run *r, const struct tfc_dnode *n, const struct tfc_run_value *in, tfc_status s) {
   const struct tfc_graph *g = r->plan->ir.graph;
   const struct tfc_tensor *inputs[TFC_RUN_FEW + 1] = {0};
@@ -32,7 +32,7 @@ static tfc_status pass(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_
   return NULL;
 }
 
-// A reference that is fetched shows what its variable holds at the end of the step, as in TensorFlow, whose fetch
+// A fetched reference gives the variable's value at the end of the step. TensorFlow does the same, because its fetch
 // shares the variable's memory.
 static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *v) {
   struct tfc_tensor *out = r->fetches ? &r->fetches[n->node] : NULL;
@@ -45,7 +45,7 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
   TFC_RETURN_IF_ERROR(tfc_run_read(r, n, 0, v));
   if (!out) return NULL;
-  if (r->nested && v->t.buffer) { // stays inside
+  if (r->nested && v->t.buffer) { // the surrounding run uses it, so it need not be copied for a caller
     *out = v->t;
     v->t.buffer = NULL;
     return NULL;
@@ -87,9 +87,9 @@ static tfc_status feed(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_
   const struct tfc_tensor *t = &r->feeds[n->node];
   out->live = true;
   out->location = TFC_ON_HOST;
-  if (!t->buffer) return tfc_tensor_clone(t, &out->t); // the caller's memory: it may not outlive the step
+  if (!t->buffer) return tfc_tensor_clone(t, &out->t); // the caller's memory may not outlive the step
   if (r->nested) {
-    out->t = *t; // gone after its last reader, and where nobody else holds it, it can be computed in
+    out->t = *t; // released after its last reader; without other references it may be computed in place
     ((struct tfc_tensor *)(uintptr_t)t)->buffer = NULL;
     return NULL;
   }

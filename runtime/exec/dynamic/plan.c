@@ -14,9 +14,9 @@ struct maker {
   uint32_t *of_node;  // [node] dnode, TFC_NONE32
   uint32_t *of_feed;  // [feed]
   uint32_t *op_count; // [device]
-  uint32_t *product;  // [node] of an addition: the product that it computes too
-  uint32_t *runs_in;  // [node] the node that does its work
-  bool *elided;       // [node] its readers read what it reads
+  uint32_t *product;  // [node] of an addition: the product that it computes as well
+  uint32_t *runs_in;  // [node] the node whose operation does its work
+  bool *elided;       // [node] its readers read its input
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
@@ -62,20 +62,21 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
   return false;
 }
 
-// Input `k` of a node as it runs: an addition that computes a product has what is added to, then the product's.
+// Input `k` of a node as it runs. An addition that computes a product has the other summand first, then the product's
+// inputs.
 static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k) {
   const struct tfc_output *in = tfc_node_inputs(m->g, &m->g->nodes[id]);
   if (m->product[id] == TFC_NONE32) return in[k];
   return k ? tfc_node_inputs(m->g, &m->g->nodes[m->product[id]])[k - 1] : in[in[0].node == m->product[id]];
 }
 
-// Bits of inputs in whose memory an output may be computed, or which a function may take over.
+// Bits of inputs in whose memory an output may be computed, or which a called function may take over.
 static uint32_t reusable_inputs(const struct tfc_op_def *def) {
   if (def->flags & (TFC_OP_INPLACE | TFC_OP_FUNCTIONAL)) return UINT32_MAX;
   return def->flags & TFC_OP_INPLACE_FIRST || def->role == TFC_ROLE_CROSS_ENTROPY;
 }
 
-// Where a node runs: as placed, but what reads a variable does so where that is, and its value goes from there.
+// The device of a node: as placed, except that a node that reads a variable runs where the variable is.
 static uint16_t device_of(const struct maker *m, uint32_t id) {
   const struct tfc_node *n = &m->g->nodes[id];
   if (!m->b->spec->placement) return 0;
@@ -143,7 +144,7 @@ static tfc_status add_edge(struct maker *m, uint32_t from, struct tfc_dedge e) {
   return tfc_array_push(&m->sources, from) && tfc_array_push(&m->edges, e) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
-// What an output is, beyond the nodes that only hand it on.
+// The real producer of an output, behind nodes that only pass it on.
 static struct tfc_output origin_of(const struct maker *m, struct tfc_output o) {
   while (!fed(m, o) && m->elided[o.node]) o = tfc_node_inputs(m->g, &m->g->nodes[o.node])[0];
   return o;
@@ -158,8 +159,8 @@ static bool hands_on(const struct maker *m, uint32_t id) {
          !tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[0]));
 }
 
-// Nodes that hand their input on take no turn of their own, except where others wait for them (of a Switch, only one
-// output may be dead), or where they read what enters a frame or an iteration.
+// Nodes that only pass their input on are elided, except where others wait for them (of a Switch, only one output may
+// be dead), or where they read what enters a frame or an iteration.
 static void elide(struct maker *m) {
   uint32_t count = m->g->node_count;
   for (uint32_t i = 0; i < count; i++) m->elided[i] = m->b->ground->needed[i] && hands_on(m, i);
@@ -169,7 +170,7 @@ static void elide(struct maker *m) {
     for (uint32_t k = n->input_count; m->b->ground->needed[i] && k < n->input_count + n->control_count; k++)
       m->elided[in[k].node] = false;
   }
-  for (uint32_t i = 0; i < count; i++) { // no cycle is without a NextIteration
+  for (uint32_t i = 0; i < count; i++) { // every cycle contains a NextIteration
     if (!m->elided[i]) continue;
     struct tfc_output o = origin_of(m, (struct tfc_output){i, 0});
     const struct tfc_op_def *def = fed(m, o) ? NULL : def_of(&m->g->nodes[o.node]);
@@ -185,7 +186,7 @@ static uint32_t source_of(const struct maker *m, struct tfc_output o, int32_t *o
   return m->of_feed[m->b->ground->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index] - 1];
 }
 
-// What goes on to an iteration, or leaves a loop, needs one that an Enter began.
+// Every node that leads to another iteration, or leaves a loop, must come after an Enter.
 static tfc_status check_loops(const struct maker *m) {
   const struct tfc_graph *g = m->g;
   tfc_status s = NULL;
@@ -239,7 +240,7 @@ static tfc_status control_edges(struct maker *m, uint32_t to, uint32_t of) {
   const struct tfc_node *node = &m->g->nodes[of];
   const struct tfc_output *in = tfc_node_inputs(m->g, node);
   for (uint32_t k = node->input_count; k < node->input_count + node->control_count; k++) {
-    if (m->of_node[in[k].node] == TFC_NONE32) continue; // a fed node: nothing to wait for
+    if (m->of_node[in[k].node] == TFC_NONE32) continue; // a fed node: it is always ready
     TFC_RETURN_IF_ERROR(add_edge(m, m->of_node[in[k].node], (struct tfc_dedge){.to = to, .output = TFC_CONTROL}));
     m->d->nodes[to].control_count++;
   }
@@ -278,7 +279,7 @@ static tfc_status make_edges(struct maker *m) {
     if (m->product[n->node] != TFC_NONE32) TFC_RETURN_IF_ERROR(control_edges(m, i, m->product[n->node]));
   }
   TFC_RETURN_IF_ERROR(make_waits(m));
-  // By source, then by output; stable.
+  // Sorts by source, then by output; stable.
   uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 2);
   d->edges = TFC_ARENA_ARRAY(m->arena, struct tfc_dedge, m->edges.count + 1);
   if (!begin || !d->edges) return TFC_PLAN_NO_MEMORY();
@@ -480,7 +481,7 @@ static tfc_status prepare(struct maker *m) {
   return NULL;
 }
 
-// A variable has one device, and what writes to it is there.
+// A variable has one device, and the operations that write it run there.
 static tfc_status check_places(struct maker *m) {
   const struct tfc_dynamic *d = m->d;
   if (!m->b->spec->placement) return NULL;

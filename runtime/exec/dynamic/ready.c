@@ -1,4 +1,4 @@
-// The list of ready nodes of a run, and its failure: the state that all other parts of a run write to.
+// The ready list of a run, and its error: the state that all other parts of a run write to.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 

@@ -37,8 +37,8 @@ static bool adds_two(const struct finder *f, uint32_t id) {
   return n->def->role == TFC_ROLE_ADD_N || n->def->role == TFC_ROLE_ADD;
 }
 
-// Of shapes that are known in part, as those of what comes off a stack: where they differ after all, AddV2 broadcasts
-// and AddN fails, and so do the kernels.
+// For shapes that are only partly known, such as those of values from a stack: if they differ at run time, AddV2
+// broadcasts and AddN fails; the fused kernels do the same.
 static bool may_fit(const struct tfc_shape *term, const struct tfc_shape *to) {
   if (to->rank != 2 || !tfc_shape_is_static(to) || term->rank != 2) return false;
   for (int d = 0; d < 2; d++)
@@ -46,12 +46,12 @@ static bool may_fit(const struct tfc_shape *term, const struct tfc_shape *to) {
   return true;
 }
 
-// A product that nobody but the addition `sum` wants.
+// Whether the product is read by the addition `sum` only.
 static bool is_term(const struct finder *f, uint32_t sum, struct tfc_output term, struct tfc_output to) {
   const struct tfc_node *n = &f->g->nodes[term.node];
   if (fed(f, term) || !n->def || n->def->role != TFC_ROLE_PRODUCT || f->readers[term.node] != 1) return false;
   if (!is_float(f, term) || device_of(f, term.node) != device_of(f, sum)) return false;
-  // A right side that is transposed is a weight as a rule, and what it is added to is small.
+  // A transposed right side is usually a weight, and then the sum is small: not worth it.
   if (tfc_node_attr_bool(f->g, n, "transpose_b", false)) return false;
   if (f->session->devices[device_of(f, sum)]->driver->host_kernels != TFC_HOST_KERNELS_IN_PLACE) return false;
   if (!may_fit(shape_of(f, term), shape_of(f, to))) return false;

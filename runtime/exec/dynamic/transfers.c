@@ -6,14 +6,14 @@
 
 #include "runtime/exec/dynamic/dynamic.h"
 
-struct places { // where each output of each dnode may be: bits of devices, and of the host behind them
+struct places { // where each output of each dnode may be: a bit for each device, then one for the host
   const struct tfc_plan *plan;
   const struct tfc_dynamic *d;
   uint32_t *first; // [nodes] output
   uint64_t *sets;  // [outputs * words]
   uint32_t words, host;
   uint32_t *stack, depth;
-  bool *waits; // [nodes] on the stack
+  bool *waits; // [nodes] it is on the stack
 };
 
 static uint64_t *set_of(const struct places *p, uint32_t node, uint32_t output) {
@@ -40,11 +40,11 @@ static bool is_plain(const struct places *p, const struct tfc_dnode *n, uint32_t
   return tfc_dtype_is_plain(tfc_dtype_base(dtype_of(p, n, output)));
 }
 
-// Where a node makes its output; what it only hands on comes by its edges.
+// The place where a node computes its output; outputs that it only passes on are added by its edges.
 static uint32_t made_at(const struct places *p, const struct tfc_dnode *n, uint32_t output) {
   const tfc_dtype dtype = dtype_of(p, n, output);
   bool on_device = own_space(p, n) && is_plain(p, n, output);
-  if (tfc_dtype_is_ref(dtype)) // where the variable's value is
+  if (tfc_dtype_is_ref(dtype)) // at the device of the variable
     on_device = on_device && !tfc_variable_beside(p->plan->session->devices[n->device], tfc_dtype_base(dtype));
   else
     on_device = on_device && n->kind == TFC_DNODE_OP && !n->direct && !tfc_host_bit(n->host.outputs, output);
@@ -96,7 +96,7 @@ static void find_places(struct places *p) {
 }
 
 enum { NOWHERE = UINT32_MAX };
-// Where a node wants its input; NOWHERE: it takes it as it is.
+// The place where a node needs its input; NOWHERE: anywhere.
 static uint32_t wanted_at(const struct places *p, const struct tfc_dnode *n, uint32_t slot) {
   switch (n->kind) {
   case TFC_DNODE_OP:
@@ -113,7 +113,7 @@ static uint16_t location(const struct places *p, uint32_t at) {
 }
 
 typedef TFC_ARRAY(struct tfc_plan_transfer) rows;
-// Adds the rows of one tensor to one place. *out: the first, or TFC_NONE32.
+// Adds the transfers of one tensor to one place. *out: the first of them, or TFC_NONE32.
 static bool add_rows(const struct places *p, uint32_t node, uint32_t output, uint32_t wanted, const struct tfc_build *b,
                      rows *out_rows, uint32_t *out) {
   const struct tfc_output tensor = tensor_of(p, &p->d->nodes[node], output);
@@ -135,7 +135,7 @@ static bool add_rows(const struct places *p, uint32_t node, uint32_t output, uin
 }
 
 static tfc_status make_rows(struct places *p, const struct tfc_build *b, struct tfc_dynamic *d, rows *out) {
-  struct { // of the output at hand
+  struct { // for the current output
     uint32_t wanted, first;
   } groups[64];
   for (uint32_t i = 0; i < d->node_count; i++) {
@@ -152,7 +152,7 @@ static tfc_status make_rows(struct places *p, const struct tfc_build *b, struct 
       if (wanted == NOWHERE) continue;
       uint32_t k = 0;
       while (k < count && groups[k].wanted != wanted) k++;
-      if (k == count) { // more places than these: the first one's rows are listed again
+      if (k == count) { // no room for more places: use the rows of the first again
         if (count == sizeof groups / sizeof *groups) k = count = 0;
         groups[k].wanted = wanted;
         if (!add_rows(p, i, (uint32_t)output, wanted, b, out, &groups[k].first)) return TFC_PLAN_NO_MEMORY();

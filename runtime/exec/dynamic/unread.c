@@ -1,5 +1,5 @@
-// Stacks whose elements nobody reads: a gradient often wants no more of a value than its shape. Their pushes keep that
-// alone, so that what was pushed goes with its last reader.
+// Stacks of which only shapes are read: a gradient often needs only the shape of a value. Pushes onto such stacks keep
+// only shapes, so that the value itself is freed after its last reader.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
@@ -30,7 +30,7 @@ static bool is_read(const struct finder *f, const struct tfc_dnode *pop) {
   return !on_host(f, pop);
 }
 
-// All that has the handle is known, and no pop is read. The pushes go to `pushes`.
+// Whether all readers of the stack's handle are known, and no popped value is read. Adds its pushes to `pushes`.
 static bool is_unread(const struct finder *f, uint32_t stack, uint32_t *out_count) {
   uint32_t depth = 0, count = 0;
   memset(f->seen, 0, f->d->node_count * sizeof *f->seen);

@@ -1,6 +1,6 @@
-// Lists whose elements nobody reads: what the body of a loop pushes and the body of the loop of its gradient pops,
-// where that looks at shapes alone. The plan of the first body is made when all graphs are there, so that all loops
-// that run it can be looked at.
+// Lists of which only shapes are read: the body of a loop pushes values, and the body of the gradient's loop pops them
+// but uses only their shapes. When the first body's plan is made, all graphs exist, so all loops that run it can be
+// examined.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/ops/data_list.h"
 
@@ -18,7 +18,7 @@ static const struct tfc_function *function_of(const struct tfc_graph *library, c
   return f && f->body ? f : NULL;
 }
 
-// The node that reads an output, TFC_NONE32: nobody. False: several do.
+// The only reader of an output; TFC_NONE32: it has none. False: it has several.
 static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t *out_node, uint32_t *out_slot) {
   *out_node = TFC_NONE32;
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -31,7 +31,7 @@ static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t 
   }
   return true;
 }
-// Nobody reads it but identities that nobody reads.
+// Whether it is read only by identities that are not read.
 static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
   uint32_t node, slot;
   while (one_reader(g, o, &node, &slot)) {
@@ -42,7 +42,7 @@ static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
   return false;
 }
 
-// Argument `i` goes to an op of that role, as its first input, and what that makes of it back as result `i`.
+// Whether argument `i` is the first input of an op of that role, whose output is result `i`.
 static bool goes_through(const struct tfc_function *f, uint32_t i, tfc_op_role role, uint32_t *out_node) {
   uint32_t slot, result;
   if (i >= f->arg_count || i >= f->ret_count) return false;
@@ -52,7 +52,7 @@ static bool goes_through(const struct tfc_function *f, uint32_t i, tfc_op_role r
   return one_reader(f->body, (struct tfc_output){*out_node, 0}, &result, &slot) && result == f->rets[i];
 }
 
-// The loop `n` of `g` pops from what it gets as `i` in each iteration, and wants no more than shapes.
+// Whether the loop `n` of `g` pops from its argument `i` in each iteration, and uses only shapes of what it pops.
 static bool pops_shapes(const struct tfc_graph *library, const struct tfc_graph *g, uint32_t n, uint32_t i) {
   const struct tfc_node *loop = &g->nodes[n];
   uint32_t pop;
@@ -79,7 +79,7 @@ static bool names(const struct tfc_attr *a, tfc_str function) {
   return false;
 }
 
-// Whoever in `g` runs `body` is a loop whose result `i` is popped for shapes alone. *any: somebody does.
+// Whether every user of `body` in `g` is a loop from whose result `i` only shapes are popped. *any: there is one.
 static bool fits_in(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_function *body,
                     uint32_t i, bool *any) {
   for (uint32_t k = 0; k < g->node_count; k++) {

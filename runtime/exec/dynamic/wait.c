@@ -1,4 +1,4 @@
-// A run with nothing to do but wait: sleeping, deadlocks, time that is over, and saying in words what waits for what.
+// A run that can only wait: sleeping, deadlocks, deadlines, and messages that say what waits for what.
 #include "runtime/device/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/run.h"
@@ -7,7 +7,7 @@
 enum { POLL_NS = 5000000 };
 
 // --- In words ----------------------------------------------------------------------------------------------------
-// The queue, barrier or accumulator that a kernel waits for.
+// Appends the queue, barrier or accumulator that a kernel waits for.
 static void describe_resource(const struct tfc_run *r, const struct tfc_run_flight *f, struct tfc_text *text) {
   const struct tfc_tensor *handle = f->item.node->is_async && f->item.node->input_count ? f->inputs[0] : NULL;
   struct tfc_object *o = NULL, *found = NULL;
@@ -31,11 +31,11 @@ static bool in_the_air(const struct tfc_run *r, const struct tfc_dnode *n) {
   return false;
 }
 
-// Kernels that wait, for what; then, a few, the nodes that wait for those.
+// Appends the kernels that wait and what they wait for; then some of the nodes that wait for those.
 void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
   const struct tfc_graph *g = r->plan->ir.graph;
   uint32_t shown = 0;
-  if (!r->root) return; // it did not begin
+  if (!r->root) return; // the run did not begin
   for (const struct tfc_run_flight *f = r->flights; f && shown < 8; f = f->after, shown++) {
     const struct tfc_dnode *n = f->item.node;
     tfc_text_printf(text, "%s'%.*s' (%s) on %s", shown ? ", " : "", TFC_STR_ARG(g->nodes[n->node].name), n->def->name,
@@ -54,7 +54,7 @@ void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
         const struct tfc_dnode *p = &r->d->nodes[j];
         if (p->node != o.node || p->kind == TFC_DNODE_FEED || p->kind == TFC_DNODE_FETCH) continue;
         if (p->frame == 0 && it->pending[p->local] == TFC_RUN_DONE && !(p->def->flags & TFC_OP_EXIT)) continue;
-        if (r->flights && !in_the_air(r, p)) continue; // it waits itself
+        if (r->flights && !in_the_air(r, p)) continue; // it is waiting itself
         tfc_text_printf(text, "%s'%.*s' waits for '%.*s'", shown++ ? ", " : "", TFC_STR_ARG(node->name),
                         TFC_STR_ARG(g->nodes[o.node].name));
         break;
@@ -83,12 +83,12 @@ static void look_again(const struct tfc_blocked *b) {
   tfc_futex_wake(&m->signal, 1);
 }
 
-// Of the operations that wait in this run and those around it: what fills their queues is started.
+// Starts the threads that fill the queues for which operations of this run and of the runs around it wait.
 static bool fill_queues(struct tfc_run *r) {
   struct tfc_queue_threads *t = r->session->queue_threads;
   TFC_ARRAY(uint32_t) nodes = {0};
   for (const struct tfc_run *q = r; q && t; q = q->parent) {
-    if (q->plan->ir.graph != r->session->graph) continue; // inside of a function
+    if (q->plan->ir.graph != r->session->graph) continue; // it is inside of a function
     for (const struct tfc_run_flight *f = q->flights; f; f = f->after)
       if (f->item.node->is_async) (void)tfc_array_push(&nodes, f->item.node->node);
   }
@@ -107,8 +107,7 @@ static void fail_deadlocked(struct tfc_run *r) {
   tfc_text_deinit(&text);
 }
 
-// Waits for a signal after `seen`. All that is left of the step may be waiting for other steps: then the session is
-// told.
+// Waits for a signal after `seen`. If everything left of the step may be waiting for other steps, tells the session.
 static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout) {
   struct tfc_gate *gate = &r->session->gate;
   struct blocked b = {{.nothing_came = nothing_came, .look_again = look_again}, r->mailbox};
@@ -118,7 +117,7 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
     if (!tfc_run_unpark(r) && !fill_queues(r)) fail_deadlocked(r);
     return;
   }
-  // Work on devices' threads for the runs around this one comes back to them, not here: look now and then.
+  // Work for the surrounding runs returns to them, not here, so check now and then.
   if (!blocked && r->parent && !r->failed) timeout = POLL_NS;
   tfc_futex_wait(&r->mailbox->signal, seen, timeout);
   if (blocked) tfc_gate_unblock(gate, &b.base);
@@ -133,7 +132,8 @@ void tfc_run_wait(struct tfc_run *r) {
   }
   bool watch = r->failed || r->deadline || r->cancel || r->nested;
   sleep_until_signal(r, seen, watch ? POLL_NS : -1);
-  if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources); // who came in too late
+  // Wakes kernels that began to wait after the failure.
+  if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources);
 }
 
 // --- Ends before the end -----------------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
 // Adaptation: the first steps of a plan time each operation, and from these times another way to run the same
 // operations is made:
 //
-// - on one device of several cores, side by side in lanes. Where their schedule promises enough, they are laid out as a
-//   second plan from the same ir, the next steps run both in turns (a machine is disturbed for some steps at a time),
-//   and the faster of the two ways stays. Steps with a trace run one operation at a time: a trace has one operation of
-//   a device at any time.
-// - on several devices, in another order. A device runs its operations in a fixed order and waits for whoever comes
-//   next, so that an order made of other times than these leaves it idle. The best order by these times is laid out;
-//   what a replay of them says is within a per cent of the step, so that nothing has to be tried.
+// - on one device of several cores, side by side in lanes. If the schedule predicts enough gain, it becomes a second
+//   plan from the same ir. The next steps run both plans in turns (a machine is disturbed for some steps at a time),
+//   and the faster one is kept. Steps with a trace run one operation at a time, because a trace has at most one
+//   operation of a device at any time.
+// - on several devices, in another order. A device runs its operations in a fixed order and waits for the next one, so
+//   an order that was made from other times leaves it idle. The best order by the measured times is used at once: its
+//   replay differs from the measured step by at most one per cent, so it need not be tried.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -18,11 +18,11 @@ static const double worth = 0.97,
 
 struct tfc_adaptation {
   struct tfc_op_time *times; // [ops of the segments], in the plan's arena
-  uint32_t steps;            // timed or tried
+  uint32_t steps;            // steps that were timed or tried
   bool settled, always, lanes;
   double first_us, second_us; // the best step of each way, 0: none yet
-  struct tfc_plan *plan;      // NULL: not laid out, or dropped
-  bool ran;                   // the last step did
+  struct tfc_plan *plan;      // NULL: not made, or dropped
+  bool ran;                   // the last step ran it
 };
 
 static bool can_adapt(const struct tfc_plan *plan) {
@@ -103,7 +103,7 @@ static tfc_status in_another_order(struct tfc_plan *plan, struct tfc_adaptation 
   bool better = false;
   for (uint32_t i = 0, at = 0; i < plan->segment_count; i++)
     for (uint32_t k = 0; k < plan->segments[i].op_count; k++, at++)
-      if (a->times[at].wall) // estimates until now
+      if (a->times[at].wall) // until now the times are estimates
         plan->ir.ops.data[plan->segment_ops[at]].cost_us = (double)a->times[at].wall * tfc_ns_per_tick() * 1e-3;
   TFC_TRY(s, tfc_order_improve(&plan->ir, plan->sequence, plan->sequence_count, &sequence, &count, &better));
   if (better || a->always) TFC_TRY(s, lay_out(plan, sequence, count, NULL));
@@ -112,7 +112,7 @@ out:
   return s;
 }
 
-// Is the next step, of those that are looked at, of the other way? Until then operations are timed.
+// Whether the next step runs the other plan, among the steps that are compared. Before that, operations are timed.
 static bool tries_other(const struct tfc_adaptation *a) {
   return a->steps >= TFC_ADAPT_ORDER_STEPS && (!a->lanes || (a->steps - TFC_ADAPT_ORDER_STEPS) % 2 == 0);
 }
@@ -122,11 +122,11 @@ struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_ru
   a->ran = false;
   if (a->lanes && options && options->trace) return plan;
   if (!a->settled && !a->plan && a->steps == TFC_ADAPT_ORDER_STEPS) {
-    // What cannot be laid out (for want of memory, say) is not run: that is no error of the step's.
+    // If the second plan cannot be made (not enough memory, say), the step goes on with the first: no error.
     if (a->always || a->first_us > shortest_us)
       tfc_status_free(a->lanes ? into_lanes(plan, a) : in_another_order(plan, a));
     if (!a->plan || !a->lanes || a->always) settle(plan, a);
-    if (a->plan && !a->lanes) plan->info = a->plan->info; // that plan stays as long as this one
+    if (a->plan && !a->lanes) plan->info = a->plan->info; // that plan lives as long as this one
     if (a->plan && a->lanes && a->settled) plan->info.peak_bytes = a->plan->info.peak_bytes;
   }
   a->ran = a->plan && (a->settled || tries_other(a));
@@ -142,7 +142,7 @@ void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool faile
   if (++a->steps < TFC_ADAPT_STEPS || !a->lanes) return;
   settle(plan, a);
   if (a->second_us < worth * a->first_us) {
-    plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan stays as long as this one
+    plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan lives as long as this one
   } else {
     plan->session->planner->free(a->plan);
     a->plan = NULL;

@@ -1,8 +1,8 @@
-// Arenas: the memory of a session's static plans, or of one plan that runs beside others. Shared, as large as the next
-// step needs, and given back when steps run in ready order.
+// Arenas: the memory of a session's static plans, or of one plan whose steps overlap with others. Shared, as large as
+// the next step needs, and freed when steps run in ready order.
 #include "runtime/exec/plan/plan_internal.h"
 
-// Makes an arena at least this large; exactly this large where `exact`.
+// Allocates an arena of at least this size; with `exact` of exactly this size.
 static tfc_status fit_arena(const struct tfc_session *session, struct tfc_session_arena *arena, uint32_t location,
                             uint64_t size, bool exact) {
   if (exact ? arena->size == size : arena->size >= size) return NULL;
@@ -22,10 +22,10 @@ static tfc_status fit_arena(const struct tfc_session *session, struct tfc_sessio
 }
 
 void tfc_session_note_dynamic(struct tfc_session *session) {
-  enum { ENOUGH = 2 }; // sessions that alternate keep their arenas
+  enum { ENOUGH = 2 }; // a session that alternates between both kinds of steps keeps its arenas
   if (session->dynamic_steps < ENOUGH && ++session->dynamic_steps == ENOUGH)
     for (uint32_t l = 0; l <= session->device_count; l++)
-      tfc_status_free(fit_arena(session, &session->arenas[l], l, 0, true)); // that cannot fail
+      tfc_status_free(fit_arena(session, &session->arenas[l], l, 0, true)); // freeing cannot fail
 }
 
 // Names the operation whose output is the largest tensor that did not fit.
@@ -53,14 +53,15 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   for (uint32_t l = 0; l <= session->device_count; l++) {
     struct tfc_session_arena *arena = &arenas[l];
     bool exact = plan->refit;
-    if (l < session->device_count && !exact) { // what an earlier plan needed must not be missing for variables
+    // Memory that only an earlier plan needed must be available for variables.
+    if (l < session->device_count && !exact) {
       uint64_t limit = session->devices[l]->info.memory, variables = plan->info.peak_bytes[l] - plan->arena_size[l];
       exact = limit != UINT64_MAX && arena->size > plan->arena_size[l] && arena->size + variables > limit;
     }
     tfc_status s = fit_arena(session, arena, l, plan->arena_size[l], exact);
     if (s) return blame(plan, l, s);
     moved |= plan->arena_generation[l] != arena->generation + 1;
-    plan->arena_generation[l] = arena->generation + 1; // 0: never settled
+    plan->arena_generation[l] = arena->generation + 1; // 0: addresses were never set
   }
   plan->refit = false;
   if (!moved) return NULL;

@@ -1,12 +1,13 @@
 // From the sequence to queues: which value is copied or handed over to which device, which item waits for which, and
-// how few of these waits have to be written down.
+// the smallest set of waits that is needed.
 //
 // Each item (an operation or a copy) has a vector clock: for every queue, how many of its items have certainly ended
 // when this one starts, because of the queues' own order and of waits. A dependency that the clock already covers needs
 // no wait. The memory plan uses the same clocks to tell which memory is certainly free.
 //
-// What the host computes from feeds alone comes first, all of it, then all its copies to the device; every reader waits
-// for all of them at once. Each single wait or signal would end a segment, and with it a captured graph.
+// The operations that the host computes from feeds alone come first, then all copies of their results to the device;
+// every reader waits for all of them at once. Single waits and signals would divide the segment, and with it a captured
+// graph.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -38,10 +39,11 @@ uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op,
 static bool same_memory(const struct tfc_ir *ir, uint16_t a, uint16_t b) {
   if (a == b || (tfc_location_on_host(ir, a) && tfc_location_on_host(ir, b))) return true;
   if (a == ir->device_count || b == ir->device_count) return false;
-  return ir->devices[a]->info.address_space == ir->devices[b]->info.address_space; // virtual devices that share
+  // True for virtual devices with `,shared`.
+  return ir->devices[a]->info.address_space == ir->devices[b]->info.address_space;
 }
 
-// The copies of a value are next to each other in `transfers`, found through a chain.
+// All copies of a value, as a linked list in `transfers`.
 struct arranger {
   const struct tfc_ir *ir;
   const struct tfc_lane_schedule *lanes; // NULL: none
@@ -56,13 +58,13 @@ struct arranger {
   TFC_ARRAY(uint32_t) clocks;
   uint32_t *known;   // [queue * queue_count] clock after the last item of each queue
   uint32_t *need;    // [queue_count] scratch
-  uint32_t **queues; // [queue] item by position
+  uint32_t **queues; // [queue] its items by position
   uint32_t *queue_capacity;
   uint32_t *joint_clocks; // [ops] index of a joint's clock in joint_data, or TFC_NONE32
   TFC_ARRAY(uint32_t) joint_data;
   bool *arrived;                     // [transfers] handed over already
-  bool *early;                       // [ops] made on the host of feeds alone
-  uint32_t *early_begin, *early_end; // [queue_count] the items of each queue that are these or their copies
+  bool *early;                       // [ops] computed on the host from feeds alone
+  uint32_t *early_begin, *early_end; // [queue_count] the range of items that are early operations or their copies
 };
 
 static uint32_t find(const struct arranger *r, uint32_t value, uint16_t location) {
@@ -78,7 +80,8 @@ uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir,
   return TFC_NONE32;
 }
 
-// One entry per value and place that wants it and is not where it is. Constants are put there when planned.
+// Adds an entry for each value and place that needs it and does not have it. Constants are copied when the plan is
+// made.
 static tfc_status find_transfers(struct arranger *r) {
   const struct tfc_ir *ir = r->ir;
   for (size_t i = 0; i < ir->ops.count; i++) {
@@ -86,7 +89,7 @@ static tfc_status find_transfers(struct arranger *r) {
     for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
       uint32_t v = op->inputs[k].value;
       if (v == TFC_NONE32 || ir->values.data[v].kind == TFC_IR_CONST) continue;
-      if (op->inputs[k].variable != TFC_NONE32) continue; // named, not moved
+      if (op->inputs[k].variable != TFC_NONE32) continue; // a reference to the variable: nothing moves
       uint16_t from = tfc_value_location(ir, &ir->values.data[v]), to = tfc_input_location(ir, op, k);
       bool feed = ir->values.data[v].kind == TFC_IR_FEED;
       if (from == to || (feed && same_memory(ir, from, to)) || find(r, v, to) != TFC_NONE32) continue;
@@ -117,7 +120,7 @@ static void need_op(struct arranger *r, uint32_t op) {
   }
 }
 
-// Appends an item to its queue with waits for what `need` says and its clock does not cover.
+// Appends an item to its queue, with waits for those entries of `need` that its clock does not cover.
 static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *out) {
   uint32_t q = item.queue, n = r->a->queue_count;
   uint32_t *known = r->known + (size_t)q * n;
@@ -125,7 +128,7 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
   item.wait_begin = (uint32_t)r->waits.count;
   for (uint32_t o = 0; o < n; o++) {
     if (o == q || r->need[o] <= known[o]) continue;
-    bool covered = false; // by what another item that is waited for has itself waited for
+    bool covered = false; // by another item that is waited for, which has waited for this one itself
     for (uint32_t other = 0; other < n && !covered; other++) {
       if (other == o || other == q || r->need[other] <= known[other]) continue;
       const uint32_t *clock = r->clocks.data + (size_t)r->queues[other][r->need[other] - 1] * n;
@@ -159,7 +162,7 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
   return NULL;
 }
 
-// Copies of a value that is there now, right behind its producer.
+// Appends the copies of a new value right behind its producer.
 static tfc_status add_copies(struct arranger *r, uint32_t value, uint32_t producer) {
   const struct tfc_ir *ir = r->ir;
   for (uint16_t target = 0; target <= ir->device_count; target++) {
@@ -176,7 +179,7 @@ static tfc_status add_copies(struct arranger *r, uint32_t value, uint32_t produc
   return NULL;
 }
 
-struct edges { // ordering edges by their end, CSR
+struct edges { // ordering edges by the operation that waits, CSR
   uint32_t *begin, *from;
 };
 
@@ -212,7 +215,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
       continue;
     }
     need_op(r, value->op);
-    if (t != TFC_NONE32 && !r->arrived[t]) { // handed over: recorded once, by its first reader
+    if (t != TFC_NONE32 && !r->arrived[t]) { // handed over: its first reader records it
       r->arrived[t] = true;
       if (!tfc_array_push(&r->arrivals, t)) return TFC_PLAN_NO_MEMORY();
       item.arrival_count++;
@@ -225,7 +228,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
     return NULL;
   }
   TFC_RETURN_IF_ERROR(add_item(r, item, &r->a->item_of_op[id]));
-  for (uint32_t h = 0; r->lanes && h < n; h++) { // who helps with an operation knows that it has ended
+  for (uint32_t h = 0; r->lanes && h < n; h++) { // lanes that help with an operation know when it has ended
     if (!(r->lanes->helpers[id] >> h & 1)) continue;
     const uint32_t *clock = r->clocks.data + (size_t)r->a->item_of_op[id] * n;
     uint32_t *known = r->known + (size_t)h * n;
@@ -288,7 +291,7 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   struct arranger r = {.ir = ir, .lanes = lanes, .a = &a, .arena = arena};
   struct edges edges = {0};
   uint32_t q = a.queue_count;
-  TFC_ARRAY(uint32_t) versions = {0}; // VARIABLE values by writer
+  TFC_ARRAY(uint32_t) versions = {0}; // values that are versions of a VARIABLE, by writer
   r.first = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 1);
   r.known = TFC_ARENA_ARRAY(arena, uint32_t, (size_t)q * q);
   r.need = TFC_ARENA_ARRAY(arena, uint32_t, q);
@@ -310,7 +313,7 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   if (!tfc_array_reserve(&r.items, count + r.transfers.count) ||
       !tfc_array_reserve(&r.clocks, (count + r.transfers.count) * q))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t v = 0; v < ir->values.count; v++) { // what is there when the step begins
+  for (uint32_t v = 0; v < ir->values.count; v++) { // values that exist when the step begins
     const struct tfc_ir_value *value = &ir->values.data[v];
     if (r.first[v] == TFC_NONE32) continue;
     if (value->kind == TFC_IR_FEED || (value->kind == TFC_IR_VARIABLE && value->op == TFC_NONE32))
@@ -325,7 +328,7 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
       if (ir->values.data[versions.data[k]].op == sequence[i])
         TFC_TRY(s, add_copies(&r, versions.data[k], sequence[i]));
   }
-  for (uint32_t k = 0; k < q; k++) // the end of each queue is the end of the step
+  for (uint32_t k = 0; k < q; k++) // the step ends when all queues have ended
     if (a.queue_items[k]) r.items.data[r.queues[k][a.queue_items[k] - 1]].signals = true;
   a.item_count = (uint32_t)r.items.count;
   a.transfer_count = (uint32_t)r.transfers.count;

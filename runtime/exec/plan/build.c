@@ -1,12 +1,12 @@
 // From a graph to the operations that run.
 //
 // Accesses of a variable happen in the canonical order (groundwork.c): an operation reads the version that the last
-// update before it wrote, and the next update waits for it. With these edges in place, control edges matter only where
-// something other than a variable is changed (queues, tables, prints, assertions): the others are dropped.
+// update before it wrote, and the next update waits for the read. With these edges in place, control edges matter only
+// where something other than a variable is changed (queues, tables, prints, assertions): the others are dropped.
 //
-// Elided: constants, NoOp, views, variables, handles and reads have no operation. A source says what an output is then.
-// A read of a resource variable has to be a copy when one of its consumers comes after the variable's next update; a
-// reference is an alias and shows its reader what is there.
+// Elided: constants, NoOp, views, variables, handles and reads have no operation. A `source` says what their output is
+// instead. A read of a resource variable must be a copy if one of its consumers comes after the variable's next update.
+// A reference is an alias: its reader sees the variable's current value.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -20,7 +20,7 @@ struct source {
   const struct tfc_shape *view;
   uint32_t after; // operation that must have ended besides the producer, or TFC_NONE32
 };
-struct access { // of one variable, while walking
+struct access { // the accesses of one variable, in the walk over the canonical order
   uint32_t node;
   uint32_t version;                     // value id of the present version
   uint32_t writer;                      // operation, or TFC_NONE32
@@ -83,7 +83,7 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
   return false;
 }
 
-// Changes something that only control edges put in order: not variables, not a generator of its own.
+// Whether a node has an effect that only control edges put in order: not on variables, nor on its own random generator.
 static bool has_effect(const struct tfc_build *b, const struct tfc_node *n) {
   uint32_t f = n->def->flags;
   if (f & TFC_OP_SAVES) return true;
@@ -127,7 +127,7 @@ static bool keeps_control(const struct walk *w, uint32_t from, uint32_t to) {
 // --- Sources -----------------------------------------------------------------------------------------------------
 static tfc_status add_to_set(struct walk *w, uint32_t op) {
   if (op == TFC_NONE32) return NULL;
-  for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates do no harm; the common ones are near
+  for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates are harmless; most are found near the end
     if (w->set.data[w->set.count - 1 - i] == op) return NULL;
   return tfc_array_push(&w->set, op) ? NULL : TFC_PLAN_NO_MEMORY();
 }
@@ -146,8 +146,7 @@ static uint32_t output_number(const struct tfc_graph *g, struct tfc_output o) {
   return g->nodes[o.node].output_begin + (uint32_t)o.index;
 }
 
-// What an elided node stands for, for those that must come after it: its kept control inputs, and what its data inputs
-// come after.
+// What nodes after an elided node must wait for: its control inputs that are kept, and what its data inputs wait for.
 static tfc_status elided_after(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
@@ -210,7 +209,7 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
   struct tfc_ir_variable v = {.node = id, .device = device_of(w, id)};
   TFC_RETURN_IF_ERROR(tfc_session_variable(w->b->session, g, id, &v.variable));
   uint32_t index = TFC_NONE32;
-  for (size_t i = 0; i < w->ir->variables.count; i++) // two nodes may name one variable
+  for (size_t i = 0; i < w->ir->variables.count; i++) // two nodes may refer to the same variable
     if (w->ir->variables.data[i].variable == v.variable) index = (uint32_t)i;
   struct tfc_output o = {id, 0};
   bool reference = tfc_dtype_is_ref(tfc_output_dtype(g, o));
@@ -253,7 +252,7 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
 // --- Reads of resource variables ---------------------------------------------------------------------------------
 static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n);
 
-// The last place in the canonical order at which somebody uses an output, through views.
+// The last position in the canonical order at which an output is used, also through views.
 static uint32_t last_use(const struct walk *w, uint32_t node, int32_t index, int depth) {
   const struct tfc_graph *g = w->b->graph;
   uint32_t last = 0;
@@ -293,7 +292,7 @@ static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
   if (!(n->def->flags & TFC_OP_VIEW) || n->input_count == 0 || n->output_count == 0) return false;
   if (n->def->flags & TFC_OP_CHECKS) return false;
   if (keeps_shape(n)) return true;
-  // Nobody looks at the elements again: their number must be known to be the same.
+  // The view is not computed, so its number of elements must be known to be equal.
   const struct tfc_shape *in = &b->ground->shapes.shapes[output_number(b->graph, tfc_node_inputs(b->graph, n)[0])];
   const struct tfc_shape *out = &b->ground->shapes.shapes[n->output_begin];
   return tfc_shape_is_static(in) && tfc_shape_is_static(out) && tfc_shape_elements(in) == tfc_shape_elements(out);
@@ -398,7 +397,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
   uint32_t made;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &made));
   w->after[id] = made;
-  // Order: reads and writes of variables, what sources come after, control edges.
+  // Ordering edges: reads and writes of variables, what sources wait for, control edges.
   for (uint32_t k = 0; k < n->input_count; k++) {
     const struct tfc_ir_input *input = &op.inputs[k];
     uint32_t read = input->variable != TFC_NONE32 ? input->variable : alias_variable(ir, input->value);
@@ -436,8 +435,8 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
   return NULL;
 }
 
-// A sum over no dimensions, or over dimensions of size 1, as gradients of broadcasts end in: its input under another
-// shape. Not of a variable, whose later updates a sum does not show.
+// A sum over no dimensions, or over dimensions of size 1 (as at the end of gradients of broadcasts), is a view of its
+// input. Not for a variable, because the sum must not show later updates.
 static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   static const char *const names[] = {"Sum", "Mean", "Prod", "Max", "Min"};
   const struct tfc_graph *g = w->b->graph;
@@ -448,12 +447,12 @@ static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   const struct source *s = &w->sources[from];
   if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
   const struct tfc_shape *x = &w->b->ground->shapes.shapes[from], *y = &w->b->ground->shapes.shapes[n->output_begin];
-  // A number has no dimensions: what an unknown axis of one says is looked at when it runs.
+  // A scalar has no dimensions; if the axes are unknown, they are checked at run time.
   if (x->rank == 0 && !w->b->ground->shapes.values[output_number(g, tfc_node_inputs(g, n)[1])]) return false;
   return tfc_shape_is_static(x) && tfc_shape_is_static(y) && tfc_shape_elements(x) == tfc_shape_elements(y);
 }
 
-// A view with another shape is a slot of its own, whose address must be known before the step begins.
+// A view with another shape has a slot of its own, so the address must be known before the step begins.
 static bool view_can_follow(const struct walk *w, const struct tfc_node *n) {
   if (keeps_shape(n) || tfc_node_role(n) == TFC_ROLE_SPREAD) return true;
   const struct source *s = &w->sources[output_number(w->b->graph, tfc_node_inputs(w->b->graph, n)[0])];
@@ -497,7 +496,7 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
     if (s->kind == HANDLE && !must_copy(w, id, s->variable)) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));
       const struct access *a = &w->accesses.data[s->variable];
-      // Readers wait for the version's writer; a control edge from this read waits for that writer too.
+      // Readers wait for the writer of the version; so do nodes that have a control edge from this read.
       if (w->after[id] == TFC_NONE32) w->after[id] = a->writer;
       if (!w->b->ground->fed[n->output_begin])
         w->sources[n->output_begin] = (struct source){PLAIN, a->version, TFC_NONE32, NULL, w->after[id]};
@@ -507,7 +506,7 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
   return make_op(w, id);
 }
 
-static tfc_status note_updates(struct walk *w) { // variables must be there before anybody asks
+static tfc_status note_updates(struct walk *w) { // variables must be known before their accesses
   const struct tfc_graph *g = w->b->graph;
   for (uint32_t i = 0; i < w->b->ground->order_count; i++) {
     uint32_t id = w->b->ground->order[i];
@@ -578,7 +577,7 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE32;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) TFC_TRY(s, make_feed(&w, i));
   mark_effects(&w);
-  for (uint32_t i = 0; i < b->ground->order_count; i++) { // variables with no inputs of their own come first
+  for (uint32_t i = 0; i < b->ground->order_count; i++) { // variables without inputs come first
     const struct tfc_node *n = &g->nodes[b->ground->order[i]];
     if (is_variable(n) && !tfc_all_fed(b->ground, n) && !n->control_count)
       TFC_TRY(s, walk_node(&w, b->ground->order[i]));

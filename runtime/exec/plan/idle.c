@@ -1,28 +1,29 @@
 // Work that depends on nothing in the step, such as packing a weight, runs where its device would be idle anyway,
 // instead of right before its first reader, where it may be on the critical path.
 //
-// The order is simulated on estimates; an operation that rewrites made of variables and constants alone moves to the
-// last wait before it that is long enough. Memory is planned afterwards.
+// The order is simulated with estimated times. An operation that rewrites added and that depends only on variables and
+// constants moves to the last wait before it that is long enough. Memory is planned afterwards.
 #include <math.h>
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
 
-static const double shortest_us = 20; // a wait that counts
+static const double shortest_us = 20; // shorter waits do not count
 
 struct filler {
   const struct tfc_ir *ir;
   const uint32_t *sequence;
-  bool *waits;       // [op] for another operation
-  bool *at_once;     // [op] can run when the step begins, or when those that it goes on with have
-  double *idle;      // [position] for how long its device waits before it
-  uint32_t *wait;    // [position] the last wait of its device before it
-  uint32_t *before;  // [position] where it moves: right before the operation of that position
-  uint32_t *at_most; // [op] the position before which it must be, as what goes on with it is there; TFC_NONE32: none
+  bool *waits;      // [op] for another operation
+  bool *at_once;    // [op] can run when the step begins, or when the operations that it continues have run
+  double *idle;     // [position] how long its device waits before it
+  uint32_t *wait;   // [position] the last wait of its device before it
+  uint32_t *before; // [position] where it moves: right before the operation of that position
+  // [op] it must stay before this position, because the operation that continues it is there; TFC_NONE32: no such
+  // limit.
+  uint32_t *at_most;
 };
 
-// Where the operation at position `i` had better run: the last wait of its device that is long enough; as it is
-// where there is none.
+// The position to which the operation at `i` should move: the last wait of its device that is long enough, else `i`.
 static uint32_t better_place(struct filler *f, uint32_t i) {
   double us = f->ir->ops.data[f->sequence[i]].cost_us;
   uint32_t most = f->at_most[f->sequence[i]], end = most < i ? most : i, tries = 0;
@@ -45,8 +46,8 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
   struct filler f = {.ir = ir, .sequence = sequence};
   uint32_t moves = 0, at = 0;
   double length_us;
-  uint32_t *moved = malloc((count + 1) * sizeof *moved); // [position] the first that moves to before it
-  uint32_t *next = malloc((count + 1) * sizeof *next);   // [position] the next that moves to the same place
+  uint32_t *moved = malloc((count + 1) * sizeof *moved); // [position] the first operation that moves to before it
+  uint32_t *next = malloc((count + 1) * sizeof *next); // [position] the next operation that moves to the same position
   uint32_t *last = malloc((ir->device_count + 1) * sizeof *last), *old = malloc((count + 1) * sizeof *old);
   f.waits = calloc(ir->ops.count + 1, sizeof *f.waits);
   f.at_once = calloc(ir->ops.count + 1, sizeof *f.at_once);
@@ -68,7 +69,7 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
     f.wait[i] = last[op->device];
     if (f.idle[i] >= shortest_us) last[op->device] = i;
   }
-  for (uint32_t i = count; i-- > 0;) { // the last first: what goes on with another one comes after it
+  for (uint32_t i = count; i-- > 0;) { // backwards, because an operation that continues another comes after it
     const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
     f.before[i] = f.at_once[sequence[i]] ? better_place(&f, i) : i;
     moves += f.before[i] != i;

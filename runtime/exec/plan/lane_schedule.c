@@ -1,7 +1,7 @@
-// Operations side by side on the cores of one device: list scheduling by the longest remaining path (HEFT), where an
-// operation may also be split over several idle lanes. That pays where fewer operations are ready than lanes are idle,
-// and as far as its own loops can be split; splitting loses a little each time. A few ways to weigh this are simulated,
-// the shortest one is taken.
+// Operations side by side on the cores of one device: list scheduling by the longest remaining path (HEFT), in which an
+// operation may also be split over several idle lanes. Splitting is worth it if fewer operations are ready than lanes
+// are idle, and as far as the operation's loops can be split; it always costs a little. Several weightings are
+// simulated, and the shortest schedule is taken.
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,8 @@
 #include "runtime/exec/plan/plan_internal.h"
 
 enum { MOST_LANES = 16, MOST_OPS_TRIED = 20000 };
-// Whoever is idle may help with what is this long alone, and loses no more of all cores' time when split.
+// Idle lanes may help with an operation that is at least this long alone, if splitting uses the cores at least this
+// well.
 static const double worth_helping_us = 100, helped_well = 0.75;
 
 struct scheduler {
@@ -21,8 +22,8 @@ struct scheduler {
   double *rank; // [ops] longest path to the end
   uint32_t *topological, *waiting;
   double *ready_at;
-  struct tfc_order_heap events, ready; // with room for all
-  // Of the simulation that runs.
+  struct tfc_order_heap events, ready; // with room for all operations
+  // State of the running simulation.
   uint32_t idle; // a bit for each lane
   double busy_until[MOST_LANES], ready_work;
   uint32_t *sequence, count;
@@ -31,17 +32,18 @@ struct scheduler {
   bool *open;
 };
 struct manner {
-  uint32_t widest;   // lanes of one operation
-  double efficiency; // it is split over all, whoever else is ready, where that uses them this well; > 1: never
-  double patience;   // it waits for more lanes where it then ends this much (a share of its time) earlier; 0: never
+  uint32_t widest; // most lanes of one operation
+  // An operation is split over all lanes, even if others are ready, if that uses them at least this well; > 1: never.
+  double efficiency;
+  double patience; // it waits for more lanes if it then ends earlier by this share of its time; 0: never
 };
 
 static double took(const struct scheduler *s, uint32_t op, uint32_t lanes) {
   return s->took[(size_t)op * s->lanes + lanes - 1];
 }
 
-// What is not split takes the same on any number of lanes; the rest is the work of all cores, plus what they lost
-// together, as far as so many lanes lose it.
+// The time on `lanes` lanes: what cannot be split takes the same on any number; the rest is the work of all cores, plus
+// the loss from splitting, in proportion to the number of lanes.
 static void estimate(struct scheduler *s, const struct tfc_op_time *times) {
   double us = tfc_ns_per_tick() * 1e-3;
   for (size_t i = 0; i < s->ir->ops.count; i++) {
@@ -69,7 +71,7 @@ static tfc_status sort(struct scheduler *s) {
   return NULL;
 }
 
-// The idle lane that made most of what the operation reads, else the first.
+// The idle lane that computed most of the operation's inputs, else the first idle one.
 static uint32_t leader_of(const struct scheduler *s, uint32_t id, uint32_t idle) {
   const struct tfc_ir_op *op = &s->ir->ops.data[id];
   uint64_t bytes[MOST_LANES] = {0};
@@ -91,12 +93,12 @@ static uint32_t width_for(const struct scheduler *s, uint32_t id, uint32_t room)
   return width;
 }
 
-// When it starts if it had better wait for more lanes, else 0.
+// The time at which it should start if waiting for more lanes is better, else 0.
 static double better_later(const struct scheduler *s, uint32_t id, uint32_t width, struct manner manner, double now) {
   double until[MOST_LANES], best = now + took(s, id, width) * manner.patience, start = 0;
   if (manner.patience == 0) return 0;
   memcpy(until, s->busy_until, sizeof until);
-  for (uint32_t i = 1; i < s->lanes; i++) // few: sorted by insertion
+  for (uint32_t i = 1; i < s->lanes; i++) // only a few: insertion sort
     for (uint32_t k = i; k > 0 && until[k] < until[k - 1]; k--) {
       double t = until[k];
       until[k] = until[k - 1], until[k - 1] = t;
@@ -109,8 +111,8 @@ static double better_later(const struct scheduler *s, uint32_t id, uint32_t widt
   return start;
 }
 
-// Starts what is ready on the lanes that are idle, the longest path first; what had better wait lets shorter operations
-// by that end before it starts.
+// Starts ready operations on idle lanes, the longest path first. An operation that should wait lets shorter ones run if
+// they end before it starts.
 static void start_ready(struct scheduler *s, struct manner manner, double now) {
   enum { MOST_HELD = 64 };
   struct tfc_order_entry held[MOST_HELD];
@@ -120,7 +122,7 @@ static void start_ready(struct scheduler *s, struct manner manner, double now) {
     struct tfc_order_entry top = tfc_order_heap_pop(&s->ready);
     uint32_t id = top.id, idle_count = (uint32_t)__builtin_popcount(s->idle);
     double alone = took(s, id, 1), others = fmax(s->ready_work - alone, 0);
-    // As if the others that are ready were all as long as this one.
+    // Assumes that the other ready operations are as long as this one.
     uint32_t rivals = alone > 0 && others < alone * s->ready.count ? (uint32_t)ceil(others / alone) : s->ready.count;
     uint32_t room = idle_count / (rivals + 1);
     if (alone >= manner.efficiency * manner.widest * took(s, id, manner.widest)) room = idle_count;

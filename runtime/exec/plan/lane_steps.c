@@ -5,7 +5,7 @@
 
 #include "runtime/exec/plan/plan_internal.h"
 
-struct user { // of a range of memory
+struct user { // an item that uses a range of memory
   uint32_t item, next;
 };
 struct range { // [begin, end) with the item that wrote it and those that read it since
@@ -43,7 +43,7 @@ static bool use(struct orderer *o, struct range *r, uint32_t item) {
   return true;
 }
 
-// `item` waits for all that used what it writes.
+// Makes `item` wait for all that used the memory that it writes.
 static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end) {
   if (begin == end) return true;
   size_t at = first_behind(o, begin), upto = at;
@@ -66,7 +66,7 @@ static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end
   put[count++] = own;
   if (right.end) put[count++] = right;
   for (size_t k = gone; k < count; k++)
-    if (!tfc_array_push(&o->ranges, own)) return false; // room; its place is found below
+    if (!tfc_array_push(&o->ranges, own)) return false; // makes room; the position is found below
   size_t behind = o->ranges.count - (count > gone ? count - gone : 0) - upto;
   memmove(o->ranges.data + at + count, o->ranges.data + upto, behind * sizeof own);
   memcpy(o->ranges.data + at, put, count * sizeof own);
@@ -80,7 +80,7 @@ static bool read(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end)
   return true;
 }
 
-// Edges between items that use the same memory one after the other.
+// Adds edges between items that use the same memory one after the other.
 static tfc_status order_by_memory(struct orderer *o) {
   const struct tfc_ir *ir = o->ir;
   o->last = calloc(o->a->item_count + 1u, sizeof *o->last);

@@ -1,9 +1,10 @@
-// Every value with a static shape gets its place once. Items are walked in the sequence; what an item makes is placed
-// in the best-fitting free range of its arena, and what it reads last is freed behind it.
+// Every value with a static shape gets its place once. Items are walked in the order of the sequence: what an item
+// makes is placed in the best-fitting free range of its arena, and what it reads last is freed after it.
 //
 // Devices run at their own pace, so "freed" has a condition: a clock (for each queue, how many items must have ended).
-// An item may use a free range only where its own clock covers the range's condition: reuse never adds a wait. A range
-// whose condition nobody covers is kept to the end of the step. Then places are chosen again with all lifetimes known.
+// An item may use a free range only if its own clock covers the range's condition, so reuse never adds a wait. A range
+// whose condition no item covers is kept to the end of the step. Afterwards places are chosen a second time with all
+// lifetimes known, and the smaller result is used.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -15,30 +16,31 @@ struct range {
   uint32_t *condition; // [queues]
 };
 typedef TFC_ARRAY(struct range) range_list;
-struct block { // memory of one value or copy, or of several that were computed in place
+struct block { // memory of one value or copy, or of several values that are computed in place one after the other
   uint64_t offset, size;
   uint16_t location;
   bool placed, kept;
   bool reused;         // an output was computed in it
   bool freed;          // behind its last reader
   uint32_t readers;    // reads that are still to come
-  uint32_t from;       // the item that it lives from
-  uint32_t inside;     // of the block that it was computed in, TFC_NONE32: a place of its own
-  uint32_t *condition; // [queues] of the reads so far
+  uint32_t from;       // the item from which on it is used
+  uint32_t inside;     // the block in whose memory it is computed; TFC_NONE32: it has a place of its own
+  uint32_t *condition; // [queues] clock of the reads so far
 };
 struct planner {
   const struct tfc_ir *ir;
   const struct tfc_arrangement *a;
   struct tfc_arena *arena;
   struct tfc_memory_plan *plan;
-  range_list *free;  // [location], by offset
-  range_list *freed; // [location] since the last allocation: often nobody allocates any more
+  range_list *free; // [location], by offset
+  // [location] freed since the last allocation; they are merged only when there is another allocation.
+  range_list *freed;
   struct block *blocks;
   uint32_t *block_of_value, *block_of_copy;
   uint32_t *first_read, *reads; // [items] where in `reads` an operation's inputs begin; blocks, or TFC_NONE32
-  uint32_t *conditions;         // of the blocks
+  uint32_t *conditions;         // conditions of the blocks
   uint32_t block_count;
-  uint32_t now; // item
+  uint32_t now; // the current item
 };
 
 static bool covers(const uint32_t *clock, const uint32_t *condition, uint32_t n) {
@@ -86,7 +88,7 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
     struct range *r = &list->data[i];
     if (!covers(clock, r->condition, n)) continue;
     while (i + 1 < list->count && list->data[i + 1].offset == r->offset + r->size &&
-           covers(clock, list->data[i + 1].condition, n)) { // neighbours that are both free for this item
+           covers(clock, list->data[i + 1].condition, n)) { // join neighbours that are both free for this item
       struct range *next = &list->data[i + 1];
       for (uint32_t q = 0; q < n; q++)
         if (next->condition[q] > r->condition[q]) r->condition[q] = next->condition[q];
@@ -106,7 +108,8 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
     return NULL;
   }
   struct range *last = list->count ? &list->data[list->count - 1] : NULL;
-  if (last && last->offset + last->size == *top && covers(clock, last->condition, n)) { // grows at the end
+  // Extend the last range at the end.
+  if (last && last->offset + last->size == *top && covers(clock, last->condition, n)) {
     b->offset = last->offset;
     *top = last->offset + b->size;
     list->count--;
@@ -158,7 +161,7 @@ static tfc_status find_reads(struct planner *p) {
   return NULL;
 }
 
-// What input `input` of the operation at work is read from; NULL: nothing that has a place.
+// The block that input `input` of the current operation is read from; NULL: nothing with a place.
 static struct block *block_read(const struct planner *p, uint32_t input) {
   uint32_t b = p->reads[p->first_read[p->now] + input];
   return b == TFC_NONE32 ? NULL : &p->blocks[b];
@@ -177,7 +180,7 @@ static void done_by(const struct planner *p, struct block *b, const struct tfc_i
   if (item->position + 1 > b->condition[item->queue]) b->condition[item->queue] = item->position + 1;
 }
 
-// The input's block that an output may be computed in: one that nobody reads afterwards.
+// The block of an input in which an output may be computed: nothing reads the input afterwards.
 static struct block *in_place(const struct planner *p, const struct tfc_ir_op *op, uint32_t output,
                               const struct block *out, const uint32_t *clock) {
   uint32_t all = op->input_count >= 32 ? UINT32_MAX : (1u << op->input_count) - 1, candidates = 0;
@@ -190,7 +193,7 @@ static struct block *in_place(const struct planner *p, const struct tfc_ir_op *o
     if (!b || !b->placed || b->kept || b->reused || b->location != out->location || b->size != out->size) continue;
     if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[output]].bytes) continue;
     uint32_t own = 0;
-    bool refused = false; // by another input that lies there too
+    bool refused = false; // another input in the same block does not allow it
     for (uint32_t m = 0; m < op->input_count; m++) {
       if (block_read(p, m) != b) continue;
       own++;
@@ -245,7 +248,7 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
     done_by(p, b, item);
     if (--b->readers == 0 && !b->reused) TFC_RETURN_IF_ERROR(release(p, b));
   }
-  for (uint32_t i = 0; i < op->output_count; i++) { // made for nobody
+  for (uint32_t i = 0; i < op->output_count; i++) { // outputs without readers
     uint32_t v = op->outputs[i];
     if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
     struct block *b = &p->blocks[p->block_of_value[v]];
@@ -255,8 +258,8 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
 }
 
 // --- With all lifetimes known ----------------------------------------------------------------------------------------
-// The largest blocks choose their places first; that leaves fewer gaps than choosing in the order of the items. Two may
-// lie in one place where one begins when all that read the other have ended. Taken where it needs less.
+// Places are chosen for the largest blocks first, which leaves fewer gaps than choosing in the order of the items. Two
+// blocks may share a place if one begins after all readers of the other have ended. Used if it needs less memory.
 enum { MOST_BLOCKS = 6000, MOST_ON_SEVERAL = 3000 };
 
 static int by_size(const void *a, const void *b) {
@@ -277,7 +280,7 @@ static bool begins_after(const struct planner *p, const struct block *b, const s
 
 static tfc_status place_by_size(struct planner *p, uint16_t location) {
   struct block **blocks = TFC_ARENA_ARRAY(p->arena, struct block *, p->block_count + 1);
-  struct block **placed = TFC_ARENA_ARRAY(p->arena, struct block *, p->block_count + 1); // by offset
+  struct block **placed = TFC_ARENA_ARRAY(p->arena, struct block *, p->block_count + 1); // sorted by offset
   uint64_t *offsets = TFC_ARENA_ARRAY(p->arena, uint64_t, p->block_count + 1), top = 0;
   if (!blocks || !placed || !offsets) return TFC_PLAN_NO_MEMORY();
   uint32_t count = 0, placed_count = 0;
@@ -313,7 +316,8 @@ static tfc_status place_again(struct planner *p) {
   bool one = true;
   for (uint32_t i = 0; i < p->a->item_count; i++) one = one && p->a->items[i].queue == p->a->items[0].queue;
   if (p->block_count > (one ? MOST_BLOCKS : MOST_ON_SEVERAL)) return NULL;
-  for (uint32_t i = 0; i < p->block_count; i++) { // a place is held until all that was computed in it was read
+  // A place is held until everything that was computed in it has been read.
+  for (uint32_t i = 0; i < p->block_count; i++) {
     const struct block *b = &p->blocks[i];
     struct block *place = &p->blocks[place_of(p, i)];
     place->kept |= b->kept || (!b->freed && !b->reused);
@@ -356,7 +360,7 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
     new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]);
     p.blocks[p.block_of_value[v]].kept = value->fetched;
   }
-  for (size_t v = 0; v < values; v++) { // a view that runs reads and keeps its input's memory
+  for (size_t v = 0; v < values; v++) { // a view that runs reads its input and keeps the input's memory
     uint32_t root = (uint32_t)v;
     while (ir->values.data[root].alias != TFC_NONE32) root = ir->values.data[root].alias;
     if (root != v) p.block_of_value[v] = p.block_of_value[root];

@@ -1,8 +1,8 @@
-// The order of operations. There are three ways to one kind of answer, a topological order: a sequence from outside
-// (the placer's simulation) is followed as far as dependencies allow, and a legal one exactly; one device runs in order
-// of node ids, as the graph was written, with updates as soon as possible, which frees gradients early; several devices
-// get a list schedule: start times simulated with estimated costs, where operations with an order from outside go
-// first, then the longest remaining path, then the lowest node id.
+// The order of operations is a topological order, made in one of three ways. A sequence from outside (the placer's
+// simulation) is followed as far as dependencies allow, and exactly if it is legal. One device runs in the order of
+// node ids, as the graph was written, with updates as soon as possible, which frees gradients early. Several devices
+// get a list schedule: start times are simulated with estimated costs; operations with an order from outside go first,
+// then those with the longest remaining path, then those with the lowest node id.
 #include <math.h>
 #include <stdlib.h>
 
@@ -89,8 +89,8 @@ static uint32_t sort(const struct tfc_ir *ir, struct tfc_order_graph *g, uint32_
   return count;
 }
 
-// What rewrites made goes before all that wait for it: a packed weight before its first reader, a chain before the
-// first that reads one of its values.
+// An operation that a rewrite added goes before all that wait for it: a packed weight before its first reader, a chain
+// before the first reader of one of its values.
 static tfc_status before_readers(const struct tfc_ir *ir, struct tfc_order_graph *g, double *keys) {
   tfc_status s = NULL;
   size_t n = ir->ops.count;
@@ -120,7 +120,7 @@ double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to
   return 5 + (double)bytes / 10e3;
 }
 
-// The rule of the simulation, on estimates: operations take cost_us.
+// Follows the simulation's rules with estimated times: operations take cost_us.
 static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
   tfc_status s = NULL;
@@ -284,7 +284,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the sequence names node %u of %u", spec->sequence[i], ir->graph->node_count);
       by_node[spec->sequence[i]] = i;
     }
-    for (size_t i = 0; i < ir->fused.count; i++) { // one operation for several begins where the last of them does
+    for (size_t i = 0; i < ir->fused.count; i++) { // a fused operation begins where the last of its members would
       struct tfc_ir_fused f = ir->fused.data[i];
       if (by_node[f.node] < spec->sequence_count) by_node[f.into] = fmax(by_node[f.into], by_node[f.node]);
     }

@@ -1,5 +1,5 @@
-// A partial run is an ordinary run in ready order whose feeds become ready when they are given, and which stops when
-// nothing is left to do but wait: for feeds, or for other steps.
+// A partial run is an ordinary run in ready order. Its feeds become ready when they are given, and it stops when it can
+// only wait: for feeds, or for other steps.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -10,7 +10,7 @@ struct tfc_partial {
   struct tfc_run run;
   struct tfc_step step;
   struct tfc_resources *own;  // of the step
-  struct tfc_tensor *feeds;   // [feed_count], borrowed while they are given
+  struct tfc_tensor *feeds;   // [feed_count], borrowed during the call that gives them
   struct tfc_tensor *fetches; // [fetch_count]
   bool *fed, *fetched, *wanted;
   bool begun;
@@ -20,7 +20,7 @@ static tfc_str name_of(const struct tfc_partial *p, struct tfc_output o) {
   return p->plan->ir.graph->nodes[o.node].name;
 }
 
-// Is all there that the call wants?
+// Whether all fetches of the call are there.
 static bool has_all(const struct tfc_partial *p) {
   for (uint32_t i = 0; i < p->plan->fetch_count; i++)
     if (p->wanted[i] && p->fetches[i].dtype == TFC_DTYPE_NONE) return false;
@@ -146,7 +146,7 @@ tfc_status tfc_partial_run(struct tfc_partial *p, const struct tfc_partial_call 
   for (uint32_t i = 0; i < call->fetch_count; i++) {
     uint32_t k = call->fetches[i];
     p->wanted[k] = false;
-    if (s) continue; // stays for a later call
+    if (s) continue; // a fetch that failed stays for a later call
     p->fetched[k] = true;
     fetches[i] = p->fetches[k];
     p->fetches[k] = (struct tfc_tensor){0};
@@ -159,7 +159,7 @@ void tfc_partial_end(struct tfc_partial *p) {
   if (p->begun) {
     tfc_gate_enter_dynamic(&p->plan->session->gate);
     uint32_t mode = tfc_float_mode_enter();
-    if (p->run.in_flight) { // what still waits for other steps is given up
+    if (p->run.in_flight) { // operations that still wait for other steps are cancelled
       tfc_run_fail(&p->run, tfc_status_make(TFC_CANCELLED, "the partial run has ended"));
       tfc_run_loop(&p->run);
     }

@@ -1,13 +1,13 @@
 // The static plan: slots, prepared segments and the list of what is submitted each step.
 //
-// A slot is a tensor record that a producer's output and its consumers' inputs share. Slots with a place follow their
-// arena; those of variables are the variables' own; those of feeds are set each step; the others are filled by kernels
-// and released behind their last reader.
+// A slot is a tensor record that a producer's output and its consumers' inputs share. Slots with a planned place point
+// into their arena; slots of variables are the variables' own; slots of feeds are set at each step; the others are
+// filled by kernels and released after their last reader.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
 
-struct uploaded { // a constant at a device with its own memory
+struct uploaded { // a constant copied to a device with its own memory
   uint32_t value;
   uint16_t device;
   struct tfc_tensor *slot;
@@ -25,7 +25,8 @@ struct maker {
   TFC_ARRAY(struct tfc_feed_view) feed_views;
   TFC_ARRAY(struct tfc_tensor *) unplanned;
   TFC_ARRAY(struct uploaded) uploads;
-  uint32_t *last_reader; // [values] item that reads an unplanned value last; NONE: several queues or nobody
+  // [values] the item that reads an unplanned value last; NONE: readers on several queues, or none.
+  uint32_t *last_reader;
 };
 
 static struct tfc_tensor *new_slot(struct maker *m) {
@@ -34,14 +35,15 @@ static struct tfc_tensor *new_slot(struct maker *m) {
 
 static tfc_status place(struct maker *m, struct tfc_tensor *slot, tfc_dtype dtype, const struct tfc_shape *shape,
                         uint64_t bytes, uint16_t location, uint64_t offset) {
-  struct tfc_place p = {slot, offset, location, bytes, dtype, shape}; // shapes of values and views stay with the ir
+  struct tfc_place p = {slot, offset, location, bytes, dtype, shape}; // the ir owns shapes of values and views
   return tfc_array_push(&m->places, p) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
 static tfc_status make_value_slot(struct maker *m, uint32_t v) {
   const struct tfc_ir_value *value = &m->ir->values.data[v];
   switch (value->kind) {
-  case TFC_IR_CONST: m->value_slots[v] = (struct tfc_tensor *)(uintptr_t)value->constant; return NULL; // only read
+  // It is never written.
+  case TFC_IR_CONST: m->value_slots[v] = (struct tfc_tensor *)(uintptr_t)value->constant; return NULL;
   case TFC_IR_VARIABLE: m->value_slots[v] = &m->ir->variables.data[value->variable].variable->value; return NULL;
   default: break;
   }
@@ -94,8 +96,8 @@ static tfc_status upload(struct maker *m, uint32_t v, uint16_t device, struct tf
   return NULL;
 }
 
-// The slot from which an operation reads, at its own location, with its own view. `out_read`: where it is a variable's
-// memory that is read by value.
+// The slot from which an operation reads, in its own memory, with the shape of its view. `out_read`: set if it is a
+// variable that is read by value.
 static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32_t k, struct tfc_tensor **out,
                              struct tfc_variable_read *out_read) {
   const struct tfc_ir_input *in = &op->inputs[k];
@@ -155,7 +157,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   const struct tfc_ir *ir = m->ir;
   const struct tfc_ir_op *op = &ir->ops.data[m->a->items[item].op];
   uint32_t n = op->input_count, k = op->output_count;
-  // One piece of memory for all its arrays: operations are many, and most have few inputs.
+  // One allocation for all its arrays, because there are many operations with few inputs each.
   const size_t shapes_size = (n + k) * sizeof(struct tfc_shape);
   const size_t size = (2 * n + k + n + k) * sizeof(struct tfc_tensor *) + (n + k) * sizeof(struct tfc_variable *) +
                       n * (sizeof(struct tfc_variable_read) + sizeof(tfc_dtype));
@@ -202,7 +204,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     dtypes[i] = value->dtype;
     if (value->kind == TFC_IR_CONST && tfc_dtype_is_plain(value->dtype)) {
       values[i] = value->constant;
-      if (in->view) { // the same bytes in the view's shape
+      if (in->view) { // the same bytes with the shape of the view
         struct tfc_tensor *seen = new_slot(m);
         if (!seen) return TFC_PLAN_NO_MEMORY();
         *seen = *value->constant;
@@ -225,7 +227,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
       output_shapes[i] = ir->values.data[v].shape;
       continue;
     }
-    // A reference: consumers read the variable itself; what the kernel puts here is dropped.
+    // A reference: consumers read the variable itself, and the kernel's output is dropped.
     if (!(outputs[i] = new_slot(m))) return TFC_PLAN_NO_MEMORY();
     output_shapes[i] = TFC_SHAPE_UNKNOWN;
     if (op->output_variables && op->output_variables[i] != TFC_NONE32) {
@@ -240,8 +242,8 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   return NULL;
 }
 
-// The item that reads an unplanned value last, where all its readers are on its producer's queue; with lanes, whose
-// order says nothing, where there is one reader.
+// The item that reads an unplanned value last, if all readers are on the producer's queue; with lanes, which have no
+// order, if there is a single reader.
 static void find_last_readers(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   enum { SEVERAL = UINT32_MAX - 1 };
@@ -293,7 +295,7 @@ static tfc_status prepare_segments(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   tfc_status s = NULL;
   uint32_t queues = a->queue_count, segments = 0, submissions = 0, points = 0, position = 0, placed = 0;
-  uint32_t *open = calloc(queues, sizeof *open); // index of the submission that a queue's items join, + 1
+  uint32_t *open = calloc(queues, sizeof *open); // [queue] 1 + index of the submission that its next items join
   uint32_t *of_item = calloc(a->item_count + 1u, sizeof *of_item);
   uint32_t *op_count = calloc(a->item_count + 1u, sizeof *op_count), *first_item = NULL, *last_item = NULL;
   uint32_t *arrival_count = calloc(a->item_count + 1u, sizeof *arrival_count);
@@ -405,7 +407,7 @@ struct tfc_plan_edges {
   TFC_ARRAY(struct tfc_plan_edge) list;
 };
 
-// Ordering edges with joints left out: from every operation behind a joint.
+// Ordering edges without joints: from every operation that a joint waits for.
 static tfc_status add_control(struct maker *m, struct tfc_plan_edges *edges, const uint32_t *begin,
                               const uint32_t *sources, uint32_t from, uint32_t to, uint32_t *seen, uint32_t mark) {
   TFC_ARRAY(uint32_t) stack = {0};
@@ -519,7 +521,7 @@ out:
   return s;
 }
 
-// Limits count arena and variables together: a placement that cannot fit fails when it is planned.
+// Limits count the arena and the variables together, so a placement that cannot fit fails when it is planned.
 static tfc_status check_limits(const struct tfc_plan *plan) {
   for (uint32_t d = 0; d < plan->ir.device_count; d++) {
     const struct tfc_device_info *info = &plan->ir.devices[d]->info;
@@ -570,7 +572,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   plan->spans = tfc_arena_zalloc(&plan->arena, sizeof *plan->spans * (locations + 1) + 64);
   plan->semaphores = TFC_ARENA_ARRAY(&plan->arena, struct tfc_semaphore *, queues);
   plan->base = TFC_ARENA_ARRAY(&plan->arena, uint64_t, queues);
-  const uint32_t one[2] = {1, 0}; // lanes are one submission
+  const uint32_t one[2] = {1, 0}; // all lanes are one submission
   plan->queue_items = keep(&plan->arena, lanes ? one : a.queue_items, queues, sizeof *a.queue_items);
   if (!m.value_slots || !m.copy_slots || !m.last_reader || !plan->arena_size || !plan->arena_generation ||
       !plan->spans || !plan->semaphores || !plan->base || !plan->queue_items)
@@ -597,7 +599,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   plan->unplanned_count = (uint32_t)m.unplanned.count;
   if (!plan->places || !plan->feed_views || !plan->unplanned)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  // Drivers see places when they prepare.
+  // Drivers need the places when they prepare.
   TFC_TRY(s, tfc_plan_settle(plan));
   for (uint32_t i = 0, k = 0; i < plan->submission_count; i++) {
     struct tfc_submission *sub = &plan->submissions[i];
@@ -614,7 +616,7 @@ out:
 }
 
 void tfc_plan_static_deinit(struct tfc_plan *plan) {
-  for (uint32_t q = 0; q < plan->queue_count; q++) { // semaphores may still be looked at by who signalled them
+  for (uint32_t q = 0; q < plan->queue_count; q++) { // a thread that signalled one may still be using it
     struct tfc_device *d = plan->ir.devices[q % plan->ir.device_count];
     if (plan->semaphores[q] && q < plan->ir.device_count) tfc_status_free(d->driver->synchronize(d));
   }

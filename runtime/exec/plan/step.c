@@ -1,7 +1,7 @@
-// One step of a static plan: set feeds, submit everything in the order of the sequence, wait for the ends of the
-// queues, hand out fetches. Submitting never waits, and every wait is for something that was submitted before, on
-// queues that run in order: a step always ends. Submissions of a step are not mixed with those of another (one lock in
-// the process), so that two steps never wait for each other crosswise.
+// One step of a static plan: set feeds, submit everything in the order of the sequence, wait until the queues have
+// ended, return fetches. Submitting never waits, and every wait is for something that was submitted before, on queues
+// that run in order: so a step always ends. Submissions of two steps are not mixed (one lock in the process), so that
+// two steps never wait for each other in a circle.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -41,7 +41,7 @@ static void set_feeds(struct tfc_plan *plan, const struct tfc_tensor *feeds) {
   for (uint32_t i = 0; i < plan->feed_view_count; i++) {
     const struct tfc_feed_view *v = &plan->feed_views[i];
     *v->slot = feeds[v->feed];
-    v->slot->buffer = NULL; // borrowed for the step
+    v->slot->buffer = NULL; // the feed was borrowed for the step
     if (v->view) v->slot->shape = *v->view;
   }
 }
@@ -65,7 +65,7 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
       s = driver->submit(sub->device, sub->prepared, step, waits, sub->wait_count, signals, sub->signal_count);
     if (!s) continue;
     refused++;
-    // The step has failed; whoever waits for this must go on, to see that.
+    // The step has failed; its waiters must go on, to find that out.
     tfc_step_fail(step, tfc_status_annotate(s, "submitting to %s", sub->device->info.name));
     for (uint32_t k = 0; k < sub->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
   }
@@ -75,7 +75,7 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
 
 enum { POLL_NS = 5000000 };
 
-// What ran, or was to run next, on each device when the time was over; read when all of them have stopped.
+// What each device was running, or would run next, when the deadline passed; read when all devices have stopped.
 static tfc_status too_late(const struct tfc_plan *plan, const struct tfc_step *step) {
   const struct tfc_graph *g = plan->ir.graph;
   struct tfc_text text = {0};
@@ -175,7 +175,8 @@ static void measure(struct tfc_plan *plan, const struct tfc_run_options *options
     tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
 }
 
-// Variables go where the plan wants them. Steps side by side read them there: copies of a plan want the same.
+// Moves variables to the devices where the plan needs them. Copies of a plan, whose steps overlap, need the same
+// places.
 static tfc_status move_variables(struct tfc_plan *plan) {
   tfc_status s = NULL;
   if (plan->own_arenas) pthread_mutex_lock(&plan->session->run_lock);
@@ -188,7 +189,7 @@ out:
   return s;
 }
 
-// `plan` or the same in lanes. Under run_lock, or the plan's own.
+// Runs `plan`, or its second plan in lanes. The caller holds run_lock, or the plan's own lock.
 static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                       const struct tfc_run_options *options) {
   tfc_status s = NULL;
@@ -210,8 +211,8 @@ static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, str
   set_feeds(plan, feeds);
   uint32_t refused = submit_all(plan, &step);
   wait_end(plan, &step, options, deadline);
-  // In place of what was refused its semaphore was signalled, ahead of what the same queue took before: that may still
-  // use the step.
+  // The semaphore of a refused submission was signalled at once, while earlier submissions of the same queue may still
+  // use the step: wait for these.
   for (uint32_t d = 0; refused && d < plan->ir.device_count; d++)
     s = tfc_status_join(s, plan->ir.devices[d]->driver->synchronize(plan->ir.devices[d]));
   for (uint32_t q = 0; q < plan->queue_count; q++) plan->base[q] += plan->queue_items[q];

@@ -1,9 +1,9 @@
 // Fusion of element-wise operations (exact: the loops are the operations' own, in the same order).
 //
-// Which operations go together: every operation has a level, the highest of its inputs', one more wherever an edge
+// Which operations are fused: every operation has a level, the highest of its inputs' levels, plus one for an edge that
 // cannot be inside a chain (another device, another space of rows × columns, not element-wise, an ordering edge).
-// Operations of one level that are joined by edges inside form a chain. A path from a chain through an operation
-// outside and back would have to rise in level, so chains never make cycles.
+// Operations of one level that are joined by edges that can be inside form a chain. A path from a chain through an
+// operation outside and back would have to rise in level, so chains never make cycles.
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct space {
 
 struct candidate { // by op
   bool eligible;
-  uint8_t whole; // a bit for each input that another operation makes, as large as the space
+  uint8_t whole; // a bit for each input that is computed by another operation and has the size of the space
   uint16_t device;
   uint32_t level;
   struct space space;
@@ -28,7 +28,7 @@ struct candidate { // by op
   tfc_binary_loop *binary;
 };
 
-struct edges { // ordering edges by where they come from, CSR
+struct edges { // ordering edges by the operation that they leave, CSR
   uint32_t *begin, *to;
 };
 
@@ -36,7 +36,7 @@ struct fusion {
   struct tfc_ir *ir;
   struct tfc_arena arena; // scratch
   struct candidate *ops;
-  uint32_t *chain; // union-find over ops: joined ones are in one chain
+  uint32_t *chain; // union-find over ops: one set is one chain
   uint32_t op_count;
   struct tfc_ir_readers readers;
   struct edges edges;
@@ -55,8 +55,8 @@ static struct space space_of(const struct tfc_shape *shape) {
   return (struct space){columns > 0 ? elements / columns : 0, columns};
 }
 
-// Rows of an operand that stand for several of the space: its dimensions but the last are 1, then equal to the whole's,
-// then 1 again.
+// Whether rows of an operand are used for several rows of the space: its leading dimensions are 1, then equal to the
+// space's, then 1 again.
 static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *whole, struct tfc_chain_operand *out) {
   enum { BEHIND, EQUAL, BEFORE } part = BEHIND;
   out->each = out->cycle = 1;
@@ -78,7 +78,7 @@ static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *who
   return true;
 }
 
-// How an operand lies in the space; false where strides cannot say it.
+// The strides of an operand in the space; false: strides cannot express it.
 static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole, struct space space,
                  struct tfc_chain_operand *out) {
   int64_t elements = tfc_shape_elements(operand), last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
@@ -141,7 +141,7 @@ static uint32_t producer_of(const struct tfc_ir *ir, uint32_t value) {
   return v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE ? v->op : TFC_NONE32;
 }
 
-// Can the edge to input `k` of an operation be inside a chain?
+// Whether the edge to input `k` of an operation can be inside a chain.
 static bool inside(const struct fusion *f, uint32_t from, uint32_t to, uint32_t k) {
   const struct candidate *a = &f->ops[from], *b = &f->ops[to];
   return a->eligible && b->eligible && b->whole >> k & 1 && a->device == b->device && a->space.rows == b->space.rows &&
@@ -203,12 +203,12 @@ static tfc_status sort_and_level(struct fusion *f) {
         if (--missing[f->readers.ops[r]] == 0) f->order[done++] = f->readers.ops[r];
     }
   }
-  f->op_count = done == n ? n : 0; // a cycle is not ours to report
+  f->op_count = done == n ? n : 0; // a cycle is reported elsewhere
   return NULL;
 }
 
-// Operations that come from what is there anyway (a weight times its decay) have low levels; they rise to that of their
-// first reader, where they can be inside the same chain. Not where two temporaries would have to be kept for it.
+// An operation that depends only on values that exist when the step begins (a weight times its decay) has a low level.
+// It is raised to the level of its first reader if both can be in one chain, unless that needs two temporaries.
 static void raise_levels(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
   for (uint32_t at = f->op_count; at-- > 0;) {
@@ -298,7 +298,7 @@ const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op) {
   return !op->dead && op->def == &chain_def ? &((const struct state *)op->state)->chain : NULL;
 }
 
-// Operand of a value in memory, as a step reads it; -1: no room.
+// The operand for a value in memory, as a step of the chain reads it; -1: no room.
 static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
                               const struct tfc_shape *whole, int output) {
   struct tfc_chain_operand operand = {.size = sizeof(float)};
@@ -326,7 +326,7 @@ static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const 
   return (int16_t)r->chain.operand_count++;
 }
 
-// Where a step reads an input from: a register, an output of this chain, or memory.
+// Where a step of the chain reads an input: a register, an output of this chain, or memory.
 static int16_t source(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
                       const struct tfc_shape *whole) {
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++)
@@ -347,8 +347,8 @@ static void begin_chain(struct running *r, struct space space) {
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE32;
 }
 
-// Appends one operation. `uses`: reads of its value by later members; `outside`: somebody else reads it too. False
-// where there is no room (the chain is then as it was for all that counts: it is closed and a new one begun).
+// Appends one operation. `uses`: reads of its value by later members; `outside`: others read it, too. False: no room;
+// then the chain is closed unchanged, and a new one begins.
 static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct candidate *c,
                    uint32_t uses, bool outside) {
   if (r->chain.step_count == TFC_CHAIN_STEPS || r->chain.operand_count + 3 > TFC_CHAIN_OPERANDS) return false;
@@ -360,7 +360,8 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   struct tfc_chain_step step = {.unary = c->unary, .binary = c->binary, .register_size = sizeof(float)};
   step.a = source(r, ir, &op->inputs[0], whole);
   step.b = op->input_count > 1 ? source(r, ir, &op->inputs[1], whole) : 0;
-  // A register that is read for the last time here is not written in the same step: loops may not alias freely.
+  // A register that is read for the last time in a step is not written in the same step, because the loops must not
+  // alias.
   if (outside) {
     r->outputs[r->output_count] = op->outputs[0];
     step.out = memory_operand(r, ir, NULL, whole, (int)r->output_count++);
@@ -434,7 +435,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
   return NULL;
 }
 
-// Counts who reads the value of members[at]: later members before `end`, and anybody else.
+// Counts the readers of members[at]: later members before `end`, and others.
 static void count_readers(const struct fusion *f, const uint32_t *members, uint32_t at, uint32_t end,
                           uint32_t *out_uses, bool *out_outside) {
   uint32_t v = f->ir->ops.data[members[at]].outputs[0];
@@ -448,10 +449,10 @@ static void count_readers(const struct fusion *f, const uint32_t *members, uint3
     else
       *out_outside = true;
   }
-  if (*out_uses == 0) *out_outside = true; // nobody: keep it where it was
+  if (*out_uses == 0) *out_outside = true; // no reader: keep its output in memory, where it was
 }
 
-// Is this operation read by an update alone? The update may then compute it on the way (updates.c).
+// Whether this operation is read only by an update, which can then compute it itself (updates.c).
 static bool feeds_an_update(const struct fusion *f, uint32_t id) {
   uint32_t v = f->ir->ops.data[id].outputs[0], first = f->readers.begin[v];
   if (f->readers.begin[v + 1] != first + 1 || f->ir->values.data[v].fetched) return false;
@@ -461,14 +462,14 @@ static bool feeds_an_update(const struct fusion *f, uint32_t id) {
          update->inputs[tfc_apply_gradient(update->def)].value == v;
 }
 
-// Members in topological order; as many chains as they need.
+// Members in topological order; makes as many chains as they need.
 static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t count) {
   enum { most = TFC_CHAIN_STEPS / 2 };
   for (uint32_t begin = 0; begin < count;) {
     uint32_t end = begin + most < count ? begin + most : count, taken = 0;
     struct running r;
     bool again = true;
-    while (again) { // what is read outside depends on where the chain ends: settle on an end first
+    while (again) { // which values are read outside depends on where the chain ends, so find the end first
       again = false;
       begin_chain(&r, f->ops[members[begin]].space);
       for (taken = 0; begin + taken < end; taken++) {
@@ -492,7 +493,7 @@ static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t
   return NULL;
 }
 
-// Which operations are of one chain.
+// Collects the operations of each chain.
 static tfc_status find_groups(struct fusion *f) {
   const uint32_t n = f->op_count = (uint32_t)f->ir->ops.count;
   f->ops = TFC_ARENA_ARRAY(&f->arena, struct candidate, n + 1);
@@ -508,15 +509,15 @@ static tfc_status find_groups(struct fusion *f) {
   return NULL;
 }
 
-// --- Computing again ------------------------------------------------------------------------------------------------
-// A multiple of a value, or a sum with a number, or with a number for each row or column, that several chains read
-// (both ways of an activation or a normalisation, often): each computes it again from the value, instead of keeping
-// every such form of it in memory. The bits are the same.
+// --- Recomputing -----------------------------------------------------------------------------------------------------
+// A multiple of a value, or the sum of a value and a number (or a number for each row or column), is often read by
+// several chains: both directions of an activation or a normalisation. Each chain computes it again from the value, so
+// that it need not be kept in memory. The result is the same to the bit.
 static bool is_cheap(const struct fusion *f, uint32_t id) {
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (op->dead || !f->ops[id].eligible || op->input_count != 2 || ir->values.data[op->outputs[0]].fetched) return false;
-  for (uint32_t k = 0; op->def->is_cheap && k < 2; k++) { // a variable may be another one later
+  for (uint32_t k = 0; op->def->is_cheap && k < 2; k++) { // a variable may have another value later
     if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&
         ir->values.data[op->inputs[!k].value].kind != TFC_IR_VARIABLE &&
         is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space) &&
@@ -526,18 +527,18 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
   return false;
 }
 
-struct reader {      // of a value
-  uint32_t op, like; // a copy is like the operation that it was made of
-  uint32_t group;    // whose chain it will be in
-  uint32_t next;     // index of the next copy that reads the same value, TFC_NONE32: none
+struct reader {      // a reader of a value
+  uint32_t op, like; // `like`: the operation that this one is a copy of
+  uint32_t group;    // the chain that it will be in
+  uint32_t next;     // the next copy that reads the same value, TFC_NONE32: none
 };
 struct copies {
   TFC_ARRAY(struct reader) all;
   uint32_t *first;                        // [values] index in `all` of a copy that reads it, TFC_NONE32: none
-  TFC_ARRAY(struct reader) readers, made; // of the value in question
+  TFC_ARRAY(struct reader) readers, made; // readers of the current value
 };
 
-// Computes operation `id` for a reader's chain, too.
+// Also computes operation `id` for a reader's chain.
 static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t id, struct reader *reader) {
   struct tfc_ir *ir = f->ir;
   struct tfc_ir_op again = ir->ops.data[id];
@@ -562,7 +563,7 @@ static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t 
   return NULL;
 }
 
-// Operations come readers first, so that what a copy reads may itself be computed again.
+// Operations come in reverse order, readers first, so that the inputs of a copy may be recomputed, too.
 static tfc_status compute_again_for_readers(struct fusion *f, struct copies *copies, uint32_t id) {
   struct tfc_ir *ir = f->ir;
   const uint32_t v = ir->ops.data[id].outputs[0];
@@ -633,11 +634,11 @@ static tfc_status fuse_groups(struct fusion *f) {
 
 static tfc_status fuse_chains(struct tfc_ir *ir) {
   tfc_status s = NULL;
-  const size_t count = ir->ops.count, each = 160; // bytes of scratch, about
+  const size_t count = ir->ops.count, each = 160; // bytes of scratch per operation, about
   struct fusion f = {.ir = ir, .arena.block_size = count * each};
   TFC_TRY(s, find_groups(&f));
   TFC_TRY(s, compute_again(&f));
-  if (ir->ops.count != count) { // readers read other values now
+  if (ir->ops.count != count) { // readers have other inputs now
     tfc_arena_deinit(&f.arena);
     f = (struct fusion){.ir = ir, .arena.block_size = ir->ops.count * each};
     TFC_TRY(s, find_groups(&f));

@@ -54,19 +54,19 @@ static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
                                                      .attrs = "",
                                                      .kernel = packed_product_kernel};
 
-// Products of an operation: a product alone, or the terms of a sum.
+// The products of an operation: a single product, or the terms of a sum.
 static uint32_t products_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_product_form *out) {
   if (!tfc_is_product_sum(op)) return tfc_is_product(ir, op, out);
   memcpy(out, ((const struct tfc_product_sum *)op->state)->products, op->input_count / 2 * sizeof *out);
   return op->input_count / 2;
 }
-// What the i-th of them reads on its right side.
+// What the i-th product reads as its right side.
 static uint32_t right_side(const struct tfc_ir_op *op, uint32_t i) {
   return op->input_count % 2 + 2 * i + 1;
 }
 
-// One operation that packs rows of `b` of product `p`, after those of *value (TFC_NONE32: the first); *value becomes
-// what it makes.
+// Adds one operation that packs rows of `b` of product `p`, after those of *value (TFC_NONE32: the first); *value
+// becomes its output.
 static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                             const struct pack_piece *piece, uint32_t *value) {
   static const uint32_t over_begun[] = {1u << 1};
@@ -113,7 +113,7 @@ static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc
 // The operations that pack `b` of product `p`; *out_value is the packed matrix.
 static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                            const struct tfc_product_form *p, uint32_t *out_value) {
-  enum { ROWS = 64, BYTES = 1 << 19 }; // of a piece: ROWS at a time, until it has about BYTES
+  enum { ROWS = 64, BYTES = 1 << 19 }; // of a piece: multiples of ROWS rows, about BYTES
   const int64_t row_bytes = (p->n > 0 ? p->n : 1) * (int64_t)sizeof(float);
   const int64_t rows = (BYTES / row_bytes + ROWS - 1) / ROWS * ROWS, step = rows > ROWS ? rows : ROWS;
   struct pack_piece piece = {.form = *p, .last = p->k};
@@ -127,8 +127,8 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
   return NULL;
 }
 
-// `packed[i]`: the packed matrix that the i-th product is to read, TFC_NONE32 for its own; `split[i]`: for the tile
-// unit. Where one of a sum goes there, all do.
+// `packed[i]`: the packed matrix that the i-th product reads, TFC_NONE32: its own right side; `split[i]`: packed for
+// the tile unit. If one product of a sum is packed for it, all must be.
 static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_product_form *products,
                              const uint32_t *packed, const bool *split) {
   struct tfc_ir_op op = ir->ops.data[old];
@@ -156,13 +156,12 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_p
   return NULL;
 }
 
-// A right side that is read from several places. One value seen through different views has different sizes: the
-// first one counts.
+// A right side that several products read. Different views of one value may have different sizes: the first counts.
 struct shared {
   int64_t k, n;
   uint32_t count, packed;
-  bool split;    // all readers do better with the tile unit
-  uint32_t node; // that reads it first
+  bool split;    // all readers are faster with the tile unit
+  uint32_t node; // its first reader
 };
 typedef TFC_ARRAY(struct shared) shared_array;
 
@@ -176,7 +175,7 @@ static bool may_split(const struct tfc_ir *ir, uint16_t device) {
          ir->devices[device]->info.cores == 1 && tfc_split_available();
 }
 
-struct reading { // one product's
+struct reading { // the reading of one product
   uint32_t op, shared;
   struct tfc_product_form form;
 };

@@ -11,7 +11,7 @@ static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tf
   return input->view ? input->view : &ir->values.data[input->value].shape;
 }
 
-// What `input` is made of by repeating it along dimensions of size 1, or NULL.
+// The tensor that `input` repeats along dimensions of size 1, or NULL.
 static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
   if (input->value == TFC_NONE32 || input->view || input->variable != TFC_NONE32) return NULL;
   const struct tfc_ir_value *v = &ir->values.data[input->value];
@@ -21,7 +21,8 @@ static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const stru
   if (made->def->role != TFC_ROLE_REPEATS) return NULL;
   const struct tfc_ir_input *from = &made->inputs[0];
   if (from->value == TFC_NONE32 || from->variable != TFC_NONE32) return NULL;
-  if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL; // it may be another one by then
+  // The variable may be updated before the operation runs.
+  if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL;
   const struct tfc_shape *a = shape_of(ir, from), *b = &v->shape;
   if (!tfc_shape_is_static(a) || !tfc_shape_is_static(b) || a->rank > b->rank) return NULL;
   for (int i = 1; i <= a->rank; i++)
@@ -48,6 +49,6 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
   return NULL;
 }
 
-// Before operations that nobody reads any more are dropped.
+// Runs before operations without readers are dropped.
 static const struct tfc_rewrite rows[] = {{"repeated tensors", 4, true, read_unrepeated}};
 TFC_REWRITES(rows);

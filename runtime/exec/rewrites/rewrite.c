@@ -1,4 +1,4 @@
-// Editing the plan's form, and the list of rewrites that the linker gathered.
+// Editing the plan's intermediate form (ir), and running the rewrites that the linker gathered.
 #include "runtime/exec/rewrites/rewrite.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static int by_rank(const void *a, const void *b) {
   return c ? c : strcmp(x->name, y->name);
 }
 
-// Ordering edges follow what replaced their ends.
+// Moves ordering edges to the operations that replaced their ends.
 static void settle(struct tfc_ir *ir) {
   size_t kept = 0;
   for (size_t i = 0; i < ir->edges.count; i++) {
